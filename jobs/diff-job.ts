@@ -1,0 +1,18 @@
+/** The repeating job that looks at what was touched of one product. */
+
+import type { FlowContext } from "../src/flows/context.ts";
+import { diffProduct } from "../src/flows/diff-product.ts";
+import type { JobData, JobQueue } from "./backend.ts";
+
+/** @param pullQueue gets a job where a confirm fetch was planned, so that it need not wait for the next tick */
+export async function runDiffJob(
+  context: FlowContext,
+  data: JobData,
+  pullQueue: JobQueue,
+  signal: AbortSignal,
+): Promise<void> {
+  const { wantsFetch } = await diffProduct(context, data.productId, signal);
+  if (!wantsFetch) return;
+  const deduplication = { id: `confirm ${encodeURIComponent(data.productId)}` };
+  await pullQueue.add("confirm", data, { deduplication });
+}

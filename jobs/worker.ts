@@ -1,0 +1,86 @@
+/** The long-running worker: opens queues, schedules and workers, and ends them gracefully. */
+
+import { setInterval } from "node:timers";
+import type { Job } from "bullmq";
+import { describeError, ReconError } from "../src/errors.ts";
+import type { PullContext } from "../src/flows/context.ts";
+import { type JobData, type JobQueue, openBackend } from "./backend.ts";
+import { runDiffJob } from "./diff-job.ts";
+import { runPullJob } from "./pull-job.ts";
+import { ensureSchedules, schedulesFor } from "./schedules.ts";
+
+/** Redis may be emptied at any moment: schedulers are put back this often. */
+const SCHEDULE_CHECK_MS = 20_000;
+
+export interface RunningWorker {
+  /** @throws ReconError `queue-unreachable` */
+  check(): Promise<void>;
+  /** Ends the work at hand, or abandons it where that takes longer than a request; idempotent. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts every scheduled job.
+ * @throws ReconError `queue-unreachable` where Redis does not answer
+ */
+export async function startWorker(
+  context: PullContext,
+  connections: { readonly redisUrl: string | null; readonly databaseUrl: string },
+): Promise<RunningWorker> {
+  const { config, log } = context;
+  const backend = openBackend(connections.redisUrl, connections.databaseUrl, log);
+  await backend.check();
+  const ending = new AbortController();
+  const pullQueue = backend.openQueue("pull");
+  const diffQueue = backend.openQueue("diff");
+
+  const schedule = async () => {
+    await ensureSchedules(pullQueue, schedulesFor(config, config.pull.every));
+    await ensureSchedules(diffQueue, schedulesFor(config, config.diff.every));
+  };
+  await schedule();
+  const timer = setInterval(() => {
+    schedule().catch((error: unknown) => log.warn({ error: describeError(error) }, "the schedules could not be checked"));
+  }, SCHEDULE_CHECK_MS);
+
+  const run = (work: (data: JobData) => Promise<void>) => async (job: Job<JobData, void, string>) => {
+    try {
+      await work(job.data);
+    } catch (error) {
+      if (ending.signal.aborted) return;
+      logFailure(context, job, error);
+      throw error;
+    }
+  };
+  const workers = [
+    backend.openWorker("pull", run((data) => runPullJob(context, data, ending.signal)), config.pull.concurrency),
+    backend.openWorker("diff", run((data) => runDiffJob(context, data, pullQueue, ending.signal)), config.pull.concurrency),
+  ];
+
+  let stopped: Promise<void> | null = null;
+  const stop = async () => {
+    clearInterval(timer);
+    ending.abort();
+    await Promise.all(workers.map((worker) => worker.close()));
+    await Promise.all([pullQueue, diffQueue].map((queue: JobQueue) => queue.close()));
+    await backend.close();
+  };
+  return {
+    check: () => backend.check(),
+    stop: () => {
+      stopped ??= stop();
+      return stopped;
+    },
+  };
+}
+
+function logFailure(context: PullContext, job: Job<JobData, void, string>, error: unknown): void {
+  const about = { queue: job.queueName, job: job.id, product: job.data.productId };
+  if (error instanceof ReconError) {
+    const message = describeError(error);
+    if (error.code === "lease-lost") context.log.info({ ...about, code: error.code }, message);
+    else context.log.error({ ...about, code: error.code }, message);
+  } else {
+    context.log.error({ ...about, err: error }, "the job failed; it runs again at its next tick");
+  }
+}

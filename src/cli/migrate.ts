@@ -1,0 +1,18 @@
+/** `recon migrate`: brings the database up to date. */
+
+import type { Command } from "commander";
+import { migrateDatabase } from "../db/migrate.ts";
+import { printLine } from "./print.ts";
+import { withRecon } from "./run-command.ts";
+
+export function addMigrateCommand(program: Command): void {
+  program
+    .command("migrate")
+    .description("bring the database up to date")
+    .action(
+      withRecon(["database"], async ({ databaseUrl }) => {
+        const count = await migrateDatabase(databaseUrl);
+        printLine(count === 0 ? "The database is up to date." : `${count} migration${count === 1 ? "" : "s"} done.`);
+      }),
+    );
+}

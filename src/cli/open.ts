@@ -1,0 +1,55 @@
+/** Opens what a command works with: settings, database, log; and closes it again. */
+
+import { fileURLToPath } from "node:url";
+import { systemClock } from "../clock.ts";
+import { type Need, readSettings, type Settings } from "../config.ts";
+import { checkDatabase, openDatabase } from "../db/client.ts";
+import { migrateDatabase } from "../db/migrate.ts";
+import { startEmbeddedPostgres } from "../embedded/postgres.ts";
+import type { FlowContext } from "../flows/context.ts";
+import { createLog } from "../log.ts";
+import { tryOutConfig } from "./try-out-config.ts";
+
+/** Where an embedded start keeps its data. */
+export const EMBEDDED_HOME = fileURLToPath(new URL("../../.recon", import.meta.url));
+
+export interface OpenRecon {
+  readonly settings: Settings;
+  readonly context: FlowContext;
+  readonly databaseUrl: string;
+  /** nothing but the checkout is needed: database, provider and config are our own */
+  readonly embedded: { readonly postgres: boolean; readonly provider: boolean };
+  close(): Promise<void>;
+}
+
+/**
+ * @param needs what the command cannot do without in production
+ * @throws ReconError `settings-invalid`, `database-unreachable` or `embedded-failed`
+ */
+export async function openRecon(needs: readonly Need[]): Promise<OpenRecon> {
+  const settings = readSettings(needs);
+  const withoutProvider = settings.provider === null && !settings.production;
+  const config = settings.config ?? tryOutConfig();
+  const log = createLog(settings.logLevel ?? (withoutProvider ? "warn" : "info"));
+  const server = settings.databaseUrl === null ? await startEmbeddedPostgres({ home: EMBEDDED_HOME }) : null;
+  const databaseUrl = settings.databaseUrl ?? server?.url ?? "";
+  const sql = openDatabase(databaseUrl);
+  const close = async () => {
+    await sql.end({ timeout: 5 });
+    await server?.release();
+  };
+  try {
+    await checkDatabase(sql);
+    if (server !== null) await migrateDatabase(databaseUrl);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    settings,
+    context: { sql, config, clock: systemClock, log },
+    databaseUrl,
+    embedded: { postgres: server !== null, provider: withoutProvider },
+    close,
+  };
+}

@@ -1,0 +1,41 @@
+/** The frame of every command: opens, runs, closes, and turns errors into one clear line and an exit code. */
+
+import { stderr } from "node:process";
+import type { Need } from "../config.ts";
+import { ReconError } from "../errors.ts";
+import { type OpenRecon, openRecon } from "./open.ts";
+
+export const EXIT_FAILED = 1;
+export const EXIT_USAGE = 2;
+
+/** Runs a command that needs the database, and closes everything behind it. */
+export function withRecon<Args extends unknown[]>(
+  needs: readonly Need[],
+  run: (recon: OpenRecon, ...args: Args) => Promise<void>,
+): (...args: Args) => Promise<void> {
+  return async (...args) => {
+    const recon = await openRecon(needs);
+    try {
+      await run(recon, ...args);
+    } finally {
+      await recon.close();
+    }
+  };
+}
+
+const UNDEFINED_TABLE = "42P01";
+
+/** Tells a failure in words a tired person can act on. @returns the exit code */
+export function reportFailure(error: unknown): number {
+  if (error instanceof ReconError) {
+    stderr.write(`recon: ${error.message}\n`);
+    return error.code === "usage" ? EXIT_USAGE : EXIT_FAILED;
+  }
+  const { code, message, stack } = error as { code?: string; message?: string; stack?: string };
+  if (code === UNDEFINED_TABLE) {
+    stderr.write(`recon: the database is not up to date (${message}). Run "recon migrate".\n`);
+  } else {
+    stderr.write(`recon: this should not happen: ${stack ?? String(error)}\n`);
+  }
+  return EXIT_FAILED;
+}

@@ -1,0 +1,78 @@
+/** The one place that knows the time, so that a test or the simulation can own it. */
+
+import { setTimeout as delay } from "node:timers/promises";
+import { DateTime, Duration } from "luxon";
+import { ReconError } from "./errors.ts";
+
+/** A moment: whole milliseconds since 1970-01-01T00:00:00Z. */
+export type Instant = number;
+
+export interface Clock {
+  now(): Instant;
+  /** Waits; ends early, without an error, when the signal aborts. */
+  sleep(waitMs: number, signal?: AbortSignal): Promise<void>;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  sleep: async (waitMs, signal) => {
+    await delay(waitMs, undefined, signal === undefined ? {} : { signal }).catch(() => {});
+  },
+};
+
+const ISO_WITH_OFFSET =
+  /^(\d{4}-\d{2}-(\d{2}))[T ](\d{2}:\d{2}(?::\d{2})?)(\.\d+)?(Z|z|[+-]\d{2}(?::?\d{2})?)$/;
+
+/**
+ * Reads an ISO 8601 date-time that carries its offset ("2026-11-20T10:00:00.5+07:00").
+ * Digits below a millisecond are cut off.
+ * @param field names the time in the error
+ * @throws ReconError `bad-time` where it is none, has no offset, or names a day that does not exist
+ */
+export function parseInstant(text: string, field: string): Instant {
+  const parts = ISO_WITH_OFFSET.exec(text);
+  if (parts !== null) {
+    const [, date, day, time, fraction = "", zone = "Z"] = parts;
+    const local = Date.parse(`${date}T${time}${fraction.slice(0, 4)}Z`);
+    if (!Number.isNaN(local) && new Date(local).getUTCDate() === Number(day)) {
+      const offsetMinutes = minutesOfOffset(zone);
+      if (offsetMinutes !== undefined) return local - offsetMinutes * 60_000;
+    }
+  }
+  throw new ReconError(
+    "bad-time",
+    `${field} must be a date-time with an offset such as 2026-11-20T10:00:00Z, but is "${text.slice(0, 60)}"`,
+  );
+}
+
+function minutesOfOffset(zone: string): number | undefined {
+  if (zone === "Z" || zone === "z") return 0;
+  const digits = zone.slice(1).replace(":", "");
+  const hours = Number(digits.slice(0, 2));
+  const minutes = Number(digits.slice(2) || "0");
+  if (hours > 18 || minutes > 59) return undefined;
+  return (zone.startsWith("-") ? -1 : 1) * (hours * 60 + minutes);
+}
+
+/** ISO 8601 in UTC with milliseconds: "2026-11-20T03:00:00.000Z". */
+export function formatInstant(instant: Instant): string {
+  return new Date(instant).toISOString();
+}
+
+/** For people: UTC to the second, "2026-11-20 03:00:00Z". */
+export function showInstant(instant: Instant): string {
+  return DateTime.fromMillis(instant, { zone: "utc" }).toFormat("yyyy-MM-dd HH:mm:ss'Z'");
+}
+
+/** For people: "2 h 5 min", "40 s". */
+export function showDuration(lengthMs: number): string {
+  const whole = Duration.fromMillis(Math.round(lengthMs / 1000) * 1000).shiftTo("days", "hours", "minutes", "seconds");
+  const parts = [
+    [whole.days, "d"],
+    [whole.hours, "h"],
+    [whole.minutes, "min"],
+    [whole.seconds, "s"],
+  ] as const;
+  const shown = parts.filter(([count]) => count > 0).map(([count, unit]) => `${count} ${unit}`);
+  return shown.length === 0 ? "0 s" : shown.slice(0, 2).join(" ");
+}

@@ -1,0 +1,319 @@
+/** Settings: the environment and `recon.config.json`, checked whole before anything starts. */
+
+import { readFileSync } from "node:fs";
+import { Duration } from "luxon";
+import { z } from "zod";
+import { parseInstant } from "./clock.ts";
+import { ReconError } from "./errors.ts";
+import { parseAmount } from "./money.ts";
+import { LONGEST_WINDOW_MS } from "./window.ts";
+
+/** ISO 8601 text in, milliseconds out. */
+function duration(defaultText: string) {
+  return z
+    .string()
+    .default(defaultText)
+    .transform((text, context) => {
+      const parsed = Duration.fromISO(text);
+      const lengthMs = parsed.years || parsed.months ? Number.NaN : parsed.toMillis();
+      if (Number.isFinite(lengthMs) && lengthMs >= 0) return lengthMs;
+      context.addIssue(`must be an ISO 8601 duration of weeks, days or less such as "PT15M"`);
+      return z.NEVER;
+    });
+}
+
+const durations = (defaults: string[]) =>
+  z
+    .array(duration("PT0S"))
+    .default(() => defaults.map((text) => Duration.fromISO(text).toMillis()));
+
+const instant = z
+  .string()
+  .nullable()
+  .default(null)
+  .transform((text, context) => {
+    if (text === null) return null;
+    try {
+      return parseInstant(text, "it");
+    } catch {
+      context.addIssue("must be a date-time with an offset such as 2026-11-20T10:00:00Z");
+      return z.NEVER;
+    }
+  });
+
+const count = (fallback: number, most: number) => z.int().min(1).max(most).default(fallback);
+
+const decimalText = z.string().refine((text) => {
+  try {
+    return parseAmount(text, "it").gte("0");
+  } catch {
+    return false;
+  }
+}, 'must be a decimal that is not negative, as text, such as "10.00"');
+
+const product = z.strictObject({
+  productId: z.string().min(1),
+  walletMode: z.enum(["seamless", "transfer"]).default("seamless"),
+  since: instant,
+  matchBy: z.array(z.enum(["betId", "id", "round"])).min(1).default(["betId", "id", "round"]),
+  settlement: z.enum(["bets", "session"]).default("bets"),
+  singleState: z.boolean().default(false),
+  openBetsListed: z.boolean().default(false),
+  stuckOpenAfter: duration("P1D"),
+  topUpPath: z.string().min(1).nullable().default(null),
+});
+
+/** The shape of `recon.config.json`; defaults as documented. */
+export const configSchema = z.strictObject({
+  $schema: z.string().optional(),
+  products: z
+    .array(product)
+    .min(1)
+    .superRefine((products, context) => {
+      const seen = new Set<string>();
+      for (const [index, { productId }] of products.entries()) {
+        if (seen.has(productId)) {
+          context.addIssue({ code: "custom", message: "stands twice", path: [index, "productId"] });
+        }
+        seen.add(productId);
+      }
+    }),
+  pull: z
+    .strictObject({
+      every: duration("PT1M"),
+      windowMax: duration("PT1H").refine((ms) => ms <= LONGEST_WINDOW_MS, "must be at most an hour (PT1H)"),
+      windowMin: duration("PT1M").refine((ms) => ms >= 1000, "must be at least a second (PT1S)"),
+      settleDelay: duration("PT2M"),
+      overlap: duration("PT5M"),
+      requestTimeout: duration("PT30S"),
+      minInterval: duration("PT0S"),
+      concurrency: count(8, 256),
+      maxPages: count(10_000, 1_000_000),
+      attempts: count(5, 100),
+      cursorMaxAge: duration("PT10M"),
+      resweepAfter: durations(["PT1H", "P1D", "P3D", "P7D", "P30D"]),
+    })
+    .refine((pull) => pull.windowMin <= pull.windowMax, {
+      message: "must not be longer than windowMax",
+      path: ["windowMin"],
+    })
+    .prefault({}),
+  diff: z
+    .strictObject({
+      every: duration("PT1M"),
+      callbackGrace: duration("PT15M"),
+      providerGrace: duration("PT1H"),
+      sessionQuiet: duration("PT1H"),
+    })
+    .prefault({}),
+  verify: z
+    .strictObject({
+      every: duration("PT10S"),
+      delays: durations(["PT10S", "PT30S", "PT2M", "PT10M", "PT1H"]),
+      rejectedFinalAfter: duration("PT15M"),
+      recheckRejectedAfter: durations(["PT1H", "P1D"]),
+      giveUpAfter: duration("P1D"),
+      concurrency: count(8, 256),
+    })
+    .prefault({}),
+  alerts: z
+    .strictObject({
+      every: duration("PT30S"),
+      incidentGap: duration("PT1H"),
+      minAmount: z.record(z.string(), decimalText).default({}),
+    })
+    .prefault({}),
+  ledger: z
+    .strictObject({
+      relation: z
+        .string()
+        .regex(/^[A-Za-z_]\w*(\.[A-Za-z_]\w*)?$/, 'must be a table or view such as "schema.name"')
+        .nullable()
+        .default(null),
+      since: instant,
+      lookback: duration("PT15M"),
+    })
+    .prefault({}),
+  retain: z
+    .strictObject({
+      recordVersions: duration("P90D"),
+      rawBodies: duration("P90D"),
+    })
+    .prefault({}),
+});
+
+/** Checked settings of `recon.config.json`; every duration is in milliseconds. */
+export type Config = z.output<typeof configSchema>;
+export type ProductConfig = Config["products"][number];
+
+const url = (protocols: string[]) =>
+  z.string().refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), {
+    message: `must be a URL that begins with ${protocols.map((p) => `${p}//`).join(" or ")}`,
+  });
+const port = (fallback: string) =>
+  z
+    .string()
+    .default(fallback)
+    .refine((text) => /^\d{1,5}$/.test(text) && Number(text) <= 65_535, "must be a port from 0 to 65535")
+    .transform(Number);
+
+const opsToken = z.string().transform((text, context) => {
+  const [, name, role, token] = /^([^:]+):(read|write):(.{16,})$/.exec(text) ?? [];
+  if (name !== undefined && token !== undefined && (role === "read" || role === "write")) {
+    return { name, role: role as "read" | "write", token };
+  }
+  context.addIssue("must be name:read:token or name:write:token, the token at least 16 characters long");
+  return z.NEVER;
+});
+
+const environmentSchema = z.object({
+  DATABASE_URL: url(["postgres:", "postgresql:"]).optional(),
+  REDIS_URL: url(["redis:", "rediss:"]).optional(),
+  PROVIDER_BASE_URL: url(["http:", "https:"]).optional(),
+  PROVIDER_USERNAME: z.string().optional(),
+  PROVIDER_PASSWORD: z.string().optional(),
+  OPS_HOST: z.string().default("127.0.0.1"),
+  OPS_PORT: port("3000"),
+  OPS_TOKENS: z
+    .string()
+    .transform((text) => text.split(","))
+    .pipe(z.array(opsToken))
+    .default([]),
+  LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).optional(),
+  NODE_ENV: z.string().optional(),
+});
+
+/** Everything that is set from outside. */
+export interface Settings {
+  readonly production: boolean;
+  readonly databaseUrl: string | null;
+  readonly redisUrl: string | null;
+  readonly provider: ProviderSettings | null;
+  readonly ops: {
+    readonly host: string;
+    readonly port: number;
+    readonly tokens: readonly { name: string; role: "read" | "write"; token: string }[];
+  };
+  readonly logLevel: string | null;
+  /** null: there is no config file, which only the embedded start can do without */
+  readonly config: Config | null;
+}
+
+export interface ProviderSettings {
+  readonly baseUrl: string;
+  readonly username: string;
+  readonly password: string;
+}
+
+/** Settings whose values are secret: named in an error, never shown. */
+const SECRET = /PASSWORD|TOKENS|SECRET|_KEY|_URL/;
+
+/** What a command cannot do without in production, where nothing is embedded. */
+export type Need = "database" | "queue" | "provider";
+const VARIABLE_OF: Readonly<Record<Need, string>> = {
+  database: "DATABASE_URL",
+  queue: "REDIS_URL",
+  provider: "PROVIDER_BASE_URL",
+};
+
+/**
+ * Reads and checks all settings.
+ * @param needs what the command at hand uses; the provider brings the need of a config file with it
+ * @throws ReconError `settings-invalid` that lists every problem, each with its path and value
+ */
+export function readSettings(needs: readonly Need[], environment: NodeJS.ProcessEnv = process.env): Settings {
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
+  const problems: string[] = [];
+  const parsed = environmentSchema.safeParse(given);
+  if (!parsed.success) problems.push(...describeIssues(parsed.error, given, ""));
+  const production = given["NODE_ENV"] === "production";
+
+  for (const need of production ? needs : []) {
+    const name = VARIABLE_OF[need];
+    if (given[name] === undefined) problems.push(`${name} is not set: in production nothing is embedded`);
+  }
+  const asksProvider = needs.includes("provider") && (given["PROVIDER_BASE_URL"] !== undefined || production);
+  if (asksProvider) {
+    for (const name of ["PROVIDER_USERNAME", "PROVIDER_PASSWORD"]) {
+      if (given[name] === undefined) problems.push(`${name} is not set: the agent API needs it (Basic authentication)`);
+    }
+  }
+
+  const path = given["RECON_CONFIG"] ?? "recon.config.json";
+  const required = production || given["RECON_CONFIG"] !== undefined || given["PROVIDER_BASE_URL"] !== undefined;
+  const config = readConfigFile(path, required, problems);
+  if (parsed.success && parsed.data.OPS_TOKENS.length === 0 && !isLoopback(parsed.data.OPS_HOST)) {
+    problems.push(
+      `OPS_HOST is "${parsed.data.OPS_HOST}", which others can reach, but OPS_TOKENS is not set: set tokens, or listen on 127.0.0.1`,
+    );
+  }
+  if (!parsed.success || problems.length > 0) throw settingsError(problems);
+
+  const { data } = parsed;
+  return {
+    production,
+    databaseUrl: data.DATABASE_URL ?? null,
+    redisUrl: data.REDIS_URL ?? null,
+    provider:
+      data.PROVIDER_BASE_URL === undefined
+        ? null
+        : {
+            baseUrl: data.PROVIDER_BASE_URL,
+            username: data.PROVIDER_USERNAME ?? "",
+            password: data.PROVIDER_PASSWORD ?? "",
+          },
+    ops: { host: data.OPS_HOST, port: data.OPS_PORT, tokens: data.OPS_TOKENS },
+    logLevel: data.LOG_LEVEL ?? null,
+    config,
+  };
+}
+
+/**
+ * Checks the value of a config file, or of a part of one with the defaults filled in.
+ * @throws ReconError `settings-invalid` that lists every problem
+ */
+export function parseConfig(value: unknown): Config {
+  const parsed = configSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw settingsError(describeIssues(parsed.error, value, ""));
+}
+
+function readConfigFile(path: string, required: boolean, problems: string[]): Config | null {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT" && !required) return null;
+    problems.push(`RECON_CONFIG: ${path} cannot be read (${(error as NodeJS.ErrnoException).code}); it must name your products`);
+    return null;
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    problems.push(`${path} is not JSON: ${(error as Error).message}`);
+    return null;
+  }
+  const parsed = configSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  problems.push(...describeIssues(parsed.error, value, `${path}: `));
+  return null;
+}
+
+function describeIssues(error: z.ZodError, value: unknown, prefix: string): string[] {
+  return error.issues.map((issue) => {
+    const path = issue.path.map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`)).join("").replace(/^\./, "");
+    const at = issue.path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown> | undefined)?.[key], value);
+    const shown = at === undefined || SECRET.test(path) ? "" : ` (it is ${JSON.stringify(at)?.slice(0, 80)})`;
+    return `${prefix}${path || "the whole"}: ${issue.message}${shown}`;
+  });
+}
+
+function settingsError(problems: string[]): ReconError {
+  const heading = problems.length === 1 ? "a setting is wrong" : `${problems.length} settings are wrong`;
+  return new ReconError("settings-invalid", `${heading}:\n${problems.map((problem) => `  ${problem}`).join("\n")}`);
+}
+
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
+}

@@ -1,0 +1,78 @@
+/** The connection pool, and how PostgreSQL's types become ours. */
+
+import postgres from "postgres";
+import type { Instant } from "../clock.ts";
+import { describeError, ReconError } from "../errors.ts";
+
+const NUMERIC = 1700;
+const INT8 = 20;
+const TIMESTAMPTZ = 1184;
+
+interface Types extends Record<string, unknown> {
+  instant: Instant;
+  count: number;
+  decimal: string;
+}
+
+/** timestamptz is an Instant, numeric stays decimal text, bigint is a number (ids and counts only). */
+export type Sql = postgres.Sql<Types>;
+/** A `Sql` inside a transaction, or outside of one. */
+export type Query = postgres.ISql<Types>;
+
+/**
+ * Opens a pool; it connects when first used.
+ * @param url postgres:// URL
+ * @param most connections at the most
+ */
+export function openDatabase(url: string, most = 10): Sql {
+  return postgres(url, {
+    max: most,
+    onnotice: () => {},
+    connect_timeout: 10,
+    connection: { application_name: "wallet-recon", TimeZone: "UTC" },
+    types: {
+      instant: {
+        to: TIMESTAMPTZ,
+        from: [TIMESTAMPTZ],
+        serialize: (value: Instant | string) => (typeof value === "number" ? new Date(value).toISOString() : value),
+        parse: (text: string) => Date.parse(`${text.slice(0, 10)}T${text.slice(11)}:00`),
+      },
+      count: { to: INT8, from: [INT8], serialize: String, parse: Number },
+      decimal: { to: NUMERIC, from: [NUMERIC], serialize: String, parse: (text: string) => text },
+    },
+  }) as unknown as Sql;
+}
+
+/**
+ * Makes sure that the database answers.
+ * @throws ReconError `database-unreachable` that names host and database, never the password
+ */
+export async function checkDatabase(sql: Sql): Promise<void> {
+  try {
+    await sql`select 1`;
+  } catch (error) {
+    const { host, port, database } = sql.options;
+    throw new ReconError(
+      "database-unreachable",
+      `the database ${database} at ${host.join(",")}:${port.join(",")} does not answer: ${describeError(error)}. Check DATABASE_URL and that PostgreSQL runs.`,
+      { cause: error, retryable: true },
+    );
+  }
+}
+
+const SERIALIZATION_FAILURE = "40001";
+const MOST_TRIES = 5;
+
+/**
+ * Runs `work` in a transaction whose every statement sees the same moment: what one statement reads cannot be
+ * newer than what another one read before it. Begins again where another transaction changed what it writes.
+ */
+export async function inOneMoment<Result>(sql: Sql, work: (tx: Query) => Promise<Result>): Promise<Result> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return (await sql.begin("isolation level repeatable read", work)) as Result;
+    } catch (error) {
+      if ((error as { code?: string }).code !== SERIALIZATION_FAILURE || tries === MOST_TRIES) throw error;
+    }
+  }
+}

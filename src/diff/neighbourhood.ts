@@ -1,0 +1,96 @@
+/** Everything that can influence one verdict: records, entries and rounds of a player that hang together. */
+
+import { type BetRecord, realRound, type StoredRecord } from "../bet.ts";
+import type { CallbackEntry } from "../callback.ts";
+import type { DiffMark } from "./store.ts";
+
+/** A player's records and entries that share ids or rounds with each other, and with nothing else. */
+export interface Neighbourhood {
+  readonly username: string;
+  readonly records: readonly StoredRecord[];
+  readonly entries: readonly CallbackEntry[];
+  /** the marks that led here */
+  readonly marks: readonly DiffMark[];
+}
+
+/** What to load next: pairs of username and roundId, and of username and any bet id. */
+export interface Frontier {
+  readonly rounds: [string, string][];
+  readonly bets: [string, string][];
+}
+
+type Key = string;
+const roundKey = (username: string, roundId: string): Key => JSON.stringify(["round", username, roundId]);
+const betKey = (username: string, ref: string): Key => JSON.stringify(["bet", username, ref]);
+
+function keysOfRecord(record: BetRecord): Key[] {
+  const round = realRound(record.roundId);
+  const keys = [betKey(record.username, record.betId), betKey(record.username, record.id)];
+  return round === null ? keys : [...keys, roundKey(record.username, round)];
+}
+
+function keysOfEntry(entry: CallbackEntry): Key[] {
+  const round = realRound(entry.roundId);
+  const keys = [betKey(entry.username, entry.txnId)];
+  return round === null ? keys : [...keys, roundKey(entry.username, round)];
+}
+
+function keysOfMark(mark: DiffMark): Key[] {
+  const keys: Key[] = [];
+  if (mark.roundId !== null) keys.push(roundKey(mark.username, mark.roundId));
+  if (mark.betRef !== null) keys.push(betKey(mark.username, mark.betRef));
+  return keys;
+}
+
+/** Keys named by what was loaded so far that were not looked up yet; `known` grows by them. */
+export function nextFrontier(
+  marks: readonly DiffMark[],
+  records: readonly BetRecord[],
+  entries: readonly CallbackEntry[],
+  known: Set<Key>,
+): Frontier {
+  const frontier: Frontier = { rounds: [], bets: [] };
+  const keys = [...marks.flatMap(keysOfMark), ...records.flatMap(keysOfRecord), ...entries.flatMap(keysOfEntry)];
+  for (const key of keys) {
+    if (known.has(key)) continue;
+    known.add(key);
+    const [type, username, ref] = JSON.parse(key) as ["round" | "bet", string, string];
+    (type === "round" ? frontier.rounds : frontier.bets).push([username, ref]);
+  }
+  return frontier;
+}
+
+/** Splits what was loaded into its neighbourhoods. */
+export function partition(
+  marks: readonly DiffMark[],
+  records: readonly StoredRecord[],
+  entries: readonly CallbackEntry[],
+): Neighbourhood[] {
+  const parents = new Map<Key, Key>();
+  const rootOf = (key: Key): Key => {
+    let root = key;
+    for (let up = parents.get(root); up !== undefined && up !== root; up = parents.get(root)) root = up;
+    parents.set(key, root);
+    return root;
+  };
+  const join = (keys: readonly Key[]): void => {
+    const [first, ...others] = keys.map(rootOf);
+    if (first === undefined) return;
+    for (const other of others) parents.set(rootOf(other), rootOf(first));
+  };
+  for (const mark of marks) join(keysOfMark(mark));
+  for (const record of records) join(keysOfRecord(record));
+  for (const entry of entries) join(keysOfEntry(entry));
+
+  const found = new Map<Key, { username: string; records: StoredRecord[]; entries: CallbackEntry[]; marks: DiffMark[] }>();
+  const place = (key: Key | undefined, username: string) => {
+    const root = rootOf(key ?? "");
+    const place = found.get(root) ?? { username, records: [], entries: [], marks: [] };
+    found.set(root, place);
+    return place;
+  };
+  for (const mark of marks) place(keysOfMark(mark)[0], mark.username).marks.push(mark);
+  for (const record of records) place(keysOfRecord(record)[0], record.username).records.push(record);
+  for (const entry of entries) place(keysOfEntry(entry)[0], entry.username).entries.push(entry);
+  return [...found.values()];
+}

@@ -1,0 +1,94 @@
+/** Marks of what to look at, and the records a look needs. */
+
+import type { StoredRecord } from "../bet.ts";
+import type { Instant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+import { parseAmount } from "../money.ts";
+
+/** Something touched this round, or this bet where it has no round. */
+export interface DiffMark {
+  readonly id: number;
+  readonly username: string;
+  readonly roundId: string | null;
+  readonly betRef: string | null;
+}
+
+/** Takes due marks of a product, oldest first; they are gone when the transaction commits. */
+export async function takeMarks(tx: Query, productId: string, now: Instant, most: number): Promise<DiffMark[]> {
+  return await tx<DiffMark[]>`
+    delete from diff_marks where id in (
+      select id from diff_marks where product_id = ${productId} and due_at <= ${now}
+      order by due_at limit ${most} for update skip locked
+    )
+    returning id, username, round_id as "roundId", bet_ref as "betRef"`;
+}
+
+/** Asks for another look at `dueAt`. */
+export async function putMarks(
+  tx: Query,
+  productId: string,
+  marks: readonly (Omit<DiffMark, "id"> & { readonly dueAt: Instant })[],
+): Promise<void> {
+  if (marks.length === 0) return;
+  await tx`
+    insert into diff_marks (product_id, username, round_id, bet_ref, due_at)
+    select ${productId}, * from unnest(
+      ${marks.map((m) => m.username)}::text[], ${marks.map((m) => m.roundId)}::text[],
+      ${marks.map((m) => m.betRef)}::text[], ${marks.map((m) => m.dueAt)}::timestamptz[])`;
+}
+
+/**
+ * One look at a product at a time: two looks at the same bet could otherwise write an older verdict last.
+ * @returns false where another worker is looking
+ */
+export async function lockProduct(tx: Query, productId: string): Promise<boolean> {
+  const [row] = await tx<{ locked: boolean }[]>`
+    select pg_try_advisory_xact_lock(hashtextextended(${productId}, 0)) as locked`;
+  return row?.locked ?? false;
+}
+
+export interface RecordKeys {
+  /** [username, roundId] */
+  readonly rounds: readonly (readonly [string, string])[];
+  /** [username, betId or id] */
+  readonly bets: readonly (readonly [string, string])[];
+}
+
+type RecordRow = Omit<StoredRecord, "stake" | "payout"> & { readonly stake: string; readonly payout: string };
+
+/** The records of a player's rounds, and those with one of the given ids. */
+export async function readRecords(tx: Query, productId: string, keys: RecordKeys): Promise<StoredRecord[]> {
+  const roundUsers = keys.rounds.map(([username]) => username);
+  const roundIds = keys.rounds.map(([, roundId]) => roundId);
+  const betUsers = keys.bets.map(([username]) => username);
+  const betRefs = keys.bets.map(([, ref]) => ref);
+  const rows = await tx<RecordRow[]>`
+    select r.product_id as "productId", r.username, r.bet_id as "betId", r.id, r.round_id as "roundId", r.currency,
+      r.stake, r.payout, r.game_code as "gameCode", r.game_name as "gameName", r.bet_status as "betStatus",
+      r.payout_status as "payoutStatus", r.extra::text as extra,
+      to_char(r.accounting_date at time zone 'UTC', ${ISO_FORMAT}) as "accountingDate",
+      to_char(r.updated_date at time zone 'UTC', ${ISO_FORMAT}) as "updatedDate",
+      r.version_seen_at as "versionSeenAt", r.requested_at as "requestedAt"
+    from bet_records r
+    join (
+      select f.username, f.bet_id, f.id from bet_records f
+      join unnest(${roundUsers}::text[], ${roundIds}::text[]) as k (username, round_id)
+        on f.product_id = ${productId} and f.username = k.username and f.round_id = k.round_id
+      union
+      select f.username, f.bet_id, f.id from bet_records f
+      join unnest(${betUsers}::text[], ${betRefs}::text[]) as k (username, ref)
+        on f.product_id = ${productId} and f.username = k.username and f.bet_id = k.ref
+      union
+      select f.username, f.bet_id, f.id from bet_records f
+      join unnest(${betUsers}::text[], ${betRefs}::text[]) as k (username, ref)
+        on f.product_id = ${productId} and f.id = k.ref and f.username = k.username
+    ) found on r.product_id = ${productId} and r.username = found.username
+      and r.bet_id = found.bet_id and r.id = found.id`;
+  return rows.map((row) => ({
+    ...row,
+    stake: parseAmount(row.stake, "stake"),
+    payout: parseAmount(row.payout, "payout"),
+  }));
+}
+
+const ISO_FORMAT = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';

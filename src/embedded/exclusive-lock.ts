@@ -1,0 +1,46 @@
+/** Makes sure that one folder has one supervisor, with locks that the system drops when their owner dies. */
+import { createHash } from "node:crypto";
+import { closeSync, constants, openSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+
+/** open(2) with an exclusive flock on macOS and the BSDs; Node does not name this constant. */
+const O_EXLOCK = 0x20;
+
+/**
+ * Takes the lock of a folder (given by its real path) until `release` or the end of the process.
+ * Returns undefined when another process has it.
+ */
+export async function takeLock(folder: string): Promise<{ release(): void } | undefined> {
+  return process.platform === "linux" ? bindAbstractSocket(folder) : lockFile(folder);
+}
+
+/** A name in Linux's abstract socket namespace can be bound by one process only and leaves no file behind. */
+async function bindAbstractSocket(folder: string): Promise<{ release(): void } | undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<{ release(): void } | undefined>();
+  const server = createServer((stranger) => stranger.destroy());
+  server.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EADDRINUSE") resolve(undefined);
+    else reject(error);
+  });
+  server.listen({ path: `\0wallet-recon-${shortHash(folder)}` }, () =>
+    resolve({ release: () => server.close() }),
+  );
+  return promise;
+}
+
+function lockFile(folder: string): { release(): void } | undefined {
+  try {
+    const flags = constants.O_RDWR | constants.O_CREAT | constants.O_NONBLOCK | O_EXLOCK;
+    const descriptor = openSync(join(folder, "supervisor.lock"), flags, 0o600);
+    return { release: () => closeSync(descriptor) };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EAGAIN") return undefined;
+    throw error;
+  }
+}
+
+/** A short name for a path, the same on every start. */
+export function shortHash(path: string): string {
+  return createHash("sha256").update(path).digest("hex").slice(0, 16);
+}

@@ -1,0 +1,13 @@
+/** Servers started here take whatever port is free, so that several checkouts never collide. */
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+
+/** A TCP port of 127.0.0.1 that was free a moment ago; the caller must be ready to try another. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}

@@ -1,0 +1,27 @@
+/** What every flow works with. */
+
+import type { FetchBetPage } from "../bet.ts";
+import type { Clock } from "../clock.ts";
+import type { Config, ProductConfig } from "../config.ts";
+import type { Sql } from "../db/client.ts";
+import { ReconError } from "../errors.ts";
+import type { Log } from "../log.ts";
+
+export interface FlowContext {
+  readonly sql: Sql;
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface PullContext extends FlowContext {
+  readonly fetchPage: FetchBetPage;
+}
+
+/** @throws ReconError `not-found` that names the products there are */
+export function findProduct(config: Config, productId: string): ProductConfig {
+  const product = config.products.find((one) => one.productId === productId);
+  if (product !== undefined) return product;
+  const known = config.products.map((one) => one.productId).join(", ");
+  throw new ReconError("not-found", `there is no product "${productId}"; the config has ${known}`);
+}

@@ -1,0 +1,167 @@
+/** Looks at what was touched of one product: loads it, folds, compares, and lets mismatches begin and end. */
+
+import { type CallbackEntry } from "../callback.ts";
+import type { StoredRecord } from "../bet.ts";
+import type { Instant } from "../clock.ts";
+import type { ProductConfig } from "../config.ts";
+import { inOneMoment, type Query } from "../db/client.ts";
+import { assess } from "../diff/assess.ts";
+import type { Verdict } from "../diff/compare.ts";
+import { type Neighbourhood, nextFrontier, partition } from "../diff/neighbourhood.ts";
+import { type Fetched, type Graces, whatMustHold } from "../diff/ripeness.ts";
+import { type DiffMark, lockProduct, putMarks, readRecords, takeMarks } from "../diff/store.ts";
+import { foldEntries } from "../ledger/fold.ts";
+import { readEntries, readLedgerStart } from "../ledger/store.ts";
+import { decideTransitions, type SeenFinding } from "../mismatches/life.ts";
+import { readKnown, writeTransitions } from "../mismatches/store.ts";
+import { planWindows, readCoverage, readPullState } from "../sync/store.ts";
+import { cutIntoPieces, hoursOf, subtractRanges } from "../window.ts";
+import { findProduct, type FlowContext } from "./context.ts";
+
+const MARKS_PER_LOOK = 500;
+const MOST_LOOKS_PER_RUN = 1_000;
+/** What hangs together is found in so many steps from a mark, or the look goes on with what it has. */
+const MOST_STEPS = 16;
+
+export interface DiffResult {
+  /** neighbourhoods looked at */
+  readonly looked: number;
+  /** confirm fetches were planned: the product wants pulling */
+  readonly wantsFetch: boolean;
+}
+
+/** Looks at everything of one product whose time has come. */
+export async function diffProduct(context: FlowContext, productId: string, signal: AbortSignal): Promise<DiffResult> {
+  const product = findProduct(context.config, productId);
+  let looked = 0;
+  let wantsFetch = false;
+  if (product.walletMode === "transfer" || product.settlement === "session") return { looked, wantsFetch };
+  const now = context.clock.now();
+
+  for (let looks = 0; looks < MOST_LOOKS_PER_RUN && !signal.aborted; looks += 1) {
+    // Coverage must not be newer than the records: a page committed in between would look like a missing record.
+    const look = await inOneMoment(context.sql, (tx) => lookOnce(context, tx, product, now));
+    looked += look.looked;
+    wantsFetch ||= look.wantsFetch;
+    if (look.marks < MARKS_PER_LOOK) break;
+  }
+  return { looked, wantsFetch };
+}
+
+async function lookOnce(context: FlowContext, tx: Query, product: ProductConfig, now: Instant) {
+  const nothing = { marks: 0, looked: 0, wantsFetch: false };
+  const { productId } = product;
+  if (!(await lockProduct(tx, productId))) return nothing;
+  const ledgerStart = context.config.ledger.since ?? (await readLedgerStart(tx));
+  if (ledgerStart === null) return nothing;
+  const marks = await takeMarks(tx, productId, now, MARKS_PER_LOOK);
+  if (marks.length === 0) return nothing;
+
+  let wantsFetch = false;
+  const neighbourhoods = await loadNeighbourhoods(tx, productId, marks);
+  for (const neighbourhood of neighbourhoods) {
+    const bets = foldEntries(neighbourhood.entries, product);
+    const verdicts = assess(neighbourhood.records, bets, {
+      productId,
+      ledgerStart,
+      matchBy: product.matchBy,
+      singleState: product.singleState,
+      stuckOpenAfterMs: product.stuckOpenAfter,
+    });
+    const seen: SeenFinding[] = [];
+    let lookAgainAt: Instant | null = null;
+    for (const verdict of verdicts) {
+      const wait = await waitOf(context, tx, verdict, now);
+      seen.push({ finding: verdict.finding, ripe: wait === null });
+      if (wait === null) continue;
+      wantsFetch ||= wait.wantsFetch;
+      lookAgainAt = Math.min(lookAgainAt ?? wait.until, wait.until);
+    }
+    await applyFindings(tx, productId, neighbourhood, seen, now);
+    if (lookAgainAt !== null) await lookAgain(tx, productId, neighbourhood, lookAgainAt);
+  }
+  return { marks: marks.length, looked: neighbourhoods.length, wantsFetch };
+}
+
+/** Loads step by step what the marks lead to: rounds name bets, bets name records, records name rounds. */
+async function loadNeighbourhoods(tx: Query, productId: string, marks: readonly DiffMark[]): Promise<Neighbourhood[]> {
+  const records = new Map<string, StoredRecord>();
+  const entries = new Map<string, CallbackEntry>();
+  const known = new Set<string>();
+  for (let step = 0; step < MOST_STEPS; step += 1) {
+    const frontier = nextFrontier(marks, [...records.values()], [...entries.values()], known);
+    if (frontier.rounds.length === 0 && frontier.bets.length === 0) break;
+    for (const record of await readRecords(tx, productId, frontier)) {
+      records.set(JSON.stringify([record.username, record.betId, record.id]), record);
+    }
+    for (const entry of await readEntries(tx, productId, frontier)) entries.set(entry.entryId, entry);
+  }
+  return partition(marks, [...records.values()], [...entries.values()]);
+}
+
+interface Wait {
+  readonly until: Instant;
+  readonly wantsFetch: boolean;
+}
+
+/** Whether a verdict has to wait; null: it is ripe. Plans the confirm fetch that it waits for. */
+async function waitOf(context: FlowContext, tx: Query, verdict: Verdict, now: Instant): Promise<Wait | null> {
+  const { diff, pull } = context.config;
+  const graces: Graces = {
+    callbackGraceMs: diff.callbackGrace,
+    providerGraceMs: diff.providerGrace,
+    overlapMs: pull.overlap,
+  };
+  const { notBefore, eitherFetched } = whatMustHold(verdict, graces);
+  if (now < notBefore) return { until: notBefore, wantsFetch: false };
+  if (eitherFetched.length === 0) return null;
+
+  const { productId } = verdict.finding;
+  for (const fetched of eitherFetched) {
+    if (await isFetched(tx, productId, fetched)) return null;
+  }
+  const confirm = eitherFetched.at(-1);
+  if (confirm === undefined) return null;
+  if (now < confirm.since) return { until: confirm.since, wantsFetch: false };
+  const hours = distinctHours(confirm.ranges.flatMap((range) => hoursOf(range, now)));
+  const windowMs = (await readPullState(tx, productId))?.windowMs ?? pull.windowMax;
+  await planWindows(tx, productId, "confirm", hours.flatMap((hour) => cutIntoPieces(hour, windowMs)));
+  return { until: now + diff.every, wantsFetch: true };
+}
+
+async function isFetched(tx: Query, productId: string, fetched: Fetched): Promise<boolean> {
+  for (const range of fetched.ranges) {
+    const covered = await readCoverage(tx, productId, range, fetched.since);
+    if (subtractRanges(range, covered).length > 0) return false;
+  }
+  return true;
+}
+
+function distinctHours<Range extends { from: Instant }>(hours: readonly Range[]): Range[] {
+  return [...new Map(hours.map((hour) => [hour.from, hour])).values()];
+}
+
+async function applyFindings(
+  tx: Query,
+  productId: string,
+  neighbourhood: Neighbourhood,
+  seen: readonly SeenFinding[],
+  now: Instant,
+): Promise<void> {
+  const subjects = new Set<string>(seen.map(({ finding }) => finding.subject));
+  for (const record of neighbourhood.records) {
+    for (const subject of [`bet:${record.betId}`, `bet:${record.id}`, `round:${record.roundId}`]) subjects.add(subject);
+  }
+  for (const entry of neighbourhood.entries) {
+    subjects.add(`bet:${entry.txnId}`);
+    if (entry.roundId !== null) subjects.add(`round:${entry.roundId}`);
+  }
+  const known = await readKnown(tx, productId, neighbourhood.username, [...subjects]);
+  await writeTransitions(tx, decideTransitions(known, seen), now);
+}
+
+async function lookAgain(tx: Query, productId: string, neighbourhood: Neighbourhood, dueAt: Instant): Promise<void> {
+  const [mark] = neighbourhood.marks;
+  if (mark === undefined) return;
+  await putMarks(tx, productId, [{ username: mark.username, roundId: mark.roundId, betRef: mark.betRef, dueAt }]);
+}

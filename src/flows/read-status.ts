@@ -1,0 +1,75 @@
+/** The state of everything in one document (the JSON of `recon status` and `/api/status`). */
+
+import { formatInstant, type Instant } from "../clock.ts";
+import { countUndelivered } from "../alerts/store.ts";
+import { readLedgerExtent } from "../ledger/store.ts";
+import { countByStatus, countOpenByProduct, type StatusCounts } from "../mismatches/store.ts";
+import { countRecords } from "../sync/record-store.ts";
+import { readPullProgress } from "../sync/store.ts";
+import type { TransferStatus } from "../transfer.ts";
+import { countTransfers } from "../verify/store.ts";
+import type { FlowContext } from "./context.ts";
+
+export interface ProductStatus {
+  readonly productId: string;
+  /** how far pulling has got */
+  readonly head: string | null;
+  /** everything before it has been fetched; differs from head while there are gaps */
+  readonly watermark: string | null;
+  readonly lagSeconds: number | null;
+  readonly windowSeconds: number | null;
+  readonly stalled: boolean;
+  readonly gaps: number;
+  readonly records: number;
+  readonly rejected: number;
+  readonly openMismatches: number;
+}
+
+export interface Status {
+  readonly products: ProductStatus[];
+  readonly ledger: { readonly entries: number; readonly lastReceivedAt: string | null };
+  readonly mismatches: StatusCounts;
+  readonly transfers: Record<TransferStatus, number>;
+  readonly alerts: { readonly undelivered: number };
+}
+
+export async function readStatus(context: FlowContext): Promise<Status> {
+  const { sql, config, clock } = context;
+  const [progress, records, open, ledger, mismatches, transfers, undelivered] = await Promise.all([
+    readPullProgress(sql),
+    countRecords(sql),
+    countOpenByProduct(sql),
+    readLedgerExtent(sql),
+    countByStatus(sql),
+    countTransfers(sql),
+    countUndelivered(sql),
+  ]);
+  const now = clock.now();
+  const products = config.products.map(({ productId }): ProductStatus => {
+    const state = progress.find((one) => one.productId === productId);
+    const watermark = state === undefined ? null : Math.min(state.head, state.firstGapAt ?? state.head);
+    return {
+      productId,
+      head: showTime(state?.head ?? null),
+      watermark: showTime(watermark),
+      lagSeconds: watermark === null ? null : Math.round((now - watermark) / 1000),
+      windowSeconds: state === undefined ? null : state.windowMs / 1000,
+      stalled: (state?.gaps ?? 0) > 0,
+      gaps: state?.gaps ?? 0,
+      records: records.get(productId)?.records ?? 0,
+      rejected: records.get(productId)?.rejected ?? 0,
+      openMismatches: open.get(productId) ?? 0,
+    };
+  });
+  return {
+    products,
+    ledger: { entries: ledger.entries, lastReceivedAt: showTime(ledger.lastReceivedAt) },
+    mismatches,
+    transfers,
+    alerts: { undelivered },
+  };
+}
+
+function showTime(instant: Instant | null): string | null {
+  return instant === null ? null : formatInstant(instant);
+}

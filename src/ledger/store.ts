@@ -1,0 +1,135 @@
+/** Callback entries in PostgreSQL: appended once, never changed. */
+
+import type { CallbackEntry } from "../callback.ts";
+import type { Instant } from "../clock.ts";
+import type { Query, Sql } from "../db/client.ts";
+import { type Amount, formatAmount, parseAmount } from "../money.ts";
+
+/** A row as PostgreSQL gives it: amounts are decimal text. */
+type EntryRow = Omit<CallbackEntry, AmountField> & Record<AmountField, string | null>;
+type AmountField = "betAmount" | "payoutAmount" | "moved" | "balanceBefore" | "balanceAfter";
+
+/**
+ * Appends entries and marks what they touch for the diff, in one transaction.
+ * An entry whose entryId is known is passed over.
+ * @returns how many were new
+ */
+export async function appendEntries(sql: Sql, entries: readonly CallbackEntry[], now: Instant): Promise<number> {
+  if (entries.length === 0) return 0;
+  return await sql.begin(async (tx) => {
+    const [row] = await tx.unsafe<{ added: number }[]>(
+      `with added as (
+        insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, round_id,
+          status, bet_amount, payout_amount, transaction_type, skip_balance_update, moved, balance_before,
+          balance_after, occurred_at, received_at)
+        select * from jsonb_to_recordset($1::text::jsonb) as t (
+          entry_id text, callback text, request_id text, product_id text, username text, currency text, txn_id text,
+          round_id text, status text, bet_amount numeric, payout_amount numeric, transaction_type text,
+          skip_balance_update boolean, moved numeric, balance_before numeric, balance_after numeric,
+          occurred_at timestamptz, received_at timestamptz)
+        order by entry_id
+        on conflict (entry_id) do nothing
+        returning product_id, username, round_id, txn_id, callback
+      ),
+      marked as (
+        insert into diff_marks (product_id, username, round_id, bet_ref, due_at)
+        select distinct product_id, username, nullif(nullif(round_id, ''), 'UNKNOWN'),
+          case when round_id is null or round_id in ('', 'UNKNOWN') then txn_id end, $2::timestamptz
+        from added where callback <> 'adjustBalance'
+      )
+      select count(*) as added from added`,
+      [JSON.stringify(entries.map(toRow)), now],
+      { prepare: true },
+    );
+    return row?.added ?? 0;
+  });
+}
+
+/** Where the entries of a player's rounds and bets are looked for. */
+export interface EntryKeys {
+  /** [username, roundId] */
+  readonly rounds: readonly (readonly [string, string])[];
+  /** [username, txnId] */
+  readonly bets: readonly (readonly [string, string])[];
+}
+
+export async function readEntries(sql: Query, productId: string, keys: EntryKeys): Promise<CallbackEntry[]> {
+  const rows = await sql<EntryRow[]>`
+    select e.entry_id as "entryId", e.callback, e.request_id as "requestId", e.product_id as "productId", e.username,
+      e.currency, e.txn_id as "txnId", e.round_id as "roundId", e.status, e.bet_amount as "betAmount",
+      e.payout_amount as "payoutAmount", e.transaction_type as "transactionType",
+      e.skip_balance_update as "skipBalanceUpdate", e.moved, e.balance_before as "balanceBefore",
+      e.balance_after as "balanceAfter", e.occurred_at as "occurredAt", e.received_at as "receivedAt"
+    from callback_entries e
+    join (
+      select f.entry_id from callback_entries f
+      join unnest(${keys.rounds.map(([user]) => user)}::text[], ${keys.rounds.map(([, id]) => id)}::text[])
+        as k (username, id) on f.product_id = ${productId} and f.username = k.username and f.round_id = k.id
+      union
+      select f.entry_id from callback_entries f
+      join unnest(${keys.bets.map(([user]) => user)}::text[], ${keys.bets.map(([, id]) => id)}::text[])
+        as k (username, id) on f.product_id = ${productId} and f.username = k.username and f.txn_id = k.id
+    ) found using (entry_id)`;
+  return rows.map(fromRow);
+}
+
+export interface LedgerExtent {
+  readonly entries: number;
+  readonly firstOccurredAt: Instant | null;
+  readonly lastReceivedAt: Instant | null;
+}
+
+export async function readLedgerExtent(sql: Query): Promise<LedgerExtent> {
+  const [row] = await sql<LedgerExtent[]>`
+    select count(*) as entries, min(occurred_at) as "firstOccurredAt", max(received_at) as "lastReceivedAt"
+    from callback_entries`;
+  return row ?? { entries: 0, firstOccurredAt: null, lastReceivedAt: null };
+}
+
+/** When the ledger begins: the first entry; null while there is none. */
+export async function readLedgerStart(sql: Query): Promise<Instant | null> {
+  const [row] = await sql<{ start: Instant | null }[]>`select min(occurred_at) as start from callback_entries`;
+  return row?.start ?? null;
+}
+
+function toRow(entry: CallbackEntry): Record<string, unknown> {
+  return {
+    entry_id: entry.entryId,
+    callback: entry.callback,
+    request_id: entry.requestId,
+    product_id: entry.productId,
+    username: entry.username,
+    currency: entry.currency,
+    txn_id: entry.txnId,
+    round_id: entry.roundId,
+    status: entry.status,
+    bet_amount: toText(entry.betAmount),
+    payout_amount: toText(entry.payoutAmount),
+    transaction_type: entry.transactionType,
+    skip_balance_update: entry.skipBalanceUpdate,
+    moved: toText(entry.moved),
+    balance_before: toText(entry.balanceBefore),
+    balance_after: toText(entry.balanceAfter),
+    occurred_at: new Date(entry.occurredAt).toISOString(),
+    received_at: new Date(entry.receivedAt).toISOString(),
+  };
+}
+
+function fromRow(row: EntryRow): CallbackEntry {
+  return {
+    ...row,
+    betAmount: fromText(row.betAmount, "bet_amount"),
+    payoutAmount: fromText(row.payoutAmount, "payout_amount"),
+    moved: fromText(row.moved, "moved"),
+    balanceBefore: fromText(row.balanceBefore, "balance_before"),
+    balanceAfter: fromText(row.balanceAfter, "balance_after"),
+  };
+}
+
+function toText(amount: Amount | null): string | null {
+  return amount === null ? null : formatAmount(amount);
+}
+
+function fromText(text: string | null, column: string): Amount | null {
+  return text === null ? null : parseAmount(text, column);
+}

@@ -1,0 +1,14 @@
+/** The one logger: JSON lines on standard error, without secrets. */
+
+import { destination, type Logger, pino } from "pino";
+
+export type Log = Logger;
+
+const REDACTED = ["password", "*.password", "authorization", "*.authorization", "sessionToken", "*.sessionToken"];
+
+/** Standard output stays free for what a command prints. */
+export function createLog(level: string): Log {
+  return pino({ level, base: null, redact: REDACTED, timestamp: () => `,"time":"${new Date().toISOString()}"` }, destination(2));
+}
+
+export const silentLog: Log = pino({ level: "silent" });

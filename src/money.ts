@@ -1,0 +1,56 @@
+/** Amounts of money: exact decimals from the JSON text to the report, never a float. */
+
+import Big from "big.js";
+import { ReconError } from "./errors.ts";
+
+/** An exact decimal amount in the currency that stands beside it. */
+export type Amount = Big;
+
+/** More digits than any currency has; text beyond it is no amount but an attack on the parser. */
+const MOST_DIGITS = 60;
+const DECIMAL = /^-?(?:\d+)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?$/;
+
+/** Refuses floats where an amount is built: `new Strict(0.1)` throws. */
+const Strict = Big();
+Strict.strict = true;
+
+export const ZERO: Amount = new Strict("0");
+
+/**
+ * Reads an amount from decimal text ("10", "-0.25", "1e3").
+ * @param field names the amount in the error
+ * @throws ReconError `bad-amount` where the text is no decimal, or has more than 60 digits on a side
+ */
+export function parseAmount(text: string, field: string): Amount {
+  if (!DECIMAL.test(text)) throw badAmount(field, text);
+  const amount = new Strict(text);
+  if (amount.e > MOST_DIGITS || amount.c.length - amount.e - 1 > MOST_DIGITS) throw badAmount(field, text);
+  return amount;
+}
+
+/** Plain decimal text without exponent, every digit kept: "0.0000001", "20". */
+export function formatAmount(amount: Amount): string {
+  return amount.toFixed();
+}
+
+/** An amount for people: at least two decimals and its currency, "20.00 THB". */
+export function formatMoney(amount: Amount, currency: string): string {
+  const decimals = Math.max(2, amount.c.length - amount.e - 1);
+  return `${amount.toFixed(decimals)} ${currency}`;
+}
+
+export function sumAmounts(amounts: Iterable<Amount>): Amount {
+  let sum = ZERO;
+  for (const amount of amounts) sum = sum.plus(amount);
+  return sum;
+}
+
+/** The larger of two amounts. */
+export function largerAmount(a: Amount, b: Amount): Amount {
+  return a.gt(b) ? a : b;
+}
+
+function badAmount(field: string, text: string): ReconError {
+  const shown = text.length > 80 ? `${text.slice(0, 80)}…` : text;
+  return new ReconError("bad-amount", `${field} must be a decimal number, but is "${shown}"`);
+}

@@ -1,0 +1,176 @@
+/** Faults on purpose: one side is told another story of a bet, and it is known what must be found. */
+
+import type { Instant } from "../clock.ts";
+import type { MismatchKind } from "../mismatch.ts";
+import { formatAmount } from "../money.ts";
+import { completeAt, type PlayedBet, type PlayedRound, storyOf, tellBet } from "./played-round.ts";
+import { createRandom, hashText, type Random } from "./random.ts";
+import { amountOf, CENT, type Ticks } from "./stakes.ts";
+import { type BetEvent, type Story, stateAfter } from "./story.ts";
+import type { WorldPlan } from "./world-plan.ts";
+
+/** A fault with what must be found. */
+export interface PlantedFault {
+  readonly kind: MismatchKind;
+  readonly productId: string;
+  readonly username: string;
+  /** the record's; null: there is no record */
+  readonly betId: string | null;
+  /** the ledger's; null: no callback arrived */
+  readonly transactionId: string | null;
+  readonly roundId: string;
+  /** decimal text */
+  readonly amountAtRisk: string;
+  /** from here on both sides say all they will ever say of the round */
+  readonly completeAt: Instant;
+}
+
+interface Stories {
+  readonly callbacks: Story;
+  readonly report: Story;
+}
+
+interface Fault {
+  readonly kind: MismatchKind;
+  readonly ending: "won" | "cancelled";
+  /** splits what happened, the last event being the bet's end, into what each side is told */
+  split(story: Story, random: Random): Stories;
+}
+
+/** Every way a side can be wrong, in the order in which they are planted. */
+const FAULTS: readonly Fault[] = [
+  { kind: "missing-in-ledger", ending: "won", split: loseCallbacks },
+  { kind: "missing-settlement", ending: "won", split: loseLastCallback },
+  { kind: "payout-differs", ending: "won", split: payOtherwise },
+  { kind: "missing-at-provider", ending: "won", split: loseRecord },
+  { kind: "status-differs", ending: "won", split: cancelOnLedger },
+  { kind: "stake-differs", ending: "won", split: stakeOtherwise },
+  { kind: "missing-settlement", ending: "cancelled", split: loseLastCallback },
+  { kind: "status-differs", ending: "won", split: cancelAtProvider },
+];
+
+/** A minute's rounds, one of them perhaps spoilt. */
+export interface PlantedRounds {
+  readonly rounds: readonly PlayedRound[];
+  /** the spoilt round and its fault */
+  readonly planted: { readonly round: PlayedRound; readonly fault: PlantedFault } | null;
+}
+
+/** The minute's rounds with the fault that is due in it, if one is. */
+export function plantFault(
+  plan: WorldPlan,
+  productId: string,
+  minute: number,
+  rounds: readonly PlayedRound[],
+): PlantedRounds {
+  const fault = faultDue(plan, productId, minute);
+  const random = createRandom(hashText(`${plan.seed}|${productId}|${minute}|fault`));
+  const clean = rounds[random.below(rounds.length)];
+  if (fault === null || clean === undefined) return { rounds, planted: null };
+
+  const chosen = random.below(clean.bets.length);
+  const bets = clean.bets.map((bet, index) => (index === chosen ? spoilBet(bet, fault, plan, random) : bet));
+  const spoilt = { ...clean, bets };
+  return {
+    rounds: rounds.map((round) => (round === clean ? spoilt : round)),
+    planted: { round: spoilt, fault: describeFault(fault, spoilt, bets[chosen] as PlayedBet) },
+  };
+}
+
+/** The faults take turns; where the turns begin depends on seed and product. */
+export function faultDue(plan: WorldPlan, productId: string, minute: number): Fault | null {
+  if (plan.faultEveryMinutes <= 0) return null;
+  const offset = minute + (hashText(`${plan.seed}|${productId}|faults`) % 10_000);
+  if (offset % plan.faultEveryMinutes !== 0) return null;
+  return FAULTS[(offset / plan.faultEveryMinutes) % FAULTS.length] ?? null;
+}
+
+function spoilBet(bet: PlayedBet, fault: Fault, plan: WorldPlan, random: Random): PlayedBet {
+  const story = plainStory(storyOf(bet.report), fault.ending, random);
+  return tellBet(bet.ids, fault.split(story, random), plan, bet.luck);
+}
+
+/**
+ * The bet without what could hide a fault or give it another name: it has a stake, no adjustment and no
+ * reward, and a won bet is paid more than its stake, so that no sums of its round agree by accident.
+ */
+function plainStory(story: Story, ending: Fault["ending"], random: Random): Story {
+  const { accountedAt: at, stake } = stateAfter(story);
+  const staked = Math.max(stake, CENT);
+  const beginning = story
+    .filter((event) => event.type === "placed" || event.type === "confirmed")
+    .map((event): BetEvent => (event.type === "placed" ? { ...event, stake: staked } : event));
+  if (ending === "cancelled") return [...beginning, { type: "cancelled", at }];
+  return [...beginning, { type: "settled", at, payout: staked * random.between(2, 5) }];
+}
+
+function loseCallbacks(story: Story): Stories {
+  return { callbacks: [], report: story };
+}
+
+function loseLastCallback(story: Story): Stories {
+  return { callbacks: story.slice(0, -1), report: story };
+}
+
+function loseRecord(story: Story): Stories {
+  return { callbacks: story, report: [] };
+}
+
+/** The wallet paid the stake back, yet the provider counts a win. */
+function cancelOnLedger(story: Story): Stories {
+  return { callbacks: cancelInstead(story), report: story };
+}
+
+/** The provider took the bet back after the wallet had paid the win. */
+function cancelAtProvider(story: Story): Stories {
+  return { callbacks: story, report: cancelInstead(story) };
+}
+
+/** The wallet paid another amount than the provider says. */
+function payOtherwise(story: Story, random: Random): Stories {
+  const { stake } = stateAfter(story);
+  const change = random.oneIn(2) ? drawDifference(random, stake) : -drawDifference(random, stake);
+  const callbacks = story.map((event) =>
+    event.type === "settled" ? { ...event, payout: event.payout + change } : event,
+  );
+  return { callbacks, report: story };
+}
+
+/** The provider counts another stake than the wallet took. */
+function stakeOtherwise(story: Story, random: Random): Stories {
+  const change = drawDifference(random, stateAfter(story).stake);
+  const report = story.map((event) =>
+    event.type === "placed" ? { ...event, stake: event.stake + change } : event,
+  );
+  return { callbacks: story, report };
+}
+
+/** Above 0 and at most the stake: from the last digit to all of it. */
+function drawDifference(random: Random, stake: Ticks): Ticks {
+  return random.pick([1, Math.min(CENT, stake), stake]);
+}
+
+function cancelInstead(story: Story): Story {
+  return story.map((event) => (event.type === "settled" ? { type: "cancelled", at: event.at } : event));
+}
+
+function describeFault(fault: Fault, round: PlayedRound, bet: PlayedBet): PlantedFault {
+  return {
+    kind: fault.kind,
+    productId: round.productId,
+    username: round.player.username,
+    betId: bet.report.length === 0 ? null : bet.ids.recordBetId,
+    transactionId: bet.callbacks.length === 0 ? null : bet.ids.txnId,
+    roundId: round.roundId,
+    amountAtRisk: formatAmount(amountOf(ticksAtRisk(bet))),
+    completeAt: completeAt(round),
+  };
+}
+
+/** What the wallet moved against what the record asks for; no planted fault leaves this at 0. */
+function ticksAtRisk(bet: PlayedBet): Ticks {
+  const { moved } = stateAfter(storyOf(bet.callbacks));
+  const record = stateAfter(storyOf(bet.report));
+  const expected = record.status === "settled" ? record.payout - record.stake : 0;
+  return Math.abs(moved - expected);
+}

@@ -1,0 +1,79 @@
+/** Everything that begins in one minute of one product: the unit in which the world is made, and made again. */
+
+import type { Instant } from "../clock.ts";
+import { type PlantedRounds, plantFault } from "./plant-fault.ts";
+import { type BetIds, type PlayedRound, type Player, tellBet } from "./played-round.ts";
+import { createRandom, hashText, type Random } from "./random.ts";
+import type { Currency } from "./stakes.ts";
+import { STYLES, type Style } from "./styles.ts";
+import type { ProductPlan, WorldPlan } from "./world-plan.ts";
+
+export const MINUTE_MS = 60_000;
+
+/** The players of a world; each has one currency. */
+export function seatPlayers(seed: number, count: number): Player[] {
+  return Array.from({ length: count }, (_, index) => {
+    const random = createRandom(hashText(`${seed}|player|${index}`));
+    const currency = random.pick<Currency>(["THB", "THB", "THB", "THB", "THB", "THB", "USD", "VND"]);
+    return { username: `player-${String(index + 1).padStart(3, "0")}`, currency };
+  });
+}
+
+/** What begins in the minute, and always the same: chance depends on seed, product and minute alone. */
+export function playMinute(
+  plan: WorldPlan,
+  players: readonly Player[],
+  product: ProductPlan,
+  minute: number,
+): PlantedRounds {
+  const random = createRandom(hashText(`${plan.seed}|${product.productId}|${minute}`));
+  const rounds: PlayedRound[] = [];
+  for (let number = drawCount(random, product.roundsPerMinute); number > 0; number--) {
+    const startedAt = minute * MINUTE_MS + random.below(MINUTE_MS);
+    rounds.push(
+      ...playRound(plan, players, product, random, startedAt, roundIdOf(plan, product, minute, number)),
+    );
+  }
+  return plantFault(plan, product.productId, minute, rounds);
+}
+
+/** One round of the product, as each player at it plays it. */
+function playRound(
+  plan: WorldPlan,
+  players: readonly Player[],
+  product: ProductPlan,
+  random: Random,
+  startedAt: Instant,
+  roundId: string,
+): PlayedRound[] {
+  const style = STYLES[product.style];
+  const time = { startedAt, endsAt: startedAt + style.roundLastsMs(random, plan.lateSettlementMs) };
+  const game = random.pick(style.games);
+  const firstPlayer = random.below(players.length);
+  const seats = Math.min(style.seatsOfRound(random), players.length);
+  return Array.from({ length: seats }, (_, seat) => {
+    const player = players[(firstPlayer + seat) % players.length] as Player;
+    const bets = Array.from({ length: style.betsOfSeat(random) }, (_, bet) => {
+      const story = style.playBet(random, time, player.currency);
+      const ids = idsOf(style, `${roundId}-${seat + 1}${"abc"[bet]}`);
+      return tellBet(ids, { callbacks: story, report: story }, plan, random.below(2 ** 32));
+    });
+    return { productId: product.productId, roundId, player, game, startedAt, bets };
+  });
+}
+
+function idsOf(style: Style, txnId: string): BetIds {
+  return style.txnIdIs === "betId"
+    ? { txnId, recordId: `r-${txnId}`, recordBetId: txnId }
+    : { txnId, recordId: txnId, recordBetId: `b-${txnId}` };
+}
+
+/** The seed is part of every id: two worlds that meet in one database stay apart. */
+function roundIdOf(plan: WorldPlan, product: ProductPlan, minute: number, number: number): string {
+  return `${product.productId}-${plan.seed.toString(36)}-${minute.toString(36)}-${number.toString(36)}`;
+}
+
+function drawCount(random: Random, average: number): number {
+  const whole = Math.floor(average);
+  return whole + (random.below(1_000_000) < (average - whole) * 1_000_000 ? 1 : 0);
+}

@@ -1,0 +1,52 @@
+/** The provider's side of the world: what happened to a bet, as a bet record (§2.4). */
+
+import type { BetRecord, BetStatus, PayoutStatus } from "../bet.ts";
+import type { Instant } from "../clock.ts";
+import { type PlayedBet, type PlayedRound, storyOf } from "./played-round.ts";
+import { amountOf } from "./stakes.ts";
+import { type BetState, stateAfter } from "./story.ts";
+
+/** The provider lives in Bangkok: its days and its date texts are at this offset. */
+export const PROVIDER_OFFSET = "+07:00";
+const PROVIDER_OFFSET_MS = 7 * 3_600_000;
+
+const STATUS_OF = { open: "OPEN", settled: "SETTLED", void: "VOID" } as const satisfies Record<
+  string,
+  BetStatus
+>;
+
+/** The bet as the report shows it at `now`; null: it does not show it yet. */
+export function stateShown(bet: PlayedBet, now: Instant): BetState | null {
+  const shown = bet.report.findLastIndex(({ at }) => at <= now) + 1;
+  return shown === 0 ? null : stateAfter(storyOf(bet.report), shown);
+}
+
+export function recordOf(round: PlayedRound, bet: PlayedBet, state: BetState): BetRecord {
+  return {
+    id: bet.ids.recordId,
+    betId: bet.ids.recordBetId,
+    username: round.player.username,
+    currency: round.player.currency,
+    accountingDate: providerTime(state.accountedAt),
+    updatedDate: providerTime(state.updatedAt),
+    stake: amountOf(state.stake),
+    payout: amountOf(state.payout),
+    productId: round.productId,
+    gameCode: round.game.code,
+    gameName: round.game.name,
+    roundId: round.roundId,
+    betStatus: STATUS_OF[state.status],
+    payoutStatus: payoutStatusOf(state),
+    extra: null,
+  };
+}
+
+function payoutStatusOf({ status, stake, payout }: BetState): PayoutStatus {
+  if (status !== "settled") return "UNKNOWN";
+  if (payout === stake) return "DRAW";
+  return payout > stake ? "WIN" : "LOSE";
+}
+
+function providerTime(at: Instant): string {
+  return new Date(at + PROVIDER_OFFSET_MS).toISOString().replace("Z", PROVIDER_OFFSET);
+}

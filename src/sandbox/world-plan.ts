@@ -1,0 +1,33 @@
+/** What a seeded world is made from: everything that happens in it follows from these values. */
+
+import type { TimeRange } from "../window.ts";
+
+/** The ways a product is played: live tables, slot machines, sport bets. */
+export type StyleName = "table" | "slot" | "sport";
+
+export interface ProductPlan {
+  readonly productId: string;
+  readonly style: StyleName;
+  /** may be a fraction: 0.5 is a round every second minute on average */
+  readonly roundsPerMinute: number;
+}
+
+export interface WorldPlan {
+  readonly seed: number;
+  /**
+   * When players play, in order: a round that would start outside of these does not happen.
+   * The array is read anew on every question, so it may grow at its end while the world is in use.
+   */
+  readonly periods: readonly TimeRange[];
+  readonly products: readonly ProductPlan[];
+  /** how many players there are */
+  readonly players: number;
+  /** a settlement comes at most this late after the placement */
+  readonly lateSettlementMs: number;
+  /** a callback reaches the operator at most this long after it occurred */
+  readonly callbackLagMs: number;
+  /** the provider's report shows an event at most this long after it occurred */
+  readonly reportLagMs: number;
+  /** one planted fault in so many whole minutes of each product; 0: none */
+  readonly faultEveryMinutes: number;
+}

@@ -1,0 +1,120 @@
+/** The seeded world: players at play, and what the provider and the operator's ledger each say about it. */
+
+import type { BetRecord } from "../bet.ts";
+import { type CallbackEntry, inLedgerOrder } from "../callback.ts";
+import type { Instant } from "../clock.ts";
+import type { TimeRange } from "../window.ts";
+import { createCache } from "./bounded-cache.ts";
+import { entryOf } from "./ledger-side.ts";
+import { faultDue, type PlantedFault, type PlantedRounds } from "./plant-fault.ts";
+import { MINUTE_MS, playMinute, seatPlayers } from "./play-minute.ts";
+import type { PlayedRound } from "./played-round.ts";
+import { recordOf, stateShown } from "./provider-side.ts";
+import { STYLES } from "./styles.ts";
+import type { ProductPlan, WorldPlan } from "./world-plan.ts";
+
+export type { PlantedFault, ProductPlan, WorldPlan };
+
+/** A pure function of its plan and the time: a restarted process goes on in the same world. */
+export interface World {
+  readonly products: readonly ProductPlan[];
+  /**
+   * The newest state at `now` of each record that the provider's report shows and whose accountingDate lies
+   * in the range, ordered by (accountingDate, id).
+   */
+  recordsIn(productId: string, range: TimeRange, now: Instant): BetRecord[];
+  /** The ledger entries of all products whose receivedAt lies in the range, in ledger order. */
+  entriesReceived(range: TimeRange): CallbackEntry[];
+  /** The planted faults of which both sides have said all they will ever say by `now`, by completeAt. */
+  plantedBy(now: Instant): PlantedFault[];
+  /** From when on nothing new is heard of any round of the periods, as far as they reach now. */
+  quietAt(): Instant;
+}
+
+/** How many players' rounds are kept in memory; the rest is made again when it is asked for. */
+const MOST_ROUNDS_KEPT = 20_000;
+
+export function createWorld(plan: WorldPlan): World {
+  const players = seatPlayers(plan.seed, plan.players);
+  const minutes = createCache<PlantedRounds>(MOST_ROUNDS_KEPT, ({ rounds }) => rounds.length + 1);
+  const playedMinute = (product: ProductPlan, minute: number) =>
+    minutes.get(`${minute}|${product.productId}`, () => playMinute(plan, players, product, minute));
+  const longestMs = (product: ProductPlan) => STYLES[product.style].longestMs(plan.lateSettlementMs);
+
+  /** The rounds of which something can happen in the range, told at most `lagMs` later. */
+  function* roundsTouching(product: ProductPlan, range: TimeRange, lagMs: number): Generator<PlayedRound> {
+    const from = range.from - longestMs(product) - lagMs;
+    for (const minute of minutesPlayed(plan.periods, { from, to: range.to })) {
+      for (const round of playedMinute(product, minute).rounds) {
+        if (isPlayed(plan.periods, round.startedAt)) yield round;
+      }
+    }
+  }
+
+  return {
+    products: plan.products,
+    recordsIn(productId, range, now) {
+      const product = plan.products.find((candidate) => candidate.productId === productId);
+      if (product === undefined) return [];
+      const found: { at: Instant; record: BetRecord }[] = [];
+      for (const round of roundsTouching(product, range, 0)) {
+        for (const bet of round.bets) {
+          const state = stateShown(bet, now);
+          if (state === null || !contains(range, state.accountedAt)) continue;
+          found.push({ at: state.accountedAt, record: recordOf(round, bet, state) });
+        }
+      }
+      return found
+        .sort((a, b) => a.at - b.at || (a.record.id < b.record.id ? -1 : 1))
+        .map(({ record }) => record);
+    },
+    entriesReceived(range) {
+      const entries: CallbackEntry[] = [];
+      for (const product of plan.products) {
+        for (const round of roundsTouching(product, range, plan.callbackLagMs)) {
+          for (const bet of round.bets) {
+            for (const [index, { at }] of bet.callbacks.entries()) {
+              if (contains(range, at)) entries.push(entryOf(round, bet, index));
+            }
+          }
+        }
+      }
+      return entries.sort(inLedgerOrder);
+    },
+    plantedBy(now) {
+      const faults: PlantedFault[] = [];
+      for (const product of plan.products) {
+        for (const minute of minutesPlayed(plan.periods, { from: 0, to: now })) {
+          if (faultDue(plan, product.productId, minute) === null) continue;
+          const { planted } = playedMinute(product, minute);
+          if (planted === null || planted.fault.completeAt > now) continue;
+          if (isPlayed(plan.periods, planted.round.startedAt)) faults.push(planted.fault);
+        }
+      }
+      return faults.sort((a, b) => a.completeAt - b.completeAt);
+    },
+    quietAt() {
+      const lastStart = plan.periods.at(-1)?.to ?? 0;
+      const lagMs = Math.max(plan.callbackLagMs, plan.reportLagMs);
+      return lastStart + Math.max(0, ...plan.products.map(longestMs)) + lagMs;
+    },
+  };
+}
+
+/** The minutes of the range in which anybody plays, each once. */
+function* minutesPlayed(periods: readonly TimeRange[], range: TimeRange): Generator<number> {
+  let next = Math.floor(range.from / MINUTE_MS);
+  for (const period of periods) {
+    next = Math.max(next, Math.floor(period.from / MINUTE_MS));
+    const end = Math.min(period.to, range.to) / MINUTE_MS;
+    for (; next < end; next++) yield next;
+  }
+}
+
+function isPlayed(periods: readonly TimeRange[], startedAt: Instant): boolean {
+  return periods.some((period) => contains(period, startedAt));
+}
+
+function contains(range: TimeRange, at: Instant): boolean {
+  return range.from <= at && at < range.to;
+}

@@ -1,0 +1,72 @@
+/** What to do when a request of a window failed: the decision alone, apart from the loop that obeys it. */
+
+import { asksForShorterWindow, type ErrorCode, ReconError } from "../errors.ts";
+
+export type NextStep =
+  /** ask for the same page again */
+  | { readonly step: "retry"; readonly waitMs: number }
+  /** keep what was read, fetch both halves */
+  | { readonly step: "split" }
+  /** begin the window again at its first page */
+  | { readonly step: "restart"; readonly waitMs: number }
+  /** give up for now: a gap, retried later, and pulling goes on behind it */
+  | { readonly step: "gap"; readonly retryInMs: number }
+  /** nothing more can be had for this product until a person acts */
+  | { readonly step: "stop" };
+
+export interface FailureSeen {
+  readonly error: unknown;
+  /** failures in a row of this very request, this one included */
+  readonly failures: number;
+  /** how often the window began again in this pass */
+  readonly restarts: number;
+  /** how often the window became a gap before */
+  readonly gapsBefore: number;
+  readonly windowMs: number;
+}
+
+export interface FailureLimits {
+  readonly windowMinMs: number;
+  readonly attempts: number;
+}
+
+const BAD_PAGE: ReadonlySet<ErrorCode> = new Set([
+  "provider-not-json",
+  "provider-bad-envelope",
+  "provider-too-large",
+  "cursor-loop",
+  "cursor-expired",
+  "page-limit",
+]);
+
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 30_000;
+const FIRST_GAP_RETRY_MS = 60_000;
+const LONGEST_GAP_RETRY_MS = 3_600_000;
+
+/** @param jitter from 0 to 1: spreads the retries of many workers */
+export function afterFailure(seen: FailureSeen, limits: FailureLimits, jitter: number): NextStep {
+  const { error } = seen;
+  if (!(error instanceof ReconError)) throw error;
+  if (error.code === "provider-refused") return { step: "stop" };
+
+  const gap: NextStep = { step: "gap", retryInMs: doubled(FIRST_GAP_RETRY_MS, seen.gapsBefore, LONGEST_GAP_RETRY_MS) };
+  const waitMs = Math.round(doubled(FIRST_WAIT_MS, seen.failures - 1, LONGEST_WAIT_MS) * (0.5 + jitter / 2));
+
+  if (asksForShorterWindow(error)) {
+    if (seen.failures < 2) return { step: "retry", waitMs: 0 };
+    if (seen.windowMs >= 2 * limits.windowMinMs) return { step: "split" };
+    return seen.failures < limits.attempts ? { step: "retry", waitMs } : gap;
+  }
+  if (BAD_PAGE.has(error.code)) {
+    return seen.restarts < limits.attempts ? { step: "restart", waitMs } : gap;
+  }
+  if (error.code.startsWith("provider-")) {
+    return seen.failures < limits.attempts ? { step: "retry", waitMs: error.retryAfterMs ?? waitMs } : gap;
+  }
+  throw error;
+}
+
+function doubled(firstMs: number, times: number, longestMs: number): number {
+  return Math.min(firstMs * 2 ** Math.min(times, 30), longestMs);
+}

@@ -1,0 +1,58 @@
+/** Half-open ranges of time: what a window, a gap and a coverage are made of. */
+
+import type { Instant } from "./clock.ts";
+
+/** All instants t with from ≤ t < to; never empty. */
+export interface TimeRange {
+  readonly from: Instant;
+  readonly to: Instant;
+}
+
+/** The provider answers ranges of at most an hour (§4.B3, §8). */
+export const LONGEST_WINDOW_MS = 3_600_000;
+
+export function lengthOf(range: TimeRange): number {
+  return range.to - range.from;
+}
+
+/** The two halves of a range: together exactly the range, without overlap. Needs at least 2 ms. */
+export function halve(range: TimeRange): [TimeRange, TimeRange] {
+  const middle = range.from + Math.floor(lengthOf(range) / 2);
+  return [
+    { from: range.from, to: middle },
+    { from: middle, to: range.to },
+  ];
+}
+
+/** Cuts a range into consecutive pieces of at most `pieceMs`, the last one taking the remainder. */
+export function cutIntoPieces(range: TimeRange, pieceMs: number): TimeRange[] {
+  const pieces: TimeRange[] = [];
+  for (let from = range.from; from < range.to; from += pieceMs) {
+    pieces.push({ from, to: Math.min(from + pieceMs, range.to) });
+  }
+  return pieces;
+}
+
+/** What of `range` no part of `covered` contains, in order. */
+export function subtractRanges(range: TimeRange, covered: readonly TimeRange[]): TimeRange[] {
+  const gaps: TimeRange[] = [];
+  let from = range.from;
+  for (const part of [...covered].sort((a, b) => a.from - b.from)) {
+    if (part.to <= from) continue;
+    if (part.from >= range.to) break;
+    if (part.from > from) gaps.push({ from, to: part.from });
+    from = part.to;
+  }
+  if (from < range.to) gaps.push({ from, to: range.to });
+  return gaps;
+}
+
+/** The whole UTC hours that a range touches, cut at `end`, in order. */
+export function hoursOf(range: TimeRange, end: Instant): TimeRange[] {
+  const hours: TimeRange[] = [];
+  const first = Math.floor(range.from / LONGEST_WINDOW_MS) * LONGEST_WINDOW_MS;
+  for (let from = first; from < range.to && from < end; from += LONGEST_WINDOW_MS) {
+    hours.push({ from, to: Math.min(from + LONGEST_WINDOW_MS, end) });
+  }
+  return hours;
+}

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { formatInstant, parseInstant, showDuration } from "../src/clock.ts";
+
+test.each([
+  ["2026-11-20T10:00:00Z", "2026-11-20T10:00:00.000Z"],
+  ["2026-11-20T10:00:00+07:00", "2026-11-20T03:00:00.000Z"],
+  ["2026-11-20T10:00:00.5+0700", "2026-11-20T03:00:00.500Z"],
+  ["2026-11-20T10:00:00.123456-03:30", "2026-11-20T13:30:00.123Z"],
+  ["2026-11-20 10:00+07", "2026-11-20T03:00:00.000Z"],
+  ["2024-02-29T00:00:00Z", "2024-02-29T00:00:00.000Z"],
+])("%s is the moment %s", (text, expected) => {
+  expect(formatInstant(parseInstant(text, "updatedDate"))).toBe(expected);
+});
+
+test.each([
+  "2026-11-20T10:00:00",
+  "2026-11-20",
+  "2026-02-30T10:00:00Z",
+  "2026-13-01T10:00:00Z",
+  "2026-11-20T25:00:00Z",
+  "2026-11-20T10:00:00+25:00",
+  "yesterday",
+  "",
+])('"%s" is no moment: it lacks an offset or does not exist', (text) => {
+  expect(() => parseInstant(text, "updatedDate")).toThrow(/updatedDate must be a date-time with an offset/);
+});
+
+test.each([
+  [0, "0 s"],
+  [40_000, "40 s"],
+  [900_000, "15 min"],
+  [7_500_000, "2 h 5 min"],
+  [90_000_000, "1 d 1 h"],
+])("%i ms is shown as %s", (lengthMs, expected) => {
+  expect(showDuration(lengthMs)).toBe(expected);
+});

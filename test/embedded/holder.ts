@@ -1,0 +1,49 @@
+/** Starts the holder command as a process of its own and reads what it says. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
+
+export interface Holder {
+  readonly child: ChildProcess;
+  /** Everything it wrote to standard output so far. */
+  output(): string;
+  /** Waits for the server it got: the first line it writes. */
+  ready(): Promise<{ url: string; started: boolean }>;
+  /** Waits until it has ended; returns its exit code. */
+  ended(): Promise<number | null>;
+}
+
+/** `arguments_`: what holder-process.ts takes. The process leads a group of its own, like a command in a terminal. */
+export function startHolder(arguments_: string[], options: { uid?: number; gid?: number } = {}): Holder {
+  const script = fileURLToPath(new URL("./holder-process.ts", import.meta.url));
+  const child = spawn(process.execPath, [script, ...arguments_], {
+    ...options,
+    cwd: "/",
+    detached: true,
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  onTestFinished(() => {
+    child.kill("SIGKILL");
+  });
+  let output = "";
+  let errors = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    output += chunk.toString("utf8");
+  });
+  child.stderr.on("data", (chunk: Buffer) => {
+    errors += chunk.toString("utf8");
+  });
+  const closed = once(child, "close");
+  const ready = async () => {
+    while (!output.includes("\n")) {
+      const gone = await Promise.race([
+        once(child.stdout, "data").then(() => false),
+        closed.then(() => true),
+      ]);
+      if (gone) throw new Error(`the holder ended: ${errors}`);
+    }
+    return JSON.parse(output.slice(0, output.indexOf("\n")));
+  };
+  return { child, output: () => output, ready, ended: async () => (await closed)[0] };
+}

@@ -1,0 +1,54 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { cutIntoPieces, halve, hoursOf, lengthOf, subtractRanges, type TimeRange } from "../src/window.ts";
+
+const range = fc
+  .tuple(fc.integer({ min: 0, max: 10_000_000 }), fc.integer({ min: 2, max: 10_000_000 }))
+  .map(([from, lengthMs]): TimeRange => ({ from, to: from + lengthMs }));
+
+test("two halves are exactly the range", () => {
+  fc.assert(
+    fc.property(range, (whole) => {
+      const [first, second] = halve(whole);
+      expect(first.from).toBe(whole.from);
+      expect(first.to).toBe(second.from);
+      expect(second.to).toBe(whole.to);
+      expect(Math.abs(lengthOf(first) - lengthOf(second))).toBeLessThanOrEqual(1);
+    }),
+  );
+});
+
+test("pieces follow each other without gap or overlap, none longer than asked", () => {
+  fc.assert(
+    fc.property(range, fc.integer({ min: 10_000, max: 5_000_000 }), (whole, pieceMs) => {
+      const pieces = cutIntoPieces(whole, pieceMs);
+      expect(pieces[0]?.from).toBe(whole.from);
+      expect(pieces.at(-1)?.to).toBe(whole.to);
+      for (const [index, piece] of pieces.entries()) {
+        expect(lengthOf(piece)).toBeGreaterThan(0);
+        expect(lengthOf(piece)).toBeLessThanOrEqual(pieceMs);
+        if (index > 0) expect(piece.from).toBe(pieces[index - 1]?.to);
+      }
+    }),
+  );
+});
+
+test("what is covered and what is left make up the range", () => {
+  fc.assert(
+    fc.property(range, fc.array(range, { maxLength: 6 }), fc.double({ min: 0, max: 1, noNaN: true }), (whole, covered, share) => {
+      const gaps = subtractRanges(whole, covered);
+      const at = whole.from + Math.floor((lengthOf(whole) - 1) * share);
+      const isIn = (ranges: readonly TimeRange[]) => ranges.some((one) => one.from <= at && at < one.to);
+      expect(isIn(gaps)).toBe(!isIn(covered));
+    }),
+  );
+});
+
+test("the hours of a range are whole, but for the last, which ends now", () => {
+  const hour = 3_600_000;
+  expect(hoursOf({ from: hour + 5, to: 3 * hour + 5 }, 3 * hour + 60_000)).toEqual([
+    { from: hour, to: 2 * hour },
+    { from: 2 * hour, to: 3 * hour },
+    { from: 3 * hour, to: 3 * hour + 60_000 },
+  ]);
+});
