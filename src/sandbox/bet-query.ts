@@ -41,7 +41,8 @@ export function parseBetQuery(
   }
   const productId = textOf(parameters, "productId");
   if (productId === null) return refuse(CODES.badRequest, "productId is missing");
-  if (!productIds.includes(productId)) return refuse(CODES.unknownProduct, `no product is called ${productId}`);
+  if (!productIds.includes(productId))
+    return refuse(CODES.unknownProduct, `no product is called ${productId}`);
 
   const range = parseRange(parameters);
   if ("refusal" in range) return range;
@@ -63,7 +64,9 @@ export function chunkOf(records: readonly BetRecord[], query: BetQuery, pageSize
 }
 
 /** The range of either form of §4.B3. What a mix of both means is not shown by the interface: it is refused. */
-function parseRange(parameters: Readonly<Record<string, unknown>>): TimeRange | { readonly refusal: Refusal } {
+function parseRange(
+  parameters: Readonly<Record<string, unknown>>,
+): TimeRange | { readonly refusal: Refusal } {
   const date = textOf(parameters, "date");
   const startTime = textOf(parameters, "startTime");
   const endTime = textOf(parameters, "endTime");

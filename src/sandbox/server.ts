@@ -26,7 +26,7 @@ export interface Sandbox {
   requests(): RequestCounts;
 }
 
-export interface RequestCounts {
+interface RequestCounts {
   /** whatever came of them */
   readonly total: number;
   /** with data */

@@ -12,7 +12,7 @@ export interface Game {
 }
 
 /** From the first placement that may happen to the settlement. */
-export interface RoundTime {
+interface RoundTime {
   readonly startedAt: Instant;
   readonly endsAt: Instant;
 }

@@ -95,7 +95,8 @@ function kindOf(bet: Sums | undefined, record: BetRecord | undefined): string | 
 export function roundAgrees(records: readonly BetRecord[], entries: readonly CallbackEntry[]): boolean {
   const bets = [...Map.groupBy(entries, ({ txnId }) => txnId).values()].map(addUp);
   if (bets.length === 0 || records.length === 0) return false;
-  const isRunning = bets.some(({ status }) => status === "open") || records.some((record) => record.betStatus === "OPEN");
+  const isRunning =
+    bets.some(({ status }) => status === "open") || records.some((record) => record.betStatus === "OPEN");
   if (isRunning) return false;
   const sum = (amounts: Big[]) => amounts.reduce((total, amount) => total.plus(amount), Big("0"));
   const counted = bets.filter(({ status }) => status !== "void");
