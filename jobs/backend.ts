@@ -24,6 +24,13 @@ export interface QueueBackend {
 /** Finished jobs are kept for a look at what ran, not as truth: that lives in PostgreSQL. */
 const KEEP = { removeOnComplete: { count: 100 }, removeOnFail: { count: 1000 } };
 
+/**
+ * A job whose worker was lost runs again after this and up to two checks. Until then its product may have no next
+ * tick: together they must stay below the minute within which work goes on.
+ */
+const LOCK_MS = 20_000;
+const STALLED_CHECK_MS = 10_000;
+
 /** @param redisUrl null: BullMQ's own PostgreSQL backend, in the schema `bullmq` of the database */
 export function openBackend(redisUrl: string | null, databaseUrl: string, log: Log): QueueBackend {
   return redisUrl === null ? openPostgresBackend(databaseUrl, log) : openRedisBackend(redisUrl, log);
@@ -63,7 +70,7 @@ function openRedisBackend(redisUrl: string, log: Log): QueueBackend {
 }
 
 function workerOptions(concurrency: number): Omit<WorkerOptions, "connection"> {
-  return { concurrency, ...KEEP };
+  return { concurrency, ...KEEP, lockDuration: LOCK_MS, stalledInterval: STALLED_CHECK_MS };
 }
 
 async function checkRedis(redisUrl: string): Promise<void> {

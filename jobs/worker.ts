@@ -4,7 +4,7 @@ import { setInterval } from "node:timers";
 import type { Job } from "bullmq";
 import { describeError, ReconError } from "../src/errors.ts";
 import type { PullContext } from "../src/flows/context.ts";
-import { type JobData, type JobQueue, openBackend } from "./backend.ts";
+import { type JobData, type JobWorker, openBackend } from "./backend.ts";
 import { runDiffJob } from "./diff-job.ts";
 import { runPullJob } from "./pull-job.ts";
 import { ensureSchedules, schedulesFor } from "./schedules.ts";
@@ -21,11 +21,12 @@ export interface RunningWorker {
 
 /**
  * Starts every scheduled job.
- * @throws ReconError `queue-unreachable` where Redis does not answer
+ * @throws ReconError `queue-unreachable` where Redis does not answer, or the queues cannot be made in the database
  */
 export async function startWorker(
   context: PullContext,
   connections: { readonly redisUrl: string | null; readonly databaseUrl: string },
+  scheduleCheckMs = SCHEDULE_CHECK_MS,
 ): Promise<RunningWorker> {
   const { config, log } = context;
   const backend = openBackend(connections.redisUrl, connections.databaseUrl, log);
@@ -33,16 +34,17 @@ export async function startWorker(
   const ending = new AbortController();
   const pullQueue = backend.openQueue("pull");
   const diffQueue = backend.openQueue("diff");
+  const workers: JobWorker[] = [];
+  const closeAll = async () => {
+    await Promise.all(workers.map((worker) => worker.close()));
+    await Promise.all([pullQueue, diffQueue].map((queue) => queue.close()));
+    await backend.close();
+  };
 
   const schedule = async () => {
     await ensureSchedules(pullQueue, schedulesFor(config, config.pull.every));
     await ensureSchedules(diffQueue, schedulesFor(config, config.diff.every));
   };
-  await schedule();
-  const timer = setInterval(() => {
-    schedule().catch((error: unknown) => log.warn({ error: describeError(error) }, "the schedules could not be checked"));
-  }, SCHEDULE_CHECK_MS);
-
   const run = (work: (data: JobData) => Promise<void>) => async (job: Job<JobData, void, string>) => {
     try {
       await work(job.data);
@@ -52,18 +54,30 @@ export async function startWorker(
       throw error;
     }
   };
-  const workers = [
-    backend.openWorker("pull", run((data) => runPullJob(context, data, ending.signal)), config.pull.concurrency),
-    backend.openWorker("diff", run((data) => runDiffJob(context, data, pullQueue, ending.signal)), config.pull.concurrency),
-  ];
+  const pull = run((data) => runPullJob(context, data, ending.signal));
+  const diff = run((data) => runDiffJob(context, data, pullQueue, ending.signal));
+  try {
+    await schedule();
+    workers.push(backend.openWorker("pull", pull, config.pull.concurrency));
+    workers.push(backend.openWorker("diff", diff, config.pull.concurrency));
+    // A worker that is closed while it still connects would leave its connection open.
+    await Promise.all(workers.map((worker) => worker.waitUntilReady()));
+  } catch (error) {
+    await closeAll();
+    throw new ReconError("queue-unreachable", `the queues cannot be used: ${describeError(error)}`, { cause: error });
+  }
+  const timer = setInterval(() => {
+    schedule().catch((error: unknown) => {
+      if (ending.signal.aborted) return;
+      log.warn({ error: describeError(error) }, "the schedules could not be checked");
+    });
+  }, scheduleCheckMs);
 
   let stopped: Promise<void> | null = null;
   const stop = async () => {
     clearInterval(timer);
     ending.abort();
-    await Promise.all(workers.map((worker) => worker.close()));
-    await Promise.all([pullQueue, diffQueue].map((queue: JobQueue) => queue.close()));
-    await backend.close();
+    await closeAll();
   };
   return {
     check: () => backend.check(),

@@ -16,9 +16,9 @@ export interface BetRecord {
   readonly username: string;
   /** ISO 4217 */
   readonly currency: string;
-  /** ISO 8601 with an offset, as sent */
+  /** ISO 8601 with an offset */
   readonly accountingDate: string;
-  /** ISO 8601 with an offset, as sent */
+  /** ISO 8601 with an offset */
   readonly updatedDate: string;
   readonly stake: Amount;
   /** includes the stake */
@@ -47,6 +47,8 @@ export interface BetPage {
   readonly rejected: readonly RejectedRecord[];
   /** cursor of the next chunk; null: this was the last */
   readonly nextId: string | null;
+  /** how long the provider took to answer */
+  readonly tookMs: number;
 }
 
 /** What to ask `betTransactionsV2` for: one chunk of one range of one product. */
@@ -57,8 +59,19 @@ export interface BetPageRequest {
   readonly nextId: string | null;
 }
 
-/** Asks the provider for one chunk; rejects with a ReconError whose code is one of `provider-*`. */
-export type FetchBetPage = (request: BetPageRequest, signal: AbortSignal) => Promise<BetPage>;
+/** What a request is for, in the order in which requests are let through. */
+export const REQUEST_URGENCIES = ["live", "verify", "confirm", "resweep", "backfill"] as const;
+export type RequestUrgency = (typeof REQUEST_URGENCIES)[number];
+
+/**
+ * Asks the provider for one chunk; rejects with a ReconError whose code is one of `provider-*`.
+ * Without an urgency the request is as urgent as a live one.
+ */
+export type FetchBetPage = (
+  request: BetPageRequest,
+  signal: AbortSignal,
+  urgency?: RequestUrgency,
+) => Promise<BetPage>;
 
 /** A record in our own copy, with when its present version was first seen and requested. */
 export interface StoredRecord extends BetRecord {
@@ -87,6 +100,8 @@ export interface LedgerBet {
   /** made of winRewards entries alone */
   readonly rewardOnly: boolean;
   readonly tip: boolean;
+  /** one entry settled it together with other bets of its round: only their sums can be compared */
+  readonly settledByRound: boolean;
   readonly firstEntryAt: Instant;
   readonly lastEntryAt: Instant;
   readonly lastReceivedAt: Instant;

@@ -9,13 +9,19 @@ export type ErrorCode =
   | "embedded-failed"
   | "listen-failed"
   | "not-found"
+  | "conflict"
   // asking the provider
   | "provider-timeout"
+  | "provider-drip"
+  | "provider-http-408"
+  | "provider-http-504"
   | "provider-dropped"
   | "provider-cut-short"
   | "provider-throttled"
-  | "provider-unavailable"
+  | "provider-server-error"
+  | "provider-unreachable"
   | "provider-refused"
+  | "provider-bad-status"
   | "provider-rejected"
   | "provider-not-json"
   | "provider-bad-envelope"
@@ -53,7 +59,14 @@ export class ReconError extends Error {
 }
 
 /** The provider was too slow or cut its answer: a shorter window may succeed (§4.B3, §7.3). */
-const SHRINKING: ReadonlySet<ErrorCode> = new Set(["provider-timeout", "provider-dropped", "provider-cut-short"]);
+const SHRINKING: ReadonlySet<ErrorCode> = new Set([
+  "provider-timeout",
+  "provider-drip",
+  "provider-http-408",
+  "provider-http-504",
+  "provider-dropped",
+  "provider-cut-short",
+]);
 
 /** Whether asking for a shorter window can help against this error. */
 export function asksForShorterWindow(error: unknown): boolean {

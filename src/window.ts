@@ -8,6 +8,11 @@ export interface TimeRange {
   readonly to: Instant;
 }
 
+/** A range of one product's time. */
+export interface ProductRange extends TimeRange {
+  readonly productId: string;
+}
+
 /** The provider answers ranges of at most an hour (§4.B3, §8). */
 export const LONGEST_WINDOW_MS = 3_600_000;
 

@@ -45,9 +45,10 @@ export function addMismatchCommands(program: Command): void {
     );
 }
 
-/** "12.00 THB", or the bare amount where no currency applies. */
+/** "12.00 THB", or the bare amount where no currency applies; safe for the terminal. */
 export function showAtRisk(mismatch: Mismatch): string {
-  return formatMoney(parseAmount(mismatch.amountAtRisk, "amountAtRisk"), mismatch.currency ?? "").trimEnd();
+  const amount = parseAmount(mismatch.amountAtRisk, "amountAtRisk");
+  return showText(formatMoney(amount, mismatch.currency ?? "").trimEnd());
 }
 
 function printList(mismatches: readonly Mismatch[], next: string | null): void {

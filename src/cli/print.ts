@@ -2,21 +2,21 @@
 
 import { stdout } from "node:process";
 
-/** Text from outside could carry escape sequences that a terminal obeys. */
+/** Control characters, and those that turn the direction in which the text around them is read. */
+const UNSAFE = /[\p{Cc}\p{Bidi_Control}]/gu;
+
+/** Text from outside could carry escape sequences that a terminal obeys: they are written out, as "\u001b". */
 export function showText(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this removes.
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (character) => {
-    return `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`;
-  });
+  return text.replace(UNSAFE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 export function printLine(text = ""): void {
   stdout.write(`${text}\n`);
 }
 
-/** Exactly one JSON document. */
+/** Exactly one JSON document; its text is as safe for a terminal as any other. */
 export function printJson(value: unknown): void {
-  stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+  printLine(JSON.stringify(value, null, 2).split("\n").map(showText).join("\n"));
 }
 
 /** Columns as wide as their widest cell; cells are made safe for the terminal. */

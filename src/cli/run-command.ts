@@ -23,7 +23,8 @@ export function withRecon<Args extends unknown[]>(
   };
 }
 
-const UNDEFINED_TABLE = "42P01";
+/** PostgreSQL's codes for a table and a column that are not there. */
+const NOT_MIGRATED: ReadonlySet<string | undefined> = new Set(["42P01", "42703"]);
 
 /** Tells a failure in words a tired person can act on. @returns the exit code */
 export function reportFailure(error: unknown): number {
@@ -32,7 +33,7 @@ export function reportFailure(error: unknown): number {
     return error.code === "usage" ? EXIT_USAGE : EXIT_FAILED;
   }
   const { code, message, stack } = error as { code?: string; message?: string; stack?: string };
-  if (code === UNDEFINED_TABLE) {
+  if (NOT_MIGRATED.has(code)) {
     stderr.write(`recon: the database is not up to date (${message}). Run "recon migrate".\n`);
   } else {
     stderr.write(`recon: this should not happen: ${stack ?? String(error)}\n`);

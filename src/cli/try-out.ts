@@ -8,8 +8,10 @@ import { describeError } from "../errors.ts";
 import type { FlowContext } from "../flows/context.ts";
 import { deliverCallbacks } from "../flows/deliver-callbacks.ts";
 import { openDiary } from "../sandbox/diary.ts";
-import { type Sandbox, startSandbox } from "../sandbox/server.ts";
+import type { Fault } from "../sandbox/fault.ts";
+import { startSandbox } from "../sandbox/server.ts";
 import { createWorld, type World } from "../sandbox/world.ts";
+import type { TimeRange } from "../window.ts";
 import { EMBEDDED_HOME } from "./open.ts";
 import { TRY_OUT_HISTORY_MS, TRY_OUT_PRODUCTS } from "./try-out-config.ts";
 
@@ -24,10 +26,22 @@ export interface TryOut {
   stop(): Promise<void>;
 }
 
-export interface TryOutOptions {
+/** The faults of a world, of which seed and beginning are known only when it is open. */
+export type FaultsOf = (world: { readonly seed: number; readonly begin: Instant }) => readonly Fault[];
+
+export interface ServeOptions {
   readonly host: string;
   /** 0: any free port */
   readonly port: number;
+  readonly username?: string;
+  /** without it a random one */
+  readonly password?: string;
+  /** without it a slow hour */
+  readonly faultsOf?: FaultsOf;
+}
+
+export interface TryOutOptions extends ServeOptions {
+  /** null: of its own */
   readonly seed: number | null;
 }
 
@@ -46,38 +60,52 @@ export async function startTryOut(
     historyMs: TRY_OUT_HISTORY_MS,
     ...(options.seed === null ? {} : { seed: options.seed }),
   });
-  const world = createWorld({
-    ...LAGS,
-    seed: diary.seed,
-    periods: diary.periods,
-    products: TRY_OUT_PRODUCTS,
-    players: 40,
-    faultEveryMinutes: 5,
-  });
-  const begin = diary.periods[0]?.from ?? clock.now();
-  const credentials = { username: "sandbox", password: randomBytes(12).toString("hex") };
-  const server = await startSandbox({
-    ...credentials,
-    world,
-    clock,
-    host: options.host,
-    port: options.port,
-    pageSize: 100,
-    slowness: { slowHoursUtc: [slowHour(begin)], longestMs: 20 * 60_000, answer: "hang" },
-  });
+  const { world, begin, tryOut } = await serve(clock, diary, options);
   diary.extend();
   const playing = await play(clock, context, world, begin, () => diary.extend());
-  return {
-    provider: { baseUrl: server.url, ...credentials },
-    seed: diary.seed,
-    stop: () => stopBoth(playing, server),
+  const stop = async () => {
+    await playing.stop();
+    await tryOut.stop();
   };
+  return { ...tryOut, stop };
 }
 
-/** The hour after the first whole one: the newcomer sees windows shrink, and grow back. */
-function slowHour(begin: Instant): number {
-  return new Date(begin + HOUR_MS).getUTCHours();
+/** Starts the provider of a world that is over when its period is: the same options are always the same world. */
+export async function startFixedWorld(
+  clock: Clock,
+  play: { readonly seed: number; readonly period: TimeRange },
+  options: ServeOptions,
+): Promise<TryOut> {
+  const { tryOut } = await serve(clock, { seed: play.seed, periods: [play.period] }, options);
+  return tryOut;
 }
+
+async function serve(
+  clock: Clock,
+  { seed, periods }: { readonly seed: number; readonly periods: readonly TimeRange[] },
+  options: ServeOptions,
+): Promise<{ world: World; begin: Instant; tryOut: TryOut }> {
+  const { host, port, faultsOf = slowHour } = options;
+  const products = TRY_OUT_PRODUCTS;
+  const world = createWorld({ ...LAGS, seed, periods, products, players: 40, faultEveryMinutes: 5 });
+  const begin = periods[0]?.from ?? clock.now();
+  const credentials = {
+    username: options.username ?? "sandbox",
+    password: options.password ?? randomBytes(12).toString("hex"),
+  };
+  const faults = faultsOf({ seed, begin });
+  const server = await startSandbox({ ...credentials, world, clock, host, port, pageSize: 100, faults });
+  const provider = { baseUrl: server.url, ...credentials };
+  return { world, begin, tryOut: { provider, seed, stop: () => server.close() } };
+}
+
+/** In the hour after the first whole one long ranges hang: the newcomer sees windows shrink, and grow back. */
+export const slowHour: FaultsOf = ({ begin }) => [
+  {
+    when: { hoursUtc: [new Date(begin + HOUR_MS).getUTCHours()], longerThan: "PT20M" },
+    do: { kind: "hang" },
+  },
+];
 
 interface Playing {
   stop(): Promise<void>;
@@ -103,7 +131,10 @@ async function play(
         extend();
         await deliver();
       } catch (error) {
-        context?.log.warn({ error: describeError(error) }, "the sandbox could not write its callbacks; it tries again");
+        context?.log.warn(
+          { error: describeError(error) },
+          "the sandbox could not write its callbacks; it tries again",
+        );
       }
     }
   })();
@@ -113,9 +144,4 @@ async function play(
       await loop;
     },
   };
-}
-
-async function stopBoth(playing: Playing, server: Sandbox): Promise<void> {
-  await playing.stop();
-  await server.close();
 }

@@ -2,13 +2,14 @@
 
 import type { Command } from "commander";
 import { startWorker } from "../../jobs/worker.ts";
+import { migrateDatabase } from "../db/migrate.ts";
 import { describeError } from "../errors.ts";
 import { startOpsServer } from "../ops/server.ts";
+import { openBudget, type RequestBudget, withinBudget } from "../provider/budget.ts";
 import { openProvider } from "../provider/client.ts";
-import { migrateDatabase } from "../db/migrate.ts";
 import { announceMismatches, announceStart } from "./announce.ts";
-import { EXIT_FAILED, withRecon } from "./run-command.ts";
 import type { OpenRecon } from "./open.ts";
+import { EXIT_FAILED, withRecon } from "./run-command.ts";
 import { startTryOut, type TryOut } from "./try-out.ts";
 import { untilTold } from "./until-told.ts";
 
@@ -44,7 +45,7 @@ async function runWorker(recon: OpenRecon): Promise<void> {
     );
     opened.push(provider);
     const worker = await startWorker(
-      { ...context, fetchPage: provider.fetchBetPage },
+      { ...context, fetchPage: withinBudget(provider.fetchBetPage, budgetOf(recon)) },
       { redisUrl: settings.redisUrl, databaseUrl },
     );
     opened.push({ close: () => worker.stop() });
@@ -63,10 +64,16 @@ async function runWorker(recon: OpenRecon): Promise<void> {
   }
 }
 
+function budgetOf({ context: { sql, config, clock } }: OpenRecon): RequestBudget {
+  const { concurrency, minInterval, requestTimeout } = config.pull;
+  return openBudget(sql, { concurrency, minIntervalMs: minInterval }, requestTimeout, clock);
+}
+
 function describeWorld({ settings, embedded }: OpenRecon, tryOut: TryOut) {
   return {
     database: embedded.postgres ? "an embedded PostgreSQL, its data in .recon/" : "the one of DATABASE_URL",
-    queues: settings.redisUrl === null ? "in that database (set REDIS_URL for Redis)" : "the Redis of REDIS_URL",
+    queues:
+      settings.redisUrl === null ? "in that database (set REDIS_URL for Redis)" : "the Redis of REDIS_URL",
     provider: `the sandbox at ${tryOut.provider.baseUrl}, seed ${tryOut.seed}, with players at play and planted faults`,
   };
 }
@@ -85,11 +92,20 @@ function announce({ context }: OpenRecon): { close(): Promise<void> } {
 }
 
 /** Ends in the reverse order of the start; a hard end keeps the promise of ten seconds. */
-async function closeAll({ context }: OpenRecon, opened: readonly { close(): Promise<void> | void }[]): Promise<void> {
+async function closeAll(
+  { context }: OpenRecon,
+  opened: readonly { close(): Promise<void> | void }[],
+): Promise<void> {
   const hard = setTimeout(() => {
     context.log.warn("the worker could not end in time and is cut off; every page written is complete");
     process.exit(EXIT_FAILED);
   }, LONGEST_STOP_MS);
   hard.unref();
-  for (const one of [...opened].reverse()) await one.close();
+  for (const one of [...opened].reverse()) {
+    try {
+      await one.close();
+    } catch (error) {
+      context.log.warn({ error: describeError(error) }, "a part of the worker did not end cleanly");
+    }
+  }
 }

@@ -5,6 +5,7 @@ import {
   bigint,
   boolean,
   check,
+  doublePrecision,
   index,
   integer,
   jsonb,
@@ -23,13 +24,43 @@ const identity = () => bigint("id", { mode: "number" }).generatedAlwaysAsIdentit
 /** Where pulling has got to, and how long a window the provider can answer. */
 export const pullStates = pgTable("pull_states", {
   productId: text("product_id").primaryKey(),
+  /** where live pulling began */
+  begin: instant("begin").notNull(),
   /** live pulling has got this far; gaps may lie before it */
   head: instant("head").notNull(),
   windowMs: integer("window_ms").notNull(),
   /** a window of this length timed out lately; null: none did */
   ceilingMs: integer("ceiling_ms"),
+  /** so many comfortable answers are needed before the ceiling is tried again */
+  holdFor: integer("hold_for").notNull().default(1),
   /** quick answers in a row since the length last changed */
   quickAnswers: integer("quick_answers").notNull().default(0),
+  /** what the last answer took, per hour of its window; null: nothing was answered since the last time-out */
+  msPerHour: doublePrecision("ms_per_hour"),
+});
+
+/** How far the resweeps of an age have got, per product. */
+export const resweepStates = pgTable(
+  "resweep_states",
+  {
+    productId: text("product_id").notNull(),
+    ageMs: bigint("age_ms", { mode: "number" }).notNull(),
+    sweptUntil: instant("swept_until").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.productId, t.ageMs] })],
+);
+
+/** Ranges that somebody asked to be fetched again; the windows that do it name their backfill. */
+export const backfills = pgTable("backfills", {
+  id: identity().primaryKey(),
+  productId: text("product_id").notNull(),
+  fromAt: instant("from_at").notNull(),
+  toAt: instant("to_at").notNull(),
+  /** queued, running, paused, done, cancelled, failed */
+  status: text("status").notNull(),
+  requestedAt: instant("requested_at").notNull(),
+  startedAt: instant("started_at"),
+  endedAt: instant("ended_at"),
 });
 
 /** Every window ever planned: the plan, the work in progress and the coverage in one. */
@@ -42,7 +73,7 @@ export const windows = pgTable(
     kind: text("kind").notNull(),
     fromAt: instant("from_at").notNull(),
     toAt: instant("to_at").notNull(),
-    /** planned, done, split (its halves took over), gap (given up for now) */
+    /** planned, done, split (its parts took over), gap (given up for now), cancelled */
     status: text("status").notNull().default("planned"),
     /** the provider's nextId to go on with; null: from the first page */
     cursor: text("cursor"),
@@ -63,9 +94,14 @@ export const windows = pgTable(
     changed: integer("changed").notNull().default(0),
     unchanged: integer("unchanged").notNull().default(0),
     rejected: integer("rejected").notNull().default(0),
+    /** records dated outside the window: kept, and counted here */
+    outOfRange: integer("out_of_range").notNull().default(0),
+    /** the backfill that asked for it; null for every other kind */
+    backfillId: bigint("backfill_id", { mode: "number" }).references(() => backfills.id),
   },
   (t) => [
     index("windows_unfinished").on(t.productId, t.kind, t.fromAt).where(sql`status in ('planned', 'gap')`),
+    index("windows_backfill").on(t.backfillId).where(sql`backfill_id is not null`),
     index("windows_coverage").on(t.productId, t.toAt).where(sql`status = 'done'`),
     check("windows_range", sql`from_at < to_at`),
   ],
@@ -155,18 +191,19 @@ export const callbackEntries = pgTable(
 );
 
 /**
- * What to look at: a round, or a bet without one, that something touched. Append-only, so that writers never
- * wait for each other; a look removes the marks it has seen.
+ * What to look at: rounds, or bets without one, that something touched, a row for each write that touched them.
+ * Append-only, so that writers never wait for each other; a look removes the marks it has seen.
  */
 export const diffMarks = pgTable(
   "diff_marks",
   {
     id: identity().primaryKey(),
     productId: text("product_id").notNull(),
-    username: text("username").notNull(),
-    roundId: text("round_id"),
+    /** the three arrays belong together place by place */
+    usernames: text("usernames").array().notNull(),
+    roundIds: text("round_ids").array().notNull(),
     /** a txn id, betId or record id; null where the round says enough */
-    betRef: text("bet_ref"),
+    betRefs: text("bet_refs").array().notNull(),
     dueAt: instant("due_at").notNull(),
   },
   (t) => [index("diff_marks_due").on(t.productId, t.dueAt)],
@@ -250,4 +287,27 @@ export const alerts = pgTable("alerts", {
   body: jsonb("body").notNull(),
   createdAt: instant("created_at").notNull(),
   deliveredAt: instant("delivered_at"),
+});
+
+/** One row: when the provider may be asked next, for all processes together. */
+export const requestBudget = pgTable("request_budget", {
+  id: integer("id").primaryKey(),
+  /** a 429 asked for silence until then */
+  pausedUntil: instant("paused_until").notNull(),
+  /** the minimal interval between two requests ends then */
+  nextAt: instant("next_at").notNull(),
+});
+
+/** A row per request under way; one whose time is over died with its holder. */
+export const requestSlots = pgTable("request_slots", {
+  slot: integer("slot").primaryKey(),
+  holder: uuid("holder").notNull(),
+  heldUntil: instant("held_until").notNull(),
+});
+
+/** Who asks for a place and has none yet; the less urgent let the more urgent pass. */
+export const requestWaiters = pgTable("request_waiters", {
+  waiter: uuid("waiter").primaryKey(),
+  urgency: integer("urgency").notNull(),
+  seenAt: instant("seen_at").notNull(),
 });

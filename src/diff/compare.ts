@@ -1,6 +1,6 @@
 /** Compares the two sides of a pair: the first kind of the table (design of mismatches) that holds, or agreement. */
 
-import type { BetStatus, LedgerBet, LedgerStatus, StoredRecord } from "../bet.ts";
+import { type BetStatus, type LedgerBet, type LedgerStatus, realRound, type StoredRecord } from "../bet.ts";
 import { formatInstant, type Instant, parseInstant } from "../clock.ts";
 import type { Finding, LedgerSide, MismatchKind, ProviderSide } from "../mismatch.ts";
 import { type Amount, formatAmount, formatMoney, largerAmount, sumAmounts, ZERO } from "../money.ts";
@@ -10,6 +10,10 @@ import type { Pair } from "./match.ts";
 export interface Verdict {
   readonly finding: Finding;
   readonly pair: Pair;
+  /** the bets whose entries the provider has to have heard of: the pair's own, or its whole round */
+  readonly heardBets: readonly LedgerBet[];
+  /** something else of the round must end first, whatever the graces say */
+  readonly waitsForRound: boolean;
 }
 
 export interface CompareSettings {
@@ -18,6 +22,8 @@ export interface CompareSettings {
   readonly ledgerStart: Instant;
   /** a bet was running when the ledger began where its first entry lies within this of the beginning */
   readonly stuckOpenAfterMs: number;
+  /** a settlement without a placement is complete, and names its stake */
+  readonly singleState: boolean;
 }
 
 /** One side of a pair, summed up. */
@@ -30,11 +36,20 @@ interface Sums<Status> {
 
 /** @returns null where the sides agree, or where there is nothing to compare yet */
 export function comparePair(pair: Pair, settings: CompareSettings): Verdict | null {
+  if (isBefore(pair, settings.ledgerStart)) return null;
   const provider = pair.records.length === 0 ? null : sumRecords(pair.records);
   const ledger = pair.bets.length === 0 ? null : sumBets(pair.bets);
   const difference = findDifference(pair, provider, ledger, settings);
   if (difference === null) return null;
-  return { pair, finding: toFinding(pair, provider, ledger, difference, settings) };
+  const finding = toFinding(pair, provider, ledger, difference, settings);
+  return { pair, finding, heardBets: pair.bets, waitsForRound: false };
+}
+
+function isBefore({ records, bets }: Pair, ledgerStart: Instant): boolean {
+  return (
+    records.every((record) => parseInstant(record.accountingDate, "accountingDate") < ledgerStart) &&
+    bets.every((bet) => bet.lastEntryAt < ledgerStart)
+  );
 }
 
 interface Difference {
@@ -48,23 +63,34 @@ function findDifference(
   ledger: Sums<LedgerStatus> | null,
   settings: CompareSettings,
 ): Difference | null {
-  if (ledger === null) return provider === null ? null : whenOnlyListed(pair, provider, settings);
+  if (ledger === null) return provider === null ? null : whenOnlyListed(provider);
   if (provider === null) return whenOnlyHeld(pair.bets, ledger);
-  if (provider.currency !== ledger.currency) {
-    return {
-      kind: "currency-differs",
-      reason: `the currency is ${provider.currency} at the provider, ${ledger.currency} in the ledger`,
-    };
-  }
+  const currency = currencyDifference(pair);
+  if (currency !== null) return currency;
   const difference = statusDifference(provider, ledger) ?? amountDifference(pair, provider, ledger, settings);
-  return difference !== null && pair.matchedBy === "round" ? roundDifference(provider, ledger) : difference;
+  if (difference === null || pair.matchedBy !== "round") return difference;
+  return endedPartAgrees(pair, provider, settings) ? null : roundDifference(provider, ledger);
 }
 
-function whenOnlyListed(pair: Pair, provider: Sums<BetStatus>, settings: CompareSettings): Difference | null {
-  const isBefore = pair.records.every(
-    (record) => parseInstant(record.accountingDate, "accountingDate") < settings.ledgerStart,
-  );
-  if (provider.status === "VOID" || isBefore) return null;
+function currencyDifference({ records, bets }: Pair): Difference | null {
+  if (new Set([...records, ...bets].map((side) => side.currency)).size === 1) return null;
+  const currenciesOf = (sides: readonly { readonly currency: string }[]) =>
+    [...new Set(sides.map((side) => side.currency))].join(" and ");
+  return {
+    kind: "currency-differs",
+    reason: `the currency is ${currenciesOf(records)} at the provider, ${currenciesOf(bets)} in the ledger`,
+  };
+}
+
+/** The provider need not list what is still open: what has ended may be all that it reports of the round. */
+function endedPartAgrees(pair: Pair, provider: Sums<BetStatus>, settings: CompareSettings): boolean {
+  const ended = pair.bets.filter((bet) => bet.status !== "open");
+  if (ended.length === 0 || ended.length === pair.bets.length) return false;
+  return findDifference({ ...pair, bets: ended }, provider, sumBets(ended), settings) === null;
+}
+
+function whenOnlyListed(provider: Sums<BetStatus>): Difference | null {
+  if (provider.status === "VOID") return null;
   const { stake, payout, currency } = provider;
   return {
     kind: "missing-in-ledger",
@@ -86,7 +112,10 @@ function statusDifference(provider: Sums<BetStatus>, ledger: Sums<LedgerStatus>)
   if (ledger.status === "open") {
     if (providerRuns) return null;
     const missing = provider.status === "VOID" ? "cancelBets" : "settleBets";
-    const paid = provider.status === "VOID" ? "" : ` with a payout of ${formatMoney(provider.payout, provider.currency)}`;
+    const paid =
+      provider.status === "VOID"
+        ? ""
+        : ` with a payout of ${formatMoney(provider.payout, provider.currency)}`;
     return {
       kind: "missing-settlement",
       reason: `${provider.status}${paid} at the provider, still open in the ledger: no ${missing} was received`,
@@ -108,15 +137,20 @@ function amountDifference(
 ): Difference | null {
   if (ledger.status === "void") return null;
   const { currency } = provider;
-  const stakeIsKnown = pair.bets.every((bet) => bet.placed || !ranAtLedgerStart(bet, settings));
-  const tipWithoutAmount = pair.bets.every((bet) => bet.tip) && (provider.stake.eq(ZERO) || ledger.stake.eq(ZERO));
+  const stakeIsKnown = !pair.bets.some((bet) => ranAtLedgerStart(bet, settings));
+  const tipWithoutAmount =
+    pair.bets.every((bet) => bet.tip) && (provider.stake.eq(ZERO) || ledger.stake.eq(ZERO));
   if (stakeIsKnown && !tipWithoutAmount && !provider.stake.eq(ledger.stake)) {
     return {
       kind: "stake-differs",
       reason: `the stake is ${formatMoney(provider.stake, currency)} at the provider, ${formatMoney(ledger.stake, currency)} in the ledger`,
     };
   }
-  if (ledger.status === "settled" && !provider.payout.eq(ledger.payout) && !pair.bets.every((bet) => bet.tip)) {
+  if (
+    ledger.status === "settled" &&
+    !provider.payout.eq(ledger.payout) &&
+    !pair.bets.every((bet) => bet.tip)
+  ) {
     return {
       kind: "payout-differs",
       reason: `paid out ${formatMoney(provider.payout, currency)} at the provider, ${formatMoney(ledger.payout, currency)} in the ledger`,
@@ -134,7 +168,8 @@ function roundDifference(provider: Sums<BetStatus>, ledger: Sums<LedgerStatus>):
 }
 
 function ranAtLedgerStart(bet: LedgerBet, settings: CompareSettings): boolean {
-  return !bet.placed && bet.firstEntryAt - settings.ledgerStart <= settings.stuckOpenAfterMs;
+  if (bet.placed || settings.singleState) return false;
+  return bet.firstEntryAt - settings.ledgerStart <= settings.stuckOpenAfterMs;
 }
 
 function sumRecords(records: readonly StoredRecord[]): Sums<BetStatus> {
@@ -160,6 +195,21 @@ function sumBets(bets: readonly LedgerBet[]): Sums<LedgerStatus> {
   };
 }
 
+/**
+ * Every subject that a mismatch about these records and bets, or entries, could have: an id that both sides share,
+ * an id of a record that stands alone, or their round.
+ */
+export function subjectsOf(
+  records: readonly Pick<StoredRecord, "betId" | "id" | "roundId">[],
+  bets: readonly Pick<LedgerBet, "txnId" | "roundId">[],
+): string[] {
+  const ids = [...records.flatMap((record) => [record.betId, record.id]), ...bets.map((bet) => bet.txnId)];
+  const rounds = [...records, ...bets]
+    .map((side) => realRound(side.roundId))
+    .filter((round) => round !== null);
+  return [...new Set([...ids.map((id) => `bet:${id}`), ...rounds.map((round) => `round:${round}`)])];
+}
+
 function toFinding(
   pair: Pair,
   provider: Sums<BetStatus> | null,
@@ -170,7 +220,7 @@ function toFinding(
   const [record] = pair.records;
   const [bet] = pair.bets;
   const isRound = difference.kind === "round-differs";
-  const roundId = (record?.roundId ?? bet?.roundId) || null;
+  const roundId = realRound(record?.roundId ?? null) ?? bet?.roundId ?? null;
   const transactionId = isRound ? null : (bet?.txnId ?? null);
   const betId = isRound ? null : (record?.betId ?? null);
   return {
@@ -185,12 +235,19 @@ function toFinding(
     amountAtRisk: amountAtRisk(pair, provider, ledger),
     provider: provider && providerSide(pair.records, provider),
     ledger: ledger && ledgerSide(pair.bets, ledger),
-    occurredAt: bet === undefined ? parseInstant(record?.accountingDate ?? "", "accountingDate") : firstEntryOf(pair.bets),
+    occurredAt:
+      bet === undefined
+        ? parseInstant(record?.accountingDate ?? "", "accountingDate")
+        : firstEntryOf(pair.bets),
   };
 }
 
 /** |moved − expected|; where that is 0, the largest difference of the amounts named. */
-function amountAtRisk(pair: Pair, provider: Sums<BetStatus> | null, ledger: Sums<LedgerStatus> | null): Amount {
+function amountAtRisk(
+  pair: Pair,
+  provider: Sums<BetStatus> | null,
+  ledger: Sums<LedgerStatus> | null,
+): Amount {
   const moved = sumAmounts(pair.bets.map((bet) => bet.moved));
   const expected = sumAmounts(pair.records.map(expectedMove));
   const atRisk = moved.minus(expected).abs();
@@ -242,5 +299,7 @@ function firstEntryOf(bets: readonly LedgerBet[]): Instant {
 }
 
 function latest(dates: readonly string[]): string | null {
-  return dates.length === 0 ? null : formatInstant(Math.max(...dates.map((date) => parseInstant(date, "date"))));
+  return dates.length === 0
+    ? null
+    : formatInstant(Math.max(...dates.map((date) => parseInstant(date, "date"))));
 }

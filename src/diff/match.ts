@@ -1,7 +1,7 @@
 /** Pairs a player's records with the ledger bets they report: rounds first, then bets, then what is left of rounds. */
 
 import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
-import { sumAmounts } from "../money.ts";
+import { type Amount, sumAmounts } from "../money.ts";
 
 export type MatchRule = "betId" | "id" | "round";
 
@@ -24,23 +24,64 @@ export function matchBets(
   bets: readonly LedgerBet[],
   settings: MatchSettings,
 ): Pair[] {
-  const agreed = agreedRounds(records, bets, settings);
-  let openRecords = records.filter((record) => !agreed.has(realRound(record.roundId)));
-  let openBets = bets.filter((bet) => !agreed.has(bet.roundId));
-  const pairs: Pair[] = [];
+  const isOfTip = namesTip(bets, settings);
+  const inRounds = records.filter((record) => !isOfTip(record));
+  const agreed = agreedRounds(inRounds, bets, settings);
+  const leftRecords = records.filter((record) => !agreed.has(realRound(record.roundId)) || isOfTip(record));
+  const leftBets = bets.filter((bet) => !agreed.has(bet.roundId) || bet.tip);
 
+  const asWhole = new Set(leftBets.filter((bet) => bet.settledByRound).map((bet) => bet.roundId));
+  let pairs = matchRounds(
+    inRounds,
+    leftBets.filter((bet) => asWhole.has(bet.roundId)),
+  );
   for (const rule of settings.matchBy) {
-    const matched = rule === "round" ? matchRounds(openRecords, openBets) : matchIds(openRecords, openBets, rule);
-    pairs.push(...matched);
-    const taken = new Set<unknown>(matched.flatMap((pair) => [...pair.records, ...pair.bets]));
-    openRecords = openRecords.filter((record) => !taken.has(record));
-    openBets = openBets.filter((bet) => !taken.has(bet));
+    if (rule === "round") {
+      pairs = withoutWiderRecords(pairs, unmatched(leftBets, pairs));
+      pairs.push(...matchRounds(unmatched(inRounds, pairs), unmatched(leftBets, pairs)));
+    } else {
+      pairs.push(...matchIds(unmatched(leftRecords, pairs), unmatched(leftBets, pairs), rule));
+    }
   }
-  for (const alone of groupBy(openRecords, (record) => record.betId).values()) {
+  for (const alone of groupBy(unmatched(leftRecords, pairs), (record) => record.betId).values()) {
     pairs.push({ matchedBy: null, records: alone, bets: [] });
   }
-  for (const bet of openBets) pairs.push({ matchedBy: null, records: [], bets: [bet] });
+  for (const bet of unmatched(leftBets, pairs)) pairs.push({ matchedBy: null, records: [], bets: [bet] });
   return pairs;
+}
+
+function unmatched<Side extends StoredRecord | LedgerBet>(
+  sides: readonly Side[],
+  pairs: readonly Pair[],
+): Side[] {
+  const taken = new Set<unknown>(pairs.flatMap((pair) => [...pair.records, ...pair.bets]));
+  return sides.filter((side) => !taken.has(side));
+}
+
+/**
+ * Without the pairs whose record has another stake than its bet while other bets of the round have no record:
+ * it may report them all, and is compared with them all.
+ */
+function withoutWiderRecords(pairs: readonly Pair[], left: readonly LedgerBet[]): Pair[] {
+  const rounds = new Set(left.filter((bet) => !bet.tip && bet.status !== "void").map((bet) => bet.roundId));
+  return pairs.filter(({ matchedBy, records, bets: [bet] }) => {
+    if (matchedBy === "round" || bet === undefined || bet.tip || !rounds.has(bet.roundId)) return true;
+    const listed = records.filter((record) => record.betStatus !== "VOID");
+    const isInRound = (record: StoredRecord) =>
+      bet.roundId !== null && realRound(record.roundId) === bet.roundId && record.currency === bet.currency;
+    return listed.length === 0 || !records.every(isInRound) || stakeOf(listed).eq(bet.stake);
+  });
+}
+
+function stakeOf(sides: readonly { readonly stake: Amount }[]): Amount {
+  return sumAmounts(sides.map((side) => side.stake));
+}
+
+/** Whether a record is that of a tip, which counts in no round. */
+function namesTip(bets: readonly LedgerBet[], settings: MatchSettings): (record: StoredRecord) => boolean {
+  const tips = new Set(bets.filter((bet) => bet.tip).map((bet) => bet.txnId));
+  const ids = settings.matchBy.filter((rule) => rule !== "round");
+  return (record) => tips.size > 0 && ids.some((rule) => tips.has(record[rule]));
 }
 
 /** Rounds that have ended on both sides with equal sums (§4.3: rounds first). */
@@ -69,17 +110,22 @@ function roundAgrees(
   if (new Set([...records, ...bets].map((side) => side.currency)).size > 1) return false;
   if (records.some((record) => record.betStatus === "OPEN" || record.betStatus === "UNSETTLED")) return false;
   if (bets.some((bet) => bet.status === "open")) return false;
-  if (!settings.singleState && bets.some((bet) => bet.status === "settled" && !bet.placed && !bet.rewardOnly)) return false;
+  if (!settings.singleState && bets.some((bet) => bet.status === "settled" && !bet.placed && !bet.rewardOnly))
+    return false;
   const listed = records.filter((record) => record.betStatus !== "VOID");
   const held = bets.filter((bet) => bet.status !== "void");
   if ((listed.length === 0) !== (held.length === 0)) return false;
   return (
-    sumAmounts(listed.map((record) => record.stake)).eq(sumAmounts(held.map((bet) => bet.stake))) &&
+    stakeOf(listed).eq(stakeOf(held)) &&
     sumAmounts(listed.map((record) => record.payout)).eq(sumAmounts(held.map((bet) => bet.payout)))
   );
 }
 
-function matchIds(records: readonly StoredRecord[], bets: readonly LedgerBet[], rule: "betId" | "id"): Pair[] {
+function matchIds(
+  records: readonly StoredRecord[],
+  bets: readonly LedgerBet[],
+  rule: "betId" | "id",
+): Pair[] {
   const byId = groupBy(records, (record) => record[rule]);
   return bets.flatMap((bet) => {
     const found = byId.get(bet.txnId);
@@ -96,7 +142,8 @@ function matchRounds(records: readonly StoredRecord[], bets: readonly LedgerBet[
   const pairs: Pair[] = [];
   for (const [round, left] of groupBy(records, (record) => realRound(record.roundId))) {
     const others = betsOf.get(round);
-    if (round !== null && others !== undefined) pairs.push({ matchedBy: "round", records: left, bets: others });
+    if (round !== null && others !== undefined)
+      pairs.push({ matchedBy: "round", records: left, bets: others });
   }
   return pairs;
 }

@@ -42,6 +42,12 @@ function keysOfMark(mark: DiffMark): Key[] {
   return keys;
 }
 
+/** The key of a mismatch's subject, "bet:…" or "round:…". */
+export function keyOfSubject(username: string, subject: string): Key {
+  const ref = subject.slice(subject.indexOf(":") + 1);
+  return subject.startsWith("round:") ? roundKey(username, ref) : betKey(username, ref);
+}
+
 /** Keys named by what was loaded so far that were not looked up yet; `known` grows by them. */
 export function nextFrontier(
   marks: readonly DiffMark[],
@@ -50,7 +56,11 @@ export function nextFrontier(
   known: Set<Key>,
 ): Frontier {
   const frontier: Frontier = { rounds: [], bets: [] };
-  const keys = [...marks.flatMap(keysOfMark), ...records.flatMap(keysOfRecord), ...entries.flatMap(keysOfEntry)];
+  const keys = [
+    ...marks.flatMap(keysOfMark),
+    ...records.flatMap(keysOfRecord),
+    ...entries.flatMap(keysOfEntry),
+  ];
   for (const key of keys) {
     if (known.has(key)) continue;
     known.add(key);
@@ -82,7 +92,10 @@ export function partition(
   for (const record of records) join(keysOfRecord(record));
   for (const entry of entries) join(keysOfEntry(entry));
 
-  const found = new Map<Key, { username: string; records: StoredRecord[]; entries: CallbackEntry[]; marks: DiffMark[] }>();
+  const found = new Map<
+    Key,
+    { username: string; records: StoredRecord[]; entries: CallbackEntry[]; marks: DiffMark[] }
+  >();
   const place = (key: Key | undefined, username: string) => {
     const root = rootOf(key ?? "");
     const place = found.get(root) ?? { username, records: [], entries: [], marks: [] };

@@ -1,9 +1,9 @@
 /** When a difference may be called a mismatch: the graces and the confirm fetch, so that nothing merely late is one. */
 
+import type { LedgerBet, StoredRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import type { TimeRange } from "../window.ts";
 import type { Verdict } from "./compare.ts";
-import type { Pair } from "./match.ts";
 
 export interface Graces {
   /** a callback may come this late */
@@ -33,14 +33,20 @@ const COARSE_TIME_MS = 1000;
  * What must hold before a verdict becomes a mismatch. Our copy of a record can be stale, there may be a record we
  * never saw, and the provider's report may not yet have heard of what its callbacks said: unless the record was
  * asked for after the bet's last entry and speaks of a time after it, the provider is asked again, late enough.
+ * Of a round there may always be another record.
  */
 export function whatMustHold(verdict: Verdict, graces: Graces): Conditions {
-  const { records, bets } = verdict.pair;
+  const { records, matchedBy } = verdict.pair;
+  const bets = verdict.heardBets;
   const lastReceivedAt = latest(bets.map((bet) => bet.lastReceivedAt));
-  const notBefore = Math.max(latest(records.map((record) => record.versionSeenAt)), lastReceivedAt) + graces.callbackGraceMs;
+  const notBefore =
+    Math.max(latest(records.map((record) => record.versionSeenAt)), lastReceivedAt) + graces.callbackGraceMs;
   if (bets.length === 0) return { notBefore, eitherFetched: [] };
 
-  const recordTimes = records.flatMap((record) => [instantRange(record.accountingDate), instantRange(record.updatedDate)]);
+  const recordTimes = records.flatMap((record) => [
+    instantRange(record.accountingDate),
+    instantRange(record.updatedDate),
+  ]);
   const confirm: Fetched = {
     ranges: [
       {
@@ -51,14 +57,17 @@ export function whatMustHold(verdict: Verdict, graces: Graces): Conditions {
     ],
     since: lastReceivedAt + graces.providerGraceMs,
   };
-  if (!speakOfLastEntry(verdict.pair)) return { notBefore, eitherFetched: [confirm] };
+  if (matchedBy === "round" || !speakOfLastEntry(records, bets))
+    return { notBefore, eitherFetched: [confirm] };
   if (records.every((record) => record.requestedAt > lastReceivedAt)) return { notBefore, eitherFetched: [] };
   return { notBefore, eitherFetched: [{ ranges: recordTimes, since: lastReceivedAt + 1 }, confirm] };
 }
 
-function speakOfLastEntry({ records, bets }: Pair): boolean {
-  const updatedAt = latest(records.map((record) => parseInstant(record.updatedDate, "updatedDate")));
-  return records.length > 0 && updatedAt + COARSE_TIME_MS > latest(bets.map((bet) => bet.lastEntryAt));
+function speakOfLastEntry(records: readonly StoredRecord[], bets: readonly LedgerBet[]): boolean {
+  const lastEntryAt = latest(bets.map((bet) => bet.lastEntryAt));
+  const isLater = (record: StoredRecord) =>
+    parseInstant(record.updatedDate, "updatedDate") + COARSE_TIME_MS > lastEntryAt;
+  return records.length > 0 && records.every(isLater);
 }
 
 function latest(instants: readonly Instant[]): Instant {

@@ -7,34 +7,51 @@ import { parseAmount } from "../money.ts";
 
 /** Something touched this round, or this bet where it has no round. */
 export interface DiffMark {
-  readonly id: number;
   readonly username: string;
   readonly roundId: string | null;
   readonly betRef: string | null;
 }
 
-/** Takes due marks of a product, oldest first; they are gone when the transaction commits. */
-export async function takeMarks(tx: Query, productId: string, now: Instant, most: number): Promise<DiffMark[]> {
+/**
+ * Takes due marks of a product, oldest first; they are gone when the transaction commits.
+ * @param most the last row taken may bring more: a page's marks stay together
+ */
+export async function takeMarks(
+  tx: Query,
+  productId: string,
+  now: Instant,
+  most: number,
+): Promise<DiffMark[]> {
   return await tx<DiffMark[]>`
-    delete from diff_marks where id in (
-      select id from diff_marks where product_id = ${productId} and due_at <= ${now}
-      order by due_at limit ${most} for update skip locked
+    with due as (
+      select id, cardinality(usernames) as marks, due_at from diff_marks
+      where product_id = ${productId} and due_at <= ${now}
+      order by due_at, id limit ${most}
+    ),
+    counted as (select id, sum(marks) over (order by due_at, id) - marks as before from due),
+    taken as (
+      delete from diff_marks where id in (select id from counted where before < ${most})
+      returning usernames, round_ids, bet_refs
     )
-    returning id, username, round_id as "roundId", bet_ref as "betRef"`;
+    select mark.username, mark.round_id as "roundId", mark.bet_ref as "betRef"
+    from taken, unnest(usernames, round_ids, bet_refs) as mark (username, round_id, bet_ref)`;
 }
 
 /** Asks for another look at `dueAt`. */
 export async function putMarks(
   tx: Query,
   productId: string,
-  marks: readonly (Omit<DiffMark, "id"> & { readonly dueAt: Instant })[],
+  marks: readonly (DiffMark & { readonly dueAt: Instant })[],
 ): Promise<void> {
   if (marks.length === 0) return;
   await tx`
-    insert into diff_marks (product_id, username, round_id, bet_ref, due_at)
-    select ${productId}, * from unnest(
+    insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+    select ${productId}, array_agg(username), array_agg(round_id), array_agg(bet_ref), due_at
+    from unnest(
       ${marks.map((m) => m.username)}::text[], ${marks.map((m) => m.roundId)}::text[],
-      ${marks.map((m) => m.betRef)}::text[], ${marks.map((m) => m.dueAt)}::timestamptz[])`;
+      ${marks.map((m) => m.betRef)}::text[], ${marks.map((m) => m.dueAt)}::timestamptz[]
+    ) as mark (username, round_id, bet_ref, due_at)
+    group by due_at`;
 }
 
 /**
@@ -66,8 +83,8 @@ export async function readRecords(tx: Query, productId: string, keys: RecordKeys
     select r.product_id as "productId", r.username, r.bet_id as "betId", r.id, r.round_id as "roundId", r.currency,
       r.stake, r.payout, r.game_code as "gameCode", r.game_name as "gameName", r.bet_status as "betStatus",
       r.payout_status as "payoutStatus", r.extra::text as extra,
-      to_char(r.accounting_date at time zone 'UTC', ${ISO_FORMAT}) as "accountingDate",
-      to_char(r.updated_date at time zone 'UTC', ${ISO_FORMAT}) as "updatedDate",
+      to_char(${readable(tx, "accounting_date")} at time zone 'UTC', ${ISO_FORMAT}) as "accountingDate",
+      to_char(${readable(tx, "updated_date")} at time zone 'UTC', ${ISO_FORMAT}) as "updatedDate",
       r.version_seen_at as "versionSeenAt", r.requested_at as "requestedAt"
     from bet_records r
     join (
@@ -89,6 +106,32 @@ export async function readRecords(tx: Query, productId: string, keys: RecordKeys
     stake: parseAmount(row.stake, "stake"),
     payout: parseAmount(row.payout, "payout"),
   }));
+}
+
+/**
+ * A date whose year has four digits, as text with an offset needs it: "no date yet" may be the last moment of 9999,
+ * which the database rounds up, or the first of year 1 further east.
+ */
+function readable(tx: Query, column: "accounting_date" | "updated_date") {
+  return tx`greatest(least(r.${tx(column)}, '9999-12-31T23:59:59.999Z'), '0001-01-01T00:00:00Z')`;
+}
+
+/** Whether a record that cannot be used speaks of this player and bet: unusable is not missing. */
+export async function isRejected(
+  tx: Query,
+  productId: string,
+  username: string,
+  txnId: string,
+): Promise<boolean> {
+  const [row] = await tx<{ found: boolean }[]>`
+    select exists (
+      select from rejected_records
+      where product_id = ${productId}
+        and strpos(raw, to_json(${username}::text)::text) > 0
+        and (strpos(raw, to_json(${txnId}::text)::text) > 0
+          or ${/^\d+$/.test(txnId)} and raw ~ (':' || ${txnId}::text || '[,}]'))
+    ) as found`;
+  return row?.found ?? false;
 }
 
 const ISO_FORMAT = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';

@@ -1,27 +1,31 @@
 /** Looks at what was touched of one product: loads it, folds, compares, and lets mismatches begin and end. */
 
-import { type CallbackEntry } from "../callback.ts";
 import type { StoredRecord } from "../bet.ts";
+import type { CallbackEntry } from "../callback.ts";
 import type { Instant } from "../clock.ts";
 import type { ProductConfig } from "../config.ts";
 import { inOneMoment, type Query } from "../db/client.ts";
 import { assess } from "../diff/assess.ts";
-import type { Verdict } from "../diff/compare.ts";
-import { type Neighbourhood, nextFrontier, partition } from "../diff/neighbourhood.ts";
+import { subjectsOf, type Verdict } from "../diff/compare.ts";
+import { keyOfSubject, type Neighbourhood, nextFrontier, partition } from "../diff/neighbourhood.ts";
 import { type Fetched, type Graces, whatMustHold } from "../diff/ripeness.ts";
-import { type DiffMark, lockProduct, putMarks, readRecords, takeMarks } from "../diff/store.ts";
+import { type DiffMark, isRejected, lockProduct, putMarks, readRecords, takeMarks } from "../diff/store.ts";
 import { foldEntries } from "../ledger/fold.ts";
 import { readEntries, readLedgerStart } from "../ledger/store.ts";
 import { decideTransitions, type SeenFinding } from "../mismatches/life.ts";
 import { readKnown, writeTransitions } from "../mismatches/store.ts";
 import { planWindows, readCoverage, readPullState } from "../sync/store.ts";
 import { cutIntoPieces, hoursOf, subtractRanges } from "../window.ts";
-import { findProduct, type FlowContext } from "./context.ts";
+import { type FlowContext, findProduct } from "./context.ts";
 
 const MARKS_PER_LOOK = 500;
 const MOST_LOOKS_PER_RUN = 1_000;
-/** What hangs together is found in so many steps from a mark, or the look goes on with what it has. */
+/**
+ * What hangs together is loaded in at most so many steps from a mark, and judged in at most so many: where rounds
+ * form an endless chain, what lies far from a mark is judged by the marks near it.
+ */
 const MOST_STEPS = 16;
+const MOST_STEPS_JUDGED = 8;
 
 export interface DiffResult {
   /** neighbourhoods looked at */
@@ -31,7 +35,11 @@ export interface DiffResult {
 }
 
 /** Looks at everything of one product whose time has come. */
-export async function diffProduct(context: FlowContext, productId: string, signal: AbortSignal): Promise<DiffResult> {
+export async function diffProduct(
+  context: FlowContext,
+  productId: string,
+  signal: AbortSignal,
+): Promise<DiffResult> {
   const product = findProduct(context.config, productId);
   let looked = 0;
   let wantsFetch = false;
@@ -58,7 +66,7 @@ async function lookOnce(context: FlowContext, tx: Query, product: ProductConfig,
   if (marks.length === 0) return nothing;
 
   let wantsFetch = false;
-  const neighbourhoods = await loadNeighbourhoods(tx, productId, marks);
+  const { neighbourhoods, judged } = await loadNeighbourhoods(tx, productId, marks);
   for (const neighbourhood of neighbourhoods) {
     const bets = foldEntries(neighbourhood.entries, product);
     const verdicts = assess(neighbourhood.records, bets, {
@@ -68,39 +76,54 @@ async function lookOnce(context: FlowContext, tx: Query, product: ProductConfig,
       singleState: product.singleState,
       stuckOpenAfterMs: product.stuckOpenAfter,
     });
+    const isJudged = (subject: string) => judged.has(keyOfSubject(neighbourhood.username, subject));
     const seen: SeenFinding[] = [];
     let lookAgainAt: Instant | null = null;
-    for (const verdict of verdicts) {
+    for (const verdict of verdicts.filter(({ finding }) => isJudged(finding.subject))) {
       const wait = await waitOf(context, tx, verdict, now);
-      seen.push({ finding: verdict.finding, ripe: wait === null });
-      if (wait === null) continue;
-      wantsFetch ||= wait.wantsFetch;
-      lookAgainAt = Math.min(lookAgainAt ?? wait.until, wait.until);
+      const { finding, pair } = verdict;
+      seen.push({ finding, subjects: subjectsOf(pair.records, pair.bets), ripe: wait === null });
+      wantsFetch ||= wait?.wantsFetch ?? false;
+      if (typeof wait?.until === "number") lookAgainAt = Math.min(lookAgainAt ?? wait.until, wait.until);
     }
-    await applyFindings(tx, productId, neighbourhood, seen, now);
+    const subjects = subjectsOf(neighbourhood.records, neighbourhood.entries).filter(isJudged);
+    const known = await readKnown(tx, productId, neighbourhood.username, subjects);
+    await writeTransitions(tx, decideTransitions(known, seen), now);
     if (lookAgainAt !== null) await lookAgain(tx, productId, neighbourhood, lookAgainAt);
   }
   return { marks: marks.length, looked: neighbourhoods.length, wantsFetch };
 }
 
+interface Loaded {
+  readonly neighbourhoods: readonly Neighbourhood[];
+  /** keys of what everything that can influence it was loaded for */
+  readonly judged: ReadonlySet<string>;
+}
+
 /** Loads step by step what the marks lead to: rounds name bets, bets name records, records name rounds. */
-async function loadNeighbourhoods(tx: Query, productId: string, marks: readonly DiffMark[]): Promise<Neighbourhood[]> {
+async function loadNeighbourhoods(tx: Query, productId: string, marks: readonly DiffMark[]): Promise<Loaded> {
   const records = new Map<string, StoredRecord>();
   const entries = new Map<string, CallbackEntry>();
   const known = new Set<string>();
+  let judged = known;
   for (let step = 0; step < MOST_STEPS; step += 1) {
+    if (step === MOST_STEPS_JUDGED) judged = new Set(known);
     const frontier = nextFrontier(marks, [...records.values()], [...entries.values()], known);
-    if (frontier.rounds.length === 0 && frontier.bets.length === 0) break;
+    if (frontier.rounds.length === 0 && frontier.bets.length === 0) {
+      judged = known;
+      break;
+    }
     for (const record of await readRecords(tx, productId, frontier)) {
       records.set(JSON.stringify([record.username, record.betId, record.id]), record);
     }
     for (const entry of await readEntries(tx, productId, frontier)) entries.set(entry.entryId, entry);
   }
-  return partition(marks, [...records.values()], [...entries.values()]);
+  return { neighbourhoods: partition(marks, [...records.values()], [...entries.values()]), judged };
 }
 
 interface Wait {
-  readonly until: Instant;
+  /** null: for something that brings a mark of its own */
+  readonly until: Instant | null;
   readonly wantsFetch: boolean;
 }
 
@@ -112,25 +135,37 @@ async function waitOf(context: FlowContext, tx: Query, verdict: Verdict, now: In
     providerGraceMs: diff.providerGrace,
     overlapMs: pull.overlap,
   };
+  if (verdict.waitsForRound) return { until: null, wantsFetch: false };
   const { notBefore, eitherFetched } = whatMustHold(verdict, graces);
   if (now < notBefore) return { until: notBefore, wantsFetch: false };
   if (eitherFetched.length === 0) return null;
 
-  const { productId } = verdict.finding;
+  const { productId, username, kind, transactionId } = verdict.finding;
+  if (kind === "missing-at-provider" && (await isRejected(tx, productId, username, transactionId ?? ""))) {
+    return { until: null, wantsFetch: false };
+  }
   for (const fetched of eitherFetched) {
-    if (await isFetched(tx, productId, fetched)) return null;
+    if (await isFetched(tx, productId, fetched, now)) return null;
   }
   const confirm = eitherFetched.at(-1);
   if (confirm === undefined) return null;
   if (now < confirm.since) return { until: confirm.since, wantsFetch: false };
   const hours = distinctHours(confirm.ranges.flatMap((range) => hoursOf(range, now)));
   const windowMs = (await readPullState(tx, productId))?.windowMs ?? pull.windowMax;
-  await planWindows(tx, productId, "confirm", hours.flatMap((hour) => cutIntoPieces(hour, windowMs)));
+  await planWindows(
+    tx,
+    productId,
+    "confirm",
+    hours.flatMap((hour) => cutIntoPieces(hour, windowMs)),
+  );
   return { until: now + diff.every, wantsFetch: true };
 }
 
-async function isFetched(tx: Query, productId: string, fetched: Fetched): Promise<boolean> {
-  for (const range of fetched.ranges) {
+/** What lies ahead of `now` cannot be fetched, and is not waited for: a record may be dated when its match is played. */
+async function isFetched(tx: Query, productId: string, fetched: Fetched, now: Instant): Promise<boolean> {
+  for (const { from, to } of fetched.ranges) {
+    if (from >= now) continue;
+    const range = { from, to: Math.min(to, now) };
     const covered = await readCoverage(tx, productId, range, fetched.since);
     if (subtractRanges(range, covered).length > 0) return false;
   }
@@ -141,27 +176,16 @@ function distinctHours<Range extends { from: Instant }>(hours: readonly Range[])
   return [...new Map(hours.map((hour) => [hour.from, hour])).values()];
 }
 
-async function applyFindings(
+async function lookAgain(
   tx: Query,
   productId: string,
-  neighbourhood: Neighbourhood,
-  seen: readonly SeenFinding[],
-  now: Instant,
+  { marks }: Neighbourhood,
+  dueAt: Instant,
 ): Promise<void> {
-  const subjects = new Set<string>(seen.map(({ finding }) => finding.subject));
-  for (const record of neighbourhood.records) {
-    for (const subject of [`bet:${record.betId}`, `bet:${record.id}`, `round:${record.roundId}`]) subjects.add(subject);
-  }
-  for (const entry of neighbourhood.entries) {
-    subjects.add(`bet:${entry.txnId}`);
-    if (entry.roundId !== null) subjects.add(`round:${entry.roundId}`);
-  }
-  const known = await readKnown(tx, productId, neighbourhood.username, [...subjects]);
-  await writeTransitions(tx, decideTransitions(known, seen), now);
-}
-
-async function lookAgain(tx: Query, productId: string, neighbourhood: Neighbourhood, dueAt: Instant): Promise<void> {
-  const [mark] = neighbourhood.marks;
-  if (mark === undefined) return;
-  await putMarks(tx, productId, [{ username: mark.username, roundId: mark.roundId, betRef: mark.betRef, dueAt }]);
+  const distinct = new Map(marks.map((mark) => [JSON.stringify([mark.roundId, mark.betRef]), mark]));
+  await putMarks(
+    tx,
+    productId,
+    [...distinct.values()].map((mark) => ({ ...mark, dueAt })),
+  );
 }

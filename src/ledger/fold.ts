@@ -21,6 +21,7 @@ interface Folding {
   waiting: boolean;
   tip: boolean;
   rewardOnly: boolean;
+  settledByRound: boolean;
   /** begins again at each rollback of an ended state */
   declared: Set<string>;
   lastEntryAt: Instant;
@@ -38,23 +39,29 @@ export interface FoldSettings {
  */
 export function foldEntries(entries: readonly CallbackEntry[], settings: FoldSettings): LedgerBet[] {
   const bets = new Map<string, Folding>();
-  const requests = new Set<string>();
+  const requests = new Map<string, readonly Folding[]>();
   for (const entry of [...entries].sort(inLedgerOrder)) {
     if (entry.callback === "adjustBalance") continue;
     const request = JSON.stringify([entry.callback, entry.requestId, entry.txnId]);
-    const isRepeat = requests.has(request);
-    requests.add(request);
-    foldEntry(bets, entry, isRepeat, settings);
+    const repeated = requests.get(request);
+    const targets = repeated ?? actedOn(bets, entry);
+    requests.set(request, targets);
+    foldEntry(targets, entry, repeated !== undefined, settings);
   }
   return [...bets.values()].map(toLedgerBet);
 }
 
-function foldEntry(bets: Map<string, Folding>, entry: CallbackEntry, isRepeat: boolean, settings: FoldSettings): void {
-  const targets = actedOn(bets, entry);
+function foldEntry(
+  targets: readonly Folding[],
+  entry: CallbackEntry,
+  isRepeat: boolean,
+  settings: FoldSettings,
+): void {
+  const share = shareOf(targets);
   const asked = targets.map((bet) => {
     const declares = !isRepeat && !repeatsWithoutMoney(bet, entry);
     if (!declares) return ZERO;
-    const amount = declare(bet, entry, bet === targets[0], settings);
+    const amount = declare(bet, entry, { ...share, isFirst: bet === targets[0] }, settings);
     return entry.skipBalanceUpdate ? ZERO : amount;
   });
   shareMoved(targets, asked, entry.moved);
@@ -71,7 +78,10 @@ function actedOn(bets: Map<string, Folding>, entry: CallbackEntry): Folding[] {
   const round = realRound(entry.roundId);
   if (entry.transactionType === "BY_ROUND" && round !== null) {
     const inRound = [...bets.values()].filter((bet) => bet.roundId === round && isActedOnByRound(bet, entry));
-    if (inRound.length > 0) return own !== undefined && inRound.includes(own) ? [own, ...inRound.filter((bet) => bet !== own)] : inRound;
+    if (inRound.length > 0)
+      return own !== undefined && inRound.includes(own)
+        ? [own, ...inRound.filter((bet) => bet !== own)]
+        : inRound;
   }
   if (own !== undefined) return [own];
   const begun = begin(entry);
@@ -83,6 +93,20 @@ function isActedOnByRound(bet: Folding, entry: CallbackEntry): boolean {
   if (entry.callback === "settleBets" || entry.callback === "cancelBets") return bet.status === "open";
   if (entry.callback === "rollback") return bet.status !== "open" && !bet.tip && !bet.rewardOnly;
   return bet.first.txnId === entry.txnId;
+}
+
+/** How one bet stands among those that its entry acts on. */
+interface Share {
+  /** carries what cannot be shared */
+  readonly isFirst: boolean;
+  readonly isAlone: boolean;
+  /** what all of them together have been paid */
+  readonly paid: Amount;
+}
+
+function shareOf(targets: readonly Folding[]): Omit<Share, "isFirst"> {
+  const paid = sumAmounts(targets.map((bet) => bet.settlement.plus(bet.reward)));
+  return { isAlone: targets.length === 1, paid };
 }
 
 function begin(entry: CallbackEntry): Folding {
@@ -99,6 +123,7 @@ function begin(entry: CallbackEntry): Folding {
     waiting: false,
     tip: false,
     rewardOnly: entry.callback === "winRewards",
+    settledByRound: false,
     declared: new Set(),
     lastEntryAt: entry.occurredAt,
     lastReceivedAt: entry.receivedAt,
@@ -119,15 +144,16 @@ function repeatsWithoutMoney(bet: Folding, entry: CallbackEntry): boolean {
 }
 
 /** Applies what an entry declares to a bet. @returns what it asks to be moved, signed */
-function declare(bet: Folding, entry: CallbackEntry, isFirst: boolean, settings: FoldSettings): Amount {
+function declare(bet: Folding, entry: CallbackEntry, share: Share, settings: FoldSettings): Amount {
   const betAmount = entry.betAmount ?? ZERO;
-  const payoutAmount = isFirst ? (entry.payoutAmount ?? ZERO) : ZERO;
+  const payoutAmount = share.isFirst ? (entry.payoutAmount ?? ZERO) : ZERO;
   switch (entry.callback) {
     case "placeBets":
       return declarePlacement(bet, entry, betAmount);
     case "adjustBets":
       return declareStake(bet, entry, betAmount);
     case "settleBets":
+      bet.settledByRound = !share.isAlone;
       return declareSettlement(bet, entry, betAmount, payoutAmount, settings);
     case "winRewards":
       bet.reward = bet.reward.plus(payoutAmount);
@@ -138,7 +164,7 @@ function declare(bet: Folding, entry: CallbackEntry, isFirst: boolean, settings:
     case "voidSettled":
       return declareVoid(bet, bet.stake.minus(bet.settlement).minus(bet.reward));
     case "rollback":
-      return declareRollback(bet, entry);
+      return declareRollback(bet, entry, share);
     case "placeTips":
       Object.assign(bet, { tip: true, status: "settled", stake: betAmount });
       return betAmount.neg();
@@ -192,14 +218,19 @@ function declareVoid(bet: Folding, asked: Amount): Amount {
 }
 
 /** The bet runs again: what the ended state paid is taken back, and a new generation begins. */
-function declareRollback(bet: Folding, entry: CallbackEntry): Amount {
+function declareRollback(bet: Folding, entry: CallbackEntry, share: Share): Amount {
   if (bet.status === "open") return ZERO;
   const payoutAmount = entry.payoutAmount ?? ZERO;
-  const asked = bet.status === "void" ? (entry.betAmount ?? ZERO) : payoutAmount;
+  const takesReward = payoutAmount.eq(share.paid);
+  const ownPayout = takesReward ? bet.settlement.plus(bet.reward) : bet.settlement;
+  const [ofEntry, own] =
+    bet.status === "void" ? [entry.betAmount ?? ZERO, bet.stake] : [payoutAmount, ownPayout];
+  const asked = share.isAlone ? ofEntry : own;
   if (bet.status === "void") bet.debited = asked;
-  if (payoutAmount.eq(bet.settlement.plus(bet.reward))) bet.reward = ZERO;
+  if (takesReward) bet.reward = ZERO;
   bet.settlement = ZERO;
   bet.status = "open";
+  bet.settledByRound = false;
   bet.declared = new Set();
   return asked.neg();
 }
@@ -228,6 +259,7 @@ function toLedgerBet(bet: Folding): LedgerBet {
     placed: bet.placed,
     rewardOnly: bet.rewardOnly,
     tip: bet.tip,
+    settledByRound: bet.settledByRound,
     firstEntryAt: first.occurredAt,
     lastEntryAt: bet.lastEntryAt,
     lastReceivedAt: bet.lastReceivedAt,

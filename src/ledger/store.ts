@@ -14,7 +14,11 @@ type AmountField = "betAmount" | "payoutAmount" | "moved" | "balanceBefore" | "b
  * An entry whose entryId is known is passed over.
  * @returns how many were new
  */
-export async function appendEntries(sql: Sql, entries: readonly CallbackEntry[], now: Instant): Promise<number> {
+export async function appendEntries(
+  sql: Sql,
+  entries: readonly CallbackEntry[],
+  now: Instant,
+): Promise<number> {
   if (entries.length === 0) return 0;
   return await sql.begin(async (tx) => {
     const [row] = await tx.unsafe<{ added: number }[]>(
@@ -32,10 +36,14 @@ export async function appendEntries(sql: Sql, entries: readonly CallbackEntry[],
         returning product_id, username, round_id, txn_id, callback
       ),
       marked as (
-        insert into diff_marks (product_id, username, round_id, bet_ref, due_at)
-        select distinct product_id, username, nullif(nullif(round_id, ''), 'UNKNOWN'),
-          case when round_id is null or round_id in ('', 'UNKNOWN') then txn_id end, $2::timestamptz
-        from added where callback <> 'adjustBalance'
+        insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+        select product_id, array_agg(username), array_agg(round), array_agg(bet), $2::timestamptz
+        from (
+          select distinct product_id, username, nullif(nullif(round_id, ''), 'UNKNOWN') as round,
+            case when round_id is null or round_id in ('', 'UNKNOWN') then txn_id end as bet
+          from added where callback <> 'adjustBalance'
+        ) marks
+        group by product_id
       )
       select count(*) as added from added`,
       [JSON.stringify(entries.map(toRow)), now],
@@ -88,7 +96,9 @@ export async function readLedgerExtent(sql: Query): Promise<LedgerExtent> {
 
 /** When the ledger begins: the first entry; null while there is none. */
 export async function readLedgerStart(sql: Query): Promise<Instant | null> {
-  const [row] = await sql<{ start: Instant | null }[]>`select min(occurred_at) as start from callback_entries`;
+  const [row] = await sql<
+    { start: Instant | null }[]
+  >`select min(occurred_at) as start from callback_entries`;
   return row?.start ?? null;
 }
 

@@ -16,6 +16,8 @@ export interface KnownMismatch {
 /** A difference that a look found; unripe ones may still turn out to be merely late. */
 export interface SeenFinding {
   readonly finding: Finding;
+  /** every subject that its sides could have had under another kind, its own among them */
+  readonly subjects: readonly string[];
   readonly ripe: boolean;
 }
 
@@ -33,7 +35,10 @@ export const RESOLVED_BY_RECON = "recon";
  * A mismatch whose kind is about to change stays open until the new kind is ripe, so that a difference never
  * disappears from the list while it exists.
  */
-export function decideTransitions(known: readonly KnownMismatch[], seen: readonly SeenFinding[]): Transition[] {
+export function decideTransitions(
+  known: readonly KnownMismatch[],
+  seen: readonly SeenFinding[],
+): Transition[] {
   const transitions: Transition[] = [];
   const held = new Set<number>();
   for (const { finding, ripe } of seen) {
@@ -42,10 +47,11 @@ export function decideTransitions(known: readonly KnownMismatch[], seen: readonl
     const transition = whileItHolds(same, finding, ripe);
     if (transition !== null) transitions.push(transition);
   }
-  const changing = new Set(seen.filter(({ ripe }) => !ripe).map(({ finding }) => finding.subject));
+  const changing = new Set(seen.filter(({ ripe }) => !ripe).flatMap(({ subjects }) => subjects));
   for (const one of known) {
     if (held.has(one.id) || changing.has(one.subject)) continue;
-    if (one.status === "open" || one.status === "acknowledged") transitions.push({ change: "resolve", id: one.id });
+    if (one.status === "open" || one.status === "acknowledged")
+      transitions.push({ change: "resolve", id: one.id });
   }
   return transitions;
 }
@@ -61,7 +67,10 @@ function whileItHolds(same: KnownMismatch | undefined, finding: Finding, ripe: b
 }
 
 /** The values that were compared, without the times of either side. */
-function comparedValues(sides: { readonly provider: ProviderSide | null; readonly ledger: LedgerSide | null }): string {
+function comparedValues(sides: {
+  readonly provider: ProviderSide | null;
+  readonly ledger: LedgerSide | null;
+}): string {
   const { provider, ledger } = sides;
   return JSON.stringify([
     provider && [provider.status, provider.stake, provider.payout, provider.currency, provider.username],

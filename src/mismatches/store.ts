@@ -24,7 +24,11 @@ export async function readKnown(
 }
 
 /** Carries out what was decided, with a line of history for each change of status. */
-export async function writeTransitions(tx: Query, transitions: readonly Transition[], now: Instant): Promise<void> {
+export async function writeTransitions(
+  tx: Query,
+  transitions: readonly Transition[],
+  now: Instant,
+): Promise<void> {
   for (const transition of transitions) {
     if (transition.change === "open") await openMismatch(tx, transition.finding, now);
     else if (transition.change === "resolve") await resolveMismatch(tx, transition.id, now);
@@ -47,7 +51,13 @@ async function openMismatch(tx: Query, finding: Finding, now: Instant): Promise<
     select id, ${now}, null, status, ${RESOLVED_BY_RECON}, amount_at_risk, reason, provider, ledger from opened`;
 }
 
-async function holdMismatch(tx: Query, id: number, finding: Finding, now: Instant, reopens: boolean): Promise<void> {
+async function holdMismatch(
+  tx: Query,
+  id: number,
+  finding: Finding,
+  now: Instant,
+  reopens: boolean,
+): Promise<void> {
   await tx`
     with before as (select id, status from mismatches where id = ${id}),
     held as (
@@ -91,7 +101,8 @@ export interface MismatchFilter {
   readonly after: string | null;
 }
 
-interface MismatchRow extends Omit<Mismatch, "id" | "occurredAt" | "firstSeenAt" | "lastSeenAt" | "resolvedAt"> {
+interface MismatchRow
+  extends Omit<Mismatch, "id" | "occurredAt" | "firstSeenAt" | "lastSeenAt" | "resolvedAt"> {
   readonly id: number;
   readonly occurredAt: Instant;
   readonly firstSeenAt: Instant;
@@ -104,7 +115,8 @@ export async function listMismatches(
   sql: Query,
   filter: MismatchFilter,
 ): Promise<{ mismatches: Mismatch[]; next: string | null }> {
-  const statuses: MismatchStatus[] = filter.statuses.length === 0 ? ["open", "acknowledged"] : [...filter.statuses];
+  const statuses: MismatchStatus[] =
+    filter.statuses.length === 0 ? ["open", "acknowledged"] : [...filter.statuses];
   const rows = await sql<MismatchRow[]>`
     select ${columns(sql)} from mismatches
     where status = any(${statuses})
@@ -116,7 +128,10 @@ export async function listMismatches(
     limit ${filter.limit + 1}`;
   const page = rows.slice(0, filter.limit);
   const last = page.at(-1);
-  return { mismatches: page.map(toMismatch), next: rows.length > filter.limit && last ? String(last.id) : null };
+  return {
+    mismatches: page.map(toMismatch),
+    next: rows.length > filter.limit && last ? String(last.id) : null,
+  };
 }
 
 export async function readMismatch(sql: Query, id: string): Promise<Mismatch | null> {
@@ -148,7 +163,9 @@ export async function countByStatus(sql: Query): Promise<StatusCounts> {
   const rows = await sql<{ status: MismatchStatus; count: number }[]>`
     select status, count(*) as count from mismatches group by status`;
   const counts = new Map(rows.map(({ status, count }) => [status, count]));
-  return Object.fromEntries(MISMATCH_STATUSES.map((status) => [status, counts.get(status) ?? 0])) as StatusCounts;
+  return Object.fromEntries(
+    MISMATCH_STATUSES.map((status) => [status, counts.get(status) ?? 0]),
+  ) as StatusCounts;
 }
 
 export async function countOpenByProduct(sql: Query): Promise<Map<string, number>> {

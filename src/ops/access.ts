@@ -7,25 +7,38 @@ import { sendProblem } from "./problem.ts";
 
 type Tokens = Settings["ops"]["tokens"];
 
-/** A hook that lets a request through or answers it with 401 or 403. */
-export function guardAccess(tokens: Tokens) {
+const READS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
+
+/**
+ * A hook that lets requests with a token through, and answers others with 401; with 403 where the token may only read
+ * and the request would change something.
+ */
+export function requireToken(tokens: Tokens) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    if (tokens.length > 0) {
-      if (findToken(tokens, request.headers.authorization) !== null) return;
+    const token = findToken(tokens, request.headers.authorization);
+    if (token === null) {
       reply.header("www-authenticate", "Bearer");
       await sendProblem(reply, 401, "Unauthorized", "a bearer token of OPS_TOKENS is needed");
-      return;
+    } else if (token.role !== "write" && !READS.has(request.method)) {
+      const detail = `the token of "${token.name}" may only read: ${request.method} needs one that may write`;
+      await sendProblem(reply, 403, "Forbidden", detail);
     }
-    // A page of another site could reach a loopback port through its visitor's browser; Host and Origin betray it.
-    const { host, origin } = request.headers;
-    if (isOwnHost(host) && (origin === undefined || (URL.canParse(origin) && isOwnHost(new URL(origin).host)))) return;
-    await sendProblem(reply, 403, "Forbidden", "without OPS_TOKENS only this machine is served, by its own name");
   };
+}
+
+/**
+ * A hook that answers with 403 what this machine did not ask for by its own name: a page of another site could
+ * reach a loopback port through its visitor's browser, but Host and Origin betray it.
+ */
+export async function refuseForeign(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { host, origin } = request.headers;
+  if (isOwnHost(host) && (origin === undefined || (URL.canParse(origin) && isOwnHost(new URL(origin).host)))) return;
+  await sendProblem(reply, 403, "Forbidden", "without OPS_TOKENS only this machine is served, by its own name");
 }
 
 /** Compares digests, so that neither the token nor its length can be timed. */
 function findToken(tokens: Tokens, header: string | undefined): Tokens[number] | null {
-  const given = digest(/^Bearer (.+)$/.exec(header ?? "")?.[1] ?? "");
+  const given = digest(/^Bearer (.+)$/i.exec(header ?? "")?.[1] ?? "");
   let found: Tokens[number] | null = null;
   for (const token of tokens) {
     if (timingSafeEqual(digest(token.token), given)) found = token;

@@ -3,19 +3,29 @@
 import { ReconError } from "../errors.ts";
 import { isMismatchKind, isMismatchStatus, MISMATCH_KINDS, MISMATCH_STATUSES } from "../mismatch.ts";
 import type { MismatchFilter } from "../mismatches/store.ts";
+import { type PageQuery, readPage } from "./page-query.ts";
 
 /** Filters as text, as they are typed; absent ones do not filter. */
-export interface MismatchQuery {
+export interface MismatchQuery extends PageQuery {
   readonly status?: string | undefined;
   readonly kind?: string | undefined;
   readonly product?: string | undefined;
   readonly username?: string | undefined;
-  readonly limit?: string | undefined;
-  readonly after?: string | undefined;
 }
 
-const DEFAULT_LIMIT = 100;
-const LARGEST_LIMIT = 1000;
+const FILTERS: ReadonlySet<string> = new Set(["status", "kind", "product", "username", "limit", "after"]);
+
+/**
+ * The filters of a query string.
+ * @throws ReconError `usage` that names one there is not, which would silently not filter, or one that stands twice
+ */
+export function filtersOf(query: Readonly<Record<string, unknown>>): MismatchQuery {
+  for (const [name, value] of Object.entries(query)) {
+    if (!FILTERS.has(name)) throw wrong("filter", name, [...FILTERS]);
+    if (typeof value !== "string") throw new ReconError("usage", `${name} stands more than once`);
+  }
+  return query;
+}
 
 /**
  * Turns typed filters into the filter of the list.
@@ -31,20 +41,12 @@ export function readMismatchQuery(query: MismatchQuery, products: readonly strin
   if (query.product !== undefined && !products.includes(query.product)) {
     throw wrong("product", query.product, products);
   }
-  const limit = query.limit ?? String(DEFAULT_LIMIT);
-  if (!/^\d{1,4}$/.test(limit) || Number(limit) < 1 || Number(limit) > LARGEST_LIMIT) {
-    throw new ReconError("usage", `limit "${limit}" is not a number from 1 to ${LARGEST_LIMIT}`);
-  }
-  if (query.after !== undefined && !/^\d{1,15}$/.test(query.after)) {
-    throw new ReconError("usage", `after "${query.after}" is not the "next" of a page`);
-  }
   return {
     statuses: statuses.filter(isMismatchStatus),
     kind: query.kind === undefined ? null : (query.kind as MismatchFilter["kind"]),
     productId: query.product ?? null,
     username: query.username ?? null,
-    limit: Number(limit),
-    after: query.after ?? null,
+    ...readPage(query),
   };
 }
 

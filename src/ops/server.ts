@@ -1,15 +1,25 @@
 /** The ops server of the worker: health, readiness and the API. */
 
-import fastify, { type FastifyInstance } from "fastify";
+import { STATUS_CODES } from "node:http";
+import fastify, { type FastifyError, type FastifyInstance } from "fastify";
 import type { Settings } from "../config.ts";
 import { checkDatabase } from "../db/client.ts";
-import { describeError, ReconError } from "../errors.ts";
+import { describeError, type ErrorCode, ReconError } from "../errors.ts";
 import type { FlowContext } from "../flows/context.ts";
+import { readCoverageOf } from "../flows/read-coverage.ts";
 import { readStatus } from "../flows/read-status.ts";
 import { listMismatches, readHistory, readMismatch } from "../mismatches/store.ts";
-import { guardAccess } from "./access.ts";
-import { type MismatchQuery, readMismatchQuery } from "./mismatch-query.ts";
+import { refuseForeign, requireToken } from "./access.ts";
+import { addBackfillRoutes } from "./backfill-routes.ts";
+import { filtersOf, readMismatchQuery } from "./mismatch-query.ts";
 import { sendProblem } from "./problem.ts";
+import { checkFields, readProductRange } from "./range-query.ts";
+
+/** The errors that the one who asks can mend. */
+const STATUS_OF: Partial<Readonly<Record<ErrorCode, number>>> = { usage: 400, "not-found": 404, conflict: 409 };
+
+/** What has not answered by then is down for whoever asks. */
+const LONGEST_CHECK_MS = 3_000;
 
 export interface OpsServer {
   /** where it listens: "http://127.0.0.1:3000" */
@@ -27,13 +37,20 @@ export async function startOpsServer(
   settings: Settings["ops"],
   checkQueue: () => Promise<void>,
 ): Promise<OpsServer> {
-  const app = fastify({ logger: false, bodyLimit: 64 * 1024, forceCloseConnections: true });
+  const app = fastify({
+    logger: false,
+    bodyLimit: 64 * 1024,
+    forceCloseConnections: true,
+    frameworkErrors: (error, _request, reply) => sendProblem(reply, 400, "Bad Request", error.message),
+  });
+  if (settings.tokens.length === 0) app.addHook("onRequest", refuseForeign);
   addHealth(app, context, checkQueue);
   addApi(app, context, settings);
   app.setNotFoundHandler((request, reply) => sendProblem(reply, 404, "Not Found", `there is nothing at ${request.url}`));
-  app.setErrorHandler(async (error, _request, reply) => {
-    if (error instanceof ReconError && error.code === "usage") {
-      return await sendProblem(reply, 400, "Bad Request", error.message);
+  app.setErrorHandler(async (error: FastifyError | ReconError, _request, reply) => {
+    const status = error instanceof ReconError ? STATUS_OF[error.code] : error.statusCode;
+    if (status !== undefined && status < 500) {
+      return await sendProblem(reply, status, STATUS_CODES[status] ?? "Refused", error.message);
     }
     context.log.error({ err: error }, "a request to the ops server failed");
     return await sendProblem(reply, 500, "Internal Server Error", "the request failed; the log says why");
@@ -53,22 +70,33 @@ export async function startOpsServer(
 function addHealth(app: FastifyInstance, context: FlowContext, checkQueue: () => Promise<void>): void {
   app.get("/healthz", async () => ({ status: "alive" }));
   app.get("/readyz", async (_request, reply) => {
-    const checks = await Promise.allSettled([checkDatabase(context.sql), checkQueue()]);
+    const checks = await Promise.allSettled([
+      inTime(checkDatabase(context.sql), "database-unreachable", "the database"),
+      inTime(checkQueue(), "queue-unreachable", "the queue"),
+    ]);
     const down = checks.flatMap((check) => (check.status === "rejected" ? [describeError(check.reason)] : []));
     if (down.length > 0) return await sendProblem(reply, 503, "Service Unavailable", down.join("; "));
     return { status: "ready" };
   });
 }
 
+async function inTime(check: Promise<void>, code: ErrorCode, what: string): Promise<void> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    late.reject(new ReconError(code, `${what} has not answered for ${LONGEST_CHECK_MS / 1000} s`));
+  }, LONGEST_CHECK_MS);
+  await Promise.race([check, late.promise]).finally(() => clearTimeout(timer));
+}
+
 function addApi(app: FastifyInstance, context: FlowContext, settings: Settings["ops"]): void {
   const { sql, config } = context;
   app.register(
     async (api) => {
-      api.addHook("onRequest", guardAccess(settings.tokens));
+      if (settings.tokens.length > 0) api.addHook("onRequest", requireToken(settings.tokens));
       api.get("/status", () => readStatus(context));
-      api.get<{ Querystring: MismatchQuery }>("/mismatches", (request) => {
+      api.get<{ Querystring: Record<string, unknown> }>("/mismatches", (request) => {
         const products = config.products.map(({ productId }) => productId);
-        return listMismatches(sql, readMismatchQuery(request.query, products));
+        return listMismatches(sql, readMismatchQuery(filtersOf(request.query), products));
       });
       api.get<{ Params: { id: string } }>("/mismatches/:id", async (request, reply) => {
         const { id } = request.params;
@@ -76,6 +104,10 @@ function addApi(app: FastifyInstance, context: FlowContext, settings: Settings["
         if (mismatch === null) return await sendProblem(reply, 404, "Not Found", `there is no mismatch "${id}"`);
         return { ...mismatch, history: await readHistory(sql, mismatch.id) };
       });
+      api.get<{ Querystring: Record<string, unknown> }>("/coverage", ({ query }) =>
+        readCoverageOf(context, readProductRange(checkFields(query, ["product", "from", "to"]), config)),
+      );
+      addBackfillRoutes(api, context);
     },
     { prefix: "/api" },
   );

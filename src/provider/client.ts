@@ -29,7 +29,11 @@ export interface ProviderLimits {
  * Opens a client; nothing is sent yet.
  * @throws ReconError `settings-invalid` for plain http to another machine in production
  */
-export function openProvider(settings: ProviderSettings, limits: ProviderLimits, clock: Clock): ProviderClient {
+export function openProvider(
+  settings: ProviderSettings,
+  limits: ProviderLimits,
+  clock: Clock,
+): ProviderClient {
   const base = new URL(settings.baseUrl);
   if (limits.production && base.protocol !== "https:" && !isLoopback(base.hostname)) {
     throw new ReconError(
@@ -60,7 +64,12 @@ export function openProvider(settings: ProviderSettings, limits: ProviderLimits,
   };
 }
 
-async function fetchBetPage(http: Got, clock: Clock, request: BetPageRequest, signal: AbortSignal): Promise<BetPage> {
+async function fetchBetPage(
+  http: Got,
+  clock: Clock,
+  request: BetPageRequest,
+  signal: AbortSignal,
+): Promise<BetPage> {
   const what = `betTransactionsV2 of ${request.productId} from ${formatInstant(request.from)} to ${formatInstant(request.to)}`;
   const searchParams = {
     productId: request.productId,
@@ -68,8 +77,10 @@ async function fetchBetPage(http: Got, clock: Clock, request: BetPageRequest, si
     endTime: formatInstant(request.to),
     ...(request.nextId === null ? {} : { nextId: request.nextId }),
   };
+  const askedAt = clock.now();
   const body = await readBody(http, clock, "seamless/betTransactionsV2", searchParams, what, signal);
-  return readBetPage(readEnvelope(body, what), request.productId, what);
+  const tookMs = clock.now() - askedAt;
+  return { ...readBetPage(readEnvelope(body, what), request.productId, what), tookMs };
 }
 
 async function readBody(
@@ -88,13 +99,19 @@ async function readBody(
     });
     const response = await request;
     if (response.statusCode >= 300) {
-      throw new ReconError("provider-rejected", `${what} was answered with a redirect (HTTP ${response.statusCode})`);
+      throw new ReconError(
+        "provider-bad-status",
+        `${what} was answered with a redirect (HTTP ${response.statusCode})`,
+      );
     }
     return response.body;
   } catch (error) {
-    if (signal.aborted) throw error;
+    signal.throwIfAborted();
     if (tooLarge.signal.aborted) {
-      throw new ReconError("provider-too-large", `${what}: the answer is larger than ${LARGEST_ANSWER_BYTES} bytes`);
+      throw new ReconError(
+        "provider-too-large",
+        `${what}: the answer is larger than ${LARGEST_ANSWER_BYTES} bytes`,
+      );
     }
     throw sortRequestError(error, what, clock.now());
   }

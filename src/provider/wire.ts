@@ -10,7 +10,7 @@ import {
   type PayoutStatus,
   type RejectedRecord,
 } from "../bet.ts";
-import { parseInstant } from "../clock.ts";
+import { formatInstant, parseInstant } from "../clock.ts";
 import { describeError, ReconError } from "../errors.ts";
 import { type Amount, parseAmount } from "../money.ts";
 
@@ -26,6 +26,12 @@ export function readEnvelope(body: string, what: string): unknown {
   try {
     parsed = parse(body);
   } catch (error) {
+    if (isBeginning(body)) {
+      throw new ReconError("provider-cut-short", `${what}: the answer ends before its JSON does`, {
+        cause: error,
+        retryable: true,
+      });
+    }
     throw new ReconError("provider-not-json", `${what}: the answer is not JSON: ${excerpt(body)}`, {
       cause: error,
       retryable: true,
@@ -37,11 +43,20 @@ export function readEnvelope(body: string, what: string): unknown {
   const code = parsed["code"].toString();
   if (code !== "0") {
     const message = typeof parsed["message"] === "string" ? parsed["message"] : "";
-    throw new ReconError("provider-rejected", `${what} was answered with code ${code} "${message.slice(0, 200)}"`, {
-      retryable: true,
-    });
+    throw new ReconError(
+      "provider-rejected",
+      `${what} was answered with code ${excerpt(code)} "${excerpt(message)}"`,
+      {
+        retryable: true,
+      },
+    );
   }
   return parsed["data"];
+}
+
+/** A server that ran out of time or memory halfway: a shorter window may get the whole. */
+function isBeginning(body: string): boolean {
+  return body.trimStart().startsWith("{") && !body.trimEnd().endsWith("}");
 }
 
 /**
@@ -49,24 +64,34 @@ export function readEnvelope(body: string, what: string): unknown {
  * rest of the page goes on.
  * @throws ReconError `provider-bad-envelope`
  */
-export function readBetPage(data: unknown, productId: string, what: string): BetPage {
+export function readBetPage(data: unknown, productId: string, what: string): Omit<BetPage, "tookMs"> {
   if (!isObject(data) || !Array.isArray(data["txns"])) throw badEnvelope(what, `"data.txns" is not an array`);
   const nextId = data["nextId"] ?? null;
   if (nextId !== null && typeof nextId !== "string" && !isLosslessNumber(nextId)) {
     throw badEnvelope(what, `"data.nextId" is neither text nor absent`);
   }
+  // An empty nextId marks no next chunk any more than an absent one does.
+  const cursor = nextId === null || nextId === "" ? null : nextId.toString();
+  if (cursor !== null && UNSTORABLE.test(cursor)) throw badEnvelope(what, `"data.nextId" cannot be stored`);
   const records: BetRecord[] = [];
   const rejected: RejectedRecord[] = [];
   for (const item of data["txns"] as unknown[]) {
     try {
       records.push(readBetRecord(item, productId));
     } catch (error) {
-      rejected.push({ raw: stringify(item) ?? "undefined", reason: describeError(error) });
+      rejected.push({ raw: textOf(item), reason: describeError(error) });
     }
   }
-  // An empty nextId marks no next chunk any more than an absent one does.
-  const cursor = nextId === null ? null : nextId.toString();
-  return { records, rejected, nextId: cursor === "" ? null : cursor };
+  return { records, rejected, nextId: cursor };
+}
+
+/** What nests too deeply to be written out again is kept as a word: it must not cost the rest of the page. */
+function textOf(item: unknown): string {
+  try {
+    return stringify(item) ?? "missing";
+  } catch (error) {
+    return `not shown: ${describeError(error)}`;
+  }
 }
 
 const KNOWN_FIELDS = new Set([
@@ -101,13 +126,16 @@ function readBetRecord(item: unknown, productId: string): BetRecord {
     productId: readKey(item, "productId"),
     gameCode: readText(item, "gameCode"),
     gameName: readText(item, "gameName"),
-    roundId: readText(item, "roundId"),
+    roundId: readIndexed(item, "roundId"),
     betStatus: readOneOf<BetStatus>(item, "betStatus", BET_STATUSES),
     payoutStatus: readOneOf<PayoutStatus>(item, "payoutStatus", PAYOUT_STATUSES),
     extra: readExtra(item),
   };
   if (record.productId !== productId) {
-    throw new ReconError("bad-record", `productId is "${record.productId}", but "${productId}" was asked for`);
+    throw new ReconError(
+      "bad-record",
+      `productId is "${record.productId}", but "${productId}" was asked for`,
+    );
   }
   return record;
 }
@@ -118,21 +146,46 @@ const UNSTORABLE = /\0|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\
 function readText(item: JsonObject, field: string): string {
   const value = item[field];
   const text = isLosslessNumber(value) ? value.toString() : value;
-  if (typeof text !== "string") throw new ReconError("bad-record", `${field} must be text, but is ${excerpt(value)}`);
-  if (UNSTORABLE.test(text)) throw new ReconError("bad-record", `${field} has a character that cannot be stored`);
+  if (typeof text !== "string")
+    throw new ReconError("bad-record", `${field} must be text, but is ${excerpt(value)}`);
+  if (UNSTORABLE.test(text))
+    throw new ReconError("bad-record", `${field} has a character that cannot be stored`);
+  return text;
+}
+
+/** An index entry of PostgreSQL holds 2,704 bytes; the key of a record has four parts. */
+const LONGEST_INDEXED_BYTES = 512;
+
+function readIndexed(item: JsonObject, field: string): string {
+  const text = readText(item, field);
+  if (Buffer.byteLength(text) > LONGEST_INDEXED_BYTES) {
+    throw new ReconError(
+      "bad-record",
+      `${field} is longer than ${LONGEST_INDEXED_BYTES} bytes: "${excerpt(text)}"`,
+    );
+  }
   return text;
 }
 
 function readKey(item: JsonObject, field: string): string {
-  const text = readText(item, field);
+  const text = readIndexed(item, field);
   if (text === "") throw new ReconError("bad-record", `${field} must not be empty`);
   return text;
 }
 
+/** Moments within the years that can be written with four digits. */
+const YEAR_ONE = parseInstant("0001-01-01T00:00:00Z", "YEAR_ONE");
+const YEAR_9999 = parseInstant("9999-12-31T23:59:59.999Z", "YEAR_9999");
+
+/** @returns the moment in UTC to the microsecond: PostgreSQL does not read every offset that ISO 8601 allows */
 function readTime(item: JsonObject, field: string): string {
   const text = readText(item, field);
-  parseInstant(text, field);
-  return text;
+  const instant = parseInstant(text, field);
+  if (instant < YEAR_ONE || instant > YEAR_9999) {
+    throw new ReconError("bad-time", `${field} must lie in the years 1 to 9999, but is "${excerpt(text)}"`);
+  }
+  const microseconds = /\.\d{3}(\d{1,3})/.exec(text)?.[1] ?? "";
+  return `${formatInstant(instant).slice(0, -1)}${microseconds.padEnd(3, "0")}Z`;
 }
 
 function readAmount(item: JsonObject, field: string): Amount {
@@ -143,11 +196,18 @@ function readAmount(item: JsonObject, field: string): Amount {
   return parseAmount(value.toString(), field);
 }
 
-function readOneOf<Choice extends string>(item: JsonObject, field: string, choices: readonly Choice[]): Choice {
+function readOneOf<Choice extends string>(
+  item: JsonObject,
+  field: string,
+  choices: readonly Choice[],
+): Choice {
   const text = readText(item, field);
   const found = choices.find((choice) => choice === text);
   if (found === undefined) {
-    throw new ReconError("bad-record", `${field} must be one of ${choices.join(", ")}, but is "${text.slice(0, 60)}"`);
+    throw new ReconError(
+      "bad-record",
+      `${field} must be one of ${choices.join(", ")}, but is "${text.slice(0, 60)}"`,
+    );
   }
   return found;
 }
@@ -155,11 +215,31 @@ function readOneOf<Choice extends string>(item: JsonObject, field: string, choic
 function readExtra(item: JsonObject): string | null {
   const unknown = Object.entries(item).filter(([field]) => !KNOWN_FIELDS.has(field));
   if (unknown.length === 0) return null;
-  const text = stringify(Object.fromEntries(unknown)) ?? "{}";
-  if (/\\u0000|\\ud[89a-f]/i.test(text)) {
-    throw new ReconError("bad-record", "an additional field has a character that cannot be stored");
+  for (const [field, value] of unknown) {
+    const problem = problemOf(field, 0) ?? problemOf(value, 0);
+    if (problem !== null) throw new ReconError("bad-record", `${excerpt(field)} ${problem}`);
   }
-  return text;
+  return stringify(Object.fromEntries(unknown)) ?? "{}";
+}
+
+const DEEPEST_LEVEL = 64;
+/** Beyond this PostgreSQL's numeric comes to an end. */
+const STORABLE_NUMBER = /^[^eE]{1,1000}(?:[eE][+-]?\d{1,3})?$/;
+
+/** Why jsonb cannot take a value, or null where it can. */
+function problemOf(value: unknown, level: number): string | null {
+  if (typeof value === "string")
+    return UNSTORABLE.test(value) ? "has a character that cannot be stored" : null;
+  if (isLosslessNumber(value)) {
+    return STORABLE_NUMBER.test(value.toString()) ? null : "has a number that cannot be stored";
+  }
+  if (typeof value !== "object" || value === null) return null;
+  if (level === DEEPEST_LEVEL) return `nests deeper than ${DEEPEST_LEVEL} levels`;
+  for (const [key, inner] of Object.entries(value)) {
+    const problem = problemOf(key, level) ?? problemOf(inner, level + 1);
+    if (problem !== null) return problem;
+  }
+  return null;
 }
 
 function isObject(value: unknown): value is JsonObject {
@@ -171,6 +251,8 @@ function badEnvelope(what: string, problem: string): ReconError {
 }
 
 function excerpt(value: unknown): string {
-  const text = typeof value === "string" ? value : (stringify(value) ?? "missing");
-  return text.length > 120 ? `${text.slice(0, 120)}…` : text;
+  const text = typeof value === "string" ? value : textOf(value);
+  // A reason and a gap's message are stored, and NUL cannot be.
+  const shown = text.slice(0, 120).replaceAll("\0", "\ufffd");
+  return text.length > 120 ? `${shown}…` : shown;
 }

@@ -4,7 +4,8 @@ import { randomUUID } from "node:crypto";
 import Big from "big.js";
 import { stringify } from "lossless-json";
 import { formatAmount } from "../money.ts";
-import type { Trouble } from "./trouble.ts";
+import type { Delivery } from "./delivery.ts";
+import type { FaultKind } from "./fault.ts";
 
 /** The interface shows none but 0; any other is a failure. */
 export const CODES = {
@@ -15,8 +16,7 @@ export const CODES = {
   badCursor: 4,
   unauthorized: 5,
   notFound: 6,
-  tooSlow: 7,
-  internal: 8,
+  internal: 7,
 } as const;
 
 /** Why a request is not answered with data. */
@@ -26,11 +26,11 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** What comes of a request; `trouble`: no answer, or none of this program's own. */
+/** What comes of a request. */
 export type Answer =
   | { readonly data: object }
   | { readonly refusal: Refusal }
-  | { readonly trouble: Trouble };
+  | { readonly fault: FaultKind; readonly delivery: Delivery };
 
 export function refuse(code: number, message: string): { readonly refusal: Refusal } {
   return { refusal: { code, message } };
@@ -42,13 +42,14 @@ const amounts = {
 };
 
 export function writeSuccess(data: object): string {
-  return write({ reqId: randomUUID(), code: CODES.success, message: "success", data });
+  return writeEnvelope({ code: CODES.success, message: "success", data });
 }
 
 export function writeRefusal({ code, message }: Refusal): string {
-  return write({ reqId: randomUUID(), code, message, data: null });
+  return writeEnvelope({ code, message, data: null });
 }
 
-function write(envelope: object): string {
-  return stringify(envelope, null, undefined, [amounts]) ?? "";
+/** @param rest what of the envelope stands behind its reqId */
+export function writeEnvelope(rest: object): string {
+  return stringify({ reqId: randomUUID(), ...rest }, null, undefined, [amounts]) ?? "";
 }

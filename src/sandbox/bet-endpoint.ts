@@ -1,11 +1,14 @@
-/** The endpoint of §4.B3: which records the world shows, and the hours in which they are slow to read. */
+/** The endpoint of §4.B3: which records the world shows, and the faults that keep them from the client. */
 
 import type { BetRecord } from "../bet.ts";
 import type { Clock } from "../clock.ts";
 import type { Answer } from "./answer.ts";
 import { type BetQuery, chunkOf, parseBetQuery } from "./bet-query.ts";
 import { createCache } from "./bounded-cache.ts";
-import { type Slowness, troubleWith } from "./trouble.ts";
+import { createExpiredCursors } from "./expired-cursors.ts";
+import { checkFaults, type Fault } from "./fault.ts";
+import { createFaultRules } from "./fault-rules.ts";
+import { spoilAnswer } from "./spoil-answer.ts";
 import type { World } from "./world.ts";
 
 export interface BetEndpointOptions {
@@ -13,28 +16,39 @@ export interface BetEndpointOptions {
   readonly clock: Clock;
   /** records of one chunk */
   readonly pageSize: number;
-  /** null: the provider is always quick */
-  readonly slowness: Slowness | null;
+  /** the first that strikes a request counts; without any the provider is always well */
+  readonly faults?: readonly Fault[];
 }
 
 /** Records of ranges that are being paged through, kept so that a chunk does not cost its whole range. */
 const MOST_RECORDS_KEPT = 100_000;
 
-/** @returns what answers the parameters of a query string */
+/**
+ * @returns what answers the parameters of a query string
+ * @throws ReconError `settings-invalid` for faults that are none
+ */
 export function createBetEndpoint(
   options: BetEndpointOptions,
 ): (parameters: Readonly<Record<string, unknown>>) => Answer {
-  const { world, clock, pageSize, slowness } = options;
+  const { world, clock, pageSize, faults = [] } = options;
   const productIds = world.products.map(({ productId }) => productId);
+  const rules = createFaultRules(checkFaults(faults, productIds), world.seed);
+  const expired = createExpiredCursors();
   const lists = createCache<BetRecord[]>(MOST_RECORDS_KEPT, (records) => records.length + 1);
   const recordsOf = ({ productId, range, asOf }: BetQuery) =>
     lists.get(JSON.stringify([productId, range, asOf]), () => world.recordsIn(productId, range, asOf));
 
   return (parameters) => {
-    const parsed = parseBetQuery(parameters, productIds, clock.now());
+    const now = clock.now();
+    const parsed = parseBetQuery(parameters, productIds, now);
     if ("refusal" in parsed) return parsed;
-    const trouble = troubleWith(parsed.query.range, slowness);
-    if (trouble !== null) return { trouble };
-    return { data: chunkOf(recordsOf(parsed.query), parsed.query, pageSize) };
+    const { query } = parsed;
+    const action = expired.isExpired(query) ? EXPIRED : rules.strike({ ...query, now });
+    if (action === null) return { data: chunkOf(recordsOf(query), query, pageSize) };
+    if (action.kind === "expired-cursor") expired.expire(query);
+    const struck = { query, records: () => recordsOf(query), pageSize, productIds, now };
+    return { fault: action.kind, delivery: spoilAnswer(action, struck) };
   };
 }
+
+const EXPIRED = { kind: "expired-cursor" } as const;

@@ -17,6 +17,8 @@ export interface BetQuery {
   readonly asOf: Instant;
   /** how many records the chunks before have shown */
   readonly position: number;
+  /** which chunk of the query this is, from 1 */
+  readonly page: number;
 }
 
 export interface BetChunk {
@@ -47,7 +49,7 @@ export function parseBetQuery(
   const range = parseRange(parameters);
   if ("refusal" in range) return range;
   const nextId = textOf(parameters, "nextId");
-  if (nextId === null) return { query: { productId, range, asOf: now, position: 0 } };
+  if (nextId === null) return { query: { productId, range, asOf: now, position: 0, page: 1 } };
   const cursor = readCursor(nextId);
   if (cursor === null) return refuse(CODES.badCursor, "nextId is none that was given out here");
   if (cursor.productId !== productId || !isSameRange(cursor.range, range)) {
@@ -60,7 +62,9 @@ export function parseBetQuery(
 export function chunkOf(records: readonly BetRecord[], query: BetQuery, pageSize: number): BetChunk {
   const end = query.position + pageSize;
   const txns = records.slice(query.position, end).map(({ extra: _, ...record }) => record);
-  return end < records.length ? { nextId: writeCursor({ ...query, position: end }), txns } : { txns };
+  return end < records.length
+    ? { nextId: writeCursor({ ...query, position: end, page: query.page + 1 }), txns }
+    : { txns };
 }
 
 /** The range of either form of §4.B3. What a mix of both means is not shown by the interface: it is refused. */
@@ -87,14 +91,15 @@ function parseRange(
   }
 }
 
-function writeCursor(query: BetQuery): string {
+/** The `nextId` with which the query is asked for. */
+export function writeCursor(query: BetQuery): string {
   return Buffer.from(JSON.stringify(query)).toString("base64url");
 }
 
 function readCursor(nextId: string): BetQuery | null {
   try {
     const query: BetQuery = JSON.parse(Buffer.from(nextId, "base64url").toString());
-    const numbers = [query.range.from, query.range.to, query.asOf, query.position];
+    const numbers = [query.range.from, query.range.to, query.asOf, query.position, query.page];
     return numbers.every((value) => Number.isSafeInteger(value) && value >= 0) ? query : null;
   } catch {
     return null;

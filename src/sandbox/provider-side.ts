@@ -47,6 +47,6 @@ function payoutStatusOf({ status, stake, payout }: BetState): PayoutStatus {
   return payout > stake ? "WIN" : "LOSE";
 }
 
-function providerTime(at: Instant): string {
+export function providerTime(at: Instant): string {
   return new Date(at + PROVIDER_OFFSET_MS).toISOString().replace("Z", PROVIDER_OFFSET);
 }

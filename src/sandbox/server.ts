@@ -2,11 +2,14 @@
 
 import { timingSafeEqual } from "node:crypto";
 import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
+import { type Clock, systemClock } from "../clock.ts";
 import { describeError, ReconError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { type Answer, CODES, writeRefusal, writeSuccess } from "./answer.ts";
 import { type BetEndpointOptions, createBetEndpoint } from "./bet-endpoint.ts";
-import { createHolds, type Holds } from "./trouble.ts";
+import { deliver, JSON_TYPE } from "./delivery.ts";
+import { FAULT_KINDS, type FaultKind } from "./fault.ts";
+import { createWaits, type Waits } from "./waits.ts";
 
 export interface SandboxOptions extends BetEndpointOptions {
   readonly host: string;
@@ -15,6 +18,8 @@ export interface SandboxOptions extends BetEndpointOptions {
   readonly username: string;
   readonly password: string;
   readonly log?: Log;
+  /** measures how long a faulty answer is held back; without it, real time */
+  readonly waitingClock?: Clock;
 }
 
 export interface Sandbox {
@@ -29,29 +34,29 @@ export interface Sandbox {
 interface RequestCounts {
   /** whatever came of them */
   readonly total: number;
-  /** with data */
+  /** with data, as it is */
   readonly answered: number;
-  /** with a code other than 0 */
+  /** with a code other than 0, for what was asked */
   readonly refused: number;
-  /** with a 504, or not at all */
-  readonly troubled: number;
+  /** struck by a fault, by its kind */
+  readonly faults: Readonly<Record<FaultKind, number>>;
   /** without the right credentials */
   readonly unauthorized: number;
   /** for a path that does not exist */
   readonly unknown: number;
 }
 
-/** @throws ReconError `listen-failed` where the address cannot be had */
+/** @throws ReconError `settings-invalid` for faults that are none, `listen-failed` where the address cannot be had */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const counts = { total: 0, answered: 0, refused: 0, troubled: 0, unauthorized: 0, unknown: 0 };
-  const holds = createHolds(options.clock);
+  const counts = startCounting();
+  const waits = createWaits(options.waitingClock ?? systemClock);
   const app = fastify({ forceCloseConnections: true });
   requireCredentials(app, options, counts);
   refuseInTheEnvelope(app, options, counts);
 
   const answerBetQuery = createBetEndpoint(options);
   app.get<{ Querystring: Record<string, unknown> }>("/seamless/betTransactionsV2", (request, reply) =>
-    send(reply, answerBetQuery(request.query), holds, counts),
+    send(reply, answerBetQuery(request.query), waits, counts),
   );
 
   const { host, port, log } = options;
@@ -66,19 +71,24 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   return {
     url,
     async close() {
-      holds.releaseAll();
+      waits.releaseAll();
       await app.close();
     },
-    requests: () => ({ ...counts }),
+    requests: () => ({ ...counts, faults: { ...counts.faults } }),
   };
 }
 
-type Counts = { -readonly [name in keyof RequestCounts]: RequestCounts[name] };
+type Counts = ReturnType<typeof startCounting>;
+
+function startCounting() {
+  const faults = Object.fromEntries(FAULT_KINDS.map((kind) => [kind, 0])) as Record<FaultKind, number>;
+  return { total: 0, answered: 0, refused: 0, faults, unauthorized: 0, unknown: 0 };
+}
 
 async function send(
   reply: FastifyReply,
   answer: Answer,
-  holds: Holds,
+  waits: Waits,
   counts: Counts,
 ): Promise<FastifyReply> {
   if ("data" in answer) {
@@ -89,9 +99,8 @@ async function send(
     counts.refused++;
     return reply.send(writeRefusal(answer.refusal));
   }
-  counts.troubled++;
-  if (answer.trouble === "hang") await holds.hold(reply.raw);
-  return reply.code(504).send(writeRefusal({ code: CODES.tooSlow, message: "the query took too long" }));
+  counts.faults[answer.fault]++;
+  return deliver(reply, answer.delivery, waits);
 }
 
 function requireCredentials(
@@ -102,7 +111,7 @@ function requireCredentials(
   const expected = `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
   app.addHook("onRequest", async (request, reply) => {
     counts.total++;
-    reply.type("application/json; charset=utf-8");
+    reply.type(JSON_TYPE);
     if (isSameSecret(request.headers.authorization ?? "", expected)) return;
     counts.unauthorized++;
     reply.code(401).header("www-authenticate", 'Basic realm="agent API"');

@@ -17,6 +17,7 @@ export type { PlantedFault, ProductPlan, WorldPlan };
 
 /** A pure function of its plan and the time: a restarted process goes on in the same world. */
 export interface World {
+  readonly seed: number;
   readonly products: readonly ProductPlan[];
   /**
    * The newest state at `now` of each record that the provider's report shows and whose accountingDate lies
@@ -52,6 +53,7 @@ export function createWorld(plan: WorldPlan): World {
   }
 
   return {
+    seed: plan.seed,
     products: plan.products,
     recordsIn(productId, range, now) {
       const product = plan.products.find((candidate) => candidate.productId === productId);

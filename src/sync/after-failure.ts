@@ -23,6 +23,8 @@ export interface FailureSeen {
   /** how often the window became a gap before */
   readonly gapsBefore: number;
   readonly windowMs: number;
+  /** the request named a cursor, which the provider may no longer know */
+  readonly withCursor: boolean;
 }
 
 export interface FailureLimits {
@@ -39,8 +41,13 @@ const BAD_PAGE: ReadonlySet<ErrorCode> = new Set([
   "page-limit",
 ]);
 
+/** How a provider may say that it knows the cursor no more (the interface shows neither its life nor the code). */
+const REFUSES_CURSOR: ReadonlySet<ErrorCode> = new Set(["provider-rejected", "provider-bad-status"]);
+
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
+/** A wrong Retry-After must not stop a product for ever. */
+const LONGEST_RETRY_AFTER_MS = 3_600_000;
 const FIRST_GAP_RETRY_MS = 60_000;
 const LONGEST_GAP_RETRY_MS = 3_600_000;
 
@@ -58,11 +65,12 @@ export function afterFailure(seen: FailureSeen, limits: FailureLimits, jitter: n
     if (seen.windowMs >= 2 * limits.windowMinMs) return { step: "split" };
     return seen.failures < limits.attempts ? { step: "retry", waitMs } : gap;
   }
-  if (BAD_PAGE.has(error.code)) {
+  if (BAD_PAGE.has(error.code) || (REFUSES_CURSOR.has(error.code) && seen.withCursor)) {
     return seen.restarts < limits.attempts ? { step: "restart", waitMs } : gap;
   }
   if (error.code.startsWith("provider-")) {
-    return seen.failures < limits.attempts ? { step: "retry", waitMs: error.retryAfterMs ?? waitMs } : gap;
+    const askedMs = Math.min(error.retryAfterMs ?? waitMs, LONGEST_RETRY_AFTER_MS);
+    return seen.failures < limits.attempts ? { step: "retry", waitMs: askedMs } : gap;
   }
   throw error;
 }

@@ -5,18 +5,25 @@ import type { BetPage, FetchBetPage } from "../bet.ts";
 import type { Clock, Instant } from "../clock.ts";
 import { describeError, type ErrorCode, ReconError } from "../errors.ts";
 import { halve, lengthOf, type TimeRange } from "../window.ts";
-import { afterFailure, type NextStep } from "./after-failure.ts";
+import { afterFailure, type FailureSeen, type NextStep } from "./after-failure.ts";
 import { LEASE_SECONDS, type LeasedWindow } from "./store.ts";
 
 /** What the loop does to the world; every write is fenced by the window's lease. */
 export interface WindowSteps {
   readonly fetchPage: FetchBetPage;
   /** one page, one transaction */
-  commitPage(window: LeasedWindow, page: BetPage, times: { startedAt: Instant; requestedAt: Instant }): Promise<void>;
+  commitPage(
+    window: LeasedWindow,
+    page: BetPage,
+    times: { startedAt: Instant; requestedAt: Instant },
+  ): Promise<void>;
   renew(window: LeasedWindow): Promise<void>;
   restart(window: LeasedWindow): Promise<void>;
   split(window: LeasedWindow, halves: readonly TimeRange[]): Promise<void>;
-  recordGap(window: LeasedWindow, gap: { code: ErrorCode; message: string; nextAttemptAt: Instant }): Promise<void>;
+  recordGap(
+    window: LeasedWindow,
+    gap: { code: ErrorCode; message: string; nextAttemptAt: Instant },
+  ): Promise<void>;
   release(window: LeasedWindow): Promise<void>;
 }
 
@@ -56,6 +63,29 @@ export async function fetchWindow(
   }
 }
 
+/** A page and what its request tells. */
+interface Answered {
+  readonly page: BetPage;
+  readonly requestedAt: Instant;
+}
+
+/** One pass over a window, from its first page or from where an interrupted one stopped. */
+interface Pass {
+  nextId: string | null;
+  cursorAt: Instant;
+  startedAt: Instant;
+  /** cursors of this pass: one that comes again would never end */
+  seen: Set<string>;
+  /** in a row, of the present request */
+  failures: number;
+  restarts: number;
+  records: number;
+  pages: number;
+  slowestMs: number;
+  /** the next page, asked for while the one before is written */
+  ahead: Promise<Answered> | null;
+}
+
 async function readToLastPage(
   window: LeasedWindow,
   steps: WindowSteps,
@@ -63,91 +93,141 @@ async function readToLastPage(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<WindowOutcome> {
-  const resumed = await resume(window, steps, limits, clock.now());
-  let { nextId, startedAt } = resumed;
-  let seen = new Set<string>();
-  let failures = 0;
-  let restarts = 0;
-  let records = 0;
-  let pages = 0;
-  let slowestMs = 0;
+  const begin = resume(window, clock.now());
+  const pass: Pass = { ...begin, ...freshCounts(), seen: new Set(), failures: 0, restarts: 0, ahead: null };
+  const ask = async (): Promise<Answered> => {
+    const { productId, from, to } = window;
+    const requestedAt = clock.now();
+    if (pass.nextId !== null) checkAge(window, requestedAt - pass.cursorAt, limits);
+    const page = await steps.fetchPage({ productId, from, to, nextId: pass.nextId }, signal);
+    return { page, requestedAt };
+  };
 
   for (;;) {
     signal.throwIfAborted();
-    const requestedAt = clock.now();
     try {
-      const askedAt = performance.now();
-      const page = await steps.fetchPage({ productId: window.productId, from: window.from, to: window.to, nextId }, signal);
-      slowestMs = Math.max(slowestMs, performance.now() - askedAt);
-      checkCursor(window, page.nextId, seen, limits);
-      await steps.commitPage(window, page, { startedAt, requestedAt });
-      failures = 0;
-      pages += 1;
-      records += page.records.length;
-      if (page.nextId === null) return { outcome: "done", records, pages, slowestMs };
-      seen.add(page.nextId);
-      nextId = page.nextId;
+      const { page, requestedAt } = await (pass.ahead ?? ask());
+      pass.ahead = null;
+      checkCursor(window, page.nextId, pass.seen, limits);
+      if (page.nextId !== null) {
+        pass.seen.add(page.nextId);
+        pass.nextId = page.nextId;
+        pass.cursorAt = clock.now();
+        pass.ahead = ask();
+        // Its failure is met when it is waited for; until then it must not end the process.
+        pass.ahead.catch(() => {});
+      }
+      await steps.commitPage(window, page, { startedAt: pass.startedAt, requestedAt });
+      countPage(pass, page);
+      if (page.nextId === null) {
+        const { records, pages, slowestMs } = pass;
+        return { outcome: "done", records, pages, slowestMs };
+      }
     } catch (error) {
+      pass.ahead = null;
       if (signal.aborted || !(error instanceof ReconError) || error.code === "lease-lost") throw error;
-      failures += 1;
-      const step = decide(window, error, failures, restarts, limits);
-      if (step.step === "stop") throw error;
-      if (step.step === "split") {
-        await steps.split(window, halve(window));
-        return { outcome: "split", error };
-      }
-      if (step.step === "gap") {
-        const nextAttemptAt = clock.now() + step.retryInMs;
-        await steps.recordGap(window, { code: error.code, message: describeError(error), nextAttemptAt });
-        return { outcome: "gap", error };
-      }
-      if (step.step === "restart") {
-        await steps.restart(window);
-        restarts += 1;
-        failures = 0;
-        nextId = null;
-        seen = new Set();
-        startedAt = clock.now();
-      }
-      await clock.sleep(step.waitMs, signal);
+      const outcome = await meetFailure(window, pass, error, steps, limits, clock, signal);
+      if (outcome !== null) return outcome;
     }
   }
 }
 
-/** Where an interrupted pass goes on; an old cursor is not trusted, its window begins again. */
-async function resume(
+function freshCounts() {
+  return { records: 0, pages: 0, slowestMs: 0 };
+}
+
+function countPage(pass: Pass, page: BetPage): void {
+  pass.failures = 0;
+  pass.pages += 1;
+  pass.records += page.records.length;
+  pass.slowestMs = Math.max(pass.slowestMs, page.tookMs);
+}
+
+/** Obeys what was decided about a failure. @returns null where the pass goes on */
+async function meetFailure(
   window: LeasedWindow,
+  pass: Pass,
+  error: ReconError,
   steps: WindowSteps,
   limits: WindowLimits,
-  now: Instant,
-): Promise<{ nextId: string | null; startedAt: Instant }> {
-  if (window.cursor === null || window.startedAt === null) return { nextId: null, startedAt: now };
-  if (now - (window.cursorAt ?? 0) <= limits.cursorMaxAgeMs) {
-    return { nextId: window.cursor, startedAt: window.startedAt };
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<WindowOutcome | null> {
+  pass.failures += 1;
+  const { failures, restarts } = pass;
+  const step = decide(window, { error, failures, restarts, withCursor: pass.nextId !== null }, limits);
+  switch (step.step) {
+    case "stop":
+      throw error;
+    case "split":
+      await steps.split(window, halve(window));
+      return { outcome: "split", error };
+    case "gap": {
+      const nextAttemptAt = clock.now() + step.retryInMs;
+      await steps.recordGap(window, { code: error.code, message: describeError(error), nextAttemptAt });
+      return { outcome: "gap", error };
+    }
+    case "restart":
+      await steps.restart(window);
+      Object.assign(pass, {
+        ...freshCounts(),
+        nextId: null,
+        seen: new Set(),
+        failures: 0,
+        restarts: restarts + 1,
+      });
+      pass.startedAt = clock.now();
+      break;
+    case "retry":
+      break;
   }
-  await steps.restart(window);
-  return { nextId: null, startedAt: now };
+  await clock.sleep(step.waitMs, signal);
+  return null;
+}
+
+/** Where an interrupted pass goes on. */
+function resume(window: LeasedWindow, now: Instant): Pick<Pass, "nextId" | "cursorAt" | "startedAt"> {
+  const { cursor, cursorAt, startedAt } = window;
+  if (cursor === null || cursorAt === null || startedAt === null) {
+    return { nextId: null, cursorAt: now, startedAt: now };
+  }
+  return { nextId: cursor, cursorAt, startedAt };
 }
 
 function decide(
   window: LeasedWindow,
-  error: ReconError,
-  failures: number,
-  restarts: number,
+  failure: Pick<FailureSeen, "error" | "failures" | "restarts" | "withCursor">,
   limits: WindowLimits,
 ): NextStep {
-  const seen = { error, failures, restarts, gapsBefore: window.attempts, windowMs: lengthOf(window) };
+  const seen = { ...failure, gapsBefore: window.attempts, windowMs: lengthOf(window) };
   return afterFailure(seen, limits, Math.random());
 }
 
+/** An old cursor is not trusted, whether a worker died with it or a retry had to wait for long. */
+function checkAge(window: LeasedWindow, ageMs: number, limits: WindowLimits): void {
+  if (ageMs <= limits.cursorMaxAgeMs) return;
+  throw new ReconError(
+    "cursor-expired",
+    `${window.productId}: the nextId of a window is older than cursorMaxAge`,
+  );
+}
+
 /** A cursor that comes again, or pages without end, would never reach the last page. */
-function checkCursor(window: LeasedWindow, nextId: string | null, seen: ReadonlySet<string>, limits: WindowLimits): void {
+function checkCursor(
+  window: LeasedWindow,
+  nextId: string | null,
+  seen: ReadonlySet<string>,
+  limits: WindowLimits,
+): void {
   if (nextId === null) return;
   if (seen.has(nextId)) {
     throw new ReconError("cursor-loop", `${window.productId}: nextId "${nextId}" came twice in one window`);
   }
   if (seen.size + 1 >= limits.maxPages) {
-    throw new ReconError("page-limit", `${window.productId}: more than ${limits.maxPages} pages in one window`);
+    throw new ReconError(
+      "page-limit",
+      `${window.productId}: more than ${limits.maxPages} pages in one window`,
+    );
   }
 }
 
@@ -169,6 +249,10 @@ function keepLease(window: LeasedWindow, steps: WindowSteps, signal: AbortSignal
   return {
     signal: AbortSignal.any([signal, ended.signal]),
     lost: () => lost,
-    stop: () => clearInterval(timer),
+    /** Ends what is still under way: a page asked for ahead is of no use to anybody any more. */
+    stop: () => {
+      clearInterval(timer);
+      ended.abort();
+    },
   };
 }

@@ -3,10 +3,14 @@
 /** What is remembered of a product, across restarts. */
 export interface RangeState {
   readonly windowMs: number;
-  /** a window of this length timed out lately; null: none did */
+  /** a window of this length timed out lately; null: none did, or a longer one was answered since */
   readonly ceilingMs: number | null;
-  /** quick answers in a row at the present length */
+  /** so many comfortable answers are needed before the ceiling is tried again; doubles with each vain try */
+  readonly holdFor: number;
+  /** comfortable answers in a row below the ceiling */
   readonly quickAnswers: number;
+  /** what the last answer took, per hour of its window; null: nothing was answered since the last time-out */
+  readonly msPerHour: number | null;
 }
 
 export interface RangeLimits {
@@ -20,32 +24,61 @@ export type WindowSeen =
   | { readonly outcome: "answered"; readonly windowMs: number; readonly slowestMs: number }
   | { readonly outcome: "too-slow"; readonly windowMs: number };
 
-/** So many quick answers are needed before a length that once timed out is tried again. */
-const QUICK_ANSWERS_TO_TRUST = 8;
+/** Of the time-out, what an answer may take and still leave room for a busier hour. */
+const COMFORTABLE = 0.6;
+/** An answer slower than this was nearly none. */
+const TIGHT = 0.8;
+/** No length is trusted that is so much longer than the one that was answered. */
+const LARGEST_STEP = 4;
+const LONGEST_HOLD = 64;
+const HOUR_MS = 3_600_000;
 
 export function initialRange(limits: RangeLimits): RangeState {
-  return { windowMs: limits.windowMaxMs, ceilingMs: null, quickAnswers: 0 };
+  return { windowMs: limits.windowMaxMs, ceilingMs: null, holdFor: 1, quickAnswers: 0, msPerHour: null };
 }
 
-/** The state after one more window: shrinks at once, grows back after quick answers. */
-export function adaptRange(state: RangeState, seen: WindowSeen, limits: RangeLimits): RangeState {
-  if (seen.outcome === "too-slow") {
-    const halved = Math.floor(Math.min(seen.windowMs, state.windowMs) / 2);
-    return { windowMs: clampLength(halved, limits), ceilingMs: seen.windowMs, quickAnswers: 0 };
-  }
-  const quick = seen.slowestMs <= limits.requestTimeoutMs / 4;
-  // A shorter piece that was quick says little of the present length.
-  if (!quick) return { ...state, quickAnswers: 0 };
-  if (seen.windowMs < state.windowMs / 2) return state;
+/** Whether a window that was planned earlier would time out at the pace of the last answer: it is cut without asking. */
+export function isTooLong(state: RangeState, windowMs: number, limits: RangeLimits): boolean {
+  if (windowMs <= state.windowMs || state.msPerHour === null) return false;
+  return (windowMs / HOUR_MS) * state.msPerHour > limits.requestTimeoutMs;
+}
 
+/**
+ * The state after one more window. A time-out halves the length at once. An answer tells how long a window would
+ * have taken a comfortable time, were time in proportion to length, and the length grows towards it; past a length
+ * that timed out only after some patience, because not every provider slows down in proportion.
+ */
+export function adaptRange(state: RangeState, seen: WindowSeen, limits: RangeLimits): RangeState {
+  if (seen.outcome === "too-slow") return shrink(state, seen.windowMs, limits);
+  const passed = state.ceilingMs !== null && seen.windowMs >= state.ceilingMs;
+  const msPerHour = (seen.slowestMs * HOUR_MS) / seen.windowMs;
+  const known = { ...state, msPerHour, ...(passed ? { ceilingMs: null, holdFor: 1, quickAnswers: 0 } : {}) };
+  const comfortableMs = (seen.windowMs * COMFORTABLE * limits.requestTimeoutMs) / Math.max(seen.slowestMs, 1);
+  if (seen.slowestMs > TIGHT * limits.requestTimeoutMs) {
+    return { ...known, windowMs: clampLength(Math.min(known.windowMs, comfortableMs), limits), quickAnswers: 0 };
+  }
+  return grow(known, clampLength(Math.min(comfortableMs, seen.windowMs * LARGEST_STEP), limits));
+}
+
+function shrink(state: RangeState, failedMs: number, limits: RangeLimits): RangeState {
+  const triedInVain = state.ceilingMs !== null && failedMs >= state.ceilingMs;
+  return {
+    windowMs: clampLength(Math.floor(Math.min(failedMs, state.windowMs) / 2), limits),
+    ceilingMs: failedMs,
+    holdFor: triedInVain ? Math.min(state.holdFor * 2, LONGEST_HOLD) : 1,
+    quickAnswers: 0,
+    msPerHour: null,
+  };
+}
+
+function grow(state: RangeState, possibleMs: number): RangeState {
+  if (possibleMs <= state.windowMs) return state;
+  if (state.ceilingMs === null || possibleMs < state.ceilingMs) return { ...state, windowMs: possibleMs };
   const quickAnswers = state.quickAnswers + 1;
-  const longer = clampLength(state.windowMs * 2, limits);
-  const trusted = state.ceilingMs === null || longer < state.ceilingMs || quickAnswers >= QUICK_ANSWERS_TO_TRUST;
-  if (longer === state.windowMs || !trusted) return { ...state, quickAnswers };
-  const ceilingMs = state.ceilingMs !== null && longer >= state.ceilingMs ? null : state.ceilingMs;
-  return { windowMs: longer, ceilingMs, quickAnswers: 0 };
+  if (quickAnswers < state.holdFor) return { ...state, quickAnswers };
+  return { ...state, windowMs: state.ceilingMs, quickAnswers: 0 };
 }
 
 function clampLength(windowMs: number, limits: RangeLimits): number {
-  return Math.min(Math.max(windowMs, limits.windowMinMs), limits.windowMaxMs);
+  return Math.min(Math.max(Math.floor(windowMs), limits.windowMinMs), limits.windowMaxMs);
 }

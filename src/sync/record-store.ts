@@ -1,7 +1,7 @@
 /** Bet records in PostgreSQL: a whole page in one or two statements, with the versions it replaces. */
 
 import type { BetRecord, RejectedRecord } from "../bet.ts";
-import type { Instant } from "../clock.ts";
+import { type Instant, parseInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { formatAmount } from "../money.ts";
 import type { PageCounts } from "./store.ts";
@@ -22,7 +22,7 @@ export async function writeRecords(
   productId: string,
   records: readonly BetRecord[],
   times: PageTimes,
-): Promise<Omit<PageCounts, "rejected">> {
+): Promise<Omit<PageCounts, "rejected" | "outOfRange">> {
   const newest = newestOfEach(records);
   if (newest.length === 0) return { records: 0, created: 0, changed: 0, unchanged: 0 };
   const rows = JSON.stringify(newest.map(toRow));
@@ -74,10 +74,15 @@ const CONTENT = [
   "extra",
 ];
 
-const MARK = `
-  insert into diff_marks (product_id, username, round_id, bet_ref, due_at)
-  select distinct $2, username, nullif(nullif(round_id, ''), 'UNKNOWN'),
-    case when round_id in ('', 'UNKNOWN') then bet_id end, $4::timestamptz`;
+const MARK = (touched: string) => `
+  insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+  select $2, array_agg(username), array_agg(round), array_agg(bet), $4::timestamptz
+  from (
+    select distinct username, nullif(nullif(round_id, ''), 'UNKNOWN') as round,
+      case when round_id in ('', 'UNKNOWN') then bet_id end as bet
+    from ${touched}
+  ) marks
+  having count(*) > 0`;
 
 async function insertNew(tx: Query, productId: string, rows: string, times: PageTimes): Promise<number> {
   const [row] = await tx.unsafe<{ created: number }[]>(
@@ -89,7 +94,7 @@ async function insertNew(tx: Query, productId: string, rows: string, times: Page
       on conflict (product_id, username, bet_id, id) do nothing
       returning username, round_id, bet_id
     ),
-    marked as (${MARK} from written)
+    marked as (${MARK("written")})
     select count(*) as created from written`,
     [rows, productId, times.requestedAt, times.now],
     { prepare: true },
@@ -131,7 +136,7 @@ async function replaceOlder(tx: Query, productId: string, rows: string, times: P
       union
       select username, round_id, bet_id from old
     ),
-    marked as (${MARK} from touched)
+    marked as (${MARK("touched")})
     select count(*) as changed from written`,
     [rows, productId, times.requestedAt, times.now],
     { prepare: true },
@@ -145,9 +150,15 @@ function newestOfEach(records: readonly BetRecord[]): BetRecord[] {
   for (const record of records) {
     const key = JSON.stringify([record.username, record.betId, record.id]);
     const known = byKey.get(key);
-    if (known === undefined || Date.parse(record.updatedDate) >= Date.parse(known.updatedDate)) byKey.set(key, record);
+    if (known === undefined || !isOlder(record.updatedDate, known.updatedDate)) byKey.set(key, record);
   }
   return [...byKey.values()];
+}
+
+/** To the microsecond where both are written alike. */
+function isOlder(a: string, b: string): boolean {
+  const order = parseInstant(a, "updatedDate") - parseInstant(b, "updatedDate");
+  return order === 0 ? a < b : order < 0;
 }
 
 function toRow(record: BetRecord): Record<string, string | null> {

@@ -27,6 +27,9 @@ export interface LeasedWindow extends TimeRange {
 }
 
 export interface PullState extends RangeState {
+  /** where live pulling began */
+  readonly begin: Instant;
+  /** how far it has got */
   readonly head: Instant;
 }
 
@@ -34,14 +37,15 @@ export const LEASE_SECONDS = 30;
 
 export async function ensurePullState(sql: Query, productId: string, head: Instant, range: RangeState): Promise<void> {
   await sql`
-    insert into pull_states (product_id, head, window_ms)
-    values (${productId}, ${head}, ${range.windowMs})
+    insert into pull_states (product_id, begin, head, window_ms)
+    values (${productId}, ${head}, ${head}, ${range.windowMs})
     on conflict (product_id) do nothing`;
 }
 
 export async function readPullState(sql: Query, productId: string): Promise<PullState | null> {
   const [row] = await sql<PullState[]>`
-    select head, window_ms as "windowMs", ceiling_ms as "ceilingMs", quick_answers as "quickAnswers"
+    select begin, head, window_ms as "windowMs", ceiling_ms as "ceilingMs", hold_for as "holdFor",
+      quick_answers as "quickAnswers", ms_per_hour as "msPerHour"
     from pull_states where product_id = ${productId}`;
   return row ?? null;
 }
@@ -49,7 +53,8 @@ export async function readPullState(sql: Query, productId: string): Promise<Pull
 export async function writeRange(sql: Query, productId: string, range: RangeState): Promise<void> {
   await sql`
     update pull_states
-    set window_ms = ${range.windowMs}, ceiling_ms = ${range.ceilingMs}, quick_answers = ${range.quickAnswers}
+    set window_ms = ${range.windowMs}, ceiling_ms = ${range.ceilingMs}, hold_for = ${range.holdFor},
+      quick_answers = ${range.quickAnswers}, ms_per_hour = ${range.msPerHour}
     where product_id = ${productId}`;
 }
 
@@ -58,12 +63,29 @@ export async function lockPullState(
   tx: Query,
   productId: string,
 ): Promise<(PullState & { readonly hasPlannedLive: boolean }) | null> {
-  const [row] = await tx<(PullState & { hasPlannedLive: boolean })[]>`
-    select head, window_ms as "windowMs", ceiling_ms as "ceilingMs", quick_answers as "quickAnswers",
-      exists (select from windows w
-        where w.product_id = s.product_id and w.kind = 'live' and w.status = 'planned') as "hasPlannedLive"
-    from pull_states s where product_id = ${productId} for update`;
-  return row ?? null;
+  const [state] = await tx<PullState[]>`
+    select begin, head, window_ms as "windowMs", ceiling_ms as "ceilingMs", hold_for as "holdFor",
+      quick_answers as "quickAnswers", ms_per_hour as "msPerHour"
+    from pull_states where product_id = ${productId} for update`;
+  if (state === undefined) return null;
+  // A statement of its own: one that waited for the lock would not see what the one before has planned.
+  const [plan] = await tx<{ hasPlannedLive: boolean }[]>`
+    select exists (select from windows
+      where product_id = ${productId} and kind = 'live' and status = 'planned') as "hasPlannedLive"`;
+  return { ...state, hasPlannedLive: plan?.hasPlannedLive ?? false };
+}
+
+/** Up to where each age of a product has been planned. */
+export async function readResweeps(sql: Query, productId: string): Promise<Map<number, Instant>> {
+  const rows = await sql<{ ageMs: number; sweptUntil: Instant }[]>`
+    select age_ms as "ageMs", swept_until as "sweptUntil" from resweep_states where product_id = ${productId}`;
+  return new Map(rows.map(({ ageMs, sweptUntil }) => [ageMs, sweptUntil]));
+}
+
+export async function writeResweep(sql: Query, productId: string, ageMs: number, sweptUntil: Instant): Promise<void> {
+  await sql`
+    insert into resweep_states (product_id, age_ms, swept_until) values (${productId}, ${ageMs}, ${sweptUntil})
+    on conflict (product_id, age_ms) do update set swept_until = excluded.swept_until`;
 }
 
 /** Plans windows; a range that an unfinished window of the same kind contains is planned already. */
@@ -87,17 +109,27 @@ export async function planWindows(
     order by asked.from_at`;
 }
 
-/** Takes the most urgent window of a product that nobody works on; null: there is none. */
-export async function leaseNextWindow(sql: Sql, productId: string, now: Instant): Promise<LeasedWindow | null> {
+/**
+ * Takes the most urgent window of a product that nobody works on; null: there is none.
+ * @param kinds in the order of their urgency
+ */
+export async function leaseNextWindow(
+  sql: Sql,
+  productId: string,
+  now: Instant,
+  kinds: readonly WindowKind[] = WINDOW_KINDS,
+): Promise<LeasedWindow | null> {
   const [row] = await sql<LeasedWindow[]>`
     update windows
     set lease_token = gen_random_uuid(), lease_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
     where id = (
       select id from windows
-      where product_id = ${productId} and status in ('planned', 'gap')
+      where product_id = ${productId} and status in ('planned', 'gap') and kind = any(${[...kinds]}::text[])
+        and (backfill_id is null or exists (
+          select from backfills b where b.id = backfill_id and b.status = 'running'))
         and (next_attempt_at is null or next_attempt_at <= ${now})
         and (lease_until is null or lease_until < clock_timestamp())
-      order by array_position(${[...WINDOW_KINDS]}::text[], kind), from_at
+      order by array_position(${[...kinds]}::text[], kind), from_at
       limit 1
       for update skip locked
     )
@@ -128,6 +160,7 @@ export interface PageCounts {
   readonly changed: number;
   readonly unchanged: number;
   readonly rejected: number;
+  readonly outOfRange: number;
 }
 
 /**
@@ -151,7 +184,7 @@ export async function advanceWindow(
       error_code = null, error_message = null, next_attempt_at = null,
       pages = pages + 1, records = records + ${counts.records}, created = created + ${counts.created},
       changed = changed + ${counts.changed}, unchanged = unchanged + ${counts.unchanged},
-      rejected = rejected + ${counts.rejected}
+      rejected = rejected + ${counts.rejected}, out_of_range = out_of_range + ${counts.outOfRange}
     where id = ${window.id} and lease_token = ${window.leaseToken}`;
   assertLeased(count, window);
   if (done) await advanceHead(tx, window);
@@ -160,24 +193,26 @@ export async function advanceWindow(
 /** Begins a window again at its first page. */
 export async function restartWindow(sql: Query, window: LeasedWindow): Promise<void> {
   const { count } = await sql`
-    update windows set cursor = null, started_at = null, pages = 0, records = 0, unchanged = 0
+    update windows set cursor = null, started_at = null, pages = 0, records = 0, unchanged = 0, rejected = 0,
+      out_of_range = 0
     where id = ${window.id} and lease_token = ${window.leaseToken}`;
   assertLeased(count, window);
 }
 
-/** Replaces a window by its two halves; what was read stays. */
-export async function splitWindow(sql: Sql, window: LeasedWindow, halves: readonly TimeRange[]): Promise<void> {
+/** Replaces a window by its parts, which together are the window; what was read stays. */
+export async function splitWindow(sql: Sql, window: LeasedWindow, parts: readonly TimeRange[]): Promise<void> {
   await sql.begin(async (tx) => {
     const { count } = await tx`
       update windows set status = 'split', lease_token = null, lease_until = null
       where id = ${window.id} and lease_token = ${window.leaseToken}`;
     assertLeased(count, window);
-    for (const half of halves) {
-      await tx`
-        insert into windows (product_id, kind, from_at, to_at, attempts)
-        values (${window.productId}, ${window.kind}, ${half.from}, ${half.to},
-          ${window.attempts})`;
-    }
+    await tx`
+      insert into windows (product_id, kind, from_at, to_at, attempts, backfill_id)
+      select w.product_id, w.kind, part.from_at, part.to_at, w.attempts, w.backfill_id
+      from windows w, unnest(${parts.map((part) => part.from)}::timestamptz[],
+        ${parts.map((part) => part.to)}::timestamptz[]) as part (from_at, to_at)
+      where w.id = ${window.id}
+      order by part.from_at`;
   });
 }
 
@@ -190,7 +225,7 @@ export async function recordGap(
   await sql.begin(async (tx) => {
     const { count } = await tx`
       update windows set status = 'gap', cursor = null, started_at = null, pages = 0, records = 0,
-        unchanged = 0, attempts = attempts + 1, error_code = ${gap.code},
+        unchanged = 0, rejected = 0, out_of_range = 0, attempts = attempts + 1, error_code = ${gap.code},
         error_message = ${gap.message}, next_attempt_at = ${gap.nextAttemptAt},
         lease_token = null, lease_until = null
       where id = ${window.id} and lease_token = ${window.leaseToken}`;
@@ -199,15 +234,22 @@ export async function recordGap(
   });
 }
 
-/** The head stands before the first live window that is still to be fetched. */
+/**
+ * The head stands before the first live window that is still to be fetched, else behind the last one.
+ * Windows side by side may end in any order: the lock comes first, so that each sees what the others have done.
+ */
 async function advanceHead(tx: Query, window: LeasedWindow): Promise<void> {
   if (window.kind !== "live") return;
+  const { productId } = window;
+  await tx`select from pull_states where product_id = ${productId} for update`;
   await tx`
     update pull_states set head = greatest(head, coalesce(
-      (select min(from_at) from windows
-        where product_id = ${window.productId} and kind = 'live' and status = 'planned'),
-      ${window.to}))
-    where product_id = ${window.productId}`;
+      (select min(from_at) from windows where product_id = ${productId} and kind = 'live' and status = 'planned'),
+      greatest(
+        (select max(to_at) from windows where product_id = ${productId} and kind = 'live' and status = 'gap'),
+        (select to_at from windows where product_id = ${productId} and kind = 'live' and status = 'done'
+          order by to_at desc limit 1))))
+    where product_id = ${productId}`;
 }
 
 /**
@@ -232,17 +274,25 @@ export interface PullProgress {
   readonly productId: string;
   readonly head: Instant;
   readonly windowMs: number;
-  /** begins of the earliest live gap; null: there is none */
+  /** the earliest gap begins here, one that is being retried included; null: there is none */
   readonly firstGapAt: Instant | null;
+  /** stretches of time that live windows could not fetch, and no other window has */
   readonly gaps: number;
 }
 
 export async function readPullProgress(sql: Query): Promise<PullProgress[]> {
   return await sql<PullProgress[]>`
     select s.product_id as "productId", s.head, s.window_ms as "windowMs",
-      min(w.from_at) as "firstGapAt", count(w.id) as gaps
+      min(lower(missing.gap)) as "firstGapAt", count(missing.gap) as gaps
     from pull_states s
-    left join windows w on w.product_id = s.product_id and w.kind = 'live' and w.status = 'gap'
+    left join lateral (
+      select unnest(range_agg(tstzrange(w.from_at, w.to_at)) - coalesce(
+        range_agg(tstzrange(d.from_at, d.to_at)) filter (where d.id is not null), '{}')) as gap
+      from windows w
+      left join windows d on d.product_id = w.product_id and d.status = 'done'
+        and d.to_at > w.from_at and d.to_at < w.to_at + interval '1 hour' and d.from_at < w.to_at
+      where w.product_id = s.product_id and w.kind = 'live' and w.status in ('planned', 'gap') and w.attempts > 0
+    ) missing on true
     group by s.product_id
     order by s.product_id`;
 }

@@ -8,7 +8,7 @@ import { createWorld } from "../../src/sandbox/world.ts";
 import { HOUR, planOf, START } from "./plans.ts";
 
 const RANGE = { productId: "P1", startTime: "2026-11-20T03:00:00Z", endTime: "2026-11-20T11:00:00+07:00" };
-const PARSED = { productId: "P1", range: { from: START, to: START + HOUR }, asOf: 99, position: 0 };
+const PARSED = { productId: "P1", range: { from: START, to: START + HOUR }, asOf: 99, position: 0, page: 1 };
 
 function parse(parameters: Record<string, unknown>) {
   return parseBetQuery(parameters, ["P1", "P2"], 99);

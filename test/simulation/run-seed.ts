@@ -35,11 +35,12 @@ export async function runSeed(seed: number, databaseUrl: string): Promise<SeedRu
     host: "127.0.0.1",
     port: 0,
     pageSize: 40,
-    slowness: {
-      slowHoursUtc: [new Date(plan.begin + HOUR_MS).getUTCHours()],
-      longestMs: 20 * 60_000,
-      answer: seed % 8 === 0 ? "hang" : 504,
-    },
+    faults: [
+      {
+        when: { hoursUtc: [new Date(plan.begin + HOUR_MS).getUTCHours()], longerThan: "PT20M" },
+        do: seed % 8 === 0 ? { kind: "hang" } : { kind: "status", status: 504 },
+      },
+    ],
   });
   const limits = { requestTimeoutMs: plan.config.pull.requestTimeout, connections: 4, production: false };
   const provider = openProvider({ baseUrl: sandbox.url, ...CREDENTIALS }, limits, clock);

@@ -1,49 +1,95 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { adaptRange, initialRange, type RangeState, type WindowSeen } from "../../src/sync/range-control.ts";
+import {
+  adaptRange,
+  initialRange,
+  isTooLong,
+  type RangeState,
+  type WindowSeen,
+} from "../../src/sync/range-control.ts";
 
 const MINUTE_MS = 60_000;
 const limits = { windowMinMs: MINUTE_MS, windowMaxMs: 60 * MINUTE_MS, requestTimeoutMs: 30_000 };
-const quick = (windowMs: number): WindowSeen => ({ outcome: "answered", windowMs, slowestMs: 200 });
-const slow = (windowMs: number): WindowSeen => ({ outcome: "answered", windowMs, slowestMs: 20_000 });
-const tooSlow = (windowMs: number): WindowSeen => ({ outcome: "too-slow", windowMs });
+const answered = (minutes: number, slowestMs: number): WindowSeen => ({
+  outcome: "answered",
+  windowMs: minutes * MINUTE_MS,
+  slowestMs,
+});
+const tooSlow = (minutes: number): WindowSeen => ({ outcome: "too-slow", windowMs: minutes * MINUTE_MS });
 
-function after(start: RangeState, ...seen: WindowSeen[]): RangeState {
-  return seen.reduce((state, one) => adaptRange(state, one, limits), start);
+function after(...seen: WindowSeen[]): RangeState {
+  return seen.reduce((state, one) => adaptRange(state, one, limits), initialRange(limits));
 }
+const minutesAfter = (...seen: WindowSeen[]) => after(...seen).windowMs / MINUTE_MS;
 
 test("a product begins with the longest window", () => {
-  expect(initialRange(limits).windowMs).toBe(60 * MINUTE_MS);
+  expect(minutesAfter()).toBe(60);
 });
 
 test("a time-out halves the length at once", () => {
-  expect(after(initialRange(limits), tooSlow(60 * MINUTE_MS)).windowMs).toBe(30 * MINUTE_MS);
-  expect(after(initialRange(limits), tooSlow(60 * MINUTE_MS), tooSlow(30 * MINUTE_MS)).windowMs).toBe(15 * MINUTE_MS);
+  expect(minutesAfter(tooSlow(60))).toBe(30);
+  expect(minutesAfter(tooSlow(60), tooSlow(30))).toBe(15);
 });
 
-test("quick answers let it grow back, but not at once to the length that timed out", () => {
-  const shrunk = after(initialRange(limits), tooSlow(60 * MINUTE_MS), tooSlow(30 * MINUTE_MS));
-  const again = after(shrunk, quick(shrunk.windowMs));
-  expect(again.windowMs).toBe(15 * MINUTE_MS);
-  const seven = after(shrunk, ...Array.from({ length: 7 }, () => quick(15 * MINUTE_MS)));
-  expect(seven.windowMs).toBe(15 * MINUTE_MS);
-  expect(after(seven, quick(15 * MINUTE_MS)).windowMs).toBe(30 * MINUTE_MS);
+test("an answer that nearly timed out shortens the length to a comfortable one", () => {
+  expect(minutesAfter(answered(60, 27_000))).toBe(40);
+  expect(minutesAfter(answered(60, 20_000))).toBe(60);
 });
 
-test("a slow answer is no reason to grow, nor is a quick one of a much shorter window", () => {
-  const shrunk = after(initialRange(limits), tooSlow(60 * MINUTE_MS));
-  expect(after(shrunk, slow(30 * MINUTE_MS)).windowMs).toBe(30 * MINUTE_MS);
-  expect(after(shrunk, quick(MINUTE_MS)).quickAnswers).toBe(0);
+test("after a collapse quick answers let it grow back in steps of four", () => {
+  const collapsed = [tooSlow(60), tooSlow(30), tooSlow(15), tooSlow(7.5), tooSlow(3.75)];
+  expect(minutesAfter(...collapsed)).toBe(1.875);
+  expect(minutesAfter(...collapsed, answered(1.875, 500))).toBe(3.75);
+  expect(minutesAfter(...collapsed, answered(1.875, 500), answered(3.75, 900))).toBe(15);
+});
+
+test("it does not grow to a length that the last answer's pace would make uncomfortable", () => {
+  expect(minutesAfter(tooSlow(60), tooSlow(30), answered(15, 20_000))).toBe(15);
+  expect(minutesAfter(tooSlow(60), tooSlow(30), tooSlow(15), answered(7.5, 9_000))).toBe(15);
+});
+
+test("a length that timed out is tried again more and more patiently, where the provider's slowness has a threshold", () => {
+  const quick = answered(30, 200);
+  const firstTry = [tooSlow(60), quick];
+  expect(minutesAfter(...firstTry)).toBe(60);
+  const inVain = [...firstTry, tooSlow(60)];
+  expect(minutesAfter(...inVain, quick)).toBe(30);
+  expect(minutesAfter(...inVain, quick, quick)).toBe(60);
+  const twice = [...inVain, quick, quick, tooSlow(60)];
+  expect(minutesAfter(...twice, quick, quick, quick)).toBe(30);
+  expect(minutesAfter(...twice, quick, quick, quick, quick)).toBe(60);
+});
+
+test("once the length that timed out is answered, nothing holds it back", () => {
+  expect(after(tooSlow(60), answered(30, 200), answered(60, 200))).toMatchObject({
+    ceilingMs: null,
+    holdFor: 1,
+  });
+});
+
+test("a quick answer of a much shorter window says little of the present length", () => {
+  expect(minutesAfter(tooSlow(60), answered(1, 100))).toBe(30);
+});
+
+test("a planned window that would time out at the present pace is cut without asking", () => {
+  const slow = after(tooSlow(60), tooSlow(30), answered(15, 20_000));
+  expect(isTooLong(slow, 30 * MINUTE_MS, limits)).toBe(true);
+  expect(isTooLong(slow, 15 * MINUTE_MS, limits)).toBe(false);
+  const collapsed = after(tooSlow(60), tooSlow(30), tooSlow(15));
+  expect(isTooLong(collapsed, 30 * MINUTE_MS, limits)).toBe(false);
 });
 
 test("whatever happens, the length stays between windowMin and windowMax", () => {
+  const minutes = fc.integer({ min: 1, max: 60 });
   const seen = fc.oneof(
-    fc.integer({ min: 1, max: 60 }).map((minutes) => quick(minutes * MINUTE_MS)),
-    fc.integer({ min: 1, max: 60 }).map((minutes) => tooSlow(minutes * MINUTE_MS)),
+    fc
+      .tuple(minutes, fc.integer({ min: 0, max: 30_000 }))
+      .map(([length, slowestMs]) => answered(length, slowestMs)),
+    minutes.map(tooSlow),
   );
   fc.assert(
     fc.property(fc.array(seen, { maxLength: 100 }), (events) => {
-      const { windowMs } = after(initialRange(limits), ...events);
+      const { windowMs } = after(...events);
       expect(windowMs).toBeGreaterThanOrEqual(limits.windowMinMs);
       expect(windowMs).toBeLessThanOrEqual(limits.windowMaxMs);
     }),

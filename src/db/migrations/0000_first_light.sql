@@ -9,6 +9,17 @@ CREATE TABLE "alerts" (
 	CONSTRAINT "alerts_idempotency_key_unique" UNIQUE("idempotency_key")
 );
 --> statement-breakpoint
+CREATE TABLE "backfills" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "backfills_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"product_id" text NOT NULL,
+	"from_at" timestamp (6) with time zone NOT NULL,
+	"to_at" timestamp (6) with time zone NOT NULL,
+	"status" text NOT NULL,
+	"requested_at" timestamp (6) with time zone NOT NULL,
+	"started_at" timestamp (6) with time zone,
+	"ended_at" timestamp (6) with time zone
+);
+--> statement-breakpoint
 CREATE TABLE "bet_record_versions" (
 	"product_id" text NOT NULL,
 	"username" text NOT NULL,
@@ -75,9 +86,9 @@ CREATE TABLE "callback_entries" (
 CREATE TABLE "diff_marks" (
 	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "diff_marks_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"product_id" text NOT NULL,
-	"username" text NOT NULL,
-	"round_id" text,
-	"bet_ref" text,
+	"usernames" text[] NOT NULL,
+	"round_ids" text[] NOT NULL,
+	"bet_refs" text[] NOT NULL,
 	"due_at" timestamp (6) with time zone NOT NULL
 );
 --> statement-breakpoint
@@ -122,10 +133,13 @@ CREATE TABLE "mismatches" (
 --> statement-breakpoint
 CREATE TABLE "pull_states" (
 	"product_id" text PRIMARY KEY NOT NULL,
+	"begin" timestamp (6) with time zone NOT NULL,
 	"head" timestamp (6) with time zone NOT NULL,
 	"window_ms" integer NOT NULL,
 	"ceiling_ms" integer,
-	"quick_answers" integer DEFAULT 0 NOT NULL
+	"hold_for" integer DEFAULT 1 NOT NULL,
+	"quick_answers" integer DEFAULT 0 NOT NULL,
+	"ms_per_hour" double precision
 );
 --> statement-breakpoint
 CREATE TABLE "rejected_records" (
@@ -136,6 +150,31 @@ CREATE TABLE "rejected_records" (
 	"reason" text NOT NULL,
 	"first_seen_at" timestamp (6) with time zone NOT NULL,
 	CONSTRAINT "rejected_records_once" UNIQUE("product_id","raw_digest")
+);
+--> statement-breakpoint
+CREATE TABLE "request_budget" (
+	"id" integer PRIMARY KEY NOT NULL,
+	"paused_until" timestamp (6) with time zone NOT NULL,
+	"next_at" timestamp (6) with time zone NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "request_slots" (
+	"slot" integer PRIMARY KEY NOT NULL,
+	"holder" uuid NOT NULL,
+	"held_until" timestamp (6) with time zone NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "request_waiters" (
+	"waiter" uuid PRIMARY KEY NOT NULL,
+	"urgency" integer NOT NULL,
+	"seen_at" timestamp (6) with time zone NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "resweep_states" (
+	"product_id" text NOT NULL,
+	"age_ms" bigint NOT NULL,
+	"swept_until" timestamp (6) with time zone NOT NULL,
+	CONSTRAINT "resweep_states_product_id_age_ms_pk" PRIMARY KEY("product_id","age_ms")
 );
 --> statement-breakpoint
 CREATE TABLE "transfers" (
@@ -172,10 +211,13 @@ CREATE TABLE "windows" (
 	"changed" integer DEFAULT 0 NOT NULL,
 	"unchanged" integer DEFAULT 0 NOT NULL,
 	"rejected" integer DEFAULT 0 NOT NULL,
+	"out_of_range" integer DEFAULT 0 NOT NULL,
+	"backfill_id" bigint,
 	CONSTRAINT "windows_range" CHECK (from_at < to_at)
 );
 --> statement-breakpoint
 ALTER TABLE "mismatch_events" ADD CONSTRAINT "mismatch_events_mismatch_id_mismatches_id_fk" FOREIGN KEY ("mismatch_id") REFERENCES "public"."mismatches"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "windows" ADD CONSTRAINT "windows_backfill_id_backfills_id_fk" FOREIGN KEY ("backfill_id") REFERENCES "public"."backfills"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "bet_record_versions_key" ON "bet_record_versions" USING btree ("product_id","username","bet_id","id");--> statement-breakpoint
 CREATE INDEX "bet_records_round" ON "bet_records" USING btree ("product_id","username","round_id");--> statement-breakpoint
 CREATE INDEX "bet_records_id" ON "bet_records" USING btree ("product_id","id");--> statement-breakpoint
@@ -188,4 +230,5 @@ CREATE INDEX "mismatch_events_of" ON "mismatch_events" USING btree ("mismatch_id
 CREATE INDEX "mismatches_status" ON "mismatches" USING btree ("status","id");--> statement-breakpoint
 CREATE INDEX "transfers_status" ON "transfers" USING btree ("status");--> statement-breakpoint
 CREATE INDEX "windows_unfinished" ON "windows" USING btree ("product_id","kind","from_at") WHERE status in ('planned', 'gap');--> statement-breakpoint
+CREATE INDEX "windows_backfill" ON "windows" USING btree ("backfill_id") WHERE backfill_id is not null;--> statement-breakpoint
 CREATE INDEX "windows_coverage" ON "windows" USING btree ("product_id","to_at") WHERE status = 'done';

@@ -1,0 +1,47 @@
+/** `npm run bench -- [NAME…] [--json]`: measures the figures; exit 1 where one does not hold. */
+
+import { parseArgs } from "node:util";
+import { measureMemory } from "./memory.ts";
+import { measurePull } from "./pull.ts";
+import { measureRange } from "./range.ts";
+import { measureResweep } from "./resweep.ts";
+import type { Figure } from "./support/figure.ts";
+
+/** Which measurement gives which figures; a name may be a figure's or a measurement's. */
+const MEASUREMENTS: Readonly<
+  Record<string, { figures: readonly string[]; measure: () => Promise<Figure[]> }>
+> = {
+  range: { figures: ["range-steady", "range-peak", "range-collapse"], measure: measureRange },
+  pull: { figures: ["pull-copy", "pull-rows"], measure: measurePull },
+  resweep: { figures: ["resweep"], measure: measureResweep },
+  memory: { figures: ["memory"], measure: measureMemory },
+};
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { json: { type: "boolean", default: false } },
+});
+const known = Object.entries(MEASUREMENTS).flatMap(([name, { figures }]) => [name, ...figures]);
+const unknown = positionals.find((name) => !known.includes(name));
+if (unknown !== undefined) {
+  console.error(`bench: there is no figure "${unknown}"; there are ${known.join(", ")}`);
+  process.exit(2);
+}
+
+const measured: Figure[] = [];
+for (const [name, { figures, measure }] of Object.entries(MEASUREMENTS)) {
+  const wanted = positionals.length === 0 || positionals.some((one) => one === name || figures.includes(one));
+  if (!wanted) continue;
+  const found = await measure();
+  measured.push(...found.filter((figure) => isWanted(figure.name, name)));
+}
+if (values.json) console.log(JSON.stringify({ figures: measured }, null, 2));
+else
+  for (const { name, value, bar, holds, detail } of measured) {
+    console.log(`${holds ? "holds" : "FAILS"}  ${name.padEnd(16)} ${value} (bar ${bar})  ${detail}`);
+  }
+process.exitCode = measured.every(({ holds }) => holds) ? 0 : 1;
+
+function isWanted(figure: string, measurement: string): boolean {
+  return positionals.length === 0 || positionals.includes(figure) || positionals.includes(measurement);
+}

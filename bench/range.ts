@@ -1,0 +1,184 @@
+/**
+ * range-steady, range-peak, range-collapse: requests and time until a day is fetched, against the best fixed range known
+ * in hindsight. The provider and the time are simulated; planning, fetching, deciding and learning are the real ones.
+ */
+
+import type { BetPage, BetPageRequest } from "../src/bet.ts";
+import type { Instant } from "../src/clock.ts";
+import { ReconError } from "../src/errors.ts";
+import { fetchWindow, type WindowSteps } from "../src/sync/fetch-window.ts";
+import {
+  adaptRange,
+  initialRange,
+  isTooLong,
+  type RangeLimits,
+  type RangeState,
+} from "../src/sync/range-control.ts";
+import type { LeasedWindow } from "../src/sync/store.ts";
+import { cutIntoPieces, lengthOf, type TimeRange } from "../src/window.ts";
+import { createTestClock, type TestClock } from "../test/support/clock.ts";
+import { atMost, type Figure } from "./support/figure.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY: TimeRange = { from: Date.parse("2026-03-01T00:00:00Z"), to: Date.parse("2026-03-02T00:00:00Z") };
+const LIMITS: RangeLimits = { windowMinMs: MINUTE_MS, windowMaxMs: HOUR_MS, requestTimeoutMs: 30_000 };
+const WINDOW_LIMITS = { windowMinMs: MINUTE_MS, attempts: 5, maxPages: 100, cursorMaxAgeMs: HOUR_MS };
+const FIXED_MINUTES = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60];
+const MOST_STEPS = 20_000;
+
+/** How long the provider takes for a range when it is asked at a time. */
+type Profile = (range: TimeRange, askedAt: Instant) => number;
+
+const REQUEST_MS = 150;
+const MS_PER_RECORD = 1;
+const RECORDS_PER_HOUR = 10_000;
+const PEAK_HOURS = new Set([18, 19, 20, 21, 22, 23]);
+const COLLAPSE: TimeRange = { from: DAY.to + 90_000, to: DAY.to + 90_000 + 10 * MINUTE_MS };
+
+function recordsIn(range: TimeRange, busier: (hour: number) => number): number {
+  let records = 0;
+  for (let from = range.from; from < range.to; ) {
+    const hourEnd = Math.min((Math.floor(from / HOUR_MS) + 1) * HOUR_MS, range.to);
+    records += ((hourEnd - from) / HOUR_MS) * RECORDS_PER_HOUR * busier(new Date(from).getUTCHours());
+    from = hourEnd;
+  }
+  return records;
+}
+
+const PROFILES: Readonly<Record<string, Profile>> = {
+  steady: (range) => REQUEST_MS + recordsIn(range, () => 1) * MS_PER_RECORD,
+  peak: (range) => REQUEST_MS + recordsIn(range, (hour) => (PEAK_HOURS.has(hour) ? 8 : 1)) * MS_PER_RECORD,
+  collapse: (range, askedAt) => {
+    const isDown = COLLAPSE.from <= askedAt && askedAt < COLLAPSE.to;
+    return (REQUEST_MS + recordsIn(range, () => 1) * MS_PER_RECORD) * (isDown ? 1000 : 1);
+  },
+};
+
+interface Effort {
+  readonly requests: number;
+  readonly elapsedMs: number;
+}
+
+export async function measureRange(): Promise<Figure[]> {
+  const figures: Figure[] = [];
+  for (const [name, profile] of Object.entries(PROFILES)) {
+    const ours = await fetchDay(profile, initialRange(LIMITS), true);
+    const fixed: Effort[] = [];
+    for (const minutes of FIXED_MINUTES) {
+      fixed.push(await fetchDay(profile, { ...initialRange(LIMITS), windowMs: minutes * MINUTE_MS }, false));
+    }
+    const requests = Math.min(...fixed.map((effort) => effort.requests));
+    const elapsedMs = Math.min(...fixed.map((effort) => effort.elapsedMs));
+    const value = Math.max(ours.requests / requests, ours.elapsedMs / elapsedMs);
+    const detail =
+      `${ours.requests} requests in ${Math.round(ours.elapsedMs / 1000)} s; of all fixed ranges ` +
+      `the fewest requests are ${requests}, the shortest time ${Math.round(elapsedMs / 1000)} s`;
+    figures.push(atMost(`range-${name}`, value, 1.25, detail));
+  }
+  return figures;
+}
+
+/** Fetches the day window by window; a fixed range is asked for until it is answered. */
+async function fetchDay(profile: Profile, start: RangeState, adapts: boolean): Promise<Effort> {
+  const clock = createTestClock(DAY.to);
+  const planned: (TimeRange & { notBefore: Instant })[] = [];
+  let requests = 0;
+  let range = start;
+  let head = DAY.from;
+  const fetchPage = async (request: BetPageRequest): Promise<BetPage> => {
+    requests += 1;
+    return answer(profile, request, clock);
+  };
+  for (let step = 0; step < MOST_STEPS; step += 1) {
+    const due = planned.findIndex((window) => window.notBefore <= clock.now());
+    const [next] = due === -1 ? [] : planned.splice(due, 1);
+    if (next === undefined && head >= DAY.to) {
+      const [first] = planned;
+      if (first === undefined) return { requests, elapsedMs: clock.now() - DAY.to };
+      clock.set(Math.min(...planned.map((window) => window.notBefore)));
+      continue;
+    }
+    const window = next ?? { from: head, to: Math.min(head + range.windowMs, DAY.to), notBefore: 0 };
+    head = Math.max(head, window.to);
+    if (!adapts) {
+      await askUntilAnswered(fetchPage, window);
+      continue;
+    }
+    if (isTooLong(range, lengthOf(window), LIMITS)) {
+      planned.unshift(...cutIntoPieces(window, range.windowMs).map((piece) => ({ ...piece, notBefore: 0 })));
+      continue;
+    }
+    const steps = stepsInMemory(fetchPage, planned, clock);
+    const outcome = await fetchWindow(
+      leased(window),
+      steps,
+      WINDOW_LIMITS,
+      clock,
+      new AbortController().signal,
+    );
+    const windowMs = lengthOf(window);
+    if (outcome.outcome === "done") {
+      range = adaptRange(range, { outcome: "answered", windowMs, slowestMs: outcome.slowestMs }, LIMITS);
+    } else if (outcome.outcome === "split") {
+      range = adaptRange(range, { outcome: "too-slow", windowMs }, LIMITS);
+    }
+  }
+  return { requests: Number.POSITIVE_INFINITY, elapsedMs: Number.POSITIVE_INFINITY };
+}
+
+function answer(profile: Profile, request: BetPageRequest, clock: TestClock): BetPage {
+  const tookMs = profile(request, clock.now());
+  clock.advance(Math.min(tookMs, LIMITS.requestTimeoutMs));
+  if (tookMs > LIMITS.requestTimeoutMs) throw new ReconError("provider-timeout", "no answer in time");
+  return { records: [], rejected: [], nextId: null, tookMs };
+}
+
+async function askUntilAnswered(
+  fetchPage: (request: BetPageRequest) => Promise<BetPage>,
+  range: TimeRange,
+): Promise<void> {
+  const mostFailures = 100;
+  for (let failures = 0; failures < mostFailures; failures += 1) {
+    try {
+      await fetchPage({ productId: "P1", ...range, nextId: null });
+      return;
+    } catch {}
+  }
+}
+
+function stepsInMemory(
+  fetchPage: WindowSteps["fetchPage"],
+  planned: (TimeRange & { notBefore: Instant })[],
+  clock: TestClock,
+): WindowSteps {
+  const nothing = async () => {};
+  return {
+    fetchPage,
+    commitPage: nothing,
+    renew: nothing,
+    restart: nothing,
+    release: nothing,
+    split: async (_window, halves) => {
+      planned.unshift(...halves.map((half) => ({ ...half, notBefore: clock.now() })));
+    },
+    recordGap: async (window, gap) => {
+      planned.push({ from: window.from, to: window.to, notBefore: gap.nextAttemptAt });
+    },
+  };
+}
+
+function leased(range: TimeRange): LeasedWindow {
+  return {
+    from: range.from,
+    to: range.to,
+    id: 1,
+    productId: "P1",
+    kind: "live",
+    cursor: null,
+    cursorAt: null,
+    startedAt: null,
+    attempts: 0,
+    leaseToken: "",
+  };
+}

@@ -1,0 +1,153 @@
+/** `recon backfill`: fetches a past range again, and steers what was asked for. */
+
+import { stderr, stdout } from "node:process";
+import type { Command } from "commander";
+import { formatInstant, showDuration, showInstant } from "../clock.ts";
+import {
+  type BackfillPlan,
+  changeBackfill,
+  describeBackfill,
+  describePlan,
+  listBackfillPage,
+  planBackfill,
+  requestBackfill,
+} from "../flows/backfill.ts";
+import type { FlowContext } from "../flows/context.ts";
+import { type PageQuery, readPage } from "../ops/page-query.ts";
+import { readProductRange } from "../ops/range-query.ts";
+import type { Backfill, BackfillChange } from "../sync/backfill.ts";
+import { lengthOf } from "../window.ts";
+import { printJson, printLine, printTable } from "./print.ts";
+import { showGaps, showResult } from "./progress.ts";
+import { EXIT_FAILED, withRecon } from "./run-command.ts";
+import { untilTold } from "./until-told.ts";
+import { watchBackfill } from "./watch-backfill.ts";
+
+interface RequestOptions {
+  readonly product?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly wait?: boolean;
+  readonly dryRun?: boolean;
+  readonly json?: boolean;
+}
+
+export function addBackfillCommands(program: Command): void {
+  const backfill = program
+    .command("backfill")
+    .description("fetch a past range of a product again, behind everything more urgent; the worker does it")
+    // Without this the options of a subcommand would be taken for this command's own.
+    .enablePositionalOptions()
+    .option("--product <product>", "of which product")
+    .option("--from <time>", "from when on, such as 2026-11-01T00:00:00Z")
+    .option("--to <time>", "up to when")
+    .option("--wait", "show how far it is, and end when it is done")
+    .option("--dry-run", "say what it would do, and do nothing")
+    .option("--json", "one JSON document")
+    .action(
+      withRecon(["database"], async ({ context }, options: RequestOptions) => {
+        const plan = await planBackfill(context, readProductRange({ ...options }, context.config));
+        if (options.dryRun) showPlan(plan, options);
+        else await request(context, plan, options);
+      }),
+    );
+  backfill
+    .command("list")
+    .description("list backfills, the newest first")
+    .option("--limit <count>", "at most so many, up to 1000", "100")
+    .option("--after <next>", 'go on behind the "next" of the page before')
+    .option("--json", "one JSON document")
+    .action(
+      withRecon(["database"], async ({ context }, options: PageQuery & { json?: boolean }) => {
+        const { backfills, next } = await listBackfillPage(context, readPage(options));
+        if (options.json) printJson({ backfills: backfills.map(describeBackfill), next });
+        else printList(backfills, next);
+      }),
+    );
+  addChangeCommand(backfill, "pause", "fetch nothing more of it until it is resumed");
+  addChangeCommand(backfill, "resume", "go on with a paused one, or try the gaps of a failed one again");
+  addChangeCommand(backfill, "cancel", "fetch nothing more of it; what was read stays");
+}
+
+function addChangeCommand(backfill: Command, change: BackfillChange, description: string): void {
+  backfill
+    .command(change)
+    .argument("<id>", "the id that the list shows")
+    .description(description)
+    .option("--json", "one JSON document")
+    .action(
+      withRecon(["database"], async ({ context }, id: string, options: { json?: boolean }) => {
+        const changed = await changeBackfill(context, id, change);
+        if (options.json) printJson({ backfill: describeBackfill(changed) });
+        else printLine(`Backfill ${changed.id} is ${changed.status}: ${showResult(changed)}.`);
+      }),
+    );
+}
+
+function showPlan(plan: BackfillPlan, { json }: RequestOptions): void {
+  if (json) {
+    printJson(describePlan(plan));
+    return;
+  }
+  const { productId, from, to } = plan.asked;
+  const covered = plan.coveredMs === lengthOf(plan.asked) ? "all" : showDuration(plan.coveredMs);
+  printLine(`Would fetch ${productId} from ${showInstant(from)} to ${showInstant(to)} again:`);
+  printLine(`${plan.windows.length} windows of at most ${showDuration(plan.windowMs)}.`);
+  printLine(
+    `Of the ${showDuration(lengthOf(plan.asked))} ${covered} was fetched before. Nothing was queued.`,
+  );
+}
+
+async function request(
+  context: FlowContext,
+  plan: BackfillPlan,
+  { wait, json }: RequestOptions,
+): Promise<void> {
+  const queued = await requestBackfill(context, plan);
+  if (!json) {
+    const { id, productId, windowsTotal } = queued;
+    printLine(
+      `Backfill ${id} of ${productId} is queued: ${windowsTotal} windows of at most ${showDuration(plan.windowMs)}.`,
+    );
+    if (!wait) printLine(`How far it is: recon backfill list`);
+  }
+  const last = wait ? await waitFor(context, queued, json ?? false) : queued;
+  if (json) printJson({ backfill: describeBackfill(last) });
+  if (!wait) return;
+  if (!json) printLine(`Backfill ${last.id} is ${last.status}: ${showResult(last)}.`);
+  if (last.status !== "done") process.exitCode = EXIT_FAILED;
+}
+
+/** Standard output is the document's where there is one; the progress goes beside it. */
+async function waitFor(context: FlowContext, { id }: Backfill, isJson: boolean): Promise<Backfill> {
+  const leaving = new AbortController();
+  void untilTold().then(() => leaving.abort());
+  const last = await watchBackfill(context, String(id), isJson ? stderr : stdout, leaving.signal);
+  if (leaving.signal.aborted) {
+    stderr.write(`Backfill ${id} goes on without this command. To end it: recon backfill cancel ${id}\n`);
+  }
+  return last;
+}
+
+function printList(backfills: readonly Backfill[], next: string | null): void {
+  if (backfills.length === 0) {
+    printLine("No backfills.");
+    return;
+  }
+  printTable(
+    ["ID", "PRODUCT", "FROM", "TO", "STATUS", "WINDOWS", "RECORDS", "CREATED", "CHANGED", "UNCHANGED"],
+    backfills.map((one) => [
+      String(one.id),
+      one.productId,
+      formatInstant(one.from),
+      formatInstant(one.to),
+      one.gaps === 0 ? one.status : `${one.status}, ${showGaps(one)}`,
+      `${one.windowsDone}/${one.windowsTotal}`,
+      String(one.records),
+      String(one.created),
+      String(one.changed),
+      String(one.unchanged),
+    ]),
+  );
+  if (next !== null) printLine(`There are more: --after ${next}`);
+}

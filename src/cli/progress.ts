@@ -1,0 +1,60 @@
+/** How far a backfill is, in one line for people. */
+
+import { type Instant, showDuration } from "../clock.ts";
+import type { Backfill } from "../sync/backfill.ts";
+
+/** What a look at a backfill saw, and when it looked. */
+export interface ProgressSeen extends Pick<Backfill, "windowsDone" | "windowsTotal" | "records"> {
+  readonly at: Instant;
+}
+
+export interface Pace {
+  readonly recordsPerSecond: number;
+  /** null: nothing has moved, nobody can tell */
+  readonly remainingMs: number | null;
+}
+
+export function paceBetween(first: ProgressSeen, last: ProgressSeen): Pace {
+  const elapsedMs = last.at - first.at;
+  if (elapsedMs <= 0) return { recordsPerSecond: 0, remainingMs: null };
+  const records = Math.max(0, last.records - first.records);
+  const windows = last.windowsDone - first.windowsDone;
+  return {
+    recordsPerSecond: Math.round((records * 1000) / elapsedMs),
+    remainingMs: windows > 0 ? ((last.windowsTotal - last.windowsDone) * elapsedMs) / windows : null,
+  };
+}
+
+/** "[######------------------]  25 %" */
+export function showBar({
+  windowsDone,
+  windowsTotal,
+}: Pick<Backfill, "windowsDone" | "windowsTotal">): string {
+  const share = windowsTotal === 0 ? 0 : windowsDone / windowsTotal;
+  const filled = Math.floor(share * BAR_WIDTH);
+  return `[${"#".repeat(filled)}${"-".repeat(BAR_WIDTH - filled)}] ${String(Math.floor(share * 100)).padStart(3)} %`;
+}
+
+const BAR_WIDTH = 24;
+
+/** "running, 6/24 windows, 1200 records, 400 records/s, about 9 s left" */
+export function showProgress(backfill: Backfill, { recordsPerSecond, remainingMs }: Pace): string {
+  const { status, windowsDone, windowsTotal, records, gaps } = backfill;
+  const parts = [status, `${windowsDone}/${windowsTotal} windows`, `${records} records`];
+  if (status === "running") {
+    parts.push(`${recordsPerSecond} records/s`);
+    if (remainingMs !== null) parts.push(`about ${showDuration(remainingMs)} left`);
+  }
+  if (gaps > 0) parts.push(showGaps(backfill));
+  return parts.join(", ");
+}
+
+/** "2 not fetched so far (provider-timeout)" */
+export function showGaps({ gaps, gapCode, status }: Backfill): string {
+  return `${gaps} not fetched${status === "failed" ? "" : " so far"} (${gapCode})`;
+}
+
+/** "24 windows, 1200 records: 3 created, 5 changed, 1192 unchanged" */
+export function showResult({ windowsDone, records, created, changed, unchanged }: Backfill): string {
+  return `${windowsDone} windows, ${records} records: ${created} created, ${changed} changed, ${unchanged} unchanged`;
+}

@@ -1,0 +1,79 @@
+/** Shows a backfill until it has ended: one line rewritten on a terminal, a plain line now and then elsewhere. */
+
+import type { WriteStream } from "node:tty";
+import type { Clock } from "../clock.ts";
+import { findBackfill } from "../flows/backfill.ts";
+import type { FlowContext } from "../flows/context.ts";
+import { type Backfill, isEnded } from "../sync/backfill.ts";
+import { type Pace, type ProgressSeen, paceBetween, showBar, showProgress } from "./progress.ts";
+
+const LOOK_EVERY_MS = 500;
+/** The pace is that of the last so many looks: half a minute. */
+const LOOKS_REMEMBERED = 60;
+const PLAIN_LINE_EVERY_MS = 5_000;
+const WORKER_IS_MISSED_AFTER_MS = 10_000;
+
+/** @returns the backfill as it was last seen: ended, or not where the signal aborted */
+export async function watchBackfill(
+  context: FlowContext,
+  id: string,
+  out: WriteStream,
+  signal: AbortSignal,
+): Promise<Backfill> {
+  const { clock } = context;
+  const display = out.isTTY ? rewriteLine(out) : printLines(out, clock);
+  const looks: ProgressSeen[] = [];
+  const beganAt = clock.now();
+  let isWorkerMissed = false;
+  for (;;) {
+    const backfill = await findBackfill(context, id);
+    const look = { ...backfill, at: clock.now() };
+    looks.push(look);
+    if (looks.length > LOOKS_REMEMBERED) looks.shift();
+    display.show(backfill, paceBetween(looks[0] ?? look, look));
+    if (isEnded(backfill) || signal.aborted) {
+      display.end();
+      return backfill;
+    }
+    if (!isWorkerMissed && backfill.status === "queued" && look.at - beganAt > WORKER_IS_MISSED_AFTER_MS) {
+      isWorkerMissed = true;
+      display.say("Nobody has begun it so far: does a worker run? (recon worker)");
+    }
+    await clock.sleep(LOOK_EVERY_MS, signal);
+  }
+}
+
+interface Display {
+  show(backfill: Backfill, pace: Pace): void;
+  say(text: string): void;
+  end(): void;
+}
+
+function rewriteLine(out: WriteStream): Display {
+  return {
+    show: (backfill, pace) => {
+      const line = `${showBar(backfill)}  ${showProgress(backfill, pace)}`;
+      // A line that wraps could not be rewritten.
+      out.write(`\r${line.slice(0, out.columns - 1)}${ERASE_REST}`);
+    },
+    say: (text) => out.write(`\r${text}${ERASE_REST}\n`),
+    end: () => out.write("\n"),
+  };
+}
+
+const ERASE_REST = "\u001b[K";
+
+function printLines(out: WriteStream, clock: Clock): Display {
+  let nextAt = Number.NEGATIVE_INFINITY;
+  let lastStatus = "";
+  return {
+    show: (backfill, pace) => {
+      if (backfill.status === lastStatus && clock.now() < nextAt) return;
+      nextAt = clock.now() + PLAIN_LINE_EVERY_MS;
+      lastStatus = backfill.status;
+      out.write(`${showProgress(backfill, pace)}\n`);
+    },
+    say: (text) => out.write(`${text}\n`),
+    end: () => {},
+  };
+}

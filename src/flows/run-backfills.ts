@@ -1,0 +1,77 @@
+/** Runs what backfills ask for: several windows side by side, the backfills taking turns. */
+
+import { ReconError } from "../errors.ts";
+import {
+  endBackfills,
+  leaseBackfillWindow,
+  listRunningBackfills,
+  type RunningBackfill,
+  startQueuedBackfills,
+} from "../sync/backfill-store.ts";
+import type { PullContext } from "./context.ts";
+import { fetchLeasedWindow } from "./fetch-next-window.ts";
+
+/** Starts what is queued and fetches until nothing is due. A run may begin while another one is under way. */
+export type RunBackfills = (signal: AbortSignal) => Promise<void>;
+
+/**
+ * All runs of one runner together fetch at most `pull.concurrency` windows side by side; other processes have runners
+ * of their own, and share the windows with it.
+ * A run rejects with what stopped it, refused credentials for one, and then nothing runs for `pull.every`.
+ */
+export function openBackfillRunner(context: PullContext): RunBackfills {
+  const { sql, clock, log } = context;
+  const { pull } = context.config;
+  /** whose windows may be due, by id; the first is served next, and goes to the end */
+  const turns = new Map<number, RunningBackfill>();
+  let freeLanes = pull.concurrency;
+  let restUntil = Number.NEGATIVE_INFINITY;
+
+  const isResting = (signal: AbortSignal) => signal.aborted || clock.now() < restUntil;
+
+  const fetchInTurn = async (signal: AbortSignal) => {
+    while (!isResting(signal)) {
+      const [backfill] = turns.values();
+      if (backfill === undefined) return;
+      turns.delete(backfill.id);
+      turns.set(backfill.id, backfill);
+      const window = await leaseBackfillWindow(sql, backfill, clock.now(), pull.attempts);
+      if (window === null) {
+        turns.delete(backfill.id);
+      } else {
+        await fetchLeasedWindow(context, window, signal).catch(tolerateLostLease);
+        // Its parts are due where it was split, although nothing was when another lane looked.
+        turns.set(backfill.id, backfill);
+      }
+    }
+  };
+
+  const runLane = async (signal: AbortSignal) => {
+    freeLanes -= 1;
+    try {
+      await fetchInTurn(signal);
+    } catch (error) {
+      restUntil = clock.now() + pull.every;
+      throw error;
+    } finally {
+      freeLanes += 1;
+    }
+  };
+
+  return async (signal) => {
+    if (isResting(signal)) return;
+    await startQueuedBackfills(sql, clock.now());
+    for (const backfill of await listRunningBackfills(sql)) turns.set(backfill.id, backfill);
+    const count = turns.size === 0 ? 0 : freeLanes;
+    const lanes = await Promise.allSettled(Array.from({ length: count }, () => runLane(signal)));
+    for (const { id, productId, status } of await endBackfills(sql, clock.now(), pull.attempts)) {
+      log.info({ backfill: id, product: productId, status }, "a backfill has ended");
+    }
+    for (const lane of lanes) if (lane.status === "rejected") throw lane.reason;
+  };
+}
+
+/** Whoever paused or cancelled the backfill took the lease; so did a worker that found this one silent. */
+function tolerateLostLease(error: unknown): void {
+  if (!(error instanceof ReconError && error.code === "lease-lost")) throw error;
+}

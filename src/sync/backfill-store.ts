@@ -1,0 +1,178 @@
+/** Backfills in PostgreSQL: what was asked for, the windows that do it, and how far they are. */
+
+import type { Instant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+import type { TimeRange } from "../window.ts";
+import type { Backfill, BackfillStatus } from "./backfill.ts";
+import { LEASE_SECONDS, type LeasedWindow } from "./store.ts";
+
+/** Writes a queued backfill with all its windows. Runs in a transaction. @returns its id */
+export async function insertBackfill(
+  tx: Query,
+  backfill: TimeRange & { readonly productId: string; readonly requestedAt: Instant },
+  windows: readonly TimeRange[],
+): Promise<number> {
+  const { productId, from, to, requestedAt } = backfill;
+  const [row] = await tx<{ id: number }[]>`
+    with asked as (
+      insert into backfills (product_id, from_at, to_at, status, requested_at)
+      values (${productId}, ${from}, ${to}, 'queued', ${requestedAt})
+      returning id
+    ),
+    planned as (
+      insert into windows (product_id, kind, from_at, to_at, backfill_id)
+      select ${productId}, 'backfill', part.from_at, part.to_at, asked.id
+      from asked, unnest(${windows.map((part) => part.from)}::timestamptz[],
+        ${windows.map((part) => part.to)}::timestamptz[]) as part (from_at, to_at)
+      order by part.from_at
+    )
+    select id from asked`;
+  if (row === undefined) throw new Error("an insert returned no row");
+  return row.id;
+}
+
+export async function readBackfill(sql: Query, id: number): Promise<Backfill | null> {
+  const [backfill] = await readProgress(sql, sql`select * from backfills where id = ${id}`);
+  return backfill ?? null;
+}
+
+/** The newest first. @param before only those older than this id; null: from the newest on */
+export async function listBackfills(sql: Query, limit: number, before: number | null): Promise<Backfill[]> {
+  const older = before === null ? sql`` : sql`where id < ${before}`;
+  return await readProgress(sql, sql`select * from backfills ${older} order by id desc limit ${limit}`);
+}
+
+/**
+ * Adds up the windows of the chosen backfills.
+ * What a window created or changed counts even if it was split or began again: its second reading finds that content
+ * unchanged. A record is read twice then, and counted once: the records are those of the last reading.
+ */
+async function readProgress(sql: Query, chosen: ReturnType<Query>): Promise<Backfill[]> {
+  const rows = await sql<Omit<Backfill, "unchanged">[]>`
+    select b.id, b.product_id as "productId", b.from_at as "from", b.to_at as "to", b.status,
+      b.started_at as "startedAt", b.ended_at as "endedAt", p.*
+    from (${chosen}) b
+    cross join lateral (
+      select count(*) filter (where w.status <> 'split') as "windowsTotal",
+        count(*) filter (where w.status = 'done') as "windowsDone",
+        count(*) filter (where w.status = 'gap') as gaps,
+        max(w.error_code) filter (where w.status = 'gap') as "gapCode",
+        coalesce(sum(greatest(w.records, w.created + w.changed)) filter (where w.status <> 'split'), 0) as records,
+        coalesce(sum(w.created), 0) as created,
+        coalesce(sum(w.changed), 0) as changed
+      from windows w where w.backfill_id = b.id
+    ) p
+    order by b.id desc`;
+  return rows.map((row) => {
+    const records = Math.max(row.records, row.created + row.changed);
+    return { ...row, records, unchanged: records - row.created - row.changed };
+  });
+}
+
+/** Holds a backfill until the transaction ends: nobody starts, ends or changes it, and nobody leases its windows. */
+export async function lockBackfill(
+  tx: Query,
+  id: number,
+): Promise<{ readonly status: BackfillStatus; readonly startedAt: Instant | null } | null> {
+  const [row] = await tx<{ status: BackfillStatus; startedAt: Instant | null }[]>`
+    select status, started_at as "startedAt" from backfills where id = ${id} for update`;
+  return row ?? null;
+}
+
+/** @param endedAt null: it has not ended */
+export async function writeBackfillStatus(
+  tx: Query,
+  id: number,
+  status: BackfillStatus,
+  endedAt: Instant | null,
+): Promise<void> {
+  await tx`update backfills set status = ${status}, ended_at = ${endedAt} where id = ${id}`;
+}
+
+/** Ends all leases: a page under way can no longer commit, its window keeps what was read before. */
+export async function withdrawLeases(tx: Query, id: number): Promise<void> {
+  await tx`
+    update windows set lease_token = null, lease_until = null
+    where backfill_id = ${id} and lease_token is not null`;
+}
+
+export async function cancelWindows(tx: Query, id: number): Promise<void> {
+  await tx`
+    update windows set status = 'cancelled', lease_token = null, lease_until = null
+    where backfill_id = ${id} and status in ('planned', 'gap')`;
+}
+
+/** Lets every gap be tried again at once, as often as at first. */
+export async function forgiveGaps(tx: Query, id: number): Promise<void> {
+  await tx`
+    update windows set attempts = 0, next_attempt_at = null where backfill_id = ${id} and status = 'gap'`;
+}
+
+export async function startQueuedBackfills(sql: Query, now: Instant): Promise<void> {
+  await sql`update backfills set status = 'running', started_at = ${now} where status = 'queued'`;
+}
+
+/** A backfill whose windows may be leased. */
+export interface RunningBackfill {
+  readonly id: number;
+  readonly productId: string;
+}
+
+/** The longest running first. */
+export async function listRunningBackfills(sql: Query): Promise<RunningBackfill[]> {
+  return await sql<RunningBackfill[]>`
+    select id, product_id as "productId" from backfills where status = 'running' order by id`;
+}
+
+/**
+ * Takes the earliest window of a running backfill that nobody works on; null: nothing of it is due.
+ * The backfill's row comes first: whoever pauses it waits until this lease is visible, and withdraws it.
+ * @param attempts a window that was a gap so often is not tried any more
+ */
+export async function leaseBackfillWindow(
+  sql: Query,
+  { id, productId }: RunningBackfill,
+  now: Instant,
+  attempts: number,
+): Promise<LeasedWindow | null> {
+  const [row] = await sql<LeasedWindow[]>`
+    with running as materialized (
+      select id from backfills where id = ${id} and status = 'running' for share
+    )
+    update windows
+    set lease_token = gen_random_uuid(), lease_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
+    where id = (
+      select id from windows
+      where exists (select from running) and backfill_id = ${id}
+        and product_id = ${productId} and kind = 'backfill' and status in ('planned', 'gap')
+        and (status = 'planned' or attempts < ${attempts})
+        and (next_attempt_at is null or next_attempt_at <= ${now})
+        and (lease_until is null or lease_until < clock_timestamp())
+      order by from_at
+      limit 1
+      for update skip locked
+    )
+    returning id, product_id as "productId", kind, from_at as "from", to_at as "to", cursor,
+      cursor_at as "cursorAt", started_at as "startedAt", attempts, lease_token as "leaseToken"`;
+  return row ?? null;
+}
+
+/**
+ * Ends each running backfill that has nothing left to fetch: it is done, or failed where windows stayed gaps.
+ * @param attempts a window that was a gap so often is not tried any more
+ */
+export async function endBackfills(
+  sql: Query,
+  now: Instant,
+  attempts: number,
+): Promise<{ readonly id: number; readonly productId: string; readonly status: BackfillStatus }[]> {
+  const unfinished = sql`
+    select from windows w
+    where w.backfill_id = b.id and w.product_id = b.product_id and w.kind = 'backfill'
+      and w.status in ('planned', 'gap')`;
+  return await sql<{ id: number; productId: string; status: BackfillStatus }[]>`
+    update backfills b
+    set status = case when exists (${unfinished}) then 'failed' else 'done' end, ended_at = ${now}
+    where b.status = 'running' and not exists (${unfinished} and (w.status = 'planned' or w.attempts < ${attempts}))
+    returning id, product_id as "productId", status`;
+}

@@ -1,0 +1,51 @@
+/** A backfill: a past range that somebody asked to be fetched again; and which changes of it make sense. */
+
+import type { Instant } from "../clock.ts";
+import type { TimeRange } from "../window.ts";
+
+export type BackfillStatus = "queued" | "running" | "paused" | "done" | "cancelled" | "failed";
+
+export interface Backfill extends TimeRange {
+  readonly id: number;
+  readonly productId: string;
+  readonly status: BackfillStatus;
+  readonly startedAt: Instant | null;
+  /** of a done, cancelled or failed one */
+  readonly endedAt: Instant | null;
+  readonly windowsTotal: number;
+  readonly windowsDone: number;
+  /** windows that could not be fetched so far */
+  readonly gaps: number;
+  /** the code of an error that made one a gap */
+  readonly gapCode: string | null;
+  /** read so far, each once although a split window is read again; always created + changed + unchanged */
+  readonly records: number;
+  readonly created: number;
+  readonly changed: number;
+  readonly unchanged: number;
+}
+
+/** What a person may ask of a backfill. */
+export type BackfillChange = "pause" | "resume" | "cancel";
+
+const CHANGEABLE: Readonly<Record<BackfillChange, readonly BackfillStatus[]>> = {
+  pause: ["queued", "running"],
+  // A failed one tries its gaps again.
+  resume: ["paused", "failed"],
+  cancel: ["queued", "running", "paused"],
+};
+
+/** The status after a change; null where it makes no sense. */
+export function statusAfter(
+  change: BackfillChange,
+  backfill: Pick<Backfill, "status" | "startedAt">,
+): BackfillStatus | null {
+  if (!CHANGEABLE[change].includes(backfill.status)) return null;
+  if (change === "pause") return "paused";
+  if (change === "cancel") return "cancelled";
+  return backfill.startedAt === null ? "queued" : "running";
+}
+
+export function isEnded({ status }: Pick<Backfill, "status">): boolean {
+  return status === "done" || status === "cancelled" || status === "failed";
+}

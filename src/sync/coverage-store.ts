@@ -1,0 +1,56 @@
+/** The windows behind a product's coverage, in PostgreSQL. */
+
+import type { Instant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+import { LONGEST_WINDOW_MS, type TimeRange } from "../window.ts";
+import type { WindowKind } from "./store.ts";
+
+/** A window that touches a range: fetched to its last page, or given up for now. */
+export interface TriedWindow extends TimeRange {
+  readonly kind: WindowKind;
+  readonly records: number;
+  readonly pages: number;
+  /** null: it is a gap */
+  readonly fetchedAt: Instant | null;
+  /** of a gap */
+  readonly errorCode: string | null;
+}
+
+/**
+ * The windows that touch a range, in the order of their time, all as of one moment.
+ * @param most so many at the most are read
+ */
+export async function readTriedWindows(
+  sql: Query,
+  productId: string,
+  range: TimeRange,
+  most: number,
+): Promise<TriedWindow[]> {
+  const touching = touchingSql(sql, productId, range);
+  return await sql<TriedWindow[]>`
+    select from_at as "from", to_at as "to", kind, records, pages, fetched_at as "fetchedAt", null as "errorCode"
+    from windows where ${touching} and status = 'done'
+    union all
+    select from_at, to_at, kind, records, pages, null, error_code
+    from windows where ${touching} and status in ('planned', 'gap') and status = 'gap'
+    order by "from", "to"
+    limit ${most}`;
+}
+
+/** How much of a range was fetched at least once, whenever that was. */
+export async function measureCovered(sql: Query, productId: string, range: TimeRange): Promise<number> {
+  const [row] = await sql<{ coveredMs: number }[]>`
+    select coalesce(sum(extract(epoch from
+      least(upper(part), ${range.to}::timestamptz) - greatest(lower(part), ${range.from}::timestamptz)) * 1000), 0)::bigint
+      as "coveredMs"
+    from (
+      select unnest(range_agg(tstzrange(from_at, to_at))) as part from windows
+      where ${touchingSql(sql, productId, range)} and status = 'done'
+    ) covered`;
+  return row?.coveredMs ?? 0;
+}
+
+/** With both ends of to_at known the coverage's index answers: no window is longer than the longest. */
+function touchingSql(sql: Query, productId: string, { from, to }: TimeRange) {
+  return sql`product_id = ${productId} and to_at > ${from} and to_at < ${to + LONGEST_WINDOW_MS} and from_at < ${to}`;
+}

@@ -1,0 +1,90 @@
+import { describe, expect, test } from "vitest";
+import { checkDatabase, inOneMoment, openDatabase } from "../../src/db/client.ts";
+import { useDatabase } from "../support/database.ts";
+import { NOON } from "../support/examples.ts";
+
+const { sql } = useDatabase();
+
+describe("a value of the database", () => {
+  test.each([
+    ["2026-11-20 19:00:00+07", NOON],
+    ["2026-11-20 12:00:00.123999+00", NOON + 123],
+    ["1969-12-31 23:59:59.5+00", -500],
+    ["0001-01-01 00:00:00+00", Date.parse("0001-01-01T00:00:00Z")],
+    ["9999-12-31 23:59:59.999+00", Date.parse("9999-12-31T23:59:59.999Z")],
+  ])("the moment %s is an Instant", async (text, instant) => {
+    expect(await sql`select ${text}::text::timestamptz as moment`).toEqual([{ moment: instant }]);
+  });
+
+  test("an Instant goes in as it comes out, alone and in a list", async () => {
+    const [row] = await sql`
+      select ${NOON + 1}::timestamptz as one, array_to_json(${[NOON, NOON + 1]}::timestamptz[])::text as several`;
+    expect(row?.["one"]).toBe(NOON + 1);
+    expect(JSON.parse(row?.["several"]).map(Date.parse)).toEqual([NOON, NOON + 1]);
+  });
+
+  test("a decimal keeps every digit, and a count is a number", async () => {
+    const [row] =
+      await sql`select 9007199254740993.10::numeric as amount, count(*) as count from (values (1), (2)) v`;
+    expect(row).toEqual({ amount: "9007199254740993.10", count: 2 });
+  });
+});
+
+describe("a database that does not answer", () => {
+  test.each([
+    [
+      "nobody listens",
+      () => "postgres://agent:s3cret@127.0.0.1:1/ledger",
+      "the database ledger at 127.0.0.1:1",
+    ],
+    ["there is no such database", () => urlOf("nowhere"), "the database nowhere at"],
+  ])("is named without its password: %s", async (_, url, named) => {
+    const pool = openDatabase(url(), 1);
+    const failure = await checkDatabase(pool).catch((error: unknown) => error);
+    await pool.end();
+    expect(failure).toMatchObject({ code: "database-unreachable", retryable: true });
+    expect((failure as Error).message).toContain(named);
+    expect((failure as Error).message).not.toContain("s3cret");
+  });
+
+  function urlOf(database: string): string {
+    const { host, port, user, pass } = sql.options;
+    return `postgres://${user}:${pass}@${host[0]}:${port[0]}/${database}`;
+  }
+});
+
+describe("in one moment", () => {
+  test("no statement sees what was committed after the first", async () => {
+    await sql`create table if not exists counters (name text primary key, value int not null)`;
+    await sql`insert into counters values ('seen', 1)`;
+    const seen = await inOneMoment(sql, async (tx) => {
+      const read = () => tx`select value from counters where name = 'seen'`;
+      const before = await read();
+      await sql`update counters set value = 2 where name = 'seen'`;
+      return [before[0]?.["value"], (await read())[0]?.["value"]];
+    });
+    expect(seen).toEqual([1, 1]);
+  });
+
+  test("work that another transaction got in the way of is done again, so that nothing is lost", async () => {
+    await sql`create table if not exists counters (name text primary key, value int not null)`;
+    await sql`insert into counters values ('sum', 0)`;
+    const add = () =>
+      inOneMoment(sql, async (tx) => {
+        const [row] = await tx`select value from counters where name = 'sum'`;
+        await tx`update counters set value = ${row?.["value"] + 1} where name = 'sum'`;
+      });
+    await Promise.all([add(), add(), add()]);
+    expect(await sql`select value from counters where name = 'sum'`).toEqual([{ value: 3 }]);
+  });
+
+  test("an error of the work itself ends it at once", async () => {
+    let tries = 0;
+    const failing = inOneMoment(sql, async () => {
+      tries += 1;
+      throw new Error("no");
+    });
+    await expect(failing).rejects.toThrow("no");
+    expect(tries).toBe(1);
+  });
+});

@@ -1,0 +1,72 @@
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { generateDrizzleJson, generateMigration } from "drizzle-kit/api";
+import { is } from "drizzle-orm";
+import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
+import postgres from "postgres";
+import { afterAll, expect, inject, test } from "vitest";
+import { migrateDatabase } from "../../src/db/migrate.ts";
+import * as schema from "../../src/db/schema.ts";
+import { useDatabase } from "../support/database.ts";
+
+const { sql } = useDatabase();
+const META = join(import.meta.dirname, "../../src/db/migrations/meta");
+const readMeta = (name: string) => JSON.parse(readFileSync(join(META, name), "utf8"));
+const journal: { entries: { idx: number; tag: string }[] } = readMeta("_journal.json");
+
+const admin = postgres(inject("adminUrl"), { max: 1, onnotice: () => {} });
+const created: string[] = [];
+afterAll(async () => {
+  for (const name of created) await admin.unsafe(`drop database if exists ${name} with (force)`);
+  await admin.end();
+});
+
+async function createEmptyDatabase(): Promise<string> {
+  const name = `recon_test_${randomBytes(6).toString("hex")}`;
+  await admin.unsafe(`create database ${name}`);
+  created.push(name);
+  const url = new URL(inject("adminUrl"));
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+test("of five workers that start at once on an empty database all succeed, and one runs each migration", async () => {
+  const url = await createEmptyDatabase();
+  const run = await Promise.all(Array.from({ length: 5 }, () => migrateDatabase(url)));
+  expect(run.toSorted()).toEqual([0, 0, 0, 0, journal.entries.length]);
+});
+
+test("a database that is up to date is left alone", async () => {
+  const url = await createEmptyDatabase();
+  expect(await migrateDatabase(url)).toBe(journal.entries.length);
+  expect(await migrateDatabase(url)).toBe(0);
+});
+
+test("a database that is not there is an error, not a wait", async () => {
+  await expect(migrateDatabase("postgres://nobody@127.0.0.1:1/none")).rejects.toThrow(/ECONNREFUSED/);
+});
+
+test("the schema says nothing that the migrations do not make: `npm run db:generate` would find no change", async () => {
+  const last = String(journal.entries.at(-1)?.idx).padStart(4, "0");
+  const snapshot = readMeta(`${last}_snapshot.json`);
+  expect(await generateMigration(snapshot, generateDrizzleJson(schema, snapshot.id))).toEqual([]);
+});
+
+test("the migrated database has the columns of the schema, and no others", async () => {
+  const tables = Object.values(schema).filter((value) => is(value, PgTable));
+  const declared = tables.flatMap((table) => {
+    const { name, columns } = getTableConfig(table);
+    return columns.map(
+      (column) => `${name}.${column.name} ${column.getSQLType()}${column.notNull ? " not null" : ""}`,
+    );
+  });
+  const rows = await sql<{ column: string }[]>`
+    select c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
+      || case when a.attnotnull then ' not null' else '' end as column
+    from pg_attribute a join pg_class c on c.oid = a.attrelid
+    where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and c.relname <> 'recon_migrations'
+      and a.attnum > 0 and not a.attisdropped`;
+  const spaceless = (text: string) => text.replace(" (", "(");
+  expect(rows.map(({ column }) => column).toSorted()).toEqual(declared.map(spaceless).toSorted());
+});

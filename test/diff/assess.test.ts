@@ -1,0 +1,204 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { LedgerBet, StoredRecord } from "../../src/bet.ts";
+import type { CallbackEntry } from "../../src/callback.ts";
+import { assess } from "../../src/diff/assess.ts";
+import { foldEntries } from "../../src/ledger/fold.ts";
+import { formatAmount } from "../../src/money.ts";
+import { amount, exampleEntry, exampleSettle, MINUTE_MS, NOON } from "../support/examples.ts";
+import { type BetFields, bet, record, SETTINGS } from "./sides.ts";
+
+const show = (records: readonly StoredRecord[], bets: readonly LedgerBet[]) =>
+  assess(records, bets, SETTINGS)
+    .map(({ finding }) => `${finding.kind} ${finding.subject} ${formatAmount(finding.amountAtRisk)}`)
+    .sort();
+
+describe("a bet that the provider lacks", () => {
+  const missing = (others: LedgerBet[], records: StoredRecord[] = [], fields: BetFields = {}) =>
+    assess(records, [bet({ txnId: "t1", ...fields }), ...others], SETTINGS).find(
+      ({ finding }) => finding.kind === "missing-at-provider" && finding.subject === "bet:t1",
+    );
+
+  test.each([
+    { name: "waits while another bet of its round is open", waits: true, others: [bet({ status: "open" })] },
+    {
+      name: "waits while the provider has something of its round open",
+      waits: true,
+      others: [bet()],
+      records: [record({ betStatus: "OPEN" })],
+    },
+    { name: "waits for nothing once its round has ended", waits: false, others: [bet()] },
+    {
+      name: "waits for no other round",
+      waits: false,
+      others: [bet({ status: "open", roundId: "round-2" })],
+      records: [record({ id: "r3", betId: "bet-3", roundId: "round-3", betStatus: "OPEN" })],
+    },
+  ])("$name", ({ waits, others, records }) => {
+    expect(missing(others, records)?.waitsForRound).toBe(waits);
+  });
+
+  test("without a round waits for no other without one", () => {
+    const nowhere = { roundId: null };
+    expect(missing([bet({ status: "open", ...nowhere })], [], nowhere)?.waitsForRound).toBe(false);
+  });
+
+  test("leaves the provider time from the last end of its round: one record may report them all", () => {
+    const last = bet({ txnId: "t2", lastEntryAt: NOON, lastReceivedAt: NOON });
+    expect(missing([last])?.heardBets.map(({ txnId }) => txnId)).toEqual(["t1", "t2"]);
+  });
+});
+
+test("a difference that both sides speak of waits for nothing else of its round", () => {
+  const [verdict] = assess(
+    [record({ payout: "1" })],
+    [bet(), bet({ txnId: "t2", status: "open" })],
+    SETTINGS,
+  );
+  expect(verdict).toMatchObject({ finding: { kind: "payout-differs" }, waitsForRound: false });
+  expect(verdict?.heardBets.map(({ txnId }) => txnId)).toEqual(["bet-1"]);
+});
+
+test("ids that cross between two bets give each its own mismatch", () => {
+  const records = [record({ betId: "x", id: "y", roundId: "round-1" })];
+  const bets = [
+    bet({ txnId: "x", payout: "1", roundId: "round-1" }),
+    bet({ txnId: "y", roundId: "round-2" }),
+  ];
+  expect(show(records, bets)).toEqual(["missing-at-provider bet:y 10", "payout-differs bet:x 1"]);
+  const lonely = record({ betId: "x", id: "z", roundId: "round-3" });
+  const byId = { ...SETTINGS, matchBy: ["id"] as const };
+  const found = assess([lonely, record({ betId: "w", id: "x", payout: "2" })], [bet({ txnId: "x" })], byId);
+  expect(found.map(({ finding }) => `${finding.kind} ${finding.subject}`).sort()).toEqual([
+    "missing-in-ledger bet:x",
+    "payout-differs bet:x",
+  ]);
+});
+
+test("what is found does not depend on the order in which records are read", () => {
+  const records = [
+    record({ id: "r1", betId: "b1", roundId: "round-1", betStatus: "OPEN" }),
+    record({ id: "r2", betId: "b1", roundId: "round-2", betStatus: "UNSETTLED" }),
+    record({ id: "r3", betId: "b3", roundId: "round-1", payout: "3" }),
+    record({ id: "r4", betId: "bet-1", roundId: "round-4", currency: "USD" }),
+    record({ id: "r5", betId: "bet-1", roundId: "round-5" }),
+  ];
+  const bets = [bet(), bet({ txnId: "t2" })];
+  const expected = assess(records, bets, SETTINGS).map(({ finding }) => finding);
+  expect(expected.length).toBeGreaterThan(1);
+  fc.assert(
+    fc.property(fc.shuffledSubarray(records, { minLength: records.length }), (read) => {
+      const found = assess(read, bets, SETTINGS).map(({ finding }) => finding);
+      expect(new Set(found.map((one) => JSON.stringify(one)))).toEqual(
+        new Set(expected.map((one) => JSON.stringify(one))),
+      );
+    }),
+  );
+});
+
+describe("callbacks by round", () => {
+  const byRound = { transactionType: "BY_ROUND" };
+  const place = (txnId: string) => exampleEntry({ txnId });
+  const settle = (txnId: string, payout: string, fields: Partial<CallbackEntry> = {}) =>
+    exampleSettle({ txnId, payoutAmount: amount(payout), ...fields });
+  const rollback = (txnId: string, payout: string, fields: Partial<CallbackEntry> = {}) =>
+    exampleEntry({
+      callback: "rollback",
+      status: "ROLLBACK",
+      txnId,
+      betAmount: amount("0"),
+      payoutAmount: amount(payout),
+      ...byRound,
+      ...fields,
+    });
+  /** Each entry happens a minute after the one before. */
+  const fold = (entries: readonly CallbackEntry[]) =>
+    foldEntries(
+      entries.map((entry, index) => ({ ...entry, occurredAt: NOON - (60 - index) * MINUTE_MS })),
+      SETTINGS,
+    );
+  const first = record({ id: "r1", betId: "t1", payout: "20" });
+  const second = record({ id: "r2", betId: "t2", payout: "30" });
+
+  test("a settlement of a whole round is compared with the whole round", () => {
+    const settled = (payout: string) => fold([place("t1"), place("t2"), settle("t2", payout, byRound)]);
+    expect(show([first, second], settled("50"))).toEqual([]);
+    expect(show([first, second], settled("49.99"))).toEqual(["round-differs round:round-1 0.01"]);
+  });
+
+  test("a settlement of a round with one bet is compared like any other", () => {
+    const bets = fold([place("t1"), settle("t1", "19", byRound)]);
+    expect(show([first], bets)).toEqual(["payout-differs bet:t1 1"]);
+  });
+
+  test("a round that runs again and ends bet by bet is compared bet by bet", () => {
+    const bets = fold([
+      place("t1"),
+      place("t2"),
+      settle("t2", "50", byRound),
+      rollback("t2", "50"),
+      settle("t1", "20"),
+      settle("t2", "31"),
+    ]);
+    expect(show([first, second], bets)).toEqual(["payout-differs bet:t2 1"]);
+  });
+
+  test.each(["t1", "t2", "nobody"])(
+    "a rollback that names %s takes from each bet its own payout",
+    (named) => {
+      for (const moved of [null, amount("-50")]) {
+        const bets = fold([
+          place("t1"),
+          place("t2"),
+          settle("t1", "20"),
+          settle("t2", "30"),
+          rollback(named, "50", { moved }),
+        ]);
+        expect(bets.map((one) => [one.txnId, one.status, formatAmount(one.moved)])).toEqual([
+          ["t1", "open", "-10"],
+          ["t2", "open", "-10"],
+        ]);
+      }
+    },
+  );
+
+  test("a rollback takes the rewards too where it names them together with all payouts", () => {
+    const reward = exampleEntry({
+      callback: "winRewards",
+      txnId: "t1",
+      betAmount: null,
+      payoutAmount: amount("100"),
+    });
+    const played = [place("t1"), place("t2"), settle("t1", "20"), settle("t2", "30"), reward];
+    const moved = (payout: string) =>
+      fold([...played, rollback("t1", payout)]).map((one) => [
+        formatAmount(one.payout),
+        formatAmount(one.moved),
+      ]);
+    expect(moved("150")).toEqual([
+      ["0", "-10"],
+      ["0", "-10"],
+    ]);
+    expect(moved("50")).toEqual([
+      ["100", "90"],
+      ["0", "-10"],
+    ]);
+  });
+
+  test("a repeated request acts on what it acted on, and makes no bet of its own", () => {
+    const cancel = {
+      callback: "cancelBets",
+      status: "REFUND",
+      txnId: "cancel-1",
+      requestId: "q",
+      ...byRound,
+    } as const;
+    const repeat = exampleEntry({ ...cancel, moved: amount("0") });
+    const bets = fold([place("t1"), place("t2"), exampleEntry(cancel), repeat]);
+    expect(bets.map((one) => [one.txnId, one.status, formatAmount(one.moved)])).toEqual([
+      ["t1", "void", "0"],
+      ["t2", "void", "0"],
+    ]);
+    expect(bets.map((one) => one.lastEntryAt)).toEqual(Array(2).fill(NOON - 57 * MINUTE_MS));
+  });
+});

@@ -1,0 +1,190 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { StoredRecord } from "../../src/bet.ts";
+import type { CallbackEntry } from "../../src/callback.ts";
+import { keyOfSubject, nextFrontier, partition } from "../../src/diff/neighbourhood.ts";
+import type { DiffMark } from "../../src/diff/store.ts";
+import { exampleEntry, exampleRecord } from "../support/examples.ts";
+
+interface Side {
+  readonly username?: string;
+  readonly ids: readonly string[];
+  readonly round?: string;
+}
+
+/** A record has two ids, an entry one. */
+const record = ({ username = "anna", ids: [betId = "", id = betId], round = "" }: Side) =>
+  exampleRecord({ username, betId, id, roundId: round });
+const entry = ({ username = "anna", ids: [txnId = ""], round = "" }: Side) =>
+  exampleEntry({ username, txnId, roundId: round === "" ? null : round });
+const mark = (fields: Partial<DiffMark>): DiffMark => ({
+  username: "anna",
+  roundId: null,
+  betRef: null,
+  ...fields,
+});
+
+/** Each neighbourhood as the names of what is in it, sorted. */
+function show(records: StoredRecord[], entries: CallbackEntry[], marks: DiffMark[] = []): string[] {
+  return partition(marks, records, entries)
+    .map((one) =>
+      [
+        ...one.records.map(({ username, betId, id }) => `${username}'s record ${betId}/${id}`),
+        ...one.entries.map(({ username, txnId, roundId }) => `${username}'s entry ${txnId} in ${roundId}`),
+        ...one.marks.map(({ roundId, betRef }) => `mark ${roundId ?? betRef}`),
+      ]
+        .sort()
+        .join(", "),
+    )
+    .sort();
+}
+const countOf = (records: StoredRecord[], entries: CallbackEntry[]) => partition([], records, entries).length;
+
+describe("things hang together", () => {
+  test.each([
+    {
+      by: "a betId that is a txn id",
+      records: [record({ ids: ["a", "b"] })],
+      entries: [entry({ ids: ["a"] })],
+    },
+    {
+      by: "a record id that is a txn id",
+      records: [record({ ids: ["a", "b"] })],
+      entries: [entry({ ids: ["b"] })],
+    },
+    { by: "one betId", records: [record({ ids: ["a", "b"] }), record({ ids: ["a", "c"] })], entries: [] },
+    { by: "one record id", records: [record({ ids: ["a", "c"] }), record({ ids: ["b", "c"] })], entries: [] },
+    {
+      by: "the betId of one that is the id of another",
+      records: [record({ ids: ["a", "b"] }), record({ ids: ["b", "c"] })],
+      entries: [],
+    },
+    {
+      by: "one txn id in two rounds",
+      records: [],
+      entries: [entry({ ids: ["a"], round: "r" }), entry({ ids: ["a"], round: "s" })],
+    },
+    {
+      by: "one round",
+      records: [record({ ids: ["a"], round: "r" })],
+      entries: [entry({ ids: ["b"], round: "r" })],
+    },
+    {
+      by: "what lies between them",
+      records: [record({ ids: ["a", "b"], round: "r" }), record({ ids: ["c"], round: "s" })],
+      entries: [
+        entry({ ids: ["b"], round: "t" }),
+        entry({ ids: ["d"], round: "t" }),
+        entry({ ids: ["d"], round: "s" }),
+      ],
+    },
+  ])("by $by", ({ records, entries }) => {
+    expect(countOf(records, entries)).toBe(1);
+  });
+});
+
+describe("things stay apart", () => {
+  test.each([
+    { when: "they share nothing", records: [record({ ids: ["a"] })], entries: [entry({ ids: ["b"] })] },
+    { when: "both have no round", records: [record({ ids: ["a"] })], entries: [entry({ ids: ["b"] })] },
+    {
+      when: "both rounds are UNKNOWN",
+      records: [record({ ids: ["a"], round: "UNKNOWN" })],
+      entries: [entry({ ids: ["b"], round: "UNKNOWN" })],
+    },
+    {
+      when: "an id of one is the round of the other",
+      records: [record({ ids: ["a"], round: "r" })],
+      entries: [entry({ ids: ["r"], round: "a" })],
+    },
+    {
+      when: "the players differ",
+      records: [record({ ids: ["a"], round: "r" })],
+      entries: [entry({ username: "bob", ids: ["a"], round: "r" })],
+    },
+  ])("where $when", ({ records, entries }) => {
+    expect(countOf(records, entries)).toBe(2);
+  });
+});
+
+test("a mark stands with what it led to", () => {
+  const marks = [mark({ roundId: "r" }), mark({ betRef: "b" }), mark({ roundId: "gone" })];
+  expect(show([record({ ids: ["a"], round: "r" })], [entry({ ids: ["b"] })], marks)).toEqual([
+    "anna's entry b in null, mark b",
+    "anna's record a/a, mark r",
+    "mark gone",
+  ]);
+});
+
+test("every neighbourhood knows its player", () => {
+  const records = [record({ ids: ["a"] }), record({ ids: ["a"], username: "bob" })];
+  expect(partition([], records, []).map(({ username }) => username)).toEqual(["anna", "bob"]);
+});
+
+const ids = fc.constantFrom("a", "b", "c", "d", "e");
+const rounds = fc.constantFrom("r", "s", "t", "UNKNOWN", "");
+const players = fc.constantFrom("anna", "bob");
+const side = fc.record({ username: players, ids: fc.tuple(ids, ids), round: rounds });
+const things = fc.record({
+  records: fc.array(side.map(record), { maxLength: 8 }),
+  entries: fc.array(side.map(entry), { maxLength: 8 }),
+});
+
+test("the order in which things are read does not matter", () => {
+  const shuffled = things.chain(({ records, entries }) =>
+    fc.tuple(
+      fc.constant({ records, entries }),
+      fc.shuffledSubarray(records, { minLength: records.length }),
+      fc.shuffledSubarray(entries, { minLength: entries.length }),
+    ),
+  );
+  fc.assert(
+    fc.property(shuffled, ([{ records, entries }, otherRecords, otherEntries]) => {
+      expect(show(otherRecords, otherEntries)).toEqual(show(records, entries));
+    }),
+  );
+});
+
+test("nothing is lost, and no key is shared between two neighbourhoods", () => {
+  fc.assert(
+    fc.property(things, ({ records, entries }) => {
+      const found = partition([], records, entries);
+      expect(found.flatMap((one) => one.records)).toHaveLength(records.length);
+      expect(found.flatMap((one) => one.entries)).toHaveLength(entries.length);
+      const keys = found.map((one) => {
+        const { rounds, bets } = nextFrontier([], one.records, one.entries, new Set());
+        return new Set([
+          ...rounds.map((key) => JSON.stringify(["round", key])),
+          ...bets.map((key) => JSON.stringify(key)),
+        ]);
+      });
+      expect(keys.reduce((sum, { size }) => sum + size, 0)).toBe(
+        new Set(keys.flatMap((one) => [...one])).size,
+      );
+    }),
+  );
+});
+
+describe("what to load next", () => {
+  test("is what the marks name, then what was found with it, each once", () => {
+    const known = new Set<string>();
+    const marks = [mark({ roundId: "r" }), mark({ betRef: "a" }), mark({ roundId: "r" })];
+    expect(nextFrontier(marks, [], [], known)).toEqual({ rounds: [["anna", "r"]], bets: [["anna", "a"]] });
+    const found = [record({ ids: ["a", "b"], round: "r" })];
+    expect(nextFrontier(marks, found, [], known)).toEqual({ rounds: [], bets: [["anna", "b"]] });
+    const entries = [entry({ ids: ["b"], round: "UNKNOWN" }), entry({ ids: ["c"], round: "s" })];
+    expect(nextFrontier(marks, found, entries, known)).toEqual({
+      rounds: [["anna", "s"]],
+      bets: [["anna", "c"]],
+    });
+    expect(nextFrontier(marks, found, entries, known)).toEqual({ rounds: [], bets: [] });
+  });
+
+  test("tells when a mismatch's subject was looked up", () => {
+    const known = new Set<string>();
+    nextFrontier([mark({ roundId: "a:1" }), mark({ betRef: "b:2" })], [], [], known);
+    const isKnown = (username: string, subject: string) => known.has(keyOfSubject(username, subject));
+    expect([isKnown("anna", "round:a:1"), isKnown("anna", "bet:b:2")]).toEqual([true, true]);
+    expect([isKnown("anna", "bet:a:1"), isKnown("bob", "round:a:1")]).toEqual([false, false]);
+  });
+});

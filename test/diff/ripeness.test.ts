@@ -1,0 +1,147 @@
+import { describe, expect, test } from "vitest";
+import type { LedgerBet, StoredRecord } from "../../src/bet.ts";
+import { assess } from "../../src/diff/assess.ts";
+import type { Verdict } from "../../src/diff/compare.ts";
+import { type Conditions, type Graces, whatMustHold } from "../../src/diff/ripeness.ts";
+import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+import { bet, record, SETTINGS } from "./sides.ts";
+
+const GRACES: Graces = {
+  callbackGraceMs: 15 * MINUTE_MS,
+  providerGraceMs: HOUR_MS,
+  overlapMs: 5 * MINUTE_MS,
+};
+const minute = (minutes: number) => NOON + minutes * MINUTE_MS;
+const iso = (minutes: number, plusMs = 0) => new Date(minute(minutes) + plusMs).toISOString();
+/** A range of one instant: where a record is dated. */
+const at = (minutes: number, plusMs = 0) => ({
+  from: minute(minutes) + plusMs,
+  to: minute(minutes) + plusMs + 1,
+});
+
+/** Of the only verdict there is. */
+function conditionsOf(records: StoredRecord[], bets: LedgerBet[]): Conditions {
+  const [verdict, ...others] = assess(records, bets, SETTINGS);
+  expect(others).toEqual([]);
+  return whatMustHold(verdict as Verdict, GRACES);
+}
+const fetchOf = (records: StoredRecord[], bets: LedgerBet[]) => conditionsOf(records, bets).eitherFetched;
+
+/** Placed at -20, settled at -10 and received a minute later. */
+const held = (fields: Parameters<typeof bet>[0] = {}) =>
+  bet({ firstEntryAt: minute(-20), lastEntryAt: minute(-10), lastReceivedAt: minute(-9), ...fields });
+/** Accounted and updated when the bet was settled, asked for and seen at noon. */
+const listed = (fields: Parameters<typeof record>[0] = {}) =>
+  record({
+    payout: "1",
+    accountingDate: iso(-11),
+    updatedDate: iso(-10),
+    requestedAt: NOON,
+    versionSeenAt: NOON,
+    ...fields,
+  });
+
+describe("no mismatch opens before the callbacks' grace", () => {
+  test.each([
+    {
+      after: "the record's version was first seen",
+      records: [listed({ versionSeenAt: minute(3) })],
+      bets: [held()],
+      from: 3,
+    },
+    {
+      after: "the bet's last entry was received",
+      records: [listed()],
+      bets: [held({ lastReceivedAt: minute(7) })],
+      from: 7,
+    },
+    {
+      after: "a record that no entry knows was first seen",
+      records: [listed({ versionSeenAt: minute(3) })],
+      bets: [],
+      from: 3,
+    },
+    { after: "the last entry of a bet without a record was received", records: [], bets: [held()], from: -9 },
+    {
+      after: "the latest of several records was first seen",
+      records: [listed({ id: "r2", versionSeenAt: minute(4) }), listed()],
+      bets: [held()],
+      from: 4,
+    },
+    {
+      after: "the last entry of any bet of a round that is compared together was received",
+      records: [listed({ betId: "nobody", stake: "21" })],
+      bets: [held({ txnId: "t1" }), held({ txnId: "t2", lastReceivedAt: minute(6) })],
+      from: 6,
+    },
+  ])("has passed since $after", ({ records, bets, from }) => {
+    expect(conditionsOf(records, bets).notBefore).toBe(minute(from + 15));
+  });
+});
+
+/** The bet's time and its records' dates, fetched the provider's grace after the last entry was received. */
+const CONFIRM = { ranges: [{ from: minute(-25), to: minute(50) }, at(-11), at(-10)], since: minute(51) };
+
+describe("our copy of a record is fresh", () => {
+  test("where it was asked for after the last entry was received and is not older than it", () => {
+    expect(fetchOf([listed()], [held()])).toEqual([]);
+  });
+
+  test("where it seems older by less than the second that coarse times hide", () => {
+    expect(fetchOf([listed({ updatedDate: iso(-10, -999) })], [held()])).toEqual([]);
+    expect(fetchOf([listed({ updatedDate: iso(-10, -1000) })], [held()])).not.toEqual([]);
+  });
+
+  test("where no entry of it was received", () => {
+    expect(fetchOf([listed({ updatedDate: iso(-600), requestedAt: minute(-500) })], [])).toEqual([]);
+  });
+});
+
+describe("the provider is asked again", () => {
+  test("where there is no record: its grace after the last entry, over all of the bet's time", () => {
+    const [alone] = fetchOf([], [held()]);
+    expect(alone).toEqual({ ...CONFIRM, ranges: CONFIRM.ranges.slice(0, 1) });
+  });
+
+  test("where there is no record of a whole round: after the last entry of all, over the time of all", () => {
+    const other = bet({
+      txnId: "t2",
+      firstEntryAt: minute(-40),
+      lastEntryAt: minute(-2),
+      lastReceivedAt: minute(-1),
+    });
+    const round = [record({ id: "r2", betId: "t2" })];
+    expect(fetchOf(round, [held(), other])).toEqual([
+      { ranges: [{ from: minute(-45), to: minute(58) }], since: minute(59) },
+    ]);
+  });
+
+  test("where the record is older than the last entry: the report may lag behind its callbacks", () => {
+    const stale = listed({ accountingDate: iso(-11), updatedDate: iso(-15) });
+    expect(fetchOf([stale], [held()])).toEqual([
+      { ...CONFIRM, ranges: [{ from: minute(-25), to: minute(50) }, at(-11), at(-15)] },
+    ]);
+  });
+
+  test("where one of a bet's records is older than the last entry: that one may be stale", () => {
+    const records = [
+      listed({ id: "r1" }),
+      listed({ id: "r2", updatedDate: iso(-15), accountingDate: iso(-15) }),
+    ];
+    expect(fetchOf(records, [held()])).toEqual([
+      { ...CONFIRM, ranges: [...CONFIRM.ranges, at(-15), at(-15)] },
+    ]);
+  });
+
+  test("where it was asked for before the last entry was received: its dates any time after that, or everything late", () => {
+    const early = listed({ requestedAt: minute(-9) });
+    expect(fetchOf([early], [held()])).toEqual([
+      { ranges: [at(-11), at(-10)], since: minute(-9) + 1 },
+      CONFIRM,
+    ]);
+  });
+
+  test("where a round is compared by its sums: there may be a record of it that was never seen", () => {
+    expect(fetchOf([listed({ betId: "nobody", stake: "9" })], [held()])).toEqual([CONFIRM]);
+  });
+});

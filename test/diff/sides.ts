@@ -1,0 +1,52 @@
+/** The two sides of a comparison to start from: a test names only what it is about. */
+
+import type { LedgerBet, StoredRecord } from "../../src/bet.ts";
+import type { CompareSettings } from "../../src/diff/compare.ts";
+import type { MatchSettings } from "../../src/diff/match.ts";
+import { amount, exampleRecord, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+
+type AmountsAsText<Side, Field extends keyof Side> = Partial<Omit<Side, Field> & Record<Field, string>>;
+export type RecordFields = AmountsAsText<StoredRecord, "stake" | "payout">;
+export type BetFields = AmountsAsText<LedgerBet, "stake" | "payout" | "moved">;
+
+/** A settled, lost bet of 10 THB that was updated at 11:59 and asked for at noon. */
+export function record(fields: RecordFields = {}): StoredRecord {
+  const { stake = "10", payout = "0", ...others } = fields;
+  return exampleRecord({ ...others, stake: amount(stake), payout: amount(payout) });
+}
+
+/** The same bet in the ledger: placed at 11:55, settled at 11:56; what moved is what its state asks for. */
+export function bet(fields: BetFields = {}): LedgerBet {
+  const { stake = "10", payout = "0", moved, ...others } = fields;
+  const status = fields.status ?? "settled";
+  const asked =
+    status === "void" ? "0" : status === "open" ? `-${stake}` : amount(payout).minus(stake).toFixed();
+  return {
+    productId: "P1",
+    username: "anna",
+    currency: "THB",
+    txnId: "bet-1",
+    roundId: "round-1",
+    status,
+    placed: true,
+    rewardOnly: false,
+    tip: false,
+    settledByRound: false,
+    firstEntryAt: NOON - 5 * MINUTE_MS,
+    lastEntryAt: NOON - 4 * MINUTE_MS,
+    lastReceivedAt: NOON - 4 * MINUTE_MS,
+    ...others,
+    stake: amount(stake),
+    payout: amount(payout),
+    moved: amount(moved ?? asked),
+  };
+}
+
+/** A ledger that began two days ago: no bet of today was running then. */
+export const SETTINGS: MatchSettings & CompareSettings = {
+  productId: "P1",
+  ledgerStart: NOON - 48 * HOUR_MS,
+  matchBy: ["betId", "id", "round"],
+  singleState: false,
+  stuckOpenAfterMs: 24 * HOUR_MS,
+};

@@ -1,0 +1,93 @@
+/** Both places where the queues can live, each with what a test needs to do to it. */
+
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll } from "vitest";
+import { type RedisServer, startRedis } from "../../src/embedded/redis.ts";
+import type { TestDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+
+export interface QueuePlace {
+  /** for startWorker; null: the queues are in the database */
+  redisUrl(): string | null;
+  /** Takes away every job and every schedule. */
+  empty(): Promise<void>;
+  /** Breaks the connections of all queues and workers; what they reach afterwards may have forgotten everything. */
+  breakDown(): Promise<void>;
+  /** For startWorker, of queues that cannot be had, and how an error should name them. */
+  unreachable(): { readonly redisUrl: string | null; readonly databaseUrl: string; readonly name: string };
+  /** The connections that queues and workers hold at this moment. */
+  connections(): Promise<string[]>;
+}
+
+/** The name that the pools of this program give their connections; queues have other names. */
+const OWN_NAME = "wallet-recon";
+
+export const QUEUE_PLACES = [
+  { place: "Redis", open: openInRedis },
+  { place: "PostgreSQL", open: openInPostgres },
+] as const;
+
+/** A Redis of its own, since it is emptied. Call at the top of a describe. */
+function openInRedis({ url }: TestDatabase): QueuePlace {
+  const cache = join(import.meta.dirname, "../../.recon/test/redis");
+  let server: RedisServer;
+  const ask = async <Answer>(question: (redis: Redis) => Promise<Answer>) => {
+    const redis = new Redis(server.url);
+    try {
+      return await question(redis);
+    } finally {
+      redis.disconnect();
+    }
+  };
+  beforeAll(async () => {
+    server = await startRedis({ cache });
+  });
+  afterAll(() => server.stop());
+  return {
+    redisUrl: () => server.url,
+    empty: async () => {
+      await ask((redis) => redis.flushall());
+    },
+    breakDown: async () => {
+      const { port } = server;
+      server.kill();
+      await server.stop();
+      server = await startRedis({ cache, port });
+    },
+    unreachable: () => ({ redisUrl: "redis://:hidden@127.0.0.1:1", databaseUrl: url, name: "127.0.0.1:1" }),
+    connections: () =>
+      ask(async (redis) => {
+        const own = ` id=${await redis.client("ID")} `;
+        const list = ((await redis.client("LIST")) as string).trim().split("\n");
+        return list.filter((line) => !` ${line} `.includes(own));
+      }),
+  };
+}
+
+function openInPostgres({ sql, url }: TestDatabase): QueuePlace {
+  return {
+    redisUrl: () => null,
+    empty: async () => {
+      const tables = await sql<{ name: string }[]>`
+        select format('%I.%I', schemaname, tablename) as name from pg_tables
+        where schemaname = 'bullmq' and tablename <> 'migration'`;
+      if (tables.length === 0) return;
+      const statement = `truncate ${tables.map(({ name }) => name).join(", ")} cascade`;
+      // It takes every lock there is, so a worker that runs may get into its way.
+      await eventually("the queues are emptied", async () => Boolean(await sql.unsafe(statement)));
+    },
+    breakDown: async () => {
+      await sql`
+        select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and application_name <> ${OWN_NAME}`;
+    },
+    unreachable: () => ({ redisUrl: null, databaseUrl: `${url}_not`, name: "does not exist" }),
+    connections: async () => {
+      const rows = await sql<{ name: string }[]>`
+        select application_name || ' ' || query as name from pg_stat_activity
+        where datname = current_database() and backend_type = 'client backend' and application_name <> ${OWN_NAME}`;
+      return rows.map(({ name }) => name);
+    },
+  };
+}

@@ -1,0 +1,63 @@
+/** A world that is over: every mismatch there is to find in it is known, and nothing has to be waited for. */
+
+import { afterAll, beforeAll } from "vitest";
+import type { FetchBetPage } from "../../src/bet.ts";
+import { formatInstant, systemClock } from "../../src/clock.ts";
+import { type Config, parseConfig } from "../../src/config.ts";
+import { openProvider, type ProviderClient } from "../../src/provider/client.ts";
+import { type Sandbox, startSandbox } from "../../src/sandbox/server.ts";
+import { createWorld, type World } from "../../src/sandbox/world.ts";
+
+const MINUTE_MS = 60_000;
+const CREDENTIALS = { username: "tests", password: "a small world" };
+
+export interface SmallWorld {
+  readonly world: World;
+  readonly begin: number;
+  /** asks the sandbox, over HTTP */
+  readonly fetchPage: FetchBetPage;
+  /** all products of the world, or those named; times are short enough to watch */
+  config(changes?: { products?: readonly string[]; pullEvery?: string }): Config;
+}
+
+/** Call at the top of a test file; the sandbox runs while its tests do. */
+export function useSmallWorld(): SmallWorld {
+  const begin = systemClock.now() - 55 * MINUTE_MS;
+  const products = [
+    { productId: "TABLE:1", style: "table", roundsPerMinute: 1 },
+    { productId: "SLOT 2", style: "slot", roundsPerMinute: 3 },
+    { productId: "SPORT", style: "sport", roundsPerMinute: 1 },
+  ] as const;
+  const world = createWorld({
+    seed: 11,
+    periods: [{ from: begin, to: begin + 25 * MINUTE_MS }],
+    products,
+    players: 20,
+    lateSettlementMs: MINUTE_MS,
+    callbackLagMs: 1_000,
+    reportLagMs: 1_000,
+    faultEveryMinutes: 4,
+  });
+  let sandbox: Sandbox;
+  let provider: ProviderClient;
+  beforeAll(async () => {
+    sandbox = await startSandbox({ ...CREDENTIALS, world, clock: systemClock, host: "127.0.0.1", port: 0, pageSize: 50 });
+    const limits = { requestTimeoutMs: 10_000, connections: 8, production: false };
+    provider = openProvider({ baseUrl: sandbox.url, ...CREDENTIALS }, limits, systemClock);
+  });
+  afterAll(async () => {
+    provider.close();
+    await sandbox.close();
+  });
+  return {
+    world,
+    begin,
+    fetchPage: (request, signal) => provider.fetchBetPage(request, signal),
+    config: ({ products: named = products.map(({ productId }) => productId), pullEvery = "PT0.2S" } = {}) =>
+      parseConfig({
+        products: named.map((productId) => ({ productId, since: formatInstant(begin) })),
+        pull: { every: pullEvery, settleDelay: "PT0S", overlap: "PT5S", requestTimeout: "PT10S" },
+        diff: { every: "PT0.2S", callbackGrace: "PT0S", providerGrace: "PT0S" },
+      }),
+  };
+}

@@ -1,0 +1,196 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterEach, describe, expect, onTestFinished, test } from "vitest";
+import { openBackend } from "../../jobs/backend.ts";
+import { startWorker } from "../../jobs/worker.ts";
+import { type Instant, systemClock } from "../../src/clock.ts";
+import { openDatabase, type Sql } from "../../src/db/client.ts";
+import type { FlowContext, PullContext } from "../../src/flows/context.ts";
+import { deliverCallbacks } from "../../src/flows/deliver-callbacks.ts";
+import { readStatus } from "../../src/flows/read-status.ts";
+import { appendEntries } from "../../src/ledger/store.ts";
+import { silentLog } from "../../src/log.ts";
+import { MISMATCH_STATUSES, type Mismatch } from "../../src/mismatch.ts";
+import { listMismatches } from "../../src/mismatches/store.ts";
+import { openProvider } from "../../src/provider/client.ts";
+import type { PlantedFault } from "../../src/sandbox/world.ts";
+import { useDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { exampleEntry, exampleSettle } from "../support/examples.ts";
+import { CREDENTIALS, hang, useHttpProvider } from "../support/http-provider.ts";
+import { QUEUE_PLACES } from "./queue-places.ts";
+import { useSmallWorld } from "./small-world.ts";
+
+const SCHEDULE_CHECK_MS = 200;
+const run = promisify(execFile);
+const small = useSmallWorld();
+const provider = useHttpProvider();
+
+describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
+  const database = useDatabase();
+  const { sql } = database;
+  const queues = open(database);
+  const context = { sql, config: small.config(), clock: systemClock, log: silentLog, fetchPage: small.fetchPage };
+
+  afterEach(async () => {
+    await eventually("every connection of every worker is closed", async () => {
+      expect(await queues.connections()).toEqual([]);
+      return true;
+    });
+    await queues.empty();
+    await sql`truncate ${sql(await tablesOf(sql))} restart identity cascade`;
+  });
+
+  /** Stopped at the end of its block. */
+  async function start(changes: Partial<PullContext> = {}) {
+    const connections = { redisUrl: queues.redisUrl(), databaseUrl: database.url };
+    const worker = await startWorker({ ...context, ...changes }, connections, SCHEDULE_CHECK_MS);
+    return { ...worker, [Symbol.asyncDispose]: () => worker.stop() };
+  }
+
+  test("a worker pulls and compares every product: what was planted is found, and nothing else", async () => {
+    await fillLedger(context);
+    await using _worker = await start();
+    await eventually("the list is what was planted", () => expectPlanted(context));
+  });
+
+  test("two workers at once find the same, and do nothing twice", async () => {
+    await fillLedger(context);
+    const second = openDatabase(database.url, 5);
+    onTestFinished(() => second.end());
+    await using _one = await start();
+    await using _other = await start({ sql: second });
+    await eventually("the list is what was planted", () => expectPlanted(context));
+    const [counted] = await sql`
+      select (select count(*) from bet_records) as records, (select sum(created)::bigint from windows) as created,
+        (select count(*) from bet_record_versions) as replaced,
+        (select count(*) from mismatches) as mismatches, (select count(*) from mismatch_events) as changes`;
+    expect(counted?.["created"]).toBe(counted?.["records"]);
+    expect(counted?.["replaced"]).toBe(0);
+    expect(counted?.["changes"]).toBe(counted?.["mismatches"]);
+  });
+
+  test("a confirm fetch that the comparison asks for does not wait for the next regular pull", async () => {
+    await using _worker = await start({ config: small.config({ pullEvery: "PT1H" }) });
+    await eventually("every product is pulled", () => isPulledSince(context, small.begin));
+    await settleUnheardBet(context);
+    await eventually("the bet is confirmed as missing", () => hasUnheardBet(context));
+  });
+
+  test("queues that are emptied are filled again, and work goes on", async () => {
+    await using _worker = await start();
+    await eventually("every product is pulled", () => isPulledSince(context, small.begin));
+    await queues.empty();
+    await expectWorkGoesOn();
+    expect(await readSchedules()).toEqual(ALL_EVERY_200_MS);
+  });
+
+  test("work goes on after every connection broke", async () => {
+    await using _worker = await start();
+    await eventually("every product is pulled", () => isPulledSince(context, small.begin));
+    await queues.breakDown();
+    await expectWorkGoesOn();
+  });
+
+  async function expectWorkGoesOn(): Promise<void> {
+    const now = systemClock.now();
+    await settleUnheardBet(context);
+    await eventually("every product is pulled on", () => isPulledSince(context, now));
+    await eventually("the bet is found", () => hasUnheardBet(context));
+  }
+
+  test("each product has its schedules, and none that left the config", async () => {
+    await (await start()).stop();
+    expect(await readSchedules()).toEqual(ALL_EVERY_200_MS);
+    await (await start({ config: small.config({ products: ["SPORT"], pullEvery: "PT7S" }) })).stop();
+    expect(await readSchedules()).toEqual(["diff SPORT 200", "pull SPORT 7000"]);
+  });
+
+  /** "<queue> <product> <interval>" of each schedule; what is queued for a product without one is an error. */
+  async function readSchedules(): Promise<string[]> {
+    const backend = openBackend(queues.redisUrl(), database.url, silentLog);
+    const schedules: string[] = [];
+    for (const name of ["diff", "pull"]) {
+      const queue = backend.openQueue(name);
+      const schedulers = await queue.getJobSchedulers();
+      const products = schedulers.map(({ template }) => String(template?.data?.productId));
+      for (const { data } of await queue.getDelayed()) expect(products).toContain(data.productId);
+      schedules.push(...schedulers.map(({ every }, index) => `${name} ${products[index]} ${every}`));
+      await queue.close();
+    }
+    await backend.close();
+    return schedules.sort();
+  }
+
+  test("a worker ends although a request hangs, and the next one takes its work over at once", async () => {
+    provider.answer(() => hang);
+    const limits = { requestTimeoutMs: 3_600_000, connections: 8, production: false };
+    const client = openProvider({ baseUrl: provider.url(), ...CREDENTIALS }, limits, systemClock);
+    onTestFinished(() => client.close());
+    const worker = await start({ fetchPage: client.fetchBetPage });
+    await eventually("a request hangs", () => provider.asked.length > 0);
+    const begun = performance.now();
+    await Promise.all([worker.stop(), worker.stop()]);
+    expect(performance.now() - begun).toBeLessThan(5_000);
+
+    await using _next = await start();
+    await eventually("every product is pulled", () => isPulledSince(context, small.begin));
+  });
+
+  test("a process whose worker was stopped ends by itself", async () => {
+    const script = join(import.meta.dirname, "start-and-stop.ts");
+    const { stdout } = await run(process.execPath, [script, database.url, queues.redisUrl() ?? ""], { timeout: 20_000 });
+    expect(stdout).toBe("stopped");
+  });
+
+  test("where the queues cannot be had the start fails, says so, and leaves nothing open", async () => {
+    const { name, ...connections } = queues.unreachable();
+    const failure = await startWorker(context, connections).catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: "queue-unreachable", message: expect.stringContaining(name) });
+    expect(String(failure)).not.toMatch(/hidden/);
+  });
+});
+
+const ALL_EVERY_200_MS = ["diff", "pull"].flatMap((queue) =>
+  ["SLOT 2", "SPORT", "TABLE:1"].map((product) => `${queue} ${product} 200`),
+);
+
+async function fillLedger(context: FlowContext): Promise<void> {
+  await deliverCallbacks(context, small.world, small.begin, systemClock.now());
+}
+
+/** Throws while the list is not what the world planted. */
+async function expectPlanted({ sql }: FlowContext): Promise<true> {
+  const nameOf = (one: PlantedFault | Mismatch) =>
+    [one.kind, one.productId, one.username, one.betId, one.transactionId].join(" ");
+  const filter = { statuses: MISMATCH_STATUSES, kind: null, productId: null, username: null, limit: 1000, after: null };
+  const { mismatches } = await listMismatches(sql, filter);
+  expect(mismatches.map(nameOf).sort()).toEqual(small.world.plantedBy(systemClock.now()).map(nameOf).sort());
+  return true;
+}
+
+async function isPulledSince(context: FlowContext, since: Instant): Promise<boolean> {
+  const { products } = await readStatus(context);
+  return products.every(({ head }) => head !== null && Date.parse(head) > since);
+}
+
+/** A bet that the provider never had. */
+async function settleUnheardBet({ sql }: FlowContext): Promise<void> {
+  const at = systemClock.now() - 60_000;
+  const bet = { productId: "SPORT", txnId: "unheard", roundId: "unheard", occurredAt: at, receivedAt: at };
+  const entries = [exampleEntry(bet), exampleSettle(bet)];
+  await appendEntries(sql, entries, at);
+}
+
+async function hasUnheardBet({ sql }: FlowContext): Promise<boolean> {
+  const filter = { statuses: [], kind: null, productId: "SPORT", username: null, limit: 1000, after: null };
+  const { mismatches } = await listMismatches(sql, filter);
+  return mismatches.some((one) => one.transactionId === "unheard" && one.kind === "missing-at-provider");
+}
+
+async function tablesOf(sql: Sql): Promise<string[]> {
+  const rows = await sql<{ name: string }[]>`
+    select tablename as name from pg_tables where schemaname = 'public' and tablename <> 'recon_migrations'`;
+  return rows.map(({ name }) => name);
+}

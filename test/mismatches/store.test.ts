@@ -1,0 +1,345 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import type { Finding, Mismatch } from "../../src/mismatch.ts";
+import type { Transition } from "../../src/mismatches/life.ts";
+import {
+  countByStatus,
+  countOpenByProduct,
+  listMismatches,
+  type MismatchFilter,
+  readHistory,
+  readKnown,
+  readMismatch,
+  writeTransitions,
+} from "../../src/mismatches/store.ts";
+import { useDatabase } from "../support/database.ts";
+import { amount, MINUTE_MS, NOON } from "../support/examples.ts";
+import { exampleFinding, exampleLedgerSide, exampleProviderSide } from "./findings.ts";
+
+const { sql } = useDatabase();
+const EVERYTHING: MismatchFilter = {
+  statuses: ["open", "acknowledged", "resolved", "ignored"],
+  kind: null,
+  productId: null,
+  username: null,
+  limit: 100,
+  after: null,
+};
+
+beforeEach(async () => {
+  await sql`truncate mismatches, mismatch_events restart identity`;
+});
+
+const write = (minutes: number, ...transitions: Transition[]) =>
+  sql.begin((tx) => writeTransitions(tx, transitions, NOON + minutes * MINUTE_MS));
+const open = (fields: Partial<Finding> = {}): Transition => ({
+  change: "open",
+  finding: exampleFinding(fields),
+});
+const list = async (filter: Partial<MismatchFilter> = {}) =>
+  (await listMismatches(sql, { ...EVERYTHING, ...filter })).mismatches;
+const readOnly = async (): Promise<Mismatch> => {
+  const [only, ...others] = await list();
+  expect(others).toEqual([]);
+  return only as Mismatch;
+};
+/** What a person's command does; here only its effect matters. */
+const decideByHand = (status: string, by: string | null, at: number | null) =>
+  sql`update mismatches set status = ${status}, resolved_by = ${by}, resolved_at = ${at}`;
+
+test("a new mismatch is shown with every field, and null where one does not apply", async () => {
+  await write(0, open());
+  expect(await readOnly()).toEqual({
+    id: "1",
+    kind: "payout-differs",
+    status: "open",
+    productId: "P1",
+    username: "anna",
+    currency: "THB",
+    betId: "b-1",
+    transactionId: "bet-1",
+    roundId: "round-1",
+    transactionRef: null,
+    amountAtRisk: "5",
+    reason: "paid out 25.00 THB at the provider, 20.00 THB in the ledger",
+    provider: exampleProviderSide(),
+    ledger: exampleLedgerSide(),
+    occurredAt: "2026-11-20T11:55:00.000Z",
+    firstSeenAt: "2026-11-20T12:00:00.000Z",
+    lastSeenAt: "2026-11-20T12:00:00.000Z",
+    resolvedAt: null,
+    resolvedBy: null,
+    note: null,
+  });
+});
+
+test("the sides of the JSON have their own fields, a side that has nothing is null", async () => {
+  await write(0, open({ provider: null, betId: null, currency: null, roundId: null }));
+  const { provider, ledger, betId, currency, roundId } = await readOnly();
+  expect({ provider, betId, currency, roundId }).toEqual({
+    provider: null,
+    betId: null,
+    currency: null,
+    roundId: null,
+  });
+  expect(Object.keys(ledger ?? {}).sort()).toEqual(
+    [
+      "txnId",
+      "status",
+      "stake",
+      "payout",
+      "moved",
+      "currency",
+      "username",
+      "firstEntryAt",
+      "lastEntryAt",
+    ].sort(),
+  );
+  await write(1, { change: "refresh", id: 1, finding: exampleFinding({ ledger: null }) });
+  const refreshed = await readOnly();
+  expect(refreshed.ledger).toBeNull();
+  expect(Object.keys(refreshed.provider ?? {}).sort()).toEqual(
+    [
+      "id",
+      "betId",
+      "status",
+      "stake",
+      "payout",
+      "currency",
+      "username",
+      "updatedDate",
+      "accountingDate",
+    ].sort(),
+  );
+});
+
+test("an amount keeps every digit, as plain decimal text", async () => {
+  const risks = ["0.00000000000000000001", "123456789012345678901234567890.12", "0"];
+  for (const [index, risk] of risks.entries()) {
+    await write(0, open({ subject: `bet:${index}`, amountAtRisk: amount(risk) }));
+  }
+  expect((await list()).map(({ amountAtRisk }) => amountAtRisk)).toEqual(risks);
+});
+
+test("text from outside comes back as it was", async () => {
+  const text = `'; drop table mismatches; -- "ไฮโล" \\ {}`;
+  await write(
+    0,
+    open({
+      reason: text,
+      username: text,
+      subject: `bet:${text}`,
+      provider: exampleProviderSide({ id: text }),
+    }),
+  );
+  expect(await readOnly()).toMatchObject({ reason: text, username: text, provider: { id: text } });
+});
+
+describe("the life of a mismatch is kept as its history", () => {
+  const history = async () =>
+    (await readHistory(sql, "1")).map(({ at, fromStatus, toStatus, by, reason }) => ({
+      at: at.slice(11, 16),
+      change: `${fromStatus} -> ${toStatus} by ${by}`,
+      reason,
+    }));
+  const finding = exampleFinding({ reason: "first" });
+  const other = exampleFinding({
+    reason: "second",
+    amountAtRisk: amount("7"),
+    ledger: exampleLedgerSide({ payout: "18" }),
+    provider: exampleProviderSide({ id: "rec-2" }),
+    currency: "USD",
+    betId: "b-2",
+    transactionId: "bet-2",
+    roundId: "round-2",
+  });
+
+  test("a look that still sees it takes the new values, and is no event", async () => {
+    await write(0, { change: "open", finding });
+    await write(5, { change: "refresh", id: 1, finding: other });
+    expect(await readOnly()).toMatchObject({
+      status: "open",
+      reason: "second",
+      amountAtRisk: "7",
+      currency: "USD",
+      betId: "b-2",
+      transactionId: "bet-2",
+      roundId: "round-2",
+      provider: { id: "rec-2" },
+      ledger: { payout: "18" },
+      firstSeenAt: "2026-11-20T12:00:00.000Z",
+      lastSeenAt: "2026-11-20T12:05:00.000Z",
+    });
+    expect(await history()).toEqual([{ at: "12:00", change: "null -> open by recon", reason: "first" }]);
+  });
+
+  test("one that is acknowledged stays acknowledged while it is seen", async () => {
+    await write(0, { change: "open", finding });
+    await decideByHand("acknowledged", null, null);
+    await write(5, { change: "refresh", id: 1, finding: other });
+    expect(await readOnly()).toMatchObject({ status: "acknowledged", reason: "second" });
+  });
+
+  test("one that no longer holds is resolved, with the values it had", async () => {
+    await write(0, { change: "open", finding });
+    await write(5, { change: "resolve", id: 1 });
+    expect(await readOnly()).toMatchObject({
+      status: "resolved",
+      resolvedBy: "recon",
+      resolvedAt: "2026-11-20T12:05:00.000Z",
+      lastSeenAt: "2026-11-20T12:00:00.000Z",
+      reason: "first",
+      amountAtRisk: "5",
+    });
+    expect((await history())[1]).toEqual({
+      at: "12:05",
+      change: "open -> resolved by recon",
+      reason: "first",
+    });
+  });
+
+  test("one that holds again is open again, and all that happened is still told", async () => {
+    await write(0, { change: "open", finding });
+    await write(5, { change: "resolve", id: 1 });
+    await write(9, { change: "reopen", id: 1, finding: other });
+    expect(await readOnly()).toMatchObject({
+      id: "1",
+      status: "open",
+      resolvedAt: null,
+      resolvedBy: null,
+      firstSeenAt: "2026-11-20T12:00:00.000Z",
+      reason: "second",
+    });
+    expect(await history()).toEqual([
+      { at: "12:00", change: "null -> open by recon", reason: "first" },
+      { at: "12:05", change: "open -> resolved by recon", reason: "first" },
+      { at: "12:09", change: "resolved -> open by recon", reason: "second" },
+    ]);
+  });
+
+  test("each event keeps the values of its moment", async () => {
+    await write(0, { change: "open", finding });
+    await write(5, { change: "refresh", id: 1, finding: other }, { change: "resolve", id: 1 });
+    const events = await sql`
+      select amount_at_risk as risk, provider->>'id' as listed, ledger->>'payout' as paid from mismatch_events order by id`;
+    expect([...events]).toEqual([
+      { risk: "5", listed: "rec-1", paid: "20" },
+      { risk: "7", listed: "rec-2", paid: "18" },
+    ]);
+  });
+
+  test("a change of kind is written whole or not at all", async () => {
+    await write(0, { change: "open", finding });
+    const twice = [open({ kind: "status-differs" }), { change: "resolve", id: 1 } as const, open()];
+    await expect(write(5, ...twice)).rejects.toThrow("mismatches_identity");
+    expect(await readOnly()).toMatchObject({ kind: "payout-differs", status: "open" });
+    expect(await history()).toHaveLength(1);
+  });
+});
+
+test("the mismatches of subjects are known by product and player, whatever their status", async () => {
+  await write(
+    0,
+    open(),
+    open({ kind: "status-differs" }),
+    open({ subject: "bet:bet-2" }),
+    open({ username: "bob" }),
+    open({ productId: "P2" }),
+  );
+  await write(1, { change: "resolve", id: 2 });
+  const known = await sql.begin((tx) => readKnown(tx, "P1", "anna", ["bet:bet-1", "round:bet-2"]));
+  expect([...known]).toEqual([
+    {
+      id: 1,
+      subject: "bet:bet-1",
+      kind: "payout-differs",
+      status: "open",
+      resolvedBy: null,
+      provider: exampleProviderSide(),
+      ledger: exampleLedgerSide(),
+    },
+    {
+      id: 2,
+      subject: "bet:bet-1",
+      kind: "status-differs",
+      status: "resolved",
+      resolvedBy: "recon",
+      provider: exampleProviderSide(),
+      ledger: exampleLedgerSide(),
+    },
+  ]);
+});
+
+describe("the list", () => {
+  beforeEach(async () => {
+    await write(
+      0,
+      open({ subject: "bet:1" }),
+      open({ subject: "bet:2", kind: "stake-differs" }),
+      open({ subject: "bet:3", username: "bob" }),
+      open({ subject: "bet:4", productId: "P2" }),
+      open({ subject: "bet:5" }),
+    );
+    await write(1, { change: "resolve", id: 5 });
+    await sql`update mismatches set status = 'acknowledged' where id = 2`;
+    await sql`update mismatches set status = 'ignored' where id = 3`;
+  });
+  const idsOf = async (filter: Partial<MismatchFilter>) => (await list(filter)).map(({ id }) => id).join(" ");
+
+  test.each<[string, Partial<MismatchFilter>, string]>([
+    ["what is open or acknowledged, where no status is asked for", { statuses: [] }, "1 2 4"],
+    ["one status", { statuses: ["resolved"] }, "5"],
+    ["several statuses", { statuses: ["ignored", "acknowledged"] }, "2 3"],
+    ["one kind", { kind: "stake-differs" }, "2"],
+    ["one product", { productId: "P2" }, "4"],
+    ["one player", { username: "bob" }, "3"],
+    ["several filters at once", { kind: "payout-differs", productId: "P1", username: "anna" }, "1 5"],
+    ["nothing, where nothing fits", { kind: "stake-differs", username: "bob" }, ""],
+  ])("shows %s", async (_, filter, expected) => {
+    expect(await idsOf(filter)).toBe(expected);
+  });
+
+  test("is read page by page, each mismatch once, oldest first", async () => {
+    const pages: string[][] = [];
+    let after: string | null = null;
+    do {
+      const page = await listMismatches(sql, { ...EVERYTHING, limit: 2, after });
+      pages.push(page.mismatches.map(({ id }) => id));
+      after = page.next;
+    } while (after !== null && pages.length < 10);
+    expect(pages).toEqual([["1", "2"], ["3", "4"], ["5"]]);
+  });
+
+  test("has no next page where the page just holds the rest", async () => {
+    expect((await listMismatches(sql, { ...EVERYTHING, limit: 5 })).next).toBeNull();
+    expect((await listMismatches(sql, { ...EVERYTHING, limit: 4 })).next).toBe("4");
+  });
+
+  test("goes on behind a page although what was on it has changed meanwhile", async () => {
+    const open = { ...EVERYTHING, statuses: [], limit: 1 };
+    const { next } = await listMismatches(sql, open);
+    await write(2, { change: "resolve", id: 1 });
+    expect((await listMismatches(sql, { ...open, after: next })).mismatches).toMatchObject([{ id: "2" }]);
+  });
+
+  test("is counted by status, with a 0 where there is none", async () => {
+    expect(await countByStatus(sql)).toEqual({ open: 2, acknowledged: 1, resolved: 1, ignored: 1 });
+    await sql`truncate mismatches, mismatch_events`;
+    expect(await countByStatus(sql)).toEqual({ open: 0, acknowledged: 0, resolved: 0, ignored: 0 });
+  });
+
+  test("is counted by product as far as it needs attention", async () => {
+    expect(await countOpenByProduct(sql)).toEqual(
+      new Map([
+        ["P1", 2],
+        ["P2", 1],
+      ]),
+    );
+  });
+});
+
+test("one mismatch is found by its id, and nothing by an id that is none", async () => {
+  await write(0, open());
+  expect(await readMismatch(sql, "1")).toEqual(await readOnly());
+  for (const id of ["2", "0", "-1", "1.5", "one", "", "9".repeat(30)])
+    expect(await readMismatch(sql, id)).toBeNull();
+});

@@ -1,0 +1,112 @@
+import { expect, test } from "vitest";
+import type { RequestUrgency } from "../../src/bet.ts";
+import { systemClock } from "../../src/clock.ts";
+import { openDatabase } from "../../src/db/client.ts";
+import { ReconError } from "../../src/errors.ts";
+import { openBudget } from "../../src/provider/budget.ts";
+import { useDatabase } from "../support/database.ts";
+
+const database = useDatabase();
+const never = new AbortController().signal;
+const TIMEOUT_MS = 5_000;
+
+function budget(limits: { concurrency?: number; minIntervalMs?: number } = {}, sql = database.sql) {
+  return openBudget(sql, { concurrency: 1, minIntervalMs: 0, ...limits }, TIMEOUT_MS, systemClock);
+}
+
+/** A request that ends when the test says so. */
+function heldRequest() {
+  const started = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  const run = () => {
+    started.resolve();
+    return ended.promise;
+  };
+  return { run, started: started.promise, end: () => ended.resolve() };
+}
+
+test("no more requests are under way than the budget has places, over all processes", async () => {
+  const other = openDatabase(database.url, 4);
+  const budgets = [budget({ concurrency: 3 }), budget({ concurrency: 3 }, other)];
+  let underWay = 0;
+  let most = 0;
+  const request = async () => {
+    underWay += 1;
+    most = Math.max(most, underWay);
+    await systemClock.sleep(5);
+    underWay -= 1;
+  };
+  await Promise.all(
+    Array.from({ length: 40 }, (_, index) => budgets[index % 2]?.spend("live", request, never)),
+  );
+  expect(most).toBeGreaterThan(1);
+  expect(most).toBeLessThanOrEqual(3);
+  await other.end();
+});
+
+test("of those who wait, the more urgent is let through first", async () => {
+  const one = budget();
+  const first = heldRequest();
+  const running = one.spend("backfill", first.run, never);
+  await first.started;
+  const order: string[] = [];
+  const ask = (urgency: RequestUrgency) => one.spend(urgency, async () => void order.push(urgency), never);
+  const waiting = (["backfill", "resweep", "confirm", "live"] as const).map(ask);
+  await expect
+    .poll(async () => (await database.sql`select from request_waiters`).count, { timeout: 5_000 })
+    .toBe(waiting.length);
+  first.end();
+  await Promise.all([running, ...waiting]);
+  expect(order).toEqual(["live", "confirm", "resweep", "backfill"]);
+});
+
+test("a 429 pauses everybody for as long as the provider asks", async () => {
+  const [one, another] = [budget({ concurrency: 4 }), budget({ concurrency: 4 })];
+  const throttled = new ReconError("provider-throttled", "too many requests", { retryAfterMs: 400 });
+  await expect(one.spend("live", () => Promise.reject(throttled), never)).rejects.toBe(throttled);
+  const [row] = await database.sql<{ paused: boolean }[]>`
+    select paused_until > clock_timestamp() as paused from request_budget`;
+  expect(row?.paused).toBe(true);
+  const [then] = await database.sql<{ until: number }[]>`select paused_until as until from request_budget`;
+  await another.spend("live", async () => {}, never);
+  const [now] = await database.sql<{ now: number }[]>`select clock_timestamp() as now`;
+  expect(now?.now).toBeGreaterThanOrEqual(then?.until ?? Number.POSITIVE_INFINITY);
+});
+
+test("requests keep the minimal interval, whoever sends them", async () => {
+  const budgets = [
+    budget({ concurrency: 4, minIntervalMs: 40 }),
+    budget({ concurrency: 4, minIntervalMs: 40 }),
+  ];
+  const begun: number[] = [];
+  const request = async () => {
+    const [row] = await database.sql<{ now: number }[]>`select clock_timestamp() as now`;
+    begun.push(row?.now ?? 0);
+  };
+  await Promise.all(
+    Array.from({ length: 6 }, (_, index) => budgets[index % 2]?.spend("live", request, never)),
+  );
+  expect(Math.max(...begun) - Math.min(...begun)).toBeGreaterThanOrEqual(5 * 40 - 40);
+});
+
+test("a place whose holder died comes free by itself", async () => {
+  await database.sql`delete from request_slots`;
+  await database.sql`
+    insert into request_slots (slot, holder, held_until)
+    values (1, gen_random_uuid(), clock_timestamp() + interval '300 milliseconds')`;
+  await expect(budget().spend("live", async () => "answered", never)).resolves.toBe("answered");
+});
+
+test("who gives up waiting is forgotten, and nobody waits for it", async () => {
+  const one = budget();
+  const held = heldRequest();
+  const running = one.spend("live", held.run, never);
+  await held.started;
+  const given = new AbortController();
+  const waiting = one.spend("live", async () => {}, given.signal);
+  given.abort();
+  await expect(waiting).rejects.toThrow(/abort/);
+  expect((await database.sql`select from request_waiters`).count).toBe(0);
+  held.end();
+  await running;
+});

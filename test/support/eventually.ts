@@ -1,0 +1,33 @@
+/** Waits for a condition instead of for a time: quick where it holds at once, patient on a slow machine. */
+
+import { setTimeout as pause } from "node:timers/promises";
+import { describeError } from "../../src/errors.ts";
+
+const LOOK_EVERY_MS = 25;
+
+/**
+ * Looks again and again until `look` returns something true, and returns that.
+ * A look that throws is looked at again; the last failure is the cause of the error at the deadline.
+ * @param what completes the sentence "it did not happen that …"
+ */
+export async function eventually<Seen>(
+  what: string,
+  look: () => Seen | Promise<Seen>,
+  withinMs = 15_000,
+): Promise<Exclude<Awaited<Seen>, false | null | undefined>> {
+  const deadline = performance.now() + withinMs;
+  for (;;) {
+    let failure: unknown;
+    try {
+      const seen = await look();
+      if (seen) return seen as Exclude<Awaited<Seen>, false | null | undefined>;
+    } catch (error) {
+      failure = error;
+    }
+    if (performance.now() > deadline) {
+      const reason = failure === undefined ? "" : ` (${describeError(failure)})`;
+      throw new Error(`within ${withinMs / 1000} s it did not happen that ${what}${reason}`, { cause: failure });
+    }
+    await pause(LOOK_EVERY_MS);
+  }
+}

@@ -1,0 +1,128 @@
+/** A provider whose every answer the test writes, on a real HTTP server: what no well-behaved sandbox would do. */
+
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, beforeEach } from "vitest";
+import { type Instant, parseInstant } from "../../src/clock.ts";
+
+export interface Asked {
+  readonly method: string;
+  readonly path: string;
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly headers: IncomingHttpHeaders;
+  /** the range, and the cursor where one was given */
+  readonly from: Instant;
+  readonly to: Instant;
+  readonly nextId: string | null;
+}
+
+/** Writes the answer, or does something worse. */
+export type Answer = (response: ServerResponse) => void;
+
+export interface HttpProvider {
+  /** base URL, without a slash at its end; exists while the tests run */
+  url(): string;
+  /** From now on every request of this test is answered so. */
+  answer(script: (asked: Asked) => Answer): void;
+  /** all requests of this test, in order */
+  readonly asked: readonly Asked[];
+}
+
+export const CREDENTIALS = { username: "agent", password: "not to be seen" };
+
+/** Call at the top of a test file; each test begins with a provider that has no records. */
+export function useHttpProvider(): HttpProvider {
+  const asked: Asked[] = [];
+  let script: (asked: Asked) => Answer = () => page([]);
+  const server = createServer((request, response) => {
+    const one = readRequest(request);
+    asked.push(one);
+    script(one)(response);
+  });
+  beforeAll(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)));
+  beforeEach(() => {
+    asked.length = 0;
+    script = () => page([]);
+  });
+  afterAll(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return {
+    url: () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    answer: (next) => {
+      script = next;
+    },
+    asked,
+  };
+}
+
+function readRequest({ method = "", url = "/", headers }: IncomingMessage): Asked {
+  const { pathname, searchParams } = new URL(url, "http://provider");
+  const instantOf = (name: string) => parseInstant(searchParams.get(name) ?? "", name);
+  return {
+    method,
+    path: pathname,
+    parameters: Object.fromEntries(searchParams),
+    headers,
+    from: instantOf("startTime"),
+    to: instantOf("endTime"),
+    nextId: searchParams.get("nextId"),
+  };
+}
+
+/**
+ * A bet record as the provider writes it (§2.4).
+ * @param fields values as JSON text; undefined leaves a field out
+ */
+export function betItem(fields: Readonly<Record<string, string | undefined>> = {}): string {
+  const record = { ...EXAMPLE_ITEM, ...fields };
+  const written = Object.entries(record).filter(([, value]) => value !== undefined);
+  return `{${written.map(([field, value]) => `${JSON.stringify(field)}:${value}`).join(",")}}`;
+}
+
+const EXAMPLE_ITEM: Readonly<Record<string, string>> = {
+  id: '"rec-1"',
+  betId: '"bet-1"',
+  username: '"anna"',
+  currency: '"THB"',
+  accountingDate: '"2026-11-20T18:59:00.000+07:00"',
+  updatedDate: '"2026-11-20T18:59:00.000+07:00"',
+  stake: "10.00",
+  payout: "0",
+  productId: '"P1"',
+  gameCode: '"G1"',
+  gameName: '"Game One"',
+  roundId: '"round-1"',
+  betStatus: '"SETTLED"',
+  payoutStatus: '"LOSE"',
+};
+
+/** One chunk of records (§4.B3); each item is JSON text, so that every digit is the test's own. */
+export function pageBody(items: readonly string[], nextId?: string): string {
+  const cursor = nextId === undefined ? "" : `"nextId":${JSON.stringify(nextId)},`;
+  return `{"reqId":"r","code":0,"message":"success","data":{${cursor}"txns":[${items.join(",")}]}}`;
+}
+
+export const page = (items: readonly string[], nextId?: string): Answer => body(pageBody(items, nextId));
+
+export function body(text: string): Answer {
+  return (response) => response.writeHead(200, { "content-type": "application/json" }).end(text);
+}
+
+export function status(code: number, headers: Record<string, string> = {}): Answer {
+  return (response) => response.writeHead(code, headers).end();
+}
+
+/** No answer, ever. */
+export const hang: Answer = () => {};
+
+export const drop: Answer = (response) => response.socket?.destroy();
+
+/** Announces the whole, sends the first half, and hangs up. */
+export function cutShort(text: string): Answer {
+  return (response) => {
+    response.writeHead(200, { "content-length": Buffer.byteLength(text) });
+    response.write(text.slice(0, text.length / 2), () => response.socket?.destroy());
+  };
+}

@@ -1,0 +1,14 @@
+/** Lets a test put two transactions in each other's way, without guessing how long that takes. */
+
+import type { Sql } from "../../src/db/client.ts";
+
+/** Waits until a transaction of this database waits for another. */
+export async function untilSomebodyWaits(sql: Sql): Promise<void> {
+  const isWaiting = async () => {
+    const [row] = await sql`
+      select exists (select from pg_stat_activity
+        where datname = current_database() and cardinality(pg_blocking_pids(pid)) > 0) as waiting`;
+    return row?.["waiting"] === true;
+  };
+  while (!(await isWaiting()));
+}

@@ -1,0 +1,84 @@
+/** A world of three hours and its provider over HTTP, on a clock that the test owns: what backfills fetch again. */
+
+import { onTestFinished } from "vitest";
+import type { BetPageRequest } from "../../src/bet.ts";
+import { parseConfig } from "../../src/config.ts";
+import type { Sql } from "../../src/db/client.ts";
+import type { PullContext } from "../../src/flows/context.ts";
+import { silentLog } from "../../src/log.ts";
+import { openProvider } from "../../src/provider/client.ts";
+import type { Fault } from "../../src/sandbox/fault.ts";
+import { startSandbox } from "../../src/sandbox/server.ts";
+import { createWorld } from "../../src/sandbox/world.ts";
+import type { TimeRange } from "../../src/window.ts";
+import { createTestClock, type TestClock } from "./clock.ts";
+import { HOUR_MS, MINUTE_MS, NOON } from "./examples.ts";
+
+/** Everything that happens, happens in it, its last settlements included; it is aligned to the hours. */
+export const PLAYED: TimeRange = { from: NOON - 6 * HOUR_MS, to: NOON - 2 * HOUR_MS };
+export const PRODUCT = "SPORT";
+export const PAGE_SIZE = 25;
+
+const CREDENTIALS = { username: "agent", password: "of the past" };
+
+const world = createWorld({
+  seed: 5,
+  periods: [{ from: PLAYED.from, to: PLAYED.from + 3 * HOUR_MS }],
+  products: [
+    { productId: PRODUCT, style: "sport", roundsPerMinute: 2 },
+    { productId: "TABLE", style: "table", roundsPerMinute: 1 },
+  ],
+  players: 10,
+  lateSettlementMs: 40 * MINUTE_MS,
+  callbackLagMs: 1_000,
+  reportLagMs: 1_000,
+  faultEveryMinutes: 0,
+});
+
+/** What the provider lists of the product, as of a moment. */
+export const listedRecords = (range: TimeRange = PLAYED, at = NOON) => world.recordsIn(PRODUCT, range, at);
+
+export interface PastWorld {
+  readonly context: PullContext;
+  readonly clock: TestClock;
+  /** every request for a page so far, in order */
+  readonly asked: readonly BetPageRequest[];
+}
+
+/** Gone when the test has finished. It is noon. */
+export async function openPastWorld(
+  sql: Sql,
+  changes: { readonly faults?: readonly Fault[]; readonly pull?: object; readonly since?: string } = {},
+): Promise<PastWorld> {
+  const clock = createTestClock(NOON);
+  const { faults = [], pull = {}, since } = changes;
+  const sandbox = await startSandbox({
+    ...CREDENTIALS,
+    world,
+    clock,
+    host: "127.0.0.1",
+    port: 0,
+    pageSize: PAGE_SIZE,
+    faults,
+  });
+  const config = parseConfig({
+    products: [
+      { productId: PRODUCT, ...(since === undefined ? {} : { since }) },
+      { productId: "TABLE" },
+      { productId: "WALLET", walletMode: "transfer" },
+    ],
+    pull,
+  });
+  const limits = { requestTimeoutMs: config.pull.requestTimeout, connections: 8, production: false };
+  const provider = openProvider({ baseUrl: sandbox.url, ...CREDENTIALS }, limits, clock);
+  onTestFinished(async () => {
+    provider.close();
+    await sandbox.close();
+  });
+  const asked: BetPageRequest[] = [];
+  const fetchPage: PullContext["fetchPage"] = (request, signal) => {
+    asked.push(request);
+    return provider.fetchBetPage(request, signal);
+  };
+  return { context: { sql, config, clock, log: silentLog, fetchPage }, clock, asked };
+}

@@ -1,0 +1,515 @@
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { formatInstant, type Instant } from "../../src/clock.ts";
+import { parseConfig } from "../../src/config.ts";
+import type { PullContext } from "../../src/flows/context.ts";
+import { pullProduct } from "../../src/flows/pull-product.ts";
+import { silentLog } from "../../src/log.ts";
+import { openProvider, type ProviderClient } from "../../src/provider/client.ts";
+import { readPullProgress } from "../../src/sync/store.ts";
+import { lengthOf, type TimeRange } from "../../src/window.ts";
+import { createTestClock, type TestClock } from "../support/clock.ts";
+import { useDatabase } from "../support/database.ts";
+import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+import {
+  type Answer,
+  type Asked,
+  betItem,
+  body,
+  CREDENTIALS,
+  cutShort,
+  drop,
+  hang,
+  page,
+  pageBody,
+  status,
+  useHttpProvider,
+} from "../support/http-provider.ts";
+
+const { sql } = useDatabase();
+const provider = useHttpProvider();
+const never = new AbortController().signal;
+const clients: ProviderClient[] = [];
+let clock: TestClock;
+
+beforeEach(async () => {
+  await sql`truncate windows, pull_states, bet_records, bet_record_versions, rejected_records, diff_marks cascade`;
+  clock = createTestClock(NOON);
+});
+afterEach(() => {
+  for (const client of clients.splice(0)) client.close();
+});
+
+/** Everything settles at once and nothing is fetched twice, except where a test is about that. */
+const EACH_INSTANT_ONCE = { settleDelay: "PT0S", overlap: "PT0S", resweepAfter: [] };
+
+/** A worker that pulls P1 since some hours before noon. */
+function worker(hoursBehind: number, pull: Record<string, unknown> = {}): PullContext {
+  const config = parseConfig({
+    products: [{ productId: "P1", since: formatInstant(NOON - hoursBehind * HOUR_MS) }],
+    pull: { ...EACH_INSTANT_ONCE, requestTimeout: "PT10S", ...pull },
+  });
+  const limits = { requestTimeoutMs: config.pull.requestTimeout, connections: 4, production: false };
+  const client = openProvider({ baseUrl: provider.url(), ...CREDENTIALS }, limits, clock);
+  clients.push(client);
+  return { sql, config, clock, log: silentLog, fetchPage: client.fetchBetPage };
+}
+
+const pull = (context: PullContext, signal = never) => pullProduct(context, "P1", signal);
+
+interface Bet {
+  readonly at: Instant;
+  readonly item: string;
+}
+
+function betsIn(range: TimeRange, everyMs: number): Bet[] {
+  const bets: Bet[] = [];
+  for (let at = range.from; at < range.to; at += everyMs) {
+    const time = JSON.stringify(formatInstant(at));
+    bets.push({ at, item: betItem({ id: `"${at}"`, accountingDate: time, updatedDate: time }) });
+  }
+  return bets;
+}
+
+/** What a provider in good health answers: the bets of the range, in chunks; a cursor counts those before it. */
+function chunkOf(bets: readonly Bet[], asked: Asked, size: number): Answer {
+  const found = bets.filter(({ at }) => at >= asked.from && at < asked.to);
+  const end = Number(asked.nextId ?? 0) + size;
+  const items = found.slice(end - size, end).map(({ item }) => item);
+  return page(items, end < found.length ? String(end) : undefined);
+}
+
+/** Answers one after the other, then empty pages for ever. */
+function answerInTurn(...answers: Answer[]): void {
+  const left = [...answers];
+  provider.answer(() => left.shift() ?? page([]));
+}
+
+const minutesAsked = () => provider.asked.map(({ from, to }) => [minutesFromNoon(from), minutesFromNoon(to)]);
+const cursorsAsked = () => provider.asked.map(({ nextId }) => nextId);
+const minutesFromNoon = (at: Instant) => (at - NOON) / MINUTE_MS;
+
+interface WindowRow extends TimeRange {
+  readonly status: string;
+  readonly code: string | null;
+  readonly message: string | null;
+  readonly isLeased: boolean;
+  readonly pages: number;
+  readonly records: number;
+  readonly created: number;
+}
+
+const readWindows = () => sql<WindowRow[]>`
+  select from_at as "from", to_at as "to", status, error_code as code, error_message as message,
+    lease_token is not null as "isLeased", pages, records, created
+  from windows order by from_at, to_at desc`;
+
+const readFetched = async () => (await readWindows()).filter(({ status }) => status === "done");
+
+async function readProgress() {
+  const [progress] = await readPullProgress(sql);
+  return progress;
+}
+
+async function countRecords(): Promise<number> {
+  return (await sql`select from bet_records`).length;
+}
+
+/** Each instant of the range is in exactly one of the windows. */
+function expectExactly(windows: readonly TimeRange[], range: TimeRange): void {
+  const ends = windows.map(({ to }) => to);
+  expect(windows.map(({ from }) => from)).toEqual([range.from, ...ends.slice(0, -1)]);
+  expect(ends.at(-1)).toBe(range.to);
+}
+
+describe("a window", () => {
+  test("is read page by page, each committed with its records", async () => {
+    const bets = betsIn({ from: NOON - HOUR_MS, to: NOON }, 6 * MINUTE_MS);
+    provider.answer((asked) => chunkOf(bets, asked, 4));
+    expect(await pull(worker(1))).toEqual({ windows: 1, records: 10, gaps: 0 });
+    expect(cursorsAsked()).toEqual([null, "4", "8"]);
+    expect(await readWindows()).toMatchObject([
+      { status: "done", pages: 3, records: 10, created: 10, isLeased: false },
+    ]);
+    expect(await countRecords()).toBe(10);
+  });
+
+  test("is never longer than the provider allows, and never reaches into what has not settled", async () => {
+    clock.set(NOON + 7 * MINUTE_MS);
+    await pull(worker(2, { settleDelay: "PT2M" }));
+    expect(minutesAsked()).toEqual([
+      [-120, -60],
+      [-60, 0],
+      [0, 5],
+    ]);
+  });
+
+  test("near now begins an overlap before the head, and what it brings again is no news", async () => {
+    const bets = betsIn({ from: NOON - HOUR_MS, to: NOON + HOUR_MS }, MINUTE_MS);
+    provider.answer((asked) => chunkOf(bets, asked, 100));
+    const context = worker(1, { settleDelay: "PT2M", overlap: "PT5M" });
+    await pull(context);
+    clock.advance(MINUTE_MS);
+    await pull(context);
+    expect(minutesAsked().at(-1)).toEqual([-7, -1]);
+    const latest = (await readWindows()).find(({ to }) => to === NOON - MINUTE_MS);
+    expect(latest).toMatchObject({ records: 6, created: 1 });
+    expect(await countRecords()).toBe(59);
+  });
+
+  test("keeps good records and sets bad ones aside, once", async () => {
+    const bad = betItem({ id: '"bad"', stake: '"1\\u0000"' });
+    provider.answer(() => page([betItem(), bad, betItem({ id: '"rec-2"' })]));
+    const context = worker(2);
+    await pull(context);
+    expect(await countRecords()).toBe(2);
+    expect(await sql`select raw from rejected_records`).toEqual([{ raw: bad }]);
+  });
+
+  test("stays whole where a record is as strange as the provider can write it", async () => {
+    const strange = [
+      { accountingDate: '"0001-01-01T00:00:00Z"' },
+      { accountingDate: '"9999-12-31T23:59:59.9999999Z"' },
+      { updatedDate: '"2026-11-20T23:00:00.123456789123456789+18:00"' },
+      { updatedDate: '"0000-01-01T00:00:00Z"' },
+      { stake: "-0.0", payout: `1${"0".repeat(59)}` },
+      { stake: "1e-60" },
+      { stake: "1e999999999" },
+      { gameName: `"${"x".repeat(100_000)}"` },
+      { roundId: `"${"é".repeat(256)}"`, betId: `"${"ü".repeat(256)}"`, username: `"${"ö".repeat(256)}"` },
+      { betId: `"${randomText(3_000)}"` },
+      { odds: "1e999", small: "1e-999", long: "9".repeat(1_000) },
+      { odds: "1e1000000" },
+      { nested: '{"a":[{"b":[{"c":[]}]}]}', "": '""', __proto__: "{}", '"\\': "null" },
+      { deep: "[".repeat(3_000) + "]".repeat(3_000) },
+      { deep: "[".repeat(64) + "]".repeat(64) },
+      { note: '"\\ud83d"' },
+      { note: '"\\\\u0000 \\\\ud83d"' },
+    ].map((fields, i) => betItem({ id: `"strange-${i}"`, ...(fields as Record<string, string>) }));
+    provider.answer(() => page([...strange, betItem()]));
+    expect(await pull(worker(1))).toMatchObject({ windows: 1, gaps: 0 });
+    const rejected = await sql`select from rejected_records`;
+    expect((await countRecords()) + rejected.length).toBe(strange.length + 1);
+    expect(await sql`select from bet_records where id = 'rec-1'`).toHaveLength(1);
+  });
+});
+
+describe("too slow an answer", () => {
+  test("is asked for once more, then the window is halved until the provider can answer", async () => {
+    const bets = betsIn({ from: NOON - HOUR_MS, to: NOON }, MINUTE_MS);
+    provider.answer((asked) => (lengthOf(asked) > 20 * MINUTE_MS ? status(504) : chunkOf(bets, asked, 100)));
+    await pull(worker(1));
+    expect(minutesAsked()).toEqual([
+      [-60, 0],
+      [-60, 0],
+      [-60, -30],
+      [-60, -30],
+      [-60, -45],
+      [-45, -30],
+      [-30, 0],
+      [-30, 0],
+      [-30, -15],
+      [-15, 0],
+    ]);
+    expectExactly(await readFetched(), { from: NOON - HOUR_MS, to: NOON });
+    expect(await countRecords()).toBe(60);
+  });
+
+  test.each<[what: string, answer: Answer]>([
+    ["no answer in time", hang],
+    ["HTTP 408", status(408)],
+    ["a dropped connection", drop],
+    ["an answer cut short", cutShort(pageBody([betItem()]))],
+    ["half a JSON", body(pageBody([betItem()]).slice(0, 100))],
+  ])("halves the window, whatever it looks like: %s", async (_, answer) => {
+    answerInTurn(answer, answer);
+    await pull(worker(1, { requestTimeout: answer === hang ? "PT0.05S" : "PT10S" }));
+    expect(minutesAsked()).toEqual([
+      [-60, 0],
+      [-60, 0],
+      [-60, -30],
+      [-30, 0],
+    ]);
+  });
+
+  test("in the middle of a window keeps what was read, and both halves begin at their first page", async () => {
+    const bets = betsIn({ from: NOON - HOUR_MS, to: NOON }, 10 * MINUTE_MS);
+    provider.answer((asked) => (asked.nextId === "4" ? status(504) : chunkOf(bets, asked, 2)));
+    await pull(worker(1));
+    expect(cursorsAsked()).toEqual([null, "2", "4", "4", null, "2", null, "2"]);
+    expect(await countRecords()).toBe(6);
+    expect(await readWindows()).toMatchObject([
+      { status: "split", created: 4 },
+      { status: "done", created: 0, records: 3 },
+      { status: "done", created: 2, records: 3 },
+    ]);
+  });
+
+  test("makes the next windows shorter, and quick answers make them longer again", async () => {
+    let isBusy = true;
+    provider.answer((asked) => (isBusy && lengthOf(asked) > 20 * MINUTE_MS ? status(504) : page([])));
+    const context = worker(2);
+    await pull(context);
+    const last = minutesAsked().at(-1) ?? [];
+    expect((last[1] ?? 0) - (last[0] ?? 0)).toBeLessThanOrEqual(20);
+    isBusy = false;
+    clock.advance(48 * HOUR_MS);
+    await pull(context);
+    expect(Math.max(...minutesAsked().map(([from = 0, to = 0]) => to - from))).toBe(60);
+    expectExactly(await readFetched(), { from: NOON - 2 * HOUR_MS, to: clock.now() });
+  });
+});
+
+describe("a window that cannot be had", () => {
+  const isBad = ({ from, to }: TimeRange) => from < NOON - 108 * MINUTE_MS && to > NOON - 112 * MINUTE_MS;
+
+  test("becomes a gap with its reason at the shortest length, and pulling goes on behind it", async () => {
+    const bets = betsIn({ from: NOON - 3 * HOUR_MS, to: NOON }, MINUTE_MS);
+    provider.answer((asked) => (isBad(asked) ? status(504) : chunkOf(bets, asked, 100)));
+    const context = worker(3, { windowMin: "PT15M", attempts: 3 });
+    expect(await pull(context)).toMatchObject({ gaps: 1 });
+    const windows = await readWindows();
+    const gap = { from: NOON - 2 * HOUR_MS, to: NOON - 105 * MINUTE_MS };
+    const message = expect.stringContaining("HTTP 504");
+    expect(windows.filter(({ status }) => status === "gap")).toMatchObject([
+      { ...gap, code: "provider-http-504", message, isLeased: false },
+    ]);
+    expect(await readProgress()).toMatchObject({ head: NOON, firstGapAt: gap.from });
+    const filled = windows.filter(({ status }) => status === "done" || status === "gap");
+    expectExactly(filled, { from: NOON - 3 * HOUR_MS, to: NOON });
+  });
+
+  test("is tried again when it is due, not before, and then nothing is missing", async () => {
+    const bets = betsIn({ from: NOON - 3 * HOUR_MS, to: NOON + HOUR_MS }, MINUTE_MS);
+    let isMended = false;
+    provider.answer((asked) => (!isMended && isBad(asked) ? status(504) : chunkOf(bets, asked, 100)));
+    const context = worker(3, { windowMin: "PT15M", attempts: 3 });
+    await pull(context);
+    const asked = provider.asked.length;
+    await pull(context);
+    expect(provider.asked.slice(asked).filter(isBad)).toEqual([]);
+    isMended = true;
+    clock.advance(2 * MINUTE_MS);
+    await pull(context);
+    expect(await readProgress()).toMatchObject({ head: clock.now(), firstGapAt: null, gaps: 0 });
+    expectExactly(await readFetched(), { from: NOON - 3 * HOUR_MS, to: clock.now() });
+    expect(await countRecords()).toBe(bets.filter(({ at }) => at < clock.now()).length);
+  });
+
+  test.each<[what: string, answer: Answer, code: string, requests: number]>([
+    ["HTTP 500", status(500), "provider-server-error", 3],
+    ["a code other than 0", body('{"code":7,"message":"\\u0000 no"}'), "provider-rejected", 3],
+    ["HTTP 429", status(429), "provider-throttled", 3],
+    ["HTML", body("<html>\0</html>"), "provider-not-json", 4],
+    ["no envelope", body("{}"), "provider-bad-envelope", 4],
+    ["a cursor that leads to itself", page([], "c"), "cursor-loop", 8],
+  ])(
+    "%s for ever: after some attempts it is a gap, without being halved",
+    async (_, answer, code, requests) => {
+      provider.answer(() => answer);
+      expect(await pull(worker(1, { attempts: 3 }))).toEqual({ windows: 1, records: 0, gaps: 1 });
+      expect(await readWindows()).toMatchObject([{ status: "gap", code, from: NOON - HOUR_MS, to: NOON }]);
+      expect(provider.asked).toHaveLength(requests);
+    },
+  );
+
+  test("has more pages than are allowed", async () => {
+    let count = 0;
+    provider.answer(() => page([], `c${count++}`));
+    await pull(worker(1, { maxPages: 3, attempts: 2 }));
+    expect(await readWindows()).toMatchObject([{ status: "gap", code: "page-limit" }]);
+    expect(cursorsAsked().filter((cursor) => cursor === null)).toHaveLength(3);
+    expect(provider.asked).toHaveLength(9);
+  });
+
+  test("has as many pages as are allowed, which is no failure", async () => {
+    answerInTurn(page([], "a"), page([], "b"), page([]));
+    await pull(worker(1, { maxPages: 3 }));
+    expect(await readWindows()).toMatchObject([{ status: "done", pages: 3 }]);
+  });
+});
+
+describe("a failure that asks for patience", () => {
+  test("HTTP 500 is asked again with growing waits, for the same range", async () => {
+    const asked: Instant[] = [];
+    const answers = [status(500), status(502), status(503)];
+    provider.answer(() => {
+      asked.push(clock.now());
+      return answers.shift() ?? page([]);
+    });
+    await pull(worker(1));
+    expect(await readWindows()).toMatchObject([{ status: "done", from: NOON - HOUR_MS, to: NOON }]);
+    const waits = asked.slice(1).map((at, i) => at - (asked[i] ?? 0));
+    expect(waits).toHaveLength(3);
+    for (const [i, waitMs] of waits.entries()) {
+      expect(waitMs).toBeGreaterThanOrEqual(250 * 2 ** i);
+      expect(waitMs).toBeLessThanOrEqual(500 * 2 ** i);
+    }
+  });
+
+  test("HTTP 429 is asked again when the provider said", async () => {
+    const asked: Instant[] = [];
+    provider.answer(() => {
+      asked.push(clock.now());
+      return asked.length === 1 ? status(429, { "retry-after": "77" }) : page([]);
+    });
+    await pull(worker(1));
+    expect(asked).toEqual([NOON, NOON + 77_000]);
+  });
+
+  test("refused credentials end the work of the product, and leave its window to whoever comes next", async () => {
+    provider.answer(() => status(401));
+    const context = worker(1);
+    await expect(pull(context)).rejects.toMatchObject({ code: "provider-refused" });
+    expect(provider.asked).toHaveLength(1);
+    expect(await readWindows()).toMatchObject([{ status: "planned", isLeased: false }]);
+    provider.answer(() => page([]));
+    expect(await pull(context)).toMatchObject({ windows: 1, gaps: 0 });
+  });
+});
+
+describe("a cursor", () => {
+  test("that the provider refuses begins the window again at its first page", async () => {
+    answerInTurn(
+      page([betItem()], "c2"),
+      body('{"code":4,"message":"unknown cursor"}'),
+      page([betItem()], "c3"),
+    );
+    await pull(worker(1));
+    expect(cursorsAsked()).toEqual([null, "c2", null, "c3"]);
+    expect(await readWindows()).toMatchObject([{ status: "done", pages: 2, records: 1, created: 1 }]);
+  });
+
+  test("that comes again begins the window again, without the page it came with", async () => {
+    answerInTurn(page([], "a"), page([], "b"), page([betItem()], "a"));
+    await pull(worker(1));
+    expect(cursorsAsked()).toEqual([null, "a", "b", null]);
+    expect(await countRecords()).toBe(0);
+    expect(await readWindows()).toMatchObject([{ status: "done", pages: 1 }]);
+  });
+
+  test("that grew too old during a long wait is not asked for", async () => {
+    answerInTurn(page([], "a"), status(429, { "retry-after": "601" }));
+    await pull(worker(1, { cursorMaxAge: "PT10M" }));
+    expect(cursorsAsked()).toEqual([null, "a", null]);
+  });
+});
+
+describe("a worker that ends in the middle of a window", () => {
+  const bets = betsIn({ from: NOON - HOUR_MS, to: NOON }, MINUTE_MS);
+
+  /** The answer of the second page waits until the test lets it go. */
+  function holdSecondPage() {
+    const held = Promise.withResolvers<() => void>();
+    let isFirst = true;
+    provider.answer((asked) => {
+      const answer = chunkOf(bets, asked, 25);
+      if (asked.nextId !== "25" || !isFirst) return answer;
+      isFirst = false;
+      return (response) => held.resolve(() => answer(response));
+    });
+    return held.promise;
+  }
+
+  test("leaves it resumable: the next goes on at the page that was under way", async () => {
+    const context = worker(1);
+    const ending = new AbortController();
+    const held = holdSecondPage();
+    const pulled = pull(context, ending.signal);
+    await held;
+    ending.abort();
+    expect(await pulled).toMatchObject({ records: 0, gaps: 0 });
+    expect(await readWindows()).toMatchObject([
+      { status: "planned", isLeased: false, pages: 1, created: 25 },
+    ]);
+    await pull(context);
+    expect(cursorsAsked()).toEqual([null, "25", "25", "50"]);
+    expect(await readWindows()).toMatchObject([{ status: "done", pages: 3, records: 60, created: 60 }]);
+  });
+
+  test("and comes back when another has taken over writes nothing", async () => {
+    const context = worker(1);
+    const held = holdSecondPage();
+    const pulled = pull(context);
+    const lost = expect(pulled).rejects.toMatchObject({ code: "lease-lost" });
+    const letGo = await held;
+    await sql`update windows set lease_until = clock_timestamp() - interval '1 second'`;
+    await pull(context);
+    const windows = await readWindows();
+    expect(windows).toMatchObject([{ status: "done", pages: 3, records: 60, created: 60 }]);
+    letGo();
+    await lost;
+    expect(await readWindows()).toEqual(windows);
+    expect(await sql`select from bet_record_versions`).toHaveLength(0);
+  });
+
+  test("leaves a cursor that is not trusted when it is old: the window begins again", async () => {
+    const context = worker(1, { cursorMaxAge: "PT10M" });
+    const ending = new AbortController();
+    const held = holdSecondPage();
+    const pulled = pull(context, ending.signal);
+    await held;
+    ending.abort();
+    await pulled;
+    clock.advance(10 * MINUTE_MS + 1);
+    await pull(context);
+    expect(provider.asked.filter(({ to }) => to === NOON).map(({ nextId }) => nextId)).toEqual([
+      null,
+      "25",
+      null,
+      "25",
+      "50",
+    ]);
+    expect((await readWindows())[0]).toMatchObject({ status: "done", pages: 3, records: 60, created: 60 });
+  });
+});
+
+describe("whatever the provider does", () => {
+  const FAILURES: Readonly<Record<string, Answer>> = {
+    "504": status(504),
+    drop,
+    "cut short": cutShort(pageBody([betItem()])),
+    "500": status(500),
+    html: body("<html>"),
+    refusal: body('{"code":1}'),
+  };
+  const script = fc.array(
+    fc.oneof(
+      { weight: 3, arbitrary: fc.constant("answer") },
+      { weight: 2, arbitrary: fc.constant("504") },
+      { weight: 1, arbitrary: fc.constantFrom(...Object.keys(FAILURES)) },
+    ),
+    { maxLength: 40 },
+  );
+
+  test("every instant is fetched in the end exactly once, by however many workers at the same time", async () => {
+    const since = NOON - 150 * MINUTE_MS;
+    const bets = betsIn({ from: since, to: NOON + 24 * HOUR_MS }, 5 * MINUTE_MS + 7);
+    await fc.assert(
+      fc.asyncProperty(script, fc.integer({ min: 1, max: 3 }), async (outcomes, workers) => {
+        await sql`truncate windows, pull_states, bet_records, bet_record_versions, diff_marks cascade`;
+        clock.set(NOON);
+        const left = [...outcomes];
+        provider.answer((asked) => FAILURES[left.shift() ?? "answer"] ?? chunkOf(bets, asked, 7));
+        const contexts = Array.from({ length: workers }, () =>
+          worker(2.5, { windowMin: "PT10M", attempts: 2 }),
+        );
+        for (let run = 0; run < 20; run++) {
+          await Promise.all(contexts.map((context) => pull(context)));
+          const progress = await readProgress();
+          if (progress?.head === clock.now() && progress.gaps === 0) break;
+          clock.advance(5 * MINUTE_MS);
+        }
+        const end = clock.now();
+        expectExactly(await readFetched(), { from: since, to: end });
+        expect(await countRecords()).toBe(bets.filter(({ at }) => at < end).length);
+        expect(await sql`select from bet_record_versions`).toHaveLength(0);
+      }),
+      { numRuns: 12 },
+    );
+  });
+});
+
+function randomText(length: number): string {
+  return Array.from({ length }, (_, i) => String.fromCodePoint(0x4e00 + ((i * 7919) % 20_000))).join("");
+}
