@@ -131,7 +131,7 @@ function answer(profile: Profile, request: BetPageRequest, clock: TestClock): Be
   const tookMs = profile(request, clock.now());
   clock.advance(Math.min(tookMs, LIMITS.requestTimeoutMs));
   if (tookMs > LIMITS.requestTimeoutMs) throw new ReconError("provider-timeout", "no answer in time");
-  return { records: [], rejected: [], nextId: null, tookMs };
+  return { records: [], rejected: [], nextId: null, requestedAt: clock.now(), tookMs };
 }
 
 async function askUntilAnswered(

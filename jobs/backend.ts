@@ -5,17 +5,25 @@ import { Redis } from "ioredis";
 import { describeError, ReconError } from "../src/errors.ts";
 import type { Log } from "../src/log.ts";
 
-/** Every job names its product. */
-export interface JobData {
+/** A job that is about one product. */
+export interface ProductJob {
   readonly productId: string;
 }
 
+/** A job that is about whatever is due, of any product. */
+type Tick = Readonly<Record<string, never>>;
+
+export type JobData = ProductJob | Tick;
 export type JobQueue = Queue<JobData, void, string>;
-export type JobWorker = Worker<JobData, void, string>;
+export type JobWorker = Pick<Worker, "close" | "waitUntilReady">;
 
 export interface QueueBackend {
   openQueue(name: string): JobQueue;
-  openWorker(name: string, run: Processor<JobData, void, string>, concurrency: number): JobWorker;
+  openWorker<Data extends JobData>(
+    name: string,
+    run: Processor<Data, void, string>,
+    concurrency: number,
+  ): JobWorker;
   /** @throws ReconError `queue-unreachable` */
   check(): Promise<void>;
   close(): Promise<void>;
@@ -23,13 +31,6 @@ export interface QueueBackend {
 
 /** Finished jobs are kept for a look at what ran, not as truth: that lives in PostgreSQL. */
 const KEEP = { removeOnComplete: { count: 100 }, removeOnFail: { count: 1000 } };
-
-/**
- * A job whose worker was lost runs again after this and up to two checks. Until then its product may have no next
- * tick: together they must stay below the minute within which work goes on.
- */
-const LOCK_MS = 20_000;
-const STALLED_CHECK_MS = 10_000;
 
 /** @param redisUrl null: BullMQ's own PostgreSQL backend, in the schema `bullmq` of the database */
 export function openBackend(redisUrl: string | null, databaseUrl: string, log: Log): QueueBackend {
@@ -46,7 +47,7 @@ function openPostgresBackend(connectionString: string, log: Log): QueueBackend {
     openWorker: (name, run, concurrency) => {
       const options = { connection, ...workerOptions(concurrency) };
       const worker = new Worker(name, run, options, createPostgresBackend);
-      return listen(worker, log) as unknown as JobWorker;
+      return listen(worker, log);
     },
     // The database is checked by who opened it.
     check: async () => {},
@@ -57,11 +58,14 @@ function openPostgresBackend(connectionString: string, log: Log): QueueBackend {
 function openRedisBackend(redisUrl: string, log: Log): QueueBackend {
   // BullMQ waits for Redis itself, so a command is never given up.
   const connection = new Redis(redisUrl, { maxRetriesPerRequest: null, lazyConnect: true });
-  connection.on("error", (error: Error) => log.warn({ error: describeError(error) }, "Redis does not answer"));
+  connection.on("error", (error: Error) =>
+    log.warn({ error: describeError(error) }, "Redis does not answer"),
+  );
   return {
-    openQueue: (name) => listen(new Queue<JobData, void, string>(name, { connection, defaultJobOptions: KEEP }), log),
+    openQueue: (name) =>
+      listen(new Queue<JobData, void, string>(name, { connection, defaultJobOptions: KEEP }), log),
     openWorker: (name, run, concurrency) =>
-      listen(new Worker<JobData, void, string>(name, run, { connection, ...workerOptions(concurrency) }), log),
+      listen(new Worker(name, run, { connection, ...workerOptions(concurrency) }), log),
     check: () => checkRedis(redisUrl),
     close: async () => {
       connection.disconnect();
@@ -69,12 +73,24 @@ function openRedisBackend(redisUrl: string, log: Log): QueueBackend {
   };
 }
 
+/** After a broken connection a worker asks for jobs again this soon; until then it can neither work nor be closed. */
+const RETRY_MS = 1_000;
+
 function workerOptions(concurrency: number): Omit<WorkerOptions, "connection"> {
-  return { concurrency, ...KEEP, lockDuration: LOCK_MS, stalledInterval: STALLED_CHECK_MS };
+  return { concurrency, runRetryDelay: RETRY_MS, ...KEEP };
 }
 
+/** A Redis that takes connections but never answers is as good as none. */
+const LONGEST_CHECK_MS = 3_000;
+
 async function checkRedis(redisUrl: string): Promise<void> {
-  const probe = new Redis(redisUrl, { lazyConnect: true, maxRetriesPerRequest: 0, retryStrategy: () => null });
+  const probe = new Redis(redisUrl, {
+    lazyConnect: true,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+    connectTimeout: LONGEST_CHECK_MS,
+    commandTimeout: LONGEST_CHECK_MS,
+  });
   // The failure is told by the rejected command; without a listener ioredis prints it as well.
   let failure: unknown = null;
   probe.on("error", (error: Error) => {

@@ -2,12 +2,12 @@
 
 import type { FlowContext } from "../src/flows/context.ts";
 import { diffProduct } from "../src/flows/diff-product.ts";
-import type { JobData, JobQueue } from "./backend.ts";
+import type { JobQueue, ProductJob } from "./backend.ts";
 
 /** @param pullQueue gets a job where a confirm fetch was planned, so that it need not wait for the next tick */
 export async function runDiffJob(
   context: FlowContext,
-  data: JobData,
+  data: ProductJob,
   pullQueue: JobQueue,
   signal: AbortSignal,
 ): Promise<void> {

@@ -2,8 +2,8 @@
 
 import type { PullContext } from "../src/flows/context.ts";
 import { pullProduct } from "../src/flows/pull-product.ts";
-import type { JobData } from "./backend.ts";
+import type { ProductJob } from "./backend.ts";
 
-export async function runPullJob(context: PullContext, data: JobData, signal: AbortSignal): Promise<void> {
+export async function runPullJob(context: PullContext, data: ProductJob, signal: AbortSignal): Promise<void> {
   await pullProduct(context, data.productId, signal);
 }

@@ -1,31 +1,45 @@
-/** Which jobs repeat, and how often: one scheduler per product and queue, put back when the queue was emptied. */
+/** Which jobs repeat, and how often: their schedulers, put back when the queue was emptied. */
 
+import type { Instant } from "../src/clock.ts";
 import type { Config } from "../src/config.ts";
-import type { JobQueue } from "./backend.ts";
+import type { JobData, JobQueue } from "./backend.ts";
 
 export interface Schedule {
   readonly id: string;
   readonly everyMs: number;
-  readonly productId: string;
+  readonly data: JobData;
 }
 
-/** The schedules of one queue for the products of the config. */
+/** The schedules of one queue for the products of the config: one for each. */
 export function schedulesFor(config: Config, everyMs: number): Schedule[] {
-  return config.products
-    .filter((product) => product.walletMode === "seamless")
-    // A scheduler's id must be free of ":", a product's may have one.
-    .map(({ productId }) => ({ id: encodeURIComponent(productId), everyMs, productId }));
+  return (
+    config.products
+      .filter((product) => product.walletMode === "seamless")
+      // A scheduler's id must be free of ":", a product's may have one.
+      .map(({ productId }) => ({ id: encodeURIComponent(productId), everyMs, data: { productId } }))
+  );
 }
+
+/**
+ * A tick this late has been lost with a worker's connection, in the moment between a job and its successor; or all
+ * workers are busy, and then asking for it again changes nothing.
+ */
+const LATE_MS = 10_000;
 
 /** Makes the queue's schedulers those asked for; what is right already is left alone, ticks and all. */
-export async function ensureSchedules(queue: JobQueue, schedules: readonly Schedule[]): Promise<void> {
+export async function ensureSchedules(
+  queue: JobQueue,
+  schedules: readonly Schedule[],
+  now: Instant,
+): Promise<void> {
   const present = await queue.getJobSchedulers(0, -1);
   const wanted = new Set(schedules.map(({ id }) => id));
   for (const scheduler of present) {
     if (!wanted.has(scheduler.key)) await queue.removeJobScheduler(scheduler.key);
   }
-  for (const { id, everyMs, productId } of schedules) {
-    const isRight = present.some((scheduler) => scheduler.key === id && Number(scheduler.every) === everyMs);
-    if (!isRight) await queue.upsertJobScheduler(id, { every: everyMs }, { name: queue.name, data: { productId } });
+  for (const { id, everyMs, data } of schedules) {
+    const scheduler = present.find(({ key }) => key === id);
+    const isRight = Number(scheduler?.every) === everyMs && (scheduler?.next ?? 0) > now - LATE_MS;
+    if (!isRight) await queue.upsertJobScheduler(id, { every: everyMs }, { name: queue.name, data });
   }
 }

@@ -3,8 +3,10 @@
 import { setInterval } from "node:timers";
 import type { Job } from "bullmq";
 import { describeError, ReconError } from "../src/errors.ts";
+import { resumeStopped } from "../src/sync/store.ts";
 import type { PullContext } from "../src/flows/context.ts";
-import { type JobData, type JobWorker, openBackend } from "./backend.ts";
+import { type JobData, type JobWorker, openBackend, type ProductJob } from "./backend.ts";
+import { BACKFILL_SCHEDULE, openBackfillJob } from "./backfill-job.ts";
 import { runDiffJob } from "./diff-job.ts";
 import { runPullJob } from "./pull-job.ts";
 import { ensureSchedules, schedulesFor } from "./schedules.ts";
@@ -28,43 +30,53 @@ export async function startWorker(
   connections: { readonly redisUrl: string | null; readonly databaseUrl: string },
   scheduleCheckMs = SCHEDULE_CHECK_MS,
 ): Promise<RunningWorker> {
-  const { config, log } = context;
+  const { config, clock, log } = context;
   const backend = openBackend(connections.redisUrl, connections.databaseUrl, log);
   await backend.check();
+  await resumeStopped(context.sql);
   const ending = new AbortController();
   const pullQueue = backend.openQueue("pull");
   const diffQueue = backend.openQueue("diff");
+  const backfillQueue = backend.openQueue("backfill");
   const workers: JobWorker[] = [];
   const closeAll = async () => {
     await Promise.all(workers.map((worker) => worker.close()));
-    await Promise.all([pullQueue, diffQueue].map((queue) => queue.close()));
+    await Promise.all([pullQueue, diffQueue, backfillQueue].map((queue) => queue.close()));
     await backend.close();
   };
 
   const schedule = async () => {
-    await ensureSchedules(pullQueue, schedulesFor(config, config.pull.every));
-    await ensureSchedules(diffQueue, schedulesFor(config, config.diff.every));
+    await ensureSchedules(pullQueue, schedulesFor(config, config.pull.every), clock.now());
+    await ensureSchedules(diffQueue, schedulesFor(config, config.diff.every), clock.now());
+    await ensureSchedules(backfillQueue, [BACKFILL_SCHEDULE], clock.now());
   };
-  const run = (work: (data: JobData) => Promise<void>) => async (job: Job<JobData, void, string>) => {
-    try {
-      await work(job.data);
-    } catch (error) {
-      if (ending.signal.aborted) return;
-      logFailure(context, job, error);
-      throw error;
-    }
-  };
-  const pull = run((data) => runPullJob(context, data, ending.signal));
-  const diff = run((data) => runDiffJob(context, data, pullQueue, ending.signal));
+  const run =
+    <Data extends JobData>(work: (data: Data) => Promise<void>) =>
+    async (job: Job<Data, void, string>) => {
+      try {
+        await work(job.data);
+      } catch (error) {
+        if (ending.signal.aborted) return;
+        logFailure(context, job, error);
+        throw error;
+      }
+    };
+  const pull = run((data: ProductJob) => runPullJob(context, data, ending.signal));
+  const diff = run((data: ProductJob) => runDiffJob(context, data, pullQueue, ending.signal));
+  const backfillJob = openBackfillJob(context);
+  const backfill = run(() => backfillJob.run(ending.signal));
   try {
     await schedule();
     workers.push(backend.openWorker("pull", pull, config.pull.concurrency));
     workers.push(backend.openWorker("diff", diff, config.pull.concurrency));
+    workers.push(backend.openWorker("backfill", backfill, backfillJob.concurrency));
     // A worker that is closed while it still connects would leave its connection open.
     await Promise.all(workers.map((worker) => worker.waitUntilReady()));
   } catch (error) {
     await closeAll();
-    throw new ReconError("queue-unreachable", `the queues cannot be used: ${describeError(error)}`, { cause: error });
+    throw new ReconError("queue-unreachable", `the queues cannot be used: ${describeError(error)}`, {
+      cause: error,
+    });
   }
   const timer = setInterval(() => {
     schedule().catch((error: unknown) => {

@@ -47,6 +47,8 @@ export interface BetPage {
   readonly rejected: readonly RejectedRecord[];
   /** cursor of the next chunk; null: this was the last */
   readonly nextId: string | null;
+  /** when it was asked for */
+  readonly requestedAt: Instant;
   /** how long the provider took to answer */
   readonly tookMs: number;
 }

@@ -1,39 +1,42 @@
 /** The one error base, so that every caller can decide by `code` and `retryable` and never by a message. */
 
-export type ErrorCode =
+/** Every code there is; the README says what each one means. */
+export const ERROR_CODES = [
   // settings and surroundings
-  | "settings-invalid"
-  | "usage"
-  | "database-unreachable"
-  | "queue-unreachable"
-  | "embedded-failed"
-  | "listen-failed"
-  | "not-found"
-  | "conflict"
+  "settings-invalid",
+  "usage",
+  "database-unreachable",
+  "queue-unreachable",
+  "embedded-failed",
+  "listen-failed",
+  "not-found",
+  "conflict",
   // asking the provider
-  | "provider-timeout"
-  | "provider-drip"
-  | "provider-http-408"
-  | "provider-http-504"
-  | "provider-dropped"
-  | "provider-cut-short"
-  | "provider-throttled"
-  | "provider-server-error"
-  | "provider-unreachable"
-  | "provider-refused"
-  | "provider-bad-status"
-  | "provider-rejected"
-  | "provider-not-json"
-  | "provider-bad-envelope"
-  | "provider-too-large"
-  | "cursor-loop"
-  | "cursor-expired"
-  | "page-limit"
+  "provider-timeout",
+  "provider-drip",
+  "provider-http-408",
+  "provider-http-504",
+  "provider-dropped",
+  "provider-cut-short",
+  "provider-throttled",
+  "provider-server-error",
+  "provider-unreachable",
+  "provider-refused",
+  "provider-bad-status",
+  "provider-rejected",
+  "provider-not-json",
+  "provider-bad-envelope",
+  "provider-too-large",
+  "cursor-loop",
+  "cursor-expired",
+  "page-limit",
   // our own words
-  | "bad-amount"
-  | "bad-time"
-  | "bad-record"
-  | "lease-lost";
+  "bad-amount",
+  "bad-time",
+  "bad-record",
+  "lease-lost",
+] as const;
+export type ErrorCode = (typeof ERROR_CODES)[number];
 
 /**
  * Every error this program raises on purpose.

@@ -5,7 +5,14 @@ import { formatInstant, systemClock } from "./clock.ts";
 
 export type Log = Logger;
 
-const REDACTED = ["password", "*.password", "authorization", "*.authorization", "sessionToken", "*.sessionToken"];
+const REDACTED = [
+  "password",
+  "*.password",
+  "authorization",
+  "*.authorization",
+  "sessionToken",
+  "*.sessionToken",
+];
 
 /** Standard output stays free for what a command prints. */
 export function createLog(level: string): Log {

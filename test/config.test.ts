@@ -47,19 +47,28 @@ test("a product that stands twice is named", () => {
 
 test("in production nothing is embedded: each missing setting is named", () => {
   const missing = () => readSettings(["database", "queue", "provider"], { NODE_ENV: "production" });
-  for (const name of ["DATABASE_URL", "REDIS_URL", "PROVIDER_BASE_URL", "PROVIDER_PASSWORD", "recon.config.json"]) {
+  for (const name of [
+    "DATABASE_URL",
+    "REDIS_URL",
+    "PROVIDER_BASE_URL",
+    "PROVIDER_PASSWORD",
+    "recon.config.json",
+  ]) {
     expect(missing).toThrow(new RegExp(name));
   }
 });
 
 test("a secret is never shown, not even where it is wrong", () => {
-  const read = () => readSettings([], { OPS_TOKENS: "short-secret", DATABASE_URL: "mysql://user:hunter2@host/db" });
+  const read = () =>
+    readSettings([], { OPS_TOKENS: "short-secret", DATABASE_URL: "mysql://user:hunter2@host/db" });
   expect(read).toThrow(/OPS_TOKENS[\s\S]*DATABASE_URL|DATABASE_URL[\s\S]*OPS_TOKENS/);
   expect(read).not.toThrow(/hunter2|short-secret/);
 });
 
 test("an ops server that others can reach needs tokens", () => {
-  expect(() => readSettings([], { OPS_HOST: "0.0.0.0" })).toThrow(/OPS_HOST is "0.0.0.0".*OPS_TOKENS is not set/);
+  expect(() => readSettings([], { OPS_HOST: "0.0.0.0" })).toThrow(
+    /OPS_HOST is "0.0.0.0".*OPS_TOKENS is not set/,
+  );
   const settings = readSettings([], { OPS_HOST: "0.0.0.0", OPS_TOKENS: "anna:read:0123456789abcdef" });
   expect(settings.ops.tokens).toEqual([{ name: "anna", role: "read", token: "0123456789abcdef" }]);
 });

@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 import { formatAmount, formatMoney, parseAmount, sumAmounts } from "../src/money.ts";
 
 test("every digit of an amount survives reading and writing", () => {
-  const digits = (most: number) => fc.array(fc.integer({ min: 0, max: 9 }), { minLength: 1, maxLength: most });
+  const digits = (most: number) =>
+    fc.array(fc.integer({ min: 0, max: 9 }), { minLength: 1, maxLength: most });
   fc.assert(
     fc.property(digits(50), digits(50), fc.boolean(), (whole, fraction, negative) => {
       const text = `${negative ? "-" : ""}${whole.join("")}.${fraction.join("")}`;

@@ -35,12 +35,17 @@ test("pieces follow each other without gap or overlap, none longer than asked", 
 
 test("what is covered and what is left make up the range", () => {
   fc.assert(
-    fc.property(range, fc.array(range, { maxLength: 6 }), fc.double({ min: 0, max: 1, noNaN: true }), (whole, covered, share) => {
-      const gaps = subtractRanges(whole, covered);
-      const at = whole.from + Math.floor((lengthOf(whole) - 1) * share);
-      const isIn = (ranges: readonly TimeRange[]) => ranges.some((one) => one.from <= at && at < one.to);
-      expect(isIn(gaps)).toBe(!isIn(covered));
-    }),
+    fc.property(
+      range,
+      fc.array(range, { maxLength: 6 }),
+      fc.double({ min: 0, max: 1, noNaN: true }),
+      (whole, covered, share) => {
+        const gaps = subtractRanges(whole, covered);
+        const at = whole.from + Math.floor((lengthOf(whole) - 1) * share);
+        const isIn = (ranges: readonly TimeRange[]) => ranges.some((one) => one.from <= at && at < one.to);
+        expect(isIn(gaps)).toBe(!isIn(covered));
+      },
+    ),
   );
 });
 

@@ -48,7 +48,9 @@ export async function announceMismatches(sql: Sql, clock: Clock, signal: AbortSi
     if (!told && mismatches.length > 0) {
       told = true;
       printLine();
-      printLine(`Look at them in another terminal: npx recon mismatches list, npx recon mismatches show ${mismatches[0]?.id}`);
+      printLine(
+        `Look at them in another terminal: npx recon mismatches list, npx recon mismatches show ${mismatches[0]?.id}`,
+      );
       printLine();
     }
     await clock.sleep(LOOK_EVERY_MS, signal);

@@ -36,7 +36,6 @@ export function addBackfillCommands(program: Command): void {
   const backfill = program
     .command("backfill")
     .description("fetch a past range of a product again, behind everything more urgent; the worker does it")
-    // Without this the options of a subcommand would be taken for this command's own.
     .enablePositionalOptions()
     .option("--product <product>", "of which product")
     .option("--from <time>", "from when on, such as 2026-11-01T00:00:00Z")
@@ -79,7 +78,7 @@ function addChangeCommand(backfill: Command, change: BackfillChange, description
       withRecon(["database"], async ({ context }, id: string, options: { json?: boolean }) => {
         const changed = await changeBackfill(context, id, change);
         if (options.json) printJson({ backfill: describeBackfill(changed) });
-        else printLine(`Backfill ${changed.id} is ${changed.status}: ${showResult(changed)}.`);
+        else printLine(showResult(changed));
       }),
     );
 }
@@ -90,12 +89,12 @@ function showPlan(plan: BackfillPlan, { json }: RequestOptions): void {
     return;
   }
   const { productId, from, to } = plan.asked;
-  const covered = plan.coveredMs === lengthOf(plan.asked) ? "all" : showDuration(plan.coveredMs);
+  const rangeMs = lengthOf(plan.asked);
+  const covered =
+    plan.coveredMs === 0 ? "nothing" : plan.coveredMs === rangeMs ? "all" : showDuration(plan.coveredMs);
   printLine(`Would fetch ${productId} from ${showInstant(from)} to ${showInstant(to)} again:`);
   printLine(`${plan.windows.length} windows of at most ${showDuration(plan.windowMs)}.`);
-  printLine(
-    `Of the ${showDuration(lengthOf(plan.asked))} ${covered} was fetched before. Nothing was queued.`,
-  );
+  printLine(`Of these ${showDuration(rangeMs)} ${covered} was fetched before. Nothing was queued.`);
 }
 
 async function request(
@@ -109,12 +108,12 @@ async function request(
     printLine(
       `Backfill ${id} of ${productId} is queued: ${windowsTotal} windows of at most ${showDuration(plan.windowMs)}.`,
     );
-    if (!wait) printLine(`How far it is: recon backfill list`);
+    if (!wait) printLine("How far it is: recon backfill list");
   }
   const last = wait ? await waitFor(context, queued, json ?? false) : queued;
   if (json) printJson({ backfill: describeBackfill(last) });
   if (!wait) return;
-  if (!json) printLine(`Backfill ${last.id} is ${last.status}: ${showResult(last)}.`);
+  if (!json) printLine(showResult(last));
   if (last.status !== "done") process.exitCode = EXIT_FAILED;
 }
 

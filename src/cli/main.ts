@@ -15,6 +15,8 @@ import { addWorkerCommand } from "./worker.ts";
 const program = new Command("recon")
   .description("Finds every difference between what a game provider reports and what your own ledger says.")
   .showHelpAfterError("(--help shows how)")
+  // An option behind a subcommand is the subcommand's, also where the command before it has one of the same name.
+  .enablePositionalOptions()
   .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, "recon: ")) })
   .exitOverride();
 

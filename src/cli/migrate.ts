@@ -12,7 +12,9 @@ export function addMigrateCommand(program: Command): void {
     .action(
       withRecon(["database"], async ({ databaseUrl }) => {
         const count = await migrateDatabase(databaseUrl);
-        printLine(count === 0 ? "The database is up to date." : `${count} migration${count === 1 ? "" : "s"} done.`);
+        printLine(
+          count === 0 ? "The database is up to date." : `${count} migration${count === 1 ? "" : "s"} done.`,
+        );
       }),
     );
 }

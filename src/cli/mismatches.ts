@@ -3,14 +3,16 @@
 import type { Command } from "commander";
 import { ReconError } from "../errors.ts";
 import type { Mismatch } from "../mismatch.ts";
-import { formatMoney, parseAmount } from "../money.ts";
 import { listMismatches, type MismatchEvent, readHistory, readMismatch } from "../mismatches/store.ts";
+import { formatMoney, parseAmount } from "../money.ts";
 import { type MismatchQuery, readMismatchQuery } from "../ops/mismatch-query.ts";
 import { printJson, printLine, printTable, showText } from "./print.ts";
 import { withRecon } from "./run-command.ts";
 
 export function addMismatchCommands(program: Command): void {
-  const mismatches = program.command("mismatches").description("the differences found, and what became of them");
+  const mismatches = program
+    .command("mismatches")
+    .description("the differences found, and what became of them");
   mismatches
     .command("list")
     .description("list mismatches; without --status the open and acknowledged ones")
@@ -82,27 +84,36 @@ function printMismatch(mismatch: Mismatch, history: readonly MismatchEvent[]): v
   printTable(
     ["", "PROVIDER", "LEDGER", ""],
     FIELDS.map((field) => {
-      const provider = valueOf(mismatch.provider, field);
-      const ledger = valueOf(mismatch.ledger, field);
+      const provider = cellOf(mismatch.provider, field);
+      const ledger = cellOf(mismatch.ledger, field);
       return [field, provider, ledger, COMPARED.has(field) && provider !== ledger ? "<- differs" : ""];
     }),
   );
   printLine();
   const { productId, betId, transactionId, roundId, occurredAt } = mismatch;
-  printTable(["product", showText(productId)], [
-    ["bet id at the provider", betId ?? "-"],
-    ["transaction id in the ledger", transactionId ?? "-"],
-    ["round", roundId ?? "-"],
-    ["happened", occurredAt],
-  ]);
+  printTable(
+    ["product", showText(productId)],
+    [
+      ["bet id at the provider", betId ?? "-"],
+      ["transaction id in the ledger", transactionId ?? "-"],
+      ["round", roundId ?? "-"],
+      ["happened", occurredAt],
+    ],
+  );
   printLine();
   printTable(
     ["WHEN", "FROM", "TO", "BY", "WHY"],
-    history.map((event) => [event.at, event.fromStatus ?? "-", event.toStatus, event.by, event.note ?? event.reason]),
+    history.map((event) => [
+      event.at,
+      event.fromStatus ?? "-",
+      event.toStatus,
+      event.by,
+      event.note ?? event.reason,
+    ]),
   );
 }
 
-function valueOf(side: object | null, field: string): string {
+function cellOf(side: object | null, field: string): string {
   const value = side === null ? null : (side as Readonly<Record<string, string | null | undefined>>)[field];
   return value ?? "-";
 }

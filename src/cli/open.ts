@@ -35,7 +35,8 @@ export async function openRecon(needs: readonly Need[]): Promise<OpenRecon> {
   const databaseUrl = settings.databaseUrl ?? server?.url ?? "";
   const sql = openDatabase(databaseUrl);
   const close = async () => {
-    await sql.end({ timeout: 5 });
+    // All work is done by now; a connection that broke once may never say that it has ended.
+    await sql.end({ timeout: 1 });
     await server?.release();
   };
   try {

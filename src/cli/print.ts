@@ -24,6 +24,11 @@ export function printTable(head: readonly string[], rows: readonly (readonly str
   const lines = [head, ...rows].map((row) => row.map(showText));
   const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
   for (const line of lines) {
-    printLine(line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd());
+    printLine(
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    );
   }
 }

@@ -54,7 +54,12 @@ export function showGaps({ gaps, gapCode, status }: Backfill): string {
   return `${gaps} not fetched${status === "failed" ? "" : " so far"} (${gapCode})`;
 }
 
-/** "24 windows, 1200 records: 3 created, 5 changed, 1192 unchanged" */
-export function showResult({ windowsDone, records, created, changed, unchanged }: Backfill): string {
-  return `${windowsDone} windows, ${records} records: ${created} created, ${changed} changed, ${unchanged} unchanged`;
+/** "Backfill 3 is done: 24 windows, 1200 records: 3 created, 5 changed, 1192 unchanged." */
+export function showResult(backfill: Backfill): string {
+  const { id, status, windowsDone, records, created, changed, unchanged, gaps } = backfill;
+  const missing = gaps === 0 ? "" : `; ${showGaps(backfill)}`;
+  return (
+    `Backfill ${id} ${status === "failed" ? "has failed" : `is ${status}`}: ${windowsDone} windows, ${records} records: ` +
+    `${created} created, ${changed} changed, ${unchanged} unchanged${missing}.`
+  );
 }

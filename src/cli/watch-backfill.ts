@@ -53,8 +53,8 @@ function rewriteLine(out: WriteStream): Display {
   return {
     show: (backfill, pace) => {
       const line = `${showBar(backfill)}  ${showProgress(backfill, pace)}`;
-      // A line that wraps could not be rewritten.
-      out.write(`\r${line.slice(0, out.columns - 1)}${ERASE_REST}`);
+      // A line that wraps could not be rewritten; some terminals do not know their width.
+      out.write(`\r${line.slice(0, (out.columns || 80) - 1)}${ERASE_REST}`);
     },
     say: (text) => out.write(`\r${text}${ERASE_REST}\n`),
     end: () => out.write("\n"),

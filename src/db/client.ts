@@ -20,27 +20,68 @@ export type Sql = postgres.Sql<Types>;
 export type Query = postgres.ISql<Types>;
 
 /**
+ * When the server restarts, every connection of the pool breaks, and postgres.js by itself would count each as one more
+ * try in vain: some would then wait for 20 seconds although the server is long back.
+ */
+const RECONNECT_SECONDS = 0.25;
+
+/**
  * Opens a pool; it connects when first used.
  * @param url postgres:// URL
  * @param most connections at the most
  */
 export function openDatabase(url: string, most = 10): Sql {
-  return postgres(url, {
+  const sql = postgres(url, {
     max: most,
     onnotice: () => {},
     connect_timeout: 10,
+    backoff: () => RECONNECT_SECONDS,
     connection: { application_name: "wallet-recon", TimeZone: "UTC" },
     types: {
       instant: {
         to: TIMESTAMPTZ,
         from: [TIMESTAMPTZ],
-        serialize: (value: Instant | string) => (typeof value === "number" ? new Date(value).toISOString() : value),
+        serialize: (value: Instant | string) =>
+          typeof value === "number" ? new Date(value).toISOString() : value,
         parse: (text: string) => Date.parse(`${text.slice(0, 10)}T${text.slice(11)}:00`),
       },
       count: { to: INT8, from: [INT8], serialize: String, parse: Number },
       decimal: { to: NUMERIC, from: [NUMERIC], serialize: String, parse: (text: string) => text },
     },
   }) as unknown as Sql;
+  return outliveLostConnections(sql);
+}
+
+type Work = (tx: Query) => unknown;
+
+/**
+ * Where the connection is lost, postgres.js rejects the transaction by itself, and yet rolls it back on that connection
+ * as soon as the work fails: a write to a socket that is no more, which ends the process
+ * (https://github.com/porsager/postgres/issues/1154). So work that failed by it never ends, and the transaction does.
+ */
+function outliveLostConnections(sql: Sql): Sql {
+  const begin = sql.begin.bind(sql) as (options: string, work: Work) => Promise<unknown>;
+  const guard = (work: Work) => async (tx: Query) => {
+    try {
+      return await work(tx);
+    } catch (error) {
+      if (isConnectionLost(error)) return await new Promise(() => {});
+      throw error;
+    }
+  };
+  return Object.assign(sql, {
+    begin: (first: string | Work, second?: Work) =>
+      typeof first === "string" ? begin(first, guard(second as Work)) : begin("", guard(first)),
+  });
+}
+
+/** Whether a statement failed because its connection has closed, or is about to. */
+function isConnectionLost(error: unknown): boolean {
+  if (!(error instanceof Error && "query" in error)) return false;
+  if (error instanceof postgres.PostgresError)
+    return error.severity === "FATAL" || error.severity === "PANIC";
+  const { code = "", syscall } = error as NodeJS.ErrnoException;
+  return syscall !== undefined || code.startsWith("CONNECTION_");
 }
 
 /**

@@ -1,29 +1,32 @@
 /** Brings the database up to date; safe when several workers start at once. */
 
 import { fileURLToPath } from "node:url";
-import { drizzle } from "drizzle-orm/postgres-js";
-import { migrate } from "drizzle-orm/postgres-js/migrator";
+import { readMigrationFiles } from "drizzle-orm/migrator";
 import postgres from "postgres";
 
 /** Any number will do that nothing else locks; the digits spell "recon" on a telephone. */
 const MIGRATION_LOCK = 73_266;
-const MIGRATIONS = fileURLToPath(new URL("./migrations", import.meta.url));
+const CONFIG = {
+  migrationsFolder: fileURLToPath(new URL("./migrations", import.meta.url)),
+  migrationsSchema: "public",
+  migrationsTable: "recon_migrations",
+};
 
 /**
  * Runs the migrations that the database lacks.
  * @returns how many were run
  */
 export async function migrateDatabase(url: string): Promise<number> {
-  // drizzle changes the client it is given, so it gets one of its own.
   const client = postgres(url, { max: 1, onnotice: () => {}, connect_timeout: 10 });
   try {
     await client`select pg_advisory_lock(${MIGRATION_LOCK})`;
     const before = await countMigrations(client);
-    await migrate(drizzle({ client }), {
-      migrationsFolder: MIGRATIONS,
-      migrationsSchema: "public",
-      migrationsTable: "recon_migrations",
-    });
+    if (before >= readMigrationFiles(CONFIG).length) return 0;
+    // Loaded where there is something to migrate only: drizzle takes more memory than all the rest of a worker.
+    const { drizzle } = await import("drizzle-orm/postgres-js");
+    const { migrate } = await import("drizzle-orm/postgres-js/migrator");
+    // drizzle changes the client it is given, so it gets one of its own.
+    await migrate(drizzle({ client }), CONFIG);
     return (await countMigrations(client)) - before;
   } finally {
     await client.end();

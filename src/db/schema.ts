@@ -31,6 +31,8 @@ export const pullStates = pgTable("pull_states", {
   windowMs: integer("window_ms").notNull(),
   /** a window of this length timed out lately; null: none did */
   ceilingMs: integer("ceiling_ms"),
+  /** the credentials were refused: nothing is asked before then */
+  stoppedUntil: instant("stopped_until"),
   /** so many comfortable answers are needed before the ceiling is tried again */
   holdFor: integer("hold_for").notNull().default(1),
   /** quick answers in a row since the length last changed */

@@ -14,8 +14,9 @@ import { foldEntries } from "../ledger/fold.ts";
 import { readEntries, readLedgerStart } from "../ledger/store.ts";
 import { decideTransitions, type SeenFinding } from "../mismatches/life.ts";
 import { readKnown, writeTransitions } from "../mismatches/store.ts";
+import { planConfirm } from "../sync/plan-confirm.ts";
 import { planWindows, readCoverage, readPullState } from "../sync/store.ts";
-import { cutIntoPieces, hoursOf, subtractRanges } from "../window.ts";
+import { subtractRanges } from "../window.ts";
 import { type FlowContext, findProduct } from "./context.ts";
 
 const MARKS_PER_LOOK = 500;
@@ -150,14 +151,8 @@ async function waitOf(context: FlowContext, tx: Query, verdict: Verdict, now: In
   const confirm = eitherFetched.at(-1);
   if (confirm === undefined) return null;
   if (now < confirm.since) return { until: confirm.since, wantsFetch: false };
-  const hours = distinctHours(confirm.ranges.flatMap((range) => hoursOf(range, now)));
   const windowMs = (await readPullState(tx, productId))?.windowMs ?? pull.windowMax;
-  await planWindows(
-    tx,
-    productId,
-    "confirm",
-    hours.flatMap((hour) => cutIntoPieces(hour, windowMs)),
-  );
+  await planWindows(tx, productId, "confirm", planConfirm(confirm.ranges, now, windowMs));
   return { until: now + diff.every, wantsFetch: true };
 }
 
@@ -170,10 +165,6 @@ async function isFetched(tx: Query, productId: string, fetched: Fetched, now: In
     if (subtractRanges(range, covered).length > 0) return false;
   }
   return true;
-}
-
-function distinctHours<Range extends { from: Instant }>(hours: readonly Range[]): Range[] {
-  return [...new Map(hours.map((hour) => [hour.from, hour])).values()];
 }
 
 async function lookAgain(

@@ -79,10 +79,10 @@ function stepsOf(context: PullContext, { kind }: LeasedWindow): WindowSteps {
   const { sql, clock } = context;
   return {
     fetchPage: (request, signal) => context.fetchPage(request, signal, kind),
-    commitPage: async (window, page, { startedAt, requestedAt }) => {
+    commitPage: async (window, page, startedAt) => {
       const now = clock.now();
       await sql.begin(async (tx) => {
-        const written = await writeRecords(tx, window.productId, page.records, { requestedAt, now });
+        const written = await writeRecords(tx, window.productId, page.records, { requestedAt: page.requestedAt, now });
         await writeRejected(tx, window.productId, page.rejected, now);
         const counts = {
           ...written,
@@ -131,9 +131,15 @@ function logOutcome(context: PullContext, window: LeasedWindow, outcome: WindowO
   if (outcome.outcome === "done") {
     context.log.debug({ ...about, records: outcome.records, pages: outcome.pages }, "window fetched");
   } else if (outcome.outcome === "split") {
-    context.log.info({ ...about, code: outcome.error.code }, "window was too slow; its halves are fetched instead");
+    context.log.info(
+      { ...about, code: outcome.error.code },
+      "window was too slow; its halves are fetched instead",
+    );
   } else if (outcome.outcome === "gap") {
     const { code, message } = outcome.error;
-    context.log.error({ ...about, code, error: message }, "window could not be fetched; it is a gap, retried later");
+    context.log.error(
+      { ...about, code, error: message },
+      "window could not be fetched; it is a gap, retried later",
+    );
   }
 }

@@ -3,6 +3,7 @@
 import type { Instant } from "../clock.ts";
 import type { ProductConfig } from "../config.ts";
 import type { Query } from "../db/client.ts";
+import { ReconError } from "../errors.ts";
 import { planLive } from "../sync/plan-live.ts";
 import { planResweep } from "../sync/plan-resweep.ts";
 import { initialRange } from "../sync/range-control.ts";
@@ -12,7 +13,9 @@ import {
   type PullState,
   planWindows,
   readCoverage,
+  readPullState,
   readResweeps,
+  stopPulling,
   writeResweep,
 } from "../sync/store.ts";
 import { subtractRanges } from "../window.ts";
@@ -33,22 +36,49 @@ export interface PullResult {
  * Fetches what is due of one product: live windows, then confirm fetches, then resweeps.
  * @throws ReconError `provider-refused` where the credentials are not accepted
  */
-export async function pullProduct(context: PullContext, productId: string, signal: AbortSignal): Promise<PullResult> {
+export async function pullProduct(
+  context: PullContext,
+  productId: string,
+  signal: AbortSignal,
+): Promise<PullResult> {
   const product = findProduct(context.config, productId);
   const result = { windows: 0, records: 0, gaps: 0 };
   if (product.walletMode === "transfer") return result;
   const startedAt = context.clock.now();
   await beginPulling(context, product, startedAt);
+  if (await isStopped(context, productId, startedAt)) return result;
 
   while (result.windows < MOST_WINDOWS_PER_RUN && !signal.aborted) {
     await planDue(context, productId, startedAt);
-    const outcome = await fetchNextWindow(context, productId, KINDS, startedAt, signal);
+    const outcome = await fetchOrStop(context, productId, startedAt, signal);
     if (outcome === null) break;
     result.windows += 1;
     if (outcome.outcome === "done") result.records += outcome.records;
     if (outcome.outcome === "gap") result.gaps += 1;
   }
   return result;
+}
+
+/** Refused credentials are not tried at every tick: a provider may lock an account for that. */
+const STOP_MS = 3_600_000;
+
+async function isStopped({ sql }: PullContext, productId: string, now: Instant): Promise<boolean> {
+  const until = (await readPullState(sql, productId))?.stoppedUntil ?? null;
+  if (until === null) return false;
+  if (until > now) return true;
+  await stopPulling(sql, productId, null);
+  return false;
+}
+
+async function fetchOrStop(context: PullContext, productId: string, now: Instant, signal: AbortSignal) {
+  try {
+    return await fetchNextWindow(context, productId, KINDS, now, signal);
+  } catch (error) {
+    if (error instanceof ReconError && error.code === "provider-refused") {
+      await stopPulling(context.sql, productId, now + STOP_MS);
+    }
+    throw error;
+  }
 }
 
 async function beginPulling(context: PullContext, product: ProductConfig, now: Instant): Promise<void> {
@@ -64,7 +94,13 @@ async function planDue(context: PullContext, productId: string, now: Instant): P
     if (state === null) return;
     if (!state.hasPlannedLive) {
       const { head, windowMs } = state;
-      const ranges = planLive({ head, now, windowMs, settleDelayMs: pull.settleDelay, overlapMs: pull.overlap });
+      const ranges = planLive({
+        head,
+        now,
+        windowMs,
+        settleDelayMs: pull.settleDelay,
+        overlapMs: pull.overlap,
+      });
       await planWindows(tx, productId, "live", ranges);
       // What live pulling still has to fetch comes before what was fetched already.
       if (ranges.length > 0) return;

@@ -1,7 +1,7 @@
 /** The state of everything in one document (the JSON of `recon status` and `/api/status`). */
 
-import { formatInstant, type Instant } from "../clock.ts";
 import { countUndelivered } from "../alerts/store.ts";
+import { formatInstant, type Instant } from "../clock.ts";
 import { readLedgerExtent } from "../ledger/store.ts";
 import { countByStatus, countOpenByProduct, type StatusCounts } from "../mismatches/store.ts";
 import { countRecords } from "../sync/record-store.ts";
@@ -54,7 +54,7 @@ export async function readStatus(context: FlowContext): Promise<Status> {
       watermark: showTime(watermark),
       lagSeconds: watermark === null ? null : Math.round((now - watermark) / 1000),
       windowSeconds: state === undefined ? null : state.windowMs / 1000,
-      stalled: (state?.gaps ?? 0) > 0,
+      stalled: state !== undefined && (state.gaps > 0 || state.stoppedUntil !== null),
       gaps: state?.gaps ?? 0,
       records: records.get(productId)?.records ?? 0,
       rejected: records.get(productId)?.rejected ?? 0,

@@ -32,8 +32,14 @@ export function requireToken(tokens: Tokens) {
  */
 export async function refuseForeign(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { host, origin } = request.headers;
-  if (isOwnHost(host) && (origin === undefined || (URL.canParse(origin) && isOwnHost(new URL(origin).host)))) return;
-  await sendProblem(reply, 403, "Forbidden", "without OPS_TOKENS only this machine is served, by its own name");
+  if (isOwnHost(host) && (origin === undefined || (URL.canParse(origin) && isOwnHost(new URL(origin).host))))
+    return;
+  await sendProblem(
+    reply,
+    403,
+    "Forbidden",
+    "without OPS_TOKENS only this machine is served, by its own name",
+  );
 }
 
 /** Compares digests, so that neither the token nor its length can be timed. */

@@ -1,9 +1,10 @@
 /** The filters of the mismatch list, by the same names for HTTP and the command line. */
 
-import { ReconError } from "../errors.ts";
+import type { ReconError } from "../errors.ts";
 import { isMismatchKind, isMismatchStatus, MISMATCH_KINDS, MISMATCH_STATUSES } from "../mismatch.ts";
 import type { MismatchFilter } from "../mismatches/store.ts";
 import { type PageQuery, readPage } from "./page-query.ts";
+import { checkFields, usage } from "./range-query.ts";
 
 /** Filters as text, as they are typed; absent ones do not filter. */
 export interface MismatchQuery extends PageQuery {
@@ -13,16 +14,15 @@ export interface MismatchQuery extends PageQuery {
   readonly username?: string | undefined;
 }
 
-const FILTERS: ReadonlySet<string> = new Set(["status", "kind", "product", "username", "limit", "after"]);
+const FILTERS = ["status", "kind", "product", "username", "limit", "after"];
 
 /**
  * The filters of a query string.
- * @throws ReconError `usage` that names one there is not, which would silently not filter, or one that stands twice
+ * @throws ReconError `usage` that names one there is not, or one that stands twice
  */
 export function filtersOf(query: Readonly<Record<string, unknown>>): MismatchQuery {
-  for (const [name, value] of Object.entries(query)) {
-    if (!FILTERS.has(name)) throw wrong("filter", name, [...FILTERS]);
-    if (typeof value !== "string") throw new ReconError("usage", `${name} stands more than once`);
+  for (const [name, value] of Object.entries(checkFields(query, FILTERS))) {
+    if (typeof value !== "string") throw usage(`${name} stands more than once`);
   }
   return query;
 }
@@ -37,7 +37,8 @@ export function readMismatchQuery(query: MismatchQuery, products: readonly strin
   for (const status of statuses) {
     if (!isMismatchStatus(status)) throw wrong("status", status, MISMATCH_STATUSES);
   }
-  if (query.kind !== undefined && !isMismatchKind(query.kind)) throw wrong("kind", query.kind, MISMATCH_KINDS);
+  if (query.kind !== undefined && !isMismatchKind(query.kind))
+    throw wrong("kind", query.kind, MISMATCH_KINDS);
   if (query.product !== undefined && !products.includes(query.product)) {
     throw wrong("product", query.product, products);
   }
@@ -51,5 +52,5 @@ export function readMismatchQuery(query: MismatchQuery, products: readonly strin
 }
 
 function wrong(name: string, value: string, choices: readonly string[]): ReconError {
-  return new ReconError("usage", `there is no ${name} "${value}"; it is one of ${choices.join(", ")}`);
+  return usage(`there is no ${name} "${value}"; it is one of ${choices.join(", ")}`);
 }

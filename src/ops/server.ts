@@ -16,7 +16,11 @@ import { sendProblem } from "./problem.ts";
 import { checkFields, readProductRange } from "./range-query.ts";
 
 /** The errors that the one who asks can mend. */
-const STATUS_OF: Partial<Readonly<Record<ErrorCode, number>>> = { usage: 400, "not-found": 404, conflict: 409 };
+const STATUS_OF: Partial<Readonly<Record<ErrorCode, number>>> = {
+  usage: 400,
+  "not-found": 404,
+  conflict: 409,
+};
 
 /** What has not answered by then is down for whoever asks. */
 const LONGEST_CHECK_MS = 3_000;
@@ -46,7 +50,9 @@ export async function startOpsServer(
   if (settings.tokens.length === 0) app.addHook("onRequest", refuseForeign);
   addHealth(app, context, checkQueue);
   addApi(app, context, settings);
-  app.setNotFoundHandler((request, reply) => sendProblem(reply, 404, "Not Found", `there is nothing at ${request.url}`));
+  app.setNotFoundHandler((request, reply) =>
+    sendProblem(reply, 404, "Not Found", `there is nothing at ${request.url}`),
+  );
   app.setErrorHandler(async (error: FastifyError | ReconError, _request, reply) => {
     const status = error instanceof ReconError ? STATUS_OF[error.code] : error.statusCode;
     if (status !== undefined && status < 500) {
@@ -74,7 +80,9 @@ function addHealth(app: FastifyInstance, context: FlowContext, checkQueue: () =>
       inTime(checkDatabase(context.sql), "database-unreachable", "the database"),
       inTime(checkQueue(), "queue-unreachable", "the queue"),
     ]);
-    const down = checks.flatMap((check) => (check.status === "rejected" ? [describeError(check.reason)] : []));
+    const down = checks.flatMap((check) =>
+      check.status === "rejected" ? [describeError(check.reason)] : [],
+    );
     if (down.length > 0) return await sendProblem(reply, 503, "Service Unavailable", down.join("; "));
     return { status: "ready" };
   });
@@ -101,7 +109,8 @@ function addApi(app: FastifyInstance, context: FlowContext, settings: Settings["
       api.get<{ Params: { id: string } }>("/mismatches/:id", async (request, reply) => {
         const { id } = request.params;
         const mismatch = await readMismatch(sql, id);
-        if (mismatch === null) return await sendProblem(reply, 404, "Not Found", `there is no mismatch "${id}"`);
+        if (mismatch === null)
+          return await sendProblem(reply, 404, "Not Found", `there is no mismatch "${id}"`);
         return { ...mismatch, history: await readHistory(sql, mismatch.id) };
       });
       api.get<{ Querystring: Record<string, unknown> }>("/coverage", ({ query }) =>

@@ -77,10 +77,10 @@ async function fetchBetPage(
     endTime: formatInstant(request.to),
     ...(request.nextId === null ? {} : { nextId: request.nextId }),
   };
-  const askedAt = clock.now();
+  const requestedAt = clock.now();
   const body = await readBody(http, clock, "seamless/betTransactionsV2", searchParams, what, signal);
-  const tookMs = clock.now() - askedAt;
-  return { ...readBetPage(readEnvelope(body, what), request.productId, what), tookMs };
+  const tookMs = clock.now() - requestedAt;
+  return { ...readBetPage(readEnvelope(body, what), request.productId, what), requestedAt, tookMs };
 }
 
 async function readBody(

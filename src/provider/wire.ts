@@ -64,7 +64,7 @@ function isBeginning(body: string): boolean {
  * rest of the page goes on.
  * @throws ReconError `provider-bad-envelope`
  */
-export function readBetPage(data: unknown, productId: string, what: string): Omit<BetPage, "tookMs"> {
+export function readBetPage(data: unknown, productId: string, what: string): Omit<BetPage, "requestedAt" | "tookMs"> {
   if (!isObject(data) || !Array.isArray(data["txns"])) throw badEnvelope(what, `"data.txns" is not an array`);
   const nextId = data["nextId"] ?? null;
   if (nextId !== null && typeof nextId !== "string" && !isLosslessNumber(nextId)) {
@@ -72,7 +72,7 @@ export function readBetPage(data: unknown, productId: string, what: string): Omi
   }
   // An empty nextId marks no next chunk any more than an absent one does.
   const cursor = nextId === null || nextId === "" ? null : nextId.toString();
-  if (cursor !== null && UNSTORABLE.test(cursor)) throw badEnvelope(what, `"data.nextId" cannot be stored`);
+  if (cursor !== null && !isStorable(cursor)) throw badEnvelope(what, `"data.nextId" cannot be stored`);
   const records: BetRecord[] = [];
   const rejected: RejectedRecord[] = [];
   for (const item of data["txns"] as unknown[]) {
@@ -85,12 +85,14 @@ export function readBetPage(data: unknown, productId: string, what: string): Omi
   return { records, rejected, nextId: cursor };
 }
 
-/** What nests too deeply to be written out again is kept as a word: it must not cost the rest of the page. */
+/** What nests too deeply to be written out again is kept by its plain fields: it must not cost the rest of the page. */
 function textOf(item: unknown): string {
   try {
     return stringify(item) ?? "missing";
-  } catch (error) {
-    return `not shown: ${describeError(error)}`;
+  } catch {
+    const fields = isObject(item) ? Object.entries(item) : [];
+    const plain = fields.filter(([, value]) => typeof value !== "object" || isLosslessNumber(value));
+    return stringify(Object.fromEntries(plain)) ?? "{}";
   }
 }
 
@@ -141,24 +143,28 @@ function readBetRecord(item: unknown, productId: string): BetRecord {
 }
 
 /** PostgreSQL can store neither NUL nor half of a surrogate pair. */
-const UNSTORABLE = /\0|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
+function isStorable(text: string): boolean {
+  return text.isWellFormed() && !text.includes("\0");
+}
 
 function readText(item: JsonObject, field: string): string {
   const value = item[field];
-  const text = isLosslessNumber(value) ? value.toString() : value;
-  if (typeof text !== "string")
+  const text = typeof value === "string" || !isLosslessNumber(value) ? value : value.toString();
+  if (typeof text !== "string") {
     throw new ReconError("bad-record", `${field} must be text, but is ${excerpt(value)}`);
-  if (UNSTORABLE.test(text))
-    throw new ReconError("bad-record", `${field} has a character that cannot be stored`);
+  }
+  if (!isStorable(text)) throw new ReconError("bad-record", `${field} has a character that cannot be stored`);
   return text;
 }
 
 /** An index entry of PostgreSQL holds 2,704 bytes; the key of a record has four parts. */
 const LONGEST_INDEXED_BYTES = 512;
+const MOST_BYTES_PER_UNIT = 3;
 
 function readIndexed(item: JsonObject, field: string): string {
   const text = readText(item, field);
-  if (Buffer.byteLength(text) > LONGEST_INDEXED_BYTES) {
+  const mayBeLong = text.length * MOST_BYTES_PER_UNIT > LONGEST_INDEXED_BYTES;
+  if (mayBeLong && Buffer.byteLength(text) > LONGEST_INDEXED_BYTES) {
     throw new ReconError(
       "bad-record",
       `${field} is longer than ${LONGEST_INDEXED_BYTES} bytes: "${excerpt(text)}"`,
@@ -173,17 +179,19 @@ function readKey(item: JsonObject, field: string): string {
   return text;
 }
 
-/** Moments within the years that can be written with four digits. */
-const YEAR_ONE = parseInstant("0001-01-01T00:00:00Z", "YEAR_ONE");
-const YEAR_9999 = parseInstant("9999-12-31T23:59:59.999Z", "YEAR_9999");
+/** Programs write "never" as the first or last moment they know, which an offset may push out of the years there are. */
+const FIRST_INSTANT = parseInstant("0001-01-01T00:00:00Z", "FIRST_INSTANT");
+const LAST_INSTANT = parseInstant("9999-12-31T23:59:59.999Z", "LAST_INSTANT");
 
-/** @returns the moment in UTC to the microsecond: PostgreSQL does not read every offset that ISO 8601 allows */
+/** What PostgreSQL reads as it stands; it knows neither every offset nor every form that ISO 8601 allows. */
+const PLAIN_TIME = /^(?!000|9999)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-](?:0\d|1[0-4]):?\d\d)$/;
+
+/** @returns the moment as it was sent where that is plain, else in UTC to the microsecond */
 function readTime(item: JsonObject, field: string): string {
   const text = readText(item, field);
-  const instant = parseInstant(text, field);
-  if (instant < YEAR_ONE || instant > YEAR_9999) {
-    throw new ReconError("bad-time", `${field} must lie in the years 1 to 9999, but is "${excerpt(text)}"`);
-  }
+  const read = parseInstant(text, field);
+  if (PLAIN_TIME.test(text)) return text;
+  const instant = Math.min(Math.max(read, FIRST_INSTANT), LAST_INSTANT);
   const microseconds = /\.\d{3}(\d{1,3})/.exec(text)?.[1] ?? "";
   return `${formatInstant(instant).slice(0, -1)}${microseconds.padEnd(3, "0")}Z`;
 }
@@ -213,8 +221,9 @@ function readOneOf<Choice extends string>(
 }
 
 function readExtra(item: JsonObject): string | null {
+  const fields = Object.keys(item);
+  if (fields.every((field) => KNOWN_FIELDS.has(field))) return null;
   const unknown = Object.entries(item).filter(([field]) => !KNOWN_FIELDS.has(field));
-  if (unknown.length === 0) return null;
   for (const [field, value] of unknown) {
     const problem = problemOf(field, 0) ?? problemOf(value, 0);
     if (problem !== null) throw new ReconError("bad-record", `${excerpt(field)} ${problem}`);
@@ -228,8 +237,7 @@ const STORABLE_NUMBER = /^[^eE]{1,1000}(?:[eE][+-]?\d{1,3})?$/;
 
 /** Why jsonb cannot take a value, or null where it can. */
 function problemOf(value: unknown, level: number): string | null {
-  if (typeof value === "string")
-    return UNSTORABLE.test(value) ? "has a character that cannot be stored" : null;
+  if (typeof value === "string") return isStorable(value) ? null : "has a character that cannot be stored";
   if (isLosslessNumber(value)) {
     return STORABLE_NUMBER.test(value.toString()) ? null : "has a number that cannot be stored";
   }

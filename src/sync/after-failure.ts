@@ -57,7 +57,10 @@ export function afterFailure(seen: FailureSeen, limits: FailureLimits, jitter: n
   if (!(error instanceof ReconError)) throw error;
   if (error.code === "provider-refused") return { step: "stop" };
 
-  const gap: NextStep = { step: "gap", retryInMs: doubled(FIRST_GAP_RETRY_MS, seen.gapsBefore, LONGEST_GAP_RETRY_MS) };
+  const gap: NextStep = {
+    step: "gap",
+    retryInMs: doubled(FIRST_GAP_RETRY_MS, seen.gapsBefore, LONGEST_GAP_RETRY_MS),
+  };
   const waitMs = Math.round(doubled(FIRST_WAIT_MS, seen.failures - 1, LONGEST_WAIT_MS) * (0.5 + jitter / 2));
 
   if (asksForShorterWindow(error)) {

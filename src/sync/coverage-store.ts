@@ -7,6 +7,7 @@ import type { WindowKind } from "./store.ts";
 
 /** A window that touches a range: fetched to its last page, or given up for now. */
 export interface TriedWindow extends TimeRange {
+  readonly id: number;
   readonly kind: WindowKind;
   readonly records: number;
   readonly pages: number;
@@ -28,12 +29,12 @@ export async function readTriedWindows(
 ): Promise<TriedWindow[]> {
   const touching = touchingSql(sql, productId, range);
   return await sql<TriedWindow[]>`
-    select from_at as "from", to_at as "to", kind, records, pages, fetched_at as "fetchedAt", null as "errorCode"
+    select id, from_at as "from", to_at as "to", kind, records, pages, fetched_at as "fetchedAt", null as "errorCode"
     from windows where ${touching} and status = 'done'
     union all
-    select from_at, to_at, kind, records, pages, null, error_code
-    from windows where ${touching} and status in ('planned', 'gap') and status = 'gap'
-    order by "from", "to"
+    select id, from_at, to_at, kind, records, pages, null, error_code
+    from windows where ${touching} and status = 'gap'
+    order by "from", "to", id
     limit ${most}`;
 }
 

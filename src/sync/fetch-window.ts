@@ -12,11 +12,7 @@ import { LEASE_SECONDS, type LeasedWindow } from "./store.ts";
 export interface WindowSteps {
   readonly fetchPage: FetchBetPage;
   /** one page, one transaction */
-  commitPage(
-    window: LeasedWindow,
-    page: BetPage,
-    times: { startedAt: Instant; requestedAt: Instant },
-  ): Promise<void>;
+  commitPage(window: LeasedWindow, page: BetPage, startedAt: Instant): Promise<void>;
   renew(window: LeasedWindow): Promise<void>;
   restart(window: LeasedWindow): Promise<void>;
   split(window: LeasedWindow, halves: readonly TimeRange[]): Promise<void>;
@@ -63,12 +59,6 @@ export async function fetchWindow(
   }
 }
 
-/** A page and what its request tells. */
-interface Answered {
-  readonly page: BetPage;
-  readonly requestedAt: Instant;
-}
-
 /** One pass over a window, from its first page or from where an interrupted one stopped. */
 interface Pass {
   nextId: string | null;
@@ -83,7 +73,7 @@ interface Pass {
   pages: number;
   slowestMs: number;
   /** the next page, asked for while the one before is written */
-  ahead: Promise<Answered> | null;
+  ahead: Promise<BetPage> | null;
 }
 
 async function readToLastPage(
@@ -95,18 +85,16 @@ async function readToLastPage(
 ): Promise<WindowOutcome> {
   const begin = resume(window, clock.now());
   const pass: Pass = { ...begin, ...freshCounts(), seen: new Set(), failures: 0, restarts: 0, ahead: null };
-  const ask = async (): Promise<Answered> => {
+  const ask = async (): Promise<BetPage> => {
     const { productId, from, to } = window;
-    const requestedAt = clock.now();
-    if (pass.nextId !== null) checkAge(window, requestedAt - pass.cursorAt, limits);
-    const page = await steps.fetchPage({ productId, from, to, nextId: pass.nextId }, signal);
-    return { page, requestedAt };
+    if (pass.nextId !== null) checkAge(window, clock.now() - pass.cursorAt, limits);
+    return await steps.fetchPage({ productId, from, to, nextId: pass.nextId }, signal);
   };
 
   for (;;) {
     signal.throwIfAborted();
     try {
-      const { page, requestedAt } = await (pass.ahead ?? ask());
+      const page = await (pass.ahead ?? ask());
       pass.ahead = null;
       checkCursor(window, page.nextId, pass.seen, limits);
       if (page.nextId !== null) {
@@ -117,7 +105,7 @@ async function readToLastPage(
         // Its failure is met when it is waited for; until then it must not end the process.
         pass.ahead.catch(() => {});
       }
-      await steps.commitPage(window, page, { startedAt: pass.startedAt, requestedAt });
+      await steps.commitPage(window, page, pass.startedAt);
       countPage(pass, page);
       if (page.nextId === null) {
         const { records, pages, slowestMs } = pass;
@@ -221,7 +209,10 @@ function checkCursor(
 ): void {
   if (nextId === null) return;
   if (seen.has(nextId)) {
-    throw new ReconError("cursor-loop", `${window.productId}: nextId "${nextId}" came twice in one window`);
+    throw new ReconError(
+      "cursor-loop",
+      `${window.productId}: nextId "${nextId.slice(0, 80)}" came twice in one window`,
+    );
   }
   if (seen.size + 1 >= limits.maxPages) {
     throw new ReconError(

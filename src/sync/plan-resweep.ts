@@ -26,5 +26,8 @@ export function planResweep(input: ResweepInput): TimeRange[] {
   const until = Math.min(input.now - input.ageMs, input.head);
   const lengths = Math.min(Math.floor((until - input.sweptUntil) / input.windowMs), MOST_AT_ONCE);
   if (lengths <= 0) return [];
-  return cutIntoPieces({ from: input.sweptUntil, to: input.sweptUntil + lengths * input.windowMs }, input.windowMs);
+  return cutIntoPieces(
+    { from: input.sweptUntil, to: input.sweptUntil + lengths * input.windowMs },
+    input.windowMs,
+  );
 }

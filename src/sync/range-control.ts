@@ -55,7 +55,11 @@ export function adaptRange(state: RangeState, seen: WindowSeen, limits: RangeLim
   const known = { ...state, msPerHour, ...(passed ? { ceilingMs: null, holdFor: 1, quickAnswers: 0 } : {}) };
   const comfortableMs = (seen.windowMs * COMFORTABLE * limits.requestTimeoutMs) / Math.max(seen.slowestMs, 1);
   if (seen.slowestMs > TIGHT * limits.requestTimeoutMs) {
-    return { ...known, windowMs: clampLength(Math.min(known.windowMs, comfortableMs), limits), quickAnswers: 0 };
+    return {
+      ...known,
+      windowMs: clampLength(Math.min(known.windowMs, comfortableMs), limits),
+      quickAnswers: 0,
+    };
   }
   return grow(known, clampLength(Math.min(comfortableMs, seen.windowMs * LARGEST_STEP), limits));
 }

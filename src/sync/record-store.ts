@@ -148,7 +148,8 @@ async function replaceOlder(tx: Query, productId: string, rows: string, times: P
 function newestOfEach(records: readonly BetRecord[]): BetRecord[] {
   const byKey = new Map<string, BetRecord>();
   for (const record of records) {
-    const key = JSON.stringify([record.username, record.betId, record.id]);
+    // No part of a key can hold NUL: PostgreSQL could not store it.
+    const key = `${record.username}\0${record.betId}\0${record.id}`;
     const known = byKey.get(key);
     if (known === undefined || !isOlder(record.updatedDate, known.updatedDate)) byKey.set(key, record);
   }

@@ -31,11 +31,18 @@ export interface PullState extends RangeState {
   readonly begin: Instant;
   /** how far it has got */
   readonly head: Instant;
+  /** the credentials were refused: nothing is asked before then */
+  readonly stoppedUntil: Instant | null;
 }
 
 export const LEASE_SECONDS = 30;
 
-export async function ensurePullState(sql: Query, productId: string, head: Instant, range: RangeState): Promise<void> {
+export async function ensurePullState(
+  sql: Query,
+  productId: string,
+  head: Instant,
+  range: RangeState,
+): Promise<void> {
   await sql`
     insert into pull_states (product_id, begin, head, window_ms)
     values (${productId}, ${head}, ${head}, ${range.windowMs})
@@ -44,7 +51,7 @@ export async function ensurePullState(sql: Query, productId: string, head: Insta
 
 export async function readPullState(sql: Query, productId: string): Promise<PullState | null> {
   const [row] = await sql<PullState[]>`
-    select begin, head, window_ms as "windowMs", ceiling_ms as "ceilingMs", hold_for as "holdFor",
+    select begin, head, stopped_until as "stoppedUntil", window_ms as "windowMs", ceiling_ms as "ceilingMs", hold_for as "holdFor",
       quick_answers as "quickAnswers", ms_per_hour as "msPerHour"
     from pull_states where product_id = ${productId}`;
   return row ?? null;
@@ -64,7 +71,7 @@ export async function lockPullState(
   productId: string,
 ): Promise<(PullState & { readonly hasPlannedLive: boolean }) | null> {
   const [state] = await tx<PullState[]>`
-    select begin, head, window_ms as "windowMs", ceiling_ms as "ceilingMs", hold_for as "holdFor",
+    select begin, head, stopped_until as "stoppedUntil", window_ms as "windowMs", ceiling_ms as "ceilingMs", hold_for as "holdFor",
       quick_answers as "quickAnswers", ms_per_hour as "msPerHour"
     from pull_states where product_id = ${productId} for update`;
   if (state === undefined) return null;
@@ -82,7 +89,12 @@ export async function readResweeps(sql: Query, productId: string): Promise<Map<n
   return new Map(rows.map(({ ageMs, sweptUntil }) => [ageMs, sweptUntil]));
 }
 
-export async function writeResweep(sql: Query, productId: string, ageMs: number, sweptUntil: Instant): Promise<void> {
+export async function writeResweep(
+  sql: Query,
+  productId: string,
+  ageMs: number,
+  sweptUntil: Instant,
+): Promise<void> {
   await sql`
     insert into resweep_states (product_id, age_ms, swept_until) values (${productId}, ${ageMs}, ${sweptUntil})
     on conflict (product_id, age_ms) do update set swept_until = excluded.swept_until`;
@@ -171,7 +183,12 @@ export interface PageCounts {
 export async function advanceWindow(
   tx: Query,
   window: LeasedWindow,
-  page: { readonly nextId: string | null; readonly startedAt: Instant; readonly now: Instant; readonly counts: PageCounts },
+  page: {
+    readonly nextId: string | null;
+    readonly startedAt: Instant;
+    readonly now: Instant;
+    readonly counts: PageCounts;
+  },
 ): Promise<void> {
   const { counts } = page;
   const done = page.nextId === null;
@@ -200,7 +217,11 @@ export async function restartWindow(sql: Query, window: LeasedWindow): Promise<v
 }
 
 /** Replaces a window by its parts, which together are the window; what was read stays. */
-export async function splitWindow(sql: Sql, window: LeasedWindow, parts: readonly TimeRange[]): Promise<void> {
+export async function splitWindow(
+  sql: Sql,
+  window: LeasedWindow,
+  parts: readonly TimeRange[],
+): Promise<void> {
   await sql.begin(async (tx) => {
     const { count } = await tx`
       update windows set status = 'split', lease_token = null, lease_until = null
@@ -278,11 +299,22 @@ export interface PullProgress {
   readonly firstGapAt: Instant | null;
   /** stretches of time that live windows could not fetch, and no other window has */
   readonly gaps: number;
+  readonly stoppedUntil: Instant | null;
+}
+
+/** Nothing is asked for this product before then; null: go on. */
+export async function stopPulling(sql: Query, productId: string, until: Instant | null): Promise<void> {
+  await sql`update pull_states set stopped_until = ${until} where product_id = ${productId}`;
+}
+
+/** What was stopped goes on: whoever starts a worker may have mended the credentials. */
+export async function resumeStopped(sql: Query): Promise<void> {
+  await sql`update pull_states set stopped_until = null where stopped_until is not null`;
 }
 
 export async function readPullProgress(sql: Query): Promise<PullProgress[]> {
   return await sql<PullProgress[]>`
-    select s.product_id as "productId", s.head, s.window_ms as "windowMs",
+    select s.product_id as "productId", s.head, s.window_ms as "windowMs", s.stopped_until as "stoppedUntil",
       min(lower(missing.gap)) as "firstGapAt", count(missing.gap) as gaps
     from pull_states s
     left join lateral (
@@ -299,7 +331,11 @@ export async function readPullProgress(sql: Query): Promise<PullProgress[]> {
 
 function assertLeased(count: number, window: LeasedWindow): void {
   if (count === 1) return;
-  throw new ReconError("lease-lost", `window ${window.id} of ${window.productId} was taken over by another worker`, {
-    retryable: true,
-  });
+  throw new ReconError(
+    "lease-lost",
+    `window ${window.id} of ${window.productId} was taken over by another worker`,
+    {
+      retryable: true,
+    },
+  );
 }

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { checkDatabase, inOneMoment, openDatabase } from "../../src/db/client.ts";
+import { checkDatabase, inOneMoment, openDatabase, type Query } from "../../src/db/client.ts";
 import { useDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
 import { NOON } from "../support/examples.ts";
 
-const { sql } = useDatabase();
+const { sql, url } = useDatabase();
 
 describe("a value of the database", () => {
   test.each([
@@ -38,8 +39,8 @@ describe("a database that does not answer", () => {
       "the database ledger at 127.0.0.1:1",
     ],
     ["there is no such database", () => urlOf("nowhere"), "the database nowhere at"],
-  ])("is named without its password: %s", async (_, url, named) => {
-    const pool = openDatabase(url(), 1);
+  ])("is named without its password: %s", async (_, urlOfIt, named) => {
+    const pool = openDatabase(urlOfIt(), 1);
     const failure = await checkDatabase(pool).catch((error: unknown) => error);
     await pool.end();
     expect(failure).toMatchObject({ code: "database-unreachable", retryable: true });
@@ -51,6 +52,30 @@ describe("a database that does not answer", () => {
     const { host, port, user, pass } = sql.options;
     return `postgres://${user}:${pass}@${host[0]}:${port[0]}/${database}`;
   }
+});
+
+describe("a connection that is lost in the middle of a transaction", () => {
+  type Kill = () => Promise<unknown>;
+  const between = async (tx: Query, kill: Kill) => {
+    await kill();
+    await tx`select 1`;
+  };
+  const under = async (tx: Query, kill: Kill) => {
+    await Promise.all([tx`select pg_sleep(60)`, kill()]);
+  };
+  test.each([
+    ["between two statements", between],
+    ["under a statement", under],
+  ])("ends it with an error, and the pool goes on: %s", async (_, work) => {
+    const pool = openDatabase(url, 1);
+    const lost = pool.begin(async (tx) => {
+      const [row] = await tx`select pg_backend_pid() as pid`;
+      await work(tx, async () => await sql`select pg_terminate_backend(${row?.["pid"]}, 5000)`);
+    });
+    await expect(lost).rejects.toThrow();
+    expect(await eventually("the pool answers", () => pool`select 1 as one`)).toEqual([{ one: 1 }]);
+    await pool.end();
+  });
 });
 
 describe("in one moment", () => {

@@ -27,7 +27,12 @@ describe("a bet that the provider lacks", () => {
       others: [bet()],
       records: [record({ betStatus: "OPEN" })],
     },
-    { name: "waits for nothing once its round has ended", waits: false, others: [bet()] },
+    {
+      name: "waits for nothing once its round has ended",
+      waits: false,
+      others: [bet()],
+      records: [record()],
+    },
     {
       name: "waits for no other round",
       waits: false,
@@ -141,6 +146,16 @@ describe("callbacks by round", () => {
       settle("t2", "31"),
     ]);
     expect(show([first, second], bets)).toEqual(["payout-differs bet:t2 1"]);
+  });
+
+  test("a round that runs again is compared bet by bet", () => {
+    const bets = fold([place("t1"), place("t2"), settle("t2", "50", byRound), rollback("t2", "50")]);
+    const running = { betStatus: "OPEN", payout: "0" } as const;
+    const records = [
+      record({ ...running, betId: "t1", id: "r1" }),
+      record({ ...running, betId: "t2", id: "r2", stake: "11" }),
+    ];
+    expect(show(records, bets)).toEqual(["stake-differs bet:t2 1"]);
   });
 
   test.each(["t1", "t2", "nobody"])(

@@ -228,6 +228,12 @@ describe("the amount at risk", () => {
       bets: [bet({ stake: "10", payout: "5", moved: "-3" })],
     },
     {
+      what: "…be it that of the stakes",
+      risk: "4",
+      records: [record({ stake: "14", payout: "7" })],
+      bets: [bet({ stake: "10", payout: "5", moved: "-7" })],
+    },
+    {
       what: "where nothing moved for a bet that the provider lacks, the amount it speaks of",
       risk: "25",
       bets: [bet({ stake: "25", payout: "25" })],

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import type { BetPageRequest, BetRecord } from "../../src/bet.ts";
+import { type BetPageRequest, type BetRecord, REQUEST_URGENCIES } from "../../src/bet.ts";
 import { formatInstant } from "../../src/clock.ts";
 import {
   changeBackfill,
@@ -108,6 +108,20 @@ describe("a backfill", () => {
     expect(await place()).toEqual(before);
   });
 
+  test("asks with the least urgency: everything else comes first", async () => {
+    const { context } = await openPastWorld(sql);
+    const urgencies = new Set<string | undefined>();
+    await ask(context, hours(0, 1));
+    await run({
+      ...context,
+      fetchPage: (request, signal, urgency) => {
+        urgencies.add(urgency);
+        return context.fetchPage(request, signal);
+      },
+    });
+    expect([...urgencies]).toEqual([REQUEST_URGENCIES.at(-1)]);
+  });
+
   test("is planned in windows as long as the product's answers have taught", async () => {
     const { context } = await openPastWorld(sql);
     await pullProduct(context, PRODUCT, never);
@@ -135,12 +149,13 @@ describe("a backfill", () => {
       code: "usage",
       message: expect.stringMatching(/^to "2026-11-20T11:59:00.000Z" .* 2026-11-20T11:58:00.000Z /),
     });
-    const endless = { from: NOON - 100_001 * HOUR_MS, to: NOON - HOUR_MS };
-    await expect(ask(context, { ...endless, from: endless.from - HOUR_MS })).rejects.toMatchObject({
+    const plan = (countOfHours: number) =>
+      planBackfill(context, { productId: PRODUCT, from: PLAYED.to - countOfHours * HOUR_MS, to: PLAYED.to });
+    await expect(plan(100_001)).rejects.toMatchObject({
       code: "usage",
       message: expect.stringContaining("100001 windows"),
     });
-    await expect(ask(context, endless)).resolves.toMatchObject({ windowsTotal: 100_000 });
+    expect((await plan(100_000)).windows).toHaveLength(100_000);
   });
 
   test("counts a record once, also where its window was split after a page", async () => {

@@ -41,7 +41,14 @@ export function useSmallWorld(): SmallWorld {
   let sandbox: Sandbox;
   let provider: ProviderClient;
   beforeAll(async () => {
-    sandbox = await startSandbox({ ...CREDENTIALS, world, clock: systemClock, host: "127.0.0.1", port: 0, pageSize: 50 });
+    sandbox = await startSandbox({
+      ...CREDENTIALS,
+      world,
+      clock: systemClock,
+      host: "127.0.0.1",
+      port: 0,
+      pageSize: 50,
+    });
     const limits = { requestTimeoutMs: 10_000, connections: 8, production: false };
     provider = openProvider({ baseUrl: sandbox.url, ...CREDENTIALS }, limits, systemClock);
   });

@@ -12,7 +12,7 @@ const [databaseUrl = "", redisUrl = ""] = process.argv.slice(2);
 const sql = openDatabase(databaseUrl);
 const config = parseConfig({ products: [{ productId: "P1" }], pull: { settleDelay: "PT0S" } });
 const context = { sql, config, clock: systemClock, log: silentLog };
-const fetchPage = async () => ({ records: [], rejected: [], nextId: null, tookMs: 1 });
+const fetchPage = async () => ({ records: [], rejected: [], nextId: null, requestedAt: 0, tookMs: 1 });
 
 const worker = await startWorker({ ...context, fetchPage }, { redisUrl: redisUrl || null, databaseUrl });
 await eventually("a product is pulled", async () => (await readStatus(context)).products[0]?.head);

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import { openBackend } from "../../jobs/backend.ts";
+import { ensureSchedules, schedulesFor } from "../../jobs/schedules.ts";
 import { startWorker } from "../../jobs/worker.ts";
 import { type Instant, systemClock } from "../../src/clock.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
@@ -23,6 +24,8 @@ import { QUEUE_PLACES } from "./queue-places.ts";
 import { useSmallWorld } from "./small-world.ts";
 
 const SCHEDULE_CHECK_MS = 200;
+/** Within this work goes on, whatever happened to the queues. */
+const A_MINUTE_MS = 60_000;
 const run = promisify(execFile);
 const small = useSmallWorld();
 const provider = useHttpProvider();
@@ -31,7 +34,13 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
   const database = useDatabase();
   const { sql } = database;
   const queues = open(database);
-  const context = { sql, config: small.config(), clock: systemClock, log: silentLog, fetchPage: small.fetchPage };
+  const context = {
+    sql,
+    config: small.config(),
+    clock: systemClock,
+    log: silentLog,
+    fetchPage: small.fetchPage,
+  };
 
   afterEach(async () => {
     await eventually("every connection of every worker is closed", async () => {
@@ -78,7 +87,9 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     await eventually("the bet is confirmed as missing", () => hasUnheardBet(context));
   });
 
-  test("queues that are emptied are filled again, and work goes on", async () => {
+  test("queues that are emptied are filled again, and work goes on", {
+    timeout: 2 * A_MINUTE_MS,
+  }, async () => {
     await using _worker = await start();
     await eventually("every product is pulled", () => isPulledSince(context, small.begin));
     await queues.empty();
@@ -86,7 +97,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     expect(await readSchedules()).toEqual(ALL_EVERY_200_MS);
   });
 
-  test("work goes on after every connection broke", async () => {
+  test("work goes on after every connection broke", { timeout: 2 * A_MINUTE_MS }, async () => {
     await using _worker = await start();
     await eventually("every product is pulled", () => isPulledSince(context, small.begin));
     await queues.breakDown();
@@ -96,8 +107,8 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
   async function expectWorkGoesOn(): Promise<void> {
     const now = systemClock.now();
     await settleUnheardBet(context);
-    await eventually("every product is pulled on", () => isPulledSince(context, now));
-    await eventually("the bet is found", () => hasUnheardBet(context));
+    await eventually("every product is pulled on", () => isPulledSince(context, now), A_MINUTE_MS);
+    await eventually("the bet is found", () => hasUnheardBet(context), A_MINUTE_MS);
   }
 
   test("each product has its schedules, and none that left the config", async () => {
@@ -105,6 +116,18 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     expect(await readSchedules()).toEqual(ALL_EVERY_200_MS);
     await (await start({ config: small.config({ products: ["SPORT"], pullEvery: "PT7S" }) })).stop();
     expect(await readSchedules()).toEqual(["diff SPORT 200", "pull SPORT 7000"]);
+  });
+
+  test("a tick that waits for a free worker is not doubled when the schedules are checked", async () => {
+    const backend = openBackend(queues.redisUrl(), database.url, silentLog);
+    const queue = backend.openQueue("pull");
+    const schedules = schedulesFor(small.config(), 200);
+    const anHourOn = systemClock.now() + 3_600_000;
+    for (const now of [systemClock.now(), anHourOn, anHourOn]) await ensureSchedules(queue, schedules, now);
+    const products = (await queue.getJobs()).map(({ data }) => data.productId);
+    await queue.close();
+    await backend.close();
+    expect(products.sort()).toEqual(["SLOT 2", "SPORT", "TABLE:1"]);
   });
 
   /** "<queue> <product> <interval>" of each schedule; what is queued for a product without one is an error. */
@@ -140,7 +163,9 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
 
   test("a process whose worker was stopped ends by itself", async () => {
     const script = join(import.meta.dirname, "start-and-stop.ts");
-    const { stdout } = await run(process.execPath, [script, database.url, queues.redisUrl() ?? ""], { timeout: 20_000 });
+    const { stdout } = await run(process.execPath, [script, database.url, queues.redisUrl() ?? ""], {
+      timeout: 20_000,
+    });
     expect(stdout).toBe("stopped");
   });
 
@@ -164,7 +189,14 @@ async function fillLedger(context: FlowContext): Promise<void> {
 async function expectPlanted({ sql }: FlowContext): Promise<true> {
   const nameOf = (one: PlantedFault | Mismatch) =>
     [one.kind, one.productId, one.username, one.betId, one.transactionId].join(" ");
-  const filter = { statuses: MISMATCH_STATUSES, kind: null, productId: null, username: null, limit: 1000, after: null };
+  const filter = {
+    statuses: MISMATCH_STATUSES,
+    kind: null,
+    productId: null,
+    username: null,
+    limit: 1000,
+    after: null,
+  };
   const { mismatches } = await listMismatches(sql, filter);
   expect(mismatches.map(nameOf).sort()).toEqual(small.world.plantedBy(systemClock.now()).map(nameOf).sort());
   return true;
@@ -175,9 +207,9 @@ async function isPulledSince(context: FlowContext, since: Instant): Promise<bool
   return products.every(({ head }) => head !== null && Date.parse(head) > since);
 }
 
-/** A bet that the provider never had. */
+/** A bet of this moment that the provider never had. */
 async function settleUnheardBet({ sql }: FlowContext): Promise<void> {
-  const at = systemClock.now() - 60_000;
+  const at = systemClock.now();
   const bet = { productId: "SPORT", txnId: "unheard", roundId: "unheard", occurredAt: at, receivedAt: at };
   const entries = [exampleEntry(bet), exampleSettle(bet)];
   await appendEntries(sql, entries, at);

@@ -26,7 +26,9 @@ export async function eventually<Seen>(
     }
     if (performance.now() > deadline) {
       const reason = failure === undefined ? "" : ` (${describeError(failure)})`;
-      throw new Error(`within ${withinMs / 1000} s it did not happen that ${what}${reason}`, { cause: failure });
+      throw new Error(`within ${withinMs / 1000} s it did not happen that ${what}${reason}`, {
+        cause: failure,
+      });
     }
     await pause(LOOK_EVERY_MS);
   }

@@ -44,7 +44,9 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 
 /** What a run that was killed left behind. */
 async function dropLeftovers(admin: postgres.Sql): Promise<void> {
-  const rows = await admin<{ datname: string }[]>`select datname from pg_database where datname like 'recon_test_%'`;
+  const rows = await admin<
+    { datname: string }[]
+  >`select datname from pg_database where datname like 'recon_test_%'`;
   for (const { datname } of rows) await admin.unsafe(`drop database if exists ${datname} with (force)`);
 }
 

@@ -6,7 +6,7 @@ import type { PullContext } from "../../src/flows/context.ts";
 import { pullProduct } from "../../src/flows/pull-product.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider, type ProviderClient } from "../../src/provider/client.ts";
-import { readPullProgress } from "../../src/sync/store.ts";
+import { readCoverage, readPullProgress, resumeStopped } from "../../src/sync/store.ts";
 import { lengthOf, type TimeRange } from "../../src/window.ts";
 import { createTestClock, type TestClock } from "../support/clock.ts";
 import { useDatabase } from "../support/database.ts";
@@ -250,12 +250,14 @@ describe("too slow an answer", () => {
     provider.answer((asked) => (isBusy && lengthOf(asked) > 20 * MINUTE_MS ? status(504) : page([])));
     const context = worker(2);
     await pull(context);
-    const last = minutesAsked().at(-1) ?? [];
-    expect((last[1] ?? 0) - (last[0] ?? 0)).toBeLessThanOrEqual(20);
+    const longest = (since: Instant) =>
+      Math.max(...provider.asked.filter(({ from }) => from >= since).map((asked) => lengthOf(asked)));
+    expect(longest(NOON - 2 * HOUR_MS)).toBe(HOUR_MS);
+    expect(longest(NOON - HOUR_MS)).toBeLessThan(HOUR_MS);
     isBusy = false;
     clock.advance(48 * HOUR_MS);
     await pull(context);
-    expect(Math.max(...minutesAsked().map(([from = 0, to = 0]) => to - from))).toBe(60);
+    expect(longest(NOON)).toBe(HOUR_MS);
     expectExactly(await readFetched(), { from: NOON - 2 * HOUR_MS, to: clock.now() });
   });
 });
@@ -351,20 +353,36 @@ describe("a failure that asks for patience", () => {
     const asked: Instant[] = [];
     provider.answer(() => {
       asked.push(clock.now());
-      return asked.length === 1 ? status(429, { "retry-after": "77" }) : page([]);
+      return asked.length === 1 ? status(429, { "retry-after": "77" }) : page([betItem()]);
     });
     await pull(worker(1));
     expect(asked).toEqual([NOON, NOON + 77_000]);
+    expect(await sql`select requested_at from bet_records`).toEqual([{ requested_at: NOON + 77_000 }]);
   });
 
-  test("refused credentials end the work of the product, and leave its window to whoever comes next", async () => {
+  test("is counted in a row: one now and then on many pages is no reason for a gap", async () => {
+    const oneOfEach = ["a", "b", "c", "d", undefined].flatMap((next) => [status(500), page([], next)]);
+    answerInTurn(...oneOfEach);
+    expect(await pull(worker(1, { attempts: 2 }))).toMatchObject({ gaps: 0 });
+    expect(await readWindows()).toMatchObject([{ status: "done", pages: 5 }]);
+  });
+
+  test("refused credentials stop the product for an hour, or until a worker starts", async () => {
     provider.answer(() => status(401));
     const context = worker(1);
     await expect(pull(context)).rejects.toMatchObject({ code: "provider-refused" });
     expect(provider.asked).toHaveLength(1);
     expect(await readWindows()).toMatchObject([{ status: "planned", isLeased: false }]);
+    expect(await pull(context)).toMatchObject({ windows: 0 });
+    expect((await readPullProgress(sql))[0]?.stoppedUntil).toBe(NOON + HOUR_MS);
+    expect(provider.asked).toHaveLength(1);
+
+    clock.advance(HOUR_MS);
+    await expect(pull(context)).rejects.toMatchObject({ code: "provider-refused" });
+    await resumeStopped(sql);
     provider.answer(() => page([]));
-    expect(await pull(context)).toMatchObject({ windows: 1, gaps: 0 });
+    expect(await pull(context)).toMatchObject({ gaps: 0 });
+    expect((await readPullProgress(sql))[0]?.stoppedUntil).toBeNull();
   });
 });
 
@@ -375,7 +393,7 @@ describe("a cursor", () => {
       body('{"code":4,"message":"unknown cursor"}'),
       page([betItem()], "c3"),
     );
-    await pull(worker(1));
+    expect(await pull(worker(1))).toEqual({ windows: 1, records: 1, gaps: 0 });
     expect(cursorsAsked()).toEqual([null, "c2", null, "c3"]);
     expect(await readWindows()).toMatchObject([{ status: "done", pages: 2, records: 1, created: 1 }]);
   });
@@ -388,10 +406,12 @@ describe("a cursor", () => {
     expect(await readWindows()).toMatchObject([{ status: "done", pages: 1 }]);
   });
 
-  test("that grew too old during a long wait is not asked for", async () => {
+  test("that grew too old during a long wait is not asked for, and the window counts as fetched since it began again", async () => {
     answerInTurn(page([], "a"), status(429, { "retry-after": "601" }));
     await pull(worker(1, { cursorMaxAge: "PT10M" }));
     expect(cursorsAsked()).toEqual([null, "a", null]);
+    const hour = { from: NOON - HOUR_MS, to: NOON };
+    expect(await readCoverage(sql, "P1", hour, NOON + 601_000)).toEqual([hour]);
   });
 });
 
@@ -422,9 +442,18 @@ describe("a worker that ends in the middle of a window", () => {
     expect(await readWindows()).toMatchObject([
       { status: "planned", isLeased: false, pages: 1, created: 25 },
     ]);
+    clock.advance(1);
     await pull(context);
-    expect(cursorsAsked()).toEqual([null, "25", "25", "50"]);
-    expect(await readWindows()).toMatchObject([{ status: "done", pages: 3, records: 60, created: 60 }]);
+    const [hour] = await readFetched();
+    expect(hour).toMatchObject({ pages: 3, records: 60, created: 60 });
+    expect(provider.asked.filter(({ to }) => to === NOON).map(({ nextId }) => nextId)).toEqual([
+      null,
+      "25",
+      "25",
+      "50",
+    ]);
+    // Its first page is as old as the first worker's request.
+    expect(await readCoverage(sql, "P1", { from: NOON - HOUR_MS, to: NOON }, NOON + 1)).toEqual([]);
   });
 
   test("and comes back when another has taken over writes nothing", async () => {
@@ -441,6 +470,25 @@ describe("a worker that ends in the middle of a window", () => {
     await lost;
     expect(await readWindows()).toEqual(windows);
     expect(await sql`select from bet_record_versions`).toHaveLength(0);
+  });
+
+  test("because a page could not be written leaves that page to be read again", async () => {
+    const context = worker(1);
+    provider.answer((asked) => chunkOf(bets, asked, 25));
+    await sql.unsafe(`
+      create function refuse() returns trigger language plpgsql as $$ begin raise exception 'disk full'; end $$;
+      create trigger refuse before insert on bet_records for each row
+        when (new.id = '${bets[30]?.at}') execute function refuse()`);
+    try {
+      await expect(pull(context)).rejects.toThrow("disk full");
+    } finally {
+      await sql`drop function refuse cascade`;
+    }
+    expect(await readWindows()).toMatchObject([
+      { status: "planned", isLeased: false, pages: 1, created: 25 },
+    ]);
+    await pull(context);
+    expect(await readWindows()).toMatchObject([{ status: "done", pages: 3, records: 60, created: 60 }]);
   });
 
   test("leaves a cursor that is not trusted when it is old: the window begins again", async () => {

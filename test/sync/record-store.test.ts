@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { BetRecord, StoredRecord } from "../../src/bet.ts";
 import { formatInstant } from "../../src/clock.ts";
+import { takeMarks as takeDueMarks } from "../../src/diff/store.ts";
 import { countRecords, type PageTimes, writeRecords, writeRejected } from "../../src/sync/record-store.ts";
 import { useDatabase } from "../support/database.ts";
 import { amount, exampleRecord, MINUTE_MS, NOON } from "../support/examples.ts";
@@ -31,12 +32,17 @@ const readStakes = (table: "bet_records" | "bet_record_versions") =>
     rows.map(({ stake }) => stake),
   );
 
-const readMarks = () =>
-  sql`select mark.username, mark.round, mark.bet, due_at as due
-    from diff_marks, unnest(usernames, round_ids, bet_refs) as mark (username, round, bet)
-    order by username, round, bet`;
+/** What a look would find at that moment, in order; it is taken away. */
+async function takeMarks(now = NOON) {
+  const marks = await sql.begin((tx) => takeDueMarks(tx, "P1", now, 1000));
+  return marks.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+}
 
-const clearMarks = () => sql`truncate diff_marks`;
+const mark = (roundId: string | null, betRef: string | null, username = "anna") => ({
+  username,
+  roundId,
+  betRef,
+});
 
 describe("a page of records", () => {
   test("is created as it was sent, with every digit and every additional field", async () => {
@@ -234,50 +240,41 @@ describe("a record that stands twice in a page", () => {
 });
 
 describe("what changed is marked for the diff", () => {
-  test("a new record marks its round, once for all records of a round", async () => {
-    await write([exampleRecord(), exampleRecord({ id: "rec-2" }), exampleRecord({ username: "bert" })], {
-      now: NOON + 5,
-    });
-    expect(await readMarks()).toEqual([
-      { username: "anna", round: "round-1", bet: null, due: NOON + 5 },
-      { username: "bert", round: "round-1", bet: null, due: NOON + 5 },
-    ]);
+  test("from the moment it is seen, and once for all records of a round", async () => {
+    const records = [exampleRecord(), exampleRecord({ id: "rec-2" }), exampleRecord({ username: "bert" })];
+    await write(records, { now: NOON + 5 });
+    expect(await takeMarks(NOON + 4)).toEqual([]);
+    expect(await takeMarks(NOON + 5)).toEqual([mark("round-1", null), mark("round-1", null, "bert")]);
   });
 
-  test.each(["", "UNKNOWN"])('a record whose round is "%s" marks its bet', async (roundId) => {
+  test.each(["", "UNKNOWN"])('by its bet, where its round is "%s"', async (roundId) => {
     await write([exampleRecord({ roundId }), exampleRecord({ roundId, betId: "bet-2" })]);
-    expect(await readMarks()).toMatchObject([
-      { round: null, bet: "bet-1" },
-      { round: null, bet: "bet-2" },
-    ]);
+    expect(await takeMarks()).toEqual([mark(null, "bet-1"), mark(null, "bet-2")]);
   });
 
-  test("a record that changed its round marks both", async () => {
+  test("by both rounds, where it changed its round", async () => {
     await write([exampleRecord()]);
-    await clearMarks();
+    await takeMarks();
     await write([exampleRecord({ roundId: "round-2" })]);
-    expect(await readMarks()).toMatchObject([{ round: "round-1" }, { round: "round-2" }]);
+    expect(await takeMarks()).toEqual([mark("round-1", null), mark("round-2", null)]);
   });
 
-  test("a record that got its round marks the bet and the round", async () => {
+  test("by its bet and its round, where it had no round before", async () => {
     await write([exampleRecord({ roundId: "UNKNOWN" })]);
-    await clearMarks();
+    await takeMarks();
     await write([exampleRecord({ roundId: "round-2" })]);
-    expect(await readMarks()).toMatchObject([
-      { round: "round-2", bet: null },
-      { round: null, bet: "bet-1" },
-    ]);
+    expect(await takeMarks()).toEqual([mark("round-2", null), mark(null, "bet-1")]);
   });
 
-  test("what did not change marks nothing, beside what did", async () => {
+  test("and nothing else of its page is", async () => {
     await write([exampleRecord({ roundId: "a" }), exampleRecord({ id: "rec-2", roundId: "b" })]);
-    await clearMarks();
+    await takeMarks();
     await write([
       exampleRecord({ roundId: "a" }),
       exampleRecord({ id: "rec-2", roundId: "b", betStatus: "VOID" }),
       exampleRecord({ id: "rec-3", roundId: "c" }),
     ]);
-    expect(await readMarks()).toMatchObject([{ round: "b" }, { round: "c" }]);
+    expect(await takeMarks()).toEqual([mark("b", null), mark("c", null)]);
   });
 });
 

@@ -137,6 +137,7 @@ CREATE TABLE "pull_states" (
 	"head" timestamp (6) with time zone NOT NULL,
 	"window_ms" integer NOT NULL,
 	"ceiling_ms" integer,
+	"stopped_until" timestamp (6) with time zone,
 	"hold_for" integer DEFAULT 1 NOT NULL,
 	"quick_answers" integer DEFAULT 0 NOT NULL,
 	"ms_per_hour" double precision

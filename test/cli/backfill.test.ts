@@ -1,0 +1,176 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { formatInstant, systemClock } from "../../src/clock.ts";
+import { startSandbox } from "../../src/sandbox/server.ts";
+import { createWorld } from "../../src/sandbox/world.ts";
+import { useDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { HOUR_MS } from "../support/examples.ts";
+import { startRecon } from "./run-recon.ts";
+
+const { sql, url } = useDatabase();
+const PRODUCT = "SLOT";
+const CREDENTIALS = { username: "agent", password: "of the commands" };
+const begin = Math.floor(systemClock.now() / HOUR_MS) * HOUR_MS - 8 * HOUR_MS;
+const PLAYED = { from: begin, to: begin + 4 * HOUR_MS };
+const world = createWorld({
+  seed: 3,
+  periods: [PLAYED],
+  products: [{ productId: PRODUCT, style: "slot", roundsPerMinute: 2 }],
+  players: 10,
+  lateSettlementMs: 60_000,
+  callbackLagMs: 1_000,
+  reportLagMs: 1_000,
+  faultEveryMinutes: 0,
+});
+const records = world.recordsIn(PRODUCT, PLAYED, systemClock.now()).length;
+const ASKED = ["--product", PRODUCT, "--from", formatInstant(PLAYED.from), "--to", formatInstant(PLAYED.to)];
+
+beforeEach(async () => {
+  await sql`truncate windows, backfills, pull_states, bet_records, diff_marks restart identity cascade`;
+});
+
+/** @returns what a child process needs to know of the database and the provider */
+async function openPlace({ isSlow = false } = {}): Promise<NodeJS.ProcessEnv> {
+  const sandbox = await startSandbox({
+    ...{ ...CREDENTIALS, world, clock: systemClock, host: "127.0.0.1", port: 0, pageSize: 50 },
+    faults: isSlow ? [{ do: { kind: "slow", delay: "PT0.3S" } }] : [],
+  });
+  const folder = mkdtempSync(join(tmpdir(), "recon-backfill-"));
+  onTestFinished(async () => {
+    rmSync(folder, { recursive: true });
+    await sandbox.close();
+  });
+  const config = {
+    products: [{ productId: PRODUCT }, { productId: "WALLET", walletMode: "transfer" }],
+    pull: { every: "PT1H", concurrency: 2, requestTimeout: "PT2S" },
+  };
+  writeFileSync(join(folder, "config.json"), JSON.stringify(config));
+  return {
+    DATABASE_URL: url,
+    RECON_CONFIG: join(folder, "config.json"),
+    PROVIDER_BASE_URL: sandbox.url,
+    PROVIDER_USERNAME: CREDENTIALS.username,
+    PROVIDER_PASSWORD: CREDENTIALS.password,
+    OPS_PORT: "0",
+    LOG_LEVEL: "warn",
+  };
+}
+
+const readDone = async () => {
+  const [row] = await sql`select count(*) as done from windows where kind = 'backfill' and status = 'done'`;
+  return row?.["done"] as number;
+};
+
+test("a dry run says what would be done; without one it is queued, listed, paused, resumed and cancelled", async () => {
+  const place = await openPlace();
+  const run = async (...args: string[]) => (await startRecon(["backfill", ...args], place).ended).stdout;
+  const dry = await run(...ASKED, "--dry-run");
+  expect(dry).toContain(`Would fetch ${PRODUCT} from`);
+  expect(dry).toContain(
+    "4 windows of at most 1 h.\nOf these 4 h nothing was fetched before. Nothing was queued.",
+  );
+  const coverage = (await startRecon(["coverage", ...ASKED], place).ended).stdout;
+  expect(coverage).toContain(`${PRODUCT} is not complete from`);
+  expect(coverage).toMatch(/GAP FROM .*\n\S+ +\S+ +4 h +not-fetched\n$/);
+
+  const { backfill } = JSON.parse(await run(...ASKED, "--json"));
+  expect(backfill).toMatchObject({
+    id: "1",
+    productId: PRODUCT,
+    status: "queued",
+    windowsTotal: 4,
+    records: 0,
+  });
+  expect(JSON.parse(await run("list", "--json"))).toEqual({ backfills: [backfill], next: null });
+  expect(JSON.parse(await run("pause", "1", "--json"))).toEqual({
+    backfill: { ...backfill, status: "paused" },
+  });
+  expect(await run("resume", "1")).toContain("Backfill 1 is queued");
+  expect(await run("cancel", "1")).toContain("Backfill 1 is cancelled: 0 windows, 0 records");
+  expect(await run("list")).toMatch(/^ID +PRODUCT .*\n1 +SLOT .* cancelled +0\/4 /);
+});
+
+test("--wait shows how far it is while a worker does it, and ends with the result", async () => {
+  const place = await openPlace();
+  const worker = startRecon(["worker"], place);
+  const waited = await startRecon(["backfill", ...ASKED, "--wait"], place).ended;
+  expect(waited).toMatchObject({ code: 0, stderr: "" });
+  expect(waited.stdout).toContain(`Backfill 1 of ${PRODUCT} is queued: 4 windows of at most 1 h.\n`);
+  expect(waited.stdout).toContain(`done, 4/4 windows, ${records} records\n`);
+  const result = `4 windows, ${records} records: ${records} created, 0 changed, 0 unchanged`;
+  expect(waited.stdout.trimEnd().split("\n").at(-1)).toBe(`Backfill 1 is done: ${result}.`);
+
+  const again = await startRecon(["backfill", ...ASKED, "--wait", "--json"], place).ended;
+  expect(JSON.parse(again.stdout).backfill).toMatchObject({ id: "2", status: "done", unchanged: records });
+  expect(again.stderr).toContain("4/4 windows");
+
+  const coverage = await startRecon(["coverage", ...ASKED], place).ended;
+  expect(coverage.stdout).toContain(`${PRODUCT} is complete from ${formatInstant(PLAYED.from)}`);
+  expect(coverage.stdout).toMatch(new RegExp(`backfill +8 +${2 * records} `));
+  worker.child.kill("SIGTERM");
+  expect(await worker.ended).toMatchObject({ code: 0 });
+});
+
+test("Ctrl-C ends the waiting, not the backfill; one that is cancelled meanwhile fails the wait", async () => {
+  const place = await openPlace();
+  const waiting = startRecon(["backfill", ...ASKED, "--wait"], place);
+  await eventually("it waits", () => waiting.said().includes("queued, 0/4 windows"));
+  waiting.child.kill("SIGINT");
+  expect(await waiting.ended).toMatchObject({
+    code: 1,
+    stderr: "Backfill 1 goes on without this command. To end it: recon backfill cancel 1\n",
+  });
+  expect(await sql`select status from backfills`).toEqual([{ status: "queued" }]);
+
+  const other = startRecon(["backfill", ...ASKED, "--wait"], place);
+  await eventually("it waits", () => other.said().includes("queued, 0/4 windows"));
+  await startRecon(["backfill", "cancel", "2"], place).ended;
+  expect(await other.ended).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining("Backfill 2 is cancelled"),
+  });
+});
+
+test("a worker killed with kill -9 loses nothing: the next one goes on", async () => {
+  const place = await openPlace({ isSlow: true });
+  const { child, ended } = startRecon(["worker"], place);
+  await startRecon(["backfill", ...ASKED], place).ended;
+  await eventually("a window is done", async () => (await readDone()) > 0, 30_000);
+  child.kill("SIGKILL");
+  await ended;
+  const before = await readDone();
+  expect(before).toBeLessThan(4);
+  // A lease lasts half a minute; nobody needs to wait for that here.
+  await sql`update windows set lease_until = clock_timestamp() where lease_token is not null`;
+
+  startRecon(["worker"], place);
+  await eventually("all windows are done", async () => (await readDone()) === 4, 30_000);
+  const [counted] = await sql`
+    select (select count(*) from bet_records) as stored, sum(created)::bigint as created, count(*) as windows
+    from windows where kind = 'backfill'`;
+  expect(counted).toEqual({ stored: records, created: records, windows: 4 });
+});
+
+test("what cannot be done is one clear line that names the value", async () => {
+  const place = await openPlace();
+  const cases: [args: string[], code: number, line: string][] = [
+    [
+      ["--product", "NONE", ...ASKED.slice(2)],
+      2,
+      `there is no product "NONE"; it is one of ${PRODUCT}, WALLET`,
+    ],
+    [ASKED.slice(0, 4), 2, "to is missing"],
+    [[...ASKED, "--from", "noon"], 2, "from must be a date-time with an offset such as"],
+    [["pause", "77"], 1, 'there is no backfill "77"'],
+    [["halt"], 2, "too many arguments"],
+  ];
+  const ended = await Promise.all(cases.map(([args]) => startRecon(["backfill", ...args], place).ended));
+  for (const [index, [, code, line]] of cases.entries()) {
+    expect(ended[index]).toMatchObject({ code, stdout: "" });
+    expect(ended[index]?.stderr.split("\n")[0]).toContain(`recon: ${line}`);
+    expect(ended[index]?.stderr).not.toContain("    at ");
+  }
+});

@@ -1,0 +1,362 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { parseConfig } from "../../src/config.ts";
+import { readStatus } from "../../src/flows/read-status.ts";
+import { silentLog } from "../../src/log.ts";
+import type { Finding } from "../../src/mismatch.ts";
+import { writeTransitions } from "../../src/mismatches/store.ts";
+import { createTestClock } from "../support/clock.ts";
+import { useDatabase } from "../support/database.ts";
+import { NOON } from "../support/examples.ts";
+import { exampleFinding } from "../support/findings.ts";
+import { type Ended, PROGRAM, startRecon } from "./run-recon.ts";
+
+const run = promisify(execFile);
+const ROOT = join(import.meta.dirname, "../..");
+
+const { sql, url } = useDatabase();
+const folder = mkdtempSync(join(tmpdir(), "recon-commands-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** A config file of its own. @returns its path */
+function writeConfig(name: string, config: unknown): string {
+  const path = join(folder, name);
+  writeFileSync(path, JSON.stringify(config));
+  return path;
+}
+
+const CONFIG = { products: [{ productId: "P1" }, { productId: "P2" }] };
+const SETTINGS = { DATABASE_URL: url, RECON_CONFIG: writeConfig("recon.config.json", CONFIG) };
+
+/** Runs `recon` to its end. @param changes to the environment; undefined takes a variable away */
+async function recon(args: readonly string[], changes: NodeJS.ProcessEnv = {}): Promise<Ended> {
+  return await startRecon(args, { ...SETTINGS, ...changes }).ended;
+}
+
+/** A failure as it must be told: nothing on standard output, one clear line, and no stack trace. */
+function failure(code: number, line: RegExp) {
+  return {
+    code,
+    stdout: "",
+    stderr: expect.stringMatching(new RegExp(`^recon: .*${line.source}`, line.flags)),
+  };
+}
+
+async function expectFailure(ended: Ended, code: number, line: RegExp): Promise<void> {
+  expect(ended).toEqual(failure(code, line));
+  expect(ended.stderr).not.toMatch(/\n {4}at |this should not happen/);
+}
+
+async function open(...findings: Finding[]): Promise<void> {
+  await writeTransitions(
+    sql,
+    findings.map((finding) => ({ change: "open", finding })),
+    NOON,
+  );
+}
+
+beforeEach(async () => {
+  await sql`truncate mismatches, mismatch_events restart identity cascade`;
+});
+
+describe("help", () => {
+  test("every command says how it is used, and what it can do", async () => {
+    const commands: string[] = [];
+    const look = async (path: readonly string[]): Promise<void> => {
+      const { code, stdout, stderr } = await recon([...path, "--help"], { DATABASE_URL: undefined });
+      const name = ["recon", ...path].join(" ");
+      expect({ name, code, stderr }).toEqual({ name, code: 0, stderr: "" });
+      expect(stdout).toMatch(new RegExp(`^Usage: ${name} .*\n\n\\S`));
+      commands.push(name);
+      const [, listed = ""] = stdout.split("\nCommands:\n");
+      const inner = Array.from(listed.matchAll(/^ {2}(\w[\w-]*)/gm), ([, found = ""]) => found);
+      await Promise.all(inner.filter((one) => one !== "help").map((one) => look([...path, one])));
+    };
+    await look([]);
+    expect(commands).toEqual(
+      expect.arrayContaining([
+        "recon worker",
+        "recon sandbox",
+        "recon migrate",
+        "recon status",
+        "recon mismatches list",
+        "recon mismatches show",
+      ]),
+    );
+  });
+
+  test.each([[[]], [["mismatches"]]])("recon %j alone is wrong usage, and helped", async (args) => {
+    const { code, stdout, stderr } = await recon(args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toMatch(/^Usage: recon/);
+  });
+});
+
+describe("what is typed wrong is named in one line, with exit code 2", () => {
+  test.each([
+    ["stauts", /unknown command 'stauts'/],
+    ["mismatches lst", /unknown command 'lst'/],
+    ["status --jsno", /unknown option '--jsno'/],
+    ["mismatches show", /missing required argument 'id'/],
+    [
+      "mismatches list --status opened",
+      /no status "opened"; it is one of open, acknowledged, resolved, ignored/,
+    ],
+    ["mismatches list --kind lost", /no kind "lost"; it is one of .*payout-differs/],
+    ["mismatches list --product P9", /no product "P9"; it is one of P1, P2/],
+    ["mismatches list --limit 1001", /limit "1001" is not a number from 1 to 1000/],
+    ["sandbox --port 70000", /port "70000"/],
+  ])("recon %s", async (args, line) => {
+    await expectFailure(await recon(args.split(" ")), 2, line);
+  });
+});
+
+test.each(["2", "none"])("an unknown mismatch, %s, is named, with exit code 1", async (id) => {
+  await open(exampleFinding());
+  await expectFailure(await recon(["mismatches", "show", id]), 1, new RegExp(`there is no mismatch "${id}"`));
+});
+
+describe("a database that cannot be used", () => {
+  const password = "hunter2-secret";
+  const server = new URL(url);
+
+  test.each([
+    [
+      "does not answer",
+      "127.0.0.1:1",
+      "recon",
+      /the database recon at 127\.0\.0\.1:1 does not answer.*ECONNREFUSED/,
+    ],
+    [
+      "refuses the password",
+      server.host,
+      "recon",
+      /the database recon at 127\.0\.0\.1:\d+ .*authentication failed/,
+    ],
+  ])("and %s is named, without the password", async (_how, host, database, line) => {
+    const ended = await recon(["status"], {
+      DATABASE_URL: `postgres://recon:${password}@${host}/${database}`,
+    });
+    await expectFailure(ended, 1, line);
+    expect(ended.stderr).not.toContain(password);
+  });
+
+  test("because it does not exist is named, without the password", async () => {
+    const ended = await recon(["status"], { DATABASE_URL: `${url}_not` });
+    await expectFailure(ended, 1, /the database \w+_not at 127\.0\.0\.1:\d+ .*does not exist/);
+    expect(ended.stderr).not.toContain(server.password);
+  });
+});
+
+describe("settings", () => {
+  test("a wrong value is named with its path, the value of a secret without it", async () => {
+    const config = writeConfig("wrong.json", {
+      products: [{ productId: "P1", since: "yesterday" }],
+      pull: { every: "1m" },
+    });
+    const ended = await recon(["status"], {
+      RECON_CONFIG: config,
+      OPS_PORT: "99999",
+      OPS_TOKENS: "anna:hunter2",
+      DATABASE_URL: "mysql://recon:hunter2@host/db",
+    });
+    await expectFailure(ended, 1, /5 settings are wrong/);
+    for (const line of [
+      /^ {2}OPS_PORT: .*\(it is "99999"\)$/m,
+      /^ {2}OPS_TOKENS\S*: /m,
+      /^ {2}DATABASE_URL: /m,
+      /^ {2}\S*wrong\.json: products\[0\]\.since: .*\(it is "yesterday"\)$/m,
+      /^ {2}\S*wrong\.json: pull\.every: .*\(it is "1m"\)$/m,
+    ]) {
+      expect(ended.stderr).toMatch(line);
+    }
+    expect(ended.stderr).not.toContain("hunter2");
+  });
+
+  test("in production all that is missing is listed at once", async () => {
+    const none = { DATABASE_URL: undefined, RECON_CONFIG: join(folder, "none.json"), NODE_ENV: "production" };
+    const ended = await recon(["worker"], none);
+    await expectFailure(ended, 1, /6 settings are wrong/);
+    for (const name of [
+      "DATABASE_URL",
+      "REDIS_URL",
+      "PROVIDER_BASE_URL",
+      "PROVIDER_USERNAME",
+      "PROVIDER_PASSWORD",
+      "RECON_CONFIG",
+    ]) {
+      expect(ended.stderr).toMatch(new RegExp(`^ {2}${name}\\b`, "m"));
+    }
+  });
+
+  test("in production no sandbox starts", async () => {
+    await expectFailure(await recon(["sandbox", "--port", "0"], { NODE_ENV: "production" }), 2, /no sandbox/);
+  });
+});
+
+describe("migrate", () => {
+  const blank = useDatabase();
+  beforeAll(() => blank.sql.unsafe("drop schema public cascade; create schema public"));
+
+  test("a database that was never migrated says what to run, and that is enough, even twice at once", async () => {
+    const there = { DATABASE_URL: blank.url };
+    await expectFailure(await recon(["status"], there), 1, /not up to date .*"recon migrate"/);
+    const both = await Promise.all([recon(["migrate"], there), recon(["migrate"], there)]);
+    expect(both.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
+      both.map(() => ({ code: 0, stderr: "" })),
+    );
+    expect(both.map(({ stdout }) => stdout).sort()).toEqual([
+      expect.stringMatching(/^[1-9]\d* migrations? done\.\n$/),
+      "The database is up to date.\n",
+    ]);
+    expect(await recon(["status"], there)).toMatchObject({ code: 0, stderr: "" });
+  });
+});
+
+describe("status", () => {
+  test("as JSON is one document and nothing else, however much is logged", async () => {
+    const { code, stdout } = await recon(["status", "--json"], { LOG_LEVEL: "trace" });
+    expect(code).toBe(0);
+    const context = { sql, config: parseConfig(CONFIG), clock: createTestClock(NOON), log: silentLog };
+    expect(JSON.parse(stdout)).toEqual(await readStatus(context));
+  });
+
+  test("for people has a line for each product", async () => {
+    const { code, stdout, stderr } = await recon(["status"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(/^PRODUCT .*\nP1 +not begun .*\nP2 +not begun /);
+  });
+
+  test("npx runs it in the checkout, and adds nothing to standard output", async () => {
+    const env = { PATH: process.env["PATH"], HOME: folder, ...SETTINGS };
+    const { stdout } = await run("npx", ["recon", "status", "--json"], { cwd: ROOT, env });
+    expect(Object.keys(JSON.parse(stdout))).toEqual([
+      "products",
+      "ledger",
+      "mismatches",
+      "transfers",
+      "alerts",
+    ]);
+  });
+});
+
+describe("mismatches", () => {
+  const HOSTILE = "\u001b[2J\u001b]0;owned\u0007anna\u202e\u009b1m\r\n";
+
+  test("are listed for people, one line each, with amount and reason", async () => {
+    await open(exampleFinding({ betId: "a" }), exampleFinding({ betId: "b", productId: "P2" }));
+    const { code, stdout, stderr } = await recon(["mismatches", "list"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const [head, ...lines] = stdout.trimEnd().split("\n");
+    expect(head).toMatch(/^ID +KIND +STATUS +PRODUCT +PLAYER +AT RISK +SINCE +WHY$/);
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /^1 +payout-differs +open +P1 +anna +4\.50 THB +2026-11-20T12:00:00\S* +paid out 30\.00/,
+      ),
+      expect.stringMatching(/^2 +payout-differs +open +P2 /),
+    ]);
+  });
+
+  test("none are said to be none", async () => {
+    expect(await recon(["mismatches", "list"])).toEqual({ code: 0, stdout: "No mismatches.\n", stderr: "" });
+  });
+
+  test("are listed as one JSON document, page by page", async () => {
+    await open(...["a", "b", "c"].map((betId) => exampleFinding({ betId })));
+    const first = await recon(["mismatches", "list", "--json", "--limit", "2"]);
+    const page = JSON.parse(first.stdout);
+    expect(Object.keys(page)).toEqual(["mismatches", "next"]);
+    expect(page.mismatches.map(({ betId }: { betId: string }) => betId)).toEqual(["a", "b"]);
+    const { stdout } = await recon(["mismatches", "list", "--json", "--limit", "2", "--after", page.next]);
+    expect(JSON.parse(stdout)).toMatchObject({
+      mismatches: [{ betId: "c", amountAtRisk: "4.5" }],
+      next: null,
+    });
+  });
+
+  test("one is shown with both sides and its history", async () => {
+    await open(exampleFinding());
+    const { code, stdout } = await recon(["mismatches", "show", "1"]);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^Mismatch 1: payout-differs, open, 4\.50 THB at risk\n/);
+    expect(stdout).toMatch(/^stake +10\.00 +10\.00$/m);
+    expect(stdout).toMatch(/^payout +30\.00 +25\.50 +<- differs$/m);
+    expect(stdout).toMatch(/^2026-11-20T12:00:00\S* +- +open +recon /m);
+
+    const json = JSON.parse((await recon(["mismatches", "show", "1", "--json"])).stdout);
+    expect(json).toMatchObject({ id: "1", provider: { payout: "30.00" }, history: [{ toStatus: "open" }] });
+  });
+
+  test("text from outside cannot steer the terminal, and loses nothing as JSON", async () => {
+    await open(
+      exampleFinding({ username: HOSTILE, currency: "\u001b[31mTHB", roundId: HOSTILE, reason: HOSTILE }),
+    );
+    const shown = await Promise.all(
+      [["list"], ["show", "1"], ["list", "--json"], ["show", "1", "--json"]].map((args) =>
+        recon(["mismatches", ...args]),
+      ),
+    );
+    for (const { code, stdout } of shown) {
+      expect(code).toBe(0);
+      expect(stdout.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
+    }
+    expect(shown[0]?.stdout.trimEnd().split("\n")).toHaveLength(2);
+    expect(JSON.parse(shown[2]?.stdout ?? "").mismatches[0]).toMatchObject({
+      username: HOSTILE,
+      reason: HOSTILE,
+    });
+    expect(JSON.parse(shown[3]?.stdout ?? "")).toMatchObject({
+      username: HOSTILE,
+      currency: "\u001b[31mTHB",
+    });
+  });
+
+  test("a reader that has seen enough ends the list quietly", async () => {
+    await open(...Array.from({ length: 1_000 }, (_, index) => exampleFinding({ betId: `bet-${index}` })));
+    const script = '{ "$@"; echo "exit code $?" >&2; } | head -1';
+    for (const format of [[], ["--json"]]) {
+      const args = ["mismatches", "list", "--limit", "1000", ...format];
+      const ended = await run("/bin/sh", ["-c", script, "sh", process.execPath, PROGRAM, ...args], {
+        env: SETTINGS,
+      });
+      expect(ended.stdout.trimEnd().split("\n")).toHaveLength(1);
+      expect(ended.stderr).toBe("exit code 0\n");
+    }
+  });
+});
+
+describe("a worker that cannot start ends at once, says why, and leaves nothing running", () => {
+  const PROVIDER = {
+    PROVIDER_BASE_URL: "http://127.0.0.1:1",
+    PROVIDER_USERNAME: "agent",
+    PROVIDER_PASSWORD: "hunter2",
+  };
+
+  test("because its port is taken", async () => {
+    const taken = createServer().listen(0, "127.0.0.1");
+    await once(taken, "listening");
+    onTestFinished(() => {
+      taken.close();
+    });
+    const { port } = taken.address() as { port: number };
+    const ended = await recon(["worker"], { ...PROVIDER, OPS_PORT: String(port), LOG_LEVEL: "warn" });
+    await expectFailure(ended, 1, new RegExp(`127\\.0\\.0\\.1:${port}.*Set OPS_PORT to a free port`, "m"));
+    expect(ended.stderr).not.toMatch(/cut off/);
+  });
+
+  test("because Redis does not answer", async () => {
+    const ended = await recon(["worker"], {
+      ...PROVIDER,
+      REDIS_URL: "redis://:hunter2@127.0.0.1:1",
+      OPS_PORT: "0",
+    });
+    await expectFailure(ended, 1, /Redis at 127\.0\.0\.1:1 does not answer.*Check REDIS_URL/m);
+    expect(ended.stderr).not.toContain("hunter2");
+  });
+});

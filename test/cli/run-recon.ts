@@ -1,0 +1,57 @@
+/** The command `recon` in a process of its own, as a person or a script runs it. */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { onTestFinished } from "vitest";
+
+export const PROGRAM = join(import.meta.dirname, "../../src/cli/main.ts");
+
+/** Starting is what takes the time. */
+const COMPILED = join(import.meta.dirname, "../../.recon/test/compiled");
+
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunningRecon {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+  /** what it has said so far, on both streams */
+  said(): string;
+}
+
+/**
+ * Starts `recon` with these arguments; it is killed when the test has finished.
+ * @param program of another checkout than this one
+ */
+export function startRecon(
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv,
+  program = PROGRAM,
+): RunningRecon {
+  const child = spawn(process.execPath, [program, ...args], {
+    env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: COMPILED, ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  onTestFinished(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  });
+  let said = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (chunk: Buffer) => {
+      said += chunk.toString();
+    });
+  }
+  const outputs = Promise.all([text(child.stdout), text(child.stderr)]);
+  const ended = once(child, "exit").then(async ([code]) => {
+    const [stdout, stderr] = await outputs;
+    return { code: code as number | null, stdout, stderr };
+  });
+  return { child, ended, said: () => said };
+}

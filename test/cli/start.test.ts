@@ -1,0 +1,240 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, cpSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { freePort } from "../../src/embedded/free-port.ts";
+import type { Status } from "../../src/flows/read-status.ts";
+import type { Mismatch } from "../../src/mismatch.ts";
+import { listProcesses, type ProcessInfo, serverProcesses, survivors } from "../embedded/processes.ts";
+import { eventually } from "../support/eventually.ts";
+import { startRecon } from "./run-recon.ts";
+
+/** Within this the first mismatches are shown. */
+const A_MINUTE_MS = 60_000;
+/** Within this everything has ended. */
+const END_MS = 10_000;
+
+const checkout = copyCheckout();
+afterAll(async () => {
+  running?.kill("SIGKILL");
+  await eventually("nothing is left", () => belongingTo(checkout).length === 0);
+  rmSync(checkout, { recursive: true, force: true });
+});
+
+/** A checkout of its own, so that the data of whoever runs the tests stays untouched. */
+function copyCheckout(): string {
+  const root = join(import.meta.dirname, "../..");
+  // PostgreSQL refuses root, and its account must reach the folder, which $TMPDIR need not allow.
+  const folder = realpathSync(
+    mkdtempSync(join(process.getuid?.() === 0 ? "/var/tmp" : tmpdir(), "recon-start-")),
+  );
+  chmodSync(folder, 0o755);
+  for (const part of ["src", "jobs", "package.json"])
+    cpSync(join(root, part), join(folder, part), { recursive: true });
+  symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
+  return folder;
+}
+
+interface Running {
+  readonly url: string;
+  /** everything on standard output so far */
+  output(): string;
+  errors(): string;
+  /** npm, the shell, the worker, and the database with all that belongs to it */
+  processes(): ProcessInfo[];
+  /** Sends a signal to the whole group, as a terminal does. */
+  kill(signal: NodeJS.Signals): void;
+}
+
+let running: Running | undefined;
+
+/** `npm start`, as typed into a terminal. */
+async function npmStart(): Promise<Running> {
+  const port = String(await freePort());
+  const env = { PATH: process.env["PATH"], HOME: checkout, OPS_PORT: port };
+  const child = spawn("npm", ["start"], {
+    cwd: checkout,
+    env,
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const said = { output: "", errors: "" };
+  child.stdout.on("data", (chunk) => {
+    said.output += chunk;
+  });
+  child.stderr.on("data", (chunk) => {
+    said.errors += chunk;
+  });
+  await once(child, "spawn");
+  running = {
+    url: `http://127.0.0.1:${port}`,
+    output: () => said.output,
+    errors: () => said.errors,
+    processes: () => familyOf(child.pid ?? 0),
+    kill: (signal) => {
+      if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid ?? 0), signal);
+    },
+  };
+  return running;
+}
+
+function familyOf(pid: number): ProcessInfo[] {
+  const all = listProcesses();
+  const family = all.filter((one) => one.pid === pid);
+  for (const member of family) family.push(...all.filter((one) => one.parent === member.pid));
+  return family;
+}
+
+function belongingTo(folder: string): ProcessInfo[] {
+  return listProcesses().filter(({ command }) => command.includes(folder));
+}
+
+async function expectEnded(processes: readonly ProcessInfo[]): Promise<void> {
+  await eventually("every process has ended", () => survivors(processes).length === 0, END_MS);
+  expect(belongingTo(checkout)).toEqual([]);
+}
+
+interface Told {
+  readonly id: string;
+  readonly kind: string;
+  readonly productId: string;
+}
+
+/** The mismatches on the screen: "#7  payout-differs  TABLE  30.00 THB at risk  player-012: paid out …". */
+function toldBy({ output }: Running): Told[] {
+  const lines = output().matchAll(
+    /^#(\d+) +([a-z-]+) +([A-Z]+) +\d+\.\d\d [A-Z]{3} at risk {2}player-\d+: \w.+$/gm,
+  );
+  return Array.from(lines, ([, id = "", kind = "", productId = ""]) => ({ id, kind, productId }));
+}
+
+async function expectFirstMismatches(running: Running): Promise<Told[]> {
+  const told = await eventually(
+    "the first mismatches are shown",
+    () => /npx recon mismatches list/.test(running.output()) && toldBy(running),
+    A_MINUTE_MS,
+  );
+  expect(told.length).toBeGreaterThan(0);
+  return told;
+}
+
+async function read<Answer>({ url }: Running, path: string): Promise<Answer> {
+  const response = await fetch(url + path);
+  expect(response.status).toBe(200);
+  return (await response.json()) as Answer;
+}
+
+const readAll = async (running: Running) =>
+  (await read<{ mismatches: Mismatch[] }>(running, "/api/mismatches?limit=1000")).mismatches;
+
+/** `recon` of the same checkout, in another terminal. */
+async function recon(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await startRecon(args, {}, join(checkout, "src/cli/main.ts")).ended;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  return stdout;
+}
+
+let before: {
+  readonly seed: string | undefined;
+  readonly status: Status;
+  readonly mismatches: readonly Mismatch[];
+};
+
+const seedOf = ({ output }: Running) => /seed (\d+)/.exec(output())?.[1];
+
+test(
+  "npm start alone shows mismatches of a world of its own within a minute, and where to look",
+  async () => {
+    const running = await npmStart();
+    await expectFirstMismatches(running);
+    expect(running.output()).toMatch(/graces +callbacks 5 s, provider 5 s/);
+    expect(running.output()).toContain(`${running.url}/api/mismatches`);
+    expect(await read(running, "/readyz")).toEqual({ status: "ready" });
+  },
+  2 * A_MINUTE_MS,
+);
+
+test("other commands of the checkout use the same database", async () => {
+  const now = await expectStillRuns();
+  const [first] = toldBy(now);
+  const listed: Mismatch[] = JSON.parse(
+    await recon("mismatches", "list", "--json", "--limit", "1000"),
+  ).mismatches;
+  expect(listed).toEqual(expect.arrayContaining([expect.objectContaining(first)]));
+  expect(await recon("mismatches", "show", first?.id ?? "")).toMatch(
+    new RegExp(`^Mismatch ${first?.id}: ${first?.kind}`),
+  );
+  expect(serverProcesses(checkout).all.filter(({ command }) => /\/postgres -D/.test(command))).toHaveLength(
+    1,
+  );
+});
+
+test("Ctrl-C ends everything", async () => {
+  const now = await expectStillRuns();
+  await eventually("every product is fetched", async () =>
+    (await read<Status>(now, "/api/status")).products.every(({ records }) => records > 0),
+  );
+  before = { seed: seedOf(now), status: await read(now, "/api/status"), mismatches: await readAll(now) };
+  const processes = now.processes();
+  expect(processes.length).toBeGreaterThan(5);
+  now.kill("SIGINT");
+  await expectEnded(processes);
+  expect(now.errors()).not.toMatch(/cut off|"level":[56]0/);
+});
+
+test(
+  "the next start goes on in the same world: nothing is lost, nothing found again",
+  async () => {
+    const now = await npmStart();
+    await expectFirstMismatches(now);
+    expect(seedOf(now)).toBe(before.seed);
+    const status = await read<Status>(now, "/api/status");
+    for (const [index, { productId, records, head }] of before.status.products.entries()) {
+      expect(status.products[index]).toMatchObject({ productId });
+      expect(status.products[index]?.records).toBeGreaterThanOrEqual(records);
+      expect(Date.parse(status.products[index]?.head ?? "")).toBeGreaterThanOrEqual(Date.parse(head ?? ""));
+    }
+    const mismatches = await readAll(now);
+    for (const { id, kind, betId, transactionId, firstSeenAt } of before.mismatches) {
+      expect(mismatches).toContainEqual(
+        expect.objectContaining({ id, kind, betId, transactionId, firstSeenAt }),
+      );
+    }
+    const subjects = mismatches.map((one) =>
+      [one.productId, one.username, one.betId, one.transactionId].join(" "),
+    );
+    expect(new Set(subjects).size).toBe(subjects.length);
+    await eventually("every product is fetched on", async () => {
+      const { products } = await read<Status>(now, "/api/status");
+      return products.every(({ head }, index) => (head ?? "") > (before.status.products[index]?.head ?? ""));
+    });
+  },
+  2 * A_MINUTE_MS,
+);
+
+test(
+  "kill -9 leaves no process behind, and the start after it works",
+  async () => {
+    const killed = await expectStillRuns();
+    const processes = killed.processes();
+    killed.kill("SIGKILL");
+    await expectEnded(processes);
+
+    const next = await npmStart();
+    await expectFirstMismatches(next);
+    expect(seedOf(next)).toBe(before.seed);
+    expect(await read(next, "/readyz")).toEqual({ status: "ready" });
+    const family = next.processes();
+    next.kill("SIGTERM");
+    await expectEnded(family);
+  },
+  2 * A_MINUTE_MS,
+);
+
+async function expectStillRuns(): Promise<Running> {
+  if (running === undefined || running.processes().length === 0)
+    throw new Error("the start before this failed");
+  return running;
+}

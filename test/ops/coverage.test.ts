@@ -1,0 +1,68 @@
+import { beforeEach, expect, test } from "vitest";
+import { formatInstant } from "../../src/clock.ts";
+import { pullProduct } from "../../src/flows/pull-product.ts";
+import { useDatabase } from "../support/database.ts";
+import { HOUR_MS, NOON } from "../support/examples.ts";
+import { problemWith, serveApi } from "../support/ops-api.ts";
+import { listedRecords, openPastWorld, PRODUCT } from "../support/past-world.ts";
+
+const { sql } = useDatabase();
+
+beforeEach(async () => {
+  await sql`truncate windows, pull_states, bet_records, diff_marks restart identity cascade`;
+});
+
+const pathOf = (query: Record<string, string>) => `/api/coverage?${new URLSearchParams(query)}`;
+const ASKED = { product: PRODUCT, from: "2026-11-20T06:00:00Z", to: "2026-11-20T10:00:00Z" };
+
+test("coverage tells gaps and windows", async () => {
+  const { context } = await openPastWorld(sql, {
+    since: formatInstant(NOON - 5 * HOUR_MS),
+    faults: [{ when: { hoursUtc: [8] }, do: { kind: "code", code: 7 } }],
+  });
+  await pullProduct(context, PRODUCT, new AbortController().signal);
+  const ask = await serveApi(context);
+  const answer = await ask("GET", pathOf(ASKED));
+  expect(answer).toMatchObject({
+    status: 200,
+    json: {
+      productId: PRODUCT,
+      from: "2026-11-20T06:00:00.000Z",
+      to: "2026-11-20T10:00:00.000Z",
+      complete: false,
+      gaps: [
+        { from: "2026-11-20T06:00:00.000Z", to: "2026-11-20T07:00:00.000Z", reason: "not-fetched" },
+        { from: "2026-11-20T08:00:00.000Z", to: "2026-11-20T09:00:00.000Z", reason: "provider-rejected" },
+      ],
+    },
+  });
+  const [first] = answer.json.windows;
+  expect(first).toEqual({
+    from: "2026-11-20T07:00:00.000Z",
+    to: "2026-11-20T08:00:00.000Z",
+    kind: "live",
+    records: listedRecords({ from: NOON - 5 * HOUR_MS, to: NOON - 4 * HOUR_MS }).length,
+    pages: expect.any(Number),
+    fetchedAt: "2026-11-20T12:00:00.000Z",
+  });
+});
+
+test.each<[what: string, changes: Record<string, string>, detail: string]>([
+  ["an unknown product", { product: "NONE" }, 'there is no product "NONE"; it is one of'],
+  ["a product that is never pulled", { product: "WALLET" }, 'product "WALLET" has the wallet mode transfer'],
+  [
+    "a bad time",
+    { from: "yesterday" },
+    'from must be a date-time with an offset such as 2026-11-20T10:00:00Z, but is "yesterday"',
+  ],
+  ["an end before the begin", { to: ASKED.from }, `from "${ASKED.from}" is not before to "${ASKED.from}"`],
+  [
+    "a parameter there is not",
+    { productId: PRODUCT },
+    'there is no field "productId"; it is one of product, from, to',
+  ],
+])("%s is refused, naming field and value", async (_, changes, detail) => {
+  const { context } = await openPastWorld(sql);
+  const ask = await serveApi(context);
+  expect(await ask("GET", pathOf({ ...ASKED, ...changes }))).toEqual(problemWith(400, detail));
+});

@@ -1,0 +1,435 @@
+import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
+import { beforeEach, describe, expect, inject, onTestFinished, test } from "vitest";
+import { openBackend } from "../../jobs/backend.ts";
+import type { FetchBetPage } from "../../src/bet.ts";
+import { parseConfig, type Settings } from "../../src/config.ts";
+import { openDatabase } from "../../src/db/client.ts";
+import { ReconError } from "../../src/errors.ts";
+import type { FlowContext } from "../../src/flows/context.ts";
+import { pullProduct } from "../../src/flows/pull-product.ts";
+import { appendEntries } from "../../src/ledger/store.ts";
+import { silentLog } from "../../src/log.ts";
+import type { Finding, Mismatch } from "../../src/mismatch.ts";
+import { writeTransitions } from "../../src/mismatches/store.ts";
+import { startOpsServer } from "../../src/ops/server.ts";
+import { createTestClock } from "../support/clock.ts";
+import { useDatabase } from "../support/database.ts";
+import { exampleEntry, exampleRecord, exampleSettle, MINUTE_MS, NOON } from "../support/examples.ts";
+import { exampleFinding, LEDGER_SIDE, PROVIDER_SIDE } from "../support/findings.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
+
+const database = useDatabase();
+const { sql } = database;
+const clock = createTestClock(NOON);
+const context: FlowContext = {
+  sql,
+  clock,
+  log: silentLog,
+  config: parseConfig({
+    products: [
+      { productId: "P1", since: "2026-11-20T11:30:00Z" },
+      { productId: "P2", since: "2026-11-20T11:30:00Z" },
+      { productId: "T1", walletMode: "transfer" },
+    ],
+  }),
+};
+
+beforeEach(async () => {
+  clock.set(NOON);
+  await sql`truncate mismatches, mismatch_events restart identity cascade`;
+});
+
+interface Changes {
+  readonly settings?: Partial<Settings["ops"]>;
+  readonly context?: Partial<FlowContext>;
+  readonly checkQueue?: () => Promise<void>;
+}
+
+/** @returns where it listens, until the test is over */
+async function serve({
+  settings,
+  context: changed,
+  checkQueue = async () => {},
+}: Changes = {}): Promise<string> {
+  const ops = { host: "127.0.0.1", port: 0, tokens: [], ...settings };
+  const server = await startOpsServer({ ...context, ...changed }, ops, checkQueue);
+  onTestFinished(() => server.close());
+  return server.url;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly headers: IncomingHttpHeaders;
+  // biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what the tests are about.
+  readonly json: any;
+}
+
+function ask(url: string, headers: Record<string, string> = {}): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(url, { headers }, async (response) => {
+      const text = (await response.setEncoding("utf8").toArray()).join("");
+      const { statusCode = 0, headers } = response;
+      resolve({ status: statusCode, type: headers["content-type"] ?? "", headers, json: JSON.parse(text) });
+    });
+    request.on("error", reject).end();
+  });
+}
+
+/** What an RFC 9457 answer looks like. */
+function problem(status: number, detail: string | RegExp) {
+  return {
+    status,
+    type: expect.stringMatching(/^application\/problem\+json/),
+    json: { type: "about:blank", title: expect.any(String), status, detail: expect.stringMatching(detail) },
+  };
+}
+
+async function open(...findings: Finding[]): Promise<void> {
+  await writeTransitions(
+    sql,
+    findings.map((finding) => ({ change: "open", finding })),
+    clock.now(),
+  );
+}
+
+async function idsOf(url: string): Promise<string[]> {
+  const { json } = await ask(url);
+  return json.mismatches.map(({ id }: Mismatch) => id);
+}
+
+describe("health", () => {
+  test("a process that runs is alive; it is ready while database and queue answer", async () => {
+    const url = await serve();
+    expect(await ask(`${url}/healthz`)).toMatchObject({ status: 200, json: { status: "alive" } });
+    expect(await ask(`${url}/readyz`)).toMatchObject({ status: 200, json: { status: "ready" } });
+  });
+
+  test.each(["refuse", "hang"] as const)(
+    "a database that begins to %s makes it unready, and is named",
+    async (fails) => {
+      const proxy = await startTcpProxy(database.url);
+      const distant = openDatabase(proxy.url, 1);
+      onTestFinished(async () => {
+        await proxy.close();
+        await distant.end({ timeout: 0 });
+      });
+      const url = await serve({ context: { sql: distant } });
+      expect(await ask(`${url}/readyz`)).toMatchObject({ status: 200 });
+      await proxy[fails]();
+      const answer = await ask(`${url}/readyz`);
+      expect(answer).toEqual(
+        expect.objectContaining(problem(503, /the database .*(does not answer|has not answered)/)),
+      );
+      expect(JSON.stringify(answer.json)).not.toContain(new URL(database.url).password);
+      expect(await ask(`${url}/healthz`)).toMatchObject({ status: 200 });
+    },
+  );
+
+  test.each(["refuse", "hang"] as const)(
+    "a Redis that begins to %s makes it unready, and is named",
+    async (fails) => {
+      const proxy = await startTcpProxy(inject("redisUrl"));
+      onTestFinished(() => proxy.close());
+      const backend = openBackend(proxy.url, database.url, silentLog);
+      onTestFinished(() => backend.close());
+      const url = await serve({ checkQueue: () => backend.check() });
+      expect(await ask(`${url}/readyz`)).toMatchObject({ status: 200 });
+      await proxy[fails]();
+      expect(await ask(`${url}/readyz`)).toMatchObject(
+        problem(503, /Redis .*does not answer|the queue has not answered/),
+      );
+    },
+  );
+
+  test("all that is down is named", async () => {
+    const nowhere = openDatabase("postgres://recon:hidden@127.0.0.1:1/nowhere");
+    onTestFinished(() => nowhere.end());
+    const checkQueue = async () => {
+      throw new ReconError("queue-unreachable", "Redis is on fire");
+    };
+    const url = await serve({ context: { sql: nowhere }, checkQueue });
+    const answer = await ask(`${url}/readyz`);
+    expect(answer).toMatchObject(problem(503, /nowhere at 127\.0\.0\.1:1 .*; Redis is on fire/));
+    expect(JSON.stringify(answer.json)).not.toContain("hidden");
+  });
+});
+
+test("status tells where each product stands, and what is in the ledger and in the lists", async () => {
+  const fetchPage: FetchBetPage = async ({ productId }) => {
+    if (productId === "P2") throw new ReconError("provider-rejected", "not today");
+    return {
+      records: [exampleRecord()],
+      rejected: [{ raw: "{}", reason: "no id" }],
+      nextId: null,
+      requestedAt: 0,
+      tookMs: 1,
+    };
+  };
+  for (const productId of ["P1", "P2"]) {
+    clock.set(NOON);
+    await pullProduct({ ...context, fetchPage }, productId, new AbortController().signal);
+  }
+  await appendEntries(sql, [exampleEntry(), exampleSettle()], NOON);
+  await open(...["a", "b", "c", "d"].map((betId) => exampleFinding({ betId })));
+  await sql`update mismatches set status = 'acknowledged' where id = 2`;
+  await sql`update mismatches set status = 'ignored' where id = 3`;
+  await sql`update mismatches set status = 'resolved' where id = 4`;
+  clock.set(NOON);
+
+  const { status, json } = await ask(`${await serve()}/api/status`);
+  expect(status).toBe(200);
+  expect(json).toEqual({
+    products: [
+      {
+        productId: "P1",
+        head: "2026-11-20T11:58:00.000Z",
+        watermark: "2026-11-20T11:58:00.000Z",
+        lagSeconds: 120,
+        windowSeconds: expect.any(Number),
+        stalled: false,
+        gaps: 0,
+        records: 1,
+        rejected: 1,
+        openMismatches: 2,
+      },
+      {
+        productId: "P2",
+        head: "2026-11-20T11:58:00.000Z",
+        watermark: "2026-11-20T11:25:00.000Z",
+        lagSeconds: 35 * 60,
+        windowSeconds: expect.any(Number),
+        stalled: true,
+        gaps: expect.any(Number),
+        records: 0,
+        rejected: 0,
+        openMismatches: 0,
+      },
+      {
+        productId: "T1",
+        head: null,
+        watermark: null,
+        lagSeconds: null,
+        windowSeconds: null,
+        stalled: false,
+        gaps: 0,
+        records: 0,
+        rejected: 0,
+        openMismatches: 0,
+      },
+    ],
+    ledger: { entries: 2, lastReceivedAt: "2026-11-20T11:56:00.000Z" },
+    mismatches: { open: 1, acknowledged: 1, resolved: 1, ignored: 1 },
+    transfers: { pending: 0, accepted: 0, rejected: 0, inconclusive: 0 },
+    alerts: { undelivered: 0 },
+  });
+});
+
+describe("mismatches", () => {
+  /** What a list or a look at a single one shows of `exampleFinding`, field by field. */
+  const shown = {
+    id: "1",
+    kind: "payout-differs",
+    status: "open",
+    productId: "P1",
+    username: "anna",
+    currency: "THB",
+    betId: "bet-1",
+    transactionId: "bet-1",
+    roundId: "round-1",
+    transactionRef: null,
+    amountAtRisk: "4.50",
+    reason: "paid out 30.00 THB at the provider, 25.50 THB in the ledger",
+    provider: PROVIDER_SIDE,
+    ledger: LEDGER_SIDE,
+    occurredAt: "2026-11-20T11:55:00.000Z",
+    firstSeenAt: "2026-11-20T12:00:00.000Z",
+    lastSeenAt: "2026-11-20T12:00:00.000Z",
+    resolvedAt: null,
+    resolvedBy: null,
+    note: null,
+  };
+
+  test("the list shows every field of each, amounts as decimal text", async () => {
+    await open(exampleFinding());
+    const { status, type, json } = await ask(`${await serve()}/api/mismatches`);
+    expect({ status, type }).toEqual({ status: 200, type: expect.stringMatching(/^application\/json/) });
+    expect(json).toEqual({ mismatches: [{ ...shown, amountAtRisk: "4.5" }], next: null });
+  });
+
+  test("a field that does not apply, and a side that does not exist, is null", async () => {
+    const missing = { kind: "missing-in-ledger", transactionId: null, roundId: null, ledger: null } as const;
+    await open(exampleFinding(missing));
+    const { json } = await ask(`${await serve()}/api/mismatches`);
+    expect(json.mismatches).toEqual([{ ...shown, ...missing, amountAtRisk: "4.5" }]);
+  });
+
+  test("a single one shows its history too", async () => {
+    await open(exampleFinding());
+    clock.advance(MINUTE_MS);
+    await writeTransitions(sql, [{ change: "resolve", id: 1 }], clock.now());
+    const { status, json } = await ask(`${await serve()}/api/mismatches/1`);
+    const at = "2026-11-20T12:01:00.000Z";
+    const change = { by: "recon", note: null, reason: shown.reason };
+    expect(status).toBe(200);
+    expect(json).toEqual({
+      ...shown,
+      amountAtRisk: "4.5",
+      status: "resolved",
+      resolvedAt: at,
+      resolvedBy: "recon",
+      history: [
+        { ...change, at: "2026-11-20T12:00:00.000Z", fromStatus: null, toStatus: "open" },
+        { ...change, at, fromStatus: "open", toStatus: "resolved" },
+      ],
+    });
+  });
+
+  test("the list is filtered by status, kind, product and player; without a status it shows what is not over", async () => {
+    await open(
+      exampleFinding({ betId: "a" }),
+      exampleFinding({ betId: "b", kind: "stake-differs", productId: "P2" }),
+      exampleFinding({ betId: "c", username: "bo & co" }),
+      exampleFinding({ betId: "d" }),
+      exampleFinding({ betId: "e" }),
+    );
+    await sql`update mismatches set status = 'acknowledged' where id = 3`;
+    await sql`update mismatches set status = 'ignored' where id = 4`;
+    await sql`update mismatches set status = 'resolved' where id = 5`;
+    const list = `${await serve()}/api/mismatches`;
+    expect(await idsOf(list)).toEqual(["1", "2", "3"]);
+    expect(await idsOf(`${list}?status=ignored`)).toEqual(["4"]);
+    expect(await idsOf(`${list}?status=open,resolved`)).toEqual(["1", "2", "5"]);
+    expect(await idsOf(`${list}?kind=stake-differs`)).toEqual(["2"]);
+    expect(await idsOf(`${list}?product=P2`)).toEqual(["2"]);
+    expect(await idsOf(`${list}?username=bo%20%26%20co`)).toEqual(["3"]);
+    expect(await idsOf(`${list}?product=P2&username=bo`)).toEqual([]);
+  });
+
+  test("pages follow each other without a gap or a repeat, also while mismatches are added", async () => {
+    await open(...["a", "b", "c", "d", "e"].map((betId) => exampleFinding({ betId })));
+    const list = `${await serve()}/api/mismatches`;
+    const first = await ask(`${list}?limit=2`);
+    const second = await ask(`${list}?limit=2&after=${first.json.next}`);
+    await open(exampleFinding({ betId: "f" }));
+    const last = await ask(`${list}?limit=2&after=${second.json.next}`);
+    expect(
+      [first, second, last].map(({ json }) => json.mismatches.map(({ betId }: Mismatch) => betId)),
+    ).toEqual([
+      ["a", "b"],
+      ["c", "d"],
+      ["e", "f"],
+    ]);
+    expect(last.json.next).toBeNull();
+  });
+
+  test.each([
+    ["status=opened", /there is no status "opened"; it is one of open, acknowledged, resolved, ignored/],
+    ["status=open,", /there is no status ""/],
+    ["status=open&status=ignored", /status stands more than once/],
+    ["kind=lost", /there is no kind "lost"; it is one of .*payout-differs/],
+    ["product=P9", /there is no product "P9"; it is one of P1, P2, T1/],
+    ["username=a&username=b", /username stands more than once/],
+    ["limit=0", /limit "0" is not a number from 1 to 1000/],
+    ["limit=1001", /limit "1001"/],
+    ["limit=ten", /limit "ten"/],
+    ["after=x", /after "x"/],
+    ["user=anna", /there is no field "user"/],
+  ])("a wrong filter, %s, is refused by its name and value", async (query, detail) => {
+    expect(await ask(`${await serve()}/api/mismatches?${query}`)).toMatchObject(problem(400, detail));
+  });
+
+  test.each(["2", "0", "none", "99999999999999999999"])("there is no mismatch %s", async (id) => {
+    await open(exampleFinding());
+    expect(await ask(`${await serve()}/api/mismatches/${id}`)).toMatchObject(
+      problem(404, `there is no mismatch "${id}"`),
+    );
+  });
+});
+
+describe("access", () => {
+  const FOREIGN = [
+    { host: "wallet.example" },
+    { host: "127.0.0.1.wallet.example:3000" },
+    { origin: "https://wallet.example" },
+    { origin: "null" },
+  ];
+  const OWN = [{ host: "localhost:3000" }, { host: "[::1]:3000" }, { origin: "http://127.0.0.1:3000" }];
+
+  test.each(FOREIGN)("without tokens a request with %o is refused, whatever it asks for", async (headers) => {
+    const url = await serve();
+    for (const path of ["/api/status", "/api/mismatches/1", "/readyz"]) {
+      expect(await ask(url + path, headers)).toMatchObject(
+        problem(403, /without OPS_TOKENS only this machine/),
+      );
+    }
+  });
+
+  test.each(OWN)("without tokens a request with %o is served", async (headers) => {
+    expect(await ask(`${await serve()}/api/status`, headers)).toMatchObject({ status: 200 });
+  });
+
+  const tokens = [
+    { name: "anna", role: "read", token: "0123456789abcdef" },
+    { name: "bo", role: "write", token: "fedcba9876543210" },
+  ] as const;
+
+  test.each([
+    ["none", undefined],
+    ["another token", "Bearer 0123456789abcdee"],
+    ["a token's beginning", "Bearer 0123456789"],
+    ["its name", "Bearer anna"],
+    ["no token", "Bearer "],
+    ["another scheme", `Basic ${Buffer.from("anna:0123456789abcdef").toString("base64")}`],
+  ])("with tokens the API refuses who brings %s", async (_what, authorization) => {
+    const url = await serve({ settings: { tokens } });
+    const answer = await ask(`${url}/api/status`, authorization === undefined ? {} : { authorization });
+    expect(answer).toMatchObject(problem(401, /a bearer token/));
+    expect(answer.headers["www-authenticate"]).toBe("Bearer");
+  });
+
+  test.each(tokens)(
+    "with the token of $name the API answers, under whatever name it is reached",
+    async ({ token }) => {
+      const url = await serve({ settings: { tokens } });
+      const headers = {
+        authorization: `Bearer ${token}`,
+        host: "recon.wallet.example",
+        origin: "https://ops.example",
+      };
+      expect(await ask(`${url}/api/status`, headers)).toMatchObject({ status: 200 });
+    },
+  );
+
+  test("who asks for health needs no token", async () => {
+    const url = await serve({ settings: { tokens } });
+    expect(await ask(`${url}/healthz`)).toMatchObject({ status: 200 });
+    expect(await ask(`${url}/readyz`)).toMatchObject({ status: 200 });
+  });
+});
+
+test.each(["/", "/api", "/api/nothing", "/api/mismatches/1/2"])("there is nothing at %s", async (path) => {
+  expect(await ask((await serve()) + path)).toMatchObject(problem(404, `there is nothing at ${path}`));
+});
+
+test("a path that cannot be read is refused as what it is", async () => {
+  expect(await ask(`${await serve()}/api/%zz`)).toMatchObject(problem(400, /%zz/));
+});
+
+test("what fails inside is told to the log, not to who asked", async () => {
+  const closed = openDatabase(database.url);
+  await closed.end();
+  expect(await ask(`${await serve({ context: { sql: closed } })}/api/status`)).toMatchObject(
+    problem(500, "the request failed; the log says why"),
+  );
+});
+
+test("a port that is taken is a clear error", async () => {
+  const port = Number(new URL(await serve()).port);
+  await expect(serve({ settings: { port } })).rejects.toMatchObject({
+    code: "listen-failed",
+    message: expect.stringMatching(
+      new RegExp(`127\\.0\\.0\\.1:${port}: .*EADDRINUSE.*Set OPS_PORT to a free port`),
+    ),
+  });
+});

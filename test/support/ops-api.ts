@@ -1,0 +1,53 @@
+/** The ops server of a test, asked over HTTP. */
+
+import { expect, onTestFinished } from "vitest";
+import type { Settings } from "../../src/config.ts";
+import type { FlowContext } from "../../src/flows/context.ts";
+import { startOpsServer } from "../../src/ops/server.ts";
+
+interface ApiAnswer {
+  readonly status: number;
+  readonly type: string;
+  // biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what the tests are about.
+  readonly json: any;
+}
+
+/** @param token sent as a bearer token */
+export type AskApi = (
+  method: "GET" | "POST",
+  path: string,
+  options?: { readonly body?: unknown; readonly token?: string },
+) => Promise<ApiAnswer>;
+
+/** Serves until the test has finished. */
+export async function serveApi(
+  context: FlowContext,
+  tokens: Settings["ops"]["tokens"] = [],
+): Promise<AskApi> {
+  const server = await startOpsServer(context, { host: "127.0.0.1", port: 0, tokens }, async () => {});
+  onTestFinished(() => server.close());
+  return async (method, path, { body, token } = {}) => {
+    const response = await fetch(`${server.url}${path}`, {
+      method,
+      headers: {
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      },
+      ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    });
+    return {
+      status: response.status,
+      type: response.headers.get("content-type") ?? "",
+      json: await response.json(),
+    };
+  };
+}
+
+/** What an RFC 9457 answer looks like. @param detail what its detail holds */
+export function problemWith(status: number, detail: string) {
+  return {
+    status,
+    type: expect.stringMatching(/^application\/problem\+json/),
+    json: { type: "about:blank", title: expect.any(String), status, detail: expect.stringContaining(detail) },
+  };
+}

@@ -1,0 +1,54 @@
+/** Stands between a client and a server, so that a test can take the server away, or leave it hanging. */
+
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+export interface TcpProxy {
+  /** the URL of the server, by way of the proxy */
+  readonly url: string;
+  /** Connections break, and new ones are refused. */
+  refuse(): Promise<void>;
+  /** Connections stay open, but nothing comes through any more. */
+  hang(): void;
+  close(): Promise<void>;
+}
+
+/** @param url of a server on this machine */
+export async function startTcpProxy(url: string): Promise<TcpProxy> {
+  const target = new URL(url);
+  const sockets = new Set<Socket>();
+  let hanging = false;
+  const server = createServer((client) => {
+    const upstream = connect(Number(target.port), target.hostname);
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(socket);
+      socket.on("data", (chunk) => hanging || other.write(chunk));
+      socket.on("error", () => other.destroy());
+      socket.on("close", () => {
+        sockets.delete(socket);
+        other.destroy();
+      });
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const close = async () => {
+    for (const socket of sockets) socket.destroy();
+    if (!server.listening) return;
+    server.close();
+    await once(server, "close");
+  };
+  const own = new URL(url);
+  own.port = String((server.address() as AddressInfo).port);
+  return {
+    url: own.href,
+    refuse: close,
+    hang: () => {
+      hanging = true;
+    },
+    close,
+  };
+}
