@@ -10,6 +10,8 @@ import { countRecords, type Volume } from "./support/pages.ts";
 
 const SMALL: Volume = { products: ["P1"], hours: 20, pagesPerHour: 10, pageSize: 1000 };
 const LARGE: Volume = { ...SMALL, hours: 200 };
+/** As the worker is started (`npm start`, `bin`): pages live short, and a small nursery is emptied before it grows. */
+const NODE_OPTIONS = ["--max-semi-space-size=8"];
 const BAR = 1.15;
 const BAR_MB = 300;
 
@@ -34,6 +36,7 @@ async function peakMegabytes(volume: Volume): Promise<number> {
     const program = join(import.meta.dirname, "support/backfill-process.ts");
     const run = promisify(execFile);
     const { stdout } = await run(process.execPath, [
+      ...NODE_OPTIONS,
       program,
       databaseUrl,
       server.url,

@@ -3,8 +3,8 @@
 import { setInterval } from "node:timers";
 import type { Job } from "bullmq";
 import { describeError, ReconError } from "../src/errors.ts";
-import { resumeStopped } from "../src/sync/store.ts";
 import type { PullContext } from "../src/flows/context.ts";
+import { resumeStopped } from "../src/sync/store.ts";
 import { type JobData, type JobWorker, openBackend, type ProductJob } from "./backend.ts";
 import { BACKFILL_SCHEDULE, openBackfillJob } from "./backfill-job.ts";
 import { runDiffJob } from "./diff-job.ts";

@@ -66,7 +66,12 @@ export function showInstant(instant: Instant): string {
 
 /** For people: "2 h 5 min", "40 s". */
 export function showDuration(lengthMs: number): string {
-  const whole = Duration.fromMillis(Math.round(lengthMs / 1000) * 1000).shiftTo("days", "hours", "minutes", "seconds");
+  const whole = Duration.fromMillis(Math.round(lengthMs / 1000) * 1000).shiftTo(
+    "days",
+    "hours",
+    "minutes",
+    "seconds",
+  );
   const parts = [
     [whole.days, "d"],
     [whole.hours, "h"],

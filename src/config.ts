@@ -23,9 +23,7 @@ function duration(defaultText: string) {
 }
 
 const durations = (defaults: string[]) =>
-  z
-    .array(duration("PT0S"))
-    .default(() => defaults.map((text) => Duration.fromISO(text).toMillis()));
+  z.array(duration("PT0S")).default(() => defaults.map((text) => Duration.fromISO(text).toMillis()));
 
 const instant = z
   .string()
@@ -55,7 +53,10 @@ const product = z.strictObject({
   productId: z.string().min(1),
   walletMode: z.enum(["seamless", "transfer"]).default("seamless"),
   since: instant,
-  matchBy: z.array(z.enum(["betId", "id", "round"])).min(1).default(["betId", "id", "round"]),
+  matchBy: z
+    .array(z.enum(["betId", "id", "round"]))
+    .min(1)
+    .default(["betId", "id", "round"]),
   settlement: z.enum(["bets", "session"]).default("bets"),
   singleState: z.boolean().default(false),
   openBetsListed: z.boolean().default(false),
@@ -235,12 +236,14 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
   const asksProvider = needs.includes("provider") && (given["PROVIDER_BASE_URL"] !== undefined || production);
   if (asksProvider) {
     for (const name of ["PROVIDER_USERNAME", "PROVIDER_PASSWORD"]) {
-      if (given[name] === undefined) problems.push(`${name} is not set: the agent API needs it (Basic authentication)`);
+      if (given[name] === undefined)
+        problems.push(`${name} is not set: the agent API needs it (Basic authentication)`);
     }
   }
 
   const path = given["RECON_CONFIG"] ?? "recon.config.json";
-  const required = production || given["RECON_CONFIG"] !== undefined || given["PROVIDER_BASE_URL"] !== undefined;
+  const required =
+    production || given["RECON_CONFIG"] !== undefined || given["PROVIDER_BASE_URL"] !== undefined;
   const config = readConfigFile(path, required, problems);
   if (parsed.success && parsed.data.OPS_TOKENS.length === 0 && !isLoopback(parsed.data.OPS_HOST)) {
     problems.push(
@@ -284,7 +287,9 @@ function readConfigFile(path: string, required: boolean, problems: string[]): Co
     text = readFileSync(path, "utf8");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT" && !required) return null;
-    problems.push(`RECON_CONFIG: ${path} cannot be read (${(error as NodeJS.ErrnoException).code}); it must name your products`);
+    problems.push(
+      `RECON_CONFIG: ${path} cannot be read (${(error as NodeJS.ErrnoException).code}); it must name your products`,
+    );
     return null;
   }
   let value: unknown;
@@ -302,8 +307,14 @@ function readConfigFile(path: string, required: boolean, problems: string[]): Co
 
 function describeIssues(error: z.ZodError, value: unknown, prefix: string): string[] {
   return error.issues.map((issue) => {
-    const path = issue.path.map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`)).join("").replace(/^\./, "");
-    const at = issue.path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown> | undefined)?.[key], value);
+    const path = issue.path
+      .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
+      .join("")
+      .replace(/^\./, "");
+    const at = issue.path.reduce<unknown>(
+      (inner, key) => (inner as Record<PropertyKey, unknown> | undefined)?.[key],
+      value,
+    );
     const shown = at === undefined || SECRET.test(path) ? "" : ` (it is ${JSON.stringify(at)?.slice(0, 80)})`;
     return `${prefix}${path || "the whole"}: ${issue.message}${shown}`;
   });
@@ -311,7 +322,10 @@ function describeIssues(error: z.ZodError, value: unknown, prefix: string): stri
 
 function settingsError(problems: string[]): ReconError {
   const heading = problems.length === 1 ? "a setting is wrong" : `${problems.length} settings are wrong`;
-  return new ReconError("settings-invalid", `${heading}:\n${problems.map((problem) => `  ${problem}`).join("\n")}`);
+  return new ReconError(
+    "settings-invalid",
+    `${heading}:\n${problems.map((problem) => `  ${problem}`).join("\n")}`,
+  );
 }
 
 export function isLoopback(host: string): boolean {

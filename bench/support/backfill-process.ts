@@ -2,40 +2,29 @@
 
 import { resourceUsage } from "node:process";
 import { openDatabase } from "../../src/db/client.ts";
-import { fetchNextWindow } from "../../src/flows/fetch-next-window.ts";
+import { planBackfill, requestBackfill } from "../../src/flows/backfill.ts";
+import { openBackfillRunner } from "../../src/flows/run-backfills.ts";
 import { initialRange } from "../../src/sync/range-control.ts";
-import { ensurePullState, planWindows } from "../../src/sync/store.ts";
+import { ensurePullState } from "../../src/sync/store.ts";
 import { openPull } from "./page-provider.ts";
-import { BEGIN, HOUR_MS, type Volume } from "./pages.ts";
+import { BEGIN, countRecords, HOUR_MS, type Volume } from "./pages.ts";
 
 const [databaseUrl = "", providerUrl = "", volumeText = "{}"] = process.argv.slice(2);
 const volume = JSON.parse(volumeText) as Volume;
-const RUNNERS = 8;
 
-const sql = openDatabase(databaseUrl, RUNNERS);
+const sql = openDatabase(databaseUrl);
 const { context, close } = openPull(sql, volume, providerUrl);
-const { pull } = context.config;
-const limits = {
-  windowMinMs: pull.windowMin,
-  windowMaxMs: pull.windowMax,
-  requestTimeoutMs: pull.requestTimeout,
-};
+const { windowMin, windowMax, requestTimeout } = context.config.pull;
+const limits = { windowMinMs: windowMin, windowMaxMs: windowMax, requestTimeoutMs: requestTimeout };
 for (const productId of volume.products) {
   await ensurePullState(sql, productId, BEGIN, initialRange(limits));
-  const hours = Array.from({ length: volume.hours }, (_, hour) => ({
-    from: BEGIN + hour * HOUR_MS,
-    to: BEGIN + (hour + 1) * HOUR_MS,
-  }));
-  await planWindows(sql, productId, "backfill", hours);
+  const asked = { productId, from: BEGIN, to: BEGIN + volume.hours * HOUR_MS };
+  await requestBackfill(context, await planBackfill(context, asked));
 }
+await openBackfillRunner(context)(new AbortController().signal);
 
-const signal = new AbortController().signal;
-async function fetchAll(productId: string): Promise<void> {
-  while ((await fetchNextWindow(context, productId, ["backfill"], context.clock.now(), signal)) !== null);
-}
-await Promise.all(
-  volume.products.flatMap((productId) => Array.from({ length: RUNNERS }, () => fetchAll(productId))),
-);
+const [row] = await sql<{ count: number }[]>`select count(*) as count from bet_records`;
+if (row?.count !== countRecords(volume)) throw new Error(`${row?.count} records were stored`);
 await sql.end();
 close();
 console.log(resourceUsage().maxRSS / 1024);

@@ -82,7 +82,10 @@ function stepsOf(context: PullContext, { kind }: LeasedWindow): WindowSteps {
     commitPage: async (window, page, startedAt) => {
       const now = clock.now();
       await sql.begin(async (tx) => {
-        const written = await writeRecords(tx, window.productId, page.records, { requestedAt: page.requestedAt, now });
+        const written = await writeRecords(tx, window.productId, page.records, {
+          requestedAt: page.requestedAt,
+          now,
+        });
         await writeRejected(tx, window.productId, page.rejected, now);
         const counts = {
           ...written,

@@ -10,7 +10,7 @@ import type { TransferStatus } from "../transfer.ts";
 import { countTransfers } from "../verify/store.ts";
 import type { FlowContext } from "./context.ts";
 
-export interface ProductStatus {
+interface ProductStatus {
   readonly productId: string;
   /** how far pulling has got */
   readonly head: string | null;

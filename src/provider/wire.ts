@@ -64,7 +64,11 @@ function isBeginning(body: string): boolean {
  * rest of the page goes on.
  * @throws ReconError `provider-bad-envelope`
  */
-export function readBetPage(data: unknown, productId: string, what: string): Omit<BetPage, "requestedAt" | "tookMs"> {
+export function readBetPage(
+  data: unknown,
+  productId: string,
+  what: string,
+): Omit<BetPage, "requestedAt" | "tookMs"> {
   if (!isObject(data) || !Array.isArray(data["txns"])) throw badEnvelope(what, `"data.txns" is not an array`);
   const nextId = data["nextId"] ?? null;
   if (nextId !== null && typeof nextId !== "string" && !isLosslessNumber(nextId)) {

@@ -7,7 +7,7 @@ import type { TimeRange } from "../window.ts";
 import type { RangeState } from "./range-control.ts";
 
 /** In the order in which they are worked on. */
-export const WINDOW_KINDS = ["live", "confirm", "resweep", "backfill"] as const;
+const WINDOW_KINDS = ["live", "confirm", "resweep", "backfill"] as const;
 export type WindowKind = (typeof WINDOW_KINDS)[number];
 
 /** A window that this process may write to, until its lease ends. */

@@ -7,7 +7,7 @@ import { type RedisServer, startRedis } from "../../src/embedded/redis.ts";
 import type { TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 
-export interface QueuePlace {
+interface QueuePlace {
   /** for startWorker; null: the queues are in the database */
   redisUrl(): string | null;
   /** Takes away every job and every schedule. */

@@ -7,7 +7,8 @@ import { amount, exampleEntry, exampleSettle, MINUTE_MS, NOON } from "../support
 
 type Fields = Partial<CallbackEntry>;
 const place = (fields: Fields = {}) => exampleEntry(fields);
-const settle = (payout: string, fields: Fields = {}) => exampleSettle({ payoutAmount: amount(payout), ...fields });
+const settle = (payout: string, fields: Fields = {}) =>
+  exampleSettle({ payoutAmount: amount(payout), ...fields });
 const other = (callback: CallbackEntry["callback"], fields: Fields = {}) =>
   exampleEntry({ callback, betAmount: null, ...fields });
 
@@ -19,7 +20,8 @@ function inOrder(entries: readonly CallbackEntry[]): CallbackEntry[] {
   });
 }
 
-const fold = (entries: readonly CallbackEntry[], singleState = false) => foldAsRead(inOrder(entries), singleState);
+const fold = (entries: readonly CallbackEntry[], singleState = false) =>
+  foldAsRead(inOrder(entries), singleState);
 
 function foldAsRead(entries: readonly CallbackEntry[], singleState = false) {
   return foldEntries(entries, { singleState }).map((bet) => ({
@@ -34,11 +36,21 @@ const only = (entries: readonly CallbackEntry[], singleState = false) => fold(en
 
 describe("ordinary play", () => {
   test("a placement opens a bet and takes its stake", () => {
-    expect(only([place()])).toEqual({ txnId: "bet-1", status: "open", stake: "10", payout: "0", moved: "-10" });
+    expect(only([place()])).toEqual({
+      txnId: "bet-1",
+      status: "open",
+      stake: "10",
+      payout: "0",
+      moved: "-10",
+    });
   });
 
   test("a settlement ends it and pays", () => {
-    expect(only([place(), settle("25.5")])).toMatchObject({ status: "settled", payout: "25.5", moved: "15.5" });
+    expect(only([place(), settle("25.5")])).toMatchObject({
+      status: "settled",
+      payout: "25.5",
+      moved: "15.5",
+    });
   });
 
   test("a bet may be settled in several parts", () => {
@@ -66,22 +78,36 @@ describe("ordinary play", () => {
     expect(fold([place({ status: "WAITING" }), place()])).toEqual([
       { txnId: "bet-1", status: "open", stake: "10", payout: "0", moved: "-10" },
     ]);
-    expect(fold([place({ status: "WAITING", skipBalanceUpdate: true }), place()])).toMatchObject([{ moved: "-10" }]);
+    expect(fold([place({ status: "WAITING", skipBalanceUpdate: true }), place()])).toMatchObject([
+      { moved: "-10" },
+    ]);
   });
 
   test("skipBalanceUpdate moves nothing, whatever the amounts say", () => {
     const skipped = { skipBalanceUpdate: true };
-    expect(only([place(skipped), settle("20", skipped)])).toMatchObject({ stake: "10", payout: "20", moved: "0" });
+    expect(only([place(skipped), settle("20", skipped)])).toMatchObject({
+      stake: "10",
+      payout: "20",
+      moved: "0",
+    });
   });
 
   test("a reward adds to the payout, and never closes an open bet", () => {
     const reward = other("winRewards", { payoutAmount: amount("100") });
     expect(only([place(), reward])).toMatchObject({ status: "open", payout: "100", moved: "90" });
-    expect(only([place(), settle("20"), reward])).toMatchObject({ status: "settled", payout: "120", moved: "110" });
+    expect(only([place(), settle("20"), reward])).toMatchObject({
+      status: "settled",
+      payout: "120",
+      moved: "110",
+    });
   });
 
   test("a reward of an unknown id is a settled bet of its own, without a stake", () => {
-    const reward = other("winRewards", { txnId: "jackpot", payoutAmount: amount("100"), betAmount: amount("1") });
+    const reward = other("winRewards", {
+      txnId: "jackpot",
+      payoutAmount: amount("100"),
+      betAmount: amount("1"),
+    });
     expect(only([reward])).toMatchObject({ status: "settled", stake: "0", payout: "100", moved: "100" });
   });
 
@@ -111,15 +137,25 @@ describe("repeats", () => {
   });
 
   test("an equal entry of another request that moved nothing declares nothing new", () => {
-    expect(only([place(), settle("5"), settle("5", { moved: amount("0") })])).toMatchObject({ payout: "5", moved: "-5" });
+    expect(only([place(), settle("5"), settle("5", { moved: amount("0") })])).toMatchObject({
+      payout: "5",
+      moved: "-5",
+    });
   });
 });
 
 describe("rollback", () => {
   test("a settled bet runs again, and its payout is taken back", () => {
     const rollback = other("rollback", { payoutAmount: amount("25"), betAmount: amount("10") });
-    expect(only([place(), settle("25"), rollback])).toMatchObject({ status: "open", payout: "0", moved: "-10" });
-    expect(only([place(), settle("25"), rollback, settle("0")])).toMatchObject({ status: "settled", moved: "-10" });
+    expect(only([place(), settle("25"), rollback])).toMatchObject({
+      status: "open",
+      payout: "0",
+      moved: "-10",
+    });
+    expect(only([place(), settle("25"), rollback, settle("0")])).toMatchObject({
+      status: "settled",
+      moved: "-10",
+    });
   });
 
   test("a void bet runs again, and its stake is taken again", () => {
@@ -130,7 +166,10 @@ describe("rollback", () => {
 
   test("after a rollback an equal settlement is new", () => {
     const rollback = other("rollback", { payoutAmount: amount("25"), betAmount: amount("10") });
-    expect(only([place(), settle("25"), rollback, settle("25")])).toMatchObject({ payout: "25", moved: "15" });
+    expect(only([place(), settle("25"), rollback, settle("25")])).toMatchObject({
+      payout: "25",
+      moved: "15",
+    });
   });
 
   test("a reward goes with the settlement only where the rollback names both together", () => {
@@ -138,7 +177,10 @@ describe("rollback", () => {
     const both = other("rollback", { payoutAmount: amount("125") });
     const settlementOnly = other("rollback", { payoutAmount: amount("25") });
     expect(only([place(), settle("25"), reward, both])).toMatchObject({ payout: "0", moved: "-10" });
-    expect(only([place(), settle("25"), reward, settlementOnly])).toMatchObject({ payout: "100", moved: "90" });
+    expect(only([place(), settle("25"), reward, settlementOnly])).toMatchObject({
+      payout: "100",
+      moved: "90",
+    });
   });
 });
 
