@@ -55,23 +55,48 @@ export function openDatabase(url: string, most = 10): Sql {
 type Work = (tx: Query) => unknown;
 
 /**
- * Where the connection is lost, postgres.js rejects the transaction by itself, and yet rolls it back on that connection
- * as soon as the work fails: a write to a socket that is no more, which ends the process
- * (https://github.com/porsager/postgres/issues/1154). So work that failed by it never ends, and the transaction does.
+ * Where the connection is lost, postgres.js rejects the transaction, and yet goes on to write to the socket that is no
+ * more: the work's next statement, its rollback or its commit, any of which ends the process
+ * (https://github.com/porsager/postgres/issues/1154). So work whose transaction is over is refused every statement,
+ * and never ends.
  */
 function outliveLostConnections(sql: Sql): Sql {
   const begin = sql.begin.bind(sql) as (options: string, work: Work) => Promise<unknown>;
-  const guard = (work: Work) => async (tx: Query) => {
-    try {
-      return await work(tx);
-    } catch (error) {
-      if (isConnectionLost(error)) return await new Promise(() => {});
-      throw error;
-    }
+  const outlive = (options: string, work: Work) => {
+    let isOver = false;
+    const transaction = begin(options, async (tx) => {
+      try {
+        const result = await work(refuseWhen(tx, () => isOver));
+        if (!isOver) return result;
+      } catch (error) {
+        if (!isOver && !isConnectionLost(error)) throw error;
+      }
+      return await new Promise(() => {});
+    });
+    transaction.catch(() => {
+      isOver = true;
+    });
+    return transaction;
   };
   return Object.assign(sql, {
     begin: (first: string | Work, second?: Work) =>
-      typeof first === "string" ? begin(first, guard(second as Work)) : begin("", guard(first)),
+      typeof first === "string" ? outlive(first, second as Work) : outlive("", first),
+  });
+}
+
+function refuseWhen(tx: Query, isOver: () => boolean): Query {
+  const refuse = () => {
+    if (isOver()) throw new Error("the connection of this transaction was lost");
+  };
+  return new Proxy(tx, {
+    apply: (target, self, statement) => {
+      refuse();
+      return Reflect.apply(target as (...parts: unknown[]) => unknown, self, statement);
+    },
+    get: (target, name) => {
+      if (name === "unsafe") refuse();
+      return Reflect.get(target, name);
+    },
   });
 }
 
