@@ -84,6 +84,13 @@ const MARK = (touched: string) => `
   ) marks
   having count(*) > 0`;
 
+/**
+ * The commit of a page does not wait for the disk: should the server crash within that moment, its records and its
+ * window's cursor are lost together, and the page is fetched again. Nothing that is told to anybody depends on it
+ * before a later commit has waited for both.
+ */
+const WITHOUT_WAITING = "set_config('synchronous_commit', 'off', true)";
+
 async function insertNew(tx: Query, productId: string, rows: string, times: PageTimes): Promise<number> {
   const [row] = await tx.unsafe<{ created: number }[]>(
     `with input as (${INPUT}),
@@ -95,7 +102,7 @@ async function insertNew(tx: Query, productId: string, rows: string, times: Page
       returning username, round_id, bet_id
     ),
     marked as (${MARK("written")})
-    select count(*) as created from written`,
+    select count(*) as created, ${WITHOUT_WAITING} from written`,
     [rows, productId, times.requestedAt, times.now],
     { prepare: true },
   );
