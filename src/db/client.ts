@@ -7,6 +7,7 @@ import { describeError, ReconError } from "../errors.ts";
 const NUMERIC = 1700;
 const INT8 = 20;
 const TIMESTAMPTZ = 1184;
+const TEXT_ARRAY = 1009;
 
 interface Types extends Record<string, unknown> {
   instant: Instant;
@@ -49,7 +50,17 @@ export function openDatabase(url: string, most = 10): Sql {
       decimal: { to: NUMERIC, from: [NUMERIC], serialize: String, parse: (text: string) => text },
     },
   }) as unknown as Sql;
+  learnArrayTypesOnce(sql);
   return outliveLostConnections(sql);
+}
+
+/**
+ * postgres.js asks every new connection for the types of arrays, which all connections share. Where that connection is
+ * lost meanwhile, nobody can catch the rejection, and it ends the process: what is known is not asked for again.
+ */
+function learnArrayTypesOnce({ options }: Sql): void {
+  const isUnknown = () => options.parsers[TEXT_ARRAY] === undefined;
+  Object.defineProperty(options, "fetch_types", { get: isUnknown });
 }
 
 type Work = (tx: Query) => unknown;

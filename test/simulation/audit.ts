@@ -27,7 +27,10 @@ export interface Audit {
 }
 
 /** @param everOpened every mismatch that was ever opened: one that was opened and resolved is a false alarm too */
-export function auditMismatches(planted: readonly PlantedFault[], everOpened: readonly AuditedMismatch[]): Audit {
+export function auditMismatches(
+  planted: readonly PlantedFault[],
+  everOpened: readonly AuditedMismatch[],
+): Audit {
   const open = new Map<string, number>();
   for (const one of everOpened) {
     if (one.status === "open") open.set(identify(one), (open.get(identify(one)) ?? 0) + 1);

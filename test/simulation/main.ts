@@ -1,66 +1,75 @@
-/** `npm run simulate -- --seed N | --seeds A..B [--json]`: plays seeds and audits what the worker found. */
+/**
+ * `npm run simulate -- [--faults hostile|none] [--kills K] --seed N | --seeds A..B [--json]`: runs seeds and audits them.
+ * With kills or faults the worker pulls as real processes that are killed; else a world is played through.
+ */
 
 import { parseArgs } from "node:util";
-import { join } from "node:path";
-import postgres from "postgres";
-import { migrateDatabase } from "../../src/db/migrate.ts";
-import { startEmbeddedPostgres } from "../../src/embedded/postgres.ts";
-import { runSeed, type SeedRun } from "./run-seed.ts";
+import { openKills } from "./kills.ts";
+import { openPlays } from "./plays.ts";
+import { holds, type SeedRun } from "./simulation.ts";
 
-const HOME = join(import.meta.dirname, "../../.recon/test");
 const MOST_SHOWN = 5;
 
 const { values } = parseArgs({
-  options: { seed: { type: "string" }, seeds: { type: "string" }, json: { type: "boolean", default: false } },
+  options: {
+    seed: { type: "string" },
+    seeds: { type: "string" },
+    faults: { type: "string" },
+    kills: { type: "string" },
+    json: { type: "boolean", default: false },
+  },
 });
 const [first, last] = readSeeds(values.seeds ?? values.seed ?? "1");
+const open = chooseSimulation(values.faults, values.kills);
 
-const server = await startEmbeddedPostgres({
-  home: HOME,
-  database: "postgres",
-  settings: { fsync: "off", synchronous_commit: "off", full_page_writes: "off" },
-});
 const runs: SeedRun[] = [];
+const simulation = await open();
 try {
   for (let seed = first; seed <= last; seed += 1) {
-    const run = await runInOwnDatabase(server.url, seed);
+    const run = await simulation.run(seed);
     runs.push(run);
     if (!values.json) printRun(run);
   }
 } finally {
-  await server.release();
+  await simulation.close();
 }
 if (values.json) {
-  const shown = runs.map(({ seed, planted, found, precision, recall }) => ({ seed, planted, found, precision, recall }));
+  const shown = runs.map(({ seed, planted, found, precision, recall }) => ({
+    seed,
+    planted,
+    found,
+    precision,
+    recall,
+  }));
   console.log(JSON.stringify({ runs: shown }, null, 2));
 }
-process.exitCode = runs.every(({ precision, recall }) => precision === 1 && recall === 1) ? 0 : 1;
+process.exitCode = runs.every(holds) ? 0 : 1;
 
-async function runInOwnDatabase(adminUrl: string, seed: number): Promise<SeedRun> {
-  const name = `recon_simulation_${process.pid}_${seed}`;
-  const admin = postgres(adminUrl, { max: 1, onnotice: () => {} });
-  const url = new URL(adminUrl);
-  url.pathname = `/${name}`;
-  try {
-    await admin.unsafe(`create database ${name}`);
-    await migrateDatabase(url.href);
-    return await runSeed(seed, url.href);
-  } finally {
-    await admin.unsafe(`drop database if exists ${name} with (force)`);
-    await admin.end();
-  }
+function printRun({ seed, told, planted, found, precision, recall, problems }: SeedRun): void {
+  console.log(`seed ${seed}: planted ${planted}, found ${found}, precision ${precision}, recall ${recall}`);
+  console.log(`  ${told}`);
+  for (const problem of problems.slice(0, MOST_SHOWN)) console.log(`  ${problem}`);
+  if (problems.length > MOST_SHOWN) console.log(`  and ${problems.length - MOST_SHOWN} more problems`);
 }
 
-function printRun({ seed, planted, found, precision, recall, missed, wrong }: SeedRun): void {
-  console.log(`seed ${seed}: planted ${planted}, found ${found}, precision ${precision}, recall ${recall}`);
-  for (const fault of missed.slice(0, MOST_SHOWN)) console.log("  missed", JSON.stringify(fault));
-  for (const one of wrong.slice(0, MOST_SHOWN)) console.log("  not planted", JSON.stringify(one));
+function chooseSimulation(faults: string | undefined, kills: string | undefined) {
+  if (faults === undefined && kills === undefined) return openPlays;
+  if (kills !== undefined && !/^\d{1,4}$/.test(kills))
+    fail(`--kills "${kills}" is not a number from 0 to 9999`);
+  if (faults !== undefined && faults !== "hostile" && faults !== "none") {
+    fail(`--faults "${faults}" is neither hostile nor none`);
+  }
+  return () => openKills(Number(kills ?? 0), faults === "hostile" ? "hostile" : "none");
 }
 
 function readSeeds(text: string): [number, number] {
   const [, from, to] = /^(\d{1,9})(?:\.\.(\d{1,9}))?$/.exec(text) ?? [];
   const seeds: [number, number] = [Number(from), Number(to ?? from)];
   if (from !== undefined && seeds[0] <= seeds[1]) return seeds;
-  console.error(`simulate: seeds "${text}" is not a number N or a range A..B`);
+  fail(`seeds "${text}" is not a number N or a range A..B`);
+}
+
+function fail(problem: string): never {
+  console.error(`simulate: ${problem}`);
   process.exit(2);
 }

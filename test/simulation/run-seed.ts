@@ -46,7 +46,11 @@ export async function runSeed(seed: number, databaseUrl: string): Promise<SeedRu
   const provider = openProvider({ baseUrl: sandbox.url, ...CREDENTIALS }, limits, clock);
   const sql = openDatabase(databaseUrl, 8);
   try {
-    await playThrough({ sql, config: plan.config, clock, log: silentLog, fetchPage: provider.fetchBetPage }, world, clock);
+    await playThrough(
+      { sql, config: plan.config, clock, log: silentLog, fetchPage: provider.fetchBetPage },
+      world,
+      clock,
+    );
     return { seed, ...auditMismatches(world.plantedBy(clock.now()), await readEverOpened(sql)) };
   } finally {
     await sql.end({ timeout: 5 });

@@ -1,0 +1,79 @@
+/** What a seed stands for in a run with kills: how the worker is run, and what happens to it when. */
+
+import { createRandom, hashText, type Random } from "../../src/sandbox/random.ts";
+import { RESTARTS, type Restart } from "./own-postgres.ts";
+
+/** Something that happens to the worker while it pulls. */
+export interface Blow {
+  /** waits until so much of all time is fetched, from 0 to 1; null: does not */
+  readonly atProgress: number | null;
+  /** and then so long: it may come between any two steps of the work */
+  readonly afterMs: number;
+  readonly what:
+    | { readonly kind: "kill"; readonly emptiesRedis: boolean }
+    | { readonly kind: "restart-postgres"; readonly how: Restart };
+}
+
+export interface KillPlan {
+  readonly seed: number;
+  readonly queuesInRedis: boolean;
+  readonly workers: 1 | 2;
+  readonly playedHours: number;
+  readonly faults: "hostile" | "none";
+  readonly blows: readonly Blow[];
+  /** what was left in the middle by the last blow has to wait until its lease runs out by itself */
+  readonly waitsForLease: boolean;
+}
+
+/** Of all kills, one in so many comes while the worker has only just been started again. */
+const ONE_IN_SOON = 3;
+/** A worker is up and pulls before the end of this. */
+const SOON_MS = 2_000;
+/** Longer than a request and its page take. */
+const ANY_STEP_MS = 300;
+/** The blows are over before the work is. */
+const LAST_AT = 0.9;
+
+/** @param kills how many times a worker is killed; once in between PostgreSQL is restarted */
+export function planKills(seed: number, kills: number, faults: "hostile" | "none"): KillPlan {
+  const random = createRandom(hashText(`${seed}|kills`));
+  const queuesInRedis = seed % 2 === 1;
+  const restartAt = random.below(kills + 1);
+  const blows = Array.from({ length: kills + 1 }, (_, place): Blow => {
+    const atProgress = (LAST_AT * (place + 1)) / (kills + 1);
+    if (place !== restartAt) return planKill(random, atProgress, queuesInRedis);
+    const what = { kind: "restart-postgres", how: random.pick(RESTARTS) } as const;
+    return { atProgress, afterMs: random.below(ANY_STEP_MS), what };
+  });
+  return {
+    seed,
+    queuesInRedis,
+    workers: random.oneIn(3) ? 2 : 1,
+    playedHours: 8,
+    faults,
+    blows,
+    waitsForLease: seed % 5 === 0,
+  };
+}
+
+function planKill(random: Random, atProgress: number, queuesInRedis: boolean): Blow {
+  const isSoon = random.oneIn(ONE_IN_SOON);
+  return {
+    atProgress: isSoon ? null : atProgress,
+    afterMs: random.below(isSoon ? SOON_MS : ANY_STEP_MS),
+    what: { kind: "kill", emptiesRedis: queuesInRedis && random.oneIn(4) },
+  };
+}
+
+/** The plan in words. */
+export function describePlan({ queuesInRedis, workers, blows, waitsForLease }: KillPlan): string {
+  const emptied = blows.filter(({ what }) => what.kind === "kill" && what.emptiesRedis).length;
+  const restarts = blows.flatMap(({ what }) => (what.kind === "restart-postgres" ? [what.how] : []));
+  return [
+    `${workers === 1 ? "one worker" : "two workers"}, queues in ${queuesInRedis ? "Redis" : "PostgreSQL"}`,
+    `${blows.length - restarts.length} kills`,
+    ...(emptied > 0 ? [`Redis emptied ${emptied} times`] : []),
+    ...restarts.map((how) => `PostgreSQL restarted (${how})`),
+    ...(waitsForLease ? ["the last lease ran out by itself"] : []),
+  ].join(", ");
+}

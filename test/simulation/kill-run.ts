@@ -1,0 +1,119 @@
+/** Plays one plan of kills through, with real processes, and audits what is left in the database. */
+
+import { setTimeout as pause } from "node:timers/promises";
+import { Redis } from "ioredis";
+import type { Sql } from "../../src/db/client.ts";
+import type { RedisServer } from "../../src/embedded/redis.ts";
+import { describeError } from "../../src/errors.ts";
+import type { TimeRange } from "../../src/window.ts";
+import { eventually } from "../support/eventually.ts";
+import { type Crew, startCrew } from "./crew.ts";
+import { type Blow, describePlan, type KillPlan } from "./kill-plan.ts";
+import type { OwnPostgres } from "./own-postgres.ts";
+import { auditPull, findBrokenPromises } from "./pull-audit.ts";
+import type { SeedRun } from "./simulation.ts";
+import { openStage, PRODUCTS, type Stage } from "./stage.ts";
+
+/** What a run may break. */
+export interface Surroundings {
+  readonly postgres: OwnPostgres;
+  readonly redis: RedisServer;
+}
+
+/** A lease, the lock of a lost job, and the longest wait of a hostile fault all end sooner. */
+const DEADLINE_MS = 90_000;
+
+export async function runKilled(plan: KillPlan, surroundings: Surroundings): Promise<SeedRun> {
+  const { postgres, redis } = surroundings;
+  await emptyRedis(redis);
+  const stage = await openStage(plan, postgres.url, plan.queuesInRedis ? redis.url : null);
+  const { sql, range } = stage;
+  const crew = startCrew(plan.workers, stage.environment);
+  try {
+    const { problems, midWindow } = await strikeAll(plan, { ...surroundings, ...stage, crew });
+    await crew.stop();
+    const audit = await auditPull(sql, await stage.listed, range);
+    return {
+      ...audit,
+      seed: plan.seed,
+      told: `${describePlan(plan)}; ${midWindow} kills in the middle of a window`,
+      problems: [...problems, ...crew.problems, ...audit.problems],
+    };
+  } finally {
+    await crew.stop();
+    await stage.close();
+  }
+}
+
+interface Struck extends Surroundings, Stage {
+  readonly crew: Crew;
+}
+
+/** Every blow in its turn; then waits until everything is fetched. */
+async function strikeAll(plan: KillPlan, run: Struck): Promise<{ problems: string[]; midWindow: number }> {
+  const { sql, range } = run;
+  const problems: string[] = [];
+  let midWindow = 0;
+  try {
+    for (const [place, { atProgress, afterMs, what }] of plan.blows.entries()) {
+      if (atProgress !== null) await untilFetched(atProgress, run);
+      await pause(afterMs);
+      await strike(what, place, run);
+      await eventually("the database can be looked at", async () => {
+        if (what.kind === "kill" && (await isAnyLeased(sql))) midWindow += 1;
+        problems.push(...(await findBrokenPromises(sql, await run.listed)));
+        const isLast = place === plan.blows.length - 1;
+        if (!(isLast && plan.waitsForLease)) await endLeases(sql);
+        return true;
+      });
+    }
+    await eventually("nothing is left to be fetched", () => isWhole(sql, range), DEADLINE_MS);
+  } catch (error) {
+    problems.push(describeError(error));
+  }
+  return { problems, midWindow };
+}
+
+async function strike(what: Blow["what"], place: number, { crew, postgres, redis }: Struck): Promise<void> {
+  if (what.kind === "restart-postgres") return await postgres.restart(what.how);
+  const killed = crew.kill(place);
+  if (what.emptiesRedis) await emptyRedis(redis);
+  await killed;
+}
+
+async function isAnyLeased(sql: Sql): Promise<boolean> {
+  return (await sql`select from windows where lease_until > clock_timestamp()`).length > 0;
+}
+
+/**
+ * What was left by whoever was killed may be taken over at once, as if half a minute had passed. A worker that lives
+ * may lose a window to another by it: as one that was suspended for so long.
+ */
+async function endLeases(sql: Sql): Promise<void> {
+  await sql`update windows set lease_until = clock_timestamp() - interval '1 second' where lease_token is not null`;
+}
+
+/** @param share of all time, from 0 to 1 */
+async function untilFetched(share: number, { sql, range: { from, to } }: Struck): Promise<void> {
+  await eventually(
+    `${Math.round(share * 100)} % of the time is fetched`,
+    async () => {
+      const states = await sql<{ head: number }[]>`select head from pull_states`;
+      const fetched = states.map(({ head }) => Math.min(head, to) - from);
+      return fetched.reduce((sum, one) => sum + one, 0) >= share * (to - from) * PRODUCTS.length;
+    },
+    DEADLINE_MS,
+  );
+}
+
+async function isWhole(sql: Sql, { to }: TimeRange): Promise<boolean> {
+  const pulled = await sql`select from pull_states where head >= ${to}`;
+  const unfinished = await sql`select from windows where status in ('planned', 'gap') and from_at < ${to}`;
+  return pulled.length === PRODUCTS.length && unfinished.length === 0;
+}
+
+async function emptyRedis({ url }: RedisServer): Promise<void> {
+  const redis = new Redis(url);
+  await redis.flushall();
+  redis.disconnect();
+}

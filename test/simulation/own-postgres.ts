@@ -1,0 +1,94 @@
+/** A PostgreSQL that a run has to itself and may restart: it comes back on the same port, with the same data. */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { chmod } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import postgres from "postgres";
+import { childEnvironment } from "../../src/embedded/child-environment.ts";
+import { freePort } from "../../src/embedded/free-port.ts";
+import { findNativeBinaries } from "../../src/embedded/postgres-binaries.ts";
+import { type Cluster, openCluster } from "../../src/embedded/postgres-cluster.ts";
+import { choosePlace, type Place } from "../../src/embedded/postgres-place.ts";
+import { SUPERUSER } from "../../src/embedded/postgres-protocol.ts";
+import { guardChild } from "../../src/embedded/process-guard.ts";
+import { eventually } from "../support/eventually.ts";
+
+/** `fast` ends every session and shuts down in good order; `crash` leaves the work to the recovery. */
+export const RESTARTS = ["fast", "crash"] as const;
+export type Restart = (typeof RESTARTS)[number];
+const SIGNALS = { fast: "SIGINT", crash: "SIGQUIT" } as const;
+
+export interface OwnPostgres {
+  /** of the maintenance database */
+  readonly url: string;
+  /** Ends the server, and starts it again; resolves when it answers. */
+  restart(how: Restart): Promise<void>;
+  /** Ends the server and removes its data. */
+  stop(): Promise<void>;
+}
+
+/** Starts one in a folder of its own; it ends with this process, even by kill -9. */
+export async function startOwnPostgres(): Promise<OwnPostgres> {
+  // For root a folder that the account it runs PostgreSQL as can reach, which $TMPDIR need not be.
+  const parent = process.getuid?.() === 0 ? "/var/tmp" : tmpdir();
+  const home = realpathSync(mkdtempSync(join(parent, "wallet-recon-kills-")));
+  await chmod(home, 0o755);
+  const folder = join(home, "postgres");
+  mkdirSync(folder);
+  const place = await choosePlace(folder, await findNativeBinaries());
+  const cluster = await openCluster(place, { sync: false });
+  const port = await freePort();
+  const url = `postgres://${SUPERUSER}:${cluster.password}@127.0.0.1:${port}/postgres`;
+  let server = run(place, cluster, port);
+  await untilItAnswers(url);
+  const end = async (signal: NodeJS.Signals) => {
+    server.child.kill(signal);
+    await server.ended;
+  };
+  return {
+    url,
+    restart: async (how) => {
+      await end(SIGNALS[how]);
+      server = run(place, cluster, port);
+      await untilItAnswers(url);
+    },
+    stop: async () => {
+      await end(SIGNALS.crash);
+      for (const path of [home, place.folder]) rmSync(path, { recursive: true, force: true });
+    },
+  };
+}
+
+/** What is lost when the machine loses power does not matter here; what is lost when the server crashes does. */
+const SETTINGS = {
+  fsync: "off",
+  max_connections: "100",
+  shared_buffers: "64MB",
+  listen_addresses: "127.0.0.1",
+};
+
+function run(
+  { native, account }: Place,
+  { data }: Cluster,
+  port: number,
+): { readonly child: ChildProcess; readonly ended: Promise<void> } {
+  const settings = { ...SETTINGS, unix_socket_directories: "", port: String(port) };
+  const child = spawn(
+    join(native, "bin", "postgres"),
+    ["-D", data, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])],
+    { cwd: "/", env: childEnvironment, stdio: "ignore", ...account },
+  );
+  void guardChild(child, ["INT", "QUIT", "KILL"], account);
+  return { child, ended: new Promise((resolve) => child.once("exit", () => resolve())) };
+}
+
+async function untilItAnswers(url: string): Promise<void> {
+  const sql = postgres(url, { max: 1, connect_timeout: 2, onnotice: () => {} });
+  try {
+    await eventually("PostgreSQL answers", async () => (await sql`select 1`).length === 1);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}

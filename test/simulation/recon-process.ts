@@ -1,0 +1,55 @@
+/** The commands of `recon` as processes of their own, so that they can be killed as processes are. */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { guardChild } from "../../src/embedded/process-guard.ts";
+
+const RECON = join(import.meta.dirname, "../../src/cli/main.ts");
+const LINES_KEPT = 8;
+
+export interface ReconProcess {
+  /** true once the awaited line has been printed; false: it ended without it */
+  readonly ready: Promise<boolean>;
+  /** resolves when it has ended, with its exit code; null: by a signal */
+  readonly ended: Promise<number | null>;
+  /** the last lines of its output, for a person */
+  lastLines(): string;
+  kill(signal: "SIGKILL" | "SIGTERM"): void;
+}
+
+/**
+ * Starts a command. It ends with this process, even by kill -9.
+ * @param awaited what its output contains when it is up
+ */
+export function startRecon(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  awaited: string,
+): ReconProcess {
+  const child = spawn(process.execPath, [RECON, ...args], {
+    env: { PATH: process.env["PATH"] ?? "", ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  void guardChild(child, ["KILL"]);
+  const lines: string[] = [];
+  const { promise: ready, resolve: beReady } = Promise.withResolvers<boolean>();
+  for (const output of [child.stdout, child.stderr]) {
+    createInterface({ input: output }).on("line", (line) => {
+      lines.push(line);
+      if (lines.length > LINES_KEPT) lines.shift();
+      if (line.includes(awaited)) beReady(true);
+    });
+  }
+  return {
+    ready,
+    ended: endOf(child).finally(() => beReady(false)),
+    lastLines: () => lines.join("\n"),
+    kill: (signal) => child.kill(signal),
+  };
+}
+
+/** When its output has been read to the end, too. */
+function endOf(child: ChildProcess): Promise<number | null> {
+  return new Promise((resolve) => child.once("close", (code) => resolve(code)));
+}

@@ -1,0 +1,121 @@
+/** What a run with kills is played on: a database, a provider with faults, and what that provider has to list. */
+
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import postgres from "postgres";
+import { formatInstant } from "../../src/clock.ts";
+import { openDatabase, type Sql } from "../../src/db/client.ts";
+import type { Fault } from "../../src/sandbox/fault.ts";
+import { hostileFaults } from "../../src/sandbox/hostile-faults.ts";
+import type { TimeRange } from "../../src/window.ts";
+import { CREDENTIALS } from "../sandbox/agent.ts";
+import type { KillPlan } from "./kill-plan.ts";
+import { type Listed, readListed } from "./pull-audit.ts";
+import { startRecon } from "./recon-process.ts";
+
+/** The products of `recon sandbox`. */
+export const PRODUCTS = ["TABLE", "SLOT", "SPORT"];
+
+export interface Stage {
+  /** for the audit; the workers have connections of their own */
+  readonly sql: Sql;
+  /** everything that is to be pulled happens in it */
+  readonly range: TimeRange;
+  /** asked of a second provider, of the same world but without faults */
+  readonly listed: Promise<Listed>;
+  /** of a worker */
+  readonly environment: Readonly<Record<string, string>>;
+  close(): Promise<void>;
+}
+
+const HOUR_MS = 3_600_000;
+/** Play ended so long ago; nothing of it is settled or reported later than this. */
+const ENDED_MS = 2 * HOUR_MS;
+const LATE_MS = 600_000;
+/** Slows every answer down, so that a kill finds a request under way. */
+const SLOW: Fault = { do: { kind: "slow", delay: "PT0.05S" } };
+
+/** @param redisUrl null: the queues are in the database */
+export async function openStage(plan: KillPlan, adminUrl: string, redisUrl: string | null): Promise<Stage> {
+  const folder = mkdtempSync(join(tmpdir(), "wallet-recon-kills-"));
+  const write = (name: string, value: unknown) => {
+    writeFileSync(join(folder, name), JSON.stringify(value));
+    return join(folder, name);
+  };
+  const from = Math.floor(Date.now() / HOUR_MS) * HOUR_MS - ENDED_MS - plan.playedHours * HOUR_MS;
+  const played = { from, to: from + plan.playedHours * HOUR_MS };
+  const range = { from, to: played.to + LATE_MS };
+  const faults = [...(plan.faults === "hostile" ? hostileFaults(plan.seed) : []), SLOW];
+  const provider = startSandbox(plan.seed, played, write("faults.json", faults));
+  const wellProvider = startSandbox(plan.seed, played, "none");
+  const database = await createDatabase(adminUrl, plan.seed);
+  const sql = openDatabase(database.url, 2);
+  return {
+    sql,
+    range,
+    listed: wellProvider.url().then((url) => readListed(url, PRODUCTS, range)),
+    environment: {
+      DATABASE_URL: database.url,
+      ...(redisUrl === null ? {} : { REDIS_URL: redisUrl }),
+      PROVIDER_BASE_URL: await provider.url(),
+      PROVIDER_USERNAME: CREDENTIALS.username,
+      PROVIDER_PASSWORD: CREDENTIALS.password,
+      RECON_CONFIG: write("recon.config.json", configOf(range.from)),
+      OPS_PORT: "0",
+      LOG_LEVEL: "info",
+      // A start is work for the processor, and there are many.
+      NODE_COMPILE_CACHE: join(folder, "compiled"),
+    },
+    close: async () => {
+      for (const sandbox of [provider, wellProvider]) sandbox.stop();
+      await sql.end({ timeout: 1 });
+      await database.drop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function configOf(since: number): object {
+  return {
+    products: PRODUCTS.map((productId) => ({ productId, since: formatInstant(since) })),
+    pull: {
+      every: "PT0.3S",
+      windowMax: "PT20M",
+      settleDelay: "PT2S",
+      requestTimeout: "PT0.3S",
+      // No hostile fault lasts: whatever is asked for often enough is answered.
+      attempts: 100,
+      resweepAfter: [],
+    },
+    diff: { every: "PT1S" },
+  };
+}
+
+function startSandbox(seed: number, { from, to }: TimeRange, faults: string) {
+  const agent = ["--username", CREDENTIALS.username, "--password", CREDENTIALS.password, "--port", "0"];
+  const world = ["--seed", String(seed), "--from", formatInstant(from), "--to", formatInstant(to)];
+  const sandbox = startRecon(["sandbox", ...agent, ...world, "--faults", faults], {}, "products ");
+  return {
+    url: async () => {
+      await sandbox.ready;
+      const [, url] = /PROVIDER_BASE_URL=(\S+)/.exec(sandbox.lastLines()) ?? [];
+      if (url === undefined) throw new Error(`the sandbox did not start: ${sandbox.lastLines()}`);
+      return url;
+    },
+    stop: () => sandbox.kill("SIGKILL"),
+  };
+}
+
+/** An empty one: the first worker makes the tables. */
+async function createDatabase(adminUrl: string, seed: number) {
+  const name = `recon_kills_${seed}_${process.pid}`;
+  const administer = async (statement: string) => {
+    const admin = postgres(adminUrl, { max: 1, onnotice: () => {} });
+    await admin.unsafe(statement).finally(() => admin.end());
+  };
+  await administer(`create database ${name}`);
+  const url = new URL(adminUrl);
+  url.pathname = `/${name}`;
+  return { url: url.href, drop: () => administer(`drop database if exists ${name} with (force)`) };
+}
