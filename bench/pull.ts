@@ -1,4 +1,4 @@
-/** pull-copy, pull-rows: records per second from HTTP to committed rows, against COPY and against row by row. */
+/** pull-copy, pull-rows: records per second of a backfill, from HTTP to committed rows, against COPY and row by row. */
 
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -6,13 +6,25 @@ import pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
 import type { BetRecord } from "../src/bet.ts";
 import type { Sql } from "../src/db/client.ts";
-import { pullProduct } from "../src/flows/pull-product.ts";
+import { planBackfill, requestBackfill } from "../src/flows/backfill.ts";
+import { rangeLimits } from "../src/flows/fetch-next-window.ts";
+import { openBackfillRunner } from "../src/flows/run-backfills.ts";
 import { formatAmount } from "../src/money.ts";
 import { readBetPage, readEnvelope } from "../src/provider/wire.ts";
+import { initialRange } from "../src/sync/range-control.ts";
+import { ensurePullState } from "../src/sync/store.ts";
 import { withDatabase } from "./support/database.ts";
 import { atLeast, type Figure } from "./support/figure.ts";
 import { openPull, startPageProvider } from "./support/page-provider.ts";
-import { allPages, BEGIN, countRecords, type PagePlace, pageBody, type Volume } from "./support/pages.ts";
+import {
+  allPages,
+  BEGIN,
+  countRecords,
+  HOUR_MS,
+  type PagePlace,
+  pageBody,
+  type Volume,
+} from "./support/pages.ts";
 
 const VOLUME: Volume = { products: ["P1", "P2"], hours: 10, pagesPerHour: 10, pageSize: 1000 };
 const ROW_BY_ROW_PAGES = 5;
@@ -53,8 +65,13 @@ async function pullRecords(sql: Sql): Promise<number> {
   const server = await startPageProvider(VOLUME);
   const { context, close } = openPull(sql, VOLUME, server.url);
   const signal = new AbortController().signal;
+  for (const productId of VOLUME.products) {
+    await ensurePullState(sql, productId, BEGIN, initialRange(rangeLimits(context)));
+    const asked = { productId, from: BEGIN, to: BEGIN + VOLUME.hours * HOUR_MS };
+    await requestBackfill(context, await planBackfill(context, asked));
+  }
   const startedAt = performance.now();
-  await Promise.all(VOLUME.products.map((productId) => pullProduct(context, productId, signal)));
+  await openBackfillRunner(context)(signal);
   const seconds = (performance.now() - startedAt) / 1000;
   close();
   server.stop();
