@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --max-semi-space-size=8
+#!/usr/bin/env -S node --max-semi-space-size=8 --heap-growing-percent=40
 /** The command `recon`. */
 
 import { stderr, stdout } from "node:process";
