@@ -1,11 +1,14 @@
 /** `npm run bench -- [NAME…] [--json]`: measures the figures; exit 1 where one does not hold. */
 
 import { parseArgs } from "node:util";
+import { measureCallbacks } from "./callbacks.ts";
+import { measureDiff } from "./diff.ts";
 import { measureMemory } from "./memory.ts";
 import { measurePull } from "./pull.ts";
 import { measureRange } from "./range.ts";
 import { measureResweep } from "./resweep.ts";
 import type { Figure } from "./support/figure.ts";
+import { measureVerify } from "./verify.ts";
 
 /** Which measurement gives which figures; a name may be a figure's or a measurement's. */
 const MEASUREMENTS: Readonly<
@@ -14,7 +17,10 @@ const MEASUREMENTS: Readonly<
   range: { figures: ["range-steady", "range-peak", "range-collapse"], measure: measureRange },
   pull: { figures: ["pull-copy", "pull-rows"], measure: measurePull },
   resweep: { figures: ["resweep"], measure: measureResweep },
+  callbacks: { figures: ["callbacks"], measure: measureCallbacks },
   memory: { figures: ["memory"], measure: measureMemory },
+  diff: { figures: ["diff-full", "diff-hour"], measure: () => measureDiff() },
+  verify: { figures: ["verify"], measure: measureVerify },
 };
 
 const { values, positionals } = parseArgs({

@@ -10,7 +10,8 @@ import { planBackfill, requestBackfill } from "../src/flows/backfill.ts";
 import { rangeLimits } from "../src/flows/fetch-next-window.ts";
 import { openBackfillRunner } from "../src/flows/run-backfills.ts";
 import { formatAmount } from "../src/money.ts";
-import { readBetPage, readEnvelope } from "../src/provider/wire.ts";
+import { readData } from "../src/provider/envelope.ts";
+import { readBetPage } from "../src/provider/wire.ts";
 import { initialRange } from "../src/sync/range-control.ts";
 import { ensurePullState } from "../src/sync/store.ts";
 import { withDatabase } from "./support/database.ts";
@@ -81,7 +82,8 @@ async function pullRecords(sql: Sql): Promise<number> {
 }
 
 function readRecords(place: PagePlace): readonly BetRecord[] {
-  return readBetPage(readEnvelope(pageBody(place, VOLUME), "page"), place.productId, "page").records;
+  const answered = { what: "page", status: 200, text: pageBody(place, VOLUME), secrets: [] };
+  return readBetPage(readData(answered), place.productId, "page").records;
 }
 
 const COLUMNS = [

@@ -10,6 +10,19 @@ export interface Schedule {
   readonly data: JobData;
 }
 
+/** A repeating job that is about whatever is due, of any product: it has a queue of its own. */
+export interface TickJob {
+  readonly queue: string;
+  readonly everyMs: number;
+  /** ticks side by side in this process */
+  readonly concurrency: number;
+  run(signal: AbortSignal): Promise<void>;
+}
+
+export function scheduleOf({ everyMs }: TickJob): Schedule {
+  return { id: "tick", everyMs, data: {} };
+}
+
 /** The schedules of one queue for the products of the config: one for each. */
 export function schedulesFor(config: Config, everyMs: number): Schedule[] {
   return (

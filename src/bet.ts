@@ -97,6 +97,10 @@ export interface LedgerBet {
   readonly payout: Amount;
   /** what the wallet really did, signed: negative is money taken from the player */
   readonly moved: Amount;
+  /** what the entries asked the wallet to do, signed alike */
+  readonly asked: Amount;
+  /** placed as WAITING and not yet taken: the provider still considers it (§4.A2) */
+  readonly waiting: boolean;
   /** a placeBets entry is known */
   readonly placed: boolean;
   /** made of winRewards entries alone */

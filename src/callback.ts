@@ -4,7 +4,7 @@ import type { Instant } from "./clock.ts";
 import type { Amount } from "./money.ts";
 
 /** The callbacks that can move money; settleBets, cancelBets and voidSettled are not shown by the interface (§1.7). */
-const CALLBACKS = [
+export const CALLBACKS = [
   "placeBets",
   "settleBets",
   "cancelBets",

@@ -1,6 +1,7 @@
 /** Settings: the environment and `recon.config.json`, checked whole before anything starts. */
 
 import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
 import { Duration } from "luxon";
 import { z } from "zod";
 import { parseInstant } from "./clock.ts";
@@ -63,6 +64,9 @@ const product = z.strictObject({
   stuckOpenAfter: duration("P1D"),
   topUpPath: z.string().min(1).nullable().default(null),
 });
+
+/** The table that callback entries are written to. */
+const OWN_LEDGER: ReadonlySet<string> = new Set(["callback_entries", "public.callback_entries"]);
 
 /** The shape of `recon.config.json`; defaults as documented. */
 export const configSchema = z.strictObject({
@@ -130,7 +134,9 @@ export const configSchema = z.strictObject({
         .string()
         .regex(/^[A-Za-z_]\w*(\.[A-Za-z_]\w*)?$/, 'must be a table or view such as "schema.name"')
         .nullable()
-        .default(null),
+        .default(null)
+        // Our own table needs no following: naming it is the same as naming none.
+        .transform((name) => (name !== null && OWN_LEDGER.has(name) ? null : name)),
       since: instant,
       lookback: duration("PT15M"),
     })
@@ -160,12 +166,32 @@ const port = (fallback: string) =>
 
 const opsToken = z.string().transform((text, context) => {
   const [, name, role, token] = /^([^:]+):(read|write):(.{16,})$/.exec(text) ?? [];
+  // What "recon" resolved opens again by itself: no person may go by its name.
+  if (name === "recon") {
+    context.addIssue('must not be named "recon", as this program is in the history');
+    return z.NEVER;
+  }
   if (name !== undefined && token !== undefined && (role === "read" || role === "write")) {
     return { name, role: role as "read" | "write", token };
   }
   context.addIssue("must be name:read:token or name:write:token, the token at least 16 characters long");
   return z.NEVER;
 });
+
+const ipRange = z.string().refine((text) => {
+  const [address = "", prefix, ...rest] = text.split("/");
+  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  if (bits < 0 || rest.length > 0) return false;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits);
+}, "must be IP addresses or ranges such as 203.0.113.7 or 2001:db8::/32, separated by commas");
+
+/** Standard Webhooks: "whsec_" and random bytes in base64. */
+const FEWEST_SECRET_BYTES = 24;
+const webhookSecret = z.string().refine((text) => {
+  const encoded = text.replace(/^whsec_/, "");
+  const isBase64 = /^[A-Za-z0-9+/]+={0,2}$/.test(encoded) && encoded.length % 4 === 0;
+  return isBase64 && Buffer.from(encoded, "base64").length >= FEWEST_SECRET_BYTES;
+}, `must be "whsec_" and at least ${FEWEST_SECRET_BYTES} random bytes in base64, as "openssl rand -base64 32" makes them`);
 
 const environmentSchema = z.object({
   DATABASE_URL: url(["postgres:", "postgresql:"]).optional(),
@@ -180,6 +206,17 @@ const environmentSchema = z.object({
     .transform((text) => text.split(","))
     .pipe(z.array(opsToken))
     .default([]),
+  CALLBACK_HOST: z.string().default("127.0.0.1"),
+  CALLBACK_PORT: port("3001"),
+  CALLBACK_SIGNATURE_KEY: z.string().optional(),
+  CALLBACK_ALLOWED_IPS: z
+    .string()
+    .transform((text) => text.split(",").map((one) => one.trim()))
+    .pipe(z.array(ipRange))
+    .default([]),
+  ALERT_WEBHOOK_URL: url(["http:", "https:"]).optional(),
+  ALERT_WEBHOOK_SECRET: webhookSecret.optional(),
+  ALERT_SLACK_URL: url(["http:", "https:"]).optional(),
   LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).optional(),
   NODE_ENV: z.string().optional(),
 });
@@ -195,6 +232,15 @@ export interface Settings {
     readonly port: number;
     readonly tokens: readonly { name: string; role: "read" | "write"; token: string }[];
   };
+  readonly callbacks: {
+    readonly host: string;
+    readonly port: number;
+    /** null: signatures are not asked for */
+    readonly signatureKey: string | null;
+    /** addresses and CIDR ranges; none: everybody may send */
+    readonly allowedIps: readonly string[];
+  };
+  readonly alerts: AlertSettings;
   readonly logLevel: string | null;
   /** null: there is no config file, which only the embedded start can do without */
   readonly config: Config | null;
@@ -206,16 +252,25 @@ export interface ProviderSettings {
   readonly password: string;
 }
 
+/** Where alerts are sent; null: not there. The URLs are as secret as the key. */
+export interface AlertSettings {
+  readonly webhook: { readonly url: string; readonly secret: string } | null;
+  readonly slack: { readonly url: string } | null;
+}
+
 /** Settings whose values are secret: named in an error, never shown. */
 const SECRET = /PASSWORD|TOKENS|SECRET|_KEY|_URL/;
 
 /** What a command cannot do without in production, where nothing is embedded. */
-export type Need = "database" | "queue" | "provider";
-const VARIABLE_OF: Readonly<Record<Need, string>> = {
+export type Need = "database" | "queue" | "provider" | "callers";
+const VARIABLE_OF: Readonly<Record<Exclude<Need, "callers">, string>> = {
   database: "DATABASE_URL",
   queue: "REDIS_URL",
   provider: "PROVIDER_BASE_URL",
 };
+
+/** Either of them tells who may send callbacks. */
+const CALLER_SETTINGS = ["CALLBACK_SIGNATURE_KEY", "CALLBACK_ALLOWED_IPS"];
 
 /**
  * Reads and checks all settings.
@@ -230,6 +285,13 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
   const production = given["NODE_ENV"] === "production";
 
   for (const need of production ? needs : []) {
+    if (need === "callers") {
+      if (CALLER_SETTINGS.some((one) => given[one] !== undefined)) continue;
+      problems.push(
+        `${CALLER_SETTINGS.join(" and ")} are not set: in production one of them must say who may move money`,
+      );
+      continue;
+    }
     const name = VARIABLE_OF[need];
     if (given[name] === undefined) problems.push(`${name} is not set: in production nothing is embedded`);
   }
@@ -240,6 +302,8 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
         problems.push(`${name} is not set: the agent API needs it (Basic authentication)`);
     }
   }
+
+  if (parsed.success) problems.push(...alertProblems(given, production));
 
   const path = given["RECON_CONFIG"] ?? "recon.config.json";
   const required =
@@ -266,9 +330,37 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
             password: data.PROVIDER_PASSWORD ?? "",
           },
     ops: { host: data.OPS_HOST, port: data.OPS_PORT, tokens: data.OPS_TOKENS },
+    callbacks: {
+      host: data.CALLBACK_HOST,
+      port: data.CALLBACK_PORT,
+      signatureKey: data.CALLBACK_SIGNATURE_KEY ?? null,
+      allowedIps: data.CALLBACK_ALLOWED_IPS,
+    },
+    alerts: {
+      webhook:
+        data.ALERT_WEBHOOK_URL === undefined
+          ? null
+          : { url: data.ALERT_WEBHOOK_URL, secret: data.ALERT_WEBHOOK_SECRET ?? "" },
+      slack: data.ALERT_SLACK_URL === undefined ? null : { url: data.ALERT_SLACK_URL },
+    },
     logLevel: data.LOG_LEVEL ?? null,
     config,
   };
+}
+
+function alertProblems(given: NodeJS.ProcessEnv, production: boolean): string[] {
+  const problems: string[] = [];
+  for (const name of ["ALERT_WEBHOOK_URL", "ALERT_SLACK_URL"]) {
+    const text = given[name];
+    if (!production || text === undefined) continue;
+    const { protocol, hostname } = new URL(text);
+    if (protocol === "https:" || isLoopback(hostname)) continue;
+    problems.push(`${name} is plain http: in production alerts are sent over https only`);
+  }
+  if (given["ALERT_WEBHOOK_URL"] !== undefined && given["ALERT_WEBHOOK_SECRET"] === undefined) {
+    problems.push("ALERT_WEBHOOK_SECRET is not set: what is sent to ALERT_WEBHOOK_URL is signed with it");
+  }
+  return problems;
 }
 
 /**

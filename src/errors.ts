@@ -31,12 +31,26 @@ export const ERROR_CODES = [
   "cursor-expired",
   "page-limit",
   // our own words
+  "bad-request",
   "bad-amount",
   "bad-time",
   "bad-record",
   "lease-lost",
+  "ledger-unreadable",
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];
+
+/** What the provider said in an answer that helps nobody on: evidence, and sometimes a verdict (§7.2). */
+export interface ProviderAnswer {
+  /** of HTTP */
+  readonly status: number;
+  /** of its envelope, as its JSON text; null: it has none that can be read */
+  readonly code: string | null;
+  /** of its envelope; null: it has none that can be read */
+  readonly message: string | null;
+  /** as it came, cut off behind 64 Ki characters; empty where it may hold a token. Never for a log. */
+  readonly raw: string;
+}
 
 /**
  * Every error this program raises on purpose.
@@ -47,17 +61,25 @@ export class ReconError extends Error {
   readonly retryable: boolean;
   /** the provider's own word on when to ask again; null: it gave none */
   readonly retryAfterMs: number | null;
+  /** what the provider said; null: nothing, or the error has nothing to do with it */
+  readonly answer: ProviderAnswer | null;
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { cause?: unknown; retryable?: boolean; retryAfterMs?: number | null } = {},
+    options: {
+      cause?: unknown;
+      retryable?: boolean;
+      retryAfterMs?: number | null;
+      answer?: ProviderAnswer | null;
+    } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = "ReconError";
     this.code = code;
     this.retryable = options.retryable ?? false;
     this.retryAfterMs = options.retryAfterMs ?? null;
+    this.answer = options.answer ?? null;
   }
 }
 

@@ -59,23 +59,36 @@ export interface LedgerSide {
   readonly lastEntryAt: string;
 }
 
+/** What the provider's answer, or the operator, says of a transfer or a top-up. The amount is decimal text. */
+export interface TransferSide {
+  readonly status: string | null;
+  readonly amount: string | null;
+  readonly currency: string | null;
+  readonly username: string;
+  readonly productId: string;
+  /** when it was sent, or answered */
+  readonly at: string;
+}
+
 /** What a comparison found wrong with one subject; it becomes a mismatch when its graces are over. */
 export interface Finding {
   readonly kind: MismatchKind;
   readonly productId: string;
   readonly username: string;
   readonly currency: string | null;
-  /** with product, player and kind the identity of the mismatch: "bet:…", "round:…" */
+  /** with product, player and kind the identity of the mismatch: "bet:…", "round:…", "session:…", "transfer:…" */
   readonly subject: string;
   readonly betId: string | null;
   readonly transactionId: string | null;
   readonly roundId: string | null;
+  /** of a transfer or a top-up */
+  readonly transactionRef: string | null;
   /** never negative */
   readonly amountAtRisk: Amount;
   /** one sentence that names the differing fields and both values */
   readonly reason: string;
-  readonly provider: ProviderSide | null;
-  readonly ledger: LedgerSide | null;
+  readonly provider: ProviderSide | TransferSide | null;
+  readonly ledger: LedgerSide | TransferSide | null;
   /** when the bet happened, as far as either side says */
   readonly occurredAt: Instant;
 }
@@ -84,7 +97,6 @@ export interface Finding {
 export interface Mismatch extends Omit<Finding, "subject" | "amountAtRisk" | "occurredAt"> {
   readonly id: string;
   readonly status: MismatchStatus;
-  readonly transactionRef: string | null;
   /** decimal text, never negative */
   readonly amountAtRisk: string;
   readonly occurredAt: string;
@@ -93,6 +105,20 @@ export interface Mismatch extends Omit<Finding, "subject" | "amountAtRisk" | "oc
   readonly resolvedAt: string | null;
   readonly resolvedBy: string | null;
   readonly note: string | null;
+}
+
+/** What became of a mismatch in the transaction at hand: alerts are made of these. */
+export interface MismatchChange {
+  readonly id: number;
+  readonly kind: MismatchKind;
+  readonly productId: string;
+  /** `refresh` is still open with other values; `acknowledge` and `ignore` are a person's */
+  readonly change: "open" | "reopen" | "refresh" | "acknowledge" | "resolve" | "ignore";
+  /** decimal text: what is at risk now */
+  readonly amount: string;
+  readonly currency: string | null;
+  readonly at: Instant;
+  readonly occurredAt: Instant;
 }
 
 export function isMismatchKind(text: string): text is MismatchKind {

@@ -52,6 +52,17 @@ export function subtractRanges(range: TimeRange, covered: readonly TimeRange[]):
   return gaps;
 }
 
+/** The same instants in as few ranges as possible, in order. */
+export function mergeRanges(ranges: readonly TimeRange[]): TimeRange[] {
+  const merged: TimeRange[] = [];
+  for (const range of [...ranges].sort((a, b) => a.from - b.from)) {
+    const last = merged.at(-1);
+    if (last === undefined || last.to < range.from) merged.push(range);
+    else if (last.to < range.to) merged.splice(-1, 1, { from: last.from, to: range.to });
+  }
+  return merged;
+}
+
 /** The whole UTC hours that a range touches, cut at `end`, in order. */
 export function hoursOf(range: TimeRange, end: Instant): TimeRange[] {
   const hours: TimeRange[] = [];

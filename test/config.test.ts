@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { configSchema, parseConfig, readSettings } from "../src/config.ts";
 
@@ -71,6 +71,52 @@ test("an ops server that others can reach needs tokens", () => {
   );
   const settings = readSettings([], { OPS_HOST: "0.0.0.0", OPS_TOKENS: "anna:read:0123456789abcdef" });
   expect(settings.ops.tokens).toEqual([{ name: "anna", role: "read", token: "0123456789abcdef" }]);
+});
+
+describe("where alerts go", () => {
+  const SECRET = `whsec_${"c2VjcmV0".repeat(4)}`;
+  const https = { ALERT_WEBHOOK_URL: "https://ops.example/hook", ALERT_SLACK_URL: "https://slack.example/x" };
+
+  test("is nowhere where nothing is set", () => {
+    expect(readSettings([], {}).alerts).toEqual({ webhook: null, slack: null });
+  });
+
+  test("is a webhook, Slack, or both", () => {
+    expect(readSettings([], { ...https, ALERT_WEBHOOK_SECRET: SECRET }).alerts).toEqual({
+      webhook: { url: https.ALERT_WEBHOOK_URL, secret: SECRET },
+      slack: { url: https.ALERT_SLACK_URL },
+    });
+  });
+
+  test("is never a webhook without a key to sign with, or with one that is too short or none", () => {
+    expect(() => readSettings([], https)).toThrow(/ALERT_WEBHOOK_SECRET is not set/);
+    for (const wrong of [
+      "whsec_c2hvcnQ=",
+      "not base64 at all, but long enough for a key",
+      `whsec_${"c2Vj".repeat(8)}c`,
+    ]) {
+      const read = () => readSettings([], { ...https, ALERT_WEBHOOK_SECRET: wrong });
+      expect(read).toThrow(/ALERT_WEBHOOK_SECRET: must be "whsec_"/);
+      expect(read).not.toThrow(wrong);
+    }
+  });
+
+  test("is reached by https only in production, but on this machine", () => {
+    const told = (url: string) => {
+      try {
+        readSettings([], { NODE_ENV: "production", ALERT_SLACK_URL: url });
+        return "";
+      } catch (error) {
+        return String(error);
+      }
+    };
+    expect(told("http://slack.example/T0P")).toMatch(/ALERT_SLACK_URL is plain http/);
+    expect(told("http://slack.example/T0P")).not.toMatch(/T0P/);
+    for (const url of ["https://slack.example/x", "http://127.0.0.1:9/x", "http://[::1]:9/x"]) {
+      expect(told(url)).not.toMatch(/ALERT_SLACK_URL/);
+    }
+    expect(readSettings([], { ALERT_SLACK_URL: "http://slack.example/x" }).alerts.slack).not.toBeNull();
+  });
 });
 
 test("a config file that is not JSON is named with what is wrong", () => {

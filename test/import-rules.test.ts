@@ -16,6 +16,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   provider: ["words", "db"],
   sync: ["words", "db"],
   ledger: ["words", "db"],
+  callbacks: ["words", "db", "ledger"],
   diff: ["words", "db"],
   mismatches: ["words", "db"],
   verify: ["words", "db"],
@@ -28,6 +29,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "provider",
     "sync",
     "ledger",
+    "callbacks",
     "diff",
     "mismatches",
     "verify",
@@ -35,11 +37,12 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "sandbox",
     "embedded",
   ],
+  library: ["everything below"],
   jobs: ["everything below"],
   ops: ["everything below"],
   cli: ["everything below", "jobs", "ops"],
 };
-const ENTRANCES: readonly string[] = ["jobs", "ops", "cli"];
+const ENTRANCES: readonly string[] = ["library", "jobs", "ops", "cli"];
 
 /** What is done in one place only. */
 interface OnePlace {

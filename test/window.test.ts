@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { cutIntoPieces, halve, hoursOf, lengthOf, subtractRanges, type TimeRange } from "../src/window.ts";
+import {
+  cutIntoPieces,
+  halve,
+  hoursOf,
+  lengthOf,
+  mergeRanges,
+  subtractRanges,
+  type TimeRange,
+} from "../src/window.ts";
 
 const range = fc
   .tuple(fc.integer({ min: 0, max: 10_000_000 }), fc.integer({ min: 2, max: 10_000_000 }))
@@ -55,5 +63,18 @@ test("the hours of a range are whole, but for the last, which ends now", () => {
     { from: hour, to: 2 * hour },
     { from: 2 * hour, to: 3 * hour },
     { from: 3 * hour, to: 3 * hour + 60_000 },
+  ]);
+});
+
+test("ranges that touch or overlap are merged, others kept in order", () => {
+  const ranges = [
+    { from: 5, to: 7 },
+    { from: 0, to: 2 },
+    { from: 2, to: 4 },
+    { from: 6, to: 6.5 },
+  ];
+  expect(mergeRanges(ranges)).toEqual([
+    { from: 0, to: 4 },
+    { from: 5, to: 7 },
   ]);
 });

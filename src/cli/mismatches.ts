@@ -1,56 +1,74 @@
-/** `recon mismatches`: list them, and look at one. */
+/** `recon mismatches`: list them, look at one, act on them. */
 
+import { once } from "node:events";
+import { stdout } from "node:process";
 import type { Command } from "commander";
-import { ReconError } from "../errors.ts";
+import type { FlowContext } from "../flows/context.ts";
+import { readMismatchStory } from "../flows/read-mismatch.ts";
 import type { Mismatch } from "../mismatch.ts";
-import { listMismatches, type MismatchEvent, readHistory, readMismatch } from "../mismatches/store.ts";
+import { listMismatches } from "../mismatches/store.ts";
 import { formatMoney, parseAmount } from "../money.ts";
+import { listAsCsv } from "../ops/mismatch-csv.ts";
 import { type MismatchQuery, readMismatchQuery } from "../ops/mismatch-query.ts";
+import { usage } from "../ops/range-query.ts";
+import { addMismatchActions, addMismatchChoice } from "./mismatches-act.ts";
+import { printStory } from "./mismatches-show.ts";
 import { printJson, printLine, printTable, showText } from "./print.ts";
 import { withRecon } from "./run-command.ts";
+
+interface ListOptions extends MismatchQuery {
+  readonly json?: boolean;
+  readonly csv?: boolean;
+}
 
 export function addMismatchCommands(program: Command): void {
   const mismatches = program
     .command("mismatches")
     .description("the differences found, and what became of them");
-  mismatches
-    .command("list")
+  addMismatchChoice(mismatches.command("list"))
     .description("list mismatches; without --status the open and acknowledged ones")
-    .option("--status <status>", "open, acknowledged, resolved or ignored; several separated by commas")
-    .option("--kind <kind>", "one kind, such as payout-differs")
-    .option("--product <product>", "one product")
-    .option("--username <username>", "one player")
-    .option("--limit <count>", "at most so many, up to 1000", "100")
+    .option("--limit <count>", "at most so many, up to 1000; without it 100, and with --csv all")
     .option("--after <next>", 'go on behind the "next" of the page before')
+    .option("--csv", "comma-separated values, every field")
     .option("--json", "one JSON document")
-    .action(
-      withRecon(["database"], async ({ context }, options: MismatchQuery & { json?: boolean }) => {
-        const products = context.config.products.map(({ productId }) => productId);
-        const page = await listMismatches(context.sql, readMismatchQuery(options, products));
-        if (options.json) printJson(page);
-        else printList(page.mismatches, page.next);
-      }),
-    );
+    .action(withRecon(["database"], ({ context }, options: ListOptions) => list(context, options)));
   mismatches
     .command("show")
     .argument("<id>", "the id that the list shows")
-    .description("both sides of one mismatch, field by field, and its history")
+    .description("both sides of one mismatch, field by field, what each said when, and its history")
     .option("--json", "one JSON document")
     .action(
       withRecon(["database"], async ({ context }, id: string, options: { json?: boolean }) => {
-        const mismatch = await readMismatch(context.sql, id);
-        if (mismatch === null) throw new ReconError("not-found", `there is no mismatch "${id}"`);
-        const history = await readHistory(context.sql, mismatch.id);
-        if (options.json) printJson({ ...mismatch, history });
-        else printMismatch(mismatch, history);
+        const story = await readMismatchStory(context, id);
+        if (options.json) printJson(story);
+        else printStory(story, showAtRisk(story));
       }),
     );
+  addMismatchActions(mismatches);
 }
 
 /** "12.00 THB", or the bare amount where no currency applies; safe for the terminal. */
 export function showAtRisk(mismatch: Mismatch): string {
   const amount = parseAmount(mismatch.amountAtRisk, "amountAtRisk");
   return showText(formatMoney(amount, mismatch.currency ?? "").trimEnd());
+}
+
+async function list(context: FlowContext, { json, csv, ...query }: ListOptions): Promise<void> {
+  if (json && csv) throw usage("give either --json or --csv");
+  const filter = await readMismatchQuery(context, query);
+  if (csv) {
+    for await (const lines of listAsCsv(context.sql, filter, query.limit === undefined)) {
+      // A file gets each cell as it is; a terminal could be steered by it.
+      const isTaken = stdout.write(stdout.isTTY ? lines.split("\n").map(showText).join("\n") : lines);
+      // A reader that has seen enough ends the list.
+      if (!isTaken) await once(stdout, "drain").catch(() => {});
+      if (!stdout.writable) return;
+    }
+    return;
+  }
+  const { mismatches, next } = await listMismatches(context.sql, filter);
+  if (json) printJson({ mismatches, next });
+  else printList(mismatches, next);
 }
 
 function printList(mismatches: readonly Mismatch[], next: string | null): void {
@@ -72,48 +90,4 @@ function printList(mismatches: readonly Mismatch[], next: string | null): void {
     ]),
   );
   if (next !== null) printLine(`There are more: --after ${next}`);
-}
-
-const FIELDS = ["status", "stake", "payout", "moved", "currency", "username"] as const;
-const COMPARED: ReadonlySet<string> = new Set(["stake", "payout", "currency", "username"]);
-
-function printMismatch(mismatch: Mismatch, history: readonly MismatchEvent[]): void {
-  printLine(`Mismatch ${mismatch.id}: ${mismatch.kind}, ${mismatch.status}, ${showAtRisk(mismatch)} at risk`);
-  printLine(showText(mismatch.reason));
-  printLine();
-  printTable(
-    ["", "PROVIDER", "LEDGER", ""],
-    FIELDS.map((field) => {
-      const provider = cellOf(mismatch.provider, field);
-      const ledger = cellOf(mismatch.ledger, field);
-      return [field, provider, ledger, COMPARED.has(field) && provider !== ledger ? "<- differs" : ""];
-    }),
-  );
-  printLine();
-  const { productId, betId, transactionId, roundId, occurredAt } = mismatch;
-  printTable(
-    ["product", showText(productId)],
-    [
-      ["bet id at the provider", betId ?? "-"],
-      ["transaction id in the ledger", transactionId ?? "-"],
-      ["round", roundId ?? "-"],
-      ["happened", occurredAt],
-    ],
-  );
-  printLine();
-  printTable(
-    ["WHEN", "FROM", "TO", "BY", "WHY"],
-    history.map((event) => [
-      event.at,
-      event.fromStatus ?? "-",
-      event.toStatus,
-      event.by,
-      event.note ?? event.reason,
-    ]),
-  );
-}
-
-function cellOf(side: object | null, field: string): string {
-  const value = side === null ? null : (side as Readonly<Record<string, string | null | undefined>>)[field];
-  return value ?? "-";
 }

@@ -19,6 +19,14 @@ export function printJson(value: unknown): void {
   printLine(JSON.stringify(value, null, 2).split("\n").map(showText).join("\n"));
 }
 
+/**
+ * Lines of CSV. A file gets each cell as it is; a terminal could be steered by it.
+ * @returns false where the reader should be waited for
+ */
+export function printCsv(lines: string): boolean {
+  return stdout.write(stdout.isTTY ? lines.split("\n").map(showText).join("\n") : lines);
+}
+
 /** Columns as wide as their widest cell; cells are made safe for the terminal. */
 export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
   const lines = [head, ...rows].map((row) => row.map(showText));

@@ -8,7 +8,7 @@ import { describeError } from "../errors.ts";
 import type { FlowContext } from "../flows/context.ts";
 import { deliverCallbacks } from "../flows/deliver-callbacks.ts";
 import { openDiary } from "../sandbox/diary.ts";
-import type { Fault } from "../sandbox/fault.ts";
+import type { AnyFault } from "../sandbox/fault-list.ts";
 import { startSandbox } from "../sandbox/server.ts";
 import { createWorld, type World } from "../sandbox/world.ts";
 import type { TimeRange } from "../window.ts";
@@ -27,7 +27,7 @@ export interface TryOut {
 }
 
 /** The faults of a world, of which seed and beginning are known only when it is open. */
-export type FaultsOf = (world: { readonly seed: number; readonly begin: Instant }) => readonly Fault[];
+export type FaultsOf = (world: { readonly seed: number; readonly begin: Instant }) => readonly AnyFault[];
 
 export interface ServeOptions {
   readonly host: string;

@@ -2,8 +2,10 @@
 
 import type { Command } from "commander";
 import { startWorker } from "../../jobs/worker.ts";
+import { openChannels } from "../alerts/open-channels.ts";
 import { migrateDatabase } from "../db/migrate.ts";
 import { describeError } from "../errors.ts";
+import { openAskOutcome } from "../flows/ask-outcome.ts";
 import { startOpsServer } from "../ops/server.ts";
 import { openBudget, type RequestBudget, withinBudget } from "../provider/budget.ts";
 import { openProvider } from "../provider/client.ts";
@@ -44,8 +46,14 @@ async function runWorker(recon: OpenRecon): Promise<void> {
       context.clock,
     );
     opened.push(provider);
+    const budget = budgetOf(recon);
     const worker = await startWorker(
-      { ...context, fetchPage: withinBudget(provider.fetchBetPage, budgetOf(recon)) },
+      {
+        ...context,
+        fetchPage: withinBudget(provider.fetchBetPage, budget),
+        ask: openAskOutcome(provider, budget, context),
+        channels: openChannels(settings.alerts, settings.ops),
+      },
       { redisUrl: settings.redisUrl, databaseUrl },
     );
     opened.push({ close: () => worker.stop() });

@@ -54,6 +54,13 @@ export function openDatabase(url: string, most = 10): Sql {
   return outliveLostConnections(sql);
 }
 
+/** One more connection with the settings of a pool, outside of it: what is asked at once goes out at once, and in order. */
+export function openLane({ options }: Sql): Sql {
+  const lane = postgres({ ...options, max: 1 } as unknown as postgres.Options<never>) as unknown as Sql;
+  learnArrayTypesOnce(lane);
+  return lane;
+}
+
 /**
  * postgres.js asks every new connection for the types of arrays, which all connections share. Where that connection is
  * lost meanwhile, nobody can catch the rejection, and it ends the process: what is known is not asked for again.
@@ -112,7 +119,7 @@ function refuseWhen(tx: Query, isOver: () => boolean): Query {
 }
 
 /** Whether a statement failed because its connection has closed, or is about to. */
-function isConnectionLost(error: unknown): boolean {
+export function isConnectionLost(error: unknown): boolean {
   if (!(error instanceof Error && "query" in error)) return false;
   if (error instanceof postgres.PostgresError)
     return error.severity === "FATAL" || error.severity === "PANIC";
@@ -137,7 +144,8 @@ export async function checkDatabase(sql: Sql): Promise<void> {
   }
 }
 
-const SERIALIZATION_FAILURE = "40001";
+/** A serialization failure, and a deadlock that PostgreSQL ended by failing this side of it. */
+export const LOST_RACES: ReadonlySet<string | undefined> = new Set(["40001", "40P01"]);
 const MOST_TRIES = 5;
 
 /**
@@ -145,11 +153,27 @@ const MOST_TRIES = 5;
  * newer than what another one read before it. Begins again where another transaction changed what it writes.
  */
 export async function inOneMoment<Result>(sql: Sql, work: (tx: Query) => Promise<Result>): Promise<Result> {
+  return await beginAgain(sql, "isolation level repeatable read", work);
+}
+
+/**
+ * Runs `work` in a transaction that waits for its locks in turn, and sees what was committed meanwhile: for short ones
+ * that must not lose to long ones again and again. Begins again where two waited for each other.
+ */
+export async function inTurn<Result>(sql: Sql, work: (tx: Query) => Promise<Result>): Promise<Result> {
+  return await beginAgain(sql, "isolation level read committed", work);
+}
+
+async function beginAgain<Result>(
+  sql: Sql,
+  isolation: string,
+  work: (tx: Query) => Promise<Result>,
+): Promise<Result> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return (await sql.begin("isolation level repeatable read", work)) as Result;
+      return (await sql.begin(isolation, work)) as Result;
     } catch (error) {
-      if ((error as { code?: string }).code !== SERIALIZATION_FAILURE || tries === MOST_TRIES) throw error;
+      if (!LOST_RACES.has((error as { code?: string }).code) || tries === MOST_TRIES) throw error;
     }
   }
 }

@@ -33,6 +33,16 @@ export async function migrateDatabase(url: string): Promise<number> {
   }
 }
 
+/** How many migrations the database lacks. */
+export async function countMissingMigrations(url: string): Promise<number> {
+  const client = postgres(url, { max: 1, onnotice: () => {}, connect_timeout: 10 });
+  try {
+    return Math.max(0, readMigrationFiles(CONFIG).length - (await countMigrations(client)));
+  } finally {
+    await client.end();
+  }
+}
+
 async function countMigrations(client: postgres.Sql): Promise<number> {
   const [found] = await client`select to_regclass('public.recon_migrations') is not null as "exists"`;
   if (found?.["exists"] !== true) return 0;

@@ -1,39 +1,162 @@
-/** From a neighbourhood to its verdicts: match, compare, and what the comparison may speak of. */
+/** From a player's records and bets to pairs with their verdicts: match, compare, and what a verdict depends on. */
 
-import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
-import { type CompareSettings, comparePair, type Verdict } from "./compare.ts";
-import { type MatchSettings, matchBets } from "./match.ts";
+import { type BetStatus, type LedgerBet, type LedgerStatus, realRound, type StoredRecord } from "../bet.ts";
+import type { Instant } from "../clock.ts";
+import type { Finding } from "../mismatch.ts";
+import { formatMoney } from "../money.ts";
+import { type AssessSettings, comparePair, type Difference } from "./compare.ts";
+import { toFinding } from "./finding.ts";
+import { matchBets, namesBet, type Pair } from "./match.ts";
+import { isRunning, type Sums, sumBets, sumRecords } from "./sums.ts";
 
-/** Every difference between a player's records and bets that hang together, whatever order they are read in. */
-export function assess(
+/** A finding with what its graces depend on. */
+export interface Verdict {
+  readonly finding: Finding;
+  readonly pair: Pair;
+  /** the bets whose entries the provider has to have heard of: the pair's own, or its whole round */
+  readonly heardBets: readonly LedgerBet[];
+  /** something else of the round must end first */
+  readonly waitsForRound: boolean;
+  /** another record may be about to come, however fresh our copy is */
+  readonly asksAgain: boolean;
+  /** it holds from then on, and until then the provider may have listed the bet; null: from the beginning */
+  readonly holdsFrom: Instant | null;
+}
+
+/** What was compared with what, agreement included. */
+export interface AssessedPair {
+  readonly pair: Pair;
+  readonly provider: Sums<BetStatus> | null;
+  readonly ledger: Sums<LedgerStatus> | null;
+  /** null: it agrees, or there is nothing to compare yet */
+  readonly verdict: Verdict | null;
+}
+
+/**
+ * Pairs everything of a player that hangs together, whatever order it is read in: each record and each bet is in one.
+ * @param vanished records that the provider no longer returns; they count as absent
+ */
+export function assessPairs(
   records: readonly StoredRecord[],
   bets: readonly LedgerBet[],
-  settings: MatchSettings & CompareSettings,
-): Verdict[] {
-  return matchBets([...records].sort(byKey), bets, settings)
-    .map((pair) => comparePair(pair, settings))
-    .filter((verdict) => verdict !== null)
-    .map((verdict) =>
-      verdict.finding.kind === "missing-at-provider" ? ofRound(verdict, records, bets) : verdict,
-    );
+  settings: AssessSettings,
+  vanished: readonly StoredRecord[] = [],
+): AssessedPair[] {
+  const listed = records.filter((record) => !vanished.includes(record)).sort(byKey);
+  const pairs = matchBets(listed, bets, settings).flatMap((pair) => withoutOpenPart(pair, settings));
+  const rounds = seeRounds(listed, bets);
+  return pairs.map((pair) => {
+    const difference = comparePair(pair, settings);
+    return {
+      pair,
+      provider: pair.records.length === 0 ? null : sumRecords(pair.records),
+      ledger: pair.bets.length === 0 ? null : sumBets(pair.bets),
+      verdict: difference && judge(pair, difference, rounds, vanished, settings),
+    };
+  });
+}
+
+/** The txn id of the ledger bet that a record reports; null: there is none, or it is one of several. */
+export function transactionOf(
+  record: StoredRecord,
+  pairs: readonly AssessedPair[],
+  settings: AssessSettings,
+): string | null {
+  const bets = pairs.find(({ pair }) => pair.records.includes(record))?.pair.bets ?? [];
+  const named = bets.find((bet) => namesBet(record, bet.txnId, settings));
+  return (named ?? (bets.length === 1 ? bets[0] : undefined))?.txnId ?? null;
+}
+
+function judge(
+  pair: Pair,
+  difference: Difference,
+  rounds: Rounds,
+  vanished: readonly StoredRecord[],
+  settings: AssessSettings,
+): Verdict {
+  const [bet] = pair.bets;
+  const verdict = verdictOf(pair, difference, settings);
+  if (bet === undefined) return verdict;
+  if (difference.kind === "stuck-open") {
+    return { ...verdict, holdsFrom: bet.firstEntryAt + settings.stuckOpenAfterMs };
+  }
+  if (difference.kind !== "missing-at-provider") return verdict;
+  const once = vanished.find((record) => wasOf(record, bet, settings));
+  const named = once === undefined ? verdict : vanishedVerdict(pair, once, settings);
+  return bet.status === "open" ? named : ofRound(named, bet, rounds);
+}
+
+/** What a difference depends on by itself. Of a round there may always be another record. */
+export function verdictOf(pair: Pair, difference: Difference, settings: AssessSettings): Verdict {
+  return {
+    pair,
+    finding: toFinding(pair, difference, settings),
+    heardBets: pair.bets,
+    waitsForRound: false,
+    asksAgain: pair.matchedBy === "round" && !pair.agrees,
+    holdsFrom: null,
+  };
+}
+
+function wasOf(record: StoredRecord, bet: LedgerBet, settings: AssessSettings): boolean {
+  if (namesBet(record, bet.txnId, settings)) return true;
+  return (
+    settings.matchBy.includes("round") && bet.roundId !== null && realRound(record.roundId) === bet.roundId
+  );
+}
+
+function vanishedVerdict(pair: Pair, record: StoredRecord, settings: AssessSettings): Verdict {
+  const { stake, payout, currency, betStatus } = record;
+  const once = `${betStatus} with a stake of ${formatMoney(stake, currency)} and a payout of ${formatMoney(payout, currency)}`;
+  const difference = {
+    kind: "vanished-at-provider",
+    reason: `the provider had the bet as ${once}, and no longer returns it; the ledger still has it`,
+  } as const;
+  return verdictOf(pair, difference, settings);
+}
+
+/** Of each round all its bets, and the rounds in which something runs. */
+interface Rounds {
+  readonly betsOf: ReadonlyMap<string | null, readonly LedgerBet[]>;
+  readonly running: ReadonlySet<string | null>;
+}
+
+function seeRounds(records: readonly StoredRecord[], bets: readonly LedgerBet[]): Rounds {
+  const open = bets.filter((bet) => bet.status === "open").map((bet) => bet.roundId);
+  const listedAsRunning = records.filter(isRunning).map((record) => realRound(record.roundId));
+  return {
+    betsOf: Map.groupBy(bets, ({ roundId }) => roundId),
+    running: new Set([...open, ...listedAsRunning]),
+  };
 }
 
 /**
  * The provider may list a round as one record when its last bet ends: until then nothing is missing there, and
  * from then on it has the time it is given after that end.
  */
-function ofRound(verdict: Verdict, records: readonly StoredRecord[], bets: readonly LedgerBet[]): Verdict {
-  const round = verdict.pair.bets[0]?.roundId ?? null;
-  if (round === null) return verdict;
-  const heldBets = bets.filter((bet) => bet.roundId === round);
-  const runs =
-    heldBets.some((bet) => bet.status === "open") ||
-    records.some((record) => isRunning(record) && realRound(record.roundId) === round);
-  return { ...verdict, heardBets: heldBets, waitsForRound: runs };
+function ofRound(verdict: Verdict, { roundId }: LedgerBet, { betsOf, running }: Rounds): Verdict {
+  if (roundId === null) return verdict;
+  return { ...verdict, heardBets: betsOf.get(roundId) ?? [], waitsForRound: running.has(roundId) };
 }
 
-function isRunning(record: StoredRecord): boolean {
-  return record.betStatus === "OPEN" || record.betStatus === "UNSETTLED";
+/** The provider need not list what is still open: what has ended may be all that it reports of the round. */
+function withoutOpenPart(pair: Pair, settings: AssessSettings): Pair[] {
+  if (pair.matchedBy !== "round" || pair.agrees) return [pair];
+  const { open = [], ended = [] } = Object.groupBy(pair.bets, ({ status }) =>
+    status === "open" ? "open" : "ended",
+  );
+  if (open.length === 0 || ended.length === 0) return [pair];
+  const endedPart = { ...pair, bets: ended };
+  if (comparePair(pair, settings) === null || isDeclaredOtherwise(endedPart, settings)) return [pair];
+  return [
+    endedPart,
+    ...open.map((bet): Pair => ({ matchedBy: null, agrees: false, records: [], bets: [bet] })),
+  ];
+}
+
+function isDeclaredOtherwise(pair: Pair, settings: AssessSettings): boolean {
+  const difference = comparePair(pair, settings);
+  return difference !== null && difference.kind !== "net-differs";
 }
 
 function byKey(a: StoredRecord, b: StoredRecord): number {

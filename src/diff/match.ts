@@ -9,6 +9,8 @@ export type MatchRule = "betId" | "id" | "round";
 export interface Pair {
   /** how the sides found each other; null: one side stands alone */
   readonly matchedBy: MatchRule | null;
+  /** a round that has ended on both sides with equal sums: only what moved is still to be compared */
+  readonly agrees: boolean;
   readonly records: readonly StoredRecord[];
   readonly bets: readonly LedgerBet[];
 }
@@ -18,7 +20,7 @@ export interface MatchSettings {
   readonly singleState: boolean;
 }
 
-/** The pairs that need comparing; rounds whose sums agree are done and not among them. */
+/** All pairs: each record and each bet is in one of them, rounds whose sums agree included. */
 export function matchBets(
   records: readonly StoredRecord[],
   bets: readonly LedgerBet[],
@@ -27,27 +29,39 @@ export function matchBets(
   const isOfTip = namesTip(bets, settings);
   const inRounds = records.filter((record) => !isOfTip(record));
   const agreed = agreedRounds(inRounds, bets, settings);
-  const leftRecords = records.filter((record) => !agreed.has(realRound(record.roundId)) || isOfTip(record));
-  const leftBets = bets.filter((bet) => !agreed.has(bet.roundId) || bet.tip);
+  const leftRecords = unmatched(records, agreed);
+  const leftInRounds = unmatched(inRounds, agreed);
+  const leftBets = unmatched(bets, agreed);
 
   const asWhole = new Set(leftBets.filter((bet) => bet.settledByRound).map((bet) => bet.roundId));
   let pairs = matchRounds(
-    inRounds,
+    leftInRounds,
     leftBets.filter((bet) => asWhole.has(bet.roundId)),
+    settings,
   );
   for (const rule of settings.matchBy) {
     if (rule === "round") {
       pairs = withoutWiderRecords(pairs, unmatched(leftBets, pairs));
-      pairs.push(...matchRounds(unmatched(inRounds, pairs), unmatched(leftBets, pairs)));
+      pairs = [
+        ...pairs,
+        ...matchRounds(unmatched(leftInRounds, pairs), unmatched(leftBets, pairs), settings),
+      ];
     } else {
-      pairs.push(...matchIds(unmatched(leftRecords, pairs), unmatched(leftBets, pairs), rule));
+      pairs = [...pairs, ...matchIds(unmatched(leftRecords, pairs), unmatched(leftBets, pairs), rule)];
     }
   }
   for (const alone of groupBy(unmatched(leftRecords, pairs), (record) => record.betId).values()) {
-    pairs.push({ matchedBy: null, records: alone, bets: [] });
+    pairs.push({ matchedBy: null, agrees: false, records: alone, bets: [] });
   }
-  for (const bet of unmatched(leftBets, pairs)) pairs.push({ matchedBy: null, records: [], bets: [bet] });
-  return pairs;
+  for (const bet of unmatched(leftBets, pairs)) {
+    pairs.push({ matchedBy: null, agrees: false, records: [], bets: [bet] });
+  }
+  return [...agreed, ...pairs];
+}
+
+/** Whether a record names a bet by one of the product's rules. */
+export function namesBet(record: StoredRecord, txnId: string, { matchBy }: MatchSettings): boolean {
+  return matchBy.some((rule) => rule !== "round" && record[rule] === txnId);
 }
 
 function unmatched<Side extends StoredRecord | LedgerBet>(
@@ -89,17 +103,27 @@ function agreedRounds(
   records: readonly StoredRecord[],
   bets: readonly LedgerBet[],
   settings: MatchSettings,
-): Set<string | null> {
+): Pair[] {
+  return sidesOfRounds(records, bets)
+    .filter(([inRound, others]) => roundAgrees(inRound, others, settings))
+    .map(([inRound, others]) => ({ matchedBy: "round", agrees: true, records: inRound, bets: others }));
+}
+
+/** Of each round that both sides name: its records, and its bets without the tips. */
+function sidesOfRounds(
+  records: readonly StoredRecord[],
+  bets: readonly LedgerBet[],
+): [StoredRecord[], LedgerBet[]][] {
   const betsOf = groupBy(
     bets.filter((bet) => !bet.tip),
     (bet) => bet.roundId,
   );
-  const agreed = new Set<string | null>();
+  const rounds: [StoredRecord[], LedgerBet[]][] = [];
   for (const [round, inRound] of groupBy(records, (record) => realRound(record.roundId))) {
     const others = betsOf.get(round);
-    if (round !== null && others !== undefined && roundAgrees(inRound, others, settings)) agreed.add(round);
+    if (round !== null && others !== undefined) rounds.push([inRound, others]);
   }
-  return agreed;
+  return rounds;
 }
 
 function roundAgrees(
@@ -129,23 +153,36 @@ function matchIds(
   const byId = groupBy(records, (record) => record[rule]);
   return bets.flatMap((bet) => {
     const found = byId.get(bet.txnId);
-    return found === undefined ? [] : [{ matchedBy: rule, records: found, bets: [bet] }];
+    return found === undefined ? [] : [{ matchedBy: rule, agrees: false, records: found, bets: [bet] }];
   });
 }
 
 /** Where something is left on both sides of a round, it can only be compared together. */
-function matchRounds(records: readonly StoredRecord[], bets: readonly LedgerBet[]): Pair[] {
-  const betsOf = groupBy(
-    bets.filter((bet) => !bet.tip),
-    (bet) => bet.roundId,
-  );
-  const pairs: Pair[] = [];
-  for (const [round, left] of groupBy(records, (record) => realRound(record.roundId))) {
-    const others = betsOf.get(round);
-    if (round !== null && others !== undefined)
-      pairs.push({ matchedBy: "round", records: left, bets: others });
-  }
-  return pairs;
+function matchRounds(
+  records: readonly StoredRecord[],
+  bets: readonly LedgerBet[],
+  settings: MatchSettings,
+): Pair[] {
+  return sidesOfRounds(records, bets)
+    .filter(([left, others]) => belongTogether(left, others, settings))
+    .map(([left, others]) => ({ matchedBy: "round", agrees: false, records: left, bets: others }));
+}
+
+/**
+ * Void agrees with absent: where all that is left on one side is void, and ids could have told that it is the other
+ * side's, only an equal stake says so.
+ */
+function belongTogether(
+  records: readonly StoredRecord[],
+  bets: readonly LedgerBet[],
+  { matchBy }: MatchSettings,
+): boolean {
+  const recordsAreVoid = records.every((record) => record.betStatus === "VOID");
+  const betsAreVoid = bets.every((bet) => bet.status === "void");
+  if (recordsAreVoid === betsAreVoid || matchBy.every((rule) => rule === "round")) return true;
+  const listed = recordsAreVoid ? records : records.filter((record) => record.betStatus !== "VOID");
+  const held = betsAreVoid ? bets : bets.filter((bet) => bet.status !== "void");
+  return stakeOf(listed).eq(stakeOf(held));
 }
 
 function groupBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {

@@ -80,7 +80,12 @@ export function partition(
   const rootOf = (key: Key): Key => {
     let root = key;
     for (let up = parents.get(root); up !== undefined && up !== root; up = parents.get(root)) root = up;
-    parents.set(key, root);
+    // Every step of the way leads to the root from now on, or a long round would be walked through for each of its bets.
+    for (let step = key; step !== root; ) {
+      const up = parents.get(step) ?? root;
+      parents.set(step, root);
+      step = up;
+    }
     return root;
   };
   const join = (keys: readonly Key[]): void => {

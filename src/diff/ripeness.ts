@@ -3,7 +3,8 @@
 import type { LedgerBet, StoredRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import type { TimeRange } from "../window.ts";
-import type { Verdict } from "./compare.ts";
+import type { Verdict } from "./assess.ts";
+import { firstEntryOf } from "./sums.ts";
 
 export interface Graces {
   /** a callback may come this late */
@@ -11,6 +12,10 @@ export interface Graces {
   /** the provider's report may be this late */
   readonly providerGraceMs: number;
   readonly overlapMs: number;
+  /** a bet waits at most this long for the rest of its round */
+  readonly roundPatienceMs: number;
+  /** nothing before it is fetched, whatever date a record bears */
+  readonly earliestFetch: Instant;
 }
 
 /** Time that must have been fetched whole by windows that began at `since` or later. */
@@ -33,34 +38,58 @@ const COARSE_TIME_MS = 1000;
  * What must hold before a verdict becomes a mismatch. Our copy of a record can be stale, there may be a record we
  * never saw, and the provider's report may not yet have heard of what its callbacks said: unless the record was
  * asked for after the bet's last entry and speaks of a time after it, the provider is asked again, late enough.
- * Of a round there may always be another record.
  */
 export function whatMustHold(verdict: Verdict, graces: Graces): Conditions {
-  const { records, matchedBy } = verdict.pair;
+  const { records } = verdict.pair;
   const bets = verdict.heardBets;
   const lastReceivedAt = latest(bets.map((bet) => bet.lastReceivedAt));
-  const notBefore =
-    Math.max(latest(records.map((record) => record.versionSeenAt)), lastReceivedAt) + graces.callbackGraceMs;
+  const notBefore = Math.max(
+    latest(records.map((record) => record.versionSeenAt)) + graces.callbackGraceMs,
+    lastReceivedAt + graces.callbackGraceMs,
+    verdict.holdsFrom ?? Number.NEGATIVE_INFINITY,
+  );
   if (bets.length === 0) return { notBefore, eitherFetched: [] };
 
   const recordTimes = records.flatMap((record) => [
     instantRange(record.accountingDate),
     instantRange(record.updatedDate),
   ]);
+  const lastEntryAt = latest(bets.map((bet) => bet.lastEntryAt));
+  const ofBets: TimeRange = {
+    from: firstEntryOf(bets) - graces.overlapMs,
+    to: Math.max(lastEntryAt + graces.providerGraceMs, verdict.holdsFrom ?? Number.NEGATIVE_INFINITY),
+  };
   const confirm: Fetched = {
-    ranges: [
-      {
-        from: Math.min(...bets.map((bet) => bet.firstEntryAt)) - graces.overlapMs,
-        to: latest(bets.map((bet) => bet.lastEntryAt)) + graces.providerGraceMs,
-      },
-      ...recordTimes,
-    ],
+    ranges: fetchable([ofBets, ...recordTimes], graces),
     since: lastReceivedAt + graces.providerGraceMs,
   };
-  if (matchedBy === "round" || !speakOfLastEntry(records, bets))
-    return { notBefore, eitherFetched: [confirm] };
+  if (verdict.asksAgain || !speakOfLastEntry(records, bets)) return { notBefore, eitherFetched: [confirm] };
   if (records.every((record) => record.requestedAt > lastReceivedAt)) return { notBefore, eitherFetched: [] };
-  return { notBefore, eitherFetched: [{ ranges: recordTimes, since: lastReceivedAt + 1 }, confirm] };
+  const again = { ranges: fetchable(recordTimes, graces), since: lastReceivedAt + 1 };
+  return { notBefore, eitherFetched: [again, confirm] };
+}
+
+/**
+ * A verdict that has waited long enough for its round, as if its bets stood alone: where one round id is used for ever,
+ * the round never ends.
+ */
+export function afterPatience(verdict: Verdict, { roundPatienceMs }: Graces, now: Instant): Verdict {
+  if (now < patienceEnds(verdict, roundPatienceMs)) return verdict;
+  return { ...verdict, heardBets: verdict.pair.bets, waitsForRound: false };
+}
+
+export function patienceEnds({ pair }: Verdict, roundPatienceMs: number): Instant {
+  return latest(pair.bets.map((bet) => bet.lastReceivedAt)) + roundPatienceMs;
+}
+
+/** What of some ranges the provider can be asked for: a record may be dated in year 1, which only says "no date". */
+export function fetchable(
+  ranges: readonly TimeRange[],
+  { earliestFetch }: Pick<Graces, "earliestFetch">,
+): TimeRange[] {
+  return ranges
+    .map(({ from, to }) => ({ from: Math.max(from, earliestFetch), to }))
+    .filter(({ from, to }) => from < to);
 }
 
 function speakOfLastEntry(records: readonly StoredRecord[], bets: readonly LedgerBet[]): boolean {
@@ -70,8 +99,9 @@ function speakOfLastEntry(records: readonly StoredRecord[], bets: readonly Ledge
   return records.length > 0 && records.every(isLater);
 }
 
+/** A round can be too long for its times to be the arguments of one call. */
 function latest(instants: readonly Instant[]): Instant {
-  return Math.max(...instants);
+  return instants.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
 }
 
 function instantRange(date: string): TimeRange {

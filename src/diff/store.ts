@@ -37,6 +37,9 @@ export async function takeMarks(
     from taken, unnest(usernames, round_ids, bet_refs) as mark (username, round_id, bet_ref)`;
 }
 
+/** A row is taken whole: one that is put back again and again must not gather ever more. */
+const MARKS_PER_ROW = 500;
+
 /** Asks for another look at `dueAt`. */
 export async function putMarks(
   tx: Query,
@@ -47,11 +50,14 @@ export async function putMarks(
   await tx`
     insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
     select ${productId}, array_agg(username), array_agg(round_id), array_agg(bet_ref), due_at
-    from unnest(
-      ${marks.map((m) => m.username)}::text[], ${marks.map((m) => m.roundId)}::text[],
-      ${marks.map((m) => m.betRef)}::text[], ${marks.map((m) => m.dueAt)}::timestamptz[]
-    ) as mark (username, round_id, bet_ref, due_at)
-    group by due_at`;
+    from (
+      select *, (row_number() over (partition by due_at) - 1) / ${MARKS_PER_ROW} as row
+      from unnest(
+        ${marks.map((m) => m.username)}::text[], ${marks.map((m) => m.roundId)}::text[],
+        ${marks.map((m) => m.betRef)}::text[], ${marks.map((m) => m.dueAt)}::timestamptz[]
+      ) as mark (username, round_id, bet_ref, due_at)
+    ) numbered
+    group by due_at, row`;
 }
 
 /**

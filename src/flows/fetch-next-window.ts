@@ -2,6 +2,13 @@
 
 import type { BetRecord } from "../bet.ts";
 import { formatInstant, type Instant, parseInstant } from "../clock.ts";
+import {
+  beginReturned,
+  endAbsences,
+  noteAbsences,
+  remember,
+  restartReturned,
+} from "../sync/absence-store.ts";
 import { fetchWindow, type WindowOutcome, type WindowSteps } from "../sync/fetch-window.ts";
 import { adaptRange, isTooLong, type RangeLimits } from "../sync/range-control.ts";
 import { writeRecords, writeRejected } from "../sync/record-store.ts";
@@ -20,6 +27,7 @@ import {
 } from "../sync/store.ts";
 import { cutIntoPieces, lengthOf, type TimeRange } from "../window.ts";
 import type { PullContext } from "./context.ts";
+import { tellRejected } from "./tell-rejected.ts";
 
 /**
  * @param kinds which windows to take, in the order of their urgency
@@ -75,8 +83,10 @@ async function cutWhereTooLong(context: PullContext, window: LeasedWindow): Prom
   return true;
 }
 
-function stepsOf(context: PullContext, { kind }: LeasedWindow): WindowSteps {
+function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
   const { sql, clock } = context;
+  const { kind } = leased;
+  const returned = beginReturned(leased);
   return {
     fetchPage: (request, signal) => context.fetchPage(request, signal, kind),
     commitPage: async (window, page, startedAt) => {
@@ -86,17 +96,24 @@ function stepsOf(context: PullContext, { kind }: LeasedWindow): WindowSteps {
           requestedAt: page.requestedAt,
           now,
         });
-        await writeRejected(tx, window.productId, page.rejected, now);
+        const isNew = await writeRejected(tx, window.productId, page.rejected, now);
+        await tellRejected(tx, window.productId, page.rejected, isNew, now);
         const counts = {
           ...written,
           rejected: page.rejected.length,
           outOfRange: countOutOfRange(page.records, window),
         };
+        if (written.created < page.records.length) await endAbsences(tx, window, page.records, now);
+        remember(returned, page.records, written.created);
+        if (page.nextId === null) await noteAbsences(tx, window, returned, startedAt, now);
         await advanceWindow(tx, window, { nextId: page.nextId, startedAt, now, counts });
       });
     },
     renew: (window) => renewLease(sql, window),
-    restart: (window) => restartWindow(sql, window),
+    restart: async (window) => {
+      await restartWindow(sql, window);
+      restartReturned(returned);
+    },
     split: (window, halves) => splitWindow(sql, window, halves),
     recordGap: (window, gap) => recordGap(sql, window, gap),
     release: (window) => releaseWindow(sql, window),

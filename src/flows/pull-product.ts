@@ -18,9 +18,10 @@ import {
   stopPulling,
   writeResweep,
 } from "../sync/store.ts";
-import { subtractRanges } from "../window.ts";
+import { subtractRanges, type TimeRange } from "../window.ts";
 import { findProduct, type PullContext } from "./context.ts";
 import { fetchNextWindow, rangeLimits } from "./fetch-next-window.ts";
+import { rereadWith } from "./follow-ledger.ts";
 
 /** More windows than this in one run leave the rest to the next, so that one product cannot hold a worker for ever. */
 const MOST_WINDOWS_PER_RUN = 500;
@@ -117,6 +118,7 @@ async function planDueResweeps(
   now: Instant,
 ): Promise<void> {
   const swept = await readResweeps(tx, productId);
+  const planned: TimeRange[] = [];
   for (const ageMs of context.config.pull.resweepAfter) {
     const ranges = planResweep({ ageMs, sweptUntil: swept.get(ageMs) ?? begin, head, now, windowMs });
     const last = ranges.at(-1);
@@ -127,5 +129,7 @@ async function planDueResweeps(
       await planWindows(tx, productId, "resweep", subtractRanges(range, covered));
     }
     await writeResweep(tx, productId, ageMs, last.to);
+    planned.push(...ranges);
   }
+  await rereadWith(tx, context.config, planned, now);
 }

@@ -19,38 +19,45 @@ export async function appendEntries(
   entries: readonly CallbackEntry[],
   now: Instant,
 ): Promise<number> {
+  return await sql.begin((tx) => appendEntriesWithin(tx, entries, now));
+}
+
+/** The same inside the caller's transaction. */
+export async function appendEntriesWithin(
+  tx: Query,
+  entries: readonly CallbackEntry[],
+  now: Instant,
+): Promise<number> {
   if (entries.length === 0) return 0;
-  return await sql.begin(async (tx) => {
-    const [row] = await tx.unsafe<{ added: number }[]>(
-      `with added as (
-        insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, round_id,
-          status, bet_amount, payout_amount, transaction_type, skip_balance_update, moved, balance_before,
-          balance_after, occurred_at, received_at)
-        select * from jsonb_to_recordset($1::text::jsonb) as t (
-          entry_id text, callback text, request_id text, product_id text, username text, currency text, txn_id text,
-          round_id text, status text, bet_amount numeric, payout_amount numeric, transaction_type text,
-          skip_balance_update boolean, moved numeric, balance_before numeric, balance_after numeric,
-          occurred_at timestamptz, received_at timestamptz)
-        order by entry_id
-        on conflict (entry_id) do nothing
-        returning product_id, username, round_id, txn_id, callback
-      ),
-      marked as (
-        insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
-        select product_id, array_agg(username), array_agg(round), array_agg(bet), $2::timestamptz
-        from (
-          select distinct product_id, username, nullif(nullif(round_id, ''), 'UNKNOWN') as round,
-            case when round_id is null or round_id in ('', 'UNKNOWN') then txn_id end as bet
-          from added where callback <> 'adjustBalance'
-        ) marks
-        group by product_id
-      )
-      select count(*) as added from added`,
-      [JSON.stringify(entries.map(toRow)), now],
-      { prepare: true },
-    );
-    return row?.added ?? 0;
-  });
+  const [row] = await tx.unsafe<{ added: number }[]>(
+    `with added as (
+      insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, round_id,
+        status, bet_amount, payout_amount, transaction_type, skip_balance_update, moved, balance_before,
+        balance_after, occurred_at, received_at)
+      select * from jsonb_to_recordset($1::text::jsonb) as t (
+        entry_id text, callback text, request_id text, product_id text, username text, currency text, txn_id text,
+        round_id text, status text, bet_amount numeric, payout_amount numeric, transaction_type text,
+        skip_balance_update boolean, moved numeric, balance_before numeric, balance_after numeric,
+        occurred_at timestamptz, received_at timestamptz)
+      order by entry_id
+      on conflict (entry_id) do nothing
+      returning product_id, username, round_id, txn_id, callback
+    ),
+    marked as (
+      insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+      select product_id, array_agg(username), array_agg(round), array_agg(bet), $2::timestamptz
+      from (
+        select distinct product_id, username, nullif(nullif(round_id, ''), 'UNKNOWN') as round,
+          case when round_id is null or round_id in ('', 'UNKNOWN') then txn_id end as bet
+        from added
+      ) marks
+      group by product_id
+    )
+    select count(*) as added from added`,
+    [JSON.stringify(entries.map(toRow)), now],
+    { prepare: true },
+  );
+  return row?.added ?? 0;
 }
 
 /** Where the entries of a player's rounds and bets are looked for. */
@@ -79,6 +86,21 @@ export async function readEntries(sql: Query, productId: string, keys: EntryKeys
         as k (username, id) on f.product_id = ${productId} and f.username = k.username and f.txn_id = k.id
     ) found using (entry_id)`;
   return rows.map(fromRow);
+}
+
+/** The txn ids of a player's entries that occurred in a time, both ends included. @param most so many at the most */
+export async function readTxnIds(
+  sql: Query,
+  productId: string,
+  username: string,
+  { from, to }: { readonly from: Instant; readonly to: Instant },
+  most: number,
+): Promise<string[]> {
+  const rows = await sql<{ txnId: string }[]>`
+    select distinct txn_id as "txnId" from callback_entries
+    where product_id = ${productId} and username = ${username} and occurred_at between ${from} and ${to}
+    order by txn_id limit ${most}`;
+  return rows.map(({ txnId }) => txnId);
 }
 
 export interface LedgerExtent {

@@ -1,6 +1,6 @@
 /** The life of a mismatch: what one look changes about it. Pure; the store writes what is decided here. */
 
-import type { Finding, LedgerSide, MismatchKind, MismatchStatus, ProviderSide } from "../mismatch.ts";
+import type { Finding, MismatchKind, MismatchStatus } from "../mismatch.ts";
 
 /** A mismatch as it stands before the look. */
 export interface KnownMismatch {
@@ -9,8 +9,10 @@ export interface KnownMismatch {
   readonly kind: MismatchKind;
   readonly status: MismatchStatus;
   readonly resolvedBy: string | null;
-  readonly provider: ProviderSide | null;
-  readonly ledger: LedgerSide | null;
+  /** a person has decided it, and it no longer held after that */
+  readonly hasCeased: boolean;
+  readonly provider: Finding["provider"];
+  readonly ledger: Finding["ledger"];
 }
 
 /** A difference that a look found; unripe ones may still turn out to be merely late. */
@@ -25,7 +27,9 @@ export type Transition =
   | { readonly change: "open"; readonly finding: Finding }
   /** open again, or still open with other values */
   | { readonly change: "reopen" | "refresh"; readonly id: number; readonly finding: Finding }
-  | { readonly change: "resolve"; readonly id: number };
+  | { readonly change: "resolve"; readonly id: number }
+  /** a person's decision stays as it is; it is only kept that the difference no longer held */
+  | { readonly change: "cease"; readonly id: number };
 
 /** Who resolves what no longer holds. */
 export const RESOLVED_BY_RECON = "recon";
@@ -41,8 +45,9 @@ export function decideTransitions(
 ): Transition[] {
   const transitions: Transition[] = [];
   const held = new Set<number>();
+  const byIdentity = new Map(known.map((one) => [identityOf(one), one]));
   for (const { finding, ripe } of seen) {
-    const same = known.find((one) => one.subject === finding.subject && one.kind === finding.kind);
+    const same = byIdentity.get(identityOf(finding));
     if (same !== undefined) held.add(same.id);
     const transition = whileItHolds(same, finding, ripe);
     if (transition !== null) transitions.push(transition);
@@ -52,8 +57,13 @@ export function decideTransitions(
     if (held.has(one.id) || changing.has(one.subject)) continue;
     if (one.status === "open" || one.status === "acknowledged")
       transitions.push({ change: "resolve", id: one.id });
+    else if (isDecidedByPerson(one) && !one.hasCeased) transitions.push({ change: "cease", id: one.id });
   }
   return transitions;
+}
+
+function identityOf({ kind, subject }: Pick<KnownMismatch, "kind" | "subject">): string {
+  return `${kind} ${subject}`;
 }
 
 function whileItHolds(same: KnownMismatch | undefined, finding: Finding, ripe: boolean): Transition | null {
@@ -62,18 +72,32 @@ function whileItHolds(same: KnownMismatch | undefined, finding: Finding, ripe: b
   if (same.status === "open" || same.status === "acknowledged") {
     return { change: "refresh", id: same.id, finding };
   }
-  const decidedByPerson = same.status === "ignored" || same.resolvedBy !== RESOLVED_BY_RECON;
-  return ripe && (changed || !decidedByPerson) ? { change: "reopen", id: same.id, finding } : null;
+  // What no longer held has had other values since, be they the same again.
+  const isNews = changed || same.hasCeased || !isDecidedByPerson(same);
+  return ripe && isNews ? { change: "reopen", id: same.id, finding } : null;
 }
 
-/** The values that were compared, without the times of either side. */
-function comparedValues(sides: {
-  readonly provider: ProviderSide | null;
-  readonly ledger: LedgerSide | null;
-}): string {
-  const { provider, ledger } = sides;
-  return JSON.stringify([
-    provider && [provider.status, provider.stake, provider.payout, provider.currency, provider.username],
-    ledger && [ledger.status, ledger.stake, ledger.payout, ledger.moved, ledger.currency, ledger.username],
-  ]);
+function isDecidedByPerson({ status, resolvedBy }: KnownMismatch): boolean {
+  return status === "ignored" || (status === "resolved" && resolvedBy !== RESOLVED_BY_RECON);
+}
+
+const NOT_COMPARED = new Set([
+  "id",
+  "betId",
+  "txnId",
+  "updatedDate",
+  "accountingDate",
+  "firstEntryAt",
+  "lastEntryAt",
+  "at",
+]);
+
+/** The values that were compared, without the ids and times of either side. */
+function comparedValues({ provider, ledger }: Pick<Finding, "provider" | "ledger">): string {
+  const compared = (side: object | null) =>
+    side &&
+    Object.entries(side)
+      .filter(([field]) => !NOT_COMPARED.has(field))
+      .sort(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify([compared(provider), compared(ledger)]);
 }

@@ -1,12 +1,11 @@
-/** Mismatches in PostgreSQL: written with their history in one transaction, listed page by page. */
+/** Mismatches in PostgreSQL: chosen, listed page by page, counted, and told with their history. */
 
 import type { Instant } from "../clock.ts";
 import { formatInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import type { Finding, Mismatch, MismatchKind, MismatchStatus } from "../mismatch.ts";
+import type { Mismatch, MismatchKind, MismatchStatus } from "../mismatch.ts";
 import { MISMATCH_STATUSES } from "../mismatch.ts";
-import { formatAmount } from "../money.ts";
-import { type KnownMismatch, RESOLVED_BY_RECON, type Transition } from "./life.ts";
+import type { KnownMismatch } from "./life.ts";
 
 /** The mismatches of a player's subjects, whatever their status. */
 export async function readKnown(
@@ -15,87 +14,51 @@ export async function readKnown(
   username: string,
   subjects: readonly string[],
 ): Promise<KnownMismatch[]> {
-  return await tx<KnownMismatch[]>`
-    select id, subject, kind, status, resolved_by as "resolvedBy", provider, ledger
-    from mismatches
-    where product_id = ${productId} and username = ${username} and subject = any(${subjects as string[]})
-    order by id
-    for update`;
+  return await readKnownOf(
+    tx,
+    productId,
+    subjects.map((subject) => [username, subject] as const),
+  );
 }
 
-/** Carries out what was decided, with a line of history for each change of status. */
-export async function writeTransitions(
+/**
+ * The same of several players at once.
+ * @param asked [username, subject]
+ */
+export async function readKnownOf(
   tx: Query,
-  transitions: readonly Transition[],
-  now: Instant,
-): Promise<void> {
-  for (const transition of transitions) {
-    if (transition.change === "open") await openMismatch(tx, transition.finding, now);
-    else if (transition.change === "resolve") await resolveMismatch(tx, transition.id, now);
-    else await holdMismatch(tx, transition.id, transition.finding, now, transition.change === "reopen");
-  }
+  productId: string,
+  asked: readonly (readonly [string, string])[],
+): Promise<(KnownMismatch & { readonly username: string })[]> {
+  if (asked.length === 0) return [];
+  return await tx<(KnownMismatch & { username: string })[]>`
+    select m.id, m.username, m.subject, m.kind, m.status, m.resolved_by as "resolvedBy",
+      m.ceased_at is not null as "hasCeased", m.provider, m.ledger
+    from mismatches m
+    join (
+      select distinct * from unnest(${asked.map(([username]) => username)}::text[],
+        ${asked.map(([, subject]) => subject)}::text[]) as k (username, subject)
+    ) k on m.product_id = ${productId} and m.username = k.username and m.subject = k.subject
+    order by m.id
+    for update of m`;
 }
 
-async function openMismatch(tx: Query, finding: Finding, now: Instant): Promise<void> {
-  await tx`
-    with opened as (
-      insert into mismatches (product_id, username, subject, kind, status, currency, bet_id, transaction_id, round_id,
-        amount_at_risk, reason, provider, ledger, occurred_at, first_seen_at, last_seen_at)
-      values (${finding.productId}, ${finding.username}, ${finding.subject}, ${finding.kind}, 'open',
-        ${finding.currency}, ${finding.betId}, ${finding.transactionId}, ${finding.roundId},
-        ${formatAmount(finding.amountAtRisk)}, ${finding.reason}, ${toJson(finding.provider)}::text::jsonb,
-        ${toJson(finding.ledger)}::text::jsonb, ${finding.occurredAt}, ${now}, ${now})
-      returning *
-    )
-    insert into mismatch_events (mismatch_id, at, from_status, to_status, by, amount_at_risk, reason, provider, ledger)
-    select id, ${now}, null, status, ${RESOLVED_BY_RECON}, amount_at_risk, reason, provider, ledger from opened`;
-}
-
-async function holdMismatch(
-  tx: Query,
-  id: number,
-  finding: Finding,
-  now: Instant,
-  reopens: boolean,
-): Promise<void> {
-  await tx`
-    with before as (select id, status from mismatches where id = ${id}),
-    held as (
-      update mismatches m set
-        status = case when ${reopens} then 'open' else m.status end,
-        currency = ${finding.currency}, bet_id = ${finding.betId}, transaction_id = ${finding.transactionId},
-        round_id = ${finding.roundId}, amount_at_risk = ${formatAmount(finding.amountAtRisk)},
-        reason = ${finding.reason}, provider = ${toJson(finding.provider)}::text::jsonb,
-        ledger = ${toJson(finding.ledger)}::text::jsonb, last_seen_at = ${now},
-        resolved_at = case when ${reopens} then null else m.resolved_at end,
-        resolved_by = case when ${reopens} then null else m.resolved_by end
-      where m.id = ${id}
-      returning *
-    )
-    insert into mismatch_events (mismatch_id, at, from_status, to_status, by, amount_at_risk, reason, provider, ledger)
-    select held.id, ${now}, before.status, held.status, ${RESOLVED_BY_RECON}, amount_at_risk, reason, provider, ledger
-    from held join before using (id) where before.status <> held.status`;
-}
-
-async function resolveMismatch(tx: Query, id: number, now: Instant): Promise<void> {
-  await tx`
-    with before as (select id, status from mismatches where id = ${id}),
-    resolved as (
-      update mismatches set status = 'resolved', resolved_at = ${now}, resolved_by = ${RESOLVED_BY_RECON}
-      where id = ${id}
-      returning *
-    )
-    insert into mismatch_events (mismatch_id, at, from_status, to_status, by, amount_at_risk, reason, provider, ledger)
-    select resolved.id, ${now}, before.status, 'resolved', ${RESOLVED_BY_RECON}, amount_at_risk, reason, provider, ledger
-    from resolved join before using (id)`;
-}
-
-export interface MismatchFilter {
+/** Which mismatches are meant; null and absent ones do not filter. */
+export interface MismatchChoice {
   /** empty: open and acknowledged */
   readonly statuses: readonly MismatchStatus[];
   readonly kind: MismatchKind | null;
   readonly productId: string | null;
   readonly username: string | null;
+  /** first seen then or later */
+  readonly from?: Instant | null;
+  /** first seen before then */
+  readonly to?: Instant | null;
+  /** so much is at risk, or more; decimal text */
+  readonly minAmount?: string | null;
+}
+
+export interface MismatchFilter extends MismatchChoice {
   readonly limit: number;
   /** the `next` of the page before */
   readonly after: string | null;
@@ -110,19 +73,18 @@ interface MismatchRow
   readonly resolvedAt: Instant | null;
 }
 
-/** One page of mismatches, oldest first; `next` is null on the last page. */
+/**
+ * One page of mismatches, oldest first; `next` is null on the last page.
+ * Ids are given out before the commit, so one may appear before a page that was read already; but whatever was in the
+ * list when its first page was read, and still fits the filter, is on one of the pages.
+ */
 export async function listMismatches(
   sql: Query,
   filter: MismatchFilter,
 ): Promise<{ mismatches: Mismatch[]; next: string | null }> {
-  const statuses: MismatchStatus[] =
-    filter.statuses.length === 0 ? ["open", "acknowledged"] : [...filter.statuses];
   const rows = await sql<MismatchRow[]>`
     select ${columns(sql)} from mismatches
-    where status = any(${statuses})
-      ${filter.kind === null ? sql`` : sql`and kind = ${filter.kind}`}
-      ${filter.productId === null ? sql`` : sql`and product_id = ${filter.productId}`}
-      ${filter.username === null ? sql`` : sql`and username = ${filter.username}`}
+    where ${chosenBy(sql, filter)}
       ${filter.after === null ? sql`` : sql`and id > ${Number(filter.after)}`}
     order by id
     limit ${filter.limit + 1}`;
@@ -132,6 +94,27 @@ export async function listMismatches(
     mismatches: page.map(toMismatch),
     next: rows.length > filter.limit && last ? String(last.id) : null,
   };
+}
+
+/** The condition of a choice. */
+export function chosenBy(sql: Query, choice: MismatchChoice) {
+  const statuses: MismatchStatus[] =
+    choice.statuses.length === 0 ? ["open", "acknowledged"] : [...choice.statuses];
+  const { kind, productId, username, from = null, to = null, minAmount = null } = choice;
+  return sql`status = any(${statuses})
+    ${kind === null ? sql`` : sql`and kind = ${kind}`}
+    ${productId === null ? sql`` : sql`and product_id = ${productId}`}
+    ${username === null ? sql`` : sql`and username = ${username}`}
+    ${from === null ? sql`` : sql`and first_seen_at >= ${from}`}
+    ${to === null ? sql`` : sql`and first_seen_at < ${to}`}
+    ${minAmount === null ? sql`` : sql`and amount_at_risk >= ${minAmount}::numeric`}`;
+}
+
+/** Whether there was ever a mismatch of this product, which may have left the config since. */
+export async function hasMismatches(sql: Query, productId: string): Promise<boolean> {
+  const [row] = await sql<{ found: boolean }[]>`
+    select exists (select from mismatches where product_id = ${productId}) as found`;
+  return row?.found ?? false;
 }
 
 export async function readMismatch(sql: Query, id: string): Promise<Mismatch | null> {
@@ -192,8 +175,4 @@ function toMismatch(row: MismatchRow): Mismatch {
     lastSeenAt: formatInstant(row.lastSeenAt),
     resolvedAt: row.resolvedAt === null ? null : formatInstant(row.resolvedAt),
   };
-}
-
-function toJson(side: unknown): string | null {
-  return side === null ? null : JSON.stringify(side);
 }

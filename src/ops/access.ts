@@ -42,6 +42,12 @@ export async function refuseForeign(request: FastifyRequest, reply: FastifyReply
   );
 }
 
+/** Who is told of to have done what a request asks for: its token's name; without tokens "local". */
+export function nameAsker(tokens: Tokens) {
+  return ({ headers }: FastifyRequest): string =>
+    tokens.length === 0 ? "local" : (findToken(tokens, headers.authorization)?.name ?? "unknown");
+}
+
 /** Compares digests, so that neither the token nor its length can be timed. */
 function findToken(tokens: Tokens, header: string | undefined): Tokens[number] | null {
   const given = digest(/^Bearer (.+)$/i.exec(header ?? "")?.[1] ?? "");

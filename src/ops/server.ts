@@ -7,13 +7,15 @@ import { checkDatabase } from "../db/client.ts";
 import { describeError, type ErrorCode, ReconError } from "../errors.ts";
 import type { FlowContext } from "../flows/context.ts";
 import { readCoverageOf } from "../flows/read-coverage.ts";
+import { readReport } from "../flows/read-report.ts";
 import { readStatus } from "../flows/read-status.ts";
-import { listMismatches, readHistory, readMismatch } from "../mismatches/store.ts";
-import { refuseForeign, requireToken } from "./access.ts";
+import { nameAsker, refuseForeign, requireToken } from "./access.ts";
 import { addBackfillRoutes } from "./backfill-routes.ts";
-import { filtersOf, readMismatchQuery } from "./mismatch-query.ts";
+import { addMismatchRoutes } from "./mismatch-routes.ts";
 import { sendProblem } from "./problem.ts";
 import { checkFields, readProductRange } from "./range-query.ts";
+import { readReportDay } from "./report-query.ts";
+import { addTransferRoutes } from "./transfer-routes.ts";
 
 /** The errors that the one who asks can mend. */
 const STATUS_OF: Partial<Readonly<Record<ErrorCode, number>>> = {
@@ -21,6 +23,9 @@ const STATUS_OF: Partial<Readonly<Record<ErrorCode, number>>> = {
   "not-found": 404,
   conflict: 409,
 };
+
+/** A transactionRef in a path may be long. */
+const LONGEST_PARAMETER = 1_000;
 
 /** What has not answered by then is down for whoever asks. */
 const LONGEST_CHECK_MS = 3_000;
@@ -44,6 +49,7 @@ export async function startOpsServer(
   const app = fastify({
     logger: false,
     bodyLimit: 64 * 1024,
+    routerOptions: { maxParamLength: LONGEST_PARAMETER },
     forceCloseConnections: true,
     frameworkErrors: (error, _request, reply) => sendProblem(reply, 400, "Bad Request", error.message),
   });
@@ -97,26 +103,20 @@ async function inTime(check: Promise<void>, code: ErrorCode, what: string): Prom
 }
 
 function addApi(app: FastifyInstance, context: FlowContext, settings: Settings["ops"]): void {
-  const { sql, config } = context;
+  const { config } = context;
   app.register(
     async (api) => {
       if (settings.tokens.length > 0) api.addHook("onRequest", requireToken(settings.tokens));
       api.get("/status", () => readStatus(context));
-      api.get<{ Querystring: Record<string, unknown> }>("/mismatches", (request) => {
-        const products = config.products.map(({ productId }) => productId);
-        return listMismatches(sql, readMismatchQuery(filtersOf(request.query), products));
-      });
-      api.get<{ Params: { id: string } }>("/mismatches/:id", async (request, reply) => {
-        const { id } = request.params;
-        const mismatch = await readMismatch(sql, id);
-        if (mismatch === null)
-          return await sendProblem(reply, 404, "Not Found", `there is no mismatch "${id}"`);
-        return { ...mismatch, history: await readHistory(sql, mismatch.id) };
-      });
+      addMismatchRoutes(api, context, nameAsker(settings.tokens));
       api.get<{ Querystring: Record<string, unknown> }>("/coverage", ({ query }) =>
         readCoverageOf(context, readProductRange(checkFields(query, ["product", "from", "to"]), config)),
       );
+      api.get<{ Querystring: Record<string, unknown> }>("/report", ({ query }) =>
+        readReport(context, readReportDay(checkFields(query, ["day", "zone"]))),
+      );
       addBackfillRoutes(api, context);
+      addTransferRoutes(api, context, nameAsker(settings.tokens));
     },
     { prefix: "/api" },
   );

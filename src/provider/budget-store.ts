@@ -1,7 +1,7 @@
 /** The request budget in PostgreSQL, so that all worker processes share it on either queue backend. */
 
 import { randomUUID } from "node:crypto";
-import type { Sql } from "../db/client.ts";
+import type { Query, Sql } from "../db/client.ts";
 
 /** A place held while a request is under way. */
 export interface Place {
@@ -16,6 +16,12 @@ export interface BudgetLimits {
   readonly minIntervalMs: number;
 }
 
+/**
+ * Nobody waits for the disk: what a crash of the server forgets of places and waiters comes free by itself. It holds for
+ * the statement that selects it.
+ */
+const unhurried = (sql: Sql) => sql`set_config('synchronous_commit', 'off', true)`;
+
 /** A waiter that asks no more is forgotten after this; a place whose holder died comes free after its own time. */
 const WAITER_SECONDS = 3;
 
@@ -25,9 +31,17 @@ export async function ensureBudget(sql: Sql): Promise<void> {
     insert into request_budget (id, paused_until, next_at) values (1, 'epoch', 'epoch') on conflict (id) do nothing`;
 }
 
+/** So many places, free from the beginning. */
+export async function ensurePlaces(sql: Sql, places: number): Promise<void> {
+  await sql`
+    insert into request_slots (slot, holder, held_until)
+    select slot, ${randomUUID()}, 'epoch' from generate_series(1, ${places}) as slot
+    on conflict (slot) do nothing`;
+}
+
 /**
  * Takes a place, unless none is free, all are paused, the last request began too short ago, or somebody more urgent
- * waits. Also null where another process was quicker: then it is worth asking again.
+ * waits. Those who ask at the same time do not wait for each other: each gets a place of its own, while there are any.
  * @param urgency smaller is more urgent
  * @param holdMs after this the place is free again, whatever became of its holder
  */
@@ -45,22 +59,25 @@ export async function takePlace(
       where id = 1 and paused_until <= clock_timestamp() and next_at <= clock_timestamp()
       ${isSpaced ? sql`for update` : sql``}
     ),
+    free as (
+      select slot from request_slots
+      where slot <= ${limits.concurrency} and held_until <= clock_timestamp()
+        and exists (select from open)
+        and not exists (
+          select from request_waiters
+          where urgency < ${urgency} and seen_at > clock_timestamp() - make_interval(secs => ${WAITER_SECONDS})
+        )
+      limit 1
+      for update skip locked
+    ),
     taken as (
-      insert into request_slots as held (slot, holder, held_until)
-      select free.slot, ${holder}, clock_timestamp() + make_interval(secs => ${holdMs / 1000})
-      from open cross join generate_series(1, ${limits.concurrency}) as free (slot)
-      left join request_slots s on s.slot = free.slot and s.held_until > clock_timestamp()
-      where s.slot is null and not exists (
-        select from request_waiters
-        where urgency < ${urgency} and seen_at > clock_timestamp() - make_interval(secs => ${WAITER_SECONDS})
-      )
-      order by random() limit 1
-      on conflict (slot) do update set holder = excluded.holder, held_until = excluded.held_until
-        where held.held_until <= clock_timestamp()
-      returning slot
+      update request_slots s
+      set holder = ${holder}, held_until = clock_timestamp() + make_interval(secs => ${holdMs / 1000})
+      from free where s.slot = free.slot
+      returning s.slot
     )
     ${isSpaced ? spaceOut(sql, limits.minIntervalMs) : sql``}
-    select slot from taken`;
+    select slot, ${unhurried(sql)} from taken`;
   return taken === undefined ? null : { slot: taken.slot, holder };
 }
 
@@ -75,16 +92,19 @@ function spaceOut(sql: Sql, minIntervalMs: number) {
 export async function rememberWaiter(sql: Sql, waiter: string, urgency: number): Promise<void> {
   await sql`
     insert into request_waiters (waiter, urgency, seen_at) values (${waiter}, ${urgency}, clock_timestamp())
-    on conflict (waiter) do update set seen_at = excluded.seen_at`;
+    on conflict (waiter) do update set seen_at = excluded.seen_at returning ${unhurried(sql)}`;
 }
 
 export async function givePlaceBack(sql: Sql, place: Place): Promise<void> {
-  await sql`delete from request_slots where slot = ${place.slot} and holder = ${place.holder}`;
+  await sql`
+    update request_slots set held_until = 'epoch'
+    where slot = ${place.slot} and holder = ${place.holder}
+    returning ${unhurried(sql)}`;
 }
 
 /** Somebody who waited has a place, or gave up. */
 export async function forgetWaiter(sql: Sql, waiter: string): Promise<void> {
-  await sql`delete from request_waiters where waiter = ${waiter}`;
+  await sql`delete from request_waiters where waiter = ${waiter} returning ${unhurried(sql)}`;
 }
 
 /** Nobody asks the provider anything before this many milliseconds have passed. */
@@ -93,4 +113,9 @@ export async function pauseRequests(sql: Sql, pauseMs: number): Promise<void> {
     update request_budget
     set paused_until = greatest(paused_until, clock_timestamp() + make_interval(secs => ${pauseMs / 1000}))
     where id = 1`;
+}
+
+/** Waiters that ask no more since an hour died while they waited; nobody lets them pass any more. */
+export async function forgetDeadWaiters(sql: Query): Promise<void> {
+  await sql`delete from request_waiters where seen_at < clock_timestamp() - interval '1 hour'`;
 }

@@ -8,6 +8,7 @@ import { ReconError } from "../errors.ts";
 import {
   type BudgetLimits,
   ensureBudget,
+  ensurePlaces,
   forgetWaiter,
   givePlaceBack,
   type Place,
@@ -15,6 +16,7 @@ import {
   rememberWaiter,
   takePlace,
 } from "./budget-store.ts";
+import { keepPlaces } from "./kept-places.ts";
 
 export interface RequestBudget {
   /** Runs one request when the budget allows it. Rejects like `request`, or with the signal's reason. */
@@ -30,6 +32,8 @@ const FIRST_WAIT_MS = 20;
 const LONGEST_WAIT_MS = 250;
 /** A 429 that does not say how long. */
 const DEFAULT_PAUSE_MS = 5_000;
+/** So long after it was taken a place may serve the next request too: others look no more often, whoever they are. */
+const REUSED_MS = LONGEST_WAIT_MS;
 /** What a Retry-After may ask for at the most: a wrong header must not stop everything for ever. */
 const LONGEST_PAUSE_MS = 3_600_000;
 
@@ -47,29 +51,41 @@ export function openBudget(
   clock: Clock,
 ): RequestBudget {
   const doorbell = createDoorbell(clock);
+  const giveBack = async (place: Place) => {
+    await givePlaceBack(sql, place);
+    doorbell.ring();
+  };
+  // Between requests that must keep an interval each has to ask.
+  const reusedMs = limits.minIntervalMs > 0 ? 0 : Math.min(REUSED_MS, requestTimeoutMs);
+  const kept = keepPlaces(reusedMs, giveBack, clock);
   let ensured = false;
   return {
-    spend: async (urgency, request, signal) => {
-      if (!ensured) await ensureBudget(sql);
-      ensured = true;
-      const place = await waitForPlace(
-        sql,
-        limits,
-        REQUEST_URGENCIES.indexOf(urgency),
-        requestTimeoutMs,
-        doorbell,
-        signal,
-      );
+    spend: async (urgencyName, request, signal) => {
+      signal.throwIfAborted();
+      if (!ensured) {
+        await ensureBudget(sql);
+        await ensurePlaces(sql, limits.concurrency);
+        ensured = true;
+      }
+      const urgency = REQUEST_URGENCIES.indexOf(urgencyName);
+      const held = kept.reuse(urgency) ?? {
+        place: await waitForPlace(sql, limits, urgency, requestTimeoutMs, doorbell, signal),
+        urgency,
+        takenAt: clock.now(),
+      };
+      let mayKeep = false;
       try {
-        return await request();
+        const answer = await request();
+        mayKeep = !signal.aborted && !doorbell.isAwaited();
+        return answer;
       } catch (error) {
         if (error instanceof ReconError && error.code === "provider-throttled") {
+          kept.forget();
           await pauseRequests(sql, Math.min(error.retryAfterMs ?? DEFAULT_PAUSE_MS, LONGEST_PAUSE_MS));
         }
         throw error;
       } finally {
-        await givePlaceBack(sql, place);
-        doorbell.ring();
+        if (!mayKeep || !kept.keep(held)) await giveBack(held.place);
       }
     },
   };
@@ -105,6 +121,7 @@ async function waitForPlace(
 interface Doorbell {
   wait(urgency: number, waitMs: number, signal: AbortSignal): Promise<void>;
   ring(): void;
+  isAwaited(): boolean;
 }
 
 function createDoorbell(clock: Clock): Doorbell {
@@ -120,5 +137,6 @@ function createDoorbell(clock: Clock): Doorbell {
       const [first] = [...waiting].sort((a, b) => a.urgency - b.urgency);
       first?.woken.abort();
     },
+    isAwaited: () => waiting.size > 0,
   };
 }

@@ -2,7 +2,8 @@
 
 import { HTTPError, MaxRedirectsError, ReadError, RequestError, TimeoutError } from "got";
 import { DateTime } from "luxon";
-import { type ErrorCode, ReconError } from "../errors.ts";
+import { type ErrorCode, type ProviderAnswer, ReconError } from "../errors.ts";
+import { type Answered, describe } from "./envelope.ts";
 
 const DROPPED = new Set(["ECONNRESET", "EPIPE", "ERR_HTTP2_STREAM_ERROR", "UND_ERR_SOCKET"]);
 
@@ -10,11 +11,18 @@ const DROPPED = new Set(["ECONNRESET", "EPIPE", "ERR_HTTP2_STREAM_ERROR", "UND_E
  * The error a caller can decide by, for whatever got threw.
  * @param what names the request for people: "GET /seamless/betTransactionsV2 of P1"
  * @param nowMs to turn a Retry-After date into a wait
+ * @param secrets not to be shown, should the answer repeat them
  */
-export function sortRequestError(error: unknown, what: string, nowMs: number): unknown {
+export function sortRequestError(
+  error: unknown,
+  what: string,
+  nowMs: number,
+  secrets: Answered["secrets"],
+): unknown {
   if (error instanceof HTTPError) {
-    const { statusCode, headers } = error.response;
-    return errorOfStatus(statusCode, what, readRetryAfter(headers["retry-after"], nowMs));
+    const { statusCode: status, headers, body } = error.response;
+    const answer = describe({ what, status, text: typeof body === "string" ? body : "", secrets });
+    return errorOfStatus(what, answer, readRetryAfter(headers["retry-after"], nowMs));
   }
   if (error instanceof MaxRedirectsError || !(error instanceof RequestError)) return error;
   // got's errors carry the request's options, and with them the credentials: only what lies beneath goes on.
@@ -40,27 +48,37 @@ function isGarbled(cause: unknown): boolean {
   return (cause as { code?: unknown } | undefined)?.code === "Z_DATA_ERROR";
 }
 
-/** @returns the error of an HTTP status other than 2xx; the interface names none (§7.7) */
-function errorOfStatus(status: number, what: string, retryAfterMs: number | null): ReconError {
-  const message = `${what} was answered with HTTP ${status}`;
-  if (status === 408) return failure("provider-http-408", message);
-  if (status === 504) return failure("provider-http-504", message);
-  if (status === 429) {
-    return new ReconError("provider-throttled", `${message}: too many requests`, {
-      retryable: true,
-      retryAfterMs,
-    });
-  }
-  if (status === 401 || status === 403) {
-    return new ReconError(
-      "provider-refused",
-      `${message}: the credentials were refused. Check PROVIDER_USERNAME and PROVIDER_PASSWORD.`,
-    );
-  }
-  return status >= 500
-    ? new ReconError("provider-server-error", message, { retryable: true, retryAfterMs })
-    : failure("provider-bad-status", message);
+/** The error of an HTTP status other than 2xx; the interface names none (§7.7). */
+export function errorOfStatus(
+  what: string,
+  answer: ProviderAnswer,
+  retryAfterMs: number | null = null,
+): ReconError {
+  const { status } = answer;
+  const [code, told]: [ErrorCode, string] =
+    status === 429
+      ? ["provider-throttled", ": too many requests"]
+      : status === 401 || status === 403
+        ? [
+            "provider-refused",
+            ": the credentials were refused. Check PROVIDER_USERNAME and PROVIDER_PASSWORD.",
+          ]
+        : [
+            CODE_OF_STATUS.get(status) ?? (status >= 500 ? "provider-server-error" : "provider-bad-status"),
+            "",
+          ];
+  const isRedirect = status >= 300 && status < 400;
+  const message = isRedirect
+    ? `${what} was answered with a redirect (HTTP ${status})`
+    : `${what} was answered with HTTP ${status}${told}`;
+  const retryable = code !== "provider-refused" && !isRedirect;
+  return new ReconError(code, message, { retryable, retryAfterMs, answer });
 }
+
+const CODE_OF_STATUS: ReadonlyMap<number, ErrorCode> = new Map([
+  [408, "provider-http-408"],
+  [504, "provider-http-504"],
+]);
 
 /** Both forms of the header: seconds, or an HTTP date. */
 function readRetryAfter(header: string | undefined, nowMs: number): number | null {

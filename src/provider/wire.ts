@@ -1,6 +1,6 @@
-/** The provider's JSON, checked and turned into words; its formats go no further than this folder. */
+/** Pages of bet records (§4.B3), checked and turned into words; the wire format goes no further than this folder. */
 
-import { isLosslessNumber, parse, stringify } from "lossless-json";
+import { isLosslessNumber, stringify } from "lossless-json";
 import {
   BET_STATUSES,
   type BetPage,
@@ -13,51 +13,7 @@ import {
 import { formatInstant, parseInstant } from "../clock.ts";
 import { describeError, ReconError } from "../errors.ts";
 import { type Amount, parseAmount } from "../money.ts";
-
-type JsonObject = Record<string, unknown>;
-
-/**
- * Reads the envelope of an agent API answer (§4.B, §4.C).
- * @returns its `data`; numbers keep every digit
- * @throws ReconError `provider-not-json`, `provider-bad-envelope`, or `provider-rejected` where `code` is not 0
- */
-export function readEnvelope(body: string, what: string): unknown {
-  let parsed: unknown;
-  try {
-    parsed = parse(body);
-  } catch (error) {
-    if (isBeginning(body)) {
-      throw new ReconError("provider-cut-short", `${what}: the answer ends before its JSON does`, {
-        cause: error,
-        retryable: true,
-      });
-    }
-    throw new ReconError("provider-not-json", `${what}: the answer is not JSON: ${excerpt(body)}`, {
-      cause: error,
-      retryable: true,
-    });
-  }
-  if (!isObject(parsed) || !isLosslessNumber(parsed["code"])) {
-    throw badEnvelope(what, `the answer has no numeric "code": ${excerpt(body)}`);
-  }
-  const code = parsed["code"].toString();
-  if (code !== "0") {
-    const message = typeof parsed["message"] === "string" ? parsed["message"] : "";
-    throw new ReconError(
-      "provider-rejected",
-      `${what} was answered with code ${excerpt(code)} "${excerpt(message)}"`,
-      {
-        retryable: true,
-      },
-    );
-  }
-  return parsed["data"];
-}
-
-/** A server that ran out of time or memory halfway: a shorter window may get the whole. */
-function isBeginning(body: string): boolean {
-  return body.trimStart().startsWith("{") && !body.trimEnd().endsWith("}");
-}
+import { badEnvelope, excerpt, isObject, type JsonObject, textOf } from "./envelope.ts";
 
 /**
  * Reads the `data` of a `betTransactionsV2` answer (§4.B3). Bad items are set aside with their reason; the
@@ -87,17 +43,6 @@ export function readBetPage(
     }
   }
   return { records, rejected, nextId: cursor };
-}
-
-/** What nests too deeply to be written out again is kept by its plain fields: it must not cost the rest of the page. */
-function textOf(item: unknown): string {
-  try {
-    return stringify(item) ?? "missing";
-  } catch {
-    const fields = isObject(item) ? Object.entries(item) : [];
-    const plain = fields.filter(([, value]) => typeof value !== "object" || isLosslessNumber(value));
-    return stringify(Object.fromEntries(plain)) ?? "{}";
-  }
 }
 
 const KNOWN_FIELDS = new Set([
@@ -252,19 +197,4 @@ function problemOf(value: unknown, level: number): string | null {
     if (problem !== null) return problem;
   }
   return null;
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !isLosslessNumber(value);
-}
-
-function badEnvelope(what: string, problem: string): ReconError {
-  return new ReconError("provider-bad-envelope", `${what}: ${problem}`, { retryable: true });
-}
-
-function excerpt(value: unknown): string {
-  const text = typeof value === "string" ? value : textOf(value);
-  // A reason and a gap's message are stored, and NUL cannot be.
-  const shown = text.slice(0, 120).replaceAll("\0", "\ufffd");
-  return text.length > 120 ? `${shown}…` : shown;
 }

@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import Big from "big.js";
 import { stringify } from "lossless-json";
 import { formatAmount } from "../money.ts";
+import type { AgentFaultKind } from "./agent-fault.ts";
 import type { Delivery } from "./delivery.ts";
 import type { FaultKind } from "./fault.ts";
 
@@ -17,6 +18,8 @@ export const CODES = {
   unauthorized: 5,
   notFound: 6,
   internal: 7,
+  duplicate: 8,
+  balanceTooLow: 9,
 } as const;
 
 /** Why a request is not answered with data. */
@@ -29,8 +32,10 @@ export interface Refusal {
 /** What comes of a request. */
 export type Answer =
   | { readonly data: object }
+  /** the whole answer as it is sent */
+  | { readonly body: string; readonly refused: boolean }
   | { readonly refusal: Refusal }
-  | { readonly fault: FaultKind; readonly delivery: Delivery };
+  | { readonly fault: FaultKind | AgentFaultKind; readonly delivery: Delivery };
 
 export function refuse(code: number, message: string): { readonly refusal: Refusal } {
   return { refusal: { code, message } };
@@ -51,5 +56,10 @@ export function writeRefusal({ code, message }: Refusal): string {
 
 /** @param rest what of the envelope stands behind its reqId */
 export function writeEnvelope(rest: object): string {
-  return stringify({ reqId: randomUUID(), ...rest }, null, undefined, [amounts]) ?? "";
+  return writeBare({ reqId: randomUUID(), ...rest });
+}
+
+/** An envelope without a reqId (§4.B5). */
+export function writeBare(rest: object): string {
+  return stringify(rest, null, undefined, [amounts]) ?? "";
 }

@@ -2,13 +2,13 @@
 
 import { readFileSync } from "node:fs";
 import { describeError, ReconError } from "../errors.ts";
-import { checkFaults, type Fault } from "./fault.ts";
+import { type AnyFault, sortFaults } from "./fault-list.ts";
 
 /**
  * @param productIds the products there are
  * @throws ReconError `settings-invalid` that names the file and tells every problem of it
  */
-export function readFaultFile(path: string, productIds: readonly string[]): Fault[] {
+export function readFaultFile(path: string, productIds: readonly string[]): AnyFault[] {
   let faults: unknown;
   try {
     faults = JSON.parse(readFileSync(path, "utf8"));
@@ -16,6 +16,6 @@ export function readFaultFile(path: string, productIds: readonly string[]): Faul
     const problem = cause instanceof SyntaxError ? "is not JSON" : "cannot be read";
     throw new ReconError("settings-invalid", `${path} ${problem}: ${describeError(cause)}`, { cause });
   }
-  checkFaults(faults, productIds, path);
-  return faults as Fault[];
+  sortFaults(faults, productIds, path);
+  return faults as AnyFault[];
 }

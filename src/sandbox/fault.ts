@@ -6,7 +6,7 @@ import { parseInstant } from "../clock.ts";
 import { ReconError } from "../errors.ts";
 
 /** ISO 8601 text in, milliseconds out. */
-const duration = z.string().transform((text, context) => {
+export const duration = z.string().transform((text, context) => {
   const lengthMs = Duration.fromISO(text).toMillis();
   if (lengthMs > 0) return lengthMs;
   context.addIssue('must be an ISO 8601 duration such as "PT20M"');
@@ -22,45 +22,51 @@ const instant = z.string().transform((text, context) => {
   }
 });
 
-const atLeastOne = z.int().min(1);
+export const atLeastOne = z.int().min(1);
+
+/** The conditions that every fault may have. */
+export const timesAndCounts = {
+  /** the sandbox's clock stands between these: the first instant belongs to it, the second does not */
+  between: z
+    .tuple([instant, instant])
+    .refine(([from, to]) => from < to, "must be two times, the earlier one first")
+    .optional(),
+  /** of the requests for which all of the above hold: these, counted from 1 */
+  requests: z
+    .union(
+      [z.array(atLeastOne).min(1), z.strictObject({ every: atLeastOne, offset: z.int().min(0).default(0) })],
+      { error: 'must be a list of numbers, or { "every": 5, "offset": 2 }' },
+    )
+    .optional(),
+  /** of the same requests: about so many, 1 being all of them; chance depends on the world's seed alone */
+  share: z.number().min(0).max(1).optional(),
+  /** so many times at most */
+  times: atLeastOne.optional(),
+};
+
+export const productOf = (productIds: readonly string[]) =>
+  z
+    .string()
+    .refine((productId) => productIds.includes(productId), `must be one of ${productIds.join(", ")}`)
+    .optional();
 
 /** All fields that are given must hold. */
 const when = (productIds: readonly string[]) =>
   z.strictObject({
-    product: z
-      .string()
-      .refine((productId) => productIds.includes(productId), `must be one of ${productIds.join(", ")}`)
-      .optional(),
+    product: productOf(productIds),
     /** the range touches one of these hours of the day, in UTC */
     hoursUtc: z.array(z.int().min(0).max(23)).min(1).optional(),
     /** the range is longer than this */
     longerThan: duration.optional(),
     /** the n-th page of its query, from 1 */
     page: atLeastOne.optional(),
-    /** the sandbox's clock stands between these: the first instant belongs to it, the second does not */
-    between: z
-      .tuple([instant, instant])
-      .refine(([from, to]) => from < to, "must be two times, the earlier one first")
-      .optional(),
-    /** of the requests for which all of the above hold: these, counted from 1 */
-    requests: z
-      .union(
-        [
-          z.array(atLeastOne).min(1),
-          z.strictObject({ every: atLeastOne, offset: z.int().min(0).default(0) }),
-        ],
-        { error: 'must be a list of numbers, or { "every": 5, "offset": 2 }' },
-      )
-      .optional(),
-    /** of the same requests: about so many, 1 being all of them; chance depends on the world's seed alone */
-    share: z.number().min(0).max(1).optional(),
-    /** so many times at most */
-    times: atLeastOne.optional(),
+    ...timesAndCounts,
   });
 
-const plain = <const Kind extends string>(kind: Kind) => z.strictObject({ kind: z.literal(kind) });
+export const plain = <const Kind extends string>(kind: Kind) => z.strictObject({ kind: z.literal(kind) });
 
-const ACTIONS = [
+/** They happen to any answer, whatever it says. */
+export const PLAIN_ACTIONS = [
   plain("hang"),
   plain("drop"),
   plain("cut-short"),
@@ -81,6 +87,10 @@ const ACTIONS = [
   }),
   plain("html"),
   plain("half-json"),
+] as const;
+
+const ACTIONS = [
+  ...PLAIN_ACTIONS,
   z.strictObject({
     kind: z.literal("wrong-envelope"),
     variant: z.enum(["no-code", "txns-not-array", "next-id-object"]),
@@ -141,6 +151,7 @@ export type Fault = z.input<FaultList>[number];
 export type CheckedFault = z.output<FaultList>[number];
 export type FaultCondition = CheckedFault["when"];
 export type FaultAction = CheckedFault["do"];
+export type PlainAction = z.output<(typeof PLAIN_ACTIONS)[number]>;
 
 /**
  * Checks a list of faults.
@@ -153,7 +164,12 @@ export function checkFaults(
   productIds: readonly string[],
   name = "the list of faults",
 ): CheckedFault[] {
-  const checked = faultList(productIds).safeParse(value);
+  return checkList(faultList(productIds), value, name);
+}
+
+/** @throws ReconError `settings-invalid` that tells every problem, each with its path and value */
+export function checkList<Output>(schema: z.ZodType<Output>, value: unknown, name: string): Output {
+  const checked = schema.safeParse(value);
   if (checked.success) return checked.data;
   const problems = checked.error.issues.map((issue) => describeProblem(issue.path, issue.message, value));
   const count = problems.length === 1 ? "a problem" : `${problems.length} problems`;

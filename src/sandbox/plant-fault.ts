@@ -18,7 +18,8 @@ export interface PlantedFault {
   readonly betId: string | null;
   /** the ledger's; null: no callback arrived */
   readonly transactionId: string | null;
-  readonly roundId: string;
+  /** null: it is about no round */
+  readonly roundId: string | null;
   /** decimal text */
   readonly amountAtRisk: string;
   /** from here on both sides say all they will ever say of the round */
@@ -50,10 +51,10 @@ const FAULTS: readonly Fault[] = [
 ];
 
 /** A minute's rounds, one of them perhaps spoilt. */
-export interface PlantedRounds {
+interface PlantedRounds {
   readonly rounds: readonly PlayedRound[];
-  /** the spoilt round and its fault */
-  readonly planted: { readonly round: PlayedRound; readonly fault: PlantedFault } | null;
+  /** null: none is */
+  readonly planted: { readonly startedAt: Instant; readonly fault: PlantedFault } | null;
 }
 
 /** The minute's rounds with the fault that is due in it, if one is. */
@@ -63,7 +64,7 @@ export function plantFault(
   minute: number,
   rounds: readonly PlayedRound[],
 ): PlantedRounds {
-  const fault = faultDue(plan, productId, minute);
+  const fault = faultDue(plan, productId, minute, FAULTS);
   const random = createRandom(hashText(`${plan.seed}|${productId}|${minute}|fault`));
   const clean = rounds[random.below(rounds.length)];
   if (fault === null || clean === undefined) return { rounds, planted: null };
@@ -73,16 +74,22 @@ export function plantFault(
   const spoilt = { ...clean, bets };
   return {
     rounds: rounds.map((round) => (round === clean ? spoilt : round)),
-    planted: { round: spoilt, fault: describeFault(fault, spoilt, bets[chosen] as PlayedBet) },
+    planted: { startedAt: spoilt.startedAt, fault: describeFault(fault, spoilt, bets[chosen] as PlayedBet) },
   };
 }
 
-/** The faults take turns; where the turns begin depends on seed and product. */
-export function faultDue(plan: WorldPlan, productId: string, minute: number): Fault | null {
+/** Which of the faults is due in the minute: they take turns. null: none is. */
+export function faultDue<Fault>(
+  plan: WorldPlan,
+  productId: string,
+  minute: number,
+  faults: readonly Fault[],
+): Fault | null {
   if (plan.faultEveryMinutes <= 0) return null;
+  // Where the turns begin depends on seed and product.
   const offset = minute + (hashText(`${plan.seed}|${productId}|faults`) % 10_000);
   if (offset % plan.faultEveryMinutes !== 0) return null;
-  return FAULTS[(offset / plan.faultEveryMinutes) % FAULTS.length] ?? null;
+  return faults[(offset / plan.faultEveryMinutes) % faults.length] ?? null;
 }
 
 function spoilBet(bet: PlayedBet, fault: Fault, plan: WorldPlan, random: Random): PlayedBet {

@@ -1,31 +1,29 @@
 /** Everything that begins in one minute of one product: the unit in which the world is made, and made again. */
 
 import type { Instant } from "../clock.ts";
-import { type PlantedRounds, plantFault } from "./plant-fault.ts";
+import { type PlantedFault, plantFault } from "./plant-fault.ts";
 import { type BetIds, type PlayedRound, type Player, tellBet } from "./played-round.ts";
 import { createRandom, hashText, type Random } from "./random.ts";
-import type { Currency } from "./stakes.ts";
+import type { Script } from "./script.ts";
 import { STYLES, type Style } from "./styles.ts";
-import type { ProductPlan, WorldPlan } from "./world-plan.ts";
+import type { PlainStyle, ProductPlan, WorldPlan } from "./world-plan.ts";
 
 export const MINUTE_MS = 60_000;
 
-/** The players of a world; each has one currency. */
-export function seatPlayers(seed: number, count: number): Player[] {
-  return Array.from({ length: count }, (_, index) => {
-    const random = createRandom(hashText(`${seed}|player|${index}`));
-    const currency = random.pick<Currency>(["THB", "THB", "THB", "THB", "THB", "THB", "USD", "VND"]);
-    return { username: `player-${String(index + 1).padStart(3, "0")}`, currency };
-  });
+/** What begins in a minute of one product. */
+export interface PlayedMinute {
+  readonly rounds: readonly PlayedRound[];
+  readonly scripts: readonly Script[];
+  readonly planted: readonly { readonly startedAt: Instant; readonly fault: PlantedFault }[];
 }
 
 /** What begins in the minute, and always the same: chance depends on seed, product and minute alone. */
-export function playMinute(
+export function playPlainMinute(
   plan: WorldPlan,
   players: readonly Player[],
-  product: ProductPlan,
+  product: ProductPlan & { readonly style: PlainStyle },
   minute: number,
-): PlantedRounds {
+): PlayedMinute {
   const random = createRandom(hashText(`${plan.seed}|${product.productId}|${minute}`));
   const rounds: PlayedRound[] = [];
   for (let number = drawCount(random, product.roundsPerMinute); number > 0; number--) {
@@ -34,14 +32,15 @@ export function playMinute(
       ...playRound(plan, players, product, random, startedAt, roundIdOf(plan, product, minute, number)),
     );
   }
-  return plantFault(plan, product.productId, minute, rounds);
+  const { planted, ...played } = plantFault(plan, product.productId, minute, rounds);
+  return { ...played, scripts: [], planted: planted === null ? [] : [planted] };
 }
 
 /** One round of the product, as each player at it plays it. */
 function playRound(
   plan: WorldPlan,
   players: readonly Player[],
-  product: ProductPlan,
+  product: ProductPlan & { readonly style: PlainStyle },
   random: Random,
   startedAt: Instant,
   roundId: string,
@@ -69,11 +68,11 @@ function idsOf(style: Style, txnId: string): BetIds {
 }
 
 /** The seed is part of every id: two worlds that meet in one database stay apart. */
-function roundIdOf(plan: WorldPlan, product: ProductPlan, minute: number, number: number): string {
+export function roundIdOf(plan: WorldPlan, product: ProductPlan, minute: number, number: number): string {
   return `${product.productId}-${plan.seed.toString(36)}-${minute.toString(36)}-${number.toString(36)}`;
 }
 
-function drawCount(random: Random, average: number): number {
+export function drawCount(random: Random, average: number): number {
   const whole = Math.floor(average);
   return whole + (random.below(1_000_000) < (average - whole) * 1_000_000 ? 1 : 0);
 }

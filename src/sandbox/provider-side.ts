@@ -8,7 +8,14 @@ import { type BetState, stateAfter } from "./story.ts";
 
 /** The provider lives in Bangkok: its days and its date texts are at this offset. */
 export const PROVIDER_OFFSET = "+07:00";
-const PROVIDER_OFFSET_MS = 7 * 3_600_000;
+const HOUR_MS = 3_600_000;
+const OFFSET_MS: Readonly<Record<Offset, number>> = {
+  "+07:00": 7 * HOUR_MS,
+  Z: 0,
+  "+00:00": 0,
+  "-05:00": -5 * HOUR_MS,
+  "+05:30": 5.5 * HOUR_MS,
+};
 
 const STATUS_OF = { open: "OPEN", settled: "SETTLED", void: "VOID" } as const satisfies Record<
   string,
@@ -47,6 +54,13 @@ function payoutStatusOf({ status, stake, payout }: BetState): PayoutStatus {
   return payout > stake ? "WIN" : "LOSE";
 }
 
+/** How a date is written; a product's studio may stand elsewhere. */
+export type Offset = "+07:00" | "Z" | "+00:00" | "-05:00" | "+05:30";
+
+export function dateText(at: Instant, offset: Offset): string {
+  return new Date(at + OFFSET_MS[offset]).toISOString().replace("Z", offset);
+}
+
 export function providerTime(at: Instant): string {
-  return new Date(at + PROVIDER_OFFSET_MS).toISOString().replace("Z", PROVIDER_OFFSET);
+  return dateText(at, PROVIDER_OFFSET);
 }

@@ -5,13 +5,25 @@ import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import { type Clock, systemClock } from "../clock.ts";
 import { describeError, ReconError } from "../errors.ts";
 import type { Log } from "../log.ts";
+import {
+  type AgentBooks,
+  type AgentEndpointOptions,
+  createAgentEndpoints,
+  isTopUpPath,
+} from "./agent-endpoints.ts";
+import { AGENT_FAULT_KINDS, type AgentEndpoint, type AgentFaultKind } from "./agent-fault.ts";
 import { type Answer, CODES, writeRefusal, writeSuccess } from "./answer.ts";
 import { type BetEndpointOptions, createBetEndpoint } from "./bet-endpoint.ts";
 import { deliver, JSON_TYPE } from "./delivery.ts";
 import { FAULT_KINDS, type FaultKind } from "./fault.ts";
+import { type AnyFault, sortFaults } from "./fault-list.ts";
 import { createWaits, type Waits } from "./waits.ts";
 
-export interface SandboxOptions extends BetEndpointOptions {
+export interface SandboxOptions
+  extends Omit<BetEndpointOptions, "faults">,
+    Omit<AgentEndpointOptions, "agentFaults"> {
+  /** of all endpoints; the first that strikes a request counts; without any the provider is always well */
+  readonly faults?: readonly AnyFault[];
   readonly host: string;
   /** 0: any free port */
   readonly port: number;
@@ -29,6 +41,8 @@ export interface Sandbox {
   close(): Promise<void>;
   /** The requests so far. */
   requests(): RequestCounts;
+  /** What really became of transfers and top-ups, whatever the answers said. */
+  readonly books: AgentBooks;
 }
 
 interface RequestCounts {
@@ -39,7 +53,7 @@ interface RequestCounts {
   /** with a code other than 0, for what was asked */
   readonly refused: number;
   /** struck by a fault, by its kind */
-  readonly faults: Readonly<Record<FaultKind, number>>;
+  readonly faults: Readonly<Record<FaultKind | AgentFaultKind, number>>;
   /** without the right credentials */
   readonly unauthorized: number;
   /** for a path that does not exist */
@@ -54,10 +68,28 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   requireCredentials(app, options, counts);
   refuseInTheEnvelope(app, options, counts);
 
-  const answerBetQuery = createBetEndpoint(options);
+  const productIds = options.world.products.map(({ productId }) => productId);
+  const sorted = sortFaults(options.faults ?? [], productIds);
+  const answerBetQuery = createBetEndpoint({ ...options, ...sorted });
   app.get<{ Querystring: Record<string, unknown> }>("/seamless/betTransactionsV2", (request, reply) =>
     send(reply, answerBetQuery(request.query), waits, counts),
   );
+  const agent = createAgentEndpoints({ ...options, ...sorted });
+  for (const endpoint of GETS) {
+    app.get<{ Querystring: object }>(`/${endpoint}`, (request, reply) =>
+      send(reply, agent.answer(endpoint, request.query), waits, counts),
+    );
+  }
+  for (const endpoint of POSTS) {
+    app.post(`/${endpoint}`, (request, reply) =>
+      send(reply, agent.answer(endpoint, request.body), waits, counts),
+    );
+  }
+  app.post<{ Params: { path: string } }>("/:path/verify-topup", (request, reply) => {
+    const { path } = request.params;
+    if (!isTopUpPath(path, options.world)) return reply.callNotFound();
+    return send(reply, agent.answer("verify-topup", request.body, path), waits, counts);
+  });
 
   const { host, port, log } = options;
   const url = await app.listen({ host, port }).catch((cause: unknown) => {
@@ -75,13 +107,25 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       await app.close();
     },
     requests: () => ({ ...counts, faults: { ...counts.faults } }),
+    books: agent.books,
   };
 }
+
+const GETS: readonly AgentEndpoint[] = ["seamless/games", "seamless/freeGameList", "games", "betLimitsV2"];
+const POSTS: readonly AgentEndpoint[] = [
+  "seamless/logIn",
+  "logIn",
+  "deposit",
+  "withdraw",
+  "verifyDepositWithdraw",
+  "free-game",
+];
 
 type Counts = ReturnType<typeof startCounting>;
 
 function startCounting() {
-  const faults = Object.fromEntries(FAULT_KINDS.map((kind) => [kind, 0])) as Record<FaultKind, number>;
+  const kinds = [...FAULT_KINDS, ...AGENT_FAULT_KINDS].map((kind) => [kind, 0]);
+  const faults = Object.fromEntries(kinds) as Record<FaultKind | AgentFaultKind, number>;
   return { total: 0, answered: 0, refused: 0, faults, unauthorized: 0, unknown: 0 };
 }
 
@@ -94,6 +138,10 @@ async function send(
   if ("data" in answer) {
     counts.answered++;
     return reply.send(writeSuccess(answer.data));
+  }
+  if ("body" in answer) {
+    counts[answer.refused ? "refused" : "answered"]++;
+    return reply.send(answer.body);
   }
   if ("refusal" in answer) {
     counts.refused++;
@@ -126,7 +174,12 @@ function refuseInTheEnvelope(app: FastifyInstance, { log }: SandboxOptions, coun
     const message = `there is no ${request.method} ${request.url.split("?")[0]}`;
     return reply.code(404).send(writeRefusal({ code: CODES.notFound, message }));
   });
-  app.setErrorHandler(async (error, _request, reply) => {
+  app.setErrorHandler(async (error: Error & { statusCode?: number }, _request, reply) => {
+    if (error.statusCode !== undefined && error.statusCode < 500) {
+      counts.refused++;
+      const refusal = { code: CODES.badRequest, message: describeError(error) };
+      return reply.code(error.statusCode).send(writeRefusal(refusal));
+    }
     log?.error({ error: describeError(error) }, "the sandbox provider failed");
     return reply.code(500).send(writeRefusal({ code: CODES.internal, message: describeError(error) }));
   });

@@ -5,7 +5,7 @@ import type { Instant } from "../clock.ts";
 import { CODES, writeEnvelope, writeRefusal, writeSuccess } from "./answer.ts";
 import type { BetQuery } from "./bet-query.ts";
 import type { Delivery } from "./delivery.ts";
-import type { FaultAction } from "./fault.ts";
+import { type FaultAction, PLAIN_ACTIONS, type PlainAction } from "./fault.ts";
 import { type SpoiltChunk, spoilChunk } from "./spoil-chunk.ts";
 
 /** A request that a fault strikes. */
@@ -23,6 +23,27 @@ export function spoilAnswer(action: FaultAction, struck: StruckRequest): Deliver
   const chunk = () => spoilChunk(action, { ...struck, records: struck.records() });
   const body = () => writeSuccess(chunk());
   switch (action.kind) {
+    case "expired-cursor":
+      return { way: "whole", body: writeRefusal({ code: CODES.badCursor, message: "nextId has expired" }) };
+    case "wrong-envelope":
+      return { way: "whole", body: writeWrongEnvelope(action.variant, chunk()) };
+    default:
+      return isPlain(action) ? spoilDelivery(action, body, struck.now) : { way: "whole", body: body() };
+  }
+}
+
+const PLAIN_KINDS: ReadonlySet<string> = new Set(PLAIN_ACTIONS.map((action) => action.shape.kind.value));
+
+/** Whether it happens to any answer, whatever it says. */
+export function isPlain<Action extends { readonly kind: string }>(
+  action: Action,
+): action is Action & PlainAction {
+  return PLAIN_KINDS.has(action.kind);
+}
+
+/** @param body what the answer would be without the fault */
+export function spoilDelivery(action: PlainAction, body: () => string, now: Instant): Delivery {
+  switch (action.kind) {
     case "hang":
     case "drop":
     case "drip":
@@ -34,21 +55,15 @@ export function spoilAnswer(action: FaultAction, struck: StruckRequest): Deliver
     case "huge":
       return { way: "padded", megabytes: action.megabytes, body: body() };
     case "status":
-      return refuseWithStatus(action, struck.now);
+      return refuseWithStatus(action, now);
     case "code":
       return { way: "whole", body: writeRefusal(action) };
-    case "expired-cursor":
-      return { way: "whole", body: writeRefusal({ code: CODES.badCursor, message: "nextId has expired" }) };
     case "html":
       return { way: "whole", type: "text/html; charset=utf-8", body: MAINTENANCE };
     case "half-json": {
       const whole = body();
       return { way: "whole", body: whole.slice(0, whole.length / 2) };
     }
-    case "wrong-envelope":
-      return { way: "whole", body: writeWrongEnvelope(action.variant, chunk()) };
-    default:
-      return { way: "whole", body: body() };
   }
 }
 
@@ -56,7 +71,7 @@ const MAINTENANCE = `<!doctype html>
 <html><head><title>Maintenance</title></head><body><h1>We will be back soon</h1></body></html>
 `;
 
-function refuseWithStatus(action: Extract<FaultAction, { kind: "status" }>, now: Instant): Delivery {
+function refuseWithStatus(action: Extract<PlainAction, { kind: "status" }>, now: Instant): Delivery {
   const { status, retryAfter, retryAfterAs } = action;
   const body = writeRefusal({ code: CODES.internal, message: `a fault of the sandbox: HTTP ${status}` });
   if (retryAfter === undefined) return { way: "whole", status, body };

@@ -4,7 +4,7 @@ import type { Instant } from "../clock.ts";
 import type { Random } from "./random.ts";
 import { type Currency, drawPayout, drawStake } from "./stakes.ts";
 import type { Story } from "./story.ts";
-import type { StyleName } from "./world-plan.ts";
+import type { PlainStyle } from "./world-plan.ts";
 
 export interface Game {
   readonly code: string;
@@ -107,4 +107,4 @@ const sport: Style = {
   longestMs: (lateMs) => lateMs,
 };
 
-export const STYLES: Readonly<Record<StyleName, Style>> = { table, slot, sport };
+export const STYLES: Readonly<Record<PlainStyle, Style>> = { table, slot, sport };

@@ -2,13 +2,21 @@
 
 import type { TimeRange } from "../window.ts";
 
-/** The ways a product is played: live tables, slot machines, sport bets. */
-export type StyleName = "table" | "slot" | "sport";
+/** The ways a product is played of which each bet is one story: live tables, slot machines, sport bets. */
+export type PlainStyle = "table" | "slot" | "sport";
+
+/**
+ * The ways of products that are full of oddities: everything there is, settlements without placements, open bets that
+ * are listed, records that only name the round, and money that only moves by adjustBalance.
+ */
+export type OddStyle = "odd" | "single-state" | "open-listed" | "by-round" | "session";
+
+export type StyleName = PlainStyle | OddStyle;
 
 export interface ProductPlan {
   readonly productId: string;
   readonly style: StyleName;
-  /** may be a fraction: 0.5 is a round every second minute on average */
+  /** may be a fraction: 0.5 is a round every second minute on average; sessions follow from the players alone */
   readonly roundsPerMinute: number;
 }
 
@@ -28,6 +36,8 @@ export interface WorldPlan {
   readonly callbackLagMs: number;
   /** the provider's report shows an event at most this long after it occurred */
   readonly reportLagMs: number;
+  /** of the odd styles, now and then a whole round is shown this late; without it no later than the others */
+  readonly lateReportMs?: number;
   /** one planted fault in so many whole minutes of each product; 0: none */
   readonly faultEveryMinutes: number;
 }

@@ -6,12 +6,15 @@ import type { Instant } from "../clock.ts";
 import type { TimeRange } from "../window.ts";
 import { createCache } from "./bounded-cache.ts";
 import { entryOf } from "./ledger-side.ts";
-import { faultDue, type PlantedFault, type PlantedRounds } from "./plant-fault.ts";
-import { MINUTE_MS, playMinute, seatPlayers } from "./play-minute.ts";
+import type { PlantedFault } from "./plant-fault.ts";
+import { MINUTE_MS, type PlayedMinute, playPlainMinute } from "./play-minute.ts";
+import { longestOddMs, playOddMinute } from "./play-odd-minute.ts";
 import type { PlayedRound } from "./played-round.ts";
+import { seatOddPlayers, seatPlayers } from "./players.ts";
 import { recordOf, stateShown } from "./provider-side.ts";
+import type { Script } from "./script.ts";
 import { STYLES } from "./styles.ts";
-import type { ProductPlan, WorldPlan } from "./world-plan.ts";
+import type { PlainStyle, ProductPlan, StyleName, WorldPlan } from "./world-plan.ts";
 
 export type { PlantedFault, ProductPlan, WorldPlan };
 
@@ -32,23 +35,35 @@ export interface World {
   quietAt(): Instant;
 }
 
-/** How many players' rounds are kept in memory; the rest is made again when it is asked for. */
+/** How many players' rounds and empty minutes are kept in memory; the rest is made again when it is asked for. */
 const MOST_ROUNDS_KEPT = 20_000;
 
 export function createWorld(plan: WorldPlan): World {
   const players = seatPlayers(plan.seed, plan.players);
-  const minutes = createCache<PlantedRounds>(MOST_ROUNDS_KEPT, ({ rounds }) => rounds.length + 1);
+  const oddPlayers = seatOddPlayers(plan.seed, plan.players);
+  const minutes = createCache<PlayedMinute>(MOST_ROUNDS_KEPT, weigh);
+  const play = ({ style, ...product }: ProductPlan, minute: number) =>
+    isPlain(style)
+      ? playPlainMinute(plan, players, { ...product, style }, minute)
+      : playOddMinute(plan, oddPlayers, { ...product, style }, minute);
   const playedMinute = (product: ProductPlan, minute: number) =>
-    minutes.get(`${minute}|${product.productId}`, () => playMinute(plan, players, product, minute));
-  const longestMs = (product: ProductPlan) => STYLES[product.style].longestMs(plan.lateSettlementMs);
+    minutes.get(`${minute}|${product.productId}`, () => play(product, minute));
+  const longestMs = ({ style }: ProductPlan) =>
+    isPlain(style)
+      ? STYLES[style].longestMs(plan.lateSettlementMs)
+      : longestOddMs(style, plan.lateSettlementMs);
 
-  /** The rounds of which something can happen in the range, told at most `lagMs` later. */
-  function* roundsTouching(product: ProductPlan, range: TimeRange, lagMs: number): Generator<PlayedRound> {
+  /** What was played of which something can happen in the range, told at most `lagMs` later. */
+  function* playTouching(
+    product: ProductPlan,
+    range: TimeRange,
+    lagMs: number,
+  ): Generator<{ rounds: PlayedRound[]; scripts: Script[] }> {
     const from = range.from - longestMs(product) - lagMs;
+    const isPlayed = ({ startedAt }: { startedAt: Instant }) => isWithin(plan.periods, startedAt);
     for (const minute of minutesPlayed(plan.periods, { from, to: range.to })) {
-      for (const round of playedMinute(product, minute).rounds) {
-        if (isPlayed(plan.periods, round.startedAt)) yield round;
-      }
+      const { rounds, scripts } = playedMinute(product, minute);
+      yield { rounds: rounds.filter(isPlayed), scripts: scripts.filter(isPlayed) };
     }
   }
 
@@ -59,11 +74,19 @@ export function createWorld(plan: WorldPlan): World {
       const product = plan.products.find((candidate) => candidate.productId === productId);
       if (product === undefined) return [];
       const found: { at: Instant; record: BetRecord }[] = [];
-      for (const round of roundsTouching(product, range, 0)) {
-        for (const bet of round.bets) {
-          const state = stateShown(bet, now);
-          if (state === null || !contains(range, state.accountedAt)) continue;
-          found.push({ at: state.accountedAt, record: recordOf(round, bet, state) });
+      for (const { rounds, scripts } of playTouching(product, range, 0)) {
+        for (const round of rounds) {
+          for (const bet of round.bets) {
+            const state = stateShown(bet, now);
+            if (state === null || !contains(range, state.accountedAt)) continue;
+            found.push({ at: state.accountedAt, record: recordOf(round, bet, state) });
+          }
+        }
+        for (const shown of scripts.flatMap(({ records }) => records)) {
+          const version = shown.findLast(({ at }) => at <= now);
+          if (version === undefined || version.record === null) continue;
+          if (contains(range, version.accountedAt))
+            found.push({ at: version.accountedAt, record: version.record });
         }
       }
       return found
@@ -73,11 +96,16 @@ export function createWorld(plan: WorldPlan): World {
     entriesReceived(range) {
       const entries: CallbackEntry[] = [];
       for (const product of plan.products) {
-        for (const round of roundsTouching(product, range, plan.callbackLagMs)) {
-          for (const bet of round.bets) {
-            for (const [index, { at }] of bet.callbacks.entries()) {
-              if (contains(range, at)) entries.push(entryOf(round, bet, index));
+        for (const { rounds, scripts } of playTouching(product, range, plan.callbackLagMs)) {
+          for (const round of rounds) {
+            for (const bet of round.bets) {
+              for (const [index, { at }] of bet.callbacks.entries()) {
+                if (contains(range, at)) entries.push(entryOf(round, bet, index));
+              }
             }
+          }
+          for (const script of scripts) {
+            entries.push(...script.entries.filter(({ receivedAt }) => contains(range, receivedAt)));
           }
         }
       }
@@ -87,17 +115,16 @@ export function createWorld(plan: WorldPlan): World {
       const faults: PlantedFault[] = [];
       for (const product of plan.products) {
         for (const minute of minutesPlayed(plan.periods, { from: 0, to: now })) {
-          if (faultDue(plan, product.productId, minute) === null) continue;
-          const { planted } = playedMinute(product, minute);
-          if (planted === null || planted.fault.completeAt > now) continue;
-          if (isPlayed(plan.periods, planted.round.startedAt)) faults.push(planted.fault);
+          for (const { startedAt, fault } of playedMinute(product, minute).planted) {
+            if (fault.completeAt <= now && isWithin(plan.periods, startedAt)) faults.push(fault);
+          }
         }
       }
       return faults.sort((a, b) => a.completeAt - b.completeAt);
     },
     quietAt() {
       const lastStart = plan.periods.at(-1)?.to ?? 0;
-      const lagMs = Math.max(plan.callbackLagMs, plan.reportLagMs);
+      const lagMs = Math.max(plan.callbackLagMs, plan.reportLagMs, plan.lateReportMs ?? 0);
       return lastStart + Math.max(0, ...plan.products.map(longestMs)) + lagMs;
     },
   };
@@ -113,8 +140,16 @@ function* minutesPlayed(periods: readonly TimeRange[], range: TimeRange): Genera
   }
 }
 
-function isPlayed(periods: readonly TimeRange[], startedAt: Instant): boolean {
-  return periods.some((period) => contains(period, startedAt));
+function isWithin(periods: readonly TimeRange[], at: Instant): boolean {
+  return periods.some((period) => contains(period, at));
+}
+
+function isPlain(style: StyleName): style is PlainStyle {
+  return Object.hasOwn(STYLES, style);
+}
+
+function weigh({ rounds, scripts }: PlayedMinute): number {
+  return rounds.length + scripts.length + 1;
 }
 
 function contains(range: TimeRange, at: Instant): boolean {

@@ -42,6 +42,18 @@ export async function listBackfills(sql: Query, limit: number, before: number | 
   return await readProgress(sql, sql`select * from backfills ${older} order by id desc limit ${limit}`);
 }
 
+/** The backfills of some products that run, or ran at `since` or later, oldest first. */
+export async function readLateBackfills(
+  sql: Query,
+  products: readonly string[],
+  since: Instant,
+): Promise<(TimeRange & { readonly id: number; readonly productId: string })[]> {
+  return await sql<(TimeRange & { id: number; productId: string })[]>`
+    select id, product_id as "productId", from_at as "from", to_at as "to" from backfills
+    where product_id = any(${products as string[]}) and started_at is not null and (ended_at is null or ended_at >= ${since})
+    order by id`;
+}
+
 /**
  * Adds up the windows of the chosen backfills.
  * What a window created or changed counts even if it was split or began again: its second reading finds that content

@@ -36,7 +36,7 @@ export async function writeRecords(
   };
 }
 
-/** Keeps each rejected record once, with its text. */
+/** Keeps each rejected record once, with its text. @returns how many were not known before */
 export async function writeRejected(
   tx: Query,
   productId: string,

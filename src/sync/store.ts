@@ -291,6 +291,36 @@ export async function readCoverage(
     order by from_at`;
 }
 
+/** Windows that touch a range, were fetched to their last page, and began at `since` or later. */
+export async function readPasses(
+  sql: Query,
+  productId: string,
+  range: TimeRange,
+  since: Instant,
+): Promise<(TimeRange & { readonly startedAt: Instant; readonly fetchedAt: Instant })[]> {
+  return await sql<(TimeRange & { startedAt: Instant; fetchedAt: Instant })[]>`
+    select from_at as "from", to_at as "to", started_at as "startedAt", fetched_at as "fetchedAt" from windows
+    where product_id = ${productId} and status = 'done'
+      and to_at > ${range.from} and from_at < ${range.to}
+      and started_at >= ${since}`;
+}
+
+/** When the last of the unfinished windows of a kind that touch these ranges may be asked for; null: all of them now. */
+export async function readNextAttempt(
+  sql: Query,
+  productId: string,
+  kind: WindowKind,
+  ranges: readonly TimeRange[],
+): Promise<Instant | null> {
+  const [row] = await sql<{ at: Instant | null }[]>`
+    select max(w.next_attempt_at) as at from windows w
+    where w.product_id = ${productId} and w.kind = ${kind} and w.status in ('planned', 'gap') and exists (
+      select from unnest(${ranges.map((r) => r.from)}::timestamptz[], ${ranges.map((r) => r.to)}::timestamptz[])
+        as asked (from_at, to_at)
+      where w.from_at < asked.to_at and w.to_at > asked.from_at)`;
+  return row?.at ?? null;
+}
+
 export interface PullProgress {
   readonly productId: string;
   readonly head: Instant;
@@ -327,6 +357,14 @@ export async function readPullProgress(sql: Query): Promise<PullProgress[]> {
     ) missing on true
     group by s.product_id
     order by s.product_id`;
+}
+
+/** Why the earliest live gap of a product is one; null: it has none, or it is being fetched again just now. */
+export async function readGapReason(sql: Query, productId: string): Promise<string | null> {
+  const [row] = await sql<{ reason: string | null }[]>`
+    select error_message as reason from windows
+    where product_id = ${productId} and kind = 'live' and status = 'gap' order by from_at limit 1`;
+  return row?.reason ?? null;
 }
 
 function assertLeased(count: number, window: LeasedWindow): void {

@@ -1,7 +1,115 @@
-/** Transfers in PostgreSQL. */
+/** Transfers and top-ups in PostgreSQL: handed over, listed, looked at and closed. */
 
+import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import { TRANSFER_STATUSES, type TransferStatus } from "../transfer.ts";
+import { ReconError } from "../errors.ts";
+import { formatAmount } from "../money.ts";
+import { TRANSFER_STATUSES, type Transfer, type TransferStatus } from "../transfer.ts";
+import { firstVerifyAt, type VerifySettings } from "./decide.ts";
+import {
+  ANSWERS_OF,
+  TABLE_OF,
+  toVerification,
+  type Verification,
+  type VerificationRow,
+  type VerifyKind,
+  verificationColumns,
+} from "./row-store.ts";
+
+export interface HandedOver {
+  /** of these many nothing was known before */
+  readonly added: number;
+  /** these were known with the same content: nothing happened */
+  readonly known: number;
+  /** these are known with other content: nothing happened to them either */
+  readonly conflicts: readonly { readonly index: number; readonly message: string }[];
+}
+
+/**
+ * Takes transfers over to be verified; the same again, as often as one likes, has no effect.
+ * @param tx a transaction, where it matters that all or none are taken
+ */
+export async function addTransfers(
+  tx: Query,
+  transfers: readonly Transfer[],
+  now: Instant,
+  settings: VerifySettings,
+): Promise<HandedOver> {
+  const rows = transfers.map((one) => ({
+    transaction_ref: one.transactionRef,
+    product_id: one.productId,
+    username: one.username,
+    currency: one.currency,
+    type: one.type,
+    amount: formatAmount(one.amount),
+    sent_at: formatInstant(one.sentAt),
+    next_verify_at: formatInstant(firstVerifyAt(one.sentAt, settings)),
+  }));
+  const added = await tx`
+    insert into transfers (transaction_ref, product_id, username, currency, type, amount, sent_at, handed_at,
+      next_verify_at)
+    select transaction_ref, product_id, username, currency, type, amount, sent_at, ${now}, next_verify_at
+    from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as t (transaction_ref text, product_id text,
+      username text, currency text, type text, amount numeric, sent_at timestamptz, next_verify_at timestamptz)
+    order by transaction_ref
+    on conflict (transaction_ref) do nothing
+    returning transaction_ref`;
+  if (added.length === transfers.length) return { added: added.length, known: 0, conflicts: [] };
+  const stored = await readByRefs(
+    tx,
+    transfers.map(({ transactionRef }) => transactionRef),
+  );
+  const conflicts = transfers.flatMap((one, index) => {
+    const message = describeConflict(one, stored.get(one.transactionRef)?.sent as Transfer | undefined);
+    return message === null ? [] : [{ index, message }];
+  });
+  return {
+    added: added.length,
+    known: transfers.length - added.length - conflicts.length,
+    conflicts,
+  };
+}
+
+/**
+ * The same for one transfer, such as one that is about to be sent.
+ * @throws ReconError `conflict` where its transactionRef is known with other content
+ */
+export async function addTransfer(
+  sql: Query,
+  transfer: Transfer,
+  now: Instant,
+  settings: VerifySettings,
+): Promise<{ readonly isNew: boolean }> {
+  const { added, conflicts } = await addTransfers(sql, [transfer], now, settings);
+  const [conflict] = conflicts;
+  if (conflict !== undefined) throw new ReconError("conflict", conflict.message);
+  return { isNew: added === 1 };
+}
+
+async function readByRefs(sql: Query, refs: readonly string[]): Promise<Map<string, Verification>> {
+  const rows = await sql<VerificationRow[]>`
+    select ${verificationColumns(sql, "transfers")} from transfers where transaction_ref = any(${refs as string[]})`;
+  return new Map(rows.map((row) => [row.transactionRef, toVerification("transfer", row)]));
+}
+
+const CONTENT = ["productId", "username", "currency", "type", "amount", "sentAt"] as const;
+
+/** Names the differing fields with both values; null: there are none. Amounts compare as numbers. */
+function describeConflict(given: Transfer, stored: Transfer | undefined): string | null {
+  if (stored === undefined) return null;
+  const differing = CONTENT.filter((field) =>
+    field === "amount" ? !given.amount.eq(stored.amount) : given[field] !== stored[field],
+  );
+  if (differing.length === 0) return null;
+  const show = (one: Transfer, field: (typeof CONTENT)[number]) =>
+    field === "amount"
+      ? one.amount.toFixed(2)
+      : field === "sentAt"
+        ? formatInstant(one.sentAt)
+        : `"${one[field]}"`;
+  const both = differing.map((field) => `${field} ${show(stored, field)}, not ${show(given, field)}`);
+  return `transactionRef "${given.transactionRef}" is known already, with ${both.join("; ")}`;
+}
 
 export async function countTransfers(sql: Query): Promise<Record<TransferStatus, number>> {
   const rows = await sql<{ status: TransferStatus; count: number }[]>`
@@ -11,4 +119,89 @@ export async function countTransfers(sql: Query): Promise<Record<TransferStatus,
     TransferStatus,
     number
   >;
+}
+
+export interface TransferFilter {
+  readonly kind: VerifyKind;
+  /** empty: all */
+  readonly statuses: readonly TransferStatus[];
+  readonly productId: string | null;
+  readonly username: string | null;
+  readonly limit: number;
+  /** the `next` of the page before */
+  readonly after: string | null;
+}
+
+/** One page, the newest first; `next` is null on the last page. */
+export async function listTransfers(
+  sql: Query,
+  filter: TransferFilter,
+): Promise<{ readonly transfers: Verification[]; readonly next: string | null }> {
+  const { kind, statuses, productId, username, limit, after } = filter;
+  const rows = await sql<VerificationRow[]>`
+    select ${verificationColumns(sql, TABLE_OF[kind])} from ${sql(TABLE_OF[kind])}
+    where true
+      ${statuses.length === 0 ? sql`` : sql`and status = any(${statuses as TransferStatus[]})`}
+      ${productId === null ? sql`` : sql`and product_id = ${productId}`}
+      ${username === null ? sql`` : sql`and username = ${username}`}
+      ${after === null ? sql`` : sql`and id < ${Number(after)}`}
+    order by id desc
+    limit ${limit + 1}`;
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    transfers: page.map((row) => toVerification(kind, row)),
+    next: rows.length > limit && last !== undefined ? String(last.id) : null,
+  };
+}
+
+/** Those of this ref: one transfer at the most, and top-ups of different products or players. */
+export async function findByRef(sql: Query, kind: VerifyKind, ref: string): Promise<Verification[]> {
+  const rows = await sql<VerificationRow[]>`
+    select ${verificationColumns(sql, TABLE_OF[kind])} from ${sql(TABLE_OF[kind])}
+    where transaction_ref = ${ref} order by id limit 100`;
+  return rows.map((row) => toVerification(kind, row));
+}
+
+/** What came back from one ask, as it is kept. */
+export interface KeptAnswer {
+  /** which ask it was, from 1 on */
+  readonly attempt: number;
+  readonly askedAt: Instant;
+  readonly tookMs: number;
+  readonly says: "booked" | "failed" | "nothing";
+  readonly code: string | null;
+  readonly message: string | null;
+  readonly raw: string | null;
+  /** after it */
+  readonly status: TransferStatus;
+  readonly isDecisive: boolean;
+  readonly nextVerifyAt: Instant | null;
+}
+
+/** Every answer that was kept, in the order in which they were asked for. */
+export async function readAnswers(sql: Query, kind: VerifyKind, id: number): Promise<KeptAnswer[]> {
+  return await sql<KeptAnswer[]>`
+    select attempt, asked_at as "askedAt", took_ms as "tookMs", says, code, message, raw, status,
+      is_decisive as "isDecisive", next_verify_at as "nextVerifyAt"
+    from ${sql(ANSWERS_OF[kind])} where of_id = ${id} order by attempt`;
+}
+
+/**
+ * Ends the asking for an inconclusive one; an answer that is under way is refused.
+ * @returns false where it is not inconclusive any more, or closed already
+ */
+export async function closeInconclusive(
+  tx: Query,
+  kind: VerifyKind,
+  id: number,
+  close: { readonly by: string; readonly note: string; readonly at: Instant },
+): Promise<boolean> {
+  const closed = await tx`
+    update ${tx(TABLE_OF[kind])}
+    set decided_at = ${close.at}, next_verify_at = null, closed_by = ${close.by}, note = ${close.note},
+      lease_token = null, lease_until = null
+    where id = ${id} and status = 'inconclusive' and closed_by is null
+    returning id`;
+  return closed.length === 1;
 }

@@ -8,9 +8,6 @@ import { onTestFinished } from "vitest";
 
 export const PROGRAM = join(import.meta.dirname, "../../src/cli/main.ts");
 
-/** Starting is what takes the time. */
-const COMPILED = join(import.meta.dirname, "../../.recon/test/compiled");
-
 export interface Ended {
   readonly code: number | null;
   readonly stdout: string;
@@ -34,7 +31,7 @@ export function startRecon(
   program = PROGRAM,
 ): RunningRecon {
   const child = spawn(process.execPath, [program, ...args], {
-    env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: COMPILED, ...environment },
+    env: { PATH: process.env["PATH"], ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
   onTestFinished(async () => {

@@ -2,12 +2,16 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { LedgerBet, StoredRecord } from "../../src/bet.ts";
 import type { CallbackEntry } from "../../src/callback.ts";
-import { assess } from "../../src/diff/assess.ts";
+import { assessPairs } from "../../src/diff/assess.ts";
 import { foldEntries } from "../../src/ledger/fold.ts";
 import { formatAmount } from "../../src/money.ts";
 import { amount, exampleEntry, exampleSettle, MINUTE_MS, NOON } from "../support/examples.ts";
 import { type BetFields, bet, record, SETTINGS } from "./sides.ts";
 
+const assess = (...sides: Parameters<typeof assessPairs>) =>
+  assessPairs(...sides)
+    .map(({ verdict }) => verdict)
+    .filter((verdict) => verdict !== null);
 const show = (records: readonly StoredRecord[], bets: readonly LedgerBet[]) =>
   assess(records, bets, SETTINGS)
     .map(({ finding }) => `${finding.kind} ${finding.subject} ${formatAmount(finding.amountAtRisk)}`)
@@ -54,12 +58,18 @@ describe("a bet that the provider lacks", () => {
   });
 });
 
+test("what has ended of a round agrees while the provider does not list what is open", () => {
+  const unnamed = (fields: Parameters<typeof record>[0] = {}) =>
+    record({ betId: "nobody", id: "r1", ...fields });
+  const bets = [bet({ txnId: "t1" }), bet({ txnId: "t2", status: "open" })];
+  expect(show([unnamed()], bets)).toEqual(["stuck-open bet:t2 10"]);
+  expect(show([unnamed({ payout: "1" })], bets)).toEqual(["round-differs round:round-1 11"]);
+  expect(show([unnamed()], bets.slice(1))).toEqual(["round-differs round:round-1 0"]);
+});
+
 test("a difference that both sides speak of waits for nothing else of its round", () => {
-  const [verdict] = assess(
-    [record({ payout: "1" })],
-    [bet(), bet({ txnId: "t2", status: "open" })],
-    SETTINGS,
-  );
+  const verdicts = assess([record({ payout: "1" })], [bet(), bet({ txnId: "t2", status: "open" })], SETTINGS);
+  const verdict = verdicts.find(({ finding }) => finding.kind === "payout-differs");
   expect(verdict).toMatchObject({ finding: { kind: "payout-differs" }, waitsForRound: false });
   expect(verdict?.heardBets.map(({ txnId }) => txnId)).toEqual(["bet-1"]);
 });

@@ -5,13 +5,14 @@ import { type MatchSettings, matchBets } from "../../src/diff/match.ts";
 import { sumAmounts } from "../../src/money.ts";
 import { type BetFields, bet, type RecordFields, record, SETTINGS } from "./sides.ts";
 
-/** Records are told apart by their id, bets by their txn id: "betId: r1+r2 = t1", or "alone: r1". */
+/** The pairs but agreeing rounds; records are told apart by their id, bets by their txn id: "betId: r1+r2 = t1". */
 function match(
   records: readonly StoredRecord[],
   bets: readonly LedgerBet[],
   settings: Partial<MatchSettings> = {},
 ): string[] {
   return matchBets(records, bets, { ...SETTINGS, ...settings })
+    .filter(({ agrees }) => !agrees)
     .map((pair) => {
       const sides = [pair.records.map(({ id }) => id), pair.bets.map(({ txnId }) => txnId)];
       const shown = sides.filter((side) => side.length > 0).map((side) => side.sort().join("+"));

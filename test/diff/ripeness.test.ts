@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { LedgerBet, StoredRecord } from "../../src/bet.ts";
-import { assess } from "../../src/diff/assess.ts";
-import type { Verdict } from "../../src/diff/compare.ts";
-import { type Conditions, type Graces, whatMustHold } from "../../src/diff/ripeness.ts";
+import { assessPairs, type Verdict } from "../../src/diff/assess.ts";
+import { afterPatience, type Conditions, type Graces, whatMustHold } from "../../src/diff/ripeness.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { bet, record, SETTINGS } from "./sides.ts";
 
@@ -10,6 +9,8 @@ const GRACES: Graces = {
   callbackGraceMs: 15 * MINUTE_MS,
   providerGraceMs: HOUR_MS,
   overlapMs: 5 * MINUTE_MS,
+  roundPatienceMs: 24 * HOUR_MS,
+  earliestFetch: NOON - 72 * HOUR_MS,
 };
 const minute = (minutes: number) => NOON + minutes * MINUTE_MS;
 const iso = (minutes: number, plusMs = 0) => new Date(minute(minutes) + plusMs).toISOString();
@@ -21,7 +22,8 @@ const at = (minutes: number, plusMs = 0) => ({
 
 /** Of the only verdict there is. */
 function conditionsOf(records: StoredRecord[], bets: LedgerBet[]): Conditions {
-  const [verdict, ...others] = assess(records, bets, SETTINGS);
+  const verdicts = assessPairs(records, bets, SETTINGS).map(({ verdict }) => verdict);
+  const [verdict, ...others] = verdicts.filter((one) => one !== null);
   expect(others).toEqual([]);
   return whatMustHold(verdict as Verdict, GRACES);
 }
@@ -144,4 +146,34 @@ describe("the provider is asked again", () => {
   test("where a round is compared by its sums: there may be a record of it that was never seen", () => {
     expect(fetchOf([listed({ betId: "nobody", stake: "9" })], [held()])).toEqual([CONFIRM]);
   });
+});
+
+test("a round whose sums agree needs no other record: what moved is judged by the copy at hand", () => {
+  const round = [listed({ betId: "r", id: "r", payout: "0" })];
+  expect(fetchOf(round, [held({ moved: "-20" })])).toEqual([]);
+});
+
+test("nothing is fetched before the earliest time, whatever date a record bears", () => {
+  const dateless = listed({ accountingDate: "0001-01-01T00:00:00.000Z", updatedDate: iso(-15) });
+  expect(fetchOf([dateless], [held()])).toEqual([
+    { ...CONFIRM, ranges: [{ from: minute(-25), to: minute(50) }, at(-15)] },
+  ]);
+  const old = held({ firstEntryAt: GRACES.earliestFetch - HOUR_MS });
+  expect(fetchOf([], [old])[0]?.ranges).toEqual([{ from: GRACES.earliestFetch, to: minute(50) }]);
+});
+
+test("a bet is stuck when it has been open for long enough, and all that time was fetched", () => {
+  const open = held({ status: "open" });
+  expect(conditionsOf([], [open])).toEqual({
+    notBefore: minute(-20 + 24 * 60),
+    eitherFetched: [{ ranges: [{ from: minute(-25), to: minute(-20 + 24 * 60) }], since: minute(51) }],
+  });
+});
+
+test("a bet that the provider lacks waits for its round for so long, and then for itself alone", () => {
+  const other = bet({ txnId: "t2", status: "open", lastReceivedAt: minute(900) });
+  const [missing] = assessPairs([], [held(), other], SETTINGS).flatMap(({ verdict }) => verdict ?? []);
+  const patient = (minutes: number) => afterPatience(missing as Verdict, GRACES, minute(minutes));
+  expect(patient(-9 + 24 * 60 - 1)).toMatchObject({ waitsForRound: true, heardBets: [{}, {}] });
+  expect(patient(-9 + 24 * 60)).toMatchObject({ waitsForRound: false, heardBets: [{ txnId: "bet-1" }] });
 });

@@ -1,8 +1,7 @@
 /** The two sides of a comparison to start from: a test names only what it is about. */
 
 import type { LedgerBet, StoredRecord } from "../../src/bet.ts";
-import type { CompareSettings } from "../../src/diff/compare.ts";
-import type { MatchSettings } from "../../src/diff/match.ts";
+import type { AssessSettings } from "../../src/diff/compare.ts";
 import { amount, exampleRecord, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 
 type AmountsAsText<Side, Field extends keyof Side> = Partial<Omit<Side, Field> & Record<Field, string>>;
@@ -28,6 +27,8 @@ export function bet(fields: BetFields = {}): LedgerBet {
     txnId: "bet-1",
     roundId: "round-1",
     status,
+    asked: amount(asked),
+    waiting: false,
     placed: true,
     rewardOnly: false,
     tip: false,
@@ -43,10 +44,11 @@ export function bet(fields: BetFields = {}): LedgerBet {
 }
 
 /** A ledger that began two days ago: no bet of today was running then. */
-export const SETTINGS: MatchSettings & CompareSettings = {
+export const SETTINGS: AssessSettings = {
   productId: "P1",
   ledgerStart: NOON - 48 * HOUR_MS,
   matchBy: ["betId", "id", "round"],
   singleState: false,
+  openBetsListed: false,
   stuckOpenAfterMs: 24 * HOUR_MS,
 };

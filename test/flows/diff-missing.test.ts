@@ -108,6 +108,21 @@ describe("a bet without a record", () => {
     expect(await mismatches()).toEqual(["missing-at-provider of bet-1 is open"]);
   });
 
+  test("is not looked at again before a gap in its time may be asked for again", async () => {
+    const due = async () => (await sql<{ at: number }[]>`select max(due_at) as at from diff_marks`)[0]?.at;
+    await diffAt(56);
+    expect(await due()).toBe(minute(57));
+    await fetchPlanned(() => true);
+    await sql`update windows set next_attempt_at = ${minute(100)} where kind = 'confirm'`;
+    await diffAt(57);
+    expect(await due()).toBe(minute(101));
+    expect(await diffAt(99)).toMatchObject({ looked: 0 });
+    clock.set(minute(100));
+    await fetchPlanned();
+    await diffAt(101);
+    expect(await mismatches()).toEqual(["missing-at-provider of bet-1 is open"]);
+  });
+
   test.each([
     { name: "that began too early", from: -60, to: 60, at: 55 },
     { name: "that lacks its beginning", from: -9, to: 60, at: 56 },

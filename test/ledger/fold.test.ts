@@ -136,6 +136,15 @@ describe("repeats", () => {
     expect(only([placed, repeat("-10")])).toMatchObject({ stake: "10", moved: "-20" });
   });
 
+  test("where the one that moved nothing stands first, the other declares nothing new", () => {
+    const entries = [place(), settle("5", { moved: amount("0") }), settle("5", { moved: amount("5") })];
+    expect(only(entries)).toMatchObject({ payout: "5", moved: "-5" });
+    expect(only([...entries, settle("5", { moved: amount("5") })])).toMatchObject({
+      payout: "10",
+      moved: "0",
+    });
+  });
+
   test("an equal entry of another request that moved nothing declares nothing new", () => {
     expect(only([place(), settle("5"), settle("5", { moved: amount("0") })])).toMatchObject({
       payout: "5",
@@ -193,11 +202,114 @@ describe("by round", () => {
     expect(folded.map((bet) => bet.status)).toEqual(["void", "settled"]);
   });
 
+  const round = (callback: CallbackEntry["callback"], fields: Fields) =>
+    other(callback, { ...byRound, ...fields });
+  const third = { txnId: "bet-3" };
+  const told = (entries: CallbackEntry[]) =>
+    fold(entries).map(({ txnId, status, payout, moved }) => `${txnId} ${status} ${payout} ${moved}`);
+
   test("a settle by round ends every open bet, its payout on the bet it names", () => {
-    const folded = fold([place(), place(second), settle("50", { ...second, ...byRound })]);
-    expect(folded).toMatchObject([
-      { txnId: "bet-1", status: "settled", payout: "0" },
-      { txnId: "bet-2", status: "settled", payout: "50" },
+    expect(told([place(), place(second), settle("50", { ...second, ...byRound })])).toEqual([
+      "bet-1 settled 0 -10",
+      "bet-2 settled 50 40",
+    ]);
+  });
+
+  test("where it names none, its payout is on the earliest, and its id is that bet's from then on", () => {
+    const named = { txnId: "of the round", payoutAmount: amount("50") };
+    const entries = [place(), place(second), round("settleBets", named)];
+    expect(told(entries)).toEqual(["bet-1 settled 50 40", "bet-2 settled 0 -10"]);
+    const repeat = round("settleBets", { ...named, status: "OPEN", moved: amount("0") });
+    expect(told([...entries, repeat])).toEqual(told(entries));
+    expect(told([...entries, other("rollback", named)])).toEqual(["bet-1 open 0 -10", "bet-2 settled 0 -10"]);
+  });
+
+  test("where it names one that is settled already, its payout is added there, and the open ones end", () => {
+    const entries = [place(), place(second), settle("5"), settle("50", byRound)];
+    expect(told(entries)).toEqual(["bet-1 settled 55 45", "bet-2 settled 0 -10"]);
+  });
+
+  test("a settle by round leaves other players' rounds, void bets and tips alone", () => {
+    const tip = other("placeTips", { ...third, status: "TIPS", betAmount: amount("3") });
+    const entries = [place(), place(second), tip, other("cancelBets", second), settle("50", byRound)];
+    expect(told(entries)).toEqual(["bet-1 settled 50 40", "bet-2 void 0 0", "bet-3 settled 0 -3"]);
+  });
+
+  test.each(["", "UNKNOWN", null])(
+    "a round called %j is none: only the bet itself is acted on",
+    (roundId) => {
+      const none = { roundId };
+      expect(
+        told([place(none), place({ ...second, ...none }), settle("50", { ...byRound, ...none })]),
+      ).toEqual(["bet-1 settled 50 40", "bet-2 open 0 -10"]);
+    },
+  );
+
+  test("bets that were settled together are known by it, until they run again", () => {
+    const flags = (entries: CallbackEntry[]) =>
+      foldEntries(inOrder(entries), { singleState: false }).map((bet) => bet.settledByRound);
+    const together = [place(), place(second), settle("50", { ...second, ...byRound })];
+    expect(flags(together)).toEqual([true, true]);
+    expect(flags([...together, settle("5")])).toEqual([true, true]);
+    expect(flags([...together, round("rollback", { payoutAmount: amount("50") }), settle("5")])).toEqual([
+      false,
+      false,
+    ]);
+    expect(flags([place(), settle("50", byRound)])).toEqual([false]);
+  });
+
+  test("a cancel by round leaves what has ended alone, also the bet it names", () => {
+    const cancel = round("cancelBets", { moved: amount("4") });
+    expect(told([place(), settle("5"), cancel])).toEqual(["bet-1 settled 5 -1"]);
+    expect(told([place(second), settle("5", second), cancel])).toEqual(["bet-2 settled 5 -1"]);
+  });
+
+  test("what a cancel by round moved is shared, and what is over is the named bet's", () => {
+    const placed = [place({ betAmount: amount("7") }), place(second), place(third)];
+    expect(told([...placed, round("cancelBets", second)])).toEqual([
+      "bet-1 void 0 0",
+      "bet-2 void 0 0",
+      "bet-3 void 0 0",
+    ]);
+    expect(told([...placed, round("cancelBets", { ...second, moved: amount("30") })])).toEqual([
+      "bet-1 void 0 0",
+      "bet-2 void 0 3",
+      "bet-3 void 0 0",
+    ]);
+    expect(told([...placed, round("cancelBets", { txnId: "another", moved: amount("20") })])).toEqual([
+      "bet-1 void 0 -7",
+      "bet-2 void 0 0",
+      "bet-3 void 0 0",
+    ]);
+  });
+
+  test("a rollback by round lets every ended bet run again that is not only a reward or a tip", () => {
+    const reward = other("winRewards", { ...third, payoutAmount: amount("9") });
+    const tip = other("placeTips", { txnId: "tip", betAmount: amount("3") });
+    const played = [place(), place(second), reward, tip, settle("25"), other("cancelBets", second)];
+    const back = round("rollback", { payoutAmount: amount("25"), betAmount: amount("10") });
+    expect(told([...played, back])).toEqual([
+      "bet-1 open 0 -10",
+      "bet-2 open 0 -10",
+      "bet-3 settled 9 9",
+      "tip settled 0 -3",
+    ]);
+  });
+
+  test("a rollback by round names both together where it takes the rewards too", () => {
+    const reward = other("winRewards", { payoutAmount: amount("9") });
+    const played = [place(), place(second), settle("25"), settle("5", second), reward];
+    const back = (payout: string) => told([...played, round("rollback", { payoutAmount: amount(payout) })]);
+    expect(back("39")).toEqual(["bet-1 open 0 -10", "bet-2 open 0 -10"]);
+    expect(back("30")).toEqual(["bet-1 open 9 -1", "bet-2 open 0 -10"]);
+  });
+
+  test("where a rollback by round finds nothing that has ended, no bet begins; what it moved counts", () => {
+    const back = round("rollback", { txnId: "another", payoutAmount: amount("25"), moved: amount("-25") });
+    expect(told([place(), back])).toEqual(["bet-1 open 0 -35"]);
+    const ofReward = round("rollback", { payoutAmount: amount("9"), moved: amount("0") });
+    expect(told([other("winRewards", { payoutAmount: amount("9") }), ofReward])).toEqual([
+      "bet-1 settled 9 9",
     ]);
   });
 });
@@ -207,6 +319,181 @@ test("a tip is taken, and given back when it is cancelled", () => {
   const back = other("cancelTips", { status: "REFUND", betAmount: amount("3") });
   expect(only([tip])).toMatchObject({ stake: "3", moved: "-3" });
   expect(only([tip, back])).toMatchObject({ status: "void", moved: "0" });
+});
+
+/** The odd turns that a bet can take, each with what the ledger then says of it. */
+describe("odd turns", () => {
+  const reward = (payout: string, fields: Fields = {}) =>
+    other("winRewards", { payoutAmount: amount(payout), ...fields });
+  const rollback = (payout: string, bet = "0", fields: Fields = {}) =>
+    other("rollback", { payoutAmount: amount(payout), betAmount: amount(bet), ...fields });
+  const adjust = (bet: string, fields: Fields = {}) =>
+    other("adjustBets", { betAmount: amount(bet), ...fields });
+  const waiting = (fields: Fields = {}) => place({ status: "WAITING", ...fields });
+  const cancel = (fields: Fields = {}) => other("cancelBets", { status: "REFUND", ...fields });
+  const tip = (bet: string, fields: Fields = {}) =>
+    other("placeTips", { status: "TIPS", betAmount: amount(bet), ...fields });
+  const cancelTip = (bet: string) => other("cancelTips", { status: "REFUND", betAmount: amount(bet) });
+  const voided = () => other("voidSettled");
+  const alone = (payout: string, bet = "10", fields: Fields = {}) =>
+    settle(payout, { betAmount: amount(bet), ...fields });
+  const skipped = { skipBalanceUpdate: true };
+  const moved = (text: string) => ({ moved: amount(text) });
+
+  const TURNS: readonly (readonly [string, CallbackEntry[], string])[] = [
+    ["WAITING alone", [waiting()], "open 10 0 -10"],
+    ["WAITING that skips, rejected", [waiting(skipped), cancel({ status: "REJECT" })], "void 10 0 0"],
+    ["WAITING that skips, then OPEN", [waiting(skipped), place()], "open 10 0 -10"],
+    [
+      "WAITING, then OPEN of another amount",
+      [waiting(), place({ betAmount: amount("12") })],
+      "open 12 0 -12",
+    ],
+    ["WAITING, then OPEN that skips", [waiting(), place(skipped)], "open 10 0 -10"],
+    [
+      "WAITING adjusted, then OPEN",
+      [waiting(), adjust("4"), place({ betAmount: amount("4") })],
+      "open 4 0 -4",
+    ],
+    ["WAITING, then OPEN, cancelled", [waiting(), place(), cancel()], "void 10 0 0"],
+    ["OPEN twice", [place(), place()], "open 10 0 -20"],
+    ["placed twice and cancelled once: both stakes come back", [place(), place(), cancel()], "void 10 0 0"],
+    ["placed again after its settlement", [place(), settle("25"), place(moved("-10"))], "settled 10 25 5"],
+    ["placed after its cancellation", [cancel(), place()], "void 10 0 -10"],
+    ["placed after its settlement arrived", [alone("25"), place()], "settled 10 25 15"],
+    ["a reward, then its placement", [reward("5"), place()], "open 10 5 -5"],
+    ["a reward, its placement, its settlement", [reward("5"), place(), settle("20")], "settled 10 25 15"],
+    ["a reward, then a settlement without placement", [reward("5"), alone("20")], "settled 10 25 25"],
+    ["two rewards", [reward("5"), reward("7")], "settled 0 12 12"],
+    ["a reward rolled back", [reward("5"), rollback("5")], "open 0 0 0"],
+    ["a reward rolled back, and paid again", [reward("5"), rollback("5"), reward("6")], "settled 0 6 6"],
+    ["a reward of a void bet", [place(), cancel(), reward("5")], "void 10 5 5"],
+    ["adjusted up", [place(), adjust("15")], "open 15 0 -15"],
+    ["adjusted, skipping", [place(), adjust("15", skipped)], "open 15 0 -10"],
+    ["adjusted, skipping, then cancelled", [place(), adjust("15", skipped), cancel()], "void 15 0 0"],
+    ["adjusted after its settlement", [place(), settle("25"), adjust("4")], "settled 4 25 21"],
+    ["adjusted without a placement", [adjust("4"), settle("9")], "settled 4 9 5"],
+    ["cancelled twice", [place(), cancel(), cancel({ status: "REJECT" })], "void 10 0 0"],
+    [
+      "cancelled, skipping, and cancelled again",
+      [place(), cancel(skipped), cancel({ status: "REJECT" })],
+      "void 10 0 0",
+    ],
+    ["cancelled after its settlement", [place(), settle("25"), cancel()], "void 10 25 25"],
+    ["cancelled without a placement", [cancel({ betAmount: amount("10") })], "void 0 0 0"],
+    ["settled after its cancellation", [place(), cancel(), settle("25")], "settled 10 25 25"],
+    ["voided while it runs", [place(), voided()], "void 10 0 0"],
+    ["voided with its reward", [place(), settle("25"), reward("5"), voided()], "void 10 30 0"],
+    [
+      "voided twice: the stake is asked for again",
+      [place(), settle("0"), voided(), voided()],
+      "void 10 0 10",
+    ],
+    [
+      "voided twice, moving nothing",
+      [place(), settle("0"), voided(), other("voidSettled", moved("0"))],
+      "void 10 0 0",
+    ],
+    [
+      "settled again after it was voided: the payouts add up",
+      [place(), settle("5"), voided(), settle("7")],
+      "settled 10 12 7",
+    ],
+    [
+      "voided, rolled back and settled",
+      [place(), settle("25"), voided(), rollback("0", "10"), settle("7")],
+      "settled 10 7 -3",
+    ],
+    [
+      "voided with its reward, rolled back and settled",
+      [place(), settle("25"), reward("5"), voided(), rollback("0", "10"), settle("7")],
+      "settled 10 7 -3",
+    ],
+    ["cancelled, rolled back, cancelled", [place(), cancel(), rollback("0", "10"), cancel()], "void 10 0 0"],
+    ["rolled back while it runs", [place(), rollback("0", "10")], "open 10 0 -10"],
+    ["rolled back twice", [place(), settle("25"), rollback("25"), rollback("25")], "open 10 0 -10"],
+    [
+      "lost, rolled back, lost, rolled back",
+      [place(), settle("0"), rollback("0", "0", moved("0")), settle("0"), rollback("0", "0", moved("0"))],
+      "open 10 0 -10",
+    ],
+    ["rolled back for more than it was paid", [place(), settle("25"), rollback("30")], "open 10 0 -15"],
+    [
+      "settled in parts and rolled back whole",
+      [place(), settle("5"), settle("7"), rollback("12")],
+      "open 10 0 -10",
+    ],
+    ["a rollback of what was before the ledger", [rollback("25", "10"), alone("30")], "settled 10 30 5"],
+    ["a settlement in parts without a placement", [alone("5"), alone("7", "3")], "settled 10 12 12"],
+    ["a tip cancelled for another amount", [tip("3"), cancelTip("5")], "void 3 0 2"],
+    ["a tip of no amount, cancelled", [tip("0"), cancelTip("0")], "void 0 0 0"],
+    ["a tip that skips", [tip("3", skipped)], "settled 3 0 0"],
+    ["a cancelled tip of which nothing else is known", [cancelTip("3")], "void 0 0 3"],
+  ];
+
+  test.each(TURNS)("%s", (_, entries, expected) => {
+    const folded = fold(entries);
+    expect(folded.map(({ status, stake, payout, moved }) => `${status} ${stake} ${payout} ${moved}`)).toEqual(
+      [expected],
+    );
+  });
+
+  const SINGLES: readonly (readonly [string, CallbackEntry[], string])[] = [
+    [
+      "settled in parts, debited once",
+      [alone("5"), alone("7", "10", { status: "SETTLED AGAIN" })],
+      "settled 10 12 2",
+    ],
+    [
+      "rolled back and settled again, debited once",
+      [alone("30"), rollback("30"), alone("5")],
+      "settled 10 5 -5",
+    ],
+    [
+      "voided, rolled back and settled",
+      [alone("30"), voided(), rollback("0", "10"), alone("5")],
+      "settled 10 5 -5",
+    ],
+    [
+      "skipped first, debited by the part that does not skip",
+      [alone("5", "10", skipped), alone("7", "10", { status: "PART" })],
+      "settled 10 12 -3",
+    ],
+    [
+      "two equal parts, of which the first moved nothing because it was also the debit",
+      [alone("10", "10", moved("0")), alone("10", "10", moved("10"))],
+      "settled 10 20 10",
+    ],
+    ["a reward first", [reward("5"), alone("30")], "settled 10 35 25"],
+    ["cancelled", [alone("30"), rollback("30"), cancel()], "void 10 0 0"],
+    ["placed all the same", [place(), alone("30")], "settled 10 30 20"],
+  ];
+
+  test.each(SINGLES)("singleState: %s", (_, entries, expected) => {
+    const folded = fold(entries, true);
+    expect(folded.map(({ status, stake, payout, moved }) => `${status} ${stake} ${payout} ${moved}`)).toEqual(
+      [expected],
+    );
+  });
+
+  test("WAITING is waited for until it is taken, rejected, or settled", () => {
+    const waits = (...entries: CallbackEntry[]) =>
+      foldEntries(inOrder(entries), { singleState: false })[0]?.waiting;
+    expect(waits(waiting())).toBe(true);
+    expect(waits(waiting(), place())).toBe(false);
+    expect(waits(waiting(), cancel())).toBe(false);
+    expect(waits(waiting(), settle("5"), rollback("5"))).toBe(false);
+  });
+
+  test("what was asked is told apart from what was moved", () => {
+    const [bet] = foldEntries(
+      inOrder([place(moved("-20")), settle("5", moved("0")), settle("5", moved("0"))]),
+      {
+        singleState: false,
+      },
+    );
+    expect([bet?.asked, bet?.moved].map((one) => one?.toFixed())).toEqual(["-5", "-20"]);
+  });
 });
 
 test("an entry belongs to its bet whatever round it names", () => {

@@ -43,6 +43,7 @@ export function exampleFinding(fields: Partial<Finding> = {}): Finding {
     betId: "b-1",
     transactionId: "bet-1",
     roundId: "round-1",
+    transactionRef: null,
     amountAtRisk: amount("5"),
     reason: "paid out 25.00 THB at the provider, 20.00 THB in the ledger",
     provider: exampleProviderSide(),

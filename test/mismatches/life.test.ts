@@ -9,6 +9,7 @@ const known = (fields: Partial<KnownMismatch> = {}): KnownMismatch => ({
   kind: "payout-differs",
   status: "open",
   resolvedBy: null,
+  hasCeased: false,
   provider: exampleProviderSide(),
   ledger: exampleLedgerSide(),
   ...fields,
@@ -37,8 +38,8 @@ describe("a difference, seen with the values that are known of it", () => {
     ["open", ["resolve 1"], ["refresh 1"], ["refresh 1"]],
     ["acknowledged", ["resolve 1"], ["refresh 1"], ["refresh 1"]],
     ["resolved", [], [], ["reopen 1"]],
-    ["resolved by a person", [], [], []],
-    ["ignored", [], [], []],
+    ["resolved by a person", ["cease 1"], [], []],
+    ["ignored", ["cease 1"], [], []],
   ])("%s: gone %j, unripe %j, ripe %j", (state, gone, unripe, ripe) => {
     const before = stateOf(state);
     expect(decide(before, [])).toEqual(gone);
@@ -117,8 +118,9 @@ describe("a mismatch whose kind changes", () => {
   });
 
   test("leaves what a person decided about the old kind", () => {
-    expect(decide(stateOf("ignored"), [seen(true, settled)])).toEqual(["open status-differs"]);
-    expect(decide(stateOf("resolved by a person"), [seen(true, settled)])).toEqual(["open status-differs"]);
+    for (const state of ["resolved by a person", "ignored"] as const) {
+      expect(decide(stateOf(state), [seen(true, settled)])).toEqual(["open status-differs", "cease 1"]);
+    }
   });
 });
 
@@ -132,4 +134,19 @@ test("the same kind of another subject is another mismatch", () => {
     "refresh 1",
     "open payout-differs",
   ]);
+});
+
+describe("what a person has decided", () => {
+  const decided = known({ status: "ignored", resolvedBy: "olga" });
+
+  test("stays decided when it no longer holds, and that is kept once", () => {
+    expect(decide([decided], [])).toEqual(["cease 1"]);
+    expect(decide([{ ...decided, hasCeased: true }], [])).toEqual([]);
+  });
+
+  test("opens again when it holds again after it did not, although its values are the same again", () => {
+    expect(decide([decided], [seen(true)])).toEqual([]);
+    expect(decide([{ ...decided, hasCeased: true }], [seen(false)])).toEqual([]);
+    expect(decide([{ ...decided, hasCeased: true }], [seen(true)])).toEqual(["reopen 1"]);
+  });
 });

@@ -9,8 +9,8 @@ import {
   readHistory,
   readKnown,
   readMismatch,
-  writeTransitions,
 } from "../../src/mismatches/store.ts";
+import { writeTransitions } from "../../src/mismatches/transition-store.ts";
 import { useDatabase } from "../support/database.ts";
 import { amount, MINUTE_MS, NOON } from "../support/examples.ts";
 import { exampleFinding, exampleLedgerSide, exampleProviderSide } from "./findings.ts";
@@ -236,6 +236,94 @@ describe("the life of a mismatch is kept as its history", () => {
   });
 });
 
+describe("what a look writes", () => {
+  const finding = exampleFinding();
+  const writtenTimes = async () =>
+    (await sql<{ xmin: string }[]>`select xmin::text as xmin from mismatches`).map(({ xmin }) => xmin);
+
+  test("is nothing where one still holds as it was, but for when it was last seen, once an hour", async () => {
+    await write(0, { change: "open", finding });
+    const before = await writtenTimes();
+    expect(await write(59, { change: "refresh", id: 1, finding })).toEqual([]);
+    expect(await writtenTimes()).toEqual(before);
+    expect(await write(60, { change: "refresh", id: 1, finding })).toEqual([]);
+    expect(await readOnly()).toMatchObject({ lastSeenAt: "2026-11-20T13:00:00.000Z", status: "open" });
+    expect(await readHistory(sql, "1")).toHaveLength(1);
+  });
+
+  test("is told: what became of which mismatch, and how much money it is", async () => {
+    const other = exampleFinding({ subject: "bet:2", kind: "stake-differs", currency: "USD" });
+    const told = {
+      kind: "payout-differs",
+      productId: "P1",
+      currency: "THB",
+      amount: "5",
+      occurredAt: finding.occurredAt,
+    };
+    expect(await write(0, { change: "open", finding }, { change: "open", finding: other })).toEqual([
+      { ...told, id: 1, change: "open", at: NOON },
+      { ...told, id: 2, change: "open", at: NOON, kind: "stake-differs", currency: "USD" },
+    ]);
+    const more = { ...finding, amountAtRisk: amount("6.50") };
+    const at = NOON + MINUTE_MS;
+    expect(await write(1, { change: "refresh", id: 1, finding: more }, { change: "resolve", id: 2 })).toEqual(
+      [
+        { ...told, id: 1, change: "refresh", at, amount: "6.5" },
+        { ...told, id: 2, change: "resolve", at, kind: "stake-differs", currency: "USD" },
+      ],
+    );
+    expect(
+      await write(1, { change: "reopen", id: 2, finding: { ...other, amountAtRisk: amount("7") } }),
+    ).toEqual([
+      { ...told, id: 2, change: "reopen", at, kind: "stake-differs", currency: "USD", amount: "7" },
+    ]);
+  });
+
+  test("passes over what somebody decided meanwhile", async () => {
+    await write(0, open({ subject: "bet:1" }), open({ subject: "bet:2" }), open({ subject: "bet:3" }));
+    await sql`update mismatches set status = 'ignored', resolved_by = 'olga', note = 'known' where id <= 2`;
+    expect(
+      await write(
+        1,
+        { change: "resolve", id: 1 },
+        { change: "refresh", id: 2, finding: { ...finding, reason: "changed" } },
+        { change: "reopen", id: 3, finding: { ...finding, reason: "changed" } },
+      ),
+    ).toEqual([]);
+    const rows = (await list()).map(({ status, resolvedBy, note, reason }) => [
+      status,
+      resolvedBy,
+      note,
+      reason,
+    ]);
+    expect(rows).toEqual([
+      ["ignored", "olga", "known", finding.reason],
+      ["ignored", "olga", "known", finding.reason],
+      ["open", null, null, finding.reason],
+    ]);
+  });
+
+  test("keeps a note that was given before, whatever it changes", async () => {
+    await write(0, { change: "open", finding });
+    await sql`update mismatches set status = 'acknowledged', note = 'asked the provider'`;
+    await write(1, { change: "refresh", id: 1, finding: { ...finding, reason: "changed" } });
+    await write(2, { change: "resolve", id: 1 });
+    await write(3, { change: "reopen", id: 1, finding });
+    expect(await readOnly()).toMatchObject({ status: "open", note: "asked the provider" });
+  });
+
+  test("is as many as it finds, in their order", async () => {
+    const subjects = Array.from({ length: 1000 }, (_, index) => `bet:${index}`);
+    await write(0, ...subjects.map((subject) => open({ subject, transactionId: subject })));
+    const listed = await list({ limit: 1000 });
+    expect(listed.map(({ transactionId }) => transactionId)).toEqual(subjects);
+    expect(await sql`select from mismatch_events`).toHaveLength(1000);
+    expect(
+      await write(1, ...listed.map(({ id }) => ({ change: "resolve", id: Number(id) }) as const)),
+    ).toHaveLength(1000);
+  });
+});
+
 test("the mismatches of subjects are known by product and player, whatever their status", async () => {
   await write(
     0,
@@ -250,19 +338,23 @@ test("the mismatches of subjects are known by product and player, whatever their
   expect([...known]).toEqual([
     {
       id: 1,
+      username: "anna",
       subject: "bet:bet-1",
       kind: "payout-differs",
       status: "open",
       resolvedBy: null,
+      hasCeased: false,
       provider: exampleProviderSide(),
       ledger: exampleLedgerSide(),
     },
     {
       id: 2,
+      username: "anna",
       subject: "bet:bet-1",
       kind: "status-differs",
       status: "resolved",
       resolvedBy: "recon",
+      hasCeased: false,
       provider: exampleProviderSide(),
       ledger: exampleLedgerSide(),
     },
@@ -292,6 +384,12 @@ describe("the list", () => {
     ["one kind", { kind: "stake-differs" }, "2"],
     ["one product", { productId: "P2" }, "4"],
     ["one player", { username: "bob" }, "3"],
+    ["what was first seen from a time on", { from: NOON + 1 }, ""],
+    ["what was first seen at that very time", { from: NOON }, "1 2 3 4 5"],
+    ["what was first seen before a time", { to: NOON }, ""],
+    ["what was first seen before a later one", { to: NOON + 1 }, "1 2 3 4 5"],
+    ["what is worth so much", { minAmount: "5.00" }, "1 2 3 4 5"],
+    ["what is worth more", { minAmount: "5.0000000000000000001" }, ""],
     ["several filters at once", { kind: "payout-differs", productId: "P1", username: "anna" }, "1 5"],
     ["nothing, where nothing fits", { kind: "stake-differs", username: "bob" }, ""],
   ])("shows %s", async (_, filter, expected) => {

@@ -10,7 +10,7 @@ import { pullProduct } from "../../src/flows/pull-product.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
 import type { Finding, Mismatch } from "../../src/mismatch.ts";
-import { writeTransitions } from "../../src/mismatches/store.ts";
+import { writeTransitions } from "../../src/mismatches/transition-store.ts";
 import { startOpsServer } from "../../src/ops/server.ts";
 import { createTestClock } from "../support/clock.ts";
 import { useDatabase } from "../support/database.ts";
@@ -221,7 +221,7 @@ test("status tells where each product stands, and what is in the ledger and in t
     ledger: { entries: 2, lastReceivedAt: "2026-11-20T11:56:00.000Z" },
     mismatches: { open: 1, acknowledged: 1, resolved: 1, ignored: 1 },
     transfers: { pending: 0, accepted: 0, rejected: 0, inconclusive: 0 },
-    alerts: { undelivered: 0 },
+    alerts: { undelivered: 1 },
   });
 });
 
@@ -278,6 +278,8 @@ describe("mismatches", () => {
       status: "resolved",
       resolvedAt: at,
       resolvedBy: "recon",
+      timeline: expect.any(Array),
+      adjustments: [],
       history: [
         { ...change, at: "2026-11-20T12:00:00.000Z", fromStatus: null, toStatus: "open" },
         { ...change, at, fromStatus: "open", toStatus: "resolved" },

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { RequestUrgency } from "../../src/bet.ts";
 import { systemClock } from "../../src/clock.ts";
 import { openDatabase } from "../../src/db/client.ts";
@@ -12,6 +12,10 @@ const TIMEOUT_MS = 5_000;
 
 function budget(limits: { concurrency?: number; minIntervalMs?: number } = {}, sql = database.sql) {
   return openBudget(sql, { concurrency: 1, minIntervalMs: 0, ...limits }, TIMEOUT_MS, systemClock);
+}
+
+async function countHeld(): Promise<number> {
+  return (await database.sql`select from request_slots where held_until > clock_timestamp()`).count;
 }
 
 /** A request that ends when the test says so. */
@@ -41,6 +45,7 @@ test("no more requests are under way than the budget has places, over all proces
   );
   expect(most).toBeGreaterThan(1);
   expect(most).toBeLessThanOrEqual(3);
+  await expect.poll(countHeld).toBe(0);
   await other.end();
 });
 
@@ -95,6 +100,42 @@ test("a place whose holder died comes free by itself", async () => {
     insert into request_slots (slot, holder, held_until)
     values (1, gen_random_uuid(), clock_timestamp() + interval '300 milliseconds')`;
   await expect(budget().spend("live", async () => "answered", never)).resolves.toBe("answered");
+});
+
+describe("a request that follows another of its process at once", () => {
+  const holder = async () =>
+    (await database.sql`select holder from request_slots where slot = 1`)[0]?.["holder"];
+
+  test("is served by the same place, and gives it back when none follows", async () => {
+    const one = budget();
+    const first = await one.spend("backfill", holder, never);
+    expect(await one.spend("live", holder, never)).toBe(first);
+    await expect.poll(countHeld).toBe(0);
+  });
+
+  test.each<[what: string, first: RequestUrgency, limits: { minIntervalMs?: number }]>([
+    ["it is less urgent", "live", {}],
+    ["requests have to keep an interval", "backfill", { minIntervalMs: 1 }],
+  ])("has to ask for a place where %s", async (_, urgency, limits) => {
+    const one = budget(limits);
+    const first = await one.spend(urgency, holder, never);
+    expect(await one.spend("backfill", holder, never)).not.toBe(first);
+  });
+
+  test("has to ask for a place after a 429, and waits", async () => {
+    const one = budget({ concurrency: 2 });
+    const held = heldRequest();
+    const running = one.spend("live", held.run, never);
+    await held.started;
+    const throttled = new ReconError("provider-throttled", "too many requests", { retryAfterMs: 300 });
+    await one.spend("live", () => Promise.reject(throttled), never).catch(() => {});
+    const [then] = await database.sql<{ until: number }[]>`select paused_until as until from request_budget`;
+    held.end();
+    await running;
+    await one.spend("live", async () => {}, never);
+    const [now] = await database.sql<{ now: number }[]>`select clock_timestamp() as now`;
+    expect(now?.now).toBeGreaterThanOrEqual(then?.until ?? Number.POSITIVE_INFINITY);
+  });
 });
 
 test("who gives up waiting is forgotten, and nobody waits for it", async () => {

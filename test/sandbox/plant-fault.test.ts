@@ -27,8 +27,8 @@ function findAll(plan: WorldPlan): Difference[] {
   );
 }
 
-function inOrder<T extends { roundId: string }>(differences: readonly T[]): T[] {
-  return [...differences].sort((a, b) => (a.roundId < b.roundId ? -1 : 1));
+function inOrder<T extends { roundId: string | null }>(differences: readonly T[]): T[] {
+  return [...differences].sort((a, b) => (String(a.roundId) < String(b.roundId) ? -1 : 1));
 }
 
 function plantedIn(plan: WorldPlan): PlantedFault[] {

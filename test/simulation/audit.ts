@@ -10,8 +10,10 @@ export interface AuditedMismatch {
   readonly username: string;
   readonly betId: string | null;
   readonly transactionId: string | null;
+  readonly roundId: string | null;
   readonly amountAtRisk: string;
   readonly status: string;
+  readonly reason: string;
 }
 
 export interface Audit {
@@ -50,5 +52,6 @@ export function auditMismatches(
 
 function identify(one: PlantedFault | AuditedMismatch): string {
   const atRisk = formatAmount(parseAmount(one.amountAtRisk, "amountAtRisk"));
-  return JSON.stringify([one.kind, one.productId, one.username, one.betId, one.transactionId, atRisk]);
+  const { kind, productId, username, betId, transactionId, roundId } = one;
+  return JSON.stringify([kind, productId, username, betId, transactionId, roundId, atRisk]);
 }

@@ -1,26 +1,43 @@
 /** Workers as whoever operates them keeps them: one that ended is started again, and one that ended by itself is told of. */
 
+import { eventually } from "../support/eventually.ts";
 import { type ReconProcess, startRecon } from "./recon-process.ts";
 
 export interface Crew {
   /** kill -9 of one of them; resolves when it is gone. The next is started at once. */
   kill(index: number): Promise<void>;
+  /** Resolves when all of them are up, those that were started for killed ones too. */
+  untilUp(): Promise<unknown>;
   /** Ends all of them in good order; idempotent. */
   stop(): Promise<void>;
   /** one sentence for each that ended although nobody ended it, or that did not end in good order */
   readonly problems: readonly string[];
 }
 
+/** A command that runs until it is ended, and what its output contains when it is up. */
+interface Command {
+  readonly name: "worker" | "callbacks";
+  readonly awaited: string;
+}
+export const WORKER: Command = { name: "worker", awaited: "the worker runs" };
+export const CALLBACKS: Command = { name: "callbacks", awaited: "the callbacks are served" };
+
 /** A start in vain is nobody's fault while the database is just being restarted; so many in a row are. */
 const MOST_VAIN_STARTS = 3;
+const START_MS = 60_000;
 
-export function startCrew(size: number, environment: Readonly<Record<string, string>>): Crew {
+export function startCrew(
+  size: number,
+  environment: Readonly<Record<string, string>>,
+  command: Command = WORKER,
+): Crew {
   const problems: string[] = [];
-  const workers = Array.from({ length: size }, () => keepRunning(environment, problems));
+  const workers = Array.from({ length: size }, () => keepRunning(command, environment, problems));
   let stopped: Promise<unknown> | null = null;
   return {
     problems,
     kill: async (index) => await workers[index % size]?.kill(),
+    untilUp: () => Promise.all(workers.map((worker) => worker.untilUp())),
     stop: async () => {
       stopped ??= Promise.all(workers.map((worker) => worker.stop()));
       await stopped;
@@ -28,9 +45,14 @@ export function startCrew(size: number, environment: Readonly<Record<string, str
   };
 }
 
-function keepRunning(environment: Readonly<Record<string, string>>, problems: string[]) {
-  const start = () => startRecon(["worker"], environment, "the worker runs");
+function keepRunning(
+  { name, awaited }: Command,
+  environment: Readonly<Record<string, string>>,
+  problems: string[],
+) {
+  const start = () => startRecon([name], environment, awaited);
   let worker = start();
+  let lastKilled: ReconProcess | null = null;
   let isKilled = false;
   let isEnding = false;
   let vainStarts = 0;
@@ -40,8 +62,8 @@ function keepRunning(environment: Readonly<Record<string, string>>, problems: st
       const wasUp = await worker.ready;
       vainStarts = wasUp || isKilled ? 0 : vainStarts + 1;
       if (isEnding) return;
-      if (wasUp && !isKilled) problems.push(tell("ended by itself", code, worker));
-      if (vainStarts === MOST_VAIN_STARTS) problems.push(tell("does not start", code, worker));
+      if (wasUp && !isKilled) problems.push(tell(name, "ended by itself", code, worker));
+      if (vainStarts === MOST_VAIN_STARTS) problems.push(tell(name, "does not start", code, worker));
       isKilled = false;
       worker = start();
     }
@@ -49,20 +71,23 @@ function keepRunning(environment: Readonly<Record<string, string>>, problems: st
   return {
     kill: async () => {
       isKilled = true;
+      lastKilled = worker;
       worker.kill("SIGKILL");
       await worker.ended;
     },
+    untilUp: () =>
+      eventually(`the ${name} is up`, async () => worker !== lastKilled && (await worker.ready), START_MS),
     stop: async () => {
       const wasUp = await worker.ready;
       isEnding = true;
       worker.kill("SIGTERM");
       const code = await worker.ended;
-      if (wasUp && code !== 0) problems.push(tell("did not end in good order", code, worker));
+      if (wasUp && code !== 0) problems.push(tell(name, "did not end in good order", code, worker));
       await restarting;
     },
   };
 }
 
-function tell(what: string, code: number | null, worker: ReconProcess): string {
-  return `a worker ${what} (${code === null ? "signal" : `exit code ${code}`}): ${worker.lastLines()}`;
+function tell(name: string, what: string, code: number | null, worker: ReconProcess): string {
+  return `recon ${name} ${what} (${code === null ? "signal" : `exit code ${code}`}): ${worker.lastLines()}`;
 }

@@ -37,6 +37,7 @@ export async function runKilled(plan: KillPlan, surroundings: Surroundings): Pro
       ...audit,
       seed: plan.seed,
       told: `${describePlan(plan)}; ${midWindow} kills in the middle of a window`,
+      kinds: {},
       problems: [...problems, ...crew.problems, ...audit.problems],
     };
   } finally {
@@ -89,7 +90,7 @@ async function isAnyLeased(sql: Sql): Promise<boolean> {
  * What was left by whoever was killed may be taken over at once, as if half a minute had passed. A worker that lives
  * may lose a window to another by it: as one that was suspended for so long.
  */
-async function endLeases(sql: Sql): Promise<void> {
+export async function endLeases(sql: Sql): Promise<void> {
   await sql`update windows set lease_until = clock_timestamp() - interval '1 second' where lease_token is not null`;
 }
 

@@ -12,7 +12,7 @@ const REDIS_CACHE = join(import.meta.dirname, "../../.recon/test/redis");
 /** @param kills how often a worker is killed in each seed */
 export async function openKills(kills: number, faults: "hostile" | "none"): Promise<Simulation> {
   const { close, ...surroundings } = await openSurroundings();
-  return { run: (seed) => runKilled(planKills(seed, kills, faults), surroundings), close };
+  return { lanes: 1, run: (seed) => runKilled(planKills(seed, kills, faults), surroundings), close };
 }
 
 /** A PostgreSQL and a Redis that nobody else uses: they are restarted and emptied. */

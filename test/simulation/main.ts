@@ -1,12 +1,16 @@
 /**
- * `npm run simulate -- [--faults hostile|none] [--kills K] --seed N | --seeds A..B [--json]`: runs seeds and audits them.
- * With kills or faults the worker pulls as real processes that are killed; else a world is played through.
+ * `npm run simulate -- [--callbacks] [--faults hostile|none] [--kills K] --seed N | --seeds A..B [--json]`: runs seeds
+ * and audits them. With `--callbacks` a world is played through real callbacks to real processes that are killed.
+ * Without, with kills or faults, the worker pulls as real processes that are killed; else a world is played through,
+ * with `--transfers` one of transfers and top-ups.
  */
 
 import { parseArgs } from "node:util";
+import { openCallbackPlays } from "./callback-plays.ts";
 import { openKills } from "./kills.ts";
 import { openPlays } from "./plays.ts";
-import { holds, type SeedRun } from "./simulation.ts";
+import { holds, runSeeds, type SeedRun } from "./simulation.ts";
+import { openTransferPlays } from "./transfer-plays.ts";
 
 const MOST_SHOWN = 5;
 
@@ -16,23 +20,21 @@ const { values } = parseArgs({
     seeds: { type: "string" },
     faults: { type: "string" },
     kills: { type: "string" },
+    transfers: { type: "boolean", default: false },
+    callbacks: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
   },
 });
 const [first, last] = readSeeds(values.seeds ?? values.seed ?? "1");
-const open = chooseSimulation(values.faults, values.kills);
+const open = values.transfers
+  ? openTransferPlays
+  : chooseSimulation(values.faults, values.kills, values.callbacks);
 
-const runs: SeedRun[] = [];
+const seeds = Array.from({ length: last - first + 1 }, (_, index) => first + index);
 const simulation = await open();
-try {
-  for (let seed = first; seed <= last; seed += 1) {
-    const run = await simulation.run(seed);
-    runs.push(run);
-    if (!values.json) printRun(run);
-  }
-} finally {
-  await simulation.close();
-}
+const runs = await runSeeds(simulation, seeds, (run) => {
+  if (!values.json) printRun(run);
+}).finally(() => simulation.close());
 if (values.json) {
   const shown = runs.map(({ seed, planted, found, precision, recall }) => ({
     seed,
@@ -42,6 +44,8 @@ if (values.json) {
     recall,
   }));
   console.log(JSON.stringify({ runs: shown }, null, 2));
+} else {
+  printKinds(runs);
 }
 process.exitCode = runs.every(holds) ? 0 : 1;
 
@@ -52,13 +56,27 @@ function printRun({ seed, told, planted, found, precision, recall, problems }: S
   if (problems.length > MOST_SHOWN) console.log(`  and ${problems.length - MOST_SHOWN} more problems`);
 }
 
-function chooseSimulation(faults: string | undefined, kills: string | undefined) {
-  if (faults === undefined && kills === undefined) return openPlays;
+function printKinds(all: readonly SeedRun[]): void {
+  const counts = new Map<string, number>();
+  for (const [kind, count] of all.flatMap(({ kinds }) => Object.entries(kinds))) {
+    counts.set(kind, (counts.get(kind) ?? 0) + count);
+  }
+  if (counts.size === 0) return;
+  const failed = all.filter((run) => !holds(run)).map(({ seed }) => seed);
+  console.log(`planted over ${all.length} seeds:`);
+  for (const [kind, count] of [...counts].sort(([a], [b]) => (a < b ? -1 : 1)))
+    console.log(`  ${kind}: ${count}`);
+  console.log(failed.length === 0 ? "every seed holds" : `seeds that do not hold: ${failed.join(", ")}`);
+}
+
+function chooseSimulation(faults: string | undefined, kills: string | undefined, throughCallbacks: boolean) {
+  if (faults === undefined && kills === undefined && !throughCallbacks) return openPlays;
   if (kills !== undefined && !/^\d{1,4}$/.test(kills))
     fail(`--kills "${kills}" is not a number from 0 to 9999`);
   if (faults !== undefined && faults !== "hostile" && faults !== "none") {
     fail(`--faults "${faults}" is neither hostile nor none`);
   }
+  if (throughCallbacks) return () => openCallbackPlays(Number(kills ?? 0));
   return () => openKills(Number(kills ?? 0), faults === "hostile" ? "hostile" : "none");
 }
 

@@ -1,39 +1,40 @@
 /** Seeds that are played through: players play, the worker looks, and must find exactly the planted faults. */
 
-import { join } from "node:path";
-import postgres from "postgres";
-import { migrateDatabase } from "../../src/db/migrate.ts";
-import { startEmbeddedPostgres } from "../../src/embedded/postgres.ts";
-import { runSeed } from "./run-seed.ts";
+import { openLane } from "./lane.ts";
+import type { PlayedSeed } from "./run-seed.ts";
+import { openScratchDatabases } from "./scratch-databases.ts";
 import type { SeedRun, Simulation } from "./simulation.ts";
 
-const HOME = join(import.meta.dirname, "../../.recon/test");
+/** Each has a thread of its own. */
+const LANES = 2;
 
 export async function openPlays(): Promise<Simulation> {
-  const server = await startEmbeddedPostgres({
-    home: HOME,
-    database: "postgres",
-    settings: { fsync: "off", synchronous_commit: "off", full_page_writes: "off" },
-  });
-  return { run: (seed) => runInOwnDatabase(server.url, seed), close: () => server.release() };
+  const databases = await openScratchDatabases();
+  const lanes = Array.from({ length: LANES }, openLane);
+  return {
+    lanes: LANES,
+    run: async (seed) => {
+      const lane = lanes.shift() ?? openLane();
+      try {
+        return tellSeed(await databases.use(seed, (url) => lane.run(seed, url)));
+      } finally {
+        lanes.push(lane);
+      }
+    },
+    close: async () => {
+      await Promise.all(lanes.map((lane) => lane.close()));
+      await databases.close();
+    },
+  };
 }
 
-async function runInOwnDatabase(adminUrl: string, seed: number): Promise<SeedRun> {
-  const name = `recon_simulation_${process.pid}_${seed}`;
-  const admin = postgres(adminUrl, { max: 1, onnotice: () => {} });
-  const url = new URL(adminUrl);
-  url.pathname = `/${name}`;
-  try {
-    await admin.unsafe(`create database ${name}`);
-    await migrateDatabase(url.href);
-    const { missed, wrong, ...audit } = await runSeed(seed, url.href);
-    const problems = [
-      ...missed.map((fault) => `missed ${JSON.stringify(fault)}`),
-      ...wrong.map((one) => `not planted ${JSON.stringify(one)}`),
-    ];
-    return { ...audit, told: "played through", problems };
-  } finally {
-    await admin.unsafe(`drop database if exists ${name} with (force)`);
-    await admin.end();
-  }
+function tellSeed({ allPlanted, restarts, missed, wrong, unexplained, ...audit }: PlayedSeed): SeedRun {
+  const kinds: Record<string, number> = {};
+  for (const { kind } of allPlanted) kinds[kind] = (kinds[kind] ?? 0) + 1;
+  const problems = [
+    ...missed.map((fault) => `missed ${JSON.stringify(fault)}`),
+    ...wrong.map((one) => `not planted ${JSON.stringify(one)}`),
+    ...unexplained,
+  ];
+  return { ...audit, kinds, told: `played through, ${restarts} restarts`, problems };
 }

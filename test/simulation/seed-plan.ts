@@ -1,49 +1,143 @@
 /** What a seed stands for: a world, and the settings of the worker that looks at it. */
 
 import { type Config, parseConfig } from "../../src/config.ts";
-import type { WorldPlan } from "../../src/sandbox/world.ts";
+import type { Fault } from "../../src/sandbox/fault.ts";
+import type { StyleName, WorldPlan } from "../../src/sandbox/world-plan.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const BEGIN = Date.parse("2026-03-01T00:00:00Z");
 
-/** How long players play, and how far time goes on in one step of the simulation. */
-const PLAYED_MS = 4 * HOUR_MS;
-export const STEP_MS = 10 * MINUTE_MS;
+/** How long players play, and how long after its start a round may hear of anything but lags. */
+const PLAYED_MS = 100 * MINUTE_MS;
+const LATE_MS = 2 * HOUR_MS;
+/** How far time goes on in one step while something happens, and afterwards. */
+const STEP_MS = 15 * MINUTE_MS;
+const LATER_STEP_MS = 45 * MINUTE_MS;
+/** A bet that nothing is heard of is stuck after this; no bet of the world that is well runs as long. */
+const STUCK_MS = 3.25 * HOUR_MS;
+const STUCK = "PT3H15M";
+/** After the last thing that can be found was there to be found: a confirm fetch, and looks after that. */
+const AFTERWARDS_MS = 105 * MINUTE_MS;
 
 export interface SeedPlan {
   readonly world: WorldPlan;
   readonly config: Config;
   readonly begin: number;
+  /** the moments at which the worker works, in order */
+  readonly steps: readonly number[];
+  /** moments of `steps` after which the worker is started anew */
+  readonly restarts: ReadonlySet<number>;
+  /** of the provider */
+  readonly faults: readonly Fault[];
+}
+
+interface Product {
+  readonly productId: string;
+  readonly style: StyleName;
+  readonly roundsPerMinute: number;
+  /** as in the config file */
+  readonly settings?: object;
+}
+
+const PLAIN: readonly Product[] = [
+  { productId: "TABLE", style: "table", roundsPerMinute: 0.2 },
+  { productId: "SLOT", style: "slot", roundsPerMinute: 0.3 },
+  { productId: "SPORT", style: "sport", roundsPerMinute: 0.2 },
+];
+const ODD: Product = {
+  productId: "ODD",
+  style: "odd",
+  roundsPerMinute: 0.9,
+  settings: { stuckOpenAfter: STUCK },
+};
+const SPECIAL: readonly Product[] = [
+  { productId: "SINGLE", style: "single-state", roundsPerMinute: 0.2, settings: { singleState: true } },
+  {
+    productId: "LISTED",
+    style: "open-listed",
+    roundsPerMinute: 0.2,
+    settings: { openBetsListed: true, stuckOpenAfter: STUCK },
+  },
+  { productId: "ROUND", style: "by-round", roundsPerMinute: 0.2, settings: { matchBy: ["round"] } },
+  { productId: "FISH", style: "session", roundsPerMinute: 0, settings: { settlement: "session" } },
+];
+
+/** Four products a seed, so that a seed takes seconds: the odd one always, the others in turn. */
+function productsOf(seed: number): Product[] {
+  const special = seed % SPECIAL.length;
+  // The second special one is each of the others in turn.
+  const other = (special + 1 + (Math.floor(seed / SPECIAL.length) % (SPECIAL.length - 1))) % SPECIAL.length;
+  return [
+    ODD,
+    ...PLAIN.filter((_, index) => index === seed % PLAIN.length),
+    ...SPECIAL.filter((_, index) => index === special || index === other),
+  ];
 }
 
 /** Each seed plays at another time of another day, so that hours, days and months end at different points. */
 export function planSeed(seed: number): SeedPlan {
-  const begin = BEGIN + seed * 29 * HOUR_MS;
-  const products = [
-    { productId: "TABLE", style: "table", roundsPerMinute: 0.7 },
-    { productId: "SLOT", style: "slot", roundsPerMinute: 1.5 },
-    { productId: "SPORT", style: "sport", roundsPerMinute: 0.5 },
-  ] as const;
+  const begin = BEGIN + seed * 29 * HOUR_MS + (seed % 7) * 11 * MINUTE_MS;
+  const steps = planSteps(begin);
+  const products = productsOf(seed);
   return {
     begin,
+    steps,
+    restarts: new Set(steps.filter((_, index) => (index + seed) % 5 === 0)),
+    faults: planFaults(seed, begin),
     world: {
       seed,
       periods: [{ from: begin, to: begin + PLAYED_MS }],
-      products,
-      players: 25,
-      lateSettlementMs: HOUR_MS,
+      products: products.map(({ settings: _, ...product }) => product),
+      players: 12,
+      lateSettlementMs: LATE_MS,
       // Later than the operator's own answer, sooner than the grace.
       callbackLagMs: 10 * MINUTE_MS,
       reportLagMs: 2 * MINUTE_MS,
-      faultEveryMinutes: 7,
+      // Sooner than the provider's grace.
+      lateReportMs: 45 * MINUTE_MS,
+      faultEveryMinutes: 6,
     },
     config: parseConfig({
-      products: products.map(({ productId }) => ({
+      products: products.map(({ productId, settings }) => ({
         productId,
         since: new Date(begin).toISOString(),
+        ...settings,
       })),
-      pull: { requestTimeout: "PT0.4S", overlap: "PT15M" },
+      pull: { requestTimeout: "PT0.4S", overlap: "PT15M", resweepAfter: ["PT1H", "PT2H"] },
+      // Long before anything is played, so that no bet counts as one that ran when the ledger began.
+      ledger: { since: new Date(begin - STUCK_MS - HOUR_MS).toISOString() },
     }),
   };
+}
+
+function planSteps(begin: number): number[] {
+  const steps: number[] = [];
+  const busyUntil = begin + PLAYED_MS + LATE_MS;
+  const end = begin + PLAYED_MS + STUCK_MS + AFTERWARDS_MS;
+  let now = begin;
+  while (now < end) {
+    now += now < busyUntil ? STEP_MS : LATER_STEP_MS;
+    steps.push(now);
+  }
+  return steps;
+}
+
+/** An hour in which long ranges time out, or a little of much else that goes wrong. */
+function planFaults(seed: number, begin: number): Fault[] {
+  const slow: Fault = {
+    when: { hoursUtc: [new Date(begin + HOUR_MS).getUTCHours()], longerThan: "PT20M" },
+    do: seed % 16 === 0 ? { kind: "hang" } : { kind: "status", status: 504 },
+  };
+  if (seed % 2 === 0) return [slow];
+  return [
+    { when: { share: 0.03 }, do: { kind: "half-json" } },
+    { when: { share: 0.03 }, do: { kind: "cut-short" } },
+    { when: { share: 0.03 }, do: { kind: "code", code: 1 } },
+    { when: { share: 0.03 }, do: { kind: "malformed-record", variant: "amount-no-number" } },
+    { when: { share: 0.05, page: 2 }, do: { kind: "expired-cursor" } },
+    { when: { share: 0.05, page: 2 }, do: { kind: "repeat-records" } },
+    { when: { share: 0.03 }, do: { kind: "foreign-record" } },
+    { when: { share: 0.03 }, do: { kind: "status", status: 500 } },
+  ];
 }

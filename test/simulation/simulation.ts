@@ -11,15 +11,43 @@ export interface SeedRun {
   readonly precision: number;
   /** of all that was planted, the share that was found */
   readonly recall: number;
+  /** how many of each kind of mismatch were planted; empty where none are */
+  readonly kinds: Readonly<Record<string, number>>;
   /** one line for each thing that is not as it must be */
   readonly problems: readonly string[];
 }
 
 export interface Simulation {
+  /** how many seeds it can run side by side */
+  readonly lanes: number;
   run(seed: number): Promise<SeedRun>;
   close(): Promise<void>;
 }
 
 export function holds({ precision, recall, problems }: SeedRun): boolean {
   return precision === 1 && recall === 1 && problems.length === 0;
+}
+
+/** Runs the seeds, as many at a time as the simulation has lanes. @param tell hears of each, in the order of the seeds */
+export async function runSeeds(
+  simulation: Simulation,
+  seeds: readonly number[],
+  tell: (run: SeedRun) => void,
+): Promise<SeedRun[]> {
+  const runs = new Map<number, SeedRun>();
+  const told: SeedRun[] = [];
+  let next = 0;
+  const lane = async () => {
+    for (let seed = seeds[next++]; seed !== undefined; seed = seeds[next++]) {
+      runs.set(seed, await simulation.run(seed));
+      for (let due = seeds[told.length]; due !== undefined; due = seeds[told.length]) {
+        const run = runs.get(due);
+        if (run === undefined) break;
+        told.push(run);
+        tell(run);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: simulation.lanes }, lane));
+  return told;
 }

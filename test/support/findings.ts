@@ -39,6 +39,7 @@ export function exampleFinding(fields: Partial<Finding> = {}): Finding {
     betId,
     transactionId: betId,
     roundId: "round-1",
+    transactionRef: null,
     amountAtRisk: amount("4.50"),
     reason: "paid out 30.00 THB at the provider, 25.50 THB in the ledger",
     provider: PROVIDER_SIDE,

@@ -1,0 +1,131 @@
+/**
+ * callbacks: requests per second of `recon callbacks` over HTTP, against pgbench that sends the same statements to the
+ * same database, which in turn is held against `pgbench -b simple-update`.
+ */
+
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { Sql } from "../src/db/client.ts";
+import { freePort } from "../src/embedded/free-port.ts";
+import { startRecon } from "../test/simulation/recon-process.ts";
+import type { LoadPlan, LoadResult } from "./support/callback-plan.ts";
+import { SCRIPT_PLAYER, scriptOfCallbacks } from "./support/callback-script.ts";
+import { withDatabase } from "./support/database.ts";
+import type { Figure } from "./support/figure.ts";
+import { findPgbench, initPgbench, runPgbench } from "./support/pgbench.ts";
+
+const CLIENTS = 8;
+const PLAYERS = 500;
+const SECONDS = 5;
+const ROUNDS = 5;
+const BAR = 0.5;
+/** As many threads as this machine is likely to give it: it must not be what slows the other side down. */
+const LOAD = [`--client=${CLIENTS}`, "--jobs=2", `--time=${SECONDS}`];
+/** A run of the script is a placement and a settlement. */
+const REQUESTS_OF_A_SCRIPT = 2;
+/** No two runs share the number of a bet. */
+const BETS_OF_A_RUN = 100_000_000;
+/** Its result is dropped: a server that has just started is slow until it has seen some thousand requests. */
+const WARM_UP_RUN = 2 * ROUNDS;
+const CREDIT = 1_000_000;
+/** 100,000 accounts for each of its branches. */
+const SIMPLE_UPDATE_SCALE = 5;
+
+/** The three in turn, several times, and the median of each: the machine's speed drifts, and tables grow. */
+export async function measureCallbacks(): Promise<Figure[]> {
+  const pgbench = await findPgbench();
+  return await withDatabase(async (sql, url) => {
+    await initPgbench(pgbench, url, SIMPLE_UPDATE_SCALE);
+    const lastPlayer = PLAYERS - 1;
+    await sql`
+      insert into wallets (username, currency, balance, created_at)
+      select 'player-' || number, 'THB', ${CREDIT}, now() from generate_series(0, ${lastPlayer}::integer) as number`;
+    const folder = await mkdtemp(join(tmpdir(), "recon-bench-"));
+    const script = join(folder, "callbacks.sql");
+    await writeFile(script, await scriptOfCallbacks(url, PLAYERS));
+    const server = await startServer(url, folder);
+    const served: LoadResult[] = [];
+    const sameStatements: number[] = [];
+    const simpleUpdates: number[] = [];
+    try {
+      await runLoad(server.port, WARM_UP_RUN * BETS_OF_A_RUN);
+      for (let round = 0; round < ROUNDS; round += 1) {
+        const firstBet = 2 * round * BETS_OF_A_RUN;
+        served.push(await runLoad(server.port, firstBet));
+        const own = [`--define=first=${firstBet + BETS_OF_A_RUN}`, "--define=count=0", `--file=${script}`];
+        sameStatements.push(REQUESTS_OF_A_SCRIPT * (await runPgbench(pgbench, url, [...LOAD, ...own])));
+        simpleUpdates.push(await runPgbench(pgbench, url, [...LOAD, "--builtin=simple-update"]));
+      }
+    } finally {
+      await server.stop();
+      await rm(folder, { recursive: true });
+    }
+    await checkBooks(sql);
+    return [figureOf(served, sameStatements, simpleUpdates)];
+  });
+}
+
+async function startServer(url: string, folder: string) {
+  const config = join(folder, "recon.config.json");
+  await writeFile(config, JSON.stringify({ products: [{ productId: "P1" }] }));
+  const port = await freePort();
+  const settings = {
+    DATABASE_URL: url,
+    RECON_CONFIG: config,
+    CALLBACK_PORT: String(port),
+    LOG_LEVEL: "warn",
+  };
+  const recon = startRecon(["callbacks"], settings, "callbacks are answered at");
+  if (!(await recon.ready)) throw new Error(`recon callbacks did not start: ${recon.lastLines()}`);
+  return {
+    port,
+    stop: async () => {
+      recon.kill("SIGTERM");
+      await recon.ended;
+    },
+  };
+}
+
+/** A process of its own, as a provider is one: what is measured must not ask itself. */
+async function runLoad(port: number, firstBet: number): Promise<LoadResult> {
+  const program = join(import.meta.dirname, "support/callback-load.ts");
+  const plan: LoadPlan = { clients: CLIENTS, players: PLAYERS, seconds: SECONDS, firstBet };
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    program,
+    String(port),
+    JSON.stringify(plan),
+  ]);
+  return JSON.parse(stdout) as LoadResult;
+}
+
+/** Quick and wrong would be easy: every balance must be the first credit and what the entries moved. */
+async function checkBooks(sql: Sql): Promise<void> {
+  const wrong = await sql`
+    select username from wallets where username <> ${SCRIPT_PLAYER} and balance <> ${CREDIT}::numeric
+      + coalesce((select sum(moved) from callback_entries e where e.username = wallets.username), 0)`;
+  if (wrong.length > 0) throw new Error(`${wrong.length} balances are not what was moved`);
+}
+
+function figureOf(
+  served: readonly LoadResult[],
+  sameStatements: readonly number[],
+  simpleUpdates: readonly number[],
+): Figure {
+  const middle = (values: readonly number[]) =>
+    [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
+  const requests = middle(served.map(({ perSecond }) => perSecond));
+  const same = middle(sameStatements);
+  const simple = middle(simpleUpdates);
+  const latency = (read: (result: LoadResult) => number) => middle(served.map(read)).toFixed(1);
+  const [ofSame, ofSimple] = [requests / same, same / simple].map((ratio) => Math.round(ratio * 1000) / 1000);
+  return {
+    name: "callbacks",
+    value: ofSame ?? NaN,
+    bar: `≥ ${BAR}, and its statements ≥ ${BAR} of simple-update`,
+    holds: (ofSame ?? 0) >= BAR && (ofSimple ?? 0) >= BAR,
+    detail: `${Math.round(requests)} requests/s, p50 ${latency(({ p50Ms }) => p50Ms)} ms, p99 ${latency(({ p99Ms }) => p99Ms)} ms; ${Math.round(same)}/s by pgbench with the same statements, ${ofSimple} of its ${Math.round(simple)}/s by simple-update; ${CLIENTS} clients each, fsync and synchronous_commit on`,
+  };
+}

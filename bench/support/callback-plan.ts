@@ -1,0 +1,62 @@
+/** What the callbacks' figure sends: a placement and a settlement of one bet after another, of many players in turn. */
+
+export interface LoadPlan {
+  readonly clients: number;
+  readonly players: number;
+  readonly seconds: number;
+  /** the first number of a bet: no two runs share one */
+  readonly firstBet: number;
+}
+
+export interface LoadResult {
+  /** requests */
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
+export const STAKE = 10;
+export const PAYOUT = 9.5;
+/** Scattered, as players are; the prime keeps clients, whose bets lie a million apart, from being at one player together. */
+const PRIME = 1_000_003;
+const SCATTER = 7919;
+
+function playerOf(bet: number, players: number): string {
+  return `player-${((bet % PRIME) * SCATTER) % players}`;
+}
+
+/** The body of a callback, in the fields of the interface (§2.1, §2.3). */
+export function callbackBody(
+  callback: "placeBets" | "settleBets",
+  bet: number | string,
+  username: string,
+): string {
+  const game = { roundId: `round-${bet}`, gameCode: "slot-17", playInfo: "The seventeenth slot" };
+  const item =
+    callback === "placeBets"
+      ? { id: `bet-${bet}`, status: "OPEN", ...game, betAmount: STAKE }
+      : { id: `bet-${bet}`, status: "SETTLED", ...game, payoutAmount: PAYOUT, betAmount: STAKE };
+  return JSON.stringify({
+    id: `${callback}-${bet}`,
+    timestampMillis: 1_790_000_000_000,
+    productId: "P1",
+    currency: "THB",
+    username,
+    txns: [item],
+  });
+}
+
+/** A whole HTTP request on a connection that stays open. */
+export function requestText(callback: "placeBets" | "settleBets", bet: number, players: number): string {
+  const body = callbackBody(callback, bet, playerOf(bet, players));
+  return `POST /${callback} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+}
+
+/** Where the first HTTP answer of a text ends; null: its head is not there yet. */
+export function answerEnd(text: string): number | null {
+  const head = text.indexOf("\r\n\r\n");
+  if (head < 0) return null;
+  const length = /\r\ncontent-length: (\d+)/i.exec(text.slice(0, head))?.[1];
+  if (length === undefined) throw new Error(`an answer without a length: ${text.slice(0, head)}`);
+  return head + 4 + Number(length);
+}

@@ -1,0 +1,98 @@
+/**
+ * The statements that the callback server really sends for a placement and for its settlement, as a script for pgbench:
+ * they are listened to while the server answers one bet, and what differs from bet to bet becomes a variable.
+ */
+
+import { startCallbackServer } from "../../src/callbacks/server.ts";
+import { creditWallet } from "../../src/callbacks/wallet-store.ts";
+import { parseConfig } from "../../src/config.ts";
+import { openDatabase, type Sql } from "../../src/db/client.ts";
+import { silentLog } from "../../src/log.ts";
+import { type Amount, formatAmount, parseAmount } from "../../src/money.ts";
+import { createTestClock } from "../../test/support/clock.ts";
+import { callbackBody, PAYOUT, STAKE } from "./callback-plan.ts";
+
+/** They stand for what differs, and appear nowhere else. */
+export const SCRIPT_PLAYER = "player-2718281828";
+const BET = "3141592653";
+const BALANCE = "577215";
+
+interface Statement {
+  readonly text: string;
+  readonly parameters: readonly unknown[];
+}
+
+/**
+ * @returns the text of a script; each run of it is one placement and one settlement. It needs the variables `first`, the
+ * first number of a bet, and `count`, which begins at 0.
+ */
+export async function scriptOfCallbacks(url: string, players: number): Promise<string> {
+  const amount = parseAmount(BALANCE, "balance");
+  const sql = openDatabase(url, 1);
+  try {
+    await creditWallet(sql, { username: SCRIPT_PLAYER, currency: "THB", amount, ref: SCRIPT_PLAYER }, 0);
+    const placed = await listen(sql, "placeBets");
+    const settled = await listen(sql, "settleBets");
+    const open = amount.minus(String(STAKE));
+    return [
+      "\\set count :count + 1",
+      "\\set bet :first + :client_id * 1000000 + :count",
+      `\\set player random(0, ${players - 1})`,
+      ...placed.map((statement) => toScript(statement, amount, `-${STAKE}`)),
+      ...settled.map((statement) => toScript(statement, open, `${PAYOUT}`)),
+    ].join("\n");
+  } finally {
+    await sql.end();
+  }
+}
+
+/** What the server sends to the database to answer one callback, once its statements are prepared. */
+async function listen(sql: Sql, callback: "placeBets" | "settleBets"): Promise<Statement[]> {
+  const context = { sql, config: parseConfig({ products: [{ productId: "P1" }] }), log: silentLog };
+  const server = await startCallbackServer(
+    { ...context, clock: createTestClock(1_790_000_000_000) },
+    { host: "127.0.0.1", port: 0, signatureKey: null, allowedIps: [] },
+  );
+  const heard: Statement[] = [];
+  Object.assign(sql.options, {
+    debug: (_connection: number, text: string, parameters: readonly unknown[]) =>
+      heard.push({ text, parameters }),
+  });
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(`${server.url}/${callback}`, {
+    method: "POST",
+    headers,
+    body: callbackBody(callback, BET, SCRIPT_PLAYER),
+  });
+  const answer = await response.text();
+  await server.close();
+  Object.assign(sql.options, { debug: false });
+  if (!answer.includes('"statusCode":0,')) throw new Error(`${callback} was refused: ${answer}`);
+  return heard;
+}
+
+/** The statement that locks the wallet reads the balance, and what is written is made of it, as the server does. */
+function toScript({ text, parameters }: Statement, before: Amount, moved: string): string {
+  const after = formatAmount(before.plus(moved));
+  const toExpression = (parameter: unknown) => {
+    if (parameter === formatAmount(before)) return ":balance";
+    if (parameter === after) return `(:balance::numeric + ${moved})`;
+    return toLiteral(parameter);
+  };
+  const filled = text
+    .trim()
+    .replace(/\$(\d+)/g, (_, index: string) => toExpression(parameters[Number(index) - 1]));
+  return `${filled}${/for update/.test(text) ? " \\gset" : ";"}`;
+}
+
+/** pgbench takes a colon with a word behind it for a variable, within a literal too. */
+function toLiteral(parameter: unknown): string {
+  if (parameter === null) return "null";
+  if (typeof parameter !== "string") throw new Error(`a parameter is no text: ${String(parameter)}`);
+  const literal = parameter
+    .replaceAll("'", "''")
+    .replaceAll('":', '": ')
+    .replaceAll(SCRIPT_PLAYER, "player-' || :player || '")
+    .replaceAll(BET, "' || :bet || '");
+  return `('${literal}')`;
+}

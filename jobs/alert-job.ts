@@ -1,0 +1,27 @@
+/** The repeating job that notices what is wrong as a whole, writes the daily digest, and delivers every alert. */
+
+import type { AlertChannel } from "../src/alerts/channel.ts";
+import type { FlowContext } from "../src/flows/context.ts";
+import { deliverAlerts } from "../src/flows/deliver-alerts.ts";
+import { watchConditions } from "../src/flows/watch-conditions.ts";
+import { writeDigest } from "../src/flows/write-digest.ts";
+import type { TickJob } from "./schedules.ts";
+
+/** @param channels none: alerts are written and kept, and wait for a channel to be set */
+export function openAlertJob(context: FlowContext, channels: readonly AlertChannel[]): TickJob {
+  const names = channels.map(({ name }) => name);
+  return {
+    queue: "alerts",
+    everyMs: context.config.alerts.every,
+    // One more than there are channels, so that a slow one keeps none of the others waiting.
+    concurrency: channels.length + 1,
+    run: async (signal) => {
+      try {
+        await watchConditions(context, names);
+        if (channels.length > 0) await writeDigest(context);
+      } finally {
+        await deliverAlerts(context, channels, signal);
+      }
+    },
+  };
+}

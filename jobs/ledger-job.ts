@@ -1,0 +1,24 @@
+/** The repeating job that follows a ledger of the operator's own, of all products at once. */
+
+import { checkLedger } from "../src/flows/check-ledger.ts";
+import type { FlowContext } from "../src/flows/context.ts";
+import { followLedger } from "../src/flows/follow-ledger.ts";
+import type { TickJob } from "./schedules.ts";
+
+export function openLedgerJob(context: FlowContext): TickJob {
+  const run = async (signal: AbortSignal) => {
+    await followLedger(context, signal);
+  };
+  return { queue: "ledger", everyMs: context.config.diff.every, concurrency: 1, run };
+}
+
+/**
+ * Makes sure before anything is compared that the ledger can be read, and says where nothing is in it yet.
+ * @throws ReconError `ledger-unreadable` that names every column that is missing or has another type
+ */
+export async function checkLedgerAtStart(context: FlowContext): Promise<void> {
+  const { relation, isEmpty } = await checkLedger(context);
+  if (!isEmpty) return;
+  const waits = relation === null ? "callback_entries" : `callback_entries, into which "${relation}" is read`;
+  context.log.info(`no entry is in ${waits} yet: nothing is compared until the first one`);
+}

@@ -1,0 +1,14 @@
+/** The repeating job that forgets what has been kept long enough. */
+
+import type { FlowContext } from "../src/flows/context.ts";
+import { dropExpired } from "../src/flows/drop-expired.ts";
+import type { TickJob } from "./schedules.ts";
+
+const EVERY_MS = 3_600_000;
+
+export function openRetentionJob(context: FlowContext): TickJob {
+  const run = async (signal: AbortSignal) => {
+    await dropExpired(context, signal);
+  };
+  return { queue: "retention", everyMs: EVERY_MS, concurrency: 1, run };
+}

@@ -1,0 +1,94 @@
+/** What an alert says; how it looks in a channel is decided when it is delivered. */
+
+import { formatInstant, type Instant } from "../clock.ts";
+import type { MismatchKind } from "../mismatch.ts";
+import { formatMoney, parseAmount } from "../money.ts";
+import type { Incident, IncidentNews, Money } from "./incident.ts";
+
+/** An alert on its way out. */
+export interface Alert {
+  /** the same key is the same alert, and is sent once */
+  readonly idempotencyKey: string;
+  /** what it is about, such as "incident-opened" or "ledger-stale" */
+  readonly kind: string;
+  readonly productId: string | null;
+  /** JSON; `what` is its sentence */
+  readonly body: Readonly<Record<string, unknown>> & { readonly what: string };
+  readonly at: Instant;
+}
+
+/** One of the largest mismatches of an incident. */
+export interface LargeMismatch {
+  readonly id: string;
+  readonly username: string;
+  /** decimal text */
+  readonly amountAtRisk: string;
+  readonly currency: string | null;
+  readonly reason: string;
+}
+
+/** The body of an incident's alert. Times are ISO 8601, amounts decimal text. */
+interface IncidentBody {
+  readonly incidentId: string;
+  readonly kind: MismatchKind;
+  readonly productId: string;
+  readonly backfillId: string | null;
+  readonly what: string;
+  readonly since: string;
+  readonly until: string | null;
+  /** how many mismatches it has had */
+  readonly count: number;
+  /** how many of them are open or acknowledged */
+  readonly open: number;
+  /** at risk of those that are open or acknowledged; where it is over, of all there were */
+  readonly amounts: readonly Money[];
+  readonly largest: readonly LargeMismatch[];
+}
+
+/** @param incident as it is after the transaction that the alert commits with */
+export function tellIncident(
+  incident: Incident & { readonly id: number },
+  news: IncidentNews,
+  money: { readonly amounts: readonly Money[]; readonly largest: readonly LargeMismatch[] },
+  at: Instant,
+): Alert {
+  const { id, productId, kind, backfillId, total, open, beganAt, endedAt } = incident;
+  const body: IncidentBody = {
+    incidentId: String(id),
+    kind,
+    productId,
+    backfillId: backfillId === 0 ? null : String(backfillId),
+    what: sayWhat(incident, news, money.amounts),
+    since: formatInstant(beganAt),
+    until: endedAt === null ? null : formatInstant(endedAt),
+    count: total,
+    open,
+    ...money,
+  };
+  const step = news === "grown" ? `grown/${total}` : news;
+  return {
+    idempotencyKey: `incident/${id}/${step}`,
+    kind: `incident-${news}`,
+    productId,
+    body: { ...body },
+    at,
+  };
+}
+
+function sayWhat(
+  { kind, productId, backfillId, total }: Incident,
+  news: IncidentNews,
+  amounts: readonly Money[],
+): string {
+  const whose = `${kind} in ${productId}${backfillId === 0 ? "" : `, found by backfill ${backfillId}`}`;
+  const many = `${total} ${total === 1 ? "mismatch" : "mismatches"}`;
+  const money = amounts.map(showMoney).join(", ");
+  if (news === "over") return `${whose}: over, none of ${many} is open any more (${money})`;
+  return news === "opened"
+    ? `${whose}: ${many}, ${money} at risk`
+    : `${whose}: grown to ${many}, ${money} at risk`;
+}
+
+function showMoney({ currency, amount }: Money): string {
+  return formatMoney(parseAmount(amount, "amount"), currency ?? "").trimEnd();
+}

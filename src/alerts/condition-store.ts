@@ -1,0 +1,34 @@
+/** What is wrong as a whole, in PostgreSQL: each condition and its alert commit together, whoever notices it first. */
+
+import type { Instant } from "../clock.ts";
+import type { Query, Sql } from "../db/client.ts";
+import { type Condition, type StandingCondition, tellBeginning, tellEnd } from "./condition.ts";
+import { recordAlert } from "./store.ts";
+
+export async function readConditions(sql: Query): Promise<StandingCondition[]> {
+  return await sql<StandingCondition[]>`
+    select kind, subject, product_id as "productId", since, what_when_over as "whatWhenOver", heads
+    from alert_conditions order by kind, subject`;
+}
+
+/** A condition begins; where it stands already, nothing happens. */
+export async function beginCondition(sql: Sql, condition: Condition, now: Instant): Promise<void> {
+  const { kind, subject, productId, whatWhenOver, heads = {} } = condition;
+  await sql.begin(async (tx) => {
+    const { count } = await tx`
+      insert into alert_conditions (kind, subject, product_id, since, what_when_over, heads)
+      values (${kind}, ${subject}, ${productId}, ${now}, ${whatWhenOver}, ${JSON.stringify(heads)}::text::jsonb)
+      on conflict (kind, subject) do nothing`;
+    if (count > 0) await recordAlert(tx, tellBeginning(condition, now));
+  });
+}
+
+/** A condition is over; where somebody else has noticed that already, nothing happens. */
+export async function endCondition(sql: Sql, condition: StandingCondition, now: Instant): Promise<void> {
+  const { kind, subject, since } = condition;
+  await sql.begin(async (tx) => {
+    const { count } = await tx`
+      delete from alert_conditions where kind = ${kind} and subject = ${subject} and since = ${since}`;
+    if (count > 0) await recordAlert(tx, tellEnd(condition, now));
+  });
+}

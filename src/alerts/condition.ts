@@ -1,0 +1,48 @@
+/** Something that is wrong as a whole for a while, unlike single mismatches: told when it begins, and when it is over. */
+
+import { formatInstant, type Instant } from "../clock.ts";
+import type { Alert } from "./alert.ts";
+
+type ConditionKind = "product-stalled" | "credentials-refused" | "alerts-undelivered";
+
+/** What tells one condition from another. */
+export interface ConditionName {
+  readonly kind: ConditionKind;
+  /** what it is about: a product, a channel, or "provider" */
+  readonly subject: string;
+}
+
+export interface Condition extends ConditionName {
+  readonly productId: string | null;
+  readonly what: string;
+  readonly toDo: string;
+  readonly whatWhenOver: string;
+  /** how far the products it is about have got; it cannot be over before they have got further */
+  readonly heads?: Readonly<Record<string, Instant>>;
+}
+
+/** A condition that was told, and is not over. */
+export interface StandingCondition extends ConditionName {
+  readonly productId: string | null;
+  readonly since: Instant;
+  readonly whatWhenOver: string;
+  readonly heads: Readonly<Record<string, Instant>>;
+}
+
+export function tellBeginning({ kind, subject, productId, what, toDo }: Condition, at: Instant): Alert {
+  const body = { what, toDo, productId, since: formatInstant(at) };
+  return { idempotencyKey: `${kind}/${subject}/${formatInstant(at)}`, kind, productId, body, at };
+}
+
+export function tellEnd(
+  { kind, subject, productId, since, whatWhenOver }: StandingCondition,
+  at: Instant,
+): Alert {
+  const body = { what: whatWhenOver, productId, since: formatInstant(since), until: formatInstant(at) };
+  const idempotencyKey = `${kind}/${subject}/${formatInstant(since)}/over`;
+  return { idempotencyKey, kind: `${kind}-over`, productId, body, at };
+}
+
+export function isSame(a: ConditionName, b: ConditionName): boolean {
+  return a.kind === b.kind && a.subject === b.subject;
+}

@@ -1,0 +1,167 @@
+/**
+ * Deliveries in PostgreSQL. One worker at a time sends to a channel, so that alerts arrive in their order; another one
+ * may send to another channel. Leases use the database's clock, and waits the worker's.
+ */
+
+import type { Instant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+import type { Alert } from "./alert.ts";
+
+const LEASE_SECONDS = 30;
+
+/** A channel that this process may send to, until its lease ends. */
+export interface LeasedChannel {
+  readonly channel: string;
+  readonly token: string;
+  /** vain attempts in a row */
+  readonly attempts: number;
+}
+
+/** An alert that a channel has not had yet. */
+export interface WaitingAlert extends Alert {
+  readonly id: number;
+  /** how often the channel has not taken it */
+  readonly attempts: number;
+}
+
+export async function ensureChannel(sql: Query, channel: string): Promise<void> {
+  await sql`insert into alert_channels (channel) values (${channel}) on conflict (channel) do nothing`;
+}
+
+/** @returns null where somebody else sends to it, or it is to be left alone */
+export async function leaseChannel(sql: Query, channel: string, now: Instant): Promise<LeasedChannel | null> {
+  const [row] = await sql<LeasedChannel[]>`
+    update alert_channels
+    set lease_token = gen_random_uuid(), lease_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
+    where channel = ${channel} and (lease_until is null or lease_until < clock_timestamp())
+      and (next_attempt_at is null or next_attempt_at <= ${now})
+    returning channel, lease_token as token, attempts`;
+  return row ?? null;
+}
+
+/** @returns false where another worker has taken the channel */
+export async function renewChannel(sql: Query, { channel, token }: LeasedChannel): Promise<boolean> {
+  const { count } = await sql`
+    update alert_channels set lease_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
+    where channel = ${channel} and lease_token = ${token}`;
+  return count > 0;
+}
+
+export async function releaseChannel(sql: Query, { channel, token }: LeasedChannel): Promise<void> {
+  await sql`
+    update alert_channels set lease_token = null, lease_until = null
+    where channel = ${channel} and lease_token = ${token}`;
+}
+
+/** The oldest alerts that a channel has not had, and that it is not known to refuse for now. */
+export async function readWaiting(
+  sql: Query,
+  channel: string,
+  now: Instant,
+  most: number,
+): Promise<WaitingAlert[]> {
+  return await sql<WaitingAlert[]>`
+    select a.id, a.idempotency_key as "idempotencyKey", a.kind, a.product_id as "productId", a.body,
+      a.created_at as at, coalesce(d.attempts, 0) as attempts
+    from alerts a left join alert_deliveries d on d.alert_id = a.id and d.channel = ${channel}
+    where a.delivered_at is null and d.delivered_at is null
+      and (d.next_attempt_at is null or d.next_attempt_at <= ${now})
+    order by a.id limit ${most}`;
+}
+
+/** The channel has the alert, and works: whatever its lease says, that is true. */
+export async function noteDelivered(
+  sql: Query,
+  channel: string,
+  alertId: number,
+  now: Instant,
+): Promise<void> {
+  await sql`
+    with works as (
+      update alert_channels set attempts = 0, next_attempt_at = null, failing_since = null, last_error = null
+      where channel = ${channel} and attempts > 0
+    )
+    insert into alert_deliveries as d (alert_id, channel, attempts, delivered_at)
+    values (${alertId}, ${channel}, 1, ${now})
+    on conflict (alert_id, channel) do update
+      set attempts = d.attempts + 1, delivered_at = coalesce(d.delivered_at, excluded.delivered_at),
+        next_attempt_at = null, last_error = null`;
+}
+
+export interface Vain {
+  readonly error: string;
+  readonly now: Instant;
+  readonly nextAttemptAt: Instant;
+}
+
+/** The channel does not take this alert: the others do not wait for it. */
+export async function noteRefused(
+  sql: Query,
+  channel: string,
+  alertId: number,
+  { error, nextAttemptAt }: Vain,
+): Promise<void> {
+  await sql`
+    insert into alert_deliveries as d (alert_id, channel, attempts, next_attempt_at, last_error)
+    values (${alertId}, ${channel}, 1, ${nextAttemptAt}, ${error})
+    on conflict (alert_id, channel) do update
+      set attempts = d.attempts + 1, next_attempt_at = excluded.next_attempt_at, last_error = excluded.last_error`;
+}
+
+/** The channel does not work: all alerts wait for it, and this one was tried once more. */
+export async function noteFailed(
+  sql: Query,
+  { channel, token }: LeasedChannel,
+  alertId: number,
+  { error, now, nextAttemptAt }: Vain,
+): Promise<void> {
+  await sql`
+    with fails as (
+      update alert_channels
+      set attempts = attempts + 1, next_attempt_at = ${nextAttemptAt}, last_error = ${error},
+        failing_since = coalesce(failing_since, ${now})
+      where channel = ${channel} and lease_token = ${token}
+      returning channel
+    )
+    insert into alert_deliveries as d (alert_id, channel, attempts, last_error)
+    select ${alertId}, channel, 1, ${error} from fails
+    on conflict (alert_id, channel) do update set attempts = d.attempts + 1, last_error = excluded.last_error`;
+}
+
+/** What every channel has had is delivered. @param channels those that are set, at least one */
+export async function closeDelivered(sql: Query, channels: readonly string[], now: Instant): Promise<void> {
+  await sql`
+    update alerts set delivered_at = ${now}
+    where delivered_at is null and id in (
+      select alert_id from alert_deliveries
+      where delivered_at is not null and channel = any(${channels as string[]})
+        and alert_id in (select id from alerts where delivered_at is null)
+      group by alert_id having count(*) = ${channels.length})`;
+}
+
+export interface Backlog {
+  readonly channel: string;
+  readonly waiting: number;
+  /** when the oldest of them was written */
+  readonly oldestAt: Instant;
+  /** of the channel, or of an alert that it refuses; null: none was tried in vain */
+  readonly lastError: string | null;
+}
+
+/** What waits for each channel since before a moment. @returns only channels for which something does */
+export async function readBacklogs(
+  sql: Query,
+  channels: readonly string[],
+  before: Instant,
+): Promise<Backlog[]> {
+  return await sql<Backlog[]>`
+    select name as channel, count(*) as waiting, min(a.created_at) as "oldestAt",
+      coalesce(min(c.last_error), min(d.last_error)) as "lastError"
+    from unnest(${channels as string[]}::text[]) as set (name)
+    join alerts a on a.delivered_at is null and a.kind <> all(${["alerts-undelivered", "alerts-undelivered-over"]})
+    left join alert_channels c on c.channel = name
+    left join alert_deliveries d on d.alert_id = a.id and d.channel = name
+    where d.delivered_at is null
+    group by name having min(a.created_at) <= ${before}
+    order by name`;
+}

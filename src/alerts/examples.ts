@@ -1,0 +1,84 @@
+/** One alert of each kind, invented, so that a channel can be tried out before anything happens. */
+
+import { formatInstant, type Instant } from "../clock.ts";
+import { type Alert, tellIncident } from "./alert.ts";
+import { type Condition, type StandingCondition, tellBeginning, tellEnd } from "./condition.ts";
+import { tellDigest } from "./digest.ts";
+import { advanceIncident, beginIncident, type IncidentNews } from "./incident.ts";
+
+const PRODUCT = "EXAMPLE";
+const HOUR_MS = 3_600_000;
+
+const CONDITIONS: readonly Condition[] = [
+  {
+    kind: "product-stalled",
+    subject: PRODUCT,
+    productId: PRODUCT,
+    what: `${PRODUCT} is stalled: some of its records cannot be fetched`,
+    toDo: "Pulling goes on behind the gap, which is tried again by itself.",
+    whatWhenOver: `${PRODUCT} is not stalled any more: no gap is left`,
+  },
+  {
+    kind: "credentials-refused",
+    subject: "provider",
+    productId: null,
+    what: `the provider refuses the credentials: nothing is pulled of ${PRODUCT}`,
+    toDo: "Check PROVIDER_USERNAME and PROVIDER_PASSWORD, then restart the worker.",
+    whatWhenOver: "the provider accepts the credentials again",
+  },
+  {
+    kind: "alerts-undelivered",
+    subject: "webhook",
+    productId: null,
+    what: "webhook does not take alerts: 2 wait",
+    toDo: "None is lost: they are sent as soon as it takes them again.",
+    whatWhenOver: "no alert waits for webhook any more",
+  },
+];
+
+/** Every one says that it is a test, in its words and by `test: true`; each time with another key. */
+export function exampleAlerts(now: Instant): Alert[] {
+  const since = now - HOUR_MS;
+  const alerts = [
+    ...(["opened", "grown", "over"] as const).map((news) => exampleIncident(news, since, now)),
+    ...CONDITIONS.flatMap((one) => [tellBeginning(one, since), tellEnd(standing(one, since), now)]),
+    plain("rejected-records", `${PRODUCT}: a record of the provider cannot be used`, now),
+    plain("ledger-stale", `${PRODUCT}: none of the newest bets has any callback in the ledger`, now),
+    plain("provider-stale", `${PRODUCT}: none of the newest settled bets has a record at the provider`, now),
+    tellDigest([{ ageIndex: 0, count: 3, currency: "USD", amount: "12.50" }], now),
+  ];
+  return alerts.map((alert) => ({
+    ...alert,
+    idempotencyKey: `test/${formatInstant(now)}/${alert.kind}`,
+    body: { ...alert.body, test: true },
+  }));
+}
+
+function exampleIncident(news: IncidentNews, since: Instant, now: Instant): Alert {
+  const begun = beginIncident({ productId: PRODUCT, kind: "missing-settlement", backfillId: 0 }, null, since);
+  const joined = news === "opened" ? 1 : 10;
+  const left = news === "over" ? joined : 0;
+  const incident = { ...advanceIncident(begun, { joined, returned: 0, left }, now), id: 0 };
+  const example = {
+    id: "0",
+    username: "example-player",
+    amountAtRisk: "12.50",
+    currency: "USD",
+    reason: "SETTLED with a payout of 12.50 USD at the provider, still open in the ledger",
+  };
+  return tellIncident(
+    incident,
+    news,
+    { amounts: [{ currency: "USD", amount: "12.50" }], largest: [example] },
+    now,
+  );
+}
+
+function standing(condition: Condition, since: Instant): StandingCondition {
+  return { ...condition, since, heads: {} };
+}
+
+function plain(kind: string, what: string, at: Instant): Alert {
+  const body = { what, productId: PRODUCT, since: formatInstant(at) };
+  return { idempotencyKey: kind, kind, productId: PRODUCT, body, at };
+}

@@ -1,0 +1,123 @@
+/** Incidents in PostgreSQL: locked in one order, so that what happens at once is counted once. */
+
+import type { Query } from "../db/client.ts";
+import type { LargeMismatch } from "./alert.ts";
+import type { Incident, Money } from "./incident.ts";
+
+export interface StoredIncident extends Incident {
+  readonly id: number;
+}
+
+/** What incidents are told apart by, beside time. */
+export type IncidentGroup = Pick<Incident, "productId" | "kind" | "backfillId">;
+
+/** The incident of each of these mismatches that has one. */
+export async function readMembership(
+  tx: Query,
+  mismatchIds: readonly number[],
+): Promise<Map<number, number>> {
+  const rows = await tx<{ mismatchId: number; incidentId: number }[]>`
+    select mismatch_id as "mismatchId", incident_id as "incidentId" from incident_members
+    where mismatch_id = any(${mismatchIds as number[]}::bigint[])`;
+  return new Map(rows.map(({ mismatchId, incidentId }) => [mismatchId, incidentId]));
+}
+
+/**
+ * Nobody else begins an incident of these groups until the transaction ends. A transaction that sees one moment only is
+ * not helped by this; `insertIncident` makes it fail instead, and begin again.
+ */
+export async function lockGroups(tx: Query, groups: readonly IncidentGroup[]): Promise<void> {
+  if (groups.length === 0) return;
+  const keys = groups.map(({ productId, kind, backfillId }) => `incident ${kind} ${backfillId} ${productId}`);
+  await tx`
+    select pg_advisory_xact_lock(hashtextextended(key, 0))
+    from (select key from unnest(${keys}::text[]) as k (key) order by hashtextextended(key, 0)) sorted`;
+}
+
+/** The incidents with these ids and the newest of each group, locked in the order of their ids. */
+export async function lockIncidents(
+  tx: Query,
+  ids: readonly number[],
+  groups: readonly IncidentGroup[],
+): Promise<StoredIncident[]> {
+  return await tx<StoredIncident[]>`
+    select id, product_id as "productId", kind, backfill_id as "backfillId", number, began_at as "beganAt",
+      last_at as "lastAt", total, open, alerted_total as "alertedTotal", ended_at as "endedAt"
+    from incidents
+    where id = any(${ids as number[]}::bigint[]) or id in (
+      select newest.id
+      from unnest(${groups.map((one) => one.productId)}::text[], ${groups.map((one) => one.kind)}::text[],
+        ${groups.map((one) => one.backfillId)}::bigint[]) as g (product_id, kind, backfill_id)
+      cross join lateral (
+        select i.id from incidents i
+        where i.product_id = g.product_id and i.kind = g.kind and i.backfill_id = g.backfill_id
+        order by i.number desc limit 1
+      ) newest
+    )
+    order by id
+    for update`;
+}
+
+/** @returns the id of an incident that begins */
+export async function insertIncident(tx: Query, incident: Incident): Promise<number> {
+  const { productId, kind, backfillId, number, beganAt, lastAt } = incident;
+  // Where another transaction began it since this one's moment, the conflict fails as a lost race and not as a duplicate.
+  const [row] = await tx<{ id: number }[]>`
+    insert into incidents (product_id, kind, backfill_id, number, began_at, last_at, total, open, alerted_total)
+    values (${productId}, ${kind}, ${backfillId}, ${number}, ${beganAt}, ${lastAt}, 0, 0, 0)
+    on conflict (product_id, kind, backfill_id, number) do nothing
+    returning id`;
+  if (row === undefined) throw new Error(`incident ${number} of ${kind} in ${productId} began twice`);
+  return row.id;
+}
+
+export async function updateIncidents(tx: Query, incidents: readonly StoredIncident[]): Promise<void> {
+  await tx`
+    update incidents i set last_at = u.last_at, total = u.total, open = u.open, alerted_total = u.alerted_total,
+      ended_at = u.ended_at
+    from unnest(${incidents.map((one) => one.id)}::bigint[], ${incidents.map((one) => one.lastAt)}::timestamptz[],
+      ${incidents.map((one) => one.total)}::integer[], ${incidents.map((one) => one.open)}::integer[],
+      ${incidents.map((one) => one.alertedTotal)}::integer[], ${incidents.map((one) => one.endedAt)}::timestamptz[])
+      as u (id, last_at, total, open, alerted_total, ended_at)
+    where i.id = u.id`;
+}
+
+/** @param members [mismatch, incident] */
+export async function writeMembers(
+  tx: Query,
+  members: readonly (readonly [number, number])[],
+): Promise<void> {
+  if (members.length === 0) return;
+  await tx`
+    insert into incident_members (mismatch_id, incident_id)
+    select * from unnest(${members.map(([mismatch]) => mismatch)}::bigint[], ${members.map(([, incident]) => incident)}::bigint[])
+    on conflict (mismatch_id) do update set incident_id = excluded.incident_id`;
+}
+
+/** What is at risk in an incident, by currency. @param onlyOpen of its open and acknowledged mismatches */
+export async function sumAtRisk(tx: Query, incidentId: number, onlyOpen: boolean): Promise<Money[]> {
+  return await tx<Money[]>`
+    select currency, sum(amount_at_risk) as amount
+    from incident_members join mismatches m on m.id = mismatch_id
+    where incident_id = ${incidentId} ${openOnly(tx, onlyOpen)}
+    group by currency order by currency nulls last`;
+}
+
+/** The largest mismatches of an incident. @param onlyOpen of its open and acknowledged mismatches */
+export async function readLargest(
+  tx: Query,
+  incidentId: number,
+  onlyOpen: boolean,
+  most: number,
+): Promise<LargeMismatch[]> {
+  return await tx<LargeMismatch[]>`
+    select m.id::text as id, username, amount_at_risk as "amountAtRisk", currency, reason
+    from incident_members join mismatches m on m.id = mismatch_id
+    where incident_id = ${incidentId} ${openOnly(tx, onlyOpen)}
+    order by amount_at_risk desc, m.id
+    limit ${most}`;
+}
+
+function openOnly(tx: Query, onlyOpen: boolean) {
+  return onlyOpen ? tx`and status in ('open', 'acknowledged')` : tx``;
+}

@@ -1,0 +1,86 @@
+/** An alert in words for a tired person: what happened, since when, how much, what to do, and where to look. */
+
+import { parseInstant, showInstant } from "../clock.ts";
+import { formatMoney, parseAmount } from "../money.ts";
+import type { Alert, LargeMismatch } from "./alert.ts";
+import type { AgeOfMoney } from "./digest.ts";
+import type { Money } from "./incident.ts";
+import { MEANING_OF_KIND } from "./meaning.ts";
+
+/** Text that is not escaped yet for where it will be shown. */
+export interface AlertMessage {
+  readonly title: string;
+  readonly lines: readonly string[];
+  /** where to look; null: not known from here */
+  readonly link: string | null;
+}
+
+export type DescribeAlert = (alert: Alert) => AlertMessage;
+
+/** What stands before the sentence of an alert; without one it speaks for itself. */
+const NEWS: Readonly<Record<string, string>> = {
+  "incident-opened": "New: ",
+  "incident-grown": "Growing: ",
+  "incident-over": "Over: ",
+};
+
+/** @param opsUrl where the worker's ops server is, without a slash at its end; null: not known from outside */
+export function describeAlerts(opsUrl: string | null): DescribeAlert {
+  return (alert) => ({
+    title: `${alert.body["test"] === true ? "TEST, nothing happened: " : ""}${NEWS[alert.kind] ?? ""}${alert.body.what}`,
+    lines: linesOf(alert),
+    link: opsUrl === null ? null : `${opsUrl}${pathOf(alert)}`,
+  });
+}
+
+/** The ops server as others may call it; null where it listens on every address, or on a port of the system's choice. */
+export function opsUrlOf({ host, port }: { readonly host: string; readonly port: number }): string | null {
+  if (port === 0 || host === "0.0.0.0" || host === "::") return null;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** The parts of a body that are told; what a kind of alert does not have is left out. */
+interface Told {
+  readonly kind?: keyof typeof MEANING_OF_KIND;
+  readonly since?: string;
+  readonly until?: string | null;
+  readonly amounts?: readonly Money[];
+  readonly largest?: readonly LargeMismatch[];
+  readonly ages?: readonly AgeOfMoney[];
+  readonly toDo?: string;
+}
+
+function linesOf({ body, productId }: Alert): string[] {
+  const { kind, since, until, amounts = [], largest = [], ages = [], toDo } = body as Told;
+  const lines: string[] = [];
+  if (kind !== undefined) lines.push(`${kind} means: ${MEANING_OF_KIND[kind]}`);
+  if (since !== undefined) lines.push(`since ${showTime(since)}${until ? `, until ${showTime(until)}` : ""}`);
+  if (amounts.length > 0) lines.push(`money: ${amounts.map(showMoney).join(", ")}`);
+  for (const one of largest) {
+    const money = showMoney({ amount: one.amountAtRisk, currency: one.currency });
+    lines.push(`mismatch ${one.id}: ${money} of ${one.username}: ${one.reason}`);
+  }
+  for (const { age, count, amounts: sums } of ages) {
+    lines.push(`${age}: ${count}${sums.length === 0 ? "" : `, ${sums.map(showMoney).join(", ")}`}`);
+  }
+  if (toDo !== undefined) lines.push(toDo);
+  if (kind !== undefined) lines.push(`to look: recon mismatches list --product ${productId} --kind ${kind}`);
+  return lines;
+}
+
+function showTime(text: string): string {
+  return showInstant(parseInstant(text, "time"));
+}
+
+function showMoney({ amount, currency }: Money): string {
+  return formatMoney(parseAmount(amount, "amount"), currency ?? "").trimEnd();
+}
+
+/** The mismatches it is about, or how everything stands. */
+function pathOf({ kind, body, productId }: Alert): string {
+  if (kind === "digest") return "/api/mismatches";
+  const { kind: mismatchKind } = body as Told;
+  if (mismatchKind === undefined) return "/api/status";
+  const query = new URLSearchParams({ product: productId ?? "", kind: mismatchKind });
+  return `/api/mismatches?${query}`;
+}

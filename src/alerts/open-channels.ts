@@ -1,0 +1,19 @@
+/** The channels that are set. */
+
+import type { AlertSettings } from "../config.ts";
+import type { AlertChannel } from "./channel.ts";
+import { describeAlerts, opsUrlOf } from "./message.ts";
+import { openSlack } from "./slack.ts";
+import { openWebhook } from "./webhook.ts";
+
+/** @param ops where the worker's ops server is, to which messages link */
+export function openChannels(
+  { webhook, slack }: AlertSettings,
+  ops: { readonly host: string; readonly port: number },
+): AlertChannel[] {
+  const describe = describeAlerts(opsUrlOf(ops));
+  const channels: AlertChannel[] = [];
+  if (webhook !== null) channels.push(openWebhook(webhook, describe));
+  if (slack !== null) channels.push(openSlack(slack, describe));
+  return channels;
+}

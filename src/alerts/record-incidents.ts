@@ -1,0 +1,154 @@
+/** From changed mismatches to incidents and their alerts, in the transaction that changed them. */
+
+import type { Instant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+import type { MismatchChange } from "../mismatch.ts";
+import { tellIncident } from "./alert.ts";
+import {
+  advanceIncident,
+  beginIncident,
+  isEntering,
+  isLeaving,
+  isWorthTelling,
+  joins,
+  newsOf,
+} from "./incident.ts";
+import {
+  type IncidentGroup,
+  insertIncident,
+  lockGroups,
+  lockIncidents,
+  readLargest,
+  readMembership,
+  type StoredIncident,
+  sumAtRisk,
+  updateIncidents,
+  writeMembers,
+} from "./incident-store.ts";
+import { recordAlert } from "./store.ts";
+
+const LARGEST_TOLD = 3;
+
+/** A change with the backfill that brought it to light; 0: none did. */
+export type SortedChange = MismatchChange & { readonly backfillId: number };
+
+export interface IncidentSettings {
+  /** what is first seen later than this after the one before begins another incident */
+  readonly gapMs: number;
+  /** what is below this is not told; decimal text by currency */
+  readonly minAmounts: Readonly<Record<string, string>>;
+}
+
+/**
+ * Counts the changes into their incidents, and puts the alerts that follow from it on their way.
+ * The caller has locked the mismatches; incidents are locked behind them, in one order.
+ */
+export async function recordIncidents(
+  tx: Query,
+  changes: readonly SortedChange[],
+  settings: IncidentSettings,
+  now: Instant,
+): Promise<void> {
+  const hasMinimum = Object.keys(settings.minAmounts).length > 0;
+  // Other values can make an incident worth telling that was not; without a minimum every one is from the beginning.
+  const counted = changes.filter(
+    (one) => isEntering(one) || isLeaving(one) || (hasMinimum && one.change === "refresh"),
+  );
+  if (counted.length === 0) return;
+  const membership = await readMembership(
+    tx,
+    counted.map(({ id }) => id),
+  );
+  const groups = groupsOf(counted.filter(isEntering));
+  await lockGroups(tx, groups);
+  const known = await lockIncidents(tx, [...new Set(membership.values())], groups);
+  const tallies = await tally(tx, counted, membership, known, settings.gapMs, now);
+  await writeMembers(
+    tx,
+    tallies.flatMap(({ incident, joined }) => joined.map((id) => [id, incident.id] as const)),
+  );
+  const advanced: StoredIncident[] = [];
+  for (const { incident, joined, returned, left } of tallies) {
+    const after = {
+      ...incident,
+      ...advanceIncident(incident, { joined: joined.length, returned, left }, now),
+    };
+    advanced.push(await tellNews(tx, after, settings.minAmounts, now));
+  }
+  await updateIncidents(tx, advanced);
+}
+
+interface Tally {
+  readonly incident: StoredIncident;
+  readonly joined: number[];
+  returned: number;
+  left: number;
+}
+
+/** Sorts the changes into incidents; those that begin are inserted. */
+async function tally(
+  tx: Query,
+  changes: readonly SortedChange[],
+  membership: ReadonlyMap<number, number>,
+  known: readonly StoredIncident[],
+  gapMs: number,
+  now: Instant,
+): Promise<Tally[]> {
+  const tallies = new Map<number, Tally>();
+  const newest = new Map<string, StoredIncident>();
+  const tallyOf = (incident: StoredIncident): Tally => {
+    const tally = tallies.get(incident.id) ?? { incident, joined: [], returned: 0, left: 0 };
+    tallies.set(incident.id, tally);
+    return tally;
+  };
+  for (const incident of known) {
+    const key = keyOf(incident);
+    if ((newest.get(key)?.number ?? 0) < incident.number) newest.set(key, incident);
+  }
+  const byId = new Map(known.map((incident) => [incident.id, incident]));
+  for (const change of changes) {
+    const own = byId.get(membership.get(change.id) ?? 0);
+    if (!isEntering(change)) {
+      if (own !== undefined) tallyOf(own).left += isLeaving(change) ? 1 : 0;
+    } else if (own !== undefined && own.endedAt === null && change.change === "reopen") {
+      tallyOf(own).returned += 1;
+    } else {
+      let incident = newest.get(keyOf(change)) ?? null;
+      if (!joins(incident, now, gapMs)) {
+        const begun = beginIncident(change, incident, now);
+        incident = { ...begun, id: await insertIncident(tx, begun) };
+        newest.set(keyOf(change), incident);
+      }
+      tallyOf(incident).joined.push(change.id);
+    }
+  }
+  return [...tallies.values()].sort((a, b) => a.incident.id - b.incident.id);
+}
+
+/** Puts the alert on its way that is due now. @returns the incident with what it was told of */
+async function tellNews(
+  tx: Query,
+  incident: StoredIncident,
+  minAmounts: IncidentSettings["minAmounts"],
+  now: Instant,
+): Promise<StoredIncident> {
+  const isOver = incident.open === 0;
+  const amountsNow = () => sumAtRisk(tx, incident.id, !isOver);
+  const asksMoney = incident.alertedTotal === 0 && !isOver && Object.keys(minAmounts).length > 0;
+  const news = newsOf(incident, !asksMoney || isWorthTelling(await amountsNow(), minAmounts));
+  if (news === null) return incident;
+  const money = {
+    amounts: await amountsNow(),
+    largest: await readLargest(tx, incident.id, !isOver, LARGEST_TOLD),
+  };
+  await recordAlert(tx, tellIncident(incident, news, money, now));
+  return { ...incident, alertedTotal: incident.total };
+}
+
+function groupsOf(changes: readonly SortedChange[]): IncidentGroup[] {
+  return [...new Map(changes.map((change) => [keyOf(change), change])).values()];
+}
+
+function keyOf({ productId, kind, backfillId }: IncidentGroup): string {
+  return `${kind} ${backfillId} ${productId}`;
+}

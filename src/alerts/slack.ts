@@ -1,0 +1,70 @@
+/** Alerts as messages of a Slack incoming webhook. */
+
+import type { AlertChannel } from "./channel.ts";
+import type { AlertMessage, DescribeAlert } from "./message.ts";
+import { postOnce } from "./post.ts";
+
+export function openSlack({ url }: { readonly url: string }, describe: DescribeAlert): AlertChannel {
+  return {
+    name: "slack",
+    send: (alert, now, signal) => {
+      const body = JSON.stringify(toSlack(describe(alert)));
+      return postOnce({ setting: "ALERT_SLACK_URL", url, body, headers: {} }, now, signal);
+    },
+  };
+}
+
+/** Slack takes no longer text in a block. */
+const LONGEST_TEXT = 3000;
+
+/**
+ * The words stand in a block of plain text, in which Slack knows no mentions, links or formatting; the short text beside
+ * it is what a notification shows.
+ */
+function toSlack({ title, lines, link }: AlertMessage): object {
+  const words = { type: "plain_text", text: cutToFit([title, ...lines].map(escapeForSlack)), emoji: false };
+  const blocks: object[] = [{ type: "section", text: words }];
+  if (link !== null) {
+    const shown = { type: "mrkdwn", text: `<${escapeForSlack(link)}|Look at it>` };
+    blocks.push({ type: "context", elements: [shown] });
+  }
+  return {
+    text: cutToFit([escapeForSlack(title)]),
+    blocks,
+    mrkdwn: false,
+    link_names: false,
+    parse: "none",
+    unfurl_links: false,
+    unfurl_media: false,
+  };
+}
+
+/** Line breaks within a line, control characters, and those that turn the direction of reading. */
+const UNSAFE = /[\p{Cc}\p{Bidi_Control}]/gu;
+
+/** "&", "<" and ">" begin everything in Slack that is more than text: links, mentions, entities. */
+function escapeForSlack(text: string): string {
+  return text
+    .replace(UNSAFE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;");
+}
+
+/** Whole lines as far as they fit; a single one that is too long is cut, but not within an entity or a character. */
+function cutToFit(lines: readonly string[]): string {
+  let text = "";
+  for (const line of lines) {
+    const longer = text === "" ? line : `${text}\n${line}`;
+    if (longer.length > LONGEST_TEXT) {
+      if (text === "")
+        return `${line
+          .slice(0, LONGEST_TEXT - 1)
+          .replace(/&[a-z]*$/, "")
+          .toWellFormed()}…`;
+      break;
+    }
+    text = longer;
+  }
+  return text;
+}

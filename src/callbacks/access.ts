@@ -1,0 +1,49 @@
+/** Who may send callbacks: addresses on a list, and requests that carry the signature of the shared key. */
+
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { BlockList, isIPv4 } from "node:net";
+import type { Instant } from "../clock.ts";
+
+/** A signature that is older, or from further ahead, is refused, so that it cannot be used again later. */
+const LONGEST_VALID_MS = 5 * 60_000;
+
+export interface SignedRequest {
+  readonly body: Uint8Array;
+  /** `sapi-signature`: hex HMAC-SHA256 of the body, a dot and the timestamp */
+  readonly signature: unknown;
+  /** `sapi-timestamp`: milliseconds since 1970, as the times of the interface are */
+  readonly timestamp: unknown;
+}
+
+/** @returns what is wrong with the signature; null: nothing */
+export function findSignatureFault(key: string, request: SignedRequest, now: Instant): string | null {
+  const { body, signature, timestamp } = request;
+  if (typeof signature !== "string" || !/^[0-9a-f]{64}$/i.test(signature)) {
+    return "the header sapi-signature is missing, or is no SHA-256 in hex";
+  }
+  if (typeof timestamp !== "string" || !/^\d{1,15}$/.test(timestamp)) {
+    return "the header sapi-timestamp is missing, or is no time in milliseconds";
+  }
+  const expected = createHmac("sha256", key).update(body).update(`.${timestamp}`).digest();
+  if (!timingSafeEqual(expected, Buffer.from(signature, "hex"))) {
+    return "sapi-signature does not belong to this body, timestamp and CALLBACK_SIGNATURE_KEY";
+  }
+  const away = Math.abs(now - Number(timestamp));
+  return away > LONGEST_VALID_MS ? "sapi-timestamp is more than 5 minutes away from now" : null;
+}
+
+/**
+ * Knows the addresses that may send.
+ * @param listed addresses and CIDR ranges, checked before; none: everybody may
+ */
+export function allowAddresses(listed: readonly string[]): (address: string | undefined) => boolean {
+  if (listed.length === 0) return () => true;
+  const list = new BlockList();
+  for (const one of listed) {
+    const [address = "", prefix] = one.split("/");
+    const family = isIPv4(address) ? "ipv4" : "ipv6";
+    if (prefix === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(prefix), family);
+  }
+  return (address) => address !== undefined && list.check(address, isIPv4(address) ? "ipv4" : "ipv6");
+}

@@ -1,0 +1,137 @@
+/**
+ * The heart of the built-in wallet: what a callback request is answered, and what it changes. Pure: the state of a
+ * player goes in, an answer and the new state come out, so that every rule can be seen, and driven, without a server.
+ */
+
+import { realRound } from "../bet.ts";
+import type { Amount } from "../money.ts";
+import type { BetState } from "./bet-state.ts";
+import { type Desk, type JudgeSettings, roundOf, type Tombstones } from "./desk.ts";
+import { judgeItem } from "./judge-item.ts";
+import type { CallbackRequest } from "./request.ts";
+import { Refusal, type StatusCode } from "./status-code.ts";
+
+/** What is known of a player when a request of theirs is judged. */
+export interface PlayerState {
+  /** in the currency of the request; null: the player has no wallet of it */
+  readonly balance: Amount | null;
+  /** a request with this callback and id that was answered with success; null: there was none */
+  readonly earlier: EarlierRequest | null;
+  /** those the items name, by id or by round, in the order in which they began */
+  readonly bets: readonly BetState[];
+  /** what was cancelled before it arrived */
+  readonly tombstones: Tombstones;
+  /** of the items' refIds, those that an adjustBalance has taken */
+  readonly takenRefs: ReadonlySet<string>;
+}
+
+interface EarlierRequest {
+  readonly digest: string;
+  readonly balanceBefore: Amount;
+  readonly balanceAfter: Amount;
+}
+
+export interface Success {
+  readonly statusCode: 0;
+  readonly balanceBefore: Amount;
+  readonly balanceAfter: Amount;
+  /** null: a replay, whose first answer is given again; nothing changes */
+  readonly changes: Changes | null;
+}
+
+interface Changes {
+  /** the new state of every bet that was touched, new ones in the order in which they began */
+  readonly bets: readonly BetState[];
+  /** the signed change of the balance made for each item, in their order */
+  readonly moved: readonly Amount[];
+}
+
+export interface Failure {
+  readonly statusCode: Exclude<StatusCode, 0>;
+  /** names the item and says why, for the log */
+  readonly reason: string;
+  /** what was cancelled before it arrived: kept although the request fails */
+  readonly tombstones: Tombstones;
+}
+
+export type Verdict = Success | Failure;
+
+/** Nothing of a request that fails is applied, but what it cancelled in vain is remembered. */
+export function judgeRequest(request: CallbackRequest, state: PlayerState, settings: JudgeSettings): Verdict {
+  const none: Tombstones = { bets: new Set(), rounds: new Set() };
+  if (state.balance === null) {
+    return { statusCode: 10001, reason: "the player has no wallet of this currency", tombstones: none };
+  }
+  if (state.earlier !== null) return judgeRepeat(request, state.earlier);
+  const desk = openDesk(state, state.balance);
+  const moved: Amount[] = [];
+  const { items } = request;
+  for (const [index, item] of items.entries()) {
+    try {
+      if (items.findIndex(({ txnId }) => txnId === item.txnId) < index) refuseSecondItem();
+      moved.push(judgeItem(desk, request, item, settings));
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      const reason = `txns[${index}] ${JSON.stringify(item.txnId)}: ${error.message}`;
+      return { statusCode: error.statusCode, reason, tombstones: tombstonesOf(request, state) };
+    }
+  }
+  const before = new Set(state.bets);
+  const bets = [...desk.bets.values()].filter((bet) => !before.has(bet));
+  return {
+    statusCode: 0,
+    balanceBefore: state.balance,
+    balanceAfter: desk.balance,
+    changes: { bets, moved },
+  };
+}
+
+/** The ledger knows an entry by its callback, request and txn id: it would take the second one for a repeat. */
+function refuseSecondItem(): never {
+  throw new Refusal(20002, "an item before it has the same id");
+}
+
+function openDesk({ bets, tombstones, takenRefs }: PlayerState, balance: Amount): Desk {
+  return {
+    balance,
+    bets: new Map(bets.map((bet) => [bet.txnId, bet])),
+    tombstones,
+    takenRefs: new Set(takenRefs),
+  };
+}
+
+/** A taken refId is refused whatever comes with it (§7.4). */
+function judgeRepeat({ callback, digest }: CallbackRequest, earlier: EarlierRequest): Verdict {
+  if (callback !== "adjustBalance" && digest === earlier.digest) {
+    const { balanceBefore, balanceAfter } = earlier;
+    return { statusCode: 0, balanceBefore, balanceAfter, changes: null };
+  }
+  const reason =
+    callback === "adjustBalance"
+      ? "this adjustBalance was taken before"
+      : "another request with this id was answered before, with another player, currency or items";
+  return { statusCode: 20002, reason, tombstones: { bets: new Set(), rounds: new Set() } };
+}
+
+/** Every bet and round of a cancel of which nothing is known. */
+function tombstonesOf({ callback, items }: CallbackRequest, { bets }: PlayerState): Tombstones {
+  const found = { bets: new Set<string>(), rounds: new Set<string>() };
+  for (const item of callback === "cancelBets" ? items : []) {
+    const round = roundOf(item);
+    if (!bets.some((bet) => bet.txnId === item.txnId || (round !== null && bet.roundId === round))) {
+      found.bets.add(item.txnId);
+      if (round !== null) found.rounds.add(round);
+    }
+  }
+  return found;
+}
+
+/** What a request names: its bets, the rounds it acts on as a whole, and every real round of its items. */
+export function namesOf({ items }: CallbackRequest) {
+  const isReal = (round: string | null) => round !== null;
+  return {
+    txnIds: [...new Set(items.map(({ txnId }) => txnId))],
+    roundsActedOn: [...new Set(items.map(roundOf).filter(isReal))],
+    rounds: [...new Set(items.map(({ roundId }) => realRound(roundId)).filter(isReal))],
+  };
+}

@@ -1,0 +1,249 @@
+/** Callback requests as they come over the wire (§2.1, §2.3), checked and turned into words. */
+
+import { isLosslessNumber } from "lossless-json";
+import { CALLBACKS, type CallbackName } from "../callback.ts";
+import type { Instant } from "../clock.ts";
+import { describeError, ReconError } from "../errors.ts";
+import { type Amount, parseAmount } from "../money.ts";
+import { digestOf } from "./raw-body.ts";
+
+/** Every callback that is answered, checkBalance among them, which moves nothing (§4.A1). */
+export const ANSWERED = ["checkBalance", ...CALLBACKS] as const;
+export type AnsweredName = (typeof ANSWERED)[number];
+
+/** The envelope of every callback (§2.1). */
+export interface Envelope {
+  readonly requestId: string;
+  readonly productId: string;
+  readonly username: string;
+  /** ISO 4217 */
+  readonly currency: string;
+  readonly occurredAt: Instant;
+}
+
+/** A callback that can move money. */
+export interface CallbackRequest extends Envelope {
+  readonly callback: CallbackName;
+  readonly items: readonly CallbackItem[];
+  /** of player, currency and items: by it a replay is told from another request with the same id */
+  readonly digest: string;
+}
+
+/** One item of `txns`, of whatever callback; what a callback does not have is null. */
+export interface CallbackItem {
+  /** refId for adjustBalance */
+  readonly txnId: string;
+  readonly status: string;
+  /** null for adjustBalance */
+  readonly roundId: string | null;
+  /** never negative; adjustBalance's amount for DEBIT */
+  readonly betAmount: Amount | null;
+  /** never negative; adjustBalance's amount for CREDIT */
+  readonly payoutAmount: Amount | null;
+  readonly transactionType: "BY_TRANSACTION" | "BY_ROUND" | null;
+  readonly skipBalanceUpdate: boolean;
+  /** no other settle follows; true where nothing is said */
+  readonly isEndRound: boolean;
+}
+
+/** A request that says too little, or something wrong: `reason` names the field. */
+export interface Malformed {
+  readonly reason: string;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Far more than any round has; the rest of a body cannot be bounded by its bytes alone. */
+const MOST_ITEMS = 500;
+/** An index entry of PostgreSQL holds 2,704 bytes; the longest key here has four parts. */
+const LONGEST_KEY_BYTES = 512;
+/** The year 9999 ends here; PostgreSQL and ISO 8601 agree until then. */
+const LAST_MS = 253_402_300_799_999;
+
+/** The envelope alone, which is all that checkBalance has. */
+export function readEnvelope(body: unknown): Envelope | Malformed {
+  return orMalformed(() => envelopeOf(body));
+}
+
+/** The whole request of a callback that can move money. */
+export function readRequest(callback: CallbackName, body: unknown): CallbackRequest | Malformed {
+  return orMalformed(() => {
+    const envelope = envelopeOf(body);
+    const txns = (body as Fields)["txns"];
+    if (!Array.isArray(txns)) throw bad("txns must be an array");
+    if (txns.length === 0 || txns.length > MOST_ITEMS) {
+      throw bad(`txns must have from 1 to ${MOST_ITEMS} items, but has ${txns.length}`);
+    }
+    const items = txns.map((item: unknown, index) => itemOf(callback, item, `txns[${index}]`));
+    const digest = digestOf([envelope.username, envelope.currency, txns]);
+    return { callback, ...envelope, items, digest };
+  });
+}
+
+export function isMalformed(read: Envelope | Malformed): read is Malformed {
+  return "reason" in read;
+}
+
+/** What a failure answer repeats of a request, as far as it can be read: empty text where it cannot. */
+export function readNames(body: unknown): { readonly requestId: string; readonly productId: string } {
+  const nameOf = (field: string) => {
+    try {
+      return isFields(body) ? keyOf(body, field, "") : "";
+    } catch {
+      return "";
+    }
+  };
+  return { requestId: nameOf("id"), productId: nameOf("productId") };
+}
+
+function orMalformed<Read>(read: () => Read): Read | Malformed {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof ReconError) return { reason: describeError(error) };
+    throw error;
+  }
+}
+
+function envelopeOf(body: unknown): Envelope {
+  if (body === undefined) throw bad("the body is not JSON");
+  if (!isFields(body)) throw bad("the body must be an object");
+  return {
+    requestId: keyOf(body, "id", ""),
+    occurredAt: millisOf(body, "timestampMillis"),
+    productId: keyOf(body, "productId", ""),
+    currency: keyOf(body, "currency", ""),
+    username: keyOf(body, "username", ""),
+  };
+}
+
+type Presence = "required" | "optional" | "none";
+interface Shape {
+  readonly betAmount: Presence;
+  readonly payoutAmount: Presence;
+  readonly transactionType: Presence;
+}
+
+/** §2.3 and §4.A; settleBets, cancelBets and voidSettled are not shown by the interface (§1.7). */
+const SHAPES: Readonly<Record<Exclude<CallbackName, "adjustBalance">, Shape>> = {
+  placeBets: { betAmount: "required", payoutAmount: "none", transactionType: "none" },
+  adjustBets: { betAmount: "required", payoutAmount: "none", transactionType: "none" },
+  placeTips: { betAmount: "required", payoutAmount: "none", transactionType: "none" },
+  cancelTips: { betAmount: "required", payoutAmount: "none", transactionType: "none" },
+  winRewards: { betAmount: "optional", payoutAmount: "required", transactionType: "none" },
+  settleBets: { betAmount: "optional", payoutAmount: "required", transactionType: "optional" },
+  voidSettled: { betAmount: "optional", payoutAmount: "required", transactionType: "optional" },
+  cancelBets: { betAmount: "required", payoutAmount: "none", transactionType: "optional" },
+  rollback: { betAmount: "required", payoutAmount: "required", transactionType: "required" },
+};
+
+function itemOf(callback: CallbackName, item: unknown, at: string): CallbackItem {
+  if (!isFields(item)) throw bad(`${at} must be an object`);
+  const prefix = `${at}.`;
+  if (callback === "adjustBalance") return adjustmentOf(item, prefix);
+  const shape = SHAPES[callback];
+  return {
+    txnId: keyOf(item, "id", prefix),
+    status: keyOf(item, "status", prefix),
+    roundId: textOf(item, "roundId", prefix),
+    betAmount: amountOf(item, "betAmount", shape.betAmount, prefix),
+    payoutAmount: amountOf(item, "payoutAmount", shape.payoutAmount, prefix),
+    transactionType: transactionTypeOf(item, shape.transactionType, prefix),
+    skipBalanceUpdate: flagOf(item, "skipBalanceUpdate", false, prefix),
+    isEndRound: flagOf(item, "isEndRound", true, prefix),
+  };
+}
+
+/** §4.A8 */
+function adjustmentOf(item: Fields, prefix: string): CallbackItem {
+  const status = keyOf(item, "status", prefix);
+  if (status !== "DEBIT" && status !== "CREDIT") {
+    throw bad(`${prefix}status must be DEBIT or CREDIT, but is ${excerpt(status)}`);
+  }
+  const amount = amountOf(item, "amount", "required", prefix);
+  return {
+    txnId: keyOf(item, "refId", prefix),
+    status,
+    roundId: null,
+    betAmount: status === "DEBIT" ? amount : null,
+    payoutAmount: status === "CREDIT" ? amount : null,
+    transactionType: null,
+    skipBalanceUpdate: false,
+    isEndRound: true,
+  };
+}
+
+function amountOf(item: Fields, field: string, presence: Presence, prefix: string): Amount | null {
+  const value = item[field];
+  if (presence === "none") return null;
+  if (presence === "optional" && (value === undefined || value === null)) return null;
+  if (!isLosslessNumber(value)) throw bad(`${prefix}${field} must be a number, but is ${excerpt(value)}`);
+  const amount = parseAmount(value.toString(), `${prefix}${field}`);
+  if (amount.lt("0")) throw bad(`${prefix}${field} must not be negative, but is ${excerpt(value)}`);
+  return amount;
+}
+
+function transactionTypeOf(item: Fields, presence: Presence, prefix: string) {
+  const value = item["transactionType"];
+  if (presence === "none") return null;
+  if (presence === "optional" && (value === undefined || value === null || value === "")) return null;
+  if (value === "BY_TRANSACTION" || value === "BY_ROUND") return value;
+  throw bad(`${prefix}transactionType must be BY_TRANSACTION or BY_ROUND, but is ${excerpt(value)}`);
+}
+
+function flagOf(item: Fields, field: string, fallback: boolean, prefix: string): boolean {
+  const value = item[field] ?? fallback;
+  if (typeof value !== "boolean")
+    throw bad(`${prefix}${field} must be true or false, but is ${excerpt(value)}`);
+  return value;
+}
+
+function millisOf(body: Fields, field: string): Instant {
+  const value = body[field];
+  const text = isLosslessNumber(value) ? value.toString() : "";
+  if (!/^\d{1,15}$/.test(text) || Number(text) > LAST_MS) {
+    throw bad(`${field} must be whole milliseconds since 1970, as a number, but is ${excerpt(value)}`);
+  }
+  return Number(text);
+}
+
+function keyOf(fields: Fields, field: string, prefix: string): string {
+  const text = textOf(fields, field, prefix);
+  if (text === "") throw bad(`${prefix}${field} must not be empty`);
+  return text;
+}
+
+/** PostgreSQL can store neither NUL nor half of a surrogate pair. */
+function textOf(fields: Fields, field: string, prefix: string): string {
+  const value = fields[field];
+  if (typeof value !== "string") throw bad(`${prefix}${field} must be text, but is ${excerpt(value)}`);
+  if (!value.isWellFormed() || value.includes("\0")) {
+    throw bad(`${prefix}${field} has a character that cannot be stored`);
+  }
+  if (Buffer.byteLength(value) > LONGEST_KEY_BYTES) {
+    throw bad(`${prefix}${field} is longer than ${LONGEST_KEY_BYTES} bytes`);
+  }
+  return value;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !isLosslessNumber(value);
+}
+
+/** A short form of a value for a log line. */
+function excerpt(value: unknown): string {
+  if (value === undefined) return "missing";
+  if (isLosslessNumber(value)) return value.toString().slice(0, 60);
+  if (typeof value === "string") return `"${value.slice(0, 60)}"`;
+  return Array.isArray(value)
+    ? "an array"
+    : value === null
+      ? "null"
+      : typeof value === "object"
+        ? "an object"
+        : String(value);
+}
+
+function bad(reason: string): ReconError {
+  return new ReconError("bad-request", reason);
+}

@@ -1,0 +1,108 @@
+/** One call of the agent API by hand: opens the client, prints what the provider said, and closes it. */
+
+import { stderr } from "node:process";
+import { systemClock } from "../clock.ts";
+import { type Config, type Need, type ProviderSettings, readSettings } from "../config.ts";
+import { ReconError } from "../errors.ts";
+import { sendTransfer, type TransferOrder } from "../flows/send-transfer.ts";
+import { openBudget } from "../provider/budget.ts";
+import { openProvider, type ProviderClient } from "../provider/client.ts";
+import type { TransferType } from "../transfer.ts";
+import { showText } from "./print.ts";
+import { printAnswer } from "./print-answer.ts";
+import { withRecon } from "./run-command.ts";
+import { tryOutConfig } from "./try-out-config.ts";
+
+export interface CallOptions {
+  readonly json?: boolean;
+}
+
+interface ProviderAtHand {
+  readonly provider: ProviderSettings;
+  readonly config: Config;
+  readonly production: boolean;
+}
+
+/** @throws ReconError `settings-invalid` that says how to get a provider */
+export function readProvider(needs: readonly Need[] = []): ProviderAtHand {
+  const { provider, config, production } = readSettings(["provider", ...needs]);
+  if (provider === null) {
+    throw new ReconError(
+      "settings-invalid",
+      'no provider is set: set PROVIDER_BASE_URL, PROVIDER_USERNAME and PROVIDER_PASSWORD. To try it out, "recon sandbox" starts a provider and prints what to set.',
+    );
+  }
+  return { provider, config: config ?? tryOutConfig(), production };
+}
+
+/**
+ * Prints the answer, also one that is refused or cannot be understood, as far as it is JSON.
+ * @throws ReconError `usage` for a request that was not sent, else what the call threw
+ */
+export async function callProvider(
+  hand: ProviderAtHand,
+  { json }: CallOptions,
+  call: (provider: ProviderClient) => Promise<unknown>,
+): Promise<void> {
+  let last: string | null = null;
+  const { requestTimeout, concurrency } = hand.config.pull;
+  const limits = {
+    requestTimeoutMs: requestTimeout,
+    connections: concurrency,
+    production: hand.production,
+    onAnswer: (text: string) => {
+      last = text;
+    },
+  };
+  const provider = openProvider(hand.provider, limits, systemClock);
+  try {
+    await call(provider);
+  } catch (error) {
+    throw asUsage(error);
+  } finally {
+    provider.close();
+    if (last !== null) printAnswer(last, json === undefined ? {} : { json });
+  }
+}
+
+/** What is typed wrong is wrong usage. */
+export function asUsage(error: unknown): unknown {
+  if (!(error instanceof ReconError) || error.code !== "bad-request") return error;
+  return new ReconError("usage", error.message);
+}
+
+/** Within the budget of all requests, and recorded before it is sent. */
+export async function callTransfer(
+  hand: ProviderAtHand,
+  options: CallOptions,
+  type: TransferType,
+  order: TransferOrder,
+): Promise<void> {
+  const send = withRecon(["database", "provider"], async ({ context: { sql, config, clock } }) => {
+    const { concurrency, minInterval, requestTimeout } = config.pull;
+    const budget = openBudget(sql, { concurrency, minIntervalMs: minInterval }, requestTimeout, clock);
+    const never = new AbortController().signal;
+    let isRecorded = false;
+    const beforeSending = () => {
+      isRecorded = true;
+    };
+    try {
+      await callProvider(hand, options, (provider) =>
+        budget.spend(
+          "verify",
+          () => sendTransfer({ sql, config, clock }, provider, type, order, never, beforeSending),
+          never,
+        ),
+      );
+    } catch (error) {
+      if (isRecorded) {
+        stderr.write(
+          "recon: whether it happened is unknown. It is recorded, and the worker asks until it is known; do not send it again. " +
+            `How far that is: recon transfers show ${showText(order.transactionRef)}\n`,
+        );
+      }
+      throw error;
+    }
+  });
+  await send();
+}

@@ -1,0 +1,161 @@
+/** `recon mismatches ack, resolve, ignore, reopen`: by ids, or by a filter whose count is shown first. */
+
+import { userInfo } from "node:os";
+import { getuid, stderr, stdin } from "node:process";
+import { createInterface } from "node:readline/promises";
+import type { Command } from "commander";
+import {
+  type ActionResult,
+  type AskedAction,
+  actOnMismatches,
+  previewAction,
+} from "../flows/act-on-mismatches.ts";
+import type { FlowContext } from "../flows/context.ts";
+import { ACTS, type MismatchAction } from "../mismatches/act.ts";
+import { formatMoney, parseAmount } from "../money.ts";
+import { checkAdjustedOnce, readAction } from "../ops/mismatch-action.ts";
+import { CHOICES, type ChoiceQuery, filtersOf, readChoice } from "../ops/mismatch-query.ts";
+import { usage } from "../ops/range-query.ts";
+import { printJson, printLine, showText } from "./print.ts";
+import { EXIT_FAILED, withRecon } from "./run-command.ts";
+
+interface ActOptions extends ChoiceQuery {
+  readonly note?: string;
+  readonly adjustment?: string;
+  readonly ref?: string;
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+  readonly json?: boolean;
+}
+
+/** The options that choose mismatches, for lists and for actions. */
+export function addMismatchChoice(command: Command): Command {
+  return command
+    .option("--status <status>", "open, acknowledged, resolved or ignored; several separated by commas")
+    .option("--kind <kind>", "one kind, such as payout-differs")
+    .option("--product <product>", "one product")
+    .option("--username <username>", "one player")
+    .option("--from <time>", "first seen then or later, such as 2026-11-01T00:00:00Z")
+    .option("--to <time>", "first seen before then")
+    .option("--min-amount <amount>", "so much at risk, or more");
+}
+
+export function addMismatchActions(mismatches: Command): void {
+  addAction(mismatches, "ack", "say that somebody looks into them");
+  addAction(mismatches, "resolve", "say that they are settled")
+    .option("--adjustment <amount>", "a correction made by hand: positive was given to the player")
+    .option("--ref <ref>", "your reference of the correction; the same one never counts twice");
+  addAction(mismatches, "ignore", "say that they are of no importance");
+  addAction(mismatches, "reopen", "take back that they were resolved or ignored");
+}
+
+function addAction(mismatches: Command, action: MismatchAction, description: string): Command {
+  const command = mismatches
+    .command(action)
+    .argument("[ids...]", "the ids that the list shows; without any, the filter below says which")
+    .description(`${description}; a later change of a compared value opens them again`);
+  if (action === "ack" || action === "reopen") command.description(description);
+  return addMismatchChoice(command)
+    .option("--note <text>", "why; kept with your name in the history")
+    .option("--yes", "do not ask")
+    .option("--dry-run", "only say how many there are and how much money it is")
+    .option("--json", "one JSON document")
+    .action(
+      withRecon(["database"], ({ context }, ids: string[], options: ActOptions) =>
+        act(context, action, ids, options),
+      ),
+    );
+}
+
+async function act(
+  context: FlowContext,
+  action: MismatchAction,
+  ids: string[],
+  options: ActOptions,
+): Promise<void> {
+  const asked = await readAsked(context, action, ids, options);
+  if (options.dryRun) {
+    const result = await previewAction(context, asked);
+    if (options.json) printJson({ action, dryRun: true, ...result });
+    else printLine(`Would be ${ACTS[action].done}: ${showResult(result)}. Nothing was changed.`);
+    return;
+  }
+  const agreed = ids.length > 0 || options.yes ? asked : await askFirst(context, asked);
+  if (agreed === null) return;
+  const result = await actOnMismatches(context, agreed);
+  if (options.json) printJson({ action, dryRun: false, ...result });
+  else printResult(agreed, result);
+}
+
+async function readAsked(
+  context: FlowContext,
+  action: MismatchAction,
+  ids: readonly string[],
+  options: ActOptions,
+): Promise<AskedAction> {
+  const { adjustment, ref, dryRun, note = dryRun ? "-" : undefined } = options;
+  const typed = Object.fromEntries(
+    CHOICES.map((name) => [name, options[name]]).filter(([, text]) => text !== undefined),
+  );
+  const said = readAction({ note, adjustment, ref });
+  checkAdjustedOnce(said.adjustment, ids);
+  const isFiltered = Object.keys(typed).length > 0;
+  if (ids.length > 0 === isFiltered) {
+    throw usage(
+      isFiltered ? "give either ids or a filter, not both" : "give ids, or a filter such as --kind",
+    );
+  }
+  const by = `cli:${nameUser()}`;
+  if (ids.length > 0) return { action, target: { ids }, by, ...said };
+  return {
+    action,
+    target: { filter: await readChoice(context, filtersOf(typed, CHOICES)), shown: null },
+    by,
+    ...said,
+  };
+}
+
+/** A container may run as a user that has no name. */
+function nameUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid-${getuid?.() ?? "unknown"}`;
+  }
+}
+
+/** Says how many there are, and asks. @returns what to do, to what was shown; null: nothing */
+async function askFirst(context: FlowContext, asked: AskedAction): Promise<AskedAction | null> {
+  const preview = await previewAction(context, asked);
+  const counted = `To be ${ACTS[asked.action].done}: ${showResult(preview)}.`;
+  if (!stdin.isTTY) throw usage(`${counted} There is no terminal to ask on: say --yes, or --dry-run`);
+  if (preview.count === 0 || !("filter" in asked.target)) {
+    printLine("No mismatches.");
+    return null;
+  }
+  const terminal = createInterface({ input: stdin, output: stderr });
+  const answer = await terminal.question(`${counted} Go on? [y/N] `);
+  terminal.close();
+  if (/^y(es)?$/i.test(answer.trim())) return { ...asked, target: { ...asked.target, shown: preview.ids } };
+  printLine("Nothing was changed.");
+  process.exitCode = EXIT_FAILED;
+  return null;
+}
+
+function printResult({ action, target }: AskedAction, result: ActionResult): void {
+  const [only] = result.ids;
+  const { done } = ACTS[action];
+  if ("ids" in target && result.count === 1) printLine(`Mismatch ${only} is ${done}.`);
+  else printLine(`${done[0]?.toUpperCase()}${done.slice(1)}: ${showResult(result)}.`);
+  const changed = "filter" in target && target.shown !== null ? target.shown.length - result.count : 0;
+  if (changed > 0) printLine(`${changed} changed meanwhile and were left as they are.`);
+}
+
+/** "12 mismatches, 120.50 THB and 3.00 USD at risk" */
+function showResult({ count, amounts }: ActionResult): string {
+  const money = amounts.map(({ currency, amount }) =>
+    formatMoney(parseAmount(amount, "amount"), currency ?? "").trimEnd(),
+  );
+  const atRisk = money.length === 0 ? "" : `, ${money.join(" and ")} at risk`;
+  return showText(`${count} ${count === 1 ? "mismatch" : "mismatches"}${atRisk}`);
+}

@@ -1,0 +1,62 @@
+/** The command `recon`: its subcommands, and how a failure ends it. */
+
+import { argv, stderr, stdout } from "node:process";
+import { Command, CommanderError } from "commander";
+import { EXIT_USAGE, reportFailure } from "./run-command.ts";
+
+/** Each command is loaded when it is asked for: a short one need not wait for what the worker is made of. */
+const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
+  worker: async () => (await import("./worker.ts")).addWorkerCommand,
+  callbacks: async () => (await import("./callbacks.ts")).addCallbacksCommand,
+  sandbox: async () => (await import("./sandbox.ts")).addSandboxCommand,
+  migrate: async () => (await import("./migrate.ts")).addMigrateCommand,
+  backfill: async () => (await import("./backfill.ts")).addBackfillCommands,
+  coverage: async () => (await import("./coverage.ts")).addCoverageCommand,
+  status: async () => (await import("./status.ts")).addStatusCommand,
+  doctor: async () => (await import("./doctor.ts")).addDoctorCommand,
+  mismatches: async () => (await import("./mismatches.ts")).addMismatchCommands,
+  report: async () => (await import("./report.ts")).addReportCommand,
+  transfers: async () => (await import("./transfers.ts")).addTransferCommands,
+  alerts: async () => (await import("./alerts.ts")).addAlertCommands,
+  provider: async () => (await import("./provider.ts")).addProviderCommands,
+  wallet: async () => (await import("./wallet.ts")).addWalletCommands,
+};
+
+/**
+ * Every subcommand, with its help; nothing runs yet.
+ * @param asked the only one that is needed, where it is one of them
+ */
+export async function createProgram(asked?: string): Promise<Command> {
+  const program = new Command("recon")
+    .description("Finds every difference between what a game provider reports and what your own ledger says.")
+    .showHelpAfterError("(--help shows how)")
+    // An option behind a subcommand is the subcommand's, also where the command before it has one of the same name.
+    .enablePositionalOptions()
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, "recon: ")) })
+    .exitOverride();
+
+  const isKnown = asked !== undefined && Object.hasOwn(COMMANDS, asked);
+  for (const [name, load] of Object.entries(COMMANDS)) {
+    if (!isKnown || name === asked) (await load())(program);
+  }
+  return program;
+}
+
+/** Runs what the process was asked for; a failure is told in one line and becomes the exit code. */
+export async function runRecon(): Promise<void> {
+  // The reader may have seen enough, as `head` has: the rest is then said to nobody.
+  for (const stream of [stdout, stderr]) {
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EPIPE") throw error;
+    });
+  }
+
+  try {
+    const program = await createProgram(argv[2]);
+    await program.parseAsync();
+  } catch (error) {
+    const isHelp = error instanceof CommanderError && error.exitCode === 0;
+    if (error instanceof CommanderError) process.exitCode = isHelp ? 0 : EXIT_USAGE;
+    else process.exitCode = reportFailure(error);
+  }
+}

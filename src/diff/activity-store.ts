@@ -1,0 +1,53 @@
+/** Who was active in a stretch of time, and by which rounds and bets; and which of them are still waited for. */
+
+import type { Query } from "../db/client.ts";
+import type { TimeRange } from "../window.ts";
+import type { DiffMark } from "./store.ts";
+
+const ROWS_AT_ONCE = 5_000;
+
+/**
+ * Everything of a product that is dated in a range, a player's together: records by their accountingDate, entries by when
+ * they occurred. Reads through a cursor of the transaction, so that other statements may run in between.
+ */
+export async function* readActivity(
+  tx: Query,
+  productId: string,
+  range: TimeRange,
+  callbacks: "bets" | "adjustBalance",
+): AsyncGenerator<DiffMark[]> {
+  await tx`
+    declare activity no scroll cursor for
+    select username, case when round_id not in ('', 'UNKNOWN') then round_id end as "roundId", bet_id as "betRef"
+    from bet_records
+    where product_id = ${productId} and accounting_date >= ${range.from} and accounting_date < ${range.to}
+    union
+    select username, case when round_id not in ('', 'UNKNOWN') then round_id end, txn_id
+    from callback_entries
+    where product_id = ${productId} and occurred_at >= ${range.from} and occurred_at < ${range.to}
+      and (callback = 'adjustBalance') = ${callbacks === "adjustBalance"}
+    order by username`;
+  let held: DiffMark[] = [];
+  for (;;) {
+    const rows = await tx.unsafe<DiffMark[]>(`fetch ${ROWS_AT_ONCE} from activity`);
+    const last = rows.at(-1)?.username;
+    held.push(...rows);
+    const whole = rows.length < ROWS_AT_ONCE ? held : held.filter((mark) => mark.username !== last);
+    if (whole.length > 0) yield whole;
+    if (rows.length < ROWS_AT_ONCE) break;
+    held = held.filter((mark) => mark.username === last);
+  }
+  await tx`close activity`;
+}
+
+/** The marks of some players, due or not: what they speak of has not been judged for good. */
+export async function readWaiting(
+  tx: Query,
+  productId: string,
+  usernames: readonly string[],
+): Promise<DiffMark[]> {
+  return await tx<DiffMark[]>`
+    select mark.username, mark.round_id as "roundId", mark.bet_ref as "betRef"
+    from diff_marks, unnest(usernames, round_ids, bet_refs) as mark (username, round_id, bet_ref)
+    where product_id = ${productId} and mark.username = any(${usernames as string[]})`;
+}

@@ -1,0 +1,96 @@
+/** Requests after which the balance changed by something else than what their items moved. */
+
+import { realRound } from "../bet.ts";
+import type { CallbackEntry } from "../callback.ts";
+import { formatInstant } from "../clock.ts";
+import type { Finding } from "../mismatch.ts";
+import { type Amount, formatAmount, formatMoney, sumAmounts, ZERO } from "../money.ts";
+
+/** What was answered once: one request, or the first answer to it again. */
+interface Answer {
+  readonly entries: readonly CallbackEntry[];
+  readonly changed: Amount;
+  readonly moved: Amount;
+}
+
+/**
+ * The requests whose answer names another change of the balance than their items moved.
+ * What is not known of a request (a balance, or what was asked for) is not guessed: it is passed over.
+ * @param entries of one player; of each of their requests all items, or the finding only says "perhaps"
+ * @param asked what a null `moved` stands for, by entryId
+ */
+export function findBalances(
+  entries: readonly CallbackEntry[],
+  asked: ReadonlyMap<string, Amount>,
+): Finding[] {
+  const movedFor = (entry: CallbackEntry) => entry.moved ?? asked.get(entry.entryId) ?? null;
+  const requests = Map.groupBy(entries, subjectOfRequest);
+  return [...requests].flatMap(([subject, items]) => {
+    const wrong = answersTo(items, movedFor).filter(({ changed, moved }) => !changed.eq(moved));
+    return wrong.length === 0 ? [] : [toFinding(subject, wrong)];
+  });
+}
+
+/** The subject of what is wrong with a request; JSON, because its id may hold any character. */
+export function subjectOfRequest({ callback, requestId }: CallbackEntry): string {
+  return `request:${JSON.stringify([callback, requestId])}`;
+}
+
+/** A replay that moved nothing was answered as the request itself was, balances included: it is no answer of its own. */
+function answersTo(
+  items: readonly CallbackEntry[],
+  movedFor: (entry: CallbackEntry) => Amount | null,
+): Answer[] {
+  const answers: Answer[] = [];
+  for (const entries of Map.groupBy(items, answerOf).values()) {
+    const [{ balanceBefore = null, balanceAfter = null } = {}] = entries;
+    const moved = entries.map(movedFor).filter((amount) => amount !== null);
+    if (balanceBefore === null || balanceAfter === null || moved.length < entries.length) continue;
+    answers.push({ entries, changed: balanceAfter.minus(balanceBefore), moved: sumAmounts(moved) });
+  }
+  const isReplay = (answer: Answer) =>
+    answer.entries.every((entry) => movedFor(entry)?.eq(ZERO)) &&
+    answers.some(
+      (other) => other !== answer && other.changed.eq(answer.changed) && other.moved.eq(other.changed),
+    );
+  return answers.filter((answer) => !isReplay(answer));
+}
+
+function answerOf({ occurredAt, receivedAt, balanceBefore, balanceAfter }: CallbackEntry): string {
+  return JSON.stringify([occurredAt, receivedAt, balanceBefore?.toFixed(), balanceAfter?.toFixed()]);
+}
+
+function toFinding(subject: string, wrong: readonly Answer[]): Finding {
+  const entries = wrong.flatMap((answer) => answer.entries);
+  const [first] = entries as [CallbackEntry];
+  const changed = sumAmounts(wrong.map((answer) => answer.changed));
+  const moved = sumAmounts(wrong.map((answer) => answer.moved));
+  const times = entries.map((entry) => entry.occurredAt);
+  const single = entries.length === 1;
+  return {
+    kind: "balance-differs",
+    productId: first.productId,
+    username: first.username,
+    currency: first.currency,
+    subject,
+    betId: null,
+    transactionId: single ? first.txnId : null,
+    roundId: single ? realRound(first.roundId) : null,
+    transactionRef: null,
+    amountAtRisk: sumAmounts(wrong.map((answer) => answer.changed.minus(answer.moved).abs())),
+    reason: `the balance changed by ${formatMoney(changed, first.currency)} with the ${first.callback} request ${first.requestId}, but the wallet moved ${formatMoney(moved, first.currency)} for it`,
+    provider: null,
+    ledger: {
+      txnId: single ? first.txnId : null,
+      status: null,
+      stake: "0",
+      payout: "0",
+      moved: formatAmount(moved),
+      currency: first.currency,
+      username: first.username,
+      firstEntryAt: formatInstant(Math.min(...times)),
+      lastEntryAt: formatInstant(Math.max(...times)),
+    },
+    occurredAt: Math.min(...times),
+  };
+}

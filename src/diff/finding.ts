@@ -1,0 +1,77 @@
+/** From a difference to its finding: whose it is, what it is called, how much is at risk, both sides as they were. */
+
+import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
+import { parseInstant } from "../clock.ts";
+import type { Finding } from "../mismatch.ts";
+import type { Amount } from "../money.ts";
+import { type CompareSettings, type Difference, unplacedOf } from "./compare.ts";
+import type { Pair } from "./match.ts";
+import { amountAtRisk, amountInOtherCurrency, askedByState } from "./money-moved.ts";
+import { firstEntryOf, ledgerSide, movedBy, providerSide, sumBets, sumRecords } from "./sums.ts";
+
+/**
+ * What a comparison found wrong with a pair. A bet that stands alone is known by its id, also where its round was
+ * compared; what is said of several bets together is known by their round.
+ */
+export function toFinding(pair: Pair, difference: Difference, settings: CompareSettings): Finding {
+  const { records, bets } = pair;
+  const [record] = records;
+  const named = nameBet(pair, difference, settings);
+  const roundId =
+    realRound(record?.roundId ?? null) ?? bets.find((bet) => bet.roundId !== null)?.roundId ?? null;
+  const provider = records.length === 0 ? null : sumRecords(records);
+  const ledger = bets.length === 0 ? null : sumBets(bets);
+  return {
+    ...difference,
+    productId: settings.productId,
+    username: bets[0]?.username ?? record?.username ?? "",
+    currency:
+      (difference.kind === "currency-differs" ? ledger?.currency : provider?.currency) ??
+      ledger?.currency ??
+      null,
+    subject: named === null ? `round:${roundId}` : `bet:${named.transactionId ?? named.betId}`,
+    betId: named?.betId ?? null,
+    transactionId: named?.transactionId ?? null,
+    roundId,
+    transactionRef: null,
+    amountAtRisk: riskOf(pair, difference),
+    provider: provider && providerSide(records, provider),
+    ledger: ledger && ledgerSide(bets, ledger),
+    occurredAt:
+      bets.length === 0 ? parseInstant(record?.accountingDate ?? "", "accountingDate") : firstEntryOf(bets),
+  };
+}
+
+/** The one bet that a difference is about; null: it is about a round. */
+function nameBet(
+  { matchedBy, records, bets }: Pair,
+  { kind }: Difference,
+  settings: CompareSettings,
+): { betId: string | null; transactionId: string | null } | null {
+  const betId = matchedBy === "round" && records.length > 1 ? null : (records[0]?.betId ?? null);
+  if (kind === "round-differs") return null;
+  const about = kind === "missing-placement" ? unplacedOf(bets, settings) : bets;
+  if (matchedBy === "round" && about.length > 1) return null;
+  return { betId, transactionId: about[0]?.txnId ?? null };
+}
+
+function riskOf(pair: Pair, { kind }: Difference): Amount {
+  if (kind === "net-differs") return movedBy(pair.bets).minus(askedByState(pair)).abs();
+  if (kind === "currency-differs") return amountInOtherCurrency(pair.bets);
+  return amountAtRisk(pair);
+}
+
+/**
+ * Every subject that a mismatch about these records and bets, or entries, could have: an id that both sides share,
+ * an id of a record that stands alone, or their round.
+ */
+export function subjectsOf(
+  records: readonly Pick<StoredRecord, "betId" | "id" | "roundId">[],
+  bets: readonly Pick<LedgerBet, "txnId" | "roundId">[],
+): string[] {
+  const ids = [...records.flatMap((record) => [record.betId, record.id]), ...bets.map((bet) => bet.txnId)];
+  const rounds = [...records, ...bets]
+    .map((side) => realRound(side.roundId))
+    .filter((round) => round !== null);
+  return [...new Set([...ids.map((id) => `bet:${id}`), ...rounds.map((round) => `round:${round}`)])];
+}

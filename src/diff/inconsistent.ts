@@ -1,0 +1,45 @@
+/** Records that contradict themselves: a win that pays nothing, a loss that pays more than its stake. */
+
+import { realRound, type StoredRecord } from "../bet.ts";
+import { parseInstant } from "../clock.ts";
+import type { Finding } from "../mismatch.ts";
+import { formatMoney, ZERO } from "../money.ts";
+import type { CompareSettings } from "./compare.ts";
+import { providerSide, sumRecords } from "./sums.ts";
+
+/**
+ * Only a result that stands can contradict its payout: one of a bet that runs again, or is void, is left over.
+ * @param transactionIdOf of its ledger bet; null: there is none, or it is not known which
+ */
+export function findInconsistent(
+  record: StoredRecord,
+  transactionIdOf: (record: StoredRecord) => string | null,
+  { productId, ledgerStart }: Pick<CompareSettings, "productId" | "ledgerStart">,
+): Finding | null {
+  const { betStatus, payoutStatus, stake, payout, currency, betId, username } = record;
+  const accountedAt = parseInstant(record.accountingDate, "accountingDate");
+  const contradicts =
+    (payoutStatus === "WIN" && payout.eq(ZERO)) || (payoutStatus === "LOSE" && payout.gt(stake));
+  if (betStatus !== "SETTLED" || !contradicts || accountedAt < ledgerStart) return null;
+  return {
+    kind: "provider-inconsistent",
+    productId,
+    username,
+    currency,
+    subject: subjectOfRecord(record),
+    betId,
+    transactionId: transactionIdOf(record),
+    roundId: realRound(record.roundId),
+    transactionRef: null,
+    amountAtRisk: ZERO,
+    reason: `the provider calls the bet a ${payoutStatus}, with a payout of ${formatMoney(payout, currency)} for a stake of ${formatMoney(stake, currency)}`,
+    provider: providerSide([record], sumRecords([record])),
+    ledger: null,
+    occurredAt: accountedAt,
+  };
+}
+
+/** The subject of what is wrong with a record alone; JSON, because either id may hold any character. */
+export function subjectOfRecord({ betId, id }: Pick<StoredRecord, "betId" | "id">): string {
+  return `record:${JSON.stringify([betId, id])}`;
+}

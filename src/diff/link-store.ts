@@ -1,0 +1,111 @@
+/** What a look needs beside a player's own records and entries: other players' bets of the same id, whole requests, absences. */
+
+import type { StoredRecord } from "../bet.ts";
+import type { CallbackEntry } from "../callback.ts";
+import type { Instant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+import type { DiffMark } from "./store.ts";
+
+/** A player's bet or record, by any id of it. */
+export interface Reference {
+  readonly username: string;
+  readonly ref: string;
+}
+
+/** Of one id, no more than this many namesakes are looked at: ids that everybody has tell nobody apart. */
+const MOST_NAMESAKES = 100;
+
+/** Records of other players that have the id of one of these bets. */
+export async function readRecordsOfOthers(
+  tx: Query,
+  productId: string,
+  bets: readonly Reference[],
+): Promise<DiffMark[]> {
+  if (bets.length === 0) return [];
+  return await tx<DiffMark[]>`
+    select found.username, null as "roundId", found.bet_id as "betRef"
+    from unnest(${bets.map((one) => one.username)}::text[], ${bets.map((one) => one.ref)}::text[]) as k (username, ref)
+    cross join lateral (
+      (select r.username, r.bet_id from bet_records r
+        where r.product_id = ${productId} and r.bet_id = k.ref and r.username <> k.username limit ${MOST_NAMESAKES})
+      union
+      (select r.username, r.bet_id from bet_records r
+        where r.product_id = ${productId} and r.id = k.ref and r.username <> k.username limit ${MOST_NAMESAKES})
+    ) found`;
+}
+
+/** Ledger bets of other players that have an id of one of these records. */
+export async function readBetsOfOthers(
+  tx: Query,
+  productId: string,
+  records: readonly Reference[],
+): Promise<DiffMark[]> {
+  if (records.length === 0) return [];
+  return await tx<DiffMark[]>`
+    select distinct found.username, null as "roundId", found.txn_id as "betRef"
+    from unnest(${records.map((one) => one.username)}::text[], ${records.map((one) => one.ref)}::text[])
+      as k (username, ref)
+    cross join lateral (
+      select e.username, e.txn_id from callback_entries e
+      where e.product_id = ${productId} and e.txn_id = k.ref and e.username <> k.username
+        and e.callback <> 'adjustBalance'
+      limit ${MOST_NAMESAKES}
+    ) found`;
+}
+
+/** Bets that a mismatch calls misnamed, by these records of another player: what is known of the records has changed. */
+export async function readMisnamedBy(
+  tx: Query,
+  productId: string,
+  records: readonly Reference[],
+): Promise<DiffMark[]> {
+  if (records.length === 0) return [];
+  return await tx<DiffMark[]>`
+    select m.username, null as "roundId", m.transaction_id as "betRef"
+    from mismatches m
+    where m.product_id = ${productId} and m.kind = 'username-differs' and m.status in ('open', 'acknowledged')
+      and (m.provider ->> 'username', m.bet_id) in (
+        select * from unnest(${records.map((one) => one.username)}::text[], ${records.map((one) => one.ref)}::text[]))`;
+}
+
+/** The bets of all items of some requests: their envelope has one time, which tells them from others. */
+export async function readBetsOfRequests(
+  tx: Query,
+  productId: string,
+  entries: readonly CallbackEntry[],
+): Promise<[string, string][]> {
+  if (entries.length === 0) return [];
+  const rows = await tx<{ username: string; txnId: string }[]>`
+    select distinct e.username, e.txn_id as "txnId"
+    from unnest(${entries.map((one) => one.username)}::text[], ${entries.map((one) => one.callback)}::text[],
+      ${entries.map((one) => one.requestId)}::text[], ${entries.map((one) => one.occurredAt)}::timestamptz[])
+      as k (username, callback, request_id, occurred_at)
+    join callback_entries e on e.occurred_at >= k.occurred_at
+      and e.occurred_at < k.occurred_at + interval '1 millisecond'
+      and e.product_id = ${productId} and e.username = k.username and e.callback = k.callback
+      and e.request_id = k.request_id`;
+  return rows.map(({ username, txnId }) => [username, txnId]);
+}
+
+export interface AbsentRecord {
+  readonly username: string;
+  readonly betId: string;
+  readonly id: string;
+  /** a complete pass that began then did not return it, and nothing has since */
+  readonly missedSince: Instant;
+}
+
+/** Which of some records the provider did not return lately. */
+export async function readAbsent(
+  tx: Query,
+  productId: string,
+  records: readonly StoredRecord[],
+): Promise<AbsentRecord[]> {
+  if (records.length === 0) return [];
+  return await tx<AbsentRecord[]>`
+    select a.username, a.bet_id as "betId", a.id, a.missed_since as "missedSince"
+    from record_absences a
+    join unnest(${records.map((r) => r.username)}::text[], ${records.map((r) => r.betId)}::text[],
+      ${records.map((r) => r.id)}::text[]) as k (username, bet_id, id) using (username, bet_id, id)
+    where a.product_id = ${productId} and not a.elsewhere`;
+}

@@ -1,0 +1,229 @@
+/** Drops the marks of rounds that obviously agree, many at a time, so that the exact comparison sees only the others. */
+
+import type { Instant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+
+/** What is due of a product when its screening begins. */
+export interface DueMarks {
+  readonly marks: number;
+  /** the newest row of them: what a screening leaves is written behind it, and not screened again */
+  readonly upTo: number;
+  /** the marks are so many that reading both sides whole is cheaper than looking for each round */
+  readonly readsAll: boolean;
+}
+
+export interface Screened {
+  readonly marks: number;
+  /** still there, for the exact comparison */
+  readonly left: number;
+}
+
+/** Finding a round by its indexes costs about as much as reading so many bytes of the tables. */
+const BYTES_PER_MARK = 1_000;
+/** A row of the marks that the screening leaves is as long as one look takes up. */
+const MARKS_PER_ROW = 500;
+
+/** How much a screening would have to do, counted once before it begins. */
+export async function countDueMarks(tx: Query, productId: string, now: Instant): Promise<DueMarks> {
+  const [due] = await tx<{ marks: number; upTo: number; bytes: number }[]>`
+    select coalesce(sum(cardinality(usernames)), 0)::bigint as marks, coalesce(max(id), 0) as "upTo",
+      (select sum(pg_relation_size(part))::bigint from (
+        select 'bet_records'::regclass as part union select 'callback_entries'::regclass
+        union select relid from pg_partition_tree('bet_records') union select relid from pg_partition_tree('callback_entries')
+      ) parts) as bytes
+    from diff_marks where product_id = ${productId} and due_at <= ${now}`;
+  const { marks = 0, upTo = 0, bytes = 0 } = due ?? {};
+  return { marks, upTo, readsAll: marks * BYTES_PER_MARK >= bytes };
+}
+
+/**
+ * Takes due marks and writes back those whose round does not obviously agree, and those of bets without a round.
+ * A round is dropped only where the exact comparison could find nothing in it, nor anywhere else because of it:
+ * it has ended alike on both sides, bet by bet, and shares no id with anything outside of it (`BAD_ROUNDS`).
+ * @param most marks at a time where not everything is read; the last row taken may bring more
+ */
+export async function screenMarks(
+  tx: Query,
+  productId: string,
+  now: Instant,
+  due: DueMarks,
+  most: number,
+): Promise<Screened> {
+  // Sorting all of both sides takes longer than hashing it in parts, which the planner does not see.
+  await tx`select set_config('work_mem', '128MB', true), set_config('jit', 'off', true),
+    set_config('enable_mergejoin', 'off', true), set_config('enable_sort', 'off', true)`;
+  const [screened] = await tx.unsafe<Screened[]>(
+    `with due as (
+      select id, due_at, cardinality(usernames) as marks from diff_marks
+      where product_id = $1 and due_at <= $2::timestamptz and id <= $3::bigint
+    ),
+    counted as (select id, sum(marks) over (order by due_at, id) - marks as before from due),
+    taken as (
+      delete from diff_marks where id in (select id from ${due.readsAll ? "due" : "counted where before < $4::bigint"})
+      returning usernames, round_ids, bet_refs
+    ),
+    marks as (select m.u, m.r, m.b from taken, unnest(usernames, round_ids, bet_refs) as m (u, r, b)),
+    ${UNSETTLED},
+    ${due.readsAll ? EVERYTHING : AROUND_MARKS},
+    ${BAD_ROUNDS},
+    remaining as (
+      select distinct marks.u, marks.r, marks.b from marks
+      left join (select distinct u, r, true as is_bad from bad) bad on bad.u = marks.u and bad.r = marks.r
+      where marks.r is null or is_bad
+    ),
+    put as (
+      insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+      select $1, array_agg(u), array_agg(r), array_agg(b), $2::timestamptz
+      from (select *, (row_number() over () - 1) / ${MARKS_PER_ROW} as row from remaining) numbered
+      group by row
+    )
+    select (select coalesce(sum(cardinality(usernames)), 0)::bigint from taken) as marks, (select count(*) from remaining) as left`,
+    due.readsAll ? [productId, now, due.upTo] : [productId, now, due.upTo, most],
+  );
+  return screened ?? { marks: 0, left: 0 };
+}
+
+/** The entry says how the balance changed with its request, and that some money moved for it. */
+const ANSWERED = "f.balance_before is not null and f.balance_after is not null and f.moved <> 0";
+
+/** An entry is plain where nothing but its amount needs to be known to fold it, and the wallet did what it asks for. */
+const ENTRY = `f.username as u, f.txn_id as t, coalesce(f.round_id, '') as r, f.currency as c, f.request_id as q,
+  f.entry_id, f.occurred_at, ${ANSWERED} as answered,
+  f.callback = 'placeBets' as places, f.bet_amount, f.payout_amount,
+  coalesce(
+    not f.skip_balance_update
+    and case f.callback
+      when 'placeBets' then f.status = 'OPEN' and coalesce(f.moved, -f.bet_amount) = -f.bet_amount
+      when 'settleBets' then coalesce(f.transaction_type, 'BY_TRANSACTION') = 'BY_TRANSACTION'
+        and coalesce(f.moved, f.payout_amount) = f.payout_amount
+    end
+    and coalesce(f.balance_after - f.balance_before = f.moved, true),
+  false) as plain`;
+
+const RECORD = `f.username as u, f.bet_id as b, f.id as i, f.round_id as r, f.currency as c, f.stake, f.payout,
+  f.bet_status = 'SETTLED' and case f.payout_status
+    when 'WIN' then f.payout <> 0 when 'LOSE' then f.payout <= f.stake else true end as plain`;
+
+/**
+ * Mismatches that are not over: their rounds have to be looked at, so that they end. Of one that a person has decided
+ * it has to be seen that it no longer holds.
+ */
+const UNSETTLED = `
+  unsettled as (
+    select username, subject, bet_id, transaction_id, round_id from mismatches
+    where product_id = $1 and (status in ('open', 'acknowledged') or (ceased_at is null and resolved_by <> 'recon'))
+  )`;
+
+/** The ids that a mismatch names. */
+const NAMED =
+  "values (bet_id), (transaction_id), (case when subject like 'bet:%' then substr(subject, 5) end)";
+
+/** Both sides whole: what does not belong to the marks is judged as well, and asked for by none of them. */
+const EVERYTHING = `
+  entries as not materialized (
+    select ${ENTRY} from callback_entries f where f.product_id = $1 and f.callback <> 'adjustBalance'
+  ),
+  records as not materialized (select ${RECORD} from bet_records f where f.product_id = $1),
+  foreign_ids as (
+    select records.i as id from records
+    join callback_entries f on f.product_id = $1 and f.txn_id = records.i
+    where (records.i <> records.b or f.username <> records.u or f.round_id is distinct from records.r)
+      and records.i between (select min(txn_id) from callback_entries where product_id = $1)
+        and (select max(txn_id) from callback_entries where product_id = $1)
+  ),
+  unsettled_ids as (select id from unsettled cross join lateral (${NAMED}) as named (id)),
+  shared as (
+    select u, unnest(array_agg(r)) as r
+    from (select occurred_at from callback_entries group by occurred_at having count(*) > 1) busy
+    cross join lateral (
+      select f.username as u, coalesce(f.round_id, '') as r, f.request_id as q from callback_entries f
+      where f.occurred_at = busy.occurred_at and f.product_id = $1 and ${ANSWERED} offset 0) f
+    group by u, q having count(*) > 1
+  )`;
+
+/**
+ * Every row of the marked rounds, and every row, of whatever round or player, that has one of their ids.
+ * "offset 0" keeps each search one by index, whatever the planner believes about the number of marks.
+ */
+const AROUND_MARKS = `
+  rounds as materialized (select distinct u, r from marks where r is not null order by u, r),
+  ids as materialized (
+    select f.txn_id as id from rounds cross join lateral (
+      select txn_id from callback_entries f
+      where f.product_id = $1 and f.username = rounds.u and f.round_id = rounds.r offset 0) f
+    union
+    select id.id from rounds cross join lateral (
+      select bet_id, id from bet_records f
+      where f.product_id = $1 and f.username = rounds.u and f.round_id = rounds.r offset 0) f
+    cross join lateral (values (f.bet_id), (f.id)) as id (id)
+  ),
+  entries as materialized (
+    select ${ENTRY} from ids cross join lateral (
+      select * from callback_entries f where f.product_id = $1 and f.txn_id = ids.id offset 0) f
+    where f.callback <> 'adjustBalance'
+  ),
+  records as materialized (
+    select ${RECORD} from ids cross join lateral (
+      select * from bet_records f where f.product_id = $1 and f.bet_id = ids.id offset 0) f
+    union
+    select ${RECORD} from ids cross join lateral (
+      select * from bet_records f where f.product_id = $1 and f.id = ids.id offset 0) f
+  ),
+  foreign_ids as (
+    select records.i as id from records join entries on entries.t = records.i
+    where records.i <> records.b or entries.u <> records.u or entries.r <> records.r
+  ),
+  unsettled_ids as (
+    select ids.id from ids join (
+      select distinct id from unsettled cross join lateral (${NAMED}) as named (id)) named using (id)
+  ),
+  shared as (
+    select entries.u, entries.r from entries where answered and exists (
+      select from callback_entries f
+      where f.occurred_at = entries.occurred_at and f.request_id = entries.q and f.entry_id <> entries.entry_id
+        and f.product_id = $1 and f.username = entries.u)
+  )`;
+
+/**
+ * Rounds of which it is not certain that they agree. All others consist of bets that were each placed once and settled
+ * once, whatever came first, with entries that are plain; each has one record, plain too, of the same player, round,
+ * currency, stake and payout, whose betId is its txn id. Such a round agrees as a round, and moved what it asks for.
+ * None of its ids, the record's other one included, is known in another round or to another player, so that nothing
+ * else depends on it; none of its requests has another item; no record of it was missed by a later fetch; and no
+ * mismatch that is still open names one of its ids.
+ */
+const BAD_ROUNDS = `
+  uncertain as (
+    select coalesce(records.b, entries.t) as id
+    from records full join entries on entries.t = records.b
+    group by 1
+    -- Two rows that add up to 3 are a placement and a settlement, both of which agree.
+    having not (count(*) = 2 and sum(case
+      when entries.plain and records.plain and entries.u = records.u and entries.r = records.r and entries.c = records.c
+        and case when entries.places then entries.bet_amount = records.stake
+          else entries.payout_amount = records.payout end
+      then case when entries.places then 1 else 2 end else 0 end) = 3)
+    union all
+    select id from foreign_ids
+    union all
+    select id from unsettled_ids
+  ),
+  bad as (
+    select named.u, named.r from uncertain cross join lateral (
+      select username as u, round_id as r from callback_entries f where f.product_id = $1 and f.txn_id = uncertain.id
+      union all
+      select username, round_id from bet_records f where f.product_id = $1 and f.bet_id = uncertain.id
+      union all
+      select username, round_id from bet_records f where f.product_id = $1 and f.id = uncertain.id offset 0) named
+    union all
+    select u, r from shared
+    union all
+    select username, round_id from record_absences join bet_records using (product_id, username, bet_id, id)
+    where product_id = $1
+    union all
+    select username, coalesce(round_id, substr(subject, 7)) from unsettled
+    where round_id is not null or subject like 'round:%'
+    union all
+    select entries.u, entries.r from entries
+    join (select substr(subject, 9)::jsonb ->> 1 as q from unsettled where subject like 'request:%') asked using (q)
+  )`;

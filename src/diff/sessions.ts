@@ -1,0 +1,189 @@
+/** Sessions: where money moves only by adjustBalance, a run of play can only be compared by its sums (§4.A8). */
+
+import type { StoredRecord } from "../bet.ts";
+import type { CallbackEntry } from "../callback.ts";
+import { inLedgerOrder } from "../callback.ts";
+import { formatInstant, type Instant, parseInstant } from "../clock.ts";
+import type { Finding } from "../mismatch.ts";
+import { type Amount, formatAmount, formatMoney, sumAmounts, ZERO } from "../money.ts";
+import type { SideSums } from "../report.ts";
+import type { TimeRange } from "../window.ts";
+import type { Conditions, Graces } from "./ripeness.ts";
+import { fetchable } from "./ripeness.ts";
+import { latest } from "./sums.ts";
+
+/** A player's run of entries and records in one currency, with no pause above the quiet time. */
+export interface Session {
+  readonly username: string;
+  readonly currency: string;
+  /** its first and its last moment */
+  readonly firstAt: Instant;
+  readonly lastAt: Instant;
+  /** in ledger order */
+  readonly entries: readonly CallbackEntry[];
+  readonly records: readonly StoredRecord[];
+}
+
+interface Moment {
+  readonly at: Instant;
+  readonly currency: string;
+  readonly entry?: CallbackEntry;
+  readonly record?: StoredRecord;
+}
+
+/** @param quietMs a pause longer than this ends a session */
+export function splitSessions(
+  username: string,
+  entries: readonly CallbackEntry[],
+  records: readonly StoredRecord[],
+  quietMs: number,
+): Session[] {
+  const moments: Moment[] = [
+    ...entries
+      .filter(({ callback }) => callback === "adjustBalance")
+      .map((entry) => ({ at: entry.occurredAt, currency: entry.currency, entry })),
+    ...records.map((record) => ({
+      at: parseInstant(record.accountingDate, "accountingDate"),
+      currency: record.currency,
+      record,
+    })),
+  ].sort((a, b) => a.at - b.at);
+  return [...Map.groupBy(moments, ({ currency }) => currency).values()].flatMap((inCurrency) =>
+    splitRuns(inCurrency, quietMs).map((run) => toSession(username, run)),
+  );
+}
+
+function splitRuns(moments: readonly Moment[], quietMs: number): Moment[][] {
+  const runs: Moment[][] = [];
+  let lastAt = Number.NEGATIVE_INFINITY;
+  for (const moment of moments) {
+    if (moment.at - lastAt > quietMs) runs.push([]);
+    runs.at(-1)?.push(moment);
+    lastAt = moment.at;
+  }
+  return runs;
+}
+
+function toSession(username: string, run: readonly Moment[]): Session {
+  return {
+    username,
+    currency: run[0]?.currency ?? "",
+    firstAt: run[0]?.at ?? 0,
+    lastAt: run.at(-1)?.at ?? 0,
+    entries: run.flatMap(({ entry }) => entry ?? []).sort(inLedgerOrder),
+    records: run.flatMap(({ record }) => record ?? []),
+  };
+}
+
+/** A session is known by its first moment; when another one joins it from before, it is another session. */
+export function subjectOfSession(firstAt: Instant, currency: string): string {
+  return `session:${formatInstant(firstAt)} ${currency}`;
+}
+
+/** Every subject that a session could have had, were it shorter at its beginning. */
+export function subjectsOfSession({ entries, records, currency }: Session): string[] {
+  const times = [
+    ...entries.map((entry) => entry.occurredAt),
+    ...records.map((record) => parseInstant(record.accountingDate, "accountingDate")),
+  ];
+  return [...new Set(times)].map((at) => subjectOfSession(at, currency));
+}
+
+/** @returns null where ΣCREDIT − ΣDEBIT is Σ(payout − stake), or the session began before the ledger did */
+export function compareSession(
+  session: Session,
+  { productId, ledgerStart }: { readonly productId: string; readonly ledgerStart: Instant },
+): Finding | null {
+  if (session.firstAt < ledgerStart) return null;
+  const { currency, username, records, entries } = session;
+  const { provider, ledger } = sumSession(session);
+  const { stake, payout } = provider;
+  const [debits, credits] = [ledger.stake, ledger.payout];
+  const net = { ledger: ledger.net, provider: provider.net };
+  if (net.ledger.eq(net.provider)) return null;
+  return {
+    kind: "session-differs",
+    productId,
+    username,
+    currency,
+    subject: subjectOfSession(session.firstAt, currency),
+    betId: null,
+    transactionId: null,
+    roundId: null,
+    transactionRef: null,
+    amountAtRisk: net.ledger.minus(net.provider).abs(),
+    reason: `the session of ${formatInstant(session.firstAt)} to ${formatInstant(session.lastAt)} came to ${formatMoney(net.provider, currency)} at the provider in ${records.length} records, to ${formatMoney(net.ledger, currency)} in the ledger in ${entries.length} adjustBalance entries`,
+    provider:
+      records.length === 0
+        ? null
+        : {
+            id: null,
+            betId: null,
+            status: null,
+            stake: formatAmount(stake),
+            payout: formatAmount(payout),
+            currency,
+            username,
+            updatedDate: latest(records.map((record) => record.updatedDate)),
+            accountingDate: latest(records.map((record) => record.accountingDate)),
+          },
+    ledger:
+      entries.length === 0
+        ? null
+        : {
+            txnId: null,
+            status: null,
+            stake: formatAmount(debits),
+            payout: formatAmount(credits),
+            moved: formatAmount(net.ledger),
+            currency,
+            username,
+            firstEntryAt: formatInstant(Math.min(...entries.map((entry) => entry.occurredAt))),
+            lastEntryAt: formatInstant(Math.max(...entries.map((entry) => entry.occurredAt))),
+          },
+    occurredAt: session.firstAt,
+  };
+}
+
+/** Both sides of a session: what records were staked and paid, what adjustBalance took and gave; the ledger knows no bets. */
+export function sumSession({ records, entries }: Session): { provider: SideSums; ledger: SideSums } {
+  const played = records.filter((record) => record.betStatus !== "VOID");
+  const stake = sumAmounts(played.map((record) => record.stake));
+  const payout = sumAmounts(played.map((record) => record.payout));
+  const { debits, credits } = sumEntries(entries);
+  return {
+    provider: { bets: played.length, stake, payout, net: payout.minus(stake) },
+    ledger: { bets: 0, stake: debits, payout: credits, net: credits.minus(debits) },
+  };
+}
+
+/** A reference that comes again declares nothing new (§4.A8); money that it moved nevertheless counts. */
+function sumEntries(entries: readonly CallbackEntry[]): { debits: Amount; credits: Amount } {
+  const known = new Set<string>();
+  let [debits, credits] = [ZERO, ZERO];
+  for (const entry of entries) {
+    const isRepeat = known.has(entry.txnId);
+    known.add(entry.txnId);
+    if (isRepeat && (entry.moved?.eq(ZERO) ?? true)) continue;
+    debits = debits.plus(entry.betAmount ?? ZERO);
+    credits = credits.plus(entry.payoutAmount ?? ZERO);
+  }
+  return { debits, credits };
+}
+
+/** A session is over when it has been quiet for long enough; then its graces, and a fetch of all of its time. */
+export function whatSessionNeeds(session: Session, quietMs: number, graces: Graces): Conditions {
+  const heardAt = Math.max(session.lastAt, ...session.entries.map((entry) => entry.receivedAt));
+  const seenAt = Math.max(heardAt, ...session.records.map((record) => record.versionSeenAt));
+  const whole = { from: session.firstAt - graces.overlapMs, to: session.lastAt + graces.providerGraceMs };
+  const dates = session.records
+    .map((record) => parseInstant(record.updatedDate, "updatedDate"))
+    .filter((at) => at < whole.from || at >= whole.to)
+    .map((at): TimeRange => ({ from: at, to: at + 1 }));
+  return {
+    notBefore: Math.max(session.lastAt + quietMs + 1, seenAt + graces.callbackGraceMs),
+    eitherFetched: [
+      { ranges: fetchable([whole, ...dates], graces), since: heardAt + graces.providerGraceMs },
+    ],
+  };
+}

@@ -1,0 +1,60 @@
+/** Whether a whole side is stale: then what it lacks is no news of single bets. */
+
+import type { Instant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+
+/** Fewer than this never hold anything back. */
+const STALE_COUNT = 20;
+/** So old at the most: what is older says nothing about now, and would be looked for through everybody's entries. */
+const NEWEST_WITHIN = "1 day";
+
+export interface StaleLimits {
+  /** nothing before it is compared */
+  readonly ledgerStart: Instant;
+  readonly now: Instant;
+}
+
+/** Whether the newest records of a product, all seen before `seenBefore`, all lack entries. */
+export async function isLedgerStale(
+  tx: Query,
+  productId: string,
+  seenBefore: Instant,
+  { ledgerStart, now }: StaleLimits,
+): Promise<boolean> {
+  const [row] = await tx<{ stale: boolean }[]>`
+    with newest as (
+      select username, bet_id, id, round_id from bet_records
+      where product_id = ${productId} and accounting_date <= ${now} and accounting_date >= ${ledgerStart}
+        and accounting_date > ${now}::timestamptz - ${NEWEST_WITHIN}::interval
+        and version_seen_at <= ${seenBefore} and bet_status <> 'VOID'
+      order by accounting_date desc limit ${STALE_COUNT}
+    )
+    select count(*) = ${STALE_COUNT} and not bool_or(exists (
+      select from callback_entries e where e.product_id = ${productId} and e.username = n.username
+        and (e.txn_id in (n.bet_id, n.id) or (e.round_id = n.round_id and e.round_id not in ('', 'UNKNOWN'))))) as stale
+    from newest n`;
+  return row?.stale ?? false;
+}
+
+/** Whether the newest settled bets of a product, all heard of before `receivedBefore`, all lack records. */
+export async function isProviderStale(
+  tx: Query,
+  productId: string,
+  receivedBefore: Instant,
+  { ledgerStart, now }: StaleLimits,
+): Promise<boolean> {
+  const [row] = await tx<{ stale: boolean }[]>`
+    with newest as (
+      select username, txn_id, max(round_id) as round_id, max(received_at) as received_at from callback_entries
+      where product_id = ${productId} and callback = 'settleBets' and received_at <= ${receivedBefore}
+        and received_at > ${now}::timestamptz - ${NEWEST_WITHIN}::interval and occurred_at >= ${ledgerStart}
+      group by username, txn_id
+      order by max(received_at) desc limit ${STALE_COUNT}
+    )
+    select count(*) = ${STALE_COUNT} and not bool_or(exists (
+      select from bet_records r where r.product_id = ${productId} and r.username = n.username
+        and (r.bet_id = n.txn_id or r.id = n.txn_id
+          or (r.round_id = n.round_id and r.round_id not in ('', 'UNKNOWN'))))) as stale
+    from newest n`;
+  return row?.stale ?? false;
+}

@@ -1,0 +1,177 @@
+/** What a person does with mismatches: chosen by id or by filter, all or none, with the alerts that follow. */
+
+import { inTurn, type Query } from "../db/client.ts";
+import { readBetIds } from "../diff/session-store.ts";
+import { type DiffMark, putMarks } from "../diff/store.ts";
+import { ReconError } from "../errors.ts";
+import { readTxnIds } from "../ledger/store.ts";
+import type { MismatchStatus } from "../mismatch.ts";
+import { ACTS, type Adjustment, type MismatchAction, refusalOf } from "../mismatches/act.ts";
+import {
+  type ChosenMismatch,
+  chooseByFilter,
+  chooseByIds,
+  writeAction,
+  writeAdjustment,
+} from "../mismatches/action-store.ts";
+import type { MismatchChoice } from "../mismatches/store.ts";
+import { formatAmount, parseAmount, sumAmounts } from "../money.ts";
+import type { FlowContext } from "./context.ts";
+import { recordChanges } from "./record-transitions.ts";
+
+/** So many may be changed by one filter. */
+const MOST_AT_ONCE = 100_000;
+/** So many are named in a refusal. */
+const MOST_NAMED = 5;
+
+export type MismatchTarget =
+  /** all of them, or none where one is unknown or not in a status that allows it */
+  | { readonly ids: readonly string[] }
+  /** those of the choice that the action is possible for; without a status every status that it is possible from */
+  | {
+      readonly filter: MismatchChoice;
+      /** only what was among these when it was counted; null: whatever there is now */
+      readonly shown: readonly string[] | null;
+    };
+
+export interface AskedAction {
+  readonly action: MismatchAction;
+  readonly target: MismatchTarget;
+  readonly note: string;
+  /** whose word it is */
+  readonly by: string;
+  /** the status in which whoever acts has seen them; null: any */
+  readonly expected: MismatchStatus | null;
+  /** only to resolve a single one */
+  readonly adjustment: Adjustment | null;
+}
+
+/** Money of one currency; null: of mismatches that name none. Amounts are decimal text. */
+interface ActionSum {
+  readonly currency: string | null;
+  readonly amount: string;
+  readonly count: number;
+}
+
+/** What was done, or would be. */
+export interface ActionResult {
+  readonly ids: readonly string[];
+  readonly count: number;
+  /** at risk, by currency */
+  readonly amounts: readonly ActionSum[];
+}
+
+/**
+ * What an action would change now; changes nothing.
+ * @throws ReconError as `actOnMismatches`
+ */
+export async function previewAction(context: FlowContext, asked: AskedAction): Promise<ActionResult> {
+  return describe(await choose(context.sql, asked, false));
+}
+
+/**
+ * Carries an action out, in one transaction.
+ * @throws ReconError `not-found` that names the ids there are not, `conflict` where somebody was quicker, where the
+ * action is not possible or a ref stands for another adjustment, `usage` where the filter chooses too many
+ */
+export async function actOnMismatches(context: FlowContext, asked: AskedAction): Promise<ActionResult> {
+  const { action, note, by } = asked;
+  return await inTurn(context.sql, async (tx) => {
+    const at = context.clock.now();
+    const chosen = await choose(tx, asked, true);
+    const [only] = chosen;
+    if (asked.adjustment !== null && only !== undefined) {
+      const deed = { currency: currencyOf(only), note, by, at };
+      const isNew = await writeAdjustment(tx, only.id, asked.adjustment, deed);
+      // The same word again, because its answer was lost: it is done already.
+      if (!isNew && only.status === "resolved") return describe(chosen);
+      refuse(asked, chosen);
+    }
+    const changes = await writeAction(tx, chosen, { action, note, by, at });
+    await recordChanges(tx, changes, context.config, at);
+    if (action === "reopen") await lookAgain(tx, chosen, at);
+    return describe(chosen);
+  });
+}
+
+async function choose(sql: Query, asked: AskedAction, locks: boolean): Promise<ChosenMismatch[]> {
+  const { action, target, expected } = asked;
+  if ("ids" in target) {
+    const chosen = await chooseByIds(sql, knownIds(target.ids), locks);
+    const found = new Set(chosen.map(({ id }) => String(id)));
+    const unknown = target.ids.filter((id) => !found.has(id));
+    if (unknown.length > 0) throw new ReconError("not-found", `there is no mismatch ${nameSome(unknown)}`);
+    // With an adjustment it depends on whether that is known already.
+    if (asked.adjustment === null || !locks) refuse(asked, chosen);
+    return chosen;
+  }
+  const possible = ACTS[action].from.filter((status) => expected === null || status === expected);
+  const { statuses } = target.filter;
+  const wanted = statuses.length === 0 ? possible : possible.filter((status) => statuses.includes(status));
+  if (wanted.length === 0) return [];
+  const options = { byPerson: action === "reopen", locks, most: MOST_AT_ONCE + 1 };
+  const chosen = await chooseByFilter(sql, { ...target.filter, statuses: wanted }, options);
+  if (chosen.length > MOST_AT_ONCE) {
+    throw new ReconError("usage", `the filter chooses more than ${MOST_AT_ONCE} mismatches: narrow it`);
+  }
+  const shown = target.shown === null ? null : new Set(target.shown);
+  return chosen.filter(({ id }) => shown?.has(String(id)) ?? true);
+}
+
+/** @throws ReconError `conflict` that names the first of those that the action is not possible for */
+function refuse({ action, expected }: AskedAction, chosen: readonly ChosenMismatch[]): void {
+  const refusals = chosen
+    .map((one) => refusalOf(action, one, expected))
+    .filter((refusal) => refusal !== null);
+  if (refusals.length === 0) return;
+  const others = refusals.length - MOST_NAMED;
+  const more = others > 0 ? `; and ${others} more` : "";
+  const all = chosen.length > 1 ? "; nothing was changed" : "";
+  throw new ReconError("conflict", `${refusals.slice(0, MOST_NAMED).join("; ")}${more}${all}`);
+}
+
+/** What a person reopens is looked at again: it may hold no longer. */
+async function lookAgain(tx: Query, chosen: readonly ChosenMismatch[], dueAt: number): Promise<void> {
+  for (const [productId, own] of Map.groupBy(chosen, (one) => one.productId)) {
+    const marks: (DiffMark & { readonly dueAt: number })[] = [];
+    for (const one of own) {
+      const { username, roundId } = one;
+      const betRef = roundId === null ? (one.transactionId ?? one.betId ?? (await refWithin(tx, one))) : null;
+      if (roundId !== null || betRef !== null) marks.push({ username, roundId, betRef, dueAt });
+    }
+    await putMarks(tx, productId, marks);
+  }
+}
+
+/** Something to look at of a session, or of a request of several items: what it began with. */
+async function refWithin(tx: Query, one: ChosenMismatch): Promise<string | null> {
+  const { kind, productId, username, occurredAt } = one;
+  if (kind !== "session-differs" && kind !== "balance-differs") return null;
+  const moment = { from: occurredAt, to: occurredAt };
+  const [txnId] = await readTxnIds(tx, productId, username, moment, 1);
+  return txnId ?? (await readBetIds(tx, productId, username, moment))[0] ?? null;
+}
+
+function currencyOf({ id, currency }: ChosenMismatch): string {
+  if (currency !== null) return currency;
+  throw new ReconError("conflict", `mismatch ${id} has no currency: an adjustment of it cannot be counted`);
+}
+
+function describe(chosen: readonly ChosenMismatch[]): ActionResult {
+  const currencies = [...new Set(chosen.map(({ currency }) => currency))].sort();
+  const amounts = currencies.map((currency) => {
+    const own = chosen.filter((one) => one.currency === currency);
+    const amount = sumAmounts(own.map((one) => parseAmount(one.amount, "amountAtRisk")));
+    return { currency, amount: formatAmount(amount), count: own.length };
+  });
+  return { ids: chosen.map(({ id }) => String(id)), count: chosen.length, amounts };
+}
+
+function knownIds(ids: readonly string[]): number[] {
+  return ids.filter((id) => /^[1-9]\d{0,14}$/.test(id)).map(Number);
+}
+
+function nameSome(ids: readonly string[]): string {
+  const named = ids.slice(0, MOST_NAMED).map((id) => `"${id}"`);
+  return `${named.join(", ")}${ids.length > MOST_NAMED ? ` and ${ids.length - MOST_NAMED} more` : ""}`;
+}

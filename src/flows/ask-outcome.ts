@@ -1,0 +1,141 @@
+/** Asks the provider what became of one transfer or top-up, and sorts what comes back: booked, failed, or no answer. */
+
+import type { TopUpAnswer, TransferAnswer, TransferApi } from "../agent-api.ts";
+import type { ProductConfig } from "../config.ts";
+import { describeError, ReconError } from "../errors.ts";
+import type { RequestBudget } from "../provider/budget.ts";
+import { isTopUp, type TopUp, type TopUpType, type Transfer } from "../transfer.ts";
+import type { Answer, Saying } from "../verify/answer.ts";
+import type { FlowContext } from "./context.ts";
+
+/** What came back, with its evidence. */
+export interface Heard {
+  readonly answer: Answer;
+  /** of the error there was instead of an answer, or the code that says that it failed */
+  readonly code: string | null;
+  readonly message: string | null;
+  /** the answer's text, free of credentials */
+  readonly raw: string | null;
+  /** the provider does not take our credentials: it is no use asking for anything else now */
+  readonly refused: ReconError | null;
+}
+
+/** Never rejects for what the provider does; rejects where the signal aborts, or something of our own is broken. */
+export type AskOutcome = (sent: Transfer | TopUp, signal: AbortSignal) => Promise<Heard>;
+
+export interface VerifyContext extends FlowContext {
+  readonly ask: AskOutcome;
+}
+
+type VerifyApi = Pick<TransferApi, "verifyDepositWithdraw" | "verifyTopUp">;
+
+/** Questions within the request budget, more urgent than everything but live pulling. */
+export function openAskOutcome(
+  api: VerifyApi,
+  budget: RequestBudget,
+  { config, clock }: Pick<FlowContext, "config" | "clock">,
+): AskOutcome {
+  return async (sent, signal) => {
+    let askedAt = clock.now();
+    const request = async () => {
+      askedAt = clock.now();
+      return isTopUp(sent)
+        ? await askTopUp(api, sent, config.products, signal)
+        : await askTransfer(api, sent, signal);
+    };
+    const heard = await budget.spend("verify", request, signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      return hearFailure(error);
+    });
+    const { saying, ...evidence } = heard;
+    return {
+      ...evidence,
+      message: storable(evidence.message, LONGEST_MESSAGE),
+      raw: storable(evidence.raw, LONGEST_RAW),
+      answer: { ...saying, askedAt, answeredAt: clock.now() },
+    };
+  };
+}
+
+type Sorted = Omit<Heard, "answer"> & { readonly saying: Saying };
+const NO_EVIDENCE = { code: null, message: null, raw: null, refused: null };
+
+async function askTransfer(api: VerifyApi, sent: Transfer, signal: AbortSignal): Promise<Sorted> {
+  const { username, productId, transactionRef, type } = sent;
+  const question = { username, productId, transactionRef, type };
+  const answer = await api.verifyDepositWithdraw(question, signal);
+  return { ...NO_EVIDENCE, raw: answer.raw, saying: hearTransfer(answer) };
+}
+
+function hearTransfer(answer: TransferAnswer): Saying {
+  if (!answer.success) return { says: "failed" };
+  const { username, productId, currency, amount } = answer;
+  const booking = {
+    username: nameOf(username),
+    productId: nameOf(productId),
+    currency: nameOf(currency),
+    type: null,
+    amount,
+  };
+  return { says: "booked", booking };
+}
+
+async function askTopUp(
+  api: VerifyApi,
+  sent: TopUp,
+  products: readonly ProductConfig[],
+  signal: AbortSignal,
+): Promise<Sorted> {
+  const path = products.find(({ productId }) => productId === sent.productId)?.topUpPath ?? null;
+  if (path === null) throw new Error(`top-ups of ${sent.productId} cannot be asked for: it has no topUpPath`);
+  const question = { username: sent.username, transactionId: sent.transactionRef };
+  const answer = await api.verifyTopUp(path, question, signal);
+  const evidence = { ...NO_EVIDENCE, code: String(answer.code), message: answer.message, raw: answer.raw };
+  return { ...evidence, saying: hearTopUp(sent, answer) };
+}
+
+const TYPE_OF: Readonly<Record<"TopUp" | "Withdraw", TopUpType>> = { TopUp: "DEBIT", Withdraw: "CREDIT" };
+
+function hearTopUp(sent: TopUp, { code, data }: TopUpAnswer): Saying {
+  if (code === 1) return { says: "failed" };
+  const item = data.find(({ type }) => TYPE_OF[type] === sent.type) ?? data[0];
+  if (item === undefined) return { says: "nothing" };
+  const { username, type, amount } = item;
+  const booking = {
+    username: nameOf(username),
+    productId: null,
+    currency: null,
+    type: TYPE_OF[type],
+    amount,
+  };
+  return { says: "booked", booking };
+}
+
+/** Time-outs, statuses, codes, garbage: whatever it is, it says nothing about the money. */
+function hearFailure(error: unknown): Sorted {
+  const isProviders =
+    error instanceof ReconError && (error.code.startsWith("provider-") || error.code === "bad-request");
+  if (!isProviders) throw error;
+  return {
+    saying: { says: "nothing" },
+    code: error.code,
+    message: describeError(error),
+    raw: error.answer?.raw ?? null,
+    refused: error.code === "provider-refused" ? error : null,
+  };
+}
+
+const LONGEST_NAME = 300;
+const LONGEST_MESSAGE = 500;
+const LONGEST_RAW = 4_000;
+
+function nameOf(text: string): string {
+  return storable(text, LONGEST_NAME) ?? "";
+}
+
+/** Neither NUL nor half a character can be stored; what was answered goes on record all the same. */
+function storable<Text extends string | null>(text: Text, longest: number): Text {
+  if (text === null) return text;
+  const shown = text.length > longest ? `${text.slice(0, longest)}…` : text;
+  return shown.replaceAll("\0", "\ufffd").toWellFormed() as Text;
+}

@@ -1,0 +1,60 @@
+/** What one look at a product has in common: where it reads, what the time is, and what it goes by. */
+
+import type { Instant } from "../clock.ts";
+import type { ProductConfig } from "../config.ts";
+import type { Query } from "../db/client.ts";
+import type { AssessSettings } from "../diff/compare.ts";
+import type { Graces } from "../diff/ripeness.ts";
+import type { FlowContext } from "./context.ts";
+
+export interface Scene {
+  readonly context: FlowContext;
+  readonly tx: Query;
+  readonly product: ProductConfig;
+  readonly now: Instant;
+  readonly settings: AssessSettings;
+  readonly graces: Graces;
+}
+
+/** What became of a look. */
+export interface Looked {
+  /** neighbourhoods or players looked at */
+  readonly looked: number;
+  /** confirm fetches were planned: the product wants pulling */
+  readonly wantsFetch: boolean;
+}
+
+/** No bet lasts longer; whatever is dated earlier than this before now is not fetched for its sake. */
+const LONGEST_BET_MS = 400 * 24 * 3_600_000;
+
+export function openScene(
+  context: FlowContext,
+  tx: Query,
+  product: ProductConfig,
+  ledgerStart: Instant,
+  now: Instant,
+): Scene {
+  const { diff, pull } = context.config;
+  const { productId, matchBy, singleState, openBetsListed, stuckOpenAfter } = product;
+  return {
+    context,
+    tx,
+    product,
+    now,
+    settings: {
+      productId,
+      ledgerStart,
+      matchBy,
+      singleState,
+      openBetsListed,
+      stuckOpenAfterMs: stuckOpenAfter,
+    },
+    graces: {
+      callbackGraceMs: diff.callbackGrace,
+      providerGraceMs: diff.providerGrace,
+      overlapMs: pull.overlap,
+      roundPatienceMs: stuckOpenAfter,
+      earliestFetch: Math.max(ledgerStart - stuckOpenAfter, now - LONGEST_BET_MS),
+    },
+  };
+}

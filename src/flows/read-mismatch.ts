@@ -1,0 +1,169 @@
+/** Everything that is known of one mismatch: both sides, what each of them said when, corrections, and its history. */
+
+import { realRound } from "../bet.ts";
+import type { CallbackEntry } from "../callback.ts";
+import { formatInstant, type Instant, parseInstant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+import { ReconError } from "../errors.ts";
+import { readEntries, readTxnIds } from "../ledger/store.ts";
+import type { Mismatch } from "../mismatch.ts";
+import { readAdjustments, type StoredAdjustment } from "../mismatches/action-store.ts";
+import { type MismatchEvent, readHistory, readMismatch } from "../mismatches/store.ts";
+import { type Amount, formatAmount } from "../money.ts";
+import { type RecordPlaces, type RecordVersion, readRecordVersions } from "../sync/record-version-store.ts";
+import type { FlowContext } from "./context.ts";
+
+/** A round can be long: so many callback entries, and so many record versions, are shown at the most. */
+const MOST_SHOWN = 1_000;
+
+/** One callback entry, or one version of a record. Times are ISO 8601, amounts decimal text, null where it names none. */
+interface TimelineItem {
+  /** when it happened, as that side says */
+  readonly at: string;
+  /** when the operator took the callback, or when this version was first fetched */
+  readonly seenAt: string;
+  readonly side: "provider" | "ledger";
+  /** "placeBets OPEN", "record SETTLED" */
+  readonly what: string;
+  /** of the ledger the txn id, of the provider the record's id */
+  readonly id: string;
+  /** of the provider */
+  readonly betId: string | null;
+  readonly roundId: string | null;
+  readonly username: string;
+  readonly currency: string;
+  readonly stake: string | null;
+  readonly payout: string | null;
+  /** of the ledger: what the wallet did; null: what the callback asks for */
+  readonly moved: string | null;
+  /** of the ledger: the envelope's id */
+  readonly requestId: string | null;
+  /** of the provider: when another version replaced it */
+  readonly replacedAt: string | null;
+}
+
+export interface MismatchStory extends Mismatch {
+  /** what both sides said, in the order of `at` */
+  readonly timeline: TimelineItem[];
+  readonly adjustments: StoredAdjustment[];
+  readonly history: MismatchEvent[];
+}
+
+/** @throws ReconError `not-found` */
+export async function readMismatchStory({ sql }: FlowContext, id: string): Promise<MismatchStory> {
+  const mismatch = await readMismatch(sql, id);
+  if (mismatch === null) throw new ReconError("not-found", `there is no mismatch "${id}"`);
+  const [timeline, adjustments, history] = await Promise.all([
+    readTimeline(sql, mismatch),
+    readAdjustments(sql, mismatch.id),
+    readHistory(sql, mismatch.id),
+  ]);
+  return { ...mismatch, timeline, adjustments, history };
+}
+
+async function readTimeline(sql: Query, mismatch: Mismatch): Promise<TimelineItem[]> {
+  // The answers behind a transfer or a top-up are no words about a bet: they are shown with the transfer.
+  if (mismatch.transactionRef !== null) return [];
+  const places = placesOf(mismatch);
+  const { productId } = mismatch;
+  const [versions, entries] = await Promise.all([
+    readRecordVersions(sql, productId, places, MOST_SHOWN),
+    readLedgerWords(sql, mismatch, places),
+  ]);
+  return [...entries.slice(0, MOST_SHOWN).map(showEntry), ...versions.map(showVersion)].sort(inTime);
+}
+
+async function readLedgerWords(
+  sql: Query,
+  mismatch: Mismatch,
+  places: RecordPlaces,
+): Promise<CallbackEntry[]> {
+  const { productId, username } = mismatch;
+  const { usernames, between } = places;
+  const ofTime = between === null ? [] : await readTxnIds(sql, productId, username, between, MOST_SHOWN);
+  const ids = [...places.ids, ...ofTime];
+  const round = realRound(mismatch.roundId);
+  const entries = await readEntries(sql, productId, {
+    bets: usernames.flatMap((user) => ids.map((id) => [user, id] as const)),
+    rounds: round === null ? [] : usernames.map((user) => [user, round] as const),
+  });
+  // Of a bet's round only what acts on the whole round is about the bet.
+  const isWholeRound = places.rounds.length > 0;
+  return entries.filter(
+    (entry) => isWholeRound || ids.includes(entry.txnId) || entry.transactionType === "BY_ROUND",
+  );
+}
+
+/** Of a round all of it, of a session its time, of anything else the ids that its sides name. */
+function placesOf(mismatch: Mismatch): RecordPlaces {
+  const { kind, provider, ledger } = mismatch;
+  const sides = { ...ledger, ...provider } as Readonly<Record<string, string | null | undefined>>;
+  const ids = distinct([mismatch.transactionId, mismatch.betId, sides["id"], sides["betId"], sides["txnId"]]);
+  const rounds = distinct([realRound(mismatch.roundId)]);
+  const times = distinct([sides["firstEntryAt"], sides["lastEntryAt"], sides["accountingDate"]]).map(
+    toInstant,
+  );
+  return {
+    usernames: distinct([mismatch.username, provider?.username, ledger?.username]),
+    ids: kind === "round-differs" || kind === "session-differs" ? [] : ids,
+    rounds: kind === "round-differs" ? rounds : [],
+    between:
+      kind === "session-differs" && times.length > 0
+        ? { from: Math.min(...times), to: Math.max(...times) }
+        : null,
+  };
+}
+
+function showEntry(entry: CallbackEntry): TimelineItem {
+  return {
+    at: formatInstant(entry.occurredAt),
+    seenAt: formatInstant(entry.receivedAt),
+    side: "ledger",
+    what: `${entry.callback} ${entry.status}${entry.transactionType === "BY_ROUND" ? " BY_ROUND" : ""}`,
+    id: entry.txnId,
+    betId: null,
+    roundId: entry.roundId,
+    username: entry.username,
+    currency: entry.currency,
+    stake: toText(entry.betAmount),
+    payout: toText(entry.payoutAmount),
+    moved: entry.skipBalanceUpdate && entry.moved === null ? "0" : toText(entry.moved),
+    requestId: entry.requestId,
+    replacedAt: null,
+  };
+}
+
+function showVersion(version: RecordVersion): TimelineItem {
+  return {
+    at: formatInstant(version.updatedDate),
+    seenAt: formatInstant(version.versionSeenAt),
+    side: "provider",
+    what: `record ${version.betStatus}`,
+    id: version.id,
+    betId: version.betId,
+    roundId: version.roundId,
+    username: version.username,
+    currency: version.currency,
+    stake: version.stake,
+    payout: version.payout,
+    moved: null,
+    requestId: null,
+    replacedAt: version.replacedAt === null ? null : formatInstant(version.replacedAt),
+  };
+}
+
+function inTime(a: TimelineItem, b: TimelineItem): number {
+  return toInstant(a.at) - toInstant(b.at) || toInstant(a.seenAt) - toInstant(b.seenAt);
+}
+
+function toInstant(text: string): Instant {
+  return parseInstant(text, "time");
+}
+
+function toText(amount: Amount | null): string | null {
+  return amount === null ? null : formatAmount(amount);
+}
+
+function distinct(texts: readonly (string | null | undefined)[]): string[] {
+  return [...new Set(texts.filter((text) => typeof text === "string"))];
+}

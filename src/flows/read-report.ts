@@ -1,0 +1,55 @@
+/** The day's statement of every product (the JSON of `recon report` and `/api/report`). */
+
+import type { ProductConfig } from "../config.ts";
+import { inOneMoment, type Query } from "../db/client.ts";
+import { readLedgerStart } from "../ledger/store.ts";
+import { addUp, type DayReport, type ReportRow, type Totals, toRows } from "../report.ts";
+import { findGaps } from "../sync/coverage.ts";
+import { readCoverage } from "../sync/store.ts";
+import type { TimeRange } from "../window.ts";
+import type { FlowContext } from "./context.ts";
+import { openScene } from "./diff-scene.ts";
+import { reportBets } from "./report-bets.ts";
+import { reportSessions } from "./report-sessions.ts";
+
+/** A day of a zone, by its name and by when it begins and ends. */
+export interface AskedDay extends TimeRange {
+  readonly day: string;
+  readonly zone: string;
+}
+
+/**
+ * Adds up what both sides say of a day, and what explains each difference. Seen as of one moment for each product, so
+ * that records, entries and mismatches belong together. Products of transfer wallets have no bets, and no row.
+ */
+export async function readReport(
+  context: FlowContext,
+  { day, zone, ...range }: AskedDay,
+): Promise<DayReport> {
+  const rows: ReportRow[] = [];
+  for (const product of context.config.products) {
+    if (product.walletMode === "transfer") continue;
+    rows.push(...(await inOneMoment(context.sql, (tx) => reportProduct(context, tx, product, range))));
+  }
+  return { day, zone, rows };
+}
+
+async function reportProduct(
+  context: FlowContext,
+  tx: Query,
+  product: ProductConfig,
+  range: TimeRange,
+): Promise<ReportRow[]> {
+  const now = context.clock.now();
+  const settledUntil = now - context.config.pull.settleDelay;
+  const covered = await readCoverage(tx, product.productId, range, 0);
+  const complete = findGaps(range, settledUntil, covered, []).length === 0;
+  const ledgerStart = context.config.ledger.since ?? (await readLedgerStart(tx));
+  // While the ledger is empty nothing is compared, and there is nothing to hold against the provider.
+  if (ledgerStart === null) return [];
+  const scene = openScene(context, tx, product, ledgerStart, now);
+  const totals: Totals = new Map();
+  const report = product.settlement === "session" ? reportSessions : reportBets;
+  for await (const contribution of report(scene, range)) addUp(totals, contribution);
+  return toRows(product.productId, totals, complete);
+}

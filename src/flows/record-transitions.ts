@@ -1,0 +1,44 @@
+/** Mismatches that begin, change and end, with the alerts they cause, in the caller's transaction. */
+
+import { recordIncidents } from "../alerts/record-incidents.ts";
+import type { Instant } from "../clock.ts";
+import type { Config } from "../config.ts";
+import type { Query } from "../db/client.ts";
+import type { MismatchChange } from "../mismatch.ts";
+import type { Transition } from "../mismatches/life.ts";
+import { writeTransitions } from "../mismatches/transition-store.ts";
+import { readLateBackfills } from "../sync/backfill-store.ts";
+
+/** Carries out what `decideTransitions` decided; whoever finds mismatches writes them here, best all at once. */
+export async function recordTransitions(
+  tx: Query,
+  transitions: readonly Transition[],
+  config: Config,
+  now: Instant,
+): Promise<void> {
+  await recordChanges(tx, await writeTransitions(tx, transitions, now), config, now);
+}
+
+/**
+ * Counts what became of mismatches into their incidents.
+ * What happened in the range of a backfill, and is first seen while that runs or soon after it, came to light by it.
+ */
+export async function recordChanges(
+  tx: Query,
+  changes: readonly MismatchChange[],
+  config: Config,
+  now: Instant,
+): Promise<void> {
+  if (changes.length === 0) return;
+  const { diff, alerts } = config;
+  const products = [...new Set(changes.map(({ productId }) => productId))];
+  const backfills = await readLateBackfills(tx, products, now - diff.callbackGrace - alerts.incidentGap);
+  const sorted = changes.map((change) => {
+    const { productId, occurredAt } = change;
+    const source = backfills.find(
+      (one) => one.productId === productId && one.from <= occurredAt && occurredAt < one.to,
+    );
+    return { ...change, backfillId: source?.id ?? 0 };
+  });
+  await recordIncidents(tx, sorted, { gapMs: alerts.incidentGap, minAmounts: alerts.minAmount }, now);
+}

@@ -1,0 +1,123 @@
+/** What the bets of a day add to its statement, each with what explains its difference. */
+
+import { realRound, type StoredRecord } from "../bet.ts";
+import { readActivity, readWaiting } from "../diff/activity-store.ts";
+import { type AssessedPair, assessPairs } from "../diff/assess.ts";
+import { subjectsOf } from "../diff/finding.ts";
+import { readAbsent } from "../diff/link-store.ts";
+import type { Neighbourhood } from "../diff/neighbourhood.ts";
+import { countsAt, statePair, stillRuns } from "../diff/statement.ts";
+import { type DiffMark, isRejected } from "../diff/store.ts";
+import { foldEntries } from "../ledger/fold.ts";
+import type { MismatchKind } from "../mismatch.ts";
+import { readStanding, type StandingRow } from "../mismatches/standing-store.ts";
+import { ZERO } from "../money.ts";
+import { type Contribution, explainDifference } from "../report.ts";
+import type { TimeRange } from "../window.ts";
+import type { Scene } from "./diff-scene.ts";
+import { isHeardUnusably } from "./follow-ledger.ts";
+import { loadNeighbourhoods } from "./load-neighbourhoods.ts";
+
+/** Every bet of the product that counts on the day, a player's bets together. */
+export async function* reportBets(scene: Scene, day: TimeRange): AsyncGenerator<Contribution> {
+  const { tx, product } = scene;
+  for await (const active of readActivity(tx, product.productId, day, "bets")) {
+    const usernames = [...new Set(active.map(({ username }) => username))];
+    const standing = await readStanding(tx, product.productId, usernames);
+    const waiting = Map.groupBy(
+      await readWaiting(tx, product.productId, usernames),
+      ({ username }) => username,
+    );
+    const { neighbourhoods } = await loadNeighbourhoods(tx, product.productId, active);
+    for (const neighbourhood of neighbourhoods) {
+      const { username } = neighbourhood;
+      const own = standing.filter((row) => row.username === username || row.providerUsername === username);
+      yield* reportNeighbourhood(scene, day, neighbourhood, own, waiting.get(username) ?? []);
+    }
+  }
+}
+
+async function* reportNeighbourhood(
+  scene: Scene,
+  day: TimeRange,
+  { username, records, entries }: Neighbourhood,
+  own: readonly StandingRow[],
+  waiting: readonly DiffMark[],
+): AsyncGenerator<Contribution> {
+  const bets = foldEntries(entries, scene.product);
+  const isGone = bets.some(({ txnId }) => own.some((row) => saysVanished(row, txnId)));
+  const vanished = isGone ? await readVanished(scene, records) : [];
+  const isMarked = isMarkedFor(waiting);
+  for (const assessed of assessPairs(records, bets, scene.settings, vanished)) {
+    const at = countsAt(assessed.pair);
+    if (at < day.from || at >= day.to) continue;
+    for (const statement of statePair(assessed, scene.settings)) {
+      const difference = statement.provider.net.minus(statement.ledger.net);
+      const mismatch = findStanding(assessed, username, own);
+      const isOpen = !difference.eq(ZERO) && mismatch === null;
+      const waits = isMarked(assessed) || (isOpen && (await isHeldBack(scene, assessed)));
+      yield { ...statement, ...explainDifference(difference, mismatch, waits) };
+    }
+  }
+}
+
+function saysVanished({ kind, stands, subject }: StandingRow, txnId: string): boolean {
+  return kind === "vanished-at-provider" && stands && subject === `bet:${txnId}`;
+}
+
+/** The mismatch names the bet and no record: of the records beside it, it is those that the provider did not return. */
+async function readVanished(
+  { tx, product: { productId } }: Scene,
+  records: readonly StoredRecord[],
+): Promise<StoredRecord[]> {
+  const absent = await readAbsent(tx, productId, records);
+  return records.filter(({ betId, id }) => absent.some((one) => one.betId === betId && one.id === id));
+}
+
+/** Kinds that stand for two players or currencies, each of whose parts is explained by itself. */
+const STANDS_FOR_TWO: ReadonlySet<MismatchKind> = new Set(["username-differs", "currency-differs"]);
+/** Kinds that are about what one side says of itself: no difference between the two. */
+const STANDS_ALONE: ReadonlySet<MismatchKind> = new Set(["balance-differs", "provider-inconsistent"]);
+
+/** The mismatch that stands for a pair; where nothing is wrong with the pair any more, one that was corrected by hand. */
+function findStanding({ pair, verdict }: AssessedPair, username: string, rows: readonly StandingRow[]) {
+  const subjects = subjectsOf(pair.records, pair.bets);
+  const names = (row: StandingRow) =>
+    (row.username === username && subjects.includes(row.subject)) ||
+    (row.kind === "username-differs" && pair.records.some((record) => record.betId === row.betId));
+  const about = rows.filter((row) => !STANDS_ALONE.has(row.kind) && names(row));
+  const found =
+    verdict === null
+      ? about.find((row) => row.adjustments !== null)
+      : (about.find((row) => row.stands && row.kind === verdict.finding.kind) ??
+        about.find((row) => row.stands || row.adjustments !== null));
+  if (found === undefined) return null;
+  return {
+    amountAtRisk: STANDS_FOR_TWO.has(found.kind) ? null : found.amountAtRisk,
+    resolved: found.resolved,
+    adjustments: found.adjustments,
+  };
+}
+
+function isMarkedFor(waiting: readonly DiffMark[]): (assessed: AssessedPair) => boolean {
+  const rounds = new Set(waiting.map((mark) => mark.roundId).filter((round) => round !== null));
+  const refs = new Set(waiting.map((mark) => mark.betRef).filter((ref) => ref !== null));
+  return ({ pair: { records, bets } }) =>
+    records.some((record) => refs.has(record.betId) || refs.has(record.id)) ||
+    bets.some((bet) => refs.has(bet.txnId)) ||
+    [...records, ...bets].some((side) => rounds.has(realRound(side.roundId) ?? ""));
+}
+
+/** What is not waited for by a mark: it still runs, or one side of it is there and cannot be used. */
+async function isHeldBack(
+  { context, tx, product }: Scene,
+  { pair, verdict }: AssessedPair,
+): Promise<boolean> {
+  if (stillRuns(pair)) return true;
+  if (verdict === null) return false;
+  const { username, transactionId } = verdict.finding;
+  if (verdict.waitsForRound || (await isHeardUnusably(context.config, tx, verdict))) return true;
+  return (
+    pair.records.length === 0 && (await isRejected(tx, product.productId, username, transactionId ?? ""))
+  );
+}

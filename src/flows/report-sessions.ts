@@ -1,0 +1,61 @@
+/** What the sessions of a day add to its statement, each with what explains its difference. */
+
+import type { Instant } from "../clock.ts";
+import { readActivity, readWaiting } from "../diff/activity-store.ts";
+import { readTouchedTimes } from "../diff/session-store.ts";
+import { compareSession, type Session, subjectsOfSession, sumSession } from "../diff/sessions.ts";
+import { readStanding, type StandingRow } from "../mismatches/standing-store.ts";
+import { type Contribution, explainDifference } from "../report.ts";
+import type { TimeRange } from "../window.ts";
+import type { Scene } from "./diff-scene.ts";
+import { loadSessions } from "./diff-sessions.ts";
+
+/** Every session that ends on the day; one that goes on is pending until it is over. */
+export async function* reportSessions(scene: Scene, day: TimeRange): AsyncGenerator<Contribution> {
+  const { tx, product } = scene;
+  for await (const active of readActivity(tx, product.productId, day, "adjustBalance")) {
+    const references = active.map(({ username, betRef }) => ({ username, ref: betRef ?? "" }));
+    const touched = await readTouchedTimes(tx, product.productId, references, day);
+    const usernames = [...touched.keys()];
+    const standing = await readStanding(tx, product.productId, usernames);
+    const waiting = await readWaiting(tx, product.productId, usernames);
+    for (const [username, times] of touched) {
+      const own = standing.filter((row) => row.username === username);
+      const isMarked = waiting.some((mark) => mark.username === username);
+      yield* reportPlayer(scene, day, { username, times, own, isMarked });
+    }
+  }
+}
+
+interface Player {
+  readonly username: string;
+  readonly times: readonly Instant[];
+  readonly own: readonly StandingRow[];
+  readonly isMarked: boolean;
+}
+
+async function* reportPlayer(scene: Scene, day: TimeRange, player: Player): AsyncGenerator<Contribution> {
+  const { sessions } = await loadSessions(scene, player.username, player.times);
+  const { settings, now, context } = scene;
+  for (const session of sessions) {
+    if (session.lastAt < day.from || session.lastAt >= day.to) continue;
+    if (session.firstAt < settings.ledgerStart) continue;
+    const { provider, ledger } = sumSession(session);
+    const finding = compareSession(session, settings);
+    const isOver = now > session.lastAt + context.config.diff.sessionQuiet;
+    const difference = provider.net.minus(ledger.net);
+    const mismatch = findStanding(session, player.own, finding !== null);
+    yield {
+      currency: session.currency,
+      provider,
+      ledger,
+      ...explainDifference(difference, mismatch, player.isMarked || !isOver),
+    };
+  }
+}
+
+function findStanding(session: Session, rows: readonly StandingRow[], differs: boolean): StandingRow | null {
+  const subjects = new Set(subjectsOfSession(session));
+  const about = rows.filter((row) => subjects.has(row.subject));
+  return about.find((row) => (differs && row.stands) || row.adjustments !== null) ?? null;
+}

@@ -1,0 +1,45 @@
+/** Screens what is due of a product before it is looked at, where it is so much that looking at all of it would take long. */
+
+import type { Instant } from "../clock.ts";
+import type { ProductConfig } from "../config.ts";
+import { inOneMoment } from "../db/client.ts";
+import { countDueMarks, type Screened, screenMarks } from "../diff/screen-store.ts";
+import { lockProduct } from "../diff/store.ts";
+import { readLedgerStart } from "../ledger/store.ts";
+import type { FlowContext } from "./context.ts";
+
+/** Fewer marks are looked at as they are: the screening would take longer than it saves. */
+const FEWEST_MARKS = 1_000;
+const MARKS_AT_ONCE = 30_000;
+const MOST_BATCHES = 1_000;
+/** Where less than this share is dropped, the product is not one that the screening helps with. */
+const WORTHWHILE_SHARE = 0.1;
+
+/** Drops the due marks of rounds that obviously agree; whatever is not certain stays, and is looked at. */
+export async function screenProduct(
+  context: FlowContext,
+  product: ProductConfig,
+  now: Instant,
+  signal: AbortSignal,
+  fewest: number = FEWEST_MARKS,
+): Promise<Screened> {
+  const total = { marks: 0, left: 0 };
+  const { productId } = product;
+  // A settlement without a placement is what such a product's rounds consist of: none of them is ever certain.
+  if (product.singleState) return total;
+  const { since } = context.config.ledger;
+  if (since === null && (await readLedgerStart(context.sql)) === null) return total;
+  const due = await countDueMarks(context.sql, productId, now);
+  if (due.marks < fewest) return total;
+  for (let batches = 0; batches < MOST_BATCHES && !signal.aborted; batches += 1) {
+    const { marks, left } = await inOneMoment(context.sql, async (tx) =>
+      (await lockProduct(tx, productId))
+        ? await screenMarks(tx, productId, now, due, MARKS_AT_ONCE)
+        : { marks: 0, left: 0 },
+    );
+    total.marks += marks;
+    total.left += left;
+    if (marks === 0 || marks - left < marks * WORTHWHILE_SHARE) break;
+  }
+  return total;
+}

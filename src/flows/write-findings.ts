@@ -1,0 +1,60 @@
+/** Lets mismatches begin, change and end by what a look found, all of them at once. */
+
+import { type DiffMark, putMarks } from "../diff/store.ts";
+import {
+  decideTransitions,
+  type KnownMismatch,
+  type SeenFinding,
+  type Transition,
+} from "../mismatches/life.ts";
+import { readKnownOf } from "../mismatches/store.ts";
+import type { Scene } from "./diff-scene.ts";
+import { recordTransitions } from "./record-transitions.ts";
+
+/** What was found about some subjects of a player. */
+export interface Found {
+  readonly username: string;
+  /** everything that was looked at, whether anything is wrong with it or not */
+  readonly subjects: readonly string[];
+  readonly seen: readonly SeenFinding[];
+}
+
+export async function writeFindings(
+  { context, tx, product, now }: Scene,
+  found: readonly Found[],
+): Promise<void> {
+  const transitions = new Map<string, Transition>();
+  const others: DiffMark[] = [];
+  const asked = found.flatMap(({ username, subjects }) => subjects.map((one) => [username, one] as const));
+  const knownOf = Map.groupBy(await readKnownOf(tx, product.productId, asked), ({ username }) => username);
+  for (const { username, subjects, seen } of found) {
+    const own = new Set(subjects);
+    const known = knownOf.get(username)?.filter(({ subject }) => own.has(subject)) ?? [];
+    for (const transition of decideTransitions(known, seen)) {
+      transitions.set(keyOf(transition), transition);
+      others.push(...otherPlayers(known, transition));
+    }
+  }
+  await recordTransitions(tx, [...transitions.values()], context.config, now);
+  await putMarks(
+    tx,
+    product.productId,
+    others.map((mark) => ({ ...mark, dueAt: now })),
+  );
+}
+
+/** Two parts of a look may see the same request. */
+function keyOf(transition: Transition): string {
+  if (transition.change !== "open") return `${transition.id}`;
+  const { username, subject, kind } = transition.finding;
+  return JSON.stringify([username, subject, kind]);
+}
+
+/** Where one bet no longer stands under two names, the other name's record must be explained by something else. */
+function otherPlayers(known: readonly KnownMismatch[], transition: Transition): DiffMark[] {
+  if (transition.change !== "resolve") return [];
+  const ended = known.find(({ id }) => id === transition.id);
+  if (ended?.kind !== "username-differs" || ended.provider === null || !("betId" in ended.provider))
+    return [];
+  return [{ username: ended.provider.username, roundId: null, betRef: ended.provider.betId }];
+}

@@ -1,0 +1,83 @@
+/** The package's entry for an operator's own service: the agent API, with every transfer recorded before it is sent. */
+
+import type { MoneyAnswer } from "../agent-api.ts";
+import { systemClock } from "../clock.ts";
+import { type Config, type ProviderSettings, parseConfig } from "../config.ts";
+import { openDatabase, type Sql } from "../db/client.ts";
+import { sendTransfer, type TransferOrder } from "../flows/send-transfer.ts";
+import { openProvider, type ProviderClient } from "../provider/client.ts";
+
+export type {
+  MoneyAnswer,
+  TopUpAnswer,
+  TopUpItem,
+  TopUpQuestion,
+  TransferAnswer,
+  TransferQuestion,
+} from "../agent-api.ts";
+export type { BetPage, BetPageRequest, BetRecord } from "../bet.ts";
+export type { ErrorCode, ProviderAnswer, ReconError } from "../errors.ts";
+export type { TransferOrder } from "../flows/send-transfer.ts";
+export type {
+  BetLimitGroup,
+  BetLimitQuestion,
+  FreeGame,
+  FreeGameRequest,
+  Game,
+  SeamlessLogIn,
+  SeamlessLogInRequest,
+  TransferLogIn,
+  TransferLogInRequest,
+} from "../lobby.ts";
+export type { Amount } from "../money.ts";
+export type { BetDayRequest } from "../provider/client.ts";
+
+export interface AgentOptions extends ProviderSettings {
+  /** the PostgreSQL that the worker uses: without the worker nothing that is sent gets verified */
+  readonly databaseUrl: string;
+  /** the content of the worker's recon.config.json */
+  readonly config: unknown;
+  /** credentials go over https only, loopback excepted; true where it is not given */
+  readonly production?: boolean;
+}
+
+/**
+ * Every endpoint of the agent API (§4.B, §4.C). Calls reject with a ReconError; decide by its `code`. Nothing is
+ * ever sent a second time. The worker's request budget does not hold these calls back: players wait for them.
+ */
+export interface Agent extends Omit<ProviderClient, "deposit" | "withdraw" | "close"> {
+  /**
+   * POST /deposit (§4.C2), recorded first. `bad-request`, `not-found`, `conflict` and errors of the database: nothing
+   * was sent. `provider-*`: whether it happened is unknown; the worker finds out, and it must not be sent again.
+   */
+  deposit(order: TransferOrder, signal?: AbortSignal): Promise<MoneyAnswer>;
+  /** POST /withdraw (§4.C3); all that is said of `deposit` holds. */
+  withdraw(order: TransferOrder, signal?: AbortSignal): Promise<MoneyAnswer>;
+  /** Ends its connections. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the agent API; nothing is sent yet, and the database is asked at the first transfer.
+ * @throws ReconError `settings-invalid` for a wrong config, or plain http to another machine
+ */
+export function openAgent(options: AgentOptions): Agent {
+  const config = parseConfig(options.config);
+  const provider = openProvider(options, limitsOf(config, options), systemClock);
+  const sql: Sql = openDatabase(options.databaseUrl);
+  const context = { sql, config, clock: systemClock };
+  return {
+    ...provider,
+    deposit: (order, signal) => sendTransfer(context, provider, "DEPOSIT", order, signal),
+    withdraw: (order, signal) => sendTransfer(context, provider, "WITHDRAW", order, signal),
+    close: async () => {
+      provider.close();
+      await sql.end({ timeout: 1 });
+    },
+  };
+}
+
+function limitsOf(config: Config, { production = true }: AgentOptions) {
+  const { requestTimeout, concurrency } = config.pull;
+  return { requestTimeoutMs: requestTimeout, connections: concurrency, production };
+}

@@ -1,0 +1,144 @@
+/** What people do with mismatches, in PostgreSQL: chosen, counted, changed with their history, corrected by hand. */
+
+import { formatInstant, type Instant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+import { ReconError } from "../errors.ts";
+import type { MismatchChange, MismatchKind } from "../mismatch.ts";
+import { ACTS, type ActedOn, type Adjustment, type MismatchAction } from "./act.ts";
+import { RESOLVED_BY_RECON } from "./life.ts";
+import { chosenBy, type MismatchChoice } from "./store.ts";
+
+/** What an action has to know of a mismatch. */
+export interface ChosenMismatch extends ActedOn {
+  readonly kind: MismatchKind;
+  readonly productId: string;
+  readonly username: string;
+  readonly occurredAt: Instant;
+  readonly currency: string | null;
+  /** decimal text */
+  readonly amount: string;
+  readonly note: string | null;
+  readonly betId: string | null;
+  readonly transactionId: string | null;
+  readonly roundId: string | null;
+}
+
+/**
+ * The mismatches with these ids that there are, in the order of their ids.
+ * @param locks nobody else changes them until the transaction ends; everybody locks in this order
+ */
+export async function chooseByIds(
+  sql: Query,
+  ids: readonly number[],
+  locks: boolean,
+): Promise<ChosenMismatch[]> {
+  return await sql<ChosenMismatch[]>`
+    select ${chosenColumns(sql)} from mismatches where id = any(${ids as number[]}::bigint[])
+    order by id ${locks ? sql`for update` : sql``}`;
+}
+
+/**
+ * The mismatches of a choice, in the order of their ids.
+ * @param byPerson only those that a person decided, which recon's own decisions would drown
+ */
+export async function chooseByFilter(
+  sql: Query,
+  choice: MismatchChoice,
+  options: { readonly byPerson: boolean; readonly locks: boolean; readonly most: number },
+): Promise<ChosenMismatch[]> {
+  return await sql<ChosenMismatch[]>`
+    select ${chosenColumns(sql)} from mismatches
+    where ${chosenBy(sql, choice)}
+      ${options.byPerson ? sql`and resolved_by <> ${RESOLVED_BY_RECON}` : sql``}
+    order by id
+    limit ${options.most}
+    ${options.locks ? sql`for update` : sql``}`;
+}
+
+function chosenColumns(sql: Query) {
+  return sql`id, kind, occurred_at as "occurredAt", status, resolved_by as "resolvedBy", product_id as "productId", username, currency,
+    amount_at_risk as amount, note, bet_id as "betId", transaction_id as "transactionId", round_id as "roundId"`;
+}
+
+export interface Deed {
+  readonly action: MismatchAction;
+  readonly note: string;
+  readonly by: string;
+  readonly at: Instant;
+}
+
+/** Carries out what somebody did with mismatches that the transaction has locked, each with a line of history. */
+export async function writeAction(
+  tx: Query,
+  chosen: readonly ChosenMismatch[],
+  { action, note, by, at }: Deed,
+): Promise<MismatchChange[]> {
+  if (chosen.length === 0) return [];
+  const { to, change } = ACTS[action];
+  const ends = to === "resolved" || to === "ignored";
+  const rows = await tx<Omit<MismatchChange, "at" | "change">[]>`
+    with before as (
+      select * from unnest(${chosen.map(({ id }) => id)}::bigint[], ${chosen.map(({ status }) => status)}::text[])
+        as b (id, from_status)
+    ),
+    acted as (
+      update mismatches m set status = ${to}, note = ${note},
+        resolved_at = ${ends ? at : null}, resolved_by = ${ends ? by : null}, ceased_at = null
+      from before b where m.id = b.id and m.status = b.from_status
+      returning m.*, b.from_status
+    ),
+    told as (
+      insert into mismatch_events (mismatch_id, at, from_status, to_status, by, note, amount_at_risk, reason, provider, ledger)
+      select id, ${at}, from_status, status, ${by}, note, amount_at_risk, reason, provider, ledger from acted order by id
+    )
+    select id, kind, product_id as "productId", amount_at_risk as amount, currency, occurred_at as "occurredAt"
+    from acted order by id`;
+  if (rows.length !== chosen.length) throw new Error("a mismatch changed although it was locked");
+  return rows.map((row) => ({ ...row, change, at }));
+}
+
+/** A correction made by hand, as it is kept. Times are ISO 8601. */
+export interface StoredAdjustment {
+  readonly ref: string;
+  /** signed decimal text */
+  readonly amount: string;
+  readonly currency: string;
+  readonly at: string;
+  readonly by: string;
+  readonly note: string;
+}
+
+/**
+ * Keeps a correction; the same one again has no effect.
+ * @returns whether it is new
+ * @throws ReconError `conflict` where its ref stands for another one
+ */
+export async function writeAdjustment(
+  tx: Query,
+  mismatchId: number,
+  { amount, ref }: Adjustment,
+  { currency, note, by, at }: { currency: string; note: string; by: string; at: Instant },
+): Promise<boolean> {
+  const { count } = await tx`
+    insert into adjustments (mismatch_id, ref, amount, currency, at, by, note)
+    values (${mismatchId}, ${ref}, ${amount}, ${currency}, ${at}, ${by}, ${note})
+    on conflict (ref) do nothing`;
+  if (count > 0) return true;
+  const [same] = await tx<{ mismatchId: number; amount: string; currency: string; agrees: boolean }[]>`
+    select mismatch_id as "mismatchId", amount, currency,
+      (mismatch_id, amount, currency, note) = (${mismatchId}::bigint, ${amount}::numeric, ${currency}, ${note}) as agrees
+    from adjustments where ref = ${ref}`;
+  if (same?.agrees) return false;
+  const known =
+    same === undefined
+      ? ""
+      : `: ${same.amount} ${same.currency} for mismatch ${same.mismatchId}, with its note`;
+  throw new ReconError("conflict", `ref "${ref}" stands for another adjustment${known}`);
+}
+
+/** The corrections made for one mismatch, oldest first. */
+export async function readAdjustments(sql: Query, mismatchId: string): Promise<StoredAdjustment[]> {
+  const rows = await sql<(Omit<StoredAdjustment, "at"> & { at: Instant })[]>`
+    select ref, amount, currency, at, by, note from adjustments where mismatch_id = ${Number(mismatchId)} order by id`;
+  return rows.map((row) => ({ ...row, at: formatInstant(row.at) }));
+}

@@ -1,0 +1,43 @@
+/** Which day a statement is asked for, by the same names for HTTP and the command line. */
+
+import { DateTime } from "luxon";
+import type { TimeRange } from "../window.ts";
+import { usage } from "./range-query.ts";
+
+/** As it is typed. */
+export interface ReportQuery {
+  readonly day?: unknown;
+  readonly zone?: unknown;
+}
+
+/** A day of a time zone, and when it begins and ends. */
+export interface ReportDay extends TimeRange {
+  /** YYYY-MM-DD */
+  readonly day: string;
+  /** IANA name */
+  readonly zone: string;
+}
+
+/**
+ * Reads the day and its zone (UTC where none is given); a day has 23 or 25 hours where the clocks change.
+ * @throws ReconError `usage` that names the field and its value
+ */
+export function readReportDay({ day, zone = "UTC" }: ReportQuery): ReportDay {
+  if (typeof day !== "string")
+    throw usage(day === undefined ? "day is missing" : "day stands more than once");
+  if (typeof zone !== "string") throw usage("zone stands more than once");
+  const begin = beginOf(day, zone);
+  if (begin.invalidReason === "unsupported zone") {
+    throw usage(`there is no zone "${zone}"; it is a name such as Asia/Bangkok or UTC`);
+  }
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || !begin.isValid) {
+    throw usage(`day must be a date such as 2026-11-20, but is "${day.slice(0, 60)}"`);
+  }
+  const next = beginOf(begin.plus({ days: 1 }).toFormat("yyyy-MM-dd"), zone);
+  return { day, zone, from: begin.toMillis(), to: next.toMillis() };
+}
+
+/** Made from the date alone, so that a day ends where the next begins, also where the clocks change at midnight. */
+function beginOf(day: string, zone: string): DateTime {
+  return DateTime.fromFormat(day, "yyyy-MM-dd", { zone }).startOf("day");
+}

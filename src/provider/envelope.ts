@@ -1,0 +1,159 @@
+/** The envelope around every answer of the agent API (§4.B, §4.C), and what of an answer may be shown as evidence. */
+
+import { isLosslessNumber, parse, stringify } from "lossless-json";
+import { describeError, type ProviderAnswer, ReconError } from "../errors.ts";
+
+export type JsonObject = Record<string, unknown>;
+
+/** An answer that came whole. */
+export interface Answered {
+  /** names the request for people: "deposit R1 of P1 for anna" */
+  readonly what: string;
+  /** of HTTP */
+  readonly status: number;
+  readonly text: string;
+  /** what must not be shown, should the provider repeat it; "all": the answer itself holds a token */
+  readonly secrets: readonly string[] | "all";
+}
+
+export interface Envelope {
+  /** 0 is success; digits as sent */
+  readonly code: string;
+  readonly message: string;
+  /** numbers keep every digit */
+  readonly data: unknown;
+}
+
+/**
+ * Reads the envelope, whatever its code.
+ * @throws ReconError `provider-not-json`, `provider-cut-short` or `provider-bad-envelope`
+ */
+export function readEnvelope(answered: Answered): Envelope {
+  let parsed: unknown;
+  try {
+    parsed = parse(answered.text);
+  } catch (cause) {
+    const isCut = isBeginning(answered.text);
+    throw new ReconError(
+      isCut ? "provider-cut-short" : "provider-not-json",
+      isCut
+        ? `${answered.what}: the answer ends before its JSON does`
+        : `${answered.what}: the answer is not JSON: ${excerptOf(answered)}`,
+      { cause: answered.secrets === "all" ? undefined : cause, retryable: true, answer: describe(answered) },
+    );
+  }
+  if (!isObject(parsed) || !isLosslessNumber(parsed["code"])) {
+    throw badAnswer(answered, `the answer has no numeric "code": ${excerptOf(answered)}`);
+  }
+  const message = typeof parsed["message"] === "string" ? parsed["message"] : "";
+  return { code: parsed["code"].toString(), message, data: parsed["data"] };
+}
+
+/**
+ * Reads the data of an answer that must be a success.
+ * @throws ReconError as `readEnvelope`, and `provider-rejected` where `code` is not 0
+ */
+export function readData(answered: Answered): unknown {
+  const envelope = readEnvelope(answered);
+  if (envelope.code !== "0") throw rejection(answered, envelope);
+  return envelope.data;
+}
+
+/** The error of a `code` other than 0; its `answer` says which, and with what message. */
+export function rejection(answered: Answered, { code, message }: Envelope): ReconError {
+  const said = excerpt(hide(message, answered.secrets));
+  return new ReconError(
+    "provider-rejected",
+    `${answered.what} was answered with code ${excerpt(code)} "${said}"`,
+    { retryable: true, answer: describe(answered) },
+  );
+}
+
+/** @throws ReconError `provider-bad-envelope` where `read` finds a field that is not as the interface says */
+export function readFields<Words>(answered: Answered, read: () => Words): Words {
+  try {
+    return read();
+  } catch (error) {
+    throw badAnswer(answered, hide(describeError(error), answered.secrets));
+  }
+}
+
+function badAnswer(answered: Answered, problem: string): ReconError {
+  return badEnvelope(answered.what, problem, describe(answered));
+}
+
+export function badEnvelope(what: string, problem: string, answer: ProviderAnswer | null = null): ReconError {
+  return new ReconError("provider-bad-envelope", `${what}: ${problem}`, { retryable: true, answer });
+}
+
+/** A server that ran out of time or memory halfway: a shorter window may get the whole. */
+function isBeginning(body: string): boolean {
+  return body.trimStart().startsWith("{") && !body.trimEnd().endsWith("}");
+}
+
+/** Evidence is for people: nobody reads more of an answer that helps nobody on. */
+const LONGEST_EVIDENCE = 64 * 1024;
+
+/** The answer as evidence, without what must not be shown. */
+export function describe(answered: Answered): ProviderAnswer {
+  const { code, message } = peek(answered.text);
+  return {
+    status: answered.status,
+    code,
+    message: message === null ? null : hide(message, answered.secrets),
+    raw: showRaw(answered),
+  };
+}
+
+function showRaw({ text, secrets }: Answered): string {
+  return secrets === "all" ? "" : hide(text.slice(0, LONGEST_EVIDENCE), secrets);
+}
+
+function peek(text: string): Pick<ProviderAnswer, "code" | "message"> {
+  try {
+    const parsed = text.length > LONGEST_EVIDENCE ? null : parse(text);
+    if (!isObject(parsed)) return { code: null, message: null };
+    const { code, message } = parsed;
+    return {
+      code: isLosslessNumber(code) ? code.toString() : null,
+      message: typeof message === "string" ? message : null,
+    };
+  } catch {
+    return { code: null, message: null };
+  }
+}
+
+/** A page for programmers may show the request that led to it, and with it the credentials. */
+export function hide(text: string, secrets: Answered["secrets"]): string {
+  if (secrets === "all") return "(not shown: it may hold a token)";
+  return secrets
+    .filter((secret) => secret !== "")
+    .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)])
+    .reduce((shown, secret) => shown.replaceAll(secret, "(hidden)"), text);
+}
+
+function excerptOf(answered: Answered): string {
+  return excerpt(hide(answered.text.slice(0, LONGEST_EVIDENCE), answered.secrets));
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !isLosslessNumber(value);
+}
+
+/** What nests too deeply to be written out again is kept by its plain fields: it must not cost the rest of the page. */
+export function textOf(item: unknown): string {
+  try {
+    return stringify(item) ?? "missing";
+  } catch {
+    const fields = isObject(item) ? Object.entries(item) : [];
+    const plain = fields.filter(([, value]) => typeof value !== "object" || isLosslessNumber(value));
+    return stringify(Object.fromEntries(plain)) ?? "{}";
+  }
+}
+
+export function excerpt(value: unknown): string {
+  const text = typeof value === "string" ? value : textOf(value);
+  // A reason and a gap's message are stored, and NUL cannot be.
+  const shown = text.slice(0, 120).replaceAll("\0", "\ufffd");
+  return text.length > 120 ? `${shown}…` : shown;
+}

@@ -1,0 +1,75 @@
+/** Reads the fields of an answer one by one, tolerant of what the interface does not name, strict in what it does. */
+
+import { isLosslessNumber, isSafeNumber } from "lossless-json";
+import { ReconError } from "../errors.ts";
+import { type Amount, parseAmount } from "../money.ts";
+import { excerpt, isObject, type JsonObject } from "./envelope.ts";
+
+/** An object of an answer, and the name under which errors speak of it. */
+export interface Place {
+  readonly name: string;
+  readonly fields: JsonObject;
+}
+
+/** @throws ReconError `bad-record`, as all of these, that names the field and shows its value */
+export function readObject(value: unknown, name: string): Place {
+  if (isObject(value)) return { name, fields: value };
+  throw wrong(name, "an object", value);
+}
+
+export function readList(value: unknown, name: string): Place[] {
+  if (!Array.isArray(value)) throw wrong(name, "a list", value);
+  return value.map((item, index) => readObject(item, `${name}[${index}]`));
+}
+
+/** Text that is not empty; a number counts as its digits, for ids are sent as either. */
+export function readText(place: Place, field: string): string {
+  const text = readOptionalText(place, field);
+  if (text === null || text === "") throw wrong(`${place.name}.${field}`, "text", place.fields[field]);
+  return text;
+}
+
+/** null: it is absent or null. */
+export function readOptionalText({ name, fields }: Place, field: string): string | null {
+  const value = fields[field] ?? null;
+  if (value === null || typeof value === "string") return value;
+  if (isLosslessNumber(value)) return value.toString();
+  throw wrong(`${name}.${field}`, "text", value);
+}
+
+/** Text that nobody but the player may see: the error does not show it. */
+export function readSecretText({ name, fields }: Place, field: string): string {
+  const value = fields[field];
+  if (typeof value === "string" && value !== "") return value;
+  throw new ReconError("bad-record", `${name}.${field} must be text, and not empty`);
+}
+
+export function readBoolean({ name, fields }: Place, field: string): boolean {
+  const value = fields[field];
+  if (typeof value === "boolean") return value;
+  throw wrong(`${name}.${field}`, "true or false", value);
+}
+
+/** Exact, whether it comes as text or as a number; not always with two digits behind the point (§4.C2). */
+export function readAmount(place: Place, field: string): Amount {
+  const amount = readOptionalAmount(place, field);
+  if (amount === null) throw wrong(`${place.name}.${field}`, "an amount", place.fields[field]);
+  return amount;
+}
+
+/** null: it is absent or null. */
+export function readOptionalAmount(place: Place, field: string): Amount | null {
+  const text = readOptionalText(place, field);
+  return text === null ? null : parseAmount(text, `${place.name}.${field}`);
+}
+
+/** A number that is no money: a rank, a level. */
+export function readNumber({ name, fields }: Place, field: string): number {
+  const value = fields[field];
+  if (isLosslessNumber(value) && isSafeNumber(value.toString())) return Number(value.toString());
+  throw wrong(`${name}.${field}`, "a number", value);
+}
+
+function wrong(name: string, expected: string, value: unknown): ReconError {
+  return new ReconError("bad-record", `${name} must be ${expected}, but is ${excerpt(value)}`);
+}

@@ -1,0 +1,225 @@
+/** Writes a round line by line, to each side its own. */
+
+import type { BetRecord, BetStatus, PayoutStatus } from "../bet.ts";
+import type { CallbackEntry, CallbackName } from "../callback.ts";
+import type { Instant } from "../clock.ts";
+import { type Amount, formatAmount, sumAmounts, ZERO } from "../money.ts";
+import { riskOf } from "./books.ts";
+import type { PlantedFault } from "./plant-fault.ts";
+import { dateText } from "./provider-side.ts";
+import type { Random } from "./random.ts";
+import type { Guilt, Line, Scene, Script, ShownVersion, Version } from "./script.ts";
+import { drawStyle, type ScriptStyle } from "./script-style.ts";
+import { drawAmount, drawFactor } from "./stakes.ts";
+
+const LONGEST_SHARE = 0.99;
+
+export class RoundScript {
+  readonly scene: Scene;
+  readonly random: Random;
+  #lines: { entry: CallbackEntry; moved: Amount; txn: string; unasked: boolean }[] = [];
+  #records = new Map<string, ShownVersion[]>();
+  #style: ScriptStyle;
+
+  constructor(scene: Scene) {
+    this.scene = scene;
+    this.random = scene.random;
+    this.#style = drawStyle(scene.random);
+  }
+
+  /** A moment of the round, as a share of the longest time that a round may take; below 1. */
+  at(share: number): Instant {
+    return this.scene.startedAt + Math.floor(this.scene.plan.lateSettlementMs * share * LONGEST_SHARE);
+  }
+
+  /** An amount above 0 of the player's currency. */
+  money(): Amount {
+    return drawAmount(this.random, this.scene.player.currency);
+  }
+
+  /** What a stake may bring: nothing, less, the same, or more. */
+  payoutOf(stake: Amount): Amount {
+    return stake.times(drawFactor(this.random));
+  }
+
+  txnId(txn: string): string {
+    return `${this.scene.roundId}-${txn}`;
+  }
+
+  say(callback: CallbackName, txn: string, at: Instant, line: Line): this {
+    const { scene, random } = this;
+    const { callbackLagMs } = scene.plan;
+    const most = random.oneIn(10) ? callbackLagMs : Math.floor(callbackLagMs / 10);
+    const before = this.#style.inOrder ? this.#lines.filter(({ entry }) => entry.occurredAt <= at) : [];
+    const number = this.#lines.length + 1;
+    const entry: CallbackEntry = {
+      entryId: `e-${scene.roundId}-${number}`,
+      callback,
+      requestId: `q-${scene.roundId}-${line.request ?? number}`,
+      productId: scene.productId,
+      username: scene.player.username,
+      currency: scene.player.currency,
+      txnId: callback === "adjustBalance" ? `${scene.roundId}-${number}` : this.txnId(txn),
+      roundId: callback === "adjustBalance" ? null : (line.round ?? scene.roundId),
+      status: line.status ?? STATUS_OF[callback],
+      betAmount: line.bet ?? null,
+      payoutAmount: line.payout ?? null,
+      transactionType: line.type ?? null,
+      skipBalanceUpdate: line.skip ?? false,
+      moved: line.moved,
+      balanceBefore: null,
+      balanceAfter: null,
+      occurredAt: at,
+      receivedAt: Math.max(at + random.below(most + 1), ...before.map(({ entry }) => entry.receivedAt)),
+    };
+    this.#lines.push({ entry, moved: line.moved, txn, unasked: line.unasked ?? false });
+    return this;
+  }
+
+  place(txn: string, at: Instant, stake: Amount, line: Partial<Line> = {}): this {
+    return this.say("placeBets", txn, at, { bet: stake, moved: stake.neg(), ...line });
+  }
+
+  settle(txn: string, at: Instant, payout: Amount, line: Partial<Line> = {}): this {
+    return this.say("settleBets", txn, at, { payout, moved: payout, ...line });
+  }
+
+  /** @param back what was debited */
+  cancel(txn: string, at: Instant, back: Amount, line: Partial<Line> = {}): this {
+    return this.say("cancelBets", txn, at, { bet: back, moved: back, ...line });
+  }
+
+  /** Of a settled bet; a void one gives `bet` instead. */
+  rollback(txn: string, at: Instant, payout: Amount, line: Partial<Line> = {}): this {
+    const type = "BY_TRANSACTION";
+    return this.say("rollback", txn, at, { payout, bet: ZERO, moved: payout.neg(), type, ...line });
+  }
+
+  /** The report's next version of a record, told with its usual delay. */
+  show(name: string, at: Instant, version: Version): this {
+    const { scene } = this;
+    const accountedAt = version.accountedAt ?? at;
+    const payout = version.payout ?? ZERO;
+    const record: BetRecord = {
+      ...(version.ids ?? this.idsOf(name)),
+      username: version.username ?? scene.player.username,
+      currency: version.currency ?? scene.player.currency,
+      accountingDate: dateText(accountedAt, this.#style.offset),
+      updatedDate: dateText(at, this.#style.offset),
+      stake: version.stake,
+      payout,
+      productId: scene.productId,
+      gameCode: scene.game.code,
+      gameName: scene.game.name,
+      roundId: version.round ?? scene.roundId,
+      betStatus: version.status,
+      payoutStatus: version.payoutStatus ?? payoutStatusOf(version.status, version.stake, payout),
+      extra: null,
+    };
+    return this.#turn(name, at + this.#reportLag(), accountedAt, record);
+  }
+
+  /** Listed once, the record is never shown again. */
+  hide(name: string, at: Instant): this {
+    return this.#turn(name, at, this.#last(name)?.accountedAt ?? at, null);
+  }
+
+  /** The report tells of this round without delay, so that what comes next meets it. */
+  promptly(): this {
+    this.#style = { ...this.#style, latestReport: false, prompt: true };
+    return this;
+  }
+
+  idsOf(name: string): { id: string; betId: string } {
+    const txnId = this.txnId(name);
+    return this.#style.txnIdIs === "betId"
+      ? { id: `r-${txnId}`, betId: txnId }
+      : { id: txnId, betId: `b-${txnId}` };
+  }
+
+  /** Balances as the operator answered them; a request must have one line. @param wrongBy of the first request */
+  withBalances(wrongBy: Amount = ZERO): this {
+    let balance = this.money().plus("1000");
+    for (const [index, line] of this.#lines.entries()) {
+      const after = balance.plus(line.moved).plus(index === 0 ? wrongBy : ZERO);
+      line.entry = { ...line.entry, balanceBefore: balance, balanceAfter: after };
+      balance = after;
+    }
+    return this;
+  }
+
+  right(): Script {
+    return this.#write(null);
+  }
+
+  /** @param atRisk where it does not follow from what was moved and is listed */
+  wrong(kind: PlantedFault["kind"], guilt: Guilt, atRisk?: Amount): Script {
+    const { scene } = this;
+    const moved = sumAmounts(
+      this.#lines.filter(({ txn }) => guilt.bets.includes(txn)).map((line) => line.moved),
+    );
+    const shown = guilt.records.flatMap((name) => this.#records.get(name)?.at(-1)?.record ?? []);
+    const counted = shown.filter(({ currency }) => currency === scene.player.currency);
+    const [bet, record] = guilt.names === undefined ? [guilt.bets[0], shown[0]] : [];
+    return this.#write({
+      kind,
+      productId: scene.productId,
+      username: scene.player.username,
+      betId: record?.betId ?? null,
+      transactionId: bet === undefined ? null : this.txnId(bet),
+      roundId: guilt.names === "nothing" ? null : scene.roundId,
+      amountAtRisk: formatAmount(atRisk ?? riskOf(moved, counted, guilt.ledger)),
+      completeAt: Math.max(
+        ...this.#lines.map(({ entry }) => entry.receivedAt),
+        ...[...this.#records.values()].flatMap((shown) => shown.map(({ at }) => at)),
+      ),
+    });
+  }
+
+  #write(fault: PlantedFault | null): Script {
+    const isSilent = (line: { unasked: boolean }) => this.#style.silentWallet && !line.unasked;
+    return {
+      startedAt: this.scene.startedAt,
+      entries: this.#lines.map((line) => (isSilent(line) ? { ...line.entry, moved: null } : line.entry)),
+      records: [...this.#records.values()],
+      fault,
+    };
+  }
+
+  #reportLag(): number {
+    const { plan } = this.scene;
+    if (this.#style.prompt) return 0;
+    if (this.#style.latestReport) return plan.lateReportMs ?? plan.reportLagMs;
+    return this.random.below(this.random.oneIn(10) ? plan.reportLagMs : Math.ceil(plan.reportLagMs / 10));
+  }
+
+  #turn(name: string, at: Instant, accountedAt: Instant, record: BetRecord | null): this {
+    const shown = this.#records.get(name) ?? [];
+    shown.push({ at: Math.max(at, shown.at(-1)?.at ?? 0), accountedAt, record });
+    this.#records.set(name, shown);
+    return this;
+  }
+
+  #last(name: string): ShownVersion | undefined {
+    return this.#records.get(name)?.at(-1);
+  }
+}
+
+const STATUS_OF: Readonly<Record<CallbackName, string>> = {
+  placeBets: "OPEN",
+  settleBets: "SETTLED",
+  cancelBets: "REFUND",
+  voidSettled: "SETTLED",
+  winRewards: "SETTLED",
+  adjustBets: "OPEN",
+  rollback: "ROLLBACK",
+  placeTips: "TIPS",
+  cancelTips: "REFUND",
+  adjustBalance: "DEBIT",
+};
+
+function payoutStatusOf(status: BetStatus, stake: Amount, payout: Amount): PayoutStatus {
+  if (status !== "SETTLED") return "UNKNOWN";
+  if (payout.eq(stake)) return "DRAW";
+  return payout.gt(stake) ? "WIN" : "LOSE";
+}

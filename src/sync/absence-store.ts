@@ -1,0 +1,124 @@
+/** Records that the provider had and no longer returns, found without a write for any that it does return. */
+
+import type { BetRecord } from "../bet.ts";
+import { type Instant, parseInstant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+import type { TimeRange } from "../window.ts";
+import type { LeasedWindow } from "./store.ts";
+
+/** More than this are not remembered: nothing is concluded from so large a window. */
+const MOST_KEYS = 200_000;
+const MOST_ABSENT = 1_000;
+
+/** What one pass over a window has returned so far, of what was known before. */
+export interface Returned {
+  /** it began at the first page, and all of it is remembered */
+  isWhole: boolean;
+  readonly keys: Set<string>;
+}
+
+/** A pass that another worker began returned pages that nobody remembers. */
+export function beginReturned(window: LeasedWindow): Returned {
+  return { isWhole: window.cursor === null, keys: new Set() };
+}
+
+export function restartReturned(returned: Returned): void {
+  returned.isWhole = true;
+  returned.keys.clear();
+}
+
+/** Remembers a page; one that brought only new records has none that could have been missed. */
+export function remember(returned: Returned, records: readonly BetRecord[], created: number): void {
+  if (!returned.isWhole || created === records.length) return;
+  for (const { username, betId, id } of records) returned.keys.add(keyOf(username, betId, id));
+  if (returned.keys.size <= MOST_KEYS) return;
+  returned.isWhole = false;
+  returned.keys.clear();
+}
+
+function keyOf(...ids: readonly [string, string, string]): string {
+  return ids.join("\0");
+}
+
+/**
+ * What is returned is not absent; what is returned by a window that does not hold its accountingDate is listed by some
+ * other time, and its absence from its own hours says nothing. Runs in the page's own transaction.
+ */
+export async function endAbsences(
+  tx: Query,
+  window: LeasedWindow,
+  records: readonly BetRecord[],
+  now: Instant,
+): Promise<void> {
+  const { productId } = window;
+  const [any] = await tx<{ any: boolean }[]>`
+    select exists (select from record_absences where product_id = ${productId}) as any`;
+  if (any?.any !== true) return;
+  const own = records.map(({ accountingDate }) =>
+    contains(window, parseInstant(accountingDate, "accountingDate")),
+  );
+  await tx`
+    with found as (
+      select a.username, a.bet_id, a.id, bool_or(returned.own) as own, bool_and(not a.elsewhere) as counted
+      from record_absences a
+      join unnest(${records.map((r) => r.username)}::text[], ${records.map((r) => r.betId)}::text[],
+        ${records.map((r) => r.id)}::text[], ${own.map(String)}::text[]::boolean[]) as returned (username, bet_id, id, own)
+        using (username, bet_id, id)
+      where a.product_id = ${productId}
+      group by a.username, a.bet_id, a.id
+    ),
+    ended as (
+      delete from record_absences a using found f
+      where a.product_id = ${productId} and a.username = f.username and a.bet_id = f.bet_id and a.id = f.id and f.own
+    ),
+    listed as (
+      update record_absences a set elsewhere = true from found f
+      where a.product_id = ${productId} and a.username = f.username and a.bet_id = f.bet_id and a.id = f.id
+        and not f.own and f.counted
+    )
+    insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+    select ${productId}, array_agg(username), array_agg(null::text), array_agg(bet_id), ${now}
+    from found where counted having count(*) > 0`;
+}
+
+function contains({ from, to }: TimeRange, at: Instant): boolean {
+  return from <= at && at < to;
+}
+
+/**
+ * Notes what a whole pass should have returned and did not: records dated in the window that were known before it
+ * began. Runs in the transaction of the last page.
+ * @param startedAt when the pass asked for its first page
+ */
+export async function noteAbsences(
+  tx: Query,
+  window: LeasedWindow,
+  returned: Returned,
+  startedAt: Instant,
+  now: Instant,
+): Promise<void> {
+  if (!returned.isWhole) return;
+  const held = await tx<{ username: string; betId: string; id: string }[]>`
+    select username, bet_id as "betId", id from bet_records
+    where product_id = ${window.productId} and accounting_date >= ${window.from} and accounting_date < ${window.to}
+      and requested_at < ${startedAt}
+    limit ${MOST_KEYS + 1}`;
+  if (held.length > MOST_KEYS) return;
+  const absent = held
+    .filter(({ username, betId, id }) => !returned.keys.has(keyOf(username, betId, id)))
+    .slice(0, MOST_ABSENT);
+  if (absent.length === 0) return;
+  await tx`
+    with absent as (
+      insert into record_absences (product_id, username, bet_id, id, missed_since)
+      select ${window.productId}, username, bet_id, id, ${startedAt}
+      from unnest(${absent.map((r) => r.username)}::text[], ${absent.map((r) => r.betId)}::text[],
+        ${absent.map((r) => r.id)}::text[]) as t (username, bet_id, id)
+      order by username, bet_id, id
+      on conflict do nothing
+      returning username, bet_id
+    )
+    insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+    select ${window.productId}, array_agg(username), array_agg(null::text), array_agg(bet_id), ${now}
+    from absent having count(*) > 0`;
+}

@@ -1,0 +1,88 @@
+/** Every version of some bet records, in PostgreSQL: what the provider said, and when it changed its word. */
+
+import type { Instant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+import type { TimeRange } from "../window.ts";
+
+/** What the provider said of a bet until it said something else. Amounts are decimal text. */
+export interface RecordVersion {
+  readonly username: string;
+  readonly betId: string;
+  readonly id: string;
+  readonly roundId: string;
+  readonly currency: string;
+  readonly stake: string;
+  readonly payout: string;
+  readonly betStatus: string;
+  readonly updatedDate: Instant;
+  /** when this version was first seen */
+  readonly versionSeenAt: Instant;
+  /** when a newer one replaced it; null: it is the present one */
+  readonly replacedAt: Instant | null;
+}
+
+/** Where to look; what fits one of them is meant. */
+export interface RecordPlaces {
+  readonly usernames: readonly string[];
+  /** betIds or record ids */
+  readonly ids: readonly string[];
+  readonly rounds: readonly string[];
+  /** of the accountingDate, both ends included; null: nowhere */
+  readonly between: { readonly from: Instant; readonly to: Instant } | null;
+}
+
+/** The versions of a product's records, oldest first. @param most so many at the most */
+export async function readRecordVersions(
+  sql: Query,
+  productId: string,
+  { usernames, ids, rounds, between }: RecordPlaces,
+  most: number,
+): Promise<RecordVersion[]> {
+  const own = sql`product_id = ${productId} and username = any(${usernames as string[]})`;
+  const versions = (replacedAt: ReturnType<Query>, from: ReturnType<Query>) => sql`
+    select username, bet_id as "betId", id, round_id as "roundId", currency, stake, payout, bet_status as "betStatus",
+      greatest(least(updated_date, '9999-12-31T23:59:59.999Z'), '0001-01-01T00:00:00Z') as "updatedDate",
+      version_seen_at as "versionSeenAt", ${replacedAt} as "replacedAt"
+    from ${from} join found using (username, bet_id, id) where product_id = ${productId}`;
+  return await sql<RecordVersion[]>`
+    with found as (
+      select username, bet_id, id from bet_records where ${own} and bet_id = any(${ids as string[]})
+      union
+      select username, bet_id, id from bet_records where ${own} and id = any(${ids as string[]})
+      union
+      select username, bet_id, id from bet_records where ${own} and round_id = any(${rounds as string[]})
+      union
+      select username, bet_id, id from bet_records
+      where ${own} and accounting_date between ${between?.from ?? null} and ${between?.to ?? null}
+    )
+    ${versions(sql`null::timestamptz`, sql`bet_records`)}
+    union all
+    ${versions(sql`replaced_at`, sql`bet_record_versions`)}
+    order by "versionSeenAt", "betId", id
+    limit ${most}`;
+}
+
+/**
+ * Forgets versions that were replaced in a range of time, the oldest first; those that somebody else forgets just now
+ * are left to them.
+ * @param most so many at once; go on behind the last of them while there were any
+ */
+export async function dropOldVersions(
+  sql: Query,
+  { from, to }: TimeRange,
+  most: number,
+): Promise<{
+  readonly count: number /** the last of them; null: there were none */;
+  readonly last: Instant | null;
+}> {
+  // A version never changes its place in the table, and has no key of its own.
+  const [row] = await sql<{ count: number; last: Instant | null }[]>`
+    with dropped as (
+      delete from bet_record_versions where ctid = any(array(
+        select ctid from bet_record_versions where replaced_at >= ${from} and replaced_at < ${to}
+        order by replaced_at limit ${most} for update skip locked))
+      returning replaced_at
+    )
+    select count(*) as count, max(replaced_at) as last from dropped`;
+  return row ?? { count: 0, last: null };
+}

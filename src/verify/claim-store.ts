@@ -1,0 +1,120 @@
+/** Who asks for what is due: leases in PostgreSQL, so that workers share it and nothing is decided twice. */
+
+import type { Instant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+import { ReconError } from "../errors.ts";
+import type { VerifyState } from "./decide.ts";
+import {
+  ANSWERS_OF,
+  TABLE_OF,
+  toVerification,
+  type Verification,
+  type VerificationRow,
+  type VerifyKind,
+  verificationColumns,
+} from "./row-store.ts";
+import type { KeptAnswer } from "./store.ts";
+
+/** What a worker has claimed comes free this long after it was last heard of. */
+export const CLAIM_SECONDS = 30;
+
+/** Something due that nobody else asks for while it is claimed. */
+export interface Claim extends Verification {
+  readonly token: string;
+}
+
+/**
+ * Claims what is due, the most overdue first.
+ * @param products null: of all products
+ */
+export async function claimDue(
+  sql: Query,
+  kind: VerifyKind,
+  due: { readonly now: Instant; readonly products: readonly string[] | null; readonly limit: number },
+): Promise<Claim[]> {
+  const table = sql(TABLE_OF[kind]);
+  const rows = await sql<(VerificationRow & { leaseToken: string })[]>`
+    with due as (
+      select id from ${table}
+      where next_verify_at <= ${due.now} and (lease_until is null or lease_until <= clock_timestamp())
+        ${due.products === null ? sql`` : sql`and product_id = any(${due.products as string[]})`}
+      order by next_verify_at
+      limit ${due.limit}
+      for update skip locked
+    )
+    update ${table} t
+    set lease_token = gen_random_uuid(), lease_until = clock_timestamp() + make_interval(secs => ${CLAIM_SECONDS})
+    from due where t.id = due.id
+    returning ${verificationColumns(sql, "t")}`;
+  return rows
+    .map((row) => ({ ...toVerification(kind, row), token: row.leaseToken }))
+    .sort((a, b) => (a.state.nextVerifyAt ?? 0) - (b.state.nextVerifyAt ?? 0));
+}
+
+/** A claim that is lost stays lost; whoever has it now decides. */
+export async function renewClaims(
+  sql: Query,
+  kind: VerifyKind,
+  claims: readonly Pick<Claim, "id" | "token">[],
+): Promise<void> {
+  await sql`
+    update ${sql(TABLE_OF[kind])} t
+    set lease_until = clock_timestamp() + make_interval(secs => ${CLAIM_SECONDS})
+    from unnest(${claims.map(({ id }) => id)}::bigint[], ${claims.map(({ token }) => token)}::uuid[]) as held (id, token)
+    where t.id = held.id and t.lease_token = held.token`;
+}
+
+/** Gives back what was not asked for: the next worker takes it at once. */
+export async function releaseClaims(
+  sql: Query,
+  kind: VerifyKind,
+  claims: readonly Pick<Claim, "id" | "token">[],
+): Promise<void> {
+  await sql`
+    update ${sql(TABLE_OF[kind])} t set lease_token = null, lease_until = null
+    from unnest(${claims.map(({ id }) => id)}::bigint[], ${claims.map(({ token }) => token)}::uuid[]) as held (id, token)
+    where t.id = held.id and t.lease_token = held.token`;
+}
+
+/** Of the answers that decided nothing, so many of the first and of the last are kept. */
+const FIRST_KEPT = 20;
+const LAST_KEPT = 20;
+
+/**
+ * Writes what an answer has made of a claim, with the answer, in one statement; the claim is over.
+ * @throws ReconError `lease-lost` where the claim went to another worker, or a person closed it meanwhile
+ */
+export async function writeAnswer(
+  tx: Query,
+  { kind, id, token }: Claim,
+  state: VerifyState,
+  kept: Omit<KeptAnswer, "attempt" | "status" | "nextVerifyAt">,
+): Promise<void> {
+  const answers = tx(ANSWERS_OF[kind]);
+  const { attempts, status, nextVerifyAt } = state;
+  const [row] = await tx<{ written: number }[]>`
+    with written as (
+      update ${tx(TABLE_OF[kind])}
+      set status = ${status}, attempts = ${attempts}, next_verify_at = ${nextVerifyAt},
+        decided_at = ${state.decidedAt}, failed_since = ${state.failedSince}, rejected_at = ${state.rejectedAt},
+        mismatch_kind = ${state.mismatchKind}, lease_token = null, lease_until = null
+      where id = ${id} and lease_token = ${token}
+      returning id
+    ),
+    kept as (
+      insert into ${answers} (of_id, attempt, asked_at, took_ms, says, code, message, raw, status, is_decisive,
+        next_verify_at)
+      select id, ${attempts}, ${kept.askedAt}::timestamptz, ${kept.tookMs}::integer, ${kept.says}, ${kept.code},
+        ${kept.message}, ${kept.raw}, ${status}, ${kept.isDecisive}::boolean, ${nextVerifyAt}::timestamptz
+      from written
+    ),
+    dropped as (
+      delete from ${answers}
+      where of_id in (select id from written) and attempt = ${attempts - LAST_KEPT} and attempt > ${FIRST_KEPT}
+        and not is_decisive
+    )
+    select count(*) as written from written`;
+  if (row?.written !== 1) {
+    throw new ReconError("lease-lost", `the claim of ${kind} ${id} is lost: its answer is dropped`);
+  }
+}

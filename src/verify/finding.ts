@@ -1,0 +1,122 @@
+/** The mismatches of transfers and top-ups: what to call them, and what is at risk. */
+
+import { formatInstant, type Instant, showInstant } from "../clock.ts";
+import type { Finding, MismatchKind, TransferSide } from "../mismatch.ts";
+import { formatAmount, formatMoney } from "../money.ts";
+import { isTopUp, type TopUp, type Transfer } from "../transfer.ts";
+import { amountDifference, type Booking, type ComparedField, type FieldDifference } from "./answer.ts";
+
+/** What identifies its mismatches, with product, player and kind. */
+export function subjectOf(sent: Transfer | TopUp): string {
+  return `${isTopUp(sent) ? "top-up" : "transfer"}:${sent.transactionRef}`;
+}
+
+/** Booked at the provider, but not as it was sent. @param differences not empty */
+export function describeDiffering(
+  sent: Transfer | TopUp,
+  booking: Booking,
+  differences: readonly FieldDifference[],
+  answeredAt: Instant,
+): Finding {
+  const isAmount = differences.some(({ field }) => field === "amount");
+  const differing = differences.map((one) => `${NAMES[one.field]} ${one.booked} instead of ${one.sent}`);
+  return {
+    ...common(sent, isTopUp(sent) ? "top-up-differs" : "transfer-differs"),
+    amountAtRisk: isAmount ? amountDifference(sent, booking) : sent.amount,
+    reason: `${name(sent)} is booked at the provider with ${differing.join(", ")}`,
+    provider: sideOf(sent, booking, answeredAt),
+  };
+}
+
+const NAMES: Readonly<Record<ComparedField, string>> = {
+  username: "player",
+  productId: "product",
+  currency: "currency",
+  type: "type",
+  amount: "amount",
+};
+
+/** Booked at the provider after its rejection was final. */
+export function describeLateSuccess(
+  sent: Transfer | TopUp,
+  booking: Booking,
+  rejectedAt: Instant | null,
+  answeredAt: Instant,
+): Finding {
+  const since = rejectedAt === null ? "" : ` at ${showInstant(rejectedAt)}`;
+  return {
+    ...common(sent, "transfer-late-success"),
+    reason: `${name(sent)} was rejected${since}, and is booked at the provider after all`,
+    provider: sideOf(sent, booking, answeredAt),
+  };
+}
+
+/** The ledger has moved the money, and the provider says for certain that it never got it. */
+export function describeRejected(sent: TopUp, answeredAt: Instant): Finding {
+  const { username, productId } = sent;
+  const at = formatInstant(answeredAt);
+  return {
+    ...common(sent, "top-up-rejected"),
+    reason: `${name(sent)} is in the ledger, and the provider says that it failed`,
+    provider: { status: "failed", amount: null, currency: null, username, productId, at },
+  };
+}
+
+/** @param attempts answers, or the lack of one, so far */
+export function describeInconclusive(sent: Transfer | TopUp, handedAt: Instant, attempts: number): Finding {
+  const since = `since ${showInstant(handedAt)}, asked ${attempts === 1 ? "once" : `${attempts} times`}`;
+  return {
+    ...common(sent, isTopUp(sent) ? "top-up-inconclusive" : "transfer-inconclusive"),
+    reason: `whether ${name(sent)} happened is unknown: the provider has given no certain answer ${since}`,
+    provider: null,
+  };
+}
+
+function common(sent: Transfer | TopUp, kind: MismatchKind): Omit<Finding, "reason" | "provider"> {
+  const { productId, username, currency, transactionRef, amount, sentAt, type } = sent;
+  const at = formatInstant(sentAt);
+  const ledger: TransferSide = {
+    status: type,
+    amount: formatAmount(amount),
+    currency,
+    username,
+    productId,
+    at,
+  };
+  return {
+    kind,
+    productId,
+    username,
+    currency,
+    subject: subjectOf(sent),
+    betId: null,
+    transactionId: isTopUp(sent) ? transactionRef : null,
+    roundId: null,
+    transactionRef,
+    amountAtRisk: amount,
+    ledger,
+    occurredAt: sentAt,
+  };
+}
+
+function sideOf(sent: Transfer | TopUp, booking: Booking, answeredAt: Instant): TransferSide {
+  return {
+    status: "booked",
+    amount: formatAmount(booking.amount),
+    currency: booking.currency,
+    username: booking.username,
+    productId: booking.productId ?? sent.productId,
+    at: formatInstant(answeredAt),
+  };
+}
+
+const KINDS_OF_MOVE: Readonly<Record<(Transfer | TopUp)["type"], string>> = {
+  DEPOSIT: "the deposit",
+  WITHDRAW: "the withdrawal",
+  DEBIT: "the top-up",
+  CREDIT: "the credit back",
+};
+
+function name({ type, amount, currency }: Transfer | TopUp): string {
+  return `${KINDS_OF_MOVE[type]} of ${formatMoney(amount, currency)}`;
+}

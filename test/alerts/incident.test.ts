@@ -1,0 +1,146 @@
+import { describe, expect, test } from "vitest";
+import {
+  advanceIncident,
+  beginIncident,
+  type Incident,
+  type IncidentNews,
+  isWorthTelling,
+  joins,
+  newsOf,
+} from "../../src/alerts/incident.ts";
+import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+
+const group = { productId: "P1", kind: "payout-differs", backfillId: 0 } as const;
+const incident = (fields: Partial<Incident> = {}): Incident => ({
+  ...beginIncident(group, null, NOON),
+  total: 1,
+  open: 1,
+  ...fields,
+});
+
+describe("what is first seen later belongs to the incident before it", () => {
+  test.each<[string, Partial<Incident>, number, boolean]>([
+    ["within the gap", {}, 59, true],
+    ["at the gap's end", {}, 60, true],
+    ["behind the gap", {}, 61, false],
+    ["within the gap of the last, not of the first", { lastAt: NOON + 50 * MINUTE_MS }, 100, true],
+    ["within the gap of one that is over", { endedAt: NOON }, 1, false],
+  ])("%s", (_, fields, minutes, belongs) => {
+    expect(joins(incident(fields), NOON + minutes * MINUTE_MS, HOUR_MS)).toBe(belongs);
+  });
+
+  test("and to none where there is none", () => {
+    expect(joins(null, NOON, HOUR_MS)).toBe(false);
+  });
+});
+
+test("one that begins behind another is the next of its product and kind", () => {
+  expect(beginIncident(group, incident({ number: 4 }), NOON)).toEqual({
+    ...group,
+    number: 5,
+    beganAt: NOON,
+    lastAt: NOON,
+    total: 0,
+    open: 0,
+    alertedTotal: 0,
+    endedAt: null,
+  });
+});
+
+describe("an incident counts", () => {
+  const at = NOON + MINUTE_MS;
+  test.each<[string, { joined: number; returned: number; left: number }, Partial<Incident>]>([
+    ["what joins, and when", { joined: 2, returned: 0, left: 0 }, { total: 12, open: 7, lastAt: at }],
+    ["what comes back, which it has had before", { joined: 0, returned: 1, left: 0 }, { open: 6 }],
+    ["what leaves", { joined: 0, returned: 0, left: 4 }, { open: 1 }],
+    ["the last that leaves as its end", { joined: 0, returned: 0, left: 5 }, { open: 0, endedAt: at }],
+    [
+      "no end where others join as they leave",
+      { joined: 1, returned: 0, left: 5 },
+      { total: 11, open: 1, lastAt: at },
+    ],
+  ])("%s", (_, counts, expected) => {
+    const before = incident({ total: 10, open: 5 });
+    expect(advanceIncident(before, counts, at)).toEqual({ ...before, ...expected });
+  });
+});
+
+describe("what is told of an incident", () => {
+  test.each<[string, Partial<Incident>, boolean, IncidentNews | null]>([
+    ["that it is there", { total: 1, open: 1 }, true, "opened"],
+    ["that it is there, at once with a thousand", { total: 1000, open: 1000 }, true, "opened"],
+    ["nothing while its money is too little", { total: 50, open: 50 }, false, null],
+    ["nothing more at nine times its size", { total: 9, open: 9, alertedTotal: 1 }, true, null],
+    ["that it has grown tenfold", { total: 10, open: 10, alertedTotal: 1 }, true, "grown"],
+    [
+      "that it has grown tenfold, although most of it is over",
+      { total: 10, open: 1, alertedTotal: 1 },
+      true,
+      "grown",
+    ],
+    ["nothing between tenfold and tenfold", { total: 99, open: 9, alertedTotal: 10 }, true, null],
+    ["that it has grown tenfold again", { total: 100, open: 9, alertedTotal: 10 }, true, "grown"],
+    ["that it has grown once, however far", { total: 5000, open: 9, alertedTotal: 1 }, true, "grown"],
+    [
+      "tenfold growth although its money is too little by now",
+      { total: 10, open: 1, alertedTotal: 1 },
+      false,
+      "grown",
+    ],
+    ["that it is over", { total: 3, open: 0, alertedTotal: 3 }, true, "over"],
+    ["that it is over, and not that it grew before", { total: 30, open: 0, alertedTotal: 3 }, true, "over"],
+    [
+      "a late success at once, although its money is too little",
+      { kind: "transfer-late-success", total: 1, open: 1 },
+      false,
+      "opened",
+    ],
+    [
+      "each further late success at once",
+      { kind: "transfer-late-success", total: 2, open: 2, alertedTotal: 1 },
+      false,
+      "grown",
+    ],
+    ["nothing of its end where nothing was told before", { total: 3, open: 0, alertedTotal: 0 }, true, null],
+  ])("%s", (_, fields, isLoud, news) => {
+    expect(newsOf(incident(fields), isLoud)).toBe(news);
+  });
+});
+
+describe("money is worth telling", () => {
+  const minimum = { THB: "100.00", USD: "3" };
+  test.each<[string, [string | null, string][], boolean]>([
+    ["not below its currency's minimum", [["THB", "99.99"]], false],
+    ["at its minimum", [["THB", "100"]], true],
+    ["above its minimum", [["THB", "100.0000001"]], true],
+    [
+      "not where each currency stays below its own",
+      [
+        ["THB", "99"],
+        ["USD", "2.99"],
+      ],
+      false,
+    ],
+    [
+      "where one of several reaches its own",
+      [
+        ["THB", "1"],
+        ["USD", "3.00"],
+      ],
+      true,
+    ],
+    [
+      "in a currency that has no minimum, be it nothing at all",
+      [
+        ["THB", "1"],
+        ["EUR", "0"],
+      ],
+      true,
+    ],
+    ["where no currency is known", [[null, "0"]], true],
+    ["with more digits than a float holds", [["THB", "99.99999999999999999999"]], false],
+  ])("%s", (_, sums, isWorth) => {
+    const atRisk = sums.map(([currency, amount]) => ({ currency, amount }));
+    expect(isWorthTelling(atRisk, minimum)).toBe(isWorth);
+  });
+});

@@ -1,0 +1,115 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { tellIncident } from "../../src/alerts/alert.ts";
+import { waitAfter } from "../../src/alerts/backoff.ts";
+import { tellDigest } from "../../src/alerts/digest.ts";
+import { exampleAlerts } from "../../src/alerts/examples.ts";
+import { beginIncident } from "../../src/alerts/incident.ts";
+import { MEANING_OF_KIND } from "../../src/alerts/meaning.ts";
+import { describeAlerts, opsUrlOf } from "../../src/alerts/message.ts";
+import { MISMATCH_KINDS } from "../../src/mismatch.ts";
+import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+
+const describeOne = describeAlerts("http://127.0.0.1:3000");
+
+test("an incident is told with what it means, since when, how much, its largest, and where to look", () => {
+  const begun = beginIncident({ productId: "P1", kind: "missing-settlement", backfillId: 0 }, null, NOON);
+  const incident = { ...begun, id: 7, total: 10, open: 9, lastAt: NOON + MINUTE_MS };
+  const amounts = [
+    { currency: "THB", amount: "180.48" },
+    { currency: null, amount: "3" },
+  ];
+  const largest = [
+    { id: "5", username: "anna", amountAtRisk: "180.48", currency: "THB", reason: "never paid" },
+  ];
+  expect(describeOne(tellIncident(incident, "grown", { amounts, largest }, NOON + MINUTE_MS))).toEqual({
+    title: "Growing: missing-settlement in P1: grown to 10 mismatches, 180.48 THB, 3.00 at risk",
+    lines: [
+      `missing-settlement means: ${MEANING_OF_KIND["missing-settlement"]}`,
+      "since 2026-11-20 12:00:00Z",
+      "money: 180.48 THB, 3.00",
+      "mismatch 5: 180.48 THB of anna: never paid",
+      "to look: recon mismatches list --product P1 --kind missing-settlement",
+    ],
+    link: "http://127.0.0.1:3000/api/mismatches?product=P1&kind=missing-settlement",
+  });
+});
+
+test("the end of an incident tells when that was", () => {
+  const begun = beginIncident({ productId: "P1", kind: "stuck-open", backfillId: 0 }, null, NOON);
+  const over = { ...begun, id: 7, total: 1, endedAt: NOON + HOUR_MS };
+  const { title, lines } = describeOne(tellIncident(over, "over", { amounts: [], largest: [] }, NOON));
+  expect(title).toMatch(/^Over: stuck-open in P1: over/);
+  expect(lines).toContain("since 2026-11-20 12:00:00Z, until 2026-11-20 13:00:00Z");
+});
+
+test("the digest tells the money by age, and on a quiet day that nothing waits", () => {
+  const sums = [
+    { ageIndex: 0, currency: "THB", amount: "1", count: 1 },
+    { ageIndex: 3, currency: "THB", amount: "20", count: 2 },
+    { ageIndex: 3, currency: "USD", amount: "3", count: 1 },
+  ];
+  expect(describeOne(tellDigest(sums, NOON))).toEqual({
+    title: "2026-11-20: 4 mismatches wait for a decision",
+    lines: ["less than a day old: 1, 1.00 THB", "older than a month: 3, 20.00 THB, 3.00 USD"],
+    link: "http://127.0.0.1:3000/api/mismatches",
+  });
+  expect(describeOne(tellDigest([], NOON)).title).toBe("2026-11-20: no mismatch waits for anybody");
+});
+
+test("every kind of mismatch has its meaning", () => {
+  expect(Object.keys(MEANING_OF_KIND).sort()).toEqual([...MISMATCH_KINDS].sort());
+});
+
+test("the examples are one of each, all marked as tests, each with a key of its own", () => {
+  const examples = exampleAlerts(NOON);
+  expect(examples.map(({ kind }) => kind).sort()).toEqual([
+    "alerts-undelivered",
+    "alerts-undelivered-over",
+    "credentials-refused",
+    "credentials-refused-over",
+    "digest",
+    "incident-grown",
+    "incident-opened",
+    "incident-over",
+    "ledger-stale",
+    "product-stalled",
+    "product-stalled-over",
+    "provider-stale",
+    "rejected-records",
+  ]);
+  for (const one of examples) expect(describeOne(one).title).toMatch(/^TEST, nothing happened: /);
+  expect(new Set(examples.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(examples.length);
+  const again = exampleAlerts(NOON + 1);
+  expect(again[0]?.idempotencyKey).not.toBe(examples[0]?.idempotencyKey);
+});
+
+test("the README names every type of alert", () => {
+  const readme = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8");
+  const [, section = ""] = /\n## Alerts\n([\s\S]*?)\n## /.exec(readme) ?? [];
+  for (const { kind } of exampleAlerts(NOON)) expect(section).toContain(`\`${kind}\``);
+});
+
+test.each([
+  ["127.0.0.1", 3000, "http://127.0.0.1:3000"],
+  ["::1", 80, "http://[::1]:80"],
+  ["recon.internal", 3000, "http://recon.internal:3000"],
+  ["0.0.0.0", 3000, null],
+  ["::", 3000, null],
+  ["127.0.0.1", 0, null],
+])("the ops server at %s port %i is linked as %s", (host, port, url) => {
+  expect(opsUrlOf({ host, port })).toBe(url);
+});
+
+test.each([
+  [1, 1, null, 5_000],
+  [1, 0, null, 2_500],
+  [4, 1, null, 40_000],
+  [500, 1, null, HOUR_MS],
+  [1, 1, 60_000, 60_000],
+  [1, 1, 99 * HOUR_MS, HOUR_MS],
+  [10, 1, 1_000, 2_560_000],
+])("after %i vain tries, jitter %d, asked for %s ms, it waits %i ms", (attempts, jitter, asked, waitMs) => {
+  expect(waitAfter(attempts, jitter, asked)).toBe(waitMs);
+});

@@ -1,0 +1,296 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { parseConfig } from "../../src/config.ts";
+import { inOneMoment, type Query } from "../../src/db/client.ts";
+import { recordTransitions } from "../../src/flows/record-transitions.ts";
+import type { Finding } from "../../src/mismatch.ts";
+import type { Transition } from "../../src/mismatches/life.ts";
+import { useDatabase } from "../support/database.ts";
+import { amount, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+import { exampleFinding } from "../support/findings.ts";
+import { untilSomebodyWaits } from "../support/lock-wait.ts";
+
+const { sql } = useDatabase();
+const config = (minAmount: Record<string, string> = {}) =>
+  parseConfig({ products: [{ productId: "P1" }, { productId: "P2" }], alerts: { minAmount } });
+
+beforeEach(async () => {
+  await sql`truncate mismatches, mismatch_events, incidents, incident_members, alerts, windows, backfills
+    restart identity cascade`;
+});
+
+let bets = 0;
+const finding = (fields: Partial<Finding> = {}) => {
+  bets += 1;
+  return exampleFinding({ betId: `bet-${bets}`, ...fields });
+};
+const open = (count: number, fields: Partial<Finding> = {}): Transition[] =>
+  Array.from({ length: count }, () => ({ change: "open", finding: finding(fields) }));
+const resolve = (...ids: number[]): Transition[] => ids.map((id) => ({ change: "resolve", id }));
+const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
+
+/** One transaction, so many minutes after noon. */
+const record = (minutes: number, transitions: Transition[], settings = config()) =>
+  inOneMoment(sql, (tx) => recordTransitions(tx, transitions, settings, NOON + minutes * MINUTE_MS));
+
+interface AlertRow {
+  readonly kind: string;
+  readonly key: string;
+  // biome-ignore lint/suspicious/noExplicitAny: what an alert says is what the tests are about.
+  readonly body: any;
+}
+const alerts = (through: Query = sql) =>
+  through<AlertRow[]>`select kind, idempotency_key as key, body from alerts order by id`;
+const told = async () => (await alerts()).map(({ kind, body }) => `${kind} ${body.count}`);
+
+describe("a thousand mismatches of one cause", () => {
+  test("are one alert, one growth alert per tenfold, and one recovery", async () => {
+    await record(0, open(1));
+    await record(1, open(8));
+    expect(await told()).toEqual(["incident-opened 1"]);
+    await record(2, open(1));
+    await record(3, open(89));
+    expect(await told()).toEqual(["incident-opened 1", "incident-grown 10"]);
+    await record(4, open(1));
+    await record(5, open(900));
+    await record(6, resolve(...upTo(999)));
+    expect(await told()).toEqual([
+      "incident-opened 1",
+      "incident-grown 10",
+      "incident-grown 100",
+      "incident-grown 1000",
+    ]);
+    await record(7, resolve(1000));
+    expect((await told()).slice(4)).toEqual(["incident-over 1000"]);
+  });
+
+  test("that open in one transaction are one alert", async () => {
+    await record(0, open(1000));
+    expect(await told()).toEqual(["incident-opened 1000"]);
+    await record(1, resolve(...upTo(1000)));
+    expect(await told()).toEqual(["incident-opened 1000", "incident-over 1000"]);
+  });
+});
+
+describe("an alert names", () => {
+  test("kind, product, what, since when, how many, how much per currency and the three largest", async () => {
+    await record(0, [
+      ...open(1, { amountAtRisk: amount("0.10") }),
+      ...open(1, { amountAtRisk: amount("0.20"), currency: "USD" }),
+      ...open(1, { amountAtRisk: amount("123456789012345678.01") }),
+      ...open(1, { amountAtRisk: amount("7") }),
+    ]);
+    const [alert] = await alerts();
+    expect(alert).toEqual({
+      kind: "incident-opened",
+      key: "incident/1/opened",
+      body: {
+        incidentId: "1",
+        kind: "payout-differs",
+        productId: "P1",
+        backfillId: null,
+        what: "payout-differs in P1: 4 mismatches, 123456789012345685.11 THB, 0.20 USD at risk",
+        since: "2026-11-20T12:00:00.000Z",
+        until: null,
+        count: 4,
+        open: 4,
+        amounts: [
+          { currency: "THB", amount: "123456789012345685.11" },
+          { currency: "USD", amount: "0.2" },
+        ],
+        largest: [
+          expect.objectContaining({ id: "3", username: "anna", amountAtRisk: "123456789012345678.01" }),
+          expect.objectContaining({ id: "4", currency: "THB", amountAtRisk: "7" }),
+          expect.objectContaining({ id: "2", currency: "USD", reason: expect.stringContaining("paid out") }),
+        ],
+      },
+    });
+  });
+
+  test("when it is over, since when and until when, and what it was about", async () => {
+    await record(0, open(2, { amountAtRisk: amount("1.5") }));
+    await record(9, resolve(1, 2));
+    expect((await alerts())[1]).toMatchObject({
+      kind: "incident-over",
+      key: "incident/1/over",
+      body: {
+        what: "payout-differs in P1: over, none of 2 mismatches is open any more (3.00 THB)",
+        since: "2026-11-20T12:00:00.000Z",
+        until: "2026-11-20T12:09:00.000Z",
+        count: 2,
+        open: 0,
+        largest: [{ id: "1" }, { id: "2" }],
+      },
+    });
+  });
+});
+
+describe("incidents are told apart", () => {
+  test("by product and by kind", async () => {
+    await record(0, [...open(1), ...open(1, { productId: "P2" }), ...open(1, { kind: "stake-differs" })]);
+    expect((await alerts()).map(({ body }) => `${body.kind} ${body.productId}`).sort()).toEqual([
+      "payout-differs P1",
+      "payout-differs P2",
+      "stake-differs P1",
+    ]);
+  });
+
+  test("by time: each first seen within the gap of the one before is of the same one", async () => {
+    await record(0, open(1));
+    await record(50, open(1));
+    await record(100, open(1));
+    expect(await told()).toEqual(["incident-opened 1"]);
+    await record(161, open(1));
+    expect(await told()).toEqual(["incident-opened 1", "incident-opened 1"]);
+    await record(162, resolve(1, 2, 3));
+    expect(await told()).toEqual(["incident-opened 1", "incident-opened 1", "incident-over 3"]);
+  });
+
+  test("by a backfill that brings them to light, while it runs and shortly after", async () => {
+    await sql`insert into backfills (product_id, from_at, to_at, status, requested_at, started_at) values
+      ('P1', ${NOON - 48 * HOUR_MS}, ${NOON - 24 * HOUR_MS}, 'running', ${NOON}, ${NOON})`;
+    const past = { occurredAt: NOON - 30 * HOUR_MS };
+    await record(0, [...open(1), ...open(2, past), ...open(1, { ...past, productId: "P2" })]);
+    expect((await alerts()).map(({ body }) => [body.productId, body.backfillId, body.count])).toEqual([
+      ["P1", null, 1],
+      ["P1", "1", 2],
+      ["P2", null, 1],
+    ]);
+    await sql`update backfills set ended_at = ${NOON}`;
+    await record(74, open(18, past));
+    expect((await alerts()).at(-1)).toMatchObject({ body: { backfillId: "1", count: 18 } });
+    await record(76, open(1, past));
+    expect((await alerts()).at(-1)).toMatchObject({
+      kind: "incident-opened",
+      body: { backfillId: null, count: 1 },
+    });
+  });
+
+  test("by their end: what comes after it is another one", async () => {
+    await record(0, open(1));
+    await record(1, resolve(1));
+    await record(2, open(1));
+    expect((await alerts()).map(({ key }) => key)).toEqual([
+      "incident/1/opened",
+      "incident/1/over",
+      "incident/2/opened",
+    ]);
+  });
+});
+
+test("a mismatch that reopens comes back to its incident while that goes on, and is of another one after", async () => {
+  await record(0, open(2));
+  await record(1, resolve(1));
+  await record(2, [{ change: "reopen", id: 1, finding: finding() }]);
+  await record(3, resolve(2));
+  expect(await told()).toEqual(["incident-opened 2"]);
+  await record(4, resolve(1));
+  expect(await told()).toEqual(["incident-opened 2", "incident-over 2"]);
+  await record(5, [{ change: "reopen", id: 1, finding: finding() }]);
+  await record(6, resolve(1));
+  expect((await told()).slice(2)).toEqual(["incident-opened 1", "incident-over 1"]);
+});
+
+test("a change of kind ends one incident and begins another in one transaction", async () => {
+  await record(0, open(1));
+  await record(1, [...open(1, { kind: "status-differs" }), ...resolve(1)]);
+  expect((await alerts()).map(({ kind, body }) => `${kind} ${body.kind}`)).toEqual([
+    "incident-opened payout-differs",
+    "incident-over payout-differs",
+    "incident-opened status-differs",
+  ]);
+});
+
+describe("with a minimum for a currency", () => {
+  const least = config({ THB: "100" });
+  const thb = (text: string) => ({ amountAtRisk: amount(text) });
+
+  test("an incident is told when what is open of it reaches that, and not before", async () => {
+    await record(0, open(1, thb("60")), least);
+    await record(1, resolve(1), least);
+    await record(1, open(2, thb("30")), least);
+    expect(await told()).toEqual([]);
+    await record(2, open(1, thb("39.99")), least);
+    expect(await told()).toEqual([]);
+    await record(3, open(1, thb("0.01")), least);
+    expect(await told()).toEqual(["incident-opened 4"]);
+  });
+
+  test("an incident is told when values change so that it reaches that", async () => {
+    await record(0, open(1, thb("60")), least);
+    await record(1, [{ change: "refresh", id: 1, finding: finding(thb("160")) }], least);
+    expect(await told()).toEqual(["incident-opened 1"]);
+  });
+
+  test("one that was never told ends in silence", async () => {
+    await record(0, open(20, thb("1")), least);
+    await record(1, resolve(...upTo(20)), least);
+    expect(await told()).toEqual([]);
+  });
+
+  test("a mismatch in another currency is told at once", async () => {
+    await record(0, open(1, { ...thb("1"), currency: "USD" }), least);
+    expect(await told()).toEqual(["incident-opened 1"]);
+  });
+});
+
+describe("two transactions at once", () => {
+  const begin = {
+    "that see one moment": "isolation level repeatable read",
+    "that wait in turn": "isolation level read committed",
+  };
+  const together = async (isolation: string, first: Transition[], second: Transition[]) => {
+    const at = NOON + MINUTE_MS;
+    const entered = Promise.withResolvers<void>();
+    const go = Promise.withResolvers<void>();
+    const slow = sql.begin(isolation, async (tx) => {
+      await recordTransitions(tx, first, config(), at);
+      entered.resolve();
+      await go.promise;
+    });
+    await entered.promise;
+    const quick = async () => {
+      for (let tries = 1; ; tries += 1) {
+        try {
+          await sql.begin(isolation, (tx) => recordTransitions(tx, second, config(), at));
+          return;
+        } catch (error) {
+          if ((error as { code?: string }).code !== "40001" || tries === 3) throw error;
+        }
+      }
+    };
+    const other = quick();
+    await untilSomebodyWaits(sql);
+    go.resolve();
+    await Promise.all([slow, other]);
+  };
+
+  test.each(Object.entries(begin))("%s begin one incident, and tell of it once", async (_, isolation) => {
+    await together(isolation, open(1), open(1));
+    expect(await told()).toEqual(["incident-opened 1"]);
+    const ids = (await sql<{ id: number }[]>`select id from mismatches order by id`).map(({ id }) => id);
+    await record(2, resolve(...ids.slice(0, 1)));
+    expect(await told()).toEqual(["incident-opened 1"]);
+    await record(3, resolve(...ids.slice(1)));
+    expect(await told()).toEqual(["incident-opened 1", "incident-over 2"]);
+  });
+
+  test.each(Object.entries(begin))(
+    "%s end an incident together, and tell of it once",
+    async (_, isolation) => {
+      await record(0, open(2));
+      await together(isolation, resolve(1), resolve(2));
+      expect(await told()).toEqual(["incident-opened 2", "incident-over 2"]);
+    },
+  );
+});
+
+test("what is rolled back was never told", async () => {
+  const failing = sql.begin(async (tx) => {
+    await recordTransitions(tx, open(3), config(), NOON);
+    expect(await alerts(tx)).toHaveLength(1);
+    throw new Error("after all, no");
+  });
+  await expect(failing).rejects.toThrow("after all, no");
+  expect(await told()).toEqual([]);
+  expect(await sql`select from incidents`).toHaveLength(0);
+});

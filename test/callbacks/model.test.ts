@@ -1,0 +1,142 @@
+import { inspect, isDeepStrictEqual } from "node:util";
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type CallbackServer, startCallbackServer } from "../../src/callbacks/server.ts";
+import { parseConfig } from "../../src/config.ts";
+import { silentLog } from "../../src/log.ts";
+import { createTestClock } from "../support/clock.ts";
+import { useDatabase } from "../support/database.ts";
+import { NOON } from "../support/examples.ts";
+import { ask, expectAsModelled, expectUnbrokenBalances, knows, openRun, told } from "./modelled-wallet.ts";
+import { nameRoundEnds, step, toRequests } from "./random-callbacks.ts";
+import { answerInModel, type ModelAnswer, type ModelRequest, type ModelState } from "./wallet-model.ts";
+
+const { sql } = useDatabase();
+/** The last one is another one each time; a failure prints it. */
+const SEEDS = [1, 2, 3, 4, Math.floor(Math.random() * 2 ** 31)];
+const RUNS = 8;
+/** All of them run side by side. */
+const LONGEST_MS = 180_000;
+const BATCHES = { minLength: 1, maxLength: 8, size: "max" } as const;
+const BATCH = { minLength: 2, maxLength: 6, size: "max" } as const;
+const LENGTH = { minLength: 1, maxLength: 60, size: "max" } as const;
+
+let server: CallbackServer;
+beforeAll(async () => {
+  const config = parseConfig({ products: [{ productId: "P1" }, { productId: "S1", singleState: true }] });
+  const context = { sql, config, clock: createTestClock(NOON), log: silentLog };
+  server = await startCallbackServer(context, {
+    host: "127.0.0.1",
+    port: 0,
+    signatureKey: null,
+    allowedIps: [],
+  });
+});
+afterAll(() => server.close());
+
+/**
+ * Every state that the wallet may be in, when the requests of a batch were answered like this in an unknown order.
+ * None: no order explains the answers.
+ */
+function statesAfter(
+  states: readonly ModelState[],
+  requests: readonly ModelRequest[],
+  answers: readonly ModelAnswer[],
+) {
+  const everyPlace = [...requests.keys()];
+  let reached = states.map((state) => ({ state, left: everyPlace }));
+  for (const _ of requests) {
+    const further = reached.flatMap(({ state, left }) =>
+      left.flatMap((place) => {
+        const request = requests[place];
+        const { answer, next } = request ? answerInModel(state, request) : {};
+        const isAsTold = next !== undefined && isDeepStrictEqual(answer, answers[place]);
+        return isAsTold ? [{ state: next, left: left.filter((one) => one !== place) }] : [];
+      }),
+    );
+    reached = [...new Map(further.map((one) => [`${one.left} ${keyOf(one.state)}`, one])).values()];
+  }
+  return reached.map(({ state }) => state);
+}
+
+/** Equal states have equal keys: the order of bets matters among those of one player and product only. */
+function keyOf({ bets, ...sets }: ModelState): string {
+  const ownerOf = (key: string) => key.slice(0, key.lastIndexOf(" "));
+  const byKey = ([a]: [string, unknown], [b]: [string, unknown]) => (a < b ? -1 : 1);
+  const ordered = Object.values(sets).map((set) => Object.entries(set).sort(byKey));
+  const betsByOwner = Object.entries(bets).sort(
+    ([a], [b]) => Number(ownerOf(a) > ownerOf(b)) - Number(ownerOf(a) < ownerOf(b)),
+  );
+  return JSON.stringify([ordered, betsByOwner], (_, value) =>
+    typeof value === "bigint" ? String(value) : value,
+  );
+}
+
+test.concurrent.each(SEEDS)(
+  "every answer is the model's, one request after another (seed %i)",
+  async (seed) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, LENGTH), async (steps) => {
+        const { run, state: first } = await openRun(sql, "run");
+        let state = first;
+        const named = new Map<ModelRequest, ModelRequest>();
+        for (const [index, planned] of toRequests(steps, run).entries()) {
+          const request = named.get(planned) ?? nameRoundEnds(planned, (id) => knows(state, planned, id));
+          named.set(planned, request);
+          const { answer, next } = answerInModel(state, request);
+          const got = await ask(server.url, request, NOON + index);
+          expect({ to: told(request), ...got }).toEqual({ to: told(request), ...answer });
+          state = next;
+        }
+        await expectAsModelled(sql, run, state);
+        await expectUnbrokenBalances(sql, run, state);
+      }),
+      { seed, numRuns: RUNS, endOnFailure: true },
+    );
+  },
+  LONGEST_MS,
+);
+
+test.concurrent.each(SEEDS)(
+  "what is asked at once is answered as if it had come one after another (seed %i)",
+  async (seed) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.array(step, BATCH), BATCHES), async (batches) => {
+        const { run, state: first } = await openRun(sql, "run");
+        let states = [first];
+        for (const [index, steps] of batches.entries()) {
+          const [any = first] = states;
+          const requests = toRequests(steps, run, `${run}-batch${index}`).map((planned) =>
+            nameRoundEnds(planned, (id) => knows(any, planned, id)),
+          );
+          const answers = await Promise.all(
+            requests.map((request) => ask(server.url, request, NOON + index)),
+          );
+          states = statesAfter(states, requests, answers);
+          if (states.length === 0) {
+            const exchange = requests.map(
+              (request, place) => `${told(request)} -> ${inspect(answers[place])}`,
+            );
+            throw new Error(`no order explains the answers:\n${exchange.join("\n")}\nafter ${keyOf(any)}`);
+          }
+        }
+        await expectUnbrokenBalances(sql, run, states[0] ?? first);
+        await expectOneOf(states, (state) => expectAsModelled(sql, run, state));
+      }),
+      { seed, numRuns: RUNS, endOnFailure: true },
+    );
+  },
+  LONGEST_MS,
+);
+
+async function expectOneOf(states: readonly ModelState[], check: (state: ModelState) => Promise<void>) {
+  let failure: unknown;
+  for (const state of states) {
+    try {
+      return await check(state);
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw failure;
+}

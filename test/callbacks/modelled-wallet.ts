@@ -1,0 +1,122 @@
+/** A wallet over HTTP beside its model: players of both, requests to both, and that they stand alike in the end. */
+
+import { isLosslessNumber, parse } from "lossless-json";
+import { expect } from "vitest";
+import type { Sql } from "../../src/db/client.ts";
+import { foldEntries } from "../../src/ledger/fold.ts";
+import { readEntries } from "../../src/ledger/store.ts";
+import { NOON } from "../support/examples.ts";
+import { toBody } from "./operator.ts";
+import { toWire } from "./random-callbacks.ts";
+import {
+  balanceKey,
+  betKey,
+  emptyModel,
+  type ModelAnswer,
+  type ModelBet,
+  type ModelRequest,
+  type ModelState,
+  toSteps,
+} from "./wallet-model.ts";
+
+const CREDIT = "60.0000000000000000000000001";
+const CREDITED = [
+  ["0", "THB"],
+  ["0", "USD"],
+  ["1", "THB"],
+] as const;
+
+let runs = 0;
+
+/** Players that nobody has met, in the wallet and in the model: the second one has no USD. */
+export async function openRun(sql: Sql, name: string): Promise<{ run: string; state: ModelState }> {
+  runs += 1;
+  const run = `${name}${runs}`;
+  const state = emptyModel();
+  for (const [player, currency] of CREDITED) {
+    const username = `${run}-${player}`;
+    await sql`insert into wallets values (${username}, ${currency}, ${CREDIT}, ${NOON})`;
+    state.balances[balanceKey(username, currency)] = toSteps(CREDIT);
+  }
+  return { run, state };
+}
+
+/** Sends a request, and reads the answer with every digit. */
+export async function ask(url: string, request: ModelRequest, at: number): Promise<ModelAnswer> {
+  const response = await fetch(`${url}/${request.callback}`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: toBody(toWire(request, at)),
+  });
+  const answer = parse(await response.text()) as Record<string, unknown>;
+  const statusCode = Number(String(answer["statusCode"]));
+  if (statusCode !== 0) return { statusCode };
+  const steps = (field: string) =>
+    isLosslessNumber(answer[field]) ? toSteps(answer[field].toString()) : -1n;
+  return { statusCode, before: steps("balanceBefore"), after: steps("balanceAfter") };
+}
+
+export const knows = ({ bets }: ModelState, { productId, username }: ModelRequest, id: string) =>
+  bets[betKey(productId, username, id)] !== undefined;
+
+export const told = (request: ModelRequest) =>
+  `${request.callback} ${JSON.stringify({ ...request, callback: undefined })}`;
+
+/** The wallet, and the ledger it wrote, are what the model says. */
+export async function expectAsModelled(sql: Sql, run: string, state: ModelState): Promise<void> {
+  const wallets = await sql<{ key: string; balance: string }[]>`
+    select username || ' ' || currency as key, balance from wallets where username like ${`${run}-%`}`;
+  expect(Object.fromEntries(wallets.map(({ key, balance }) => [key, toSteps(balance)]))).toEqual(
+    state.balances,
+  );
+  const inLedger: Record<string, unknown> = {};
+  for (const productId of ["P1", "S1"]) {
+    for (const username of [`${run}-0`, `${run}-1`]) {
+      const named = await sql<{ txnId: string }[]>`
+        select distinct txn_id as "txnId" from callback_entries
+        where product_id = ${productId} and username = ${username}`;
+      const bets = named.map(({ txnId }) => [username, txnId] as const);
+      const entries = await readEntries(sql, productId, { rounds: [], bets });
+      for (const bet of foldEntries(entries, { singleState: productId === "S1" })) {
+        inLedger[`${productId} ${username} ${bet.txnId}`] = {
+          status: bet.status,
+          stake: toSteps(bet.stake.toFixed()),
+          payout: toSteps(bet.payout.toFixed()),
+          waiting: bet.waiting,
+          owed: toSteps(bet.asked.minus(bet.moved).toFixed()),
+        };
+      }
+    }
+  }
+  const modelled = Object.entries(state.bets).map(([key, bet]) => [key, toldByLedger(bet)]);
+  expect(inLedger).toEqual(Object.fromEntries(modelled));
+}
+
+function toldByLedger(bet: ModelBet) {
+  const waiting = bet.waiting && bet.status === "open";
+  return { status: bet.status, stake: bet.stake, payout: bet.settlement + bet.reward, waiting, owed: 0n };
+}
+
+/** In the order in which they were committed, the balances of a player's requests follow one another without a gap. */
+export async function expectUnbrokenBalances(sql: Sql, run: string, state: ModelState): Promise<void> {
+  const rows = await sql<{ key: string; before: string; after: string; moved: string }[]>`
+    select username || ' ' || currency as key, min(balance_before) as before, min(balance_after) as after,
+      sum(moved) as moved
+    from callback_entries where username like ${`${run}-%`}
+    group by username, currency, product_id, callback, request_id order by min(entry_id)`;
+  const balances: Record<string, bigint> = {};
+  for (const { key, before, after, moved } of rows) {
+    expect(toSteps(before)).toBe(balances[key] ?? toSteps(CREDIT));
+    expect(toSteps(after) - toSteps(before)).toBe(toSteps(moved));
+    balances[key] = toSteps(after);
+  }
+  expect({ ...emptyBalances(run), ...balances }).toEqual(state.balances);
+  const answered = Object.values(state.answered).length;
+  expect(rows).toHaveLength(answered);
+}
+
+function emptyBalances(run: string): Record<string, bigint> {
+  return Object.fromEntries(
+    CREDITED.map(([player, currency]) => [balanceKey(`${run}-${player}`, currency), toSteps(CREDIT)]),
+  );
+}

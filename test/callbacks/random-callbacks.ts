@@ -1,0 +1,159 @@
+/** Random requests about a few ids, so that they collide: of every callback, with repeats, odd amounts and odd rounds. */
+
+import fc from "fast-check";
+import { CALLBACKS } from "../../src/callback.ts";
+import { digits } from "./operator.ts";
+import type { ModelItem, ModelRequest } from "./wallet-model.ts";
+
+const AMOUNTS = [
+  "0",
+  "1",
+  "2.5",
+  "5",
+  "10",
+  "0.1",
+  "1e1",
+  "9.999999999999999999",
+  "0.0000000000000000000000001",
+];
+const item = fc.record({
+  id: fc.constantFrom("a", "b", "c", "d"),
+  /** WAITING or OPEN for a placement, DEBIT or CREDIT for adjustBalance */
+  isFirstStatus: fc.boolean(),
+  roundId: fc.constantFrom("r1", "r1", "r1", "r2", "UNKNOWN", ""),
+  betAmount: fc.constantFrom(...AMOUNTS),
+  namesStake: fc.boolean(),
+  payoutAmount: fc.constantFrom(...AMOUNTS),
+  byRound: fc.boolean(),
+  skip: fc.constantFrom(true, false, false, false, false),
+  isEndRound: fc.constantFrom(true, true, false),
+});
+
+/** What to ask, before it is known of whom and as which request. */
+export const step = fc.record({
+  callback: fc.constantFrom(...CALLBACKS, "placeBets", "placeBets", "settleBets", "rollback"),
+  player: fc.constantFrom(0, 0, 1),
+  productId: fc.constantFrom("P1", "P1", "S1"),
+  currency: fc.constantFrom("THB", "THB", "THB", "THB", "USD"),
+  items: fc.array(item, { minLength: 1, maxLength: 3 }),
+  /** a request before it, counted backwards, that it repeats: as it was, or with one of both changed */
+  repeats: fc.option(
+    fc.record({ back: fc.integer({ min: 1, max: 6 }), what: fc.constantFrom("all", "content", "id") }),
+    { freq: 3 },
+  ),
+});
+export type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
+
+const ACTS_ON_ROUNDS = ["settleBets", "cancelBets", "rollback"];
+const NAMES_STAKE = ["placeBets", "adjustBets", "placeTips", "cancelTips", "cancelBets", "rollback"];
+
+/**
+ * The requests of a run: names and ids are its own, so that runs do not meet. A request with skipped
+ * items is repeated as it was or not at all: the ledger takes a second one that moved nothing for a repeat.
+ * @param ids what request ids begin with
+ */
+export function toRequests(steps: readonly Step[], run: string, ids = run): ModelRequest[] {
+  const requests: ModelRequest[] = [];
+  for (const [index, one] of steps.entries()) {
+    const earlier = one.repeats === null ? undefined : requests[requests.length - one.repeats.back];
+    const fresh = toRequest(one, run, `${ids}-${index}`, index);
+    if (earlier === undefined || one.repeats === null) requests.push(fresh);
+    else if (one.repeats.what === "all" || earlier.items.some(({ skip }) => skip)) requests.push(earlier);
+    else if (one.repeats.what === "content") requests.push({ ...earlier, requestId: fresh.requestId });
+    else requests.push({ ...fresh, requestId: earlier.requestId });
+  }
+  return requests;
+}
+
+function toRequest(one: Step, run: string, requestId: string, index: number): ModelRequest {
+  const { callback, productId, currency } = one;
+  return {
+    callback,
+    requestId,
+    productId,
+    singleState: productId === "S1",
+    username: `${run}-${one.player}`,
+    currency,
+    items: one.items.map((asked, place) => toItem(callback, asked, index * 10 + place)),
+  };
+}
+
+/** @param unique so that no two skipped items are equal, which the ledger could not tell apart */
+function toItem(callback: string, asked: Step["items"][number], unique: number): ModelItem {
+  const skip = asked.skip && callback !== "adjustBalance";
+  const rare = (text: string) =>
+    skip && !text.includes("e") ? `${text}${text.includes(".") ? "" : "."}00${1000 + unique}` : text;
+  const first = asked.isFirstStatus;
+  const byRound = asked.byRound && ACTS_ON_ROUNDS.includes(callback);
+  if (callback === "adjustBalance") {
+    const status = first ? "DEBIT" : "CREDIT";
+    const [betAmount, payoutAmount] = first ? [asked.betAmount, null] : [null, asked.betAmount];
+    return { id: asked.id, status, roundId: "", betAmount, payoutAmount, byRound, skip, isEndRound: true };
+  }
+  const named = NAMES_STAKE.includes(callback) || (asked.namesStake && callback !== "winRewards");
+  return {
+    id: callback.endsWith("Tips") && asked.namesStake ? `tip-${asked.id}` : asked.id,
+    status: callback === "placeBets" && first ? "WAITING" : "OPEN",
+    roundId: asked.roundId,
+    betAmount: named ? rare(asked.betAmount) : null,
+    payoutAmount:
+      named && NAMES_STAKE.includes(callback) && callback !== "rollback" ? null : rare(asked.payoutAmount),
+    byRound,
+    skip,
+    isEndRound: asked.isEndRound,
+  };
+}
+
+/**
+ * An end of a round is named by a bet that is known, or by an id of its own: nobody names the end of a round by the id of
+ * a bet that is still to come, and the ledger could not tell the two apart.
+ */
+export function nameRoundEnds(request: ModelRequest, isKnown: (id: string) => boolean): ModelRequest {
+  const items = request.items.map((one, place) =>
+    one.byRound && !isKnown(one.id) ? { ...one, id: `end-${request.requestId}-${place}` } : one,
+  );
+  return { ...request, items };
+}
+
+/** The request in the fields of the interface. @param at its `timestampMillis` */
+export function toWire(request: ModelRequest, at: number): object {
+  const { requestId, productId, currency, username, callback } = request;
+  return {
+    id: requestId,
+    timestampMillis: at,
+    productId,
+    currency,
+    username,
+    txns: request.items.map((one) =>
+      callback === "adjustBalance" ? adjustmentToWire(one) : itemToWire(one),
+    ),
+  };
+}
+
+function adjustmentToWire({ id, status, betAmount, payoutAmount }: ModelItem): object {
+  return { refId: id, status, amount: digits(betAmount ?? payoutAmount ?? "0") };
+}
+
+function itemToWire({
+  id,
+  status,
+  roundId,
+  betAmount,
+  payoutAmount,
+  byRound,
+  skip,
+  isEndRound,
+}: ModelItem): object {
+  return {
+    id,
+    status,
+    roundId,
+    gameCode: "G1",
+    playInfo: "UNKNOWN",
+    ...(betAmount === null ? {} : { betAmount: digits(betAmount) }),
+    ...(payoutAmount === null ? {} : { payoutAmount: digits(payoutAmount) }),
+    transactionType: byRound ? "BY_ROUND" : "BY_TRANSACTION",
+    skipBalanceUpdate: skip,
+    isEndRound,
+  };
+}

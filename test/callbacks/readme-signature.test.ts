@@ -1,0 +1,46 @@
+/** The example of the README that signs a callback, as it stands there, against a server that asks for signatures. */
+
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { creditWallet } from "../../src/callbacks/wallet-store.ts";
+import { systemClock } from "../../src/clock.ts";
+import { useDatabase } from "../support/database.ts";
+import { amount, NOON } from "../support/examples.ts";
+import { post, startOperator } from "./operator.ts";
+
+const { sql } = useDatabase();
+const README = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8");
+
+test("a callback signed by the README's shell example is answered, and with another key it is not", async () => {
+  const blocks = Array.from(README.matchAll(/^```sh\n([\s\S]*?)^```$/gm), ([, block = ""]) => block);
+  const [example = ""] = blocks.filter((block) => block.includes("sapi-signature"));
+  const signing = example.slice(0, example.indexOf("curl "));
+  const credit = { username: "anna", currency: "THB", amount: amount("100"), ref: "welcome-anna" };
+  await creditWallet(sql, credit, NOON);
+  const operator = await startOperator(sql, {
+    context: { clock: systemClock },
+    settings: { signatureKey: "a shared key" },
+  });
+  const sendSignedWith = async (key: string) => {
+    // Needs openssl, as the example does: where there is none, the error names it (Debian: apt-get install openssl).
+    const script = `set -e\n${signing}\nprintf '%s\\n' "$body" "$timestamp" "$signature"`;
+    const { stdout } = await promisify(execFile)("sh", ["-c", script], {
+      env: { PATH: process.env["PATH"], CALLBACK_SIGNATURE_KEY: key },
+    });
+    const [body = "", timestamp = "", signature = ""] = stdout.split("\n");
+    const headers = { "sapi-timestamp": timestamp, "sapi-signature": signature };
+    return (await post(operator.url, "checkBalance", body, headers)).json;
+  };
+  expect(await sendSignedWith("a shared key")).toMatchObject({
+    statusCode: 0,
+    balance: 100,
+    username: "anna",
+  });
+  expect(await sendSignedWith("another key")).toMatchObject({ statusCode: 30002 });
+  for (const header of ["sapi-timestamp: $timestamp", "sapi-signature: $signature", '"$body"']) {
+    expect(example).toContain(header);
+  }
+});

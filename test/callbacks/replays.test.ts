@@ -1,0 +1,187 @@
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { readBody } from "../../src/callbacks/raw-body.ts";
+import { isMalformed, readRequest } from "../../src/callbacks/request.ts";
+import { applyRequest, openWalletLanes } from "../../src/callbacks/store.ts";
+import { creditWallet } from "../../src/callbacks/wallet-store.ts";
+import { createTestClock } from "../support/clock.ts";
+import { useDatabase } from "../support/database.ts";
+import { amount, NOON } from "../support/examples.ts";
+import { exampleEnvelope, expectLedgerAgrees, type Operator, post, startOperator } from "./operator.ts";
+
+const { sql } = useDatabase();
+let operator: Operator;
+beforeEach(async () => {
+  operator = await startOperator(sql);
+});
+
+const fresh = () => ({ id: `own-${operator.player}` });
+const place = (fields = {}, envelope = {}) => operator.tell("placeBets", fields, envelope);
+
+describe("a replay", () => {
+  test("gets the first answer again, whatever has happened since, and moves nothing", async () => {
+    const request = fresh();
+    const first = await operator.send("placeBets", {}, request);
+    await place({ id: "bet-2" });
+    const again = await operator.send("placeBets", {}, request);
+    expect(again.json).toEqual(first.json);
+    expect(again.json).toMatchObject({ statusCode: 0, balanceBefore: 100, balanceAfter: 90 });
+    expect(await operator.balance()).toBe("80");
+  });
+
+  test("is one however its fields are ordered, its numbers written and its time", async () => {
+    const request = fresh();
+    await place({ betAmount: 10 }, request);
+    const envelope = { ...exampleEnvelope(operator.player), ...request };
+    const txn =
+      '{"betAmount":10.00,"playInfo":"Game One","gameCode":"G1","roundId":"round-1","status":"OPEN","id":"bet-1"}';
+    const body = JSON.stringify({ ...envelope, txns: [] }).replace('"txns":[]', `"txns":[${txn}]`);
+    expect((await post(operator.url, "placeBets", body)).json).toMatchObject({
+      statusCode: 0,
+      balanceAfter: 90,
+    });
+  });
+
+  test.each([
+    ["other items", { betAmount: 11 }, {}],
+    ["one item more", [{}, { id: "bet-2" }], {}],
+  ])("with %s is 20002", async (_what, items, envelope) => {
+    const request = fresh();
+    await place({}, request);
+    expect(await operator.tell("placeBets", items, { ...request, ...envelope })).toBe("20002");
+    expect(await operator.balance()).toBe("90");
+  });
+
+  test("with another player is 20002", async () => {
+    const request = fresh();
+    await place({}, request);
+    const other = await startOperator(sql);
+    expect(await other.tell("placeBets", {}, request)).toBe("20002");
+    expect(await other.balance()).toBe("100");
+  });
+
+  test("the same id in another callback is another request", async () => {
+    const request = fresh();
+    await place({}, request);
+    expect(await operator.tell("settleBets", { payoutAmount: 5 }, request)).toBe("0 95");
+  });
+
+  test("of a request that failed is judged anew", async () => {
+    const request = fresh();
+    expect(await place({ betAmount: 150 }, request)).toBe("10002");
+    await creditWallet(
+      sql,
+      { username: operator.player, currency: "THB", amount: amount("60"), ref: `more-${operator.player}` },
+      NOON,
+    );
+    expect(await place({ betAmount: 150 }, request)).toBe("0 10");
+  });
+
+  test("20 at once of one request apply it once, and all get the same balances", async () => {
+    const request = fresh();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => place({}, request)));
+    expect(new Set(answers)).toEqual(new Set(["0 90"]));
+    await expectLedgerAgrees(sql, operator.player);
+  });
+});
+
+describe("adjustBalance", () => {
+  const adjust = (fields = {}, envelope = {}) => operator.tell("adjustBalance", fields, envelope);
+
+  test("DEBIT takes, CREDIT gives, every digit of it", async () => {
+    expect(await adjust({ amount: 30 })).toBe("0 70");
+    expect(await adjust({ refId: "ref-2", status: "CREDIT", amount: 0.1 })).toBe("0 70.1");
+  });
+
+  test("a DEBIT beyond the balance is 10002", async () => {
+    expect(await adjust({ amount: 100.5 })).toBe("10002");
+  });
+
+  test("a refId taken before is 20002, for an identical replay too", async () => {
+    const request = fresh();
+    expect(await adjust({}, request)).toBe("0 90");
+    expect(await adjust({}, request)).toBe("20002");
+    expect(await adjust({ status: "CREDIT" })).toBe("20002");
+    expect(await adjust([{ refId: "ref-3" }, { refId: "ref-3" }])).toBe("20002");
+    expect(await operator.balance()).toBe("90");
+  });
+
+  test("a refId whose adjustBalance failed is not taken", async () => {
+    expect(await adjust({ amount: 150 })).toBe("10002");
+    expect(await adjust({ amount: 50 })).toBe("0 50");
+  });
+
+  test("50 parallel copies move money once", async () => {
+    const request = fresh();
+    const copies = Array.from({ length: 50 }, (_, index) => adjust({}, index % 2 === 0 ? request : {}));
+    const answers = await Promise.all(copies);
+    expect(answers.sort()).toEqual(["0 90", ...Array.from({ length: 49 }, () => "20002")]);
+    expect(await operator.balance()).toBe("90");
+    const entries = await sql`select 1 from callback_entries where username = ${operator.player}`;
+    expect(entries).toHaveLength(1);
+  });
+});
+
+describe("at the same time", () => {
+  test("requests of one player never lose an update, and never take what is not there", async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, (_, index) => place({ id: `bet-${index}`, betAmount: 5 })),
+    );
+    expect(answers.filter((answer) => answer === "10002")).toHaveLength(10);
+    expect(await operator.balance()).toBe("0");
+    await expectLedgerAgrees(sql, operator.player);
+  });
+
+  test("a player whose wallet somebody holds keeps no other player waiting", async () => {
+    const other = await startOperator(sql);
+    let answered: Promise<string> | undefined;
+    await sql.begin(async (tx) => {
+      await tx`select from wallets where username = ${operator.player} for update`;
+      answered = place();
+      expect(await other.tell("placeBets", { id: "bet-2" })).toBe("0 90");
+    });
+    expect(await answered).toBe("0 90");
+  });
+
+  test("two players' requests with one id are not both applied", async () => {
+    const other = await startOperator(sql);
+    const requests = Array.from({ length: 10 }, (_, index) => ({ id: `shared-${index}` }));
+    const answers = await Promise.all(
+      requests.flatMap((request, index) =>
+        [operator, other].map((one) => one.tell("placeBets", { id: `bet-${index}`, betAmount: 1 }, request)),
+      ),
+    );
+    expect(answers.filter((answer) => answer === "20002")).toHaveLength(10);
+  });
+
+  test("the same txn id in another currency is not another bet", async () => {
+    await creditWallet(
+      sql,
+      { username: operator.player, currency: "EUR", amount: amount("100"), ref: `eur-${operator.player}` },
+      NOON,
+    );
+    await place();
+    expect(await operator.tell("placeBets", {}, { currency: "EUR" })).toBe("20002");
+    expect(await operator.tell("settleBets", { payoutAmount: 5 }, { currency: "EUR" })).toBe("20001");
+  });
+});
+
+test("the entries of one moment lie in the ledger in the order in which they took effect", async () => {
+  const clock = createTestClock(NOON);
+  const lanes = openWalletLanes(sql);
+  onTestFinished(() => lanes.close());
+  const apply = async (callback: "placeBets" | "settleBets" | "rollback", item: object) => {
+    const envelope = { ...exampleEnvelope(operator.player), timestampMillis: NOON };
+    const txns = [{ id: "bet-1", status: "ANY", roundId: "round-1", ...item }];
+    const body = readBody(Buffer.from(JSON.stringify({ ...envelope, txns })));
+    const request = readRequest(callback, body.value);
+    if (isMalformed(request)) throw new Error(request.reason);
+    return await applyRequest(lanes, request, body.kept, { singleState: false }, clock);
+  };
+  await apply("placeBets", { betAmount: 10 });
+  for (let round = 1; round <= 12; round += 1) {
+    await apply("settleBets", { payoutAmount: round });
+    await apply("rollback", { payoutAmount: round, betAmount: 10, transactionType: "BY_TRANSACTION" });
+  }
+  expect(await operator.balance()).toBe("90");
+  await expectLedgerAgrees(sql, operator.player);
+});

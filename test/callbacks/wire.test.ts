@@ -1,0 +1,275 @@
+import { createHmac } from "node:crypto";
+import { pino } from "pino";
+import { beforeEach, describe, expect, test } from "vitest";
+import { dropOldBodies } from "../../src/callbacks/store.ts";
+import { openDatabase } from "../../src/db/client.ts";
+import { useDatabase } from "../support/database.ts";
+import { MINUTE_MS, NOON } from "../support/examples.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { digits, exampleEnvelope, type Operator, post, startOperator, toBody } from "./operator.ts";
+
+const database = useDatabase();
+const { sql } = database;
+let operator: Operator;
+let logged: string[];
+const log = pino({ level: "trace" }, { write: (line) => logged.push(line) });
+beforeEach(async () => {
+  logged = [];
+  operator = await startOperator(sql, { context: { log } });
+});
+
+const failure = (id: string, statusCode: number, productId = "P1") => ({
+  id,
+  statusCode,
+  timestampMillis: NOON,
+  productId,
+});
+
+describe("the answer", () => {
+  test("a success has these fields and no others, its balances with every digit", async () => {
+    const betAmount = digits("0.000000000000000000001");
+    const { status, text, headers } = await operator.send("placeBets", { betAmount }, { id: "r-1" });
+    expect(status).toBe(200);
+    expect(headers.get("content-type")).toBe("application/json; charset=utf-8");
+    expect(text).toBe(
+      `{"id":"r-1","statusCode":0,"timestampMillis":${NOON},"productId":"P1","currency":"THB","balanceBefore":100,"balanceAfter":99.999999999999999999999,"username":"${operator.player}"}`,
+    );
+  });
+
+  test("checkBalance has the balance alone, and needs neither game nor token", async () => {
+    await operator.send("placeBets", { betAmount: digits("33.330") });
+    const { text } = await post(operator.url, "checkBalance", {
+      ...exampleEnvelope(operator.player),
+      id: "c-1",
+    });
+    expect(text).toBe(
+      `{"id":"c-1","statusCode":0,"timestampMillis":${NOON},"productId":"P1","currency":"THB","balance":66.67,"username":"${operator.player}"}`,
+    );
+  });
+
+  test("a failure carries only id, statusCode, productId and timestampMillis", async () => {
+    expect((await operator.send("settleBets", {}, { id: "r-2" })).json).toEqual(failure("r-2", 20001));
+  });
+
+  test.each(["checkBalance", "placeBets", "adjustBalance"] as const)(
+    "%s of a player without a wallet of the currency is 10001",
+    async (callback) => {
+      const items =
+        callback === "adjustBalance"
+          ? { refId: "r", status: "DEBIT", amount: 1 }
+          : { id: "b", status: "OPEN", roundId: "r", betAmount: 1 };
+      for (const changes of [{ username: "nobody" }, { currency: "EUR" }]) {
+        const body = { ...exampleEnvelope(operator.player), id: "r-3", txns: [items], ...changes };
+        expect((await post(operator.url, callback, body)).json).toEqual(failure("r-3", 10001));
+      }
+    },
+  );
+});
+
+describe("a malformed request is 30001, and the log names the field", () => {
+  const bet = { id: "bet-1", status: "OPEN", roundId: "round-1", betAmount: 1 };
+  test.each([
+    ["placeBets", { timestampMillis: "now" }, /timestampMillis must be whole milliseconds.*\\"now\\"/],
+    ["placeBets", { timestampMillis: digits("1.5") }, /timestampMillis/],
+    ["placeBets", { timestampMillis: digits("9999999999999999") }, /timestampMillis/],
+    ["placeBets", { currency: undefined }, /currency must be text, but is missing/],
+    ["placeBets", { username: 7 }, /username must be text, but is 7/],
+    ["placeBets", { username: "a\0b" }, /username has a character that cannot be stored/],
+    ["placeBets", { username: "x".repeat(600) }, /username is longer than 512 bytes/],
+    ["placeBets", { txns: undefined }, /txns must be an array/],
+    ["placeBets", { txns: [] }, /txns must have from 1 to 500 items, but has 0/],
+    ["placeBets", { txns: Array(501).fill(bet) }, /txns must have from 1 to 500 items, but has 501/],
+    ["placeBets", { txns: [bet, 5] }, /txns\[1\] must be an object/],
+    [
+      "placeBets",
+      { txns: [{ ...bet, betAmount: "1" }] },
+      /txns\[0\]\.betAmount must be a number, but is \\"1\\"/,
+    ],
+    [
+      "placeBets",
+      { txns: [{ ...bet, betAmount: -1 }] },
+      /txns\[0\]\.betAmount must not be negative, but is -1/,
+    ],
+    [
+      "placeBets",
+      { txns: [{ ...bet, betAmount: digits("1e99") }] },
+      /txns\[0\]\.betAmount must be a decimal/,
+    ],
+    ["placeBets", { txns: [{ ...bet, roundId: null }] }, /txns\[0\]\.roundId must be text, but is null/],
+    [
+      "placeBets",
+      { txns: [{ ...bet, skipBalanceUpdate: 1 }] },
+      /skipBalanceUpdate must be true or false, but is 1/,
+    ],
+    ["settleBets", { txns: [bet] }, /txns\[0\]\.payoutAmount must be a number, but is missing/],
+    [
+      "rollback",
+      { txns: [{ ...bet, payoutAmount: 1 }] },
+      /transactionType must be BY_TRANSACTION or BY_ROUND/,
+    ],
+    [
+      "adjustBalance",
+      { txns: [{ refId: "r", status: "TAKE", amount: 1 }] },
+      /status must be DEBIT or CREDIT/,
+    ],
+    ["placeBets", { productId: "P9" }, /productId \\"P9\\" is not in the config/],
+    ["placeBets", { productId: "T1" }, /productId \\"T1\\" has a transfer wallet/],
+  ] as const)("%s with %j", async (callback, changes, line) => {
+    const body: Record<string, unknown> = {
+      ...exampleEnvelope(operator.player),
+      id: "m-1",
+      txns: [bet],
+      ...changes,
+    };
+    const { status, json } = await post(operator.url, callback, body);
+    expect(status).toBe(200);
+    expect(json).toEqual(failure("m-1", 30001, String(body["productId"])));
+    expect(logged).toHaveLength(1);
+    expect(logged[0]).toMatch(line);
+    expect(JSON.parse(logged[0] ?? "")).toMatchObject({ callback, requestId: "m-1", statusCode: 30001 });
+    expect(await operator.balance()).toBe("100");
+  });
+
+  test.each(["{", "", "[]", '"text"', '{"id":"a","id":"b"}', "[".repeat(200_000)])(
+    "a body like %.20j",
+    async (body) => {
+      expect((await post(operator.url, "placeBets", body)).json).toEqual(failure("", 30001, ""));
+    },
+  );
+});
+
+describe("what is no callback gets an HTTP status", () => {
+  const ask = (path: string, init: RequestInit) => fetch(`${operator.url}/${path}`, init);
+
+  test("413 for a body that is too large", async () => {
+    const body = `{"pad":"${"x".repeat(1024 * 1024)}"}`;
+    expect((await post(operator.url, "placeBets", body)).status).toBe(413);
+  });
+
+  test("415 for another content type", async () => {
+    expect(
+      (await ask("placeBets", { method: "POST", body: "{}", headers: { "content-type": "text/plain" } }))
+        .status,
+    ).toBe(415);
+  });
+
+  test("405 with Allow for another method", async () => {
+    for (const method of ["GET", "PUT", "DELETE"]) {
+      const response = await ask("placeBets", { method });
+      expect([response.status, response.headers.get("allow")]).toEqual([405, "POST"]);
+    }
+  });
+
+  test("404 for another path", async () => {
+    expect((await post(operator.url, "placeBet", {})).status).toBe(404);
+  });
+});
+
+describe("a signature", () => {
+  const key = "a key of our own";
+  const sign = (body: string, at: string) => createHmac("sha256", key).update(`${body}.${at}`).digest("hex");
+  const send = async (changes: { at?: number; signed?: string; headers?: Record<string, string> }) => {
+    const { url, player } = await startOperator(sql, { context: { log }, settings: { signatureKey: key } });
+    const body = toBody({ ...exampleEnvelope(player), id: "s-1" });
+    const at = String(changes.at ?? NOON);
+    const headers = {
+      "sapi-signature": sign(changes.signed ?? body, at),
+      "sapi-timestamp": at,
+      ...changes.headers,
+    };
+    return (await post(url, "checkBalance", body, headers)).json.statusCode;
+  };
+
+  test("that belongs to body and time lets a callback through, for five minutes", async () => {
+    expect(await send({})).toBe(0);
+    expect(await send({ at: NOON - 5 * MINUTE_MS })).toBe(0);
+    expect(await send({ at: NOON + 5 * MINUTE_MS })).toBe(0);
+  });
+
+  test.each([
+    ["of another body", { signed: "{}" }],
+    ["that is too old", { at: NOON - 5 * MINUTE_MS - 1 }],
+    ["from the future", { at: NOON + 5 * MINUTE_MS + 1 }],
+    ["of another time", { headers: { "sapi-timestamp": String(NOON + 1) } }],
+    ["that is no hex", { headers: { "sapi-signature": "x" } }],
+    ["without a time", { headers: { "sapi-timestamp": "" } }],
+  ])("%s is 30002, and nothing is stored", async (_what, changes) => {
+    const [before] = await sql`select count(*) as bodies from callback_bodies`;
+    expect(await send(changes)).toBe(30002);
+    expect(await sql`select count(*) as bodies from callback_bodies`).toEqual([before]);
+  });
+});
+
+test("an address that is not on the list is refused with 403", async () => {
+  for (const [allowedIps, status] of [
+    [["203.0.113.7", "2001:db8::/32"], 403],
+    [["127.0.0.0/8"], 200],
+  ] as const) {
+    const { url, player } = await startOperator(sql, { settings: { allowedIps } });
+    expect((await post(url, "checkBalance", exampleEnvelope(player))).status).toBe(status);
+  }
+});
+
+describe("bodies", () => {
+  const kept = async () =>
+    await sql`select request_id as "requestId", status_code as "statusCode", body from callback_bodies
+      where request_id like 'k-%' or request_id is null order by id`;
+  beforeEach(() => sql`truncate callback_bodies`);
+
+  test("are kept as they came, of successes and failures alike", async () => {
+    const body = `{ "txns":[{"id":"bet-1","status":"OPEN","roundId":"r","betAmount":1.50, "extra":[]}], ${JSON.stringify({ ...exampleEnvelope(operator.player), id: "k-1" }).slice(1)}`;
+    await post(operator.url, "placeBets", body);
+    await post(operator.url, "settleBets", body);
+    await post(operator.url, "placeBets", "{");
+    expect(await kept()).toEqual([
+      { requestId: "k-1", statusCode: 0, body },
+      { requestId: "k-1", statusCode: 30001, body },
+      { requestId: null, statusCode: 30001, body: "{" },
+    ]);
+  });
+
+  test("never hold a session token, and neither does the log", async () => {
+    const token = "secret-7f3a";
+    const envelope = { ...exampleEnvelope(operator.player), id: "k-2" };
+    const nested = { deep: [{ SessionToken: token }], text: `{"sessionToken":"${token}"}` };
+    const whole = JSON.stringify({ ...envelope, sessionToken: token, extra: nested });
+    await post(operator.url, "checkBalance", whole);
+    await post(operator.url, "checkBalance", whole.replace('"sessionToken"', '"session\\u0054oken"'));
+    await post(operator.url, "placeBets", whole);
+    await post(operator.url, "placeBets", whole.slice(0, -1));
+    await post(operator.url, "placeBets", whole.slice(0, -1).replaceAll("oken", "\\u006fken"));
+    const rows = await kept();
+    expect(rows).toHaveLength(5);
+    expect(rows[0]?.["statusCode"]).toBe(0);
+    expect(JSON.stringify(rows)).not.toContain(token);
+    expect(logged.join("")).not.toContain(token);
+  });
+
+  test("are dropped in small pieces when they are old", async () => {
+    for (let index = 0; index < 3; index += 1) await operator.send("placeTips", { id: `tip-${index}` });
+    const drop = (to: number) => dropOldBodies(sql, { from: 0, to }, 2);
+    expect(await drop(NOON)).toEqual({ count: 0, last: null });
+    expect(await drop(NOON + 1)).toEqual({ count: 2, last: NOON });
+    expect(await drop(NOON + 1)).toEqual({ count: 1, last: NOON });
+    expect(await sql`select 1 from callback_entries where username = ${operator.player}`).toHaveLength(3);
+  });
+});
+
+test("a database that is down is 50001 with nothing half done, and the same request succeeds afterwards", async () => {
+  const proxy = await startTcpProxy(database.url);
+  const far = openDatabase(proxy.url, 2);
+  const cut = await startOperator(sql, { context: { sql: far, log } });
+  expect(await cut.tell("placeBets", {})).toBe("0 90");
+  await proxy.refuse();
+  const request = { ...exampleEnvelope(cut.player), id: "d-1" };
+  const txns = [{ id: "bet-2", status: "OPEN", roundId: "r", betAmount: 5 }];
+  const { status, json } = await post(cut.url, "placeBets", { ...request, txns });
+  expect({ status, json }).toEqual({ status: 200, json: failure("d-1", 50001) });
+  expect((await post(cut.url, "checkBalance", request)).json).toEqual(failure("d-1", 50001));
+  expect(JSON.parse(logged.at(-1) ?? "")).toMatchObject({ requestId: "d-1", statusCode: 50001 });
+  expect(await cut.balance()).toBe("90");
+  await far.end({ timeout: 0 });
+  expect((await post(operator.url, "placeBets", { ...request, txns })).json).toMatchObject({
+    balanceAfter: 85,
+  });
+});

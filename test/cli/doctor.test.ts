@@ -1,0 +1,126 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeEach, expect, test } from "vitest";
+import { useDatabase } from "../support/database.ts";
+import { startRecon } from "./run-recon.ts";
+
+const { sql, url } = useDatabase();
+const folder = mkdtempSync(join(tmpdir(), "recon-doctor-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+beforeEach(async () => {
+  await sql`drop schema if exists casino cascade`;
+  await sql`create schema casino`;
+  await sql`truncate callback_entries, rejected_entries`;
+});
+
+async function doctor(relation: string | null, databaseUrl = url, args: readonly string[] = ["--json"]) {
+  const path = join(folder, "recon.config.json");
+  writeFileSync(path, JSON.stringify({ products: [{ productId: "P1" }], ledger: { relation } }));
+  return await startRecon(["doctor", ...args], { DATABASE_URL: databaseUrl, RECON_CONFIG: path }).ended;
+}
+
+interface Told {
+  readonly ok: boolean;
+  readonly checks: readonly { check: string; ok: boolean; found: string; mend: string | null }[];
+}
+
+const checkOf = (stdout: string, name: string) =>
+  (JSON.parse(stdout) as Told).checks.find(({ check }) => check === name);
+
+test("a system that is right is told so, and that nothing is compared while no entry is known", async () => {
+  await sql`create view casino.ledger as select * from callback_entries`;
+  const { code, stdout } = await doctor("casino.ledger");
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toEqual({
+    ok: true,
+    checks: [
+      { check: "settings", ok: true, found: "every setting is right", mend: null },
+      { check: "database", ok: true, found: "it answers", mend: null },
+      { check: "migrations", ok: true, found: "the database is up to date", mend: null },
+      {
+        check: "ledger",
+        ok: true,
+        found: '"casino.ledger" can be read; no entry is known yet: nothing is compared until the first one',
+        mend: null,
+      },
+    ],
+  });
+});
+
+test("every column that is missing or has another type is named, with both types", async () => {
+  await sql`
+    create table casino.ledger (entry_id bigint, callback varchar(20), request_id text, product_id text, username text,
+      currency char(3), txn_id uuid, status text, bet_amount double precision, payout_amount integer,
+      transaction_type text, skip_balance_update integer, moved money, balance_before numeric(20, 2),
+      balance_after text, occurred_at timestamp, received_at bigint)`;
+  const { code, stdout, stderr } = await doctor("casino.ledger", url, []);
+  expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
+  const [, told = ""] = stdout.split("WRONG  ledger      ");
+  expect(told.split("\n").map((line) => line.trim())).toEqual([
+    'ledger.relation "casino.ledger" cannot be read:',
+    "the column entry_id is bigint, but must be text; cast it by ::text",
+    "the column round_id is missing; it must be text",
+    "the column bet_amount is double precision, but must be numeric: a floating point number does not hold every amount exactly",
+    "the column skip_balance_update is integer, but must be boolean",
+    "the column moved is money, but must be numeric: money is shown by the locale; cast it to numeric",
+    "the column balance_after is text, but must be numeric",
+    "the column occurred_at is timestamp without time zone, but must be timestamp with time zone: without a zone it is not known which moment is meant; say it, as in occurred_at at time zone 'UTC'",
+    "the column received_at is bigint, but must be timestamp with time zone; milliseconds since 1970 become one by to_timestamp(ms / 1000.0)",
+    expect.stringMatching(/^-> give the user of DATABASE_URL a table or view with these columns/),
+    "",
+  ]);
+});
+
+test("a relation that is not there, or only in small letters, is named", async () => {
+  const none = await doctor("casino.ledger");
+  expect(none.code).toBe(1);
+  expect(checkOf(none.stdout, "ledger")).toMatchObject({
+    ok: false,
+    found: expect.stringMatching(/there is no such table or view/),
+  });
+  await sql`create view casino.ledger as select * from callback_entries`;
+  const folded = await doctor("casino.Ledger");
+  expect(checkOf(folded.stdout, "ledger")?.found).toMatch(
+    /there is casino\.ledger: PostgreSQL writes names in small letters/,
+  );
+});
+
+test("rows that cannot be used are counted", async () => {
+  await sql`create view casino.ledger as select * from callback_entries`;
+  await sql`insert into rejected_entries (entry_digest, raw, reason, first_seen_at) values ('1', '{}', 'callback is "?"', now())`;
+  const { code, stdout } = await doctor("casino.ledger");
+  expect(code).toBe(1);
+  expect(checkOf(stdout, "ledger")?.found).toBe(
+    '"casino.ledger" can be read, but 1 of its rows cannot be used',
+  );
+});
+
+test("without a relation the own table is the ledger", async () => {
+  const { code, stdout } = await doctor(null);
+  expect(code).toBe(0);
+  expect(checkOf(stdout, "ledger")?.found).toMatch(/^the table callback_entries/);
+});
+
+test("a database that is not up to date, or does not answer, or a wrong setting, is what is told", async () => {
+  const [{ name = "" } = {}] = await sql<{ name: string }[]>`select current_database() || '_empty' as name`;
+  await sql.unsafe(`create database ${name}`);
+  try {
+    const { code, stdout } = await doctor(null, url.replace(/[^/]+$/, name));
+    expect(code).toBe(1);
+    expect(checkOf(stdout, "migrations")).toMatchObject({
+      ok: false,
+      mend: expect.stringMatching(/recon migrate/),
+    });
+  } finally {
+    await sql.unsafe(`drop database ${name} with (force)`);
+  }
+  const dead = await doctor(null, "postgres://anna:hidden@127.0.0.1:1/ledger");
+  expect(dead.code).toBe(1);
+  expect(JSON.parse(dead.stdout)).toMatchObject({ ok: false, checks: [{ check: "database", ok: false }] });
+  expect(dead.stdout).not.toMatch(/hidden/);
+  const wrong = await doctor("two words");
+  expect(wrong.code).toBe(1);
+  expect(checkOf(wrong.stdout, "settings")?.found).toMatch(/ledger\.relation: must be a table or view/);
+});

@@ -1,0 +1,229 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { parseConfig } from "../../src/config.ts";
+import { recordTransitions } from "../../src/flows/record-transitions.ts";
+import { appendEntries } from "../../src/ledger/store.ts";
+import type { Finding } from "../../src/mismatch.ts";
+import { useDatabase } from "../support/database.ts";
+import { amount, exampleEntry, NOON } from "../support/examples.ts";
+import { exampleFinding } from "../support/findings.ts";
+import { PROGRAM, startRecon } from "./run-recon.ts";
+
+const run = promisify(execFile);
+const { sql, url } = useDatabase();
+const folder = mkdtempSync(join(tmpdir(), "recon-mismatches-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+const CONFIG = { products: [{ productId: "P1" }, { productId: "P2" }] };
+writeFileSync(join(folder, "recon.config.json"), JSON.stringify(CONFIG));
+const SETTINGS = { DATABASE_URL: url, RECON_CONFIG: join(folder, "recon.config.json") };
+const ME = `cli:${userInfo().username}`;
+
+beforeEach(async () => {
+  await sql`truncate mismatches, mismatch_events, adjustments, incidents, incident_members, alerts, callback_entries,
+    diff_marks restart identity cascade`;
+});
+
+const recon = (args: string) => {
+  const words = Array.from(args.matchAll(/"([^"]*)"|\S+/g), ([word, quoted]) => quoted ?? word);
+  return startRecon(["mismatches", ...words], SETTINGS).ended;
+};
+const open = (...fields: Partial<Finding>[]) =>
+  sql.begin((tx) =>
+    recordTransitions(
+      tx,
+      fields.map((one, index) => ({
+        change: "open",
+        finding: exampleFinding({ betId: `bet-${index + 1}`, ...one }),
+      })),
+      parseConfig(CONFIG),
+      NOON,
+    ),
+  );
+const statuses = async () =>
+  (await sql<{ status: string }[]>`select status from mismatches order by id`)
+    .map(({ status }) => status)
+    .join(" ");
+const says = (code: number, line: RegExp) => ({
+  code,
+  stdout: "",
+  stderr: expect.stringMatching(new RegExp(`^recon: ${line.source}`)),
+});
+
+test("one is acknowledged, resolved with a correction, and reopened, under the name of who did it", async () => {
+  await open({});
+  expect(await recon('ack 1 --note "I look"')).toEqual({
+    code: 0,
+    stdout: "Mismatch 1 is acknowledged.\n",
+    stderr: "",
+  });
+  expect((await recon("resolve 1 --note paid --adjustment -4.50 --ref R-1")).stdout).toBe(
+    "Mismatch 1 is resolved.\n",
+  );
+  const { code, stdout } = await recon("show 1");
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^Mismatch 1: payout-differs, resolved, 4\.50 THB at risk\n.*\nnote: paid\n/);
+  expect(stdout).toMatch(
+    new RegExp(`^ADJUSTED +AMOUNT +REF +BY +NOTE\n\\S+ +-4\\.5 THB +R-1 +${ME} +paid$`, "m"),
+  );
+  expect(stdout).toMatch(new RegExp(`^\\S+ +open +acknowledged +${ME} +I look$`, "m"));
+  expect((await recon("resolve 1 --note paid --adjustment -4.5 --ref R-1")).code).toBe(0);
+  expect(await recon("resolve 1 --note paid --adjustment 4.5 --ref R-1")).toEqual(
+    says(1, /ref "R-1" stands for another adjustment/),
+  );
+  expect((await recon("reopen 1 --note bounced")).stdout).toBe("Mismatch 1 is reopened.\n");
+  expect(await sql`select from adjustments`).toHaveLength(1);
+});
+
+test("several are ignored by their ids, as one JSON document", async () => {
+  await open({}, {}, { currency: "USD" });
+  const { code, stdout } = await recon("ignore 1 3 --note known --json");
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toEqual({
+    action: "ignore",
+    dryRun: false,
+    ids: ["1", "3"],
+    count: 2,
+    amounts: [
+      { currency: "THB", amount: "4.5", count: 1 },
+      { currency: "USD", amount: "4.5", count: 1 },
+    ],
+  });
+  expect(await statuses()).toBe("ignored open ignored");
+});
+
+describe("a filter instead of ids", () => {
+  beforeEach(() => open({}, { amountAtRisk: amount("0.10") }, { productId: "P2" }, { currency: "USD" }));
+
+  test("is counted by a dry run, and changes nothing", async () => {
+    expect(await recon("resolve --product P1 --dry-run")).toEqual({
+      code: 0,
+      stdout: "Would be resolved: 3 mismatches, 4.60 THB and 4.50 USD at risk. Nothing was changed.\n",
+      stderr: "",
+    });
+    expect(await statuses()).toBe("open open open open");
+  });
+
+  test("is carried out where it was agreed to", async () => {
+    expect((await recon("resolve --min-amount 1 --product P1 --note known --yes")).stdout).toBe(
+      "Resolved: 2 mismatches, 4.50 THB and 4.50 USD at risk.\n",
+    );
+    expect(await statuses()).toBe("resolved open open resolved");
+  });
+
+  test("is refused where nobody can be asked", async () => {
+    expect(await recon("ack --kind payout-differs --note known")).toEqual(
+      says(
+        2,
+        /To be acknowledged: 4 mismatches, 9\.10 THB and 4\.50 USD at risk\. There is no terminal to ask on: say --yes/,
+      ),
+    );
+    expect(await statuses()).toBe("open open open open");
+  });
+
+  test.each([
+    ["y", "acknowledged open open open", 0, "Acknowledged: 1 mismatch, 4.50 THB at risk."],
+    ["", "open open open open", 1, "Nothing was changed."],
+  ])("asks on a terminal: the answer %j makes them %s", async (answer, after, code, said) => {
+    // A terminal of its own: `script` is the stand-in for whoever sits before one.
+    const command = `${process.execPath} ${PROGRAM} mismatches ack --product P1 --min-amount 1 --to 2026-11-20T12:00:01Z --username anna --note known`;
+    const limited = await sql`update mismatches set username = 'bo' where id = 4`;
+    expect(limited.count).toBe(1);
+    const ended = await run(
+      "/bin/sh",
+      ["-c", `printf '%s\\n' '${answer}' | script -qec "$COMMAND" /dev/null; echo "exit $?"`],
+      { env: { PATH: process.env["PATH"], COMMAND: command, ...SETTINGS } },
+    );
+    expect(ended.stdout).toContain("To be acknowledged: 1 mismatch, 4.50 THB at risk. Go on? [y/N]");
+    expect(ended.stdout).toContain(said);
+    expect(ended.stdout).toContain(`exit ${code}`);
+    expect(await statuses()).toBe(after);
+  });
+});
+
+test.each<[string, number, RegExp]>([
+  ["ack 9 x --note x", 1, /there is no mismatch "9", "x"/],
+  ["reopen 1 --note x", 1, /mismatch 1 is open: it cannot be reopened/],
+  ["ack 1", 2, /note is missing/],
+  ["ack --note x", 2, /give ids, or a filter such as --kind/],
+  ["ack 1 --kind net-differs --note x", 2, /give either ids or a filter, not both/],
+  ["ack --kind lost --note x --yes", 2, /there is no kind "lost"; it is one of /],
+  ["resolve 1 --note x --adjustment lots --ref R", 2, /adjustment must be a decimal number, but is "lots"/],
+  ["resolve --kind net-differs --note x --adjustment 1 --ref R --yes", 2, /adjustment belongs to a single/],
+  ["list --after x --from today", 2, /from must be a date-time with an offset .* but is "today"/],
+  ["list --csv --json", 2, /give either --json or --csv/],
+])("recon mismatches %s fails with exit code %i and one clear line", async (args, code, line) => {
+  await open({}, {});
+  const ended = await recon(args);
+  expect(ended).toEqual(says(code, line));
+  expect(ended.stderr.trimEnd().split("\n")).toHaveLength(1);
+  expect(await statuses()).toBe("open open");
+});
+
+test("the list as CSV is whole, unless it is limited", async () => {
+  await open(...Array.from({ length: 1_001 }, (_, index) => ({ betId: `bet-${index}`, username: "@anna" })));
+  const lines = async (args: string) => (await recon(args)).stdout.trimEnd().split("\n");
+  const whole = await lines("list --csv");
+  expect(whole).toHaveLength(1_002);
+  expect(whole[0]).toMatch(/^id,kind,status,productId,username,/);
+  expect(whole[1_001]).toMatch(/^1001,payout-differs,open,P1,'@anna,THB,bet-1000,/);
+  expect(await lines("list --csv --limit 2")).toHaveLength(3);
+  expect(await lines("list")).toHaveLength(102);
+  const script = '{ "$@"; echo "exit $?" >&2; } | head -1';
+  const args = [PROGRAM, "mismatches", "list", "--csv"];
+  const cut = await run("/bin/sh", ["-c", script, "sh", process.execPath, ...args], { env: SETTINGS });
+  expect(cut.stderr).toBe("exit 0\n");
+});
+
+describe("one is shown with", () => {
+  test("what each side said when", async () => {
+    await appendEntries(sql, [exampleEntry({ requestId: "q-1", moved: amount("-10") })], NOON);
+    await open({});
+    const { stdout } = await recon("show 1");
+    expect(stdout).toMatch(/^WHEN +SIDE +SAID +ID +STAKE +PAYOUT +MOVED +CURRENCY +SEEN +REQUEST$/m);
+    expect(stdout).toMatch(
+      /^2026-11-20T11:55:00.000Z +ledger +placeBets OPEN +bet-1 +10 +- +-10 +THB +\S+ +q-1$/m,
+    );
+    const { timeline, adjustments } = JSON.parse((await recon("show 1 --json")).stdout);
+    expect([timeline.length, adjustments.length]).toEqual([1, 0]);
+  });
+
+  test("fields marked that differ, as far as both sides have them, and amounts compared as numbers", async () => {
+    const { provider, ledger } = exampleFinding();
+    await open(
+      { provider: { ...provider, stake: "10", status: "VOID" } as Finding["provider"] },
+      { ledger: null },
+      { provider: null, ledger },
+    );
+    const marked = async (id: number) =>
+      Array.from((await recon(`show ${id}`)).stdout.matchAll(/^(\w+) .*<- differs$/gm), ([, field]) => field);
+    expect(await Promise.all([1, 2, 3].map(marked))).toEqual([["status", "payout"], [], []]);
+  });
+
+  test("the sides of a transfer, where it is one", async () => {
+    const side = {
+      status: "SUCCESS",
+      amount: "10.00",
+      currency: "THB",
+      username: "anna",
+      productId: "P1",
+      at: "2026-11-20T12:00:00.000Z",
+    };
+    await open({
+      kind: "transfer-differs",
+      transactionRef: "T-1",
+      betId: null,
+      transactionId: null,
+      roundId: null,
+      provider: side,
+      ledger: { ...side, status: "inconclusive", amount: "12.00" },
+    });
+    const { stdout } = await recon("show 1");
+    expect(stdout).toMatch(/^amount +10\.00 +12\.00 +<- differs$/m);
+    expect(stdout).toMatch(/^status +SUCCESS +inconclusive$/m);
+    expect(stdout).toMatch(/^transaction ref +T-1$/m);
+  });
+});

@@ -1,0 +1,170 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { readTransferLines } from "../../src/cli/read-transfer-lines.ts";
+import { useDatabase } from "../support/database.ts";
+import { NOON } from "../support/examples.ts";
+import { PROGRAM } from "./run-recon.ts";
+
+const { sql, url } = useDatabase();
+const folder = mkdtempSync(join(tmpdir(), "recon-transfers-"));
+writeFileSync(
+  join(folder, "config.json"),
+  JSON.stringify({ products: [{ productId: "W1", walletMode: "transfer" }] }),
+);
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const GIVEN = {
+  username: "anna",
+  productId: "W1",
+  currency: "THB",
+  transactionRef: "ref-1",
+  type: "WITHDRAW",
+  amount: "10.00",
+  sentAt: "2026-11-20T12:00:00Z",
+};
+const LISTED = {
+  transactionRef: "ref-1",
+  productId: "W1",
+  username: "anna",
+  type: "WITHDRAW",
+  amount: "10.00",
+  currency: "THB",
+  status: "pending",
+  attempts: 0,
+  sentAt: "2026-11-20T12:00:00.000Z",
+  nextVerifyAt: "2026-11-20T12:00:10.000Z",
+  decidedAt: null,
+};
+const line = (fields: object = {}) => JSON.stringify({ ...GIVEN, ...fields });
+
+beforeEach(async () => {
+  await sql`truncate transfers, transfer_answers restart identity`;
+});
+
+/** @param input standard input */
+function recon(args: readonly string[], input = "") {
+  const ended = spawnSync(process.execPath, [PROGRAM, "transfers", ...args], {
+    input,
+    encoding: "utf8",
+    env: {
+      PATH: process.env["PATH"],
+      DATABASE_URL: url,
+      RECON_CONFIG: join(folder, "config.json"),
+      LOG_LEVEL: "warn",
+    },
+  });
+  return { code: ended.status, stdout: ended.stdout, stderr: ended.stderr };
+}
+
+const json = (args: readonly string[], input?: string) =>
+  JSON.parse(recon([...args, "--json"], input).stdout);
+
+test("lines on standard input are handed over, listed and shown; the same again has no effect", () => {
+  const input = `${line()}\n\n${line({ transactionRef: "ref-2" })}\n`;
+  expect(recon(["add"], input)).toEqual({ code: 0, stdout: "2 handed over.\n", stderr: "" });
+  expect(json(["add"], `${input}${line({ transactionRef: "ref-3" })}`)).toEqual({ added: 1, known: 2 });
+  const { transfers, next } = json(["list", "--limit", "2"]);
+  expect(transfers.map((one: typeof LISTED) => one.transactionRef)).toEqual(["ref-3", "ref-2"]);
+  expect(json(["list", "--limit", "2", "--after", next])).toEqual({ transfers: [LISTED], next: null });
+  const shown = recon(["show", "ref-1"]).stdout;
+  expect(shown).toMatch(/^transactionRef +ref-1$/m);
+  expect(shown).toContain("Not asked for yet.");
+  expect(recon(["list"]).stdout).toMatch(/^ref-1 +W1 +anna +WITHDRAW +10\.00 THB +pending +0 /m);
+});
+
+test("a wrong line, or a ref that is known with other content, keeps every line from being handed over", async () => {
+  const wrong = `${line({ transactionRef: "good" })}\n${line({ amount: 10 })}\nnot json\n`;
+  expect(recon(["add"], wrong)).toEqual({
+    code: 2,
+    stdout: "",
+    stderr:
+      'recon: line 2: amount must be text with two decimals, above zero, such as "10.00", but is the number 10\n' +
+      "line 3: it is not JSON: not json\nNothing was handed over.\n",
+  });
+  recon(["add"], line());
+  const conflicting = `${line({ transactionRef: "a" })}\n${line({ amount: "11.00" })}`;
+  expect(recon(["add"], conflicting)).toEqual({
+    code: 1,
+    stdout: "",
+    stderr:
+      'recon: line 2: transactionRef "ref-1" is known already, with amount 10.00, not 11.00\nNothing was handed over.\n',
+  });
+  expect(await sql`select transaction_ref as ref from transfers`).toEqual([{ ref: "ref-1" }]);
+});
+
+test("an inconclusive one is closed with a note, in the name of who runs the command", async () => {
+  recon(["add"], line());
+  expect(recon(["close", "ref-1", "--note", "x"])).toMatchObject({
+    code: 1,
+    stderr:
+      'recon: transfer "ref-1" cannot be closed: it is pending: only an inconclusive one can be closed\n',
+  });
+  await sql`update transfers set status = 'inconclusive'`;
+  expect(recon(["close", "ref-1"])).toMatchObject({ code: 2, stderr: expect.stringContaining("--note") });
+  expect(recon(["close", "ref-1", "--note", "found it"])).toEqual({
+    code: 0,
+    stdout: "ref-1 is closed: it stays inconclusive, and is not asked for any more.\n",
+    stderr: "",
+  });
+  expect(json(["show", "ref-1"])).toMatchObject({
+    status: "inconclusive",
+    nextVerifyAt: null,
+    closedBy: `cli:${userInfo().username}`,
+    note: "found it",
+  });
+});
+
+test.each<[args: string[], code: number, message: string]>([
+  [["show", "nothing"], 1, 'there is no transfer "nothing"'],
+  [
+    ["list", "--status", "gone"],
+    2,
+    'there is no status "gone"; it is one of pending, accepted, rejected, inconclusive',
+  ],
+  [["add"], 2, "there are no transfers on standard input"],
+])("%j is one clear line", (args, code, message) => {
+  expect(recon(args)).toEqual({ code, stdout: "", stderr: `recon: ${message}\n` });
+});
+
+describe("lines", () => {
+  const KNOWN = { products: ["W1"], now: NOON };
+  async function* chunks(...texts: string[]) {
+    for (const text of texts) yield Buffer.from(text);
+  }
+
+  test("are read across chunks, with any end of line", async () => {
+    const text = `${line({ username: "päuli" })}\r\n${line({ transactionRef: "ref-2" })}`;
+    const bytes = Buffer.from(text);
+    const cut = bytes.indexOf("ä") + 1;
+    async function* input() {
+      yield bytes.subarray(0, cut);
+      yield bytes.subarray(cut);
+    }
+    const given = await readTransferLines(input(), KNOWN);
+    expect(given.map(({ label, transfer }) => [label, transfer.username])).toEqual([
+      ["line 1: ", "päuli"],
+      ["line 2: ", "anna"],
+    ]);
+  });
+
+  test("of a very wrong input only the first are named, and how many more there are", async () => {
+    const failure = await readTransferLines(chunks("x\n".repeat(50)), KNOWN).catch(
+      (error: Error) => error.message,
+    );
+    expect(failure).toMatch(
+      /^line 1: .*\n(?:line \d+: .*\n){19}and 30 more lines are wrong\nNothing was handed over\.$/,
+    );
+  });
+
+  test("more than can be handed over at once are refused before anything is", async () => {
+    const many = chunks("x\n".repeat(100_001));
+    await expect(readTransferLines(many, KNOWN)).rejects.toThrow("holds more than 100000 transfers");
+    async function* endless() {
+      for (;;) yield Buffer.alloc(1024 * 1024, " ");
+    }
+    await expect(readTransferLines(endless(), KNOWN)).rejects.toThrow("holds more than 32 MiB");
+  });
+});

@@ -1,0 +1,89 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { systemClock } from "../../src/clock.ts";
+import { parseConfig } from "../../src/config.ts";
+import { handOverTransfers } from "../../src/flows/hand-over-transfers.ts";
+import { silentLog } from "../../src/log.ts";
+import { startCrew } from "../simulation/crew.ts";
+import { useDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { CREDENTIALS } from "../support/http-provider.ts";
+import { bookedAs, useVerifyProvider } from "../support/verify-provider.ts";
+import { deposit, SECOND_MS } from "../verify/sent.ts";
+
+const { sql, url } = useDatabase();
+const provider = useVerifyProvider();
+const CONFIG = {
+  products: [{ productId: "P1", walletMode: "transfer" }],
+  // The places in the request budget of whoever is killed come free after twice this time.
+  pull: { requestTimeout: "PT1S" },
+  verify: { every: "PT0.2S" },
+};
+/** On a busy machine a worker takes a while to start. */
+const DEADLINE_MS = 30_000;
+const COUNT = 80;
+/** Each time so many questions were asked, a worker is killed. */
+const KILLED_AT = [8, 40];
+
+test("workers killed with kill -9 in the middle of verifying forget nothing, and nothing is decided twice", async () => {
+  // Slow enough that a kill finds questions under way and answers that are not settled yet.
+  provider.answer(async (question) => {
+    await systemClock.sleep(30);
+    return bookedAs(question);
+  });
+  const context = { sql, config: parseConfig(CONFIG), clock: systemClock, log: silentLog };
+  const sentAt = systemClock.now() - 60 * SECOND_MS;
+  await handOverTransfers(
+    context,
+    Array.from({ length: COUNT }, (_, index) => ({
+      transfer: deposit({ transactionRef: `ref-${index}`, sentAt }),
+      label: "",
+    })),
+  );
+  const crew = startCrew(2, environmentOf(CONFIG));
+  onTestFinished(() => crew.stop());
+  let leftLying = 0;
+  for (const [index, asked] of KILLED_AT.entries()) {
+    await eventually(`${asked} were asked for`, () => provider.questions.length >= asked, DEADLINE_MS);
+    await crew.kill(index);
+    leftLying += await endLeases();
+  }
+  const countPending = async () => (await sql`select from transfers where status = 'pending'`).count;
+  await eventually("all are decided", async () => (await countPending()) === 0, DEADLINE_MS);
+  await crew.stop();
+
+  expect(crew.problems).toEqual([]);
+  expect(leftLying).toBeGreaterThan(0);
+  const [row] = await sql`
+    select (select count(*) from transfers where status = 'accepted' and attempts = 1 and lease_token is null) as once,
+      (select count(*) from transfer_answers) as answers, (select count(*) from mismatches) as mismatches`;
+  expect(row).toEqual({ once: COUNT, answers: COUNT, mismatches: 0 });
+  expect(new Set(provider.questions.map(({ path }) => path))).toEqual(new Set(["/verifyDepositWithdraw"]));
+});
+
+/** As if half a minute had passed. A worker that lives loses what it is asking for, too: its answer must not count. */
+async function endLeases(): Promise<number> {
+  const ended = await sql`
+    update transfers set lease_until = clock_timestamp() - interval '1 second' where lease_token is not null`;
+  return ended.count;
+}
+
+function environmentOf(config: object): Record<string, string> {
+  const folder = mkdtempSync(join(tmpdir(), "wallet-recon-verify-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const path = join(folder, "recon.config.json");
+  writeFileSync(path, JSON.stringify(config));
+  return {
+    DATABASE_URL: url,
+    PROVIDER_BASE_URL: provider.url(),
+    PROVIDER_USERNAME: CREDENTIALS.username,
+    PROVIDER_PASSWORD: CREDENTIALS.password,
+    RECON_CONFIG: path,
+    OPS_PORT: "0",
+    LOG_LEVEL: "info",
+    // A start is work for the processor, and there are several.
+    NODE_COMPILE_CACHE: join(folder, "compiled"),
+  };
+}

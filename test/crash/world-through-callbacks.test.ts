@@ -1,0 +1,17 @@
+import { expect, test } from "vitest";
+import { planCallbackRun } from "../simulation/callback-plan.ts";
+import { runThroughCallbacks } from "../simulation/callback-run.ts";
+import { useDatabase } from "../support/database.ts";
+
+const SEED = 1;
+const KILLS = 4;
+const { url } = useDatabase();
+
+/** `npm run simulate -- --callbacks --kills 6 --seeds A..B` plays more of them. */
+test("through real callbacks and with processes that are killed, exactly the planted faults are open, and every wallet adds up", async () => {
+  const run = await runThroughCallbacks(planCallbackRun(SEED, KILLS), url);
+  expect(run.problems).toEqual([]);
+  expect(run.found).toBe(run.planted);
+  expect(run.precision).toBe(1);
+  expect(run.planted).toBeGreaterThan(25);
+}, 120_000);

@@ -1,0 +1,227 @@
+import { describe, expect, test } from "vitest";
+import type { LedgerBet, StoredRecord } from "../../src/bet.ts";
+import { assessPairs } from "../../src/diff/assess.ts";
+import type { AssessSettings } from "../../src/diff/compare.ts";
+import { formatAmount } from "../../src/money.ts";
+import { amount } from "../support/examples.ts";
+import { bet, record, SETTINGS } from "./sides.ts";
+
+interface Case {
+  readonly name: string;
+  readonly records?: StoredRecord[];
+  readonly bets: LedgerBet[];
+  readonly settings?: Partial<AssessSettings>;
+}
+
+/** "net-differs bet:bet-1 10", of everything but what is merely open for long. */
+const found = ({ records = [], bets, settings = {} }: Case) =>
+  assessPairs(records, bets, { ...SETTINGS, ...settings })
+    .flatMap(({ verdict }) => verdict?.finding ?? [])
+    .filter(({ kind }) => kind !== "stuck-open")
+    .map(({ kind, subject, amountAtRisk }) => `${kind} ${subject} ${formatAmount(amountAtRisk)}`);
+
+const lost = record();
+const open = record({ betStatus: "OPEN" });
+const voided = record({ betStatus: "VOID" });
+
+describe("the wallet did what the agreed state asks for", () => {
+  test.each<Case>([
+    { name: "a lost bet took its stake", records: [lost], bets: [bet()] },
+    { name: "a void bet moved nothing", records: [voided], bets: [bet({ status: "void" })] },
+    { name: "an unlisted void bet moved nothing", bets: [bet({ status: "void" })] },
+    { name: "an open bet took its stake", records: [open], bets: [bet({ status: "open" })] },
+    {
+      name: "an open bet was paid a reward",
+      records: [open],
+      bets: [bet({ status: "open", payout: "100", moved: "90" })],
+    },
+    { name: "an unlisted open bet took what was asked for", bets: [bet({ status: "open" })] },
+    {
+      name: "a waiting bet took nothing, as was asked for, although the provider lists it",
+      records: [open],
+      bets: [bet({ status: "open", waiting: true, asked: amount("0"), moved: "0" })],
+    },
+    { name: "an unlisted tip took its amount", bets: [bet({ tip: true, stake: "3" })] },
+    { name: "a cancelled tip moved nothing", bets: [bet({ tip: true, stake: "3", status: "void" })] },
+    {
+      name: "a tip took its amount, which its record does not know",
+      records: [record({ stake: "0" })],
+      bets: [bet({ tip: true, stake: "3" })],
+    },
+    {
+      name: "a bet ran when the ledger began",
+      records: [record({ payout: "25" })],
+      bets: [
+        bet({ placed: false, stake: "0", payout: "25", moved: "25", firstEntryAt: SETTINGS.ledgerStart }),
+      ],
+    },
+    {
+      name: "an agreed round came to its sums, however they are spread",
+      records: [record({ betId: "r", id: "r", stake: "20", payout: "5" })],
+      bets: [bet({ txnId: "t1", moved: "-3" }), bet({ txnId: "t2", payout: "5", moved: "-12" })],
+    },
+  ])("where $name", (example) => {
+    expect(found(example)).toEqual([]);
+  });
+});
+
+describe("the wallet did something else", () => {
+  test.each<Case & { readonly expected: string }>([
+    { name: "debited twice", records: [lost], bets: [bet({ moved: "-20" })], expected: "bet:bet-1 10" },
+    { name: "never debited", records: [lost], bets: [bet({ moved: "0" })], expected: "bet:bet-1 10" },
+    {
+      name: "a void bet not paid back",
+      records: [voided],
+      bets: [bet({ status: "void", moved: "-10" })],
+      expected: "bet:bet-1 10",
+    },
+    {
+      name: "an unlisted void bet not paid back",
+      bets: [bet({ status: "void", moved: "-10" })],
+      expected: "bet:bet-1 10",
+    },
+    {
+      name: "a running bet debited twice",
+      records: [open],
+      bets: [bet({ status: "open", moved: "-20" })],
+      expected: "bet:bet-1 10",
+    },
+    {
+      name: "an unlisted open bet debited twice",
+      bets: [bet({ status: "open", moved: "-20" })],
+      expected: "bet:bet-1 10",
+    },
+    {
+      name: "a waiting bet debited although nothing was asked for",
+      bets: [bet({ status: "open", waiting: true, asked: amount("0"), moved: "-10" })],
+      expected: "bet:bet-1 10",
+    },
+    {
+      name: "a tip never taken",
+      bets: [bet({ tip: true, stake: "3", moved: "0" })],
+      expected: "bet:bet-1 3",
+    },
+    {
+      name: "a round whose sums agree was paid once too often: one mismatch, of the round",
+      records: [record({ betId: "r", id: "r", stake: "20", payout: "5" })],
+      bets: [bet({ txnId: "t1" }), bet({ txnId: "t2", payout: "5", moved: "0" })],
+      expected: "round:round-1 5",
+    },
+  ])("$name", ({ expected, ...example }) => {
+    expect(found(example)).toEqual([`net-differs ${expected}`]);
+  });
+});
+
+describe("what is declared comes before what was moved", () => {
+  const wrong = { moved: "77" };
+  const unplaced = { placed: false, stake: "0", payout: "25", moved: "25" };
+  test.each<Case & { readonly kind: string }>([
+    {
+      kind: "currency-differs",
+      name: "",
+      records: [record({ currency: "USD" })],
+      bets: [bet({ ...wrong, placed: false })],
+    },
+    { kind: "missing-at-provider", name: "", bets: [bet(unplaced)] },
+    { kind: "missing-placement", name: "", records: [voided], bets: [bet(unplaced)] },
+    { kind: "missing-placement", name: "", records: [record({ payout: "25" })], bets: [bet(unplaced)] },
+    { kind: "missing-settlement", name: "", records: [lost], bets: [bet({ ...wrong, status: "open" })] },
+    { kind: "status-differs", name: "", records: [lost], bets: [bet({ ...wrong, status: "void" })] },
+    { kind: "stake-differs", name: "", records: [record({ stake: "9" })], bets: [bet(wrong)] },
+    { kind: "payout-differs", name: "", records: [record({ payout: "1" })], bets: [bet(wrong)] },
+    { kind: "net-differs", name: "", records: [lost], bets: [bet(wrong)] },
+  ])("$kind", ({ kind, ...example }) => {
+    expect(found(example).map((one) => one.split(" ")[0])).toEqual([kind]);
+  });
+});
+
+describe("a settled bet without its placement", () => {
+  const unplaced = bet({ placed: false, stake: "0", payout: "25", moved: "25" });
+  const won = record({ payout: "25" });
+
+  test("is at risk with the stake that was never taken", () => {
+    expect(found({ name: "", records: [won], bets: [unplaced] })).toEqual(["missing-placement bet:bet-1 10"]);
+  });
+
+  test("is found by its own id also where only its round was matched", () => {
+    const elsewhere = record({ betId: "r", id: "r", stake: "20", payout: "25" });
+    const bets = [bet({ txnId: "t1" }), { ...unplaced, txnId: "t2" }];
+    expect(found({ name: "", records: [elsewhere], bets })).toEqual(["missing-placement bet:t2 10"]);
+  });
+
+  test("is complete where the product sends none", () => {
+    const single = bet({ placed: false, payout: "25" });
+    expect(found({ name: "", records: [won], bets: [single], settings: { singleState: true } })).toEqual([]);
+  });
+
+  test.each([
+    {
+      name: "it is a reward of its own",
+      held: bet({ placed: false, rewardOnly: true, stake: "10", payout: "25" }),
+    },
+    { name: "it is a tip", held: bet({ placed: false, tip: true }) },
+    { name: "it is not settled", held: bet({ placed: false, status: "open" }) },
+  ])("is none where $name", ({ held }) => {
+    expect(found({ name: "", records: [won], bets: [held] }).join()).not.toContain("missing-placement");
+  });
+});
+
+describe("where the provider lists open bets", () => {
+  const settings = { openBetsListed: true };
+
+  test("one that it does not list is missing", () => {
+    const bets = [bet({ status: "open" })];
+    expect(found({ name: "", bets, settings })).toEqual(["missing-at-provider bet:bet-1 10"]);
+    expect(found({ name: "", bets })).toEqual([]);
+  });
+
+  test("one that the provider still considers is not", () => {
+    const bets = [bet({ status: "open", waiting: true, asked: amount("0"), moved: "0" })];
+    expect(found({ name: "", bets, settings })).toEqual([]);
+  });
+
+  test("a missing open bet does not wait for its own round", () => {
+    const [pair] = assessPairs([], [bet({ status: "open" })], { ...SETTINGS, ...settings });
+    expect(pair?.verdict).toMatchObject({ waitsForRound: false });
+  });
+});
+
+describe("void agrees with absent in a round too", () => {
+  const elsewhere = { betId: "nobody", id: "r" };
+
+  test.each<Case & { readonly expected: string[] }>([
+    {
+      name: "a void record beside an open bet of another stake",
+      records: [record({ ...elsewhere, stake: "7", betStatus: "VOID" })],
+      bets: [bet({ status: "open" })],
+      expected: [],
+    },
+    {
+      name: "a void record beside a settled bet of another stake",
+      records: [record({ ...elsewhere, stake: "7", betStatus: "VOID" })],
+      bets: [bet()],
+      expected: ["missing-at-provider bet:bet-1 10"],
+    },
+    {
+      name: "a void bet beside a record of another stake",
+      records: [record({ ...elsewhere, stake: "7" })],
+      bets: [bet({ status: "void" })],
+      expected: ["missing-in-ledger bet:nobody 7"],
+    },
+    {
+      name: "but an equal stake says that it is the other side's",
+      records: [record({ ...elsewhere, betStatus: "VOID" })],
+      bets: [bet({ status: "open" })],
+      expected: ["round-differs round:round-1 10"],
+    },
+    {
+      name: "and so does the round where it is the only rule",
+      records: [record({ ...elsewhere, stake: "7", betStatus: "VOID" })],
+      bets: [bet({ status: "open" })],
+      settings: { matchBy: ["round"] },
+      expected: ["round-differs round:round-1 10"],
+    },
+  ])("$name", ({ expected, ...example }) => {
+    expect(found(example)).toEqual(expected);
+  });
+});

@@ -1,0 +1,88 @@
+/** The view of the README, over a table as a wallet might have it, from the text to a verdict. */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { parseConfig } from "../../src/config.ts";
+import { diffProduct } from "../../src/flows/diff-product.ts";
+import { followLedger } from "../../src/flows/follow-ledger.ts";
+import { silentLog } from "../../src/log.ts";
+import { listMismatches } from "../../src/mismatches/store.ts";
+import { writeRecords } from "../../src/sync/record-store.ts";
+import { createTestClock } from "../support/clock.ts";
+import { useDatabase } from "../support/database.ts";
+import { amount, exampleRecord, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+
+const { sql } = useDatabase();
+const README = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8");
+const SENT_MS = NOON - 10 * MINUTE_MS + 123;
+
+/** The statements of the README's SQL that speak of this. */
+function statementsAbout(name: string): string[] {
+  const blocks = Array.from(README.matchAll(/^ *```sql\n([\s\S]*?)^ *```$/gm), ([, block = ""]) => block);
+  return blocks.filter((block) => block.includes(name));
+}
+
+test("a wallet's own table, shown by the view of the README, is followed and compared", async () => {
+  const statements = statementsAbout("wallet_transactions");
+  expect(statements).toHaveLength(2);
+  for (const statement of statements) await sql.unsafe(statement);
+  const received = new Date(SENT_MS + 1000).toISOString();
+  await sql`
+    insert into wallet_transactions values
+      (1, 'BET', 'r1', 'P1', 'anna', 'THB', 'bet-1', 'round-1', false, 1005, null, -1005, ${SENT_MS}, ${received}),
+      (2, 'WIN', 'r2', 'P1', 'anna', 'THB', 'bet-1', 'round-1', false, null, 2010, 2010, ${SENT_MS + 500}, ${received}),
+      (3, 'BET', 'r3', 'P1', 'bea', 'THB', 'bet-2', 'round-2', false, 700, null, -700, ${SENT_MS}, ${received}),
+      (4, 'CHANGE', 'r4', 'P1', 'bea', 'THB', 'bet-2', 'round-2', false, 500, null, 200, ${SENT_MS + 1}, ${received}),
+      (5, 'WIN', 'r5', 'P1', 'bea', 'THB', 'bet-2', 'round-2', true, null, 0, 0, ${SENT_MS + 2}, ${received}),
+      (6, 'JACKPOT', 'r6', 'P1', 'bea', 'THB', 'bet-2', 'round-2', false, null, 99, 99, ${SENT_MS + 3}, ${received})`;
+  const clock = createTestClock(NOON);
+  const config = parseConfig({ products: [{ productId: "P1" }], ledger: { relation: "recon_ledger" } });
+  const context = { sql, config, clock, log: silentLog };
+  const never = new AbortController().signal;
+
+  const { added, rejected } = await followLedger(context, never);
+  expect({ added, rejected }).toEqual({ added: 6, rejected: 0 });
+  const [first] = await sql`select * from callback_entries where entry_id = 'wallet-1'`;
+  expect(first).toMatchObject({
+    bet_amount: "10.05",
+    moved: "-10.05",
+    occurred_at: SENT_MS,
+    callback: "placeBets",
+  });
+
+  const dates = { accountingDate: new Date(NOON).toISOString(), updatedDate: new Date(NOON).toISOString() };
+  const times = { requestedAt: NOON, now: NOON };
+  const records = [
+    exampleRecord({ ...dates, stake: amount("10.05"), payout: amount("25.00"), payoutStatus: "WIN" }),
+    exampleRecord({
+      ...dates,
+      username: "bea",
+      betId: "bet-2",
+      id: "rec-2",
+      roundId: "round-2",
+      stake: amount("5"),
+      payout: amount("0.99"),
+    }),
+  ];
+  await sql.begin((tx) => writeRecords(tx, "P1", records, times));
+  clock.advance(HOUR_MS);
+  await followLedger(context, never);
+  await diffProduct(context, "P1", never);
+  const { mismatches } = await listMismatches(sql, {
+    statuses: [],
+    kind: null,
+    productId: null,
+    username: null,
+    limit: 10,
+    after: null,
+  });
+  expect(mismatches).toMatchObject([
+    {
+      kind: "payout-differs",
+      transactionId: "bet-1",
+      amountAtRisk: "4.9",
+      ledger: { stake: "10.05", payout: "20.1" },
+    },
+  ]);
+});

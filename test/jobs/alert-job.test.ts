@@ -1,0 +1,58 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import { startWorker } from "../../jobs/worker.ts";
+import { countUndelivered, recordAlert } from "../../src/alerts/store.ts";
+import { formatInstant, systemClock } from "../../src/clock.ts";
+import { parseConfig } from "../../src/config.ts";
+import { silentLog } from "../../src/log.ts";
+import { channelsTo, useAlertListener } from "../support/alert-listener.ts";
+import { useDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { QUEUE_PLACES } from "./queue-places.ts";
+
+const webhook = useAlertListener();
+const slack = useAlertListener();
+
+describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
+  const database = useDatabase();
+  const { sql } = database;
+  const queues = open(database);
+
+  test("a worker delivers alerts and the digest, one channel while the other hangs, and after its queues were emptied", async () => {
+    const config = parseConfig({
+      products: [{ productId: "P1", walletMode: "transfer" }],
+      alerts: { every: "PT0.2S" },
+    });
+    const fetchPage = async () => ({ records: [], rejected: [], nextId: null, requestedAt: 0, tookMs: 1 });
+    const channels = channelsTo({ webhook, slack });
+    const context = { sql, config, clock: systemClock, log: silentLog, fetchPage, channels };
+    const write = (key: string) =>
+      recordAlert(sql, {
+        idempotencyKey: key,
+        kind: "ledger-stale",
+        productId: "P1",
+        body: { what: key },
+        at: systemClock.now(),
+      });
+    const arrives = (key: string) =>
+      eventually(`${key} arrives`, () => webhook.heard.some(({ json }) => json.idempotencyKey === key));
+    slack.answer(() => {});
+    await write("first");
+    const worker = await startWorker(
+      context,
+      { redisUrl: queues.redisUrl(), databaseUrl: database.url },
+      200,
+    );
+    onTestFinished(() => worker.stop());
+    await arrives("first");
+    await arrives(`digest/${formatInstant(systemClock.now()).slice(0, 10)}`);
+    await write("while the other hangs");
+    await arrives("while the other hangs");
+    await queues.empty();
+    await write("after the queues were emptied");
+    await arrives("after the queues were emptied");
+    expect(slack.heard).toHaveLength(1);
+    expect(webhook.heard).toHaveLength(4);
+    expect(await countUndelivered(sql)).toBe(4);
+    await worker.stop();
+  });
+});

@@ -1,0 +1,43 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import { openBackend } from "../../jobs/backend.ts";
+import { startWorker } from "../../jobs/worker.ts";
+import { keepBody } from "../../src/callbacks/store.ts";
+import { systemClock } from "../../src/clock.ts";
+import { parseConfig } from "../../src/config.ts";
+import { silentLog } from "../../src/log.ts";
+import { useDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { HOUR_MS } from "../support/examples.ts";
+import { QUEUE_PLACES } from "./queue-places.ts";
+
+describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
+  const database = useDatabase();
+  const { sql } = database;
+  const queues = open(database);
+
+  test("a worker forgets what was kept long enough, and looks again every hour", async () => {
+    const config = parseConfig({ products: [{ productId: "P1", walletMode: "transfer" }] });
+    const fetchPage = async () => ({ records: [], rejected: [], nextId: null, requestedAt: 0, tookMs: 1 });
+    const context = { sql, config, clock: systemClock, log: silentLog, fetchPage };
+    const kept = { callback: "placeBets", productId: "P1", requestId: null, statusCode: 0 as const };
+    for (const days of [91, 89]) {
+      await keepBody(sql, { ...kept, body: `${days}`, receivedAt: systemClock.now() - days * 24 * HOUR_MS });
+    }
+    const worker = await startWorker(context, { redisUrl: queues.redisUrl(), databaseUrl: database.url });
+    onTestFinished(() => worker.stop());
+    await eventually("the older one is forgotten", async () => {
+      expect(await sql`select body from callback_bodies`).toEqual([{ body: "89" }]);
+      return true;
+    });
+    expect(await readSchedules()).toEqual(["tick 3600000"]);
+  });
+
+  async function readSchedules(): Promise<string[]> {
+    const backend = openBackend(queues.redisUrl(), database.url, silentLog);
+    const queue = backend.openQueue("retention");
+    const schedulers = await queue.getJobSchedulers();
+    await queue.close();
+    await backend.close();
+    return schedulers.map(({ key, every }) => `${key} ${every}`);
+  }
+});

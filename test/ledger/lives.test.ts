@@ -1,0 +1,125 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { LedgerBet } from "../../src/bet.ts";
+import type { CallbackEntry } from "../../src/callback.ts";
+import { foldEntries } from "../../src/ledger/fold.ts";
+import { amount } from "../support/examples.ts";
+import { Player, showCents, type Turn, worthOf } from "./lives.ts";
+
+const RUNS = { numRuns: 1500 };
+const turn = fc.record({ what: fc.nat(60), bet: fc.nat(3), cents: fc.nat(500) });
+const lives = fc.array(turn, { minLength: 1, maxLength: 30 });
+
+function live(turns: readonly Turn[]): Player {
+  const player = new Player();
+  for (const next of turns) player.play(next);
+  return player;
+}
+
+const fold = (entries: readonly CallbackEntry[]) =>
+  foldEntries(entries, { singleState: false })
+    .map(tell)
+    .sort((a, b) => (a.txnId < b.txnId ? -1 : 1));
+
+function tell({ txnId, status, stake, payout, moved, asked, placed, waiting, rewardOnly, tip }: LedgerBet) {
+  const amounts = {
+    stake: stake.toFixed(),
+    payout: payout.toFixed(),
+    moved: moved.toFixed(),
+    asked: asked.toFixed(),
+  };
+  return { txnId, status, placed, waiting, rewardOnly, tip, ...amounts };
+}
+
+test("what the ledger says of a bet is worth what the wallet moved for it", () => {
+  fc.assert(
+    fc.property(lives, (turns) => {
+      const { bets, entries } = live(turns);
+      const told = new Map(fold(entries).map((bet) => [bet.txnId, bet]));
+      expect(told.size).toBe(bets.length);
+      for (const bet of bets) {
+        const worth = showCents(worthOf(bet));
+        expect(told.get(bet.txnId)).toMatchObject({
+          status: bet.status,
+          stake: showCents(bet.stake),
+          moved: worth,
+          asked: worth,
+          waiting: bet.isWaiting,
+          tip: bet.kind === "tip",
+          rewardOnly: bet.kind === "reward",
+          // What a void bet was paid is compared with nothing.
+          ...(bet.status === "void" ? {} : { payout: showCents(bet.settlement + bet.reward) }),
+        });
+      }
+    }),
+    RUNS,
+  );
+});
+
+test("a wallet that says nothing did what was asked", () => {
+  fc.assert(
+    fc.property(lives, (turns) => {
+      const { entries } = live(turns);
+      expect(fold(entries.map((entry) => ({ ...entry, moved: null })))).toEqual(fold(entries));
+    }),
+    RUNS,
+  );
+});
+
+test("the order in which entries are read does not matter", () => {
+  const shuffled = lives.chain((turns) => {
+    const { entries } = live(turns);
+    return fc.tuple(fc.constant(entries), fc.shuffledSubarray(entries, { minLength: entries.length }));
+  });
+  fc.assert(
+    fc.property(shuffled, ([entries, read]) => {
+      expect(fold(read)).toEqual(fold(entries));
+    }),
+    RUNS,
+  );
+});
+
+test("entries that came again and moved nothing change nothing", () => {
+  const repeats = fc.array(
+    fc.record({ of: fc.nat(30), isSameRequest: fc.boolean(), laterBy: fc.nat(5_000) }),
+  );
+  fc.assert(
+    fc.property(lives, repeats, (turns, asked) => {
+      const { entries } = live(turns);
+      const again = asked.map(({ of, isSameRequest, laterBy }, index) => {
+        const entry = entries[of % entries.length] as CallbackEntry;
+        // Another request with the same content comes before anything else happens; the same request whenever it likes.
+        const at = entry.occurredAt + (isSameRequest ? laterBy : laterBy % 1000);
+        const requestId = isSameRequest ? entry.requestId : `again-${index}`;
+        return {
+          ...entry,
+          entryId: `again-${index}`,
+          requestId,
+          moved: amount("0"),
+          occurredAt: at,
+          receivedAt: at,
+        };
+      });
+      expect(fold([...entries, ...again])).toEqual(fold(entries));
+    }),
+    RUNS,
+  );
+});
+
+test("money that a repeat moved counts, and nothing else of it", () => {
+  fc.assert(
+    fc.property(lives, fc.nat(30), (turns, of) => {
+      const { entries } = live(turns);
+      const entry = entries[of % entries.length] as CallbackEntry;
+      const at = entry.occurredAt + 500;
+      const repeat = { ...entry, entryId: "again", moved: amount("1"), occurredAt: at, receivedAt: at };
+      const sum = (bets: readonly { moved: string }[]) =>
+        bets.reduce((total, bet) => total.plus(bet.moved), amount("0")).toFixed();
+      const [once, twice] = [fold(entries), fold([...entries, repeat])];
+      expect(sum(twice)).toBe(amount(sum(once)).plus("1").toFixed());
+      const withoutMoved = (bets: typeof once) => bets.map((bet) => ({ ...bet, moved: "" }));
+      expect(withoutMoved(twice)).toEqual(withoutMoved(once));
+    }),
+    RUNS,
+  );
+});

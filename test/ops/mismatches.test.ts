@@ -1,0 +1,318 @@
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { parseConfig, readSettings } from "../../src/config.ts";
+import { recordTransitions } from "../../src/flows/record-transitions.ts";
+import { silentLog } from "../../src/log.ts";
+import type { Finding } from "../../src/mismatch.ts";
+import { startOpsServer } from "../../src/ops/server.ts";
+import { createTestClock } from "../support/clock.ts";
+import { useDatabase } from "../support/database.ts";
+import { amount, HOUR_MS, NOON } from "../support/examples.ts";
+import { exampleFinding, LEDGER_SIDE, PROVIDER_SIDE } from "../support/findings.ts";
+import { problemWith, serveApi } from "../support/ops-api.ts";
+
+const { sql } = useDatabase();
+const clock = createTestClock(NOON);
+const config = parseConfig({ products: [{ productId: "P1" }, { productId: "P2" }] });
+const context = { sql, config, clock, log: silentLog };
+const NOTE = { note: "asked the provider" };
+
+beforeEach(async () => {
+  clock.set(NOON);
+  await sql`truncate mismatches, mismatch_events, adjustments, incidents, incident_members, alerts, diff_marks
+    restart identity cascade`;
+});
+
+const open = (...fields: Partial<Finding>[]) =>
+  sql.begin((tx) =>
+    recordTransitions(
+      tx,
+      fields.map((one, index) => ({
+        change: "open",
+        finding: exampleFinding({ betId: `bet-${index + 1}`, ...one }),
+      })),
+      config,
+      clock.now(),
+    ),
+  );
+const statuses = async () =>
+  (await sql<{ status: string }[]>`select status from mismatches order by id`)
+    .map(({ status }) => status)
+    .join(" ");
+
+describe("a single mismatch", () => {
+  test("is acknowledged, resolved, reopened and ignored, and answers how it stands then", async () => {
+    await open({});
+    const ask = await serveApi(context);
+    const act = async (action: string) =>
+      (await ask("POST", `/api/mismatches/1/${action}`, { body: NOTE })).json.status;
+    expect(await act("ack")).toBe("acknowledged");
+    expect(await act("resolve")).toBe("resolved");
+    expect(await act("reopen")).toBe("open");
+    expect(await act("ignore")).toBe("ignored");
+    const { json } = await ask("GET", "/api/mismatches/1");
+    expect(json).toMatchObject({ status: "ignored", resolvedBy: "local", note: NOTE.note });
+    expect(json.history.map(({ by }: { by: string }) => by)).toEqual([
+      "recon",
+      "local",
+      "local",
+      "local",
+      "local",
+    ]);
+  });
+
+  test("takes a correction with its resolution, and shows it", async () => {
+    await open({});
+    const ask = await serveApi(context);
+    const body = { ...NOTE, adjustment: "-4.50", ref: "R-1" };
+    for (let times = 0; times < 2; times += 1) {
+      expect(await ask("POST", "/api/mismatches/1/resolve", { body })).toMatchObject({
+        status: 200,
+        json: {
+          status: "resolved",
+          adjustments: [{ ref: "R-1", amount: "-4.5", currency: "THB", by: "local" }],
+        },
+      });
+    }
+    const other = await ask("POST", "/api/mismatches/1/resolve", { body: { ...body, adjustment: "4.50" } });
+    expect(other).toEqual(problemWith(409, 'ref "R-1" stands for another adjustment'));
+  });
+
+  test("that somebody else was quicker with is a conflict, one there is not is not found", async () => {
+    await open({});
+    const ask = await serveApi(context);
+    await ask("POST", "/api/mismatches/1/resolve", { body: NOTE });
+    expect(await ask("POST", "/api/mismatches/1/ack", { body: NOTE })).toEqual(
+      problemWith(409, "mismatch 1 is resolved (by local): it cannot be acknowledged"),
+    );
+    expect(await ask("POST", "/api/mismatches/1/reopen", { body: { ...NOTE, from: "ignored" } })).toEqual(
+      problemWith(409, "it is no longer ignored"),
+    );
+    for (const id of ["2", "0", "x", "9".repeat(30)]) {
+      expect(await ask("POST", `/api/mismatches/${id}/ack`, { body: NOTE })).toEqual(
+        problemWith(404, `there is no mismatch "${id}"`),
+      );
+    }
+    expect(await ask("POST", "/api/mismatches/1/close", { body: NOTE })).toEqual(
+      problemWith(404, "there is nothing"),
+    );
+    expect(await statuses()).toBe("resolved");
+  });
+
+  test.each<[string, object | string, string]>([
+    ["no note", {}, "note is missing"],
+    ["an empty note", { note: " " }, "note is empty"],
+    ["a note that is no text", { note: 5 }, "note must be a text, but is 5"],
+    ["a note without an end", { note: "x".repeat(2001) }, "note has 2001 characters, more than 2000"],
+    ["a note that cannot be stored", { note: "a\0b" }, "note holds a character that cannot be stored"],
+    [
+      "a field there is not",
+      { ...NOTE, notes: "x" },
+      'there is no field "notes"; it is one of note, from, adjustment, ref',
+    ],
+    [
+      "a status there is not",
+      { ...NOTE, from: "closed" },
+      'from must be one of open, acknowledged, resolved, ignored, but is "closed"',
+    ],
+    ["an adjustment without a ref", { ...NOTE, adjustment: "1" }, "ref is missing"],
+    ["a ref without an adjustment", { ...NOTE, ref: "R" }, "adjustment is missing"],
+    [
+      "an adjustment that is a float",
+      { ...NOTE, adjustment: 1.5, ref: "R" },
+      "adjustment must be a text, but is 1.5",
+    ],
+    [
+      "an adjustment that is no amount",
+      { ...NOTE, adjustment: "1,5", ref: "R" },
+      'adjustment must be a decimal number, but is "1,5"',
+    ],
+    [
+      "an adjustment of nothing",
+      { ...NOTE, adjustment: "0.00", ref: "R" },
+      'adjustment "0.00" corrects nothing',
+    ],
+    ["a list", [], "the body must be a JSON object"],
+    ["no JSON", "{", ""],
+  ])("is not changed by a body with %s", async (_, body, detail) => {
+    await open({});
+    const ask = await serveApi(context);
+    expect(await ask("POST", "/api/mismatches/1/resolve", { body })).toEqual(problemWith(400, detail));
+    expect(await statuses()).toBe("open");
+  });
+
+  test("is corrected by its resolution alone", async () => {
+    await open({});
+    const ask = await serveApi(context);
+    const body = { ...NOTE, adjustment: "1", ref: "R" };
+    expect(await ask("POST", "/api/mismatches/1/ack", { body })).toEqual(
+      problemWith(400, 'there is no field "adjustment"; it is one of note, from'),
+    );
+  });
+});
+
+describe("many at once", () => {
+  beforeEach(() => open({}, { kind: "stake-differs", currency: "USD" }, { productId: "P2" }));
+
+  test("are counted first, with their money, and changed by the same words", async () => {
+    const ask = await serveApi(context);
+    const filter = { product: "P1", minAmount: "1" };
+    const expected = {
+      action: "ignore",
+      ids: ["1", "2"],
+      count: 2,
+      amounts: [
+        { currency: "THB", amount: "4.5", count: 1 },
+        { currency: "USD", amount: "4.5", count: 1 },
+      ],
+    };
+    expect(await ask("POST", "/api/mismatches/ignore", { body: { filter, dryRun: true } })).toMatchObject({
+      status: 200,
+      json: { ...expected, dryRun: true },
+    });
+    expect(await statuses()).toBe("open open open");
+    expect(await ask("POST", "/api/mismatches/ignore", { body: { filter, ...NOTE } })).toMatchObject({
+      json: { ...expected, dryRun: false },
+    });
+    expect(await statuses()).toBe("ignored ignored open");
+    const reopened = await ask("POST", "/api/mismatches/reopen", { body: { ids: ["1"], ...NOTE } });
+    expect(reopened).toMatchObject({ json: { ids: ["1"], dryRun: false } });
+    expect(await statuses()).toBe("open ignored open");
+  });
+
+  test("are changed all or none", async () => {
+    const ask = await serveApi(context);
+    const ack = (ids: string[]) => ask("POST", "/api/mismatches/ack", { body: { ids, ...NOTE } });
+    await ack(["1"]);
+    expect(await ack(["3", "1"])).toEqual(problemWith(409, "mismatch 1 is acknowledged"));
+    expect(await ack(["3", "4"])).toEqual(problemWith(404, 'there is no mismatch "4"'));
+    expect(await statuses()).toBe("acknowledged open open");
+  });
+
+  test.each<[string, object, string]>([
+    ["neither ids nor a filter", {}, "give either ids or filter"],
+    ["both", { ids: ["1"], filter: { kind: "net-differs" } }, "give either ids or filter"],
+    ["no ids", { ids: [] }, "ids must be a list of 1 to 10000 ids, but is []"],
+    ["an id that is no text", { ids: [1] }, "ids must be texts, but one is 1"],
+    ["a filter that is none", { filter: "all" }, 'filter must be an object, but is "all"'],
+    ["a filter of everything", { filter: {} }, "filter is empty: name one of status, kind"],
+    ["a filter there is not", { filter: { user: "anna" } }, 'there is no field "user"'],
+    ["a filter that is no text", { filter: { minAmount: 5 } }, "minAmount must be a text, but is 5"],
+    ["an unknown kind", { filter: { kind: "lost" } }, 'there is no kind "lost"'],
+    ["a dry run that is neither", { ids: ["1"], dryRun: 1 }, "dryRun must be true or false, but is 1"],
+    [
+      "a correction for several",
+      { ids: ["1", "2"], adjustment: "1", ref: "R" },
+      "adjustment belongs to a single mismatch",
+    ],
+  ])("are not changed by %s", async (_, body, detail) => {
+    const ask = await serveApi(context);
+    expect(await ask("POST", "/api/mismatches/resolve", { body: { ...NOTE, ...body } })).toEqual(
+      problemWith(400, detail),
+    );
+    expect(await statuses()).toBe("open open open");
+  });
+});
+
+describe("where tokens are set", () => {
+  const tokens = [
+    { name: "eye", role: "read", token: "a token that reads" },
+    { name: "hand", role: "write", token: "a token that writes" },
+  ] as const;
+  const [eye, hand] = tokens;
+
+  test("only one that may write changes anything, under its name", async () => {
+    await open({});
+    const ask = await serveApi(context, tokens);
+    for (const path of ["/api/mismatches/1/resolve", "/api/mismatches/resolve"]) {
+      expect(await ask("POST", path, { body: NOTE })).toEqual(problemWith(401, "OPS_TOKENS"));
+      expect(await ask("POST", path, { body: NOTE, token: eye.token })).toEqual(
+        problemWith(403, 'the token of "eye" may only read'),
+      );
+    }
+    expect(await statuses()).toBe("open");
+    await ask("POST", "/api/mismatches/1/resolve", { body: NOTE, token: hand.token });
+    const { json } = await ask("GET", "/api/mismatches/1", { token: eye.token });
+    expect(json).toMatchObject({ status: "resolved", resolvedBy: "hand" });
+  });
+
+  test("none goes by the name of recon, whose resolutions open again by themselves", () => {
+    expect(() => readSettings([], { OPS_TOKENS: "recon:write:0123456789abcdef" })).toThrow(
+      /must not be named "recon"/,
+    );
+  });
+});
+
+describe("the list", () => {
+  test("is filtered by when its mismatches were first seen, and by how much is at risk", async () => {
+    await open({}, { amountAtRisk: amount("12.30") });
+    clock.advance(HOUR_MS);
+    await open({ betId: "late" });
+    const ask = await serveApi(context);
+    const ids = async (query: string) => {
+      const { json } = await ask("GET", `/api/mismatches?${query}`);
+      return json.mismatches.map(({ id }: { id: string }) => id);
+    };
+    expect(await ids("from=2026-11-20T12:30:00Z")).toEqual(["3"]);
+    expect(await ids("to=2026-11-20T19:30:00%2B07:00")).toEqual(["1", "2"]);
+    expect(await ids("minAmount=12.3")).toEqual(["2"]);
+  });
+
+  test("knows a product that left the config, as long as it has mismatches", async () => {
+    await open({ productId: "GONE" });
+    const ask = await serveApi(context);
+    expect((await ask("GET", "/api/mismatches?product=GONE")).json.mismatches).toHaveLength(1);
+    expect(await ask("GET", "/api/mismatches?product=NEVER")).toEqual(
+      problemWith(400, 'there is no product "NEVER"; it is one of P1, P2'),
+    );
+  });
+
+  test.each([
+    [
+      "from=yesterday",
+      'from must be a date-time with an offset such as 2026-11-20T10:00:00Z, but is "yesterday"',
+    ],
+    ["to=2026-11-20T12:00:00", "to must be a date-time with an offset"],
+    ["from=2026-11-21T00:00:00Z&to=2026-11-20T00:00:00Z", 'is not before to "2026-11-20T00:00:00Z"'],
+    ["minAmount=much", 'minAmount must be a decimal number, but is "much"'],
+    ["username=a%00", "username holds a character"],
+    ["after=-1", 'after "-1" is not the "next" of a page'],
+  ])("with %s is refused, naming field and value", async (query, detail) => {
+    const ask = await serveApi(context);
+    expect(await ask("GET", `/api/mismatches?${query}`)).toEqual(problemWith(400, detail));
+  });
+
+  test("is given as CSV to who asks for that: every field, beyond the first page, formulas disarmed", async () => {
+    const formula = '=HYPERLINK("http://x","y")';
+    await open(
+      { username: formula, reason: 'said "no",\nthen nothing', ledger: { ...LEDGER_SIDE, moved: "-10.00" } },
+      { provider: null, roundId: "-1+2" },
+      ...Array.from({ length: 1_500 }, (_, index) => ({ betId: `more-${index}` })),
+    );
+    const server = await startOpsServer(context, { host: "127.0.0.1", port: 0, tokens: [] }, async () => {});
+    onTestFinished(() => server.close());
+    const get = async (query: string) => {
+      const response = await fetch(`${server.url}/api/mismatches${query}`, {
+        headers: { accept: "text/csv" },
+      });
+      return { type: response.headers.get("content-type"), text: await response.text() };
+    };
+    const whole = await get("");
+    expect(whole.type).toBe("text/csv; charset=utf-8");
+    const [head = "", first = "", rest = "", second = ""] = whole.text.split("\n");
+    expect(head.split(",").slice(0, 11)).toEqual(
+      "id,kind,status,productId,username,currency,betId,transactionId,roundId,transactionRef,amountAtRisk".split(
+        ",",
+      ),
+    );
+    for (const field of Object.keys(PROVIDER_SIDE)) expect(head).toContain(`provider.${field}`);
+    for (const field of Object.keys(LEDGER_SIDE)) expect(head).toContain(`ledger.${field}`);
+    expect(first).toBe(
+      `1,payout-differs,open,P1,"'=HYPERLINK(""http://x"",""y"")",THB,bet-1,bet-1,round-1,,4.5,"said ""no"",`,
+    );
+    expect(rest).toMatch(/^then nothing",.*,-10\.00,/);
+    expect(second).toMatch(/^2,.*,'-1\+2,,4\.5,/);
+    expect(whole.text.trimEnd().split("\n")).toHaveLength(1 + 1_502 + 1);
+    expect((await get("?limit=2&after=2")).text.trimEnd().split("\n")).toHaveLength(3);
+    expect((await get("?kind=net-differs")).text.trimEnd().split("\n")).toEqual([head]);
+  });
+});

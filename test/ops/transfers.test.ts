@@ -1,0 +1,164 @@
+import { beforeEach, expect, test } from "vitest";
+import { parseConfig } from "../../src/config.ts";
+import { silentLog } from "../../src/log.ts";
+import { createTestClock } from "../support/clock.ts";
+import { useDatabase } from "../support/database.ts";
+import { NOON } from "../support/examples.ts";
+import { type AskApi, problemWith, serveApi } from "../support/ops-api.ts";
+
+const { sql } = useDatabase();
+const config = parseConfig({ products: [{ productId: "P1" }, { productId: "W1", walletMode: "transfer" }] });
+const context = { sql, config, clock: createTestClock(NOON), log: silentLog };
+const GIVEN = {
+  username: "anna",
+  productId: "W1",
+  currency: "THB",
+  transactionRef: "ref-1",
+  type: "DEPOSIT",
+  amount: "10.00",
+  sentAt: "2026-11-20T18:59:00+07:00",
+};
+const HANDED = {
+  transactionRef: "ref-1",
+  productId: "W1",
+  username: "anna",
+  type: "DEPOSIT",
+  amount: "10.00",
+  currency: "THB",
+  status: "pending",
+  attempts: 0,
+  sentAt: "2026-11-20T11:59:00.000Z",
+  nextVerifyAt: "2026-11-20T11:59:10.000Z",
+  decidedAt: null,
+};
+
+beforeEach(async () => {
+  await sql`truncate transfers, transfer_answers, top_ups, top_up_answers restart identity`;
+});
+
+const add = (ask: AskApi, changes: object = {}, token?: string) =>
+  ask("POST", "/api/transfers", {
+    body: { ...GIVEN, ...changes },
+    ...(token === undefined ? {} : { token }),
+  });
+const refsOf = (json: { transfers: { transactionRef: string }[] }) =>
+  json.transfers.map(({ transactionRef }) => transactionRef);
+
+test("a transfer is handed over, listed and looked at; handed over again nothing happens", async () => {
+  const ask = await serveApi(context);
+  expect(await add(ask)).toMatchObject({ status: 201, json: { transfer: HANDED } });
+  expect(await add(ask, { amount: "10.00" })).toMatchObject({ status: 200, json: { transfer: HANDED } });
+  expect((await ask("GET", "/api/transfers")).json).toEqual({ transfers: [HANDED], next: null });
+  expect((await ask("GET", "/api/transfers/ref-1")).json).toEqual({
+    ...HANDED,
+    kind: "transfer",
+    handedAt: "2026-11-20T12:00:00.000Z",
+    rejectedAt: null,
+    mismatchKind: null,
+    closedBy: null,
+    note: null,
+    answers: [],
+  });
+});
+
+test("its ref with other content is a conflict that names both", async () => {
+  const ask = await serveApi(context);
+  await add(ask);
+  const both = 'is known already, with currency "THB", not "USD"; amount 10.00, not 11.00';
+  expect(await add(ask, { amount: "11.00", currency: "USD" })).toEqual(problemWith(409, both));
+});
+
+test.each<[what: string, changes: object, detail: string]>([
+  ["an unknown product", { productId: "NONE" }, 'there is no productId "NONE"; it is one of P1, W1'],
+  ["an amount as a number", { amount: 10 }, "amount must be text with two decimals"],
+  ["no type", { type: undefined }, "type is missing"],
+  ["a field there is not", { note: "x" }, 'there is no field "note"'],
+])("%s is refused, naming field and value", async (_, changes, detail) => {
+  const ask = await serveApi(context);
+  expect(await add(ask, changes)).toEqual(problemWith(400, detail));
+  expect(await sql`select from transfers`).toHaveLength(0);
+});
+
+test("a body that is too large, or no transfer, is refused", async () => {
+  const ask = await serveApi(context);
+  expect(await ask("POST", "/api/transfers", { body: [GIVEN] })).toEqual(
+    problemWith(400, "must be a JSON object"),
+  );
+  expect(await add(ask, { username: "x".repeat(70_000) })).toMatchObject({ status: 413 });
+});
+
+test("the list is read page by page, the newest first, and filtered", async () => {
+  const ask = await serveApi(context);
+  for (const ref of ["a", "b", "c"]) await add(ask, { transactionRef: ref });
+  await add(ask, { transactionRef: "d", username: "bob", productId: "P1" });
+  const first = (await ask("GET", "/api/transfers?limit=3")).json;
+  expect(refsOf(first)).toEqual(["d", "c", "b"]);
+  const rest = (await ask("GET", `/api/transfers?limit=3&after=${first.next}`)).json;
+  expect([refsOf(rest), rest.next]).toEqual([["a"], null]);
+  for (const query of ["username=bob", "product=P1"]) {
+    expect(refsOf((await ask("GET", `/api/transfers?${query}`)).json)).toEqual(["d"]);
+  }
+  expect(refsOf((await ask("GET", "/api/transfers?status=accepted,rejected")).json)).toEqual([]);
+  expect(refsOf((await ask("GET", "/api/transfers?kind=top-up")).json)).toEqual([]);
+});
+
+test.each([
+  "limit=0",
+  "limit=1001",
+  "after=x",
+  "status=gone",
+  "kind=x",
+  "product=NONE",
+  "state=open",
+  "kind=a&kind=b",
+])("a list with %s is refused", async (query) => {
+  const ask = await serveApi(context);
+  const [name = ""] = query.split("=");
+  expect(await ask("GET", `/api/transfers?${query}`)).toEqual(problemWith(400, name));
+});
+
+test("refs of any characters and length are found", async () => {
+  const ask = await serveApi(context);
+  for (const ref of ["a/b c%?#ä", "x".repeat(200)]) {
+    expect((await add(ask, { transactionRef: ref })).status).toBe(201);
+    const found = await ask("GET", `/api/transfers/${encodeURIComponent(ref)}`);
+    expect(found).toMatchObject({ status: 200, json: { transactionRef: ref } });
+  }
+  expect(await ask("GET", "/api/transfers/ref-7")).toEqual(problemWith(404, 'there is no transfer "ref-7"'));
+  expect((await ask("GET", "/api/transfers/a%00b")).status).toBe(404);
+});
+
+test("an inconclusive one is closed in the name of the token; another one is a conflict", async () => {
+  const tokens = [
+    { name: "eye", role: "read", token: "a token that reads" },
+    { name: "hand", role: "write", token: "a token that writes" },
+  ] as const;
+  const [eye, hand] = tokens;
+  const ask = await serveApi(context, tokens);
+  expect(await add(ask, {}, eye.token)).toEqual(problemWith(403, 'the token of "eye" may only read'));
+  expect((await add(ask, {}, hand.token)).status).toBe(201);
+  const close = (body: object, token: string = hand.token) =>
+    ask("POST", "/api/transfers/ref-1/close", { body, token });
+  expect(await close({ note: "seen" })).toEqual(problemWith(409, "only an inconclusive one can be closed"));
+  await sql`update transfers set status = 'inconclusive'`;
+  expect(await close({ note: "seen" }, eye.token)).toEqual(problemWith(403, "may only read"));
+  expect(await close({})).toEqual(problemWith(400, "note is missing"));
+  expect(await close({ note: " " })).toEqual(problemWith(400, "note is empty"));
+  expect(await close({ note: "seen", as: "accepted" })).toEqual(problemWith(400, 'there is no field "as"'));
+  const closed = {
+    ...HANDED,
+    status: "inconclusive",
+    decidedAt: "2026-11-20T12:00:00.000Z",
+    nextVerifyAt: null,
+  };
+  expect(await close({ note: "seen" })).toMatchObject({ status: 200, json: { transfer: closed } });
+  expect((await ask("GET", "/api/transfers/ref-1", { token: eye.token })).json).toMatchObject({
+    closedBy: "hand",
+    note: "seen",
+  });
+  expect(await close({ note: "again" })).toEqual(
+    problemWith(409, "hand closed it at 2026-11-20T12:00:00.000Z"),
+  );
+  const unknown = await ask("POST", "/api/transfers/none/close", { body: { note: "x" }, token: hand.token });
+  expect(unknown).toEqual(problemWith(404, 'there is no transfer "none"'));
+});

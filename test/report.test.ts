@@ -1,0 +1,101 @@
+import { describe, expect, test } from "vitest";
+import { addUp, explainDifference, isUnexplained, NO_SUMS, type Totals, toRows } from "../src/report.ts";
+import { amount } from "./support/examples.ts";
+
+const standing = (fields: { atRisk?: string | null; resolved?: boolean; adjustments?: string } = {}) => ({
+  amountAtRisk: fields.atRisk === null ? null : amount(fields.atRisk ?? "20"),
+  resolved: fields.resolved ?? false,
+  adjustments: fields.adjustments === undefined ? null : amount(fields.adjustments),
+});
+const explain = (difference: string, mismatch: ReturnType<typeof standing> | null, waits = false) => {
+  const { mismatches, adjustments, pending } = explainDifference(amount(difference), mismatch, waits);
+  return [mismatches.toFixed(), adjustments.toFixed(), pending.toFixed()];
+};
+
+describe("a difference of the day is explained", () => {
+  test.each([
+    ["by its mismatch", "20", standing(), false, ["20", "0", "0"]],
+    ["by its mismatch, also where the ledger has more", "-20", standing(), false, ["-20", "0", "0"]],
+    ["by the graces that still hold it", "20", null, true, ["0", "0", "20"]],
+    ["by nothing where nobody knows of it", "20", null, false, ["0", "0", "0"]],
+    ["by no mismatch where the money agrees", "0", standing(), false, ["0", "0", "0"]],
+    [
+      "by what was corrected by hand",
+      "20",
+      standing({ resolved: true, adjustments: "20" }),
+      false,
+      ["0", "20", "0"],
+    ],
+    [
+      "only as far as what was corrected by hand goes",
+      "20",
+      standing({ resolved: true, adjustments: "15" }),
+      false,
+      ["0", "15", "0"],
+    ],
+    [
+      "by correction and mismatch where it has opened again",
+      "30",
+      standing({ atRisk: "30", adjustments: "20" }),
+      false,
+      ["10", "20", "0"],
+    ],
+    ["by a mismatch that is looked at again", "25", standing(), true, ["20", "0", "5"]],
+    ["not by a mismatch of another amount", "25", standing(), false, ["20", "0", "0"]],
+    [
+      "by one that is about two players, each one's part",
+      "-7",
+      standing({ atRisk: null }),
+      false,
+      ["-7", "0", "0"],
+    ],
+    [
+      "not at all where a correction came on top of the callback",
+      "0",
+      standing({ resolved: true, adjustments: "20" }),
+      false,
+      ["0", "20", "0"],
+    ],
+  ])("%s", (_, difference, mismatch, waits, expected) => {
+    expect(explain(difference, mismatch, waits)).toEqual(expected);
+  });
+});
+
+describe("a row", () => {
+  const side = (net: string) => ({ ...NO_SUMS, bets: 1, net: amount(net) });
+  const contribution = (currency: string, provider: string, ledger: string, mismatches = "0") => ({
+    currency,
+    provider: side(provider),
+    ledger: side(ledger),
+    mismatches: amount(mismatches),
+    adjustments: amount("0"),
+    pending: amount("0"),
+  });
+  const rowsOf = (...contributions: ReturnType<typeof contribution>[]) => {
+    const totals: Totals = new Map();
+    for (const one of contributions) addUp(totals, one);
+    return toRows("P1", totals, true);
+  };
+
+  test("adds up each currency for itself, every digit kept", () => {
+    const rows = rowsOf(
+      contribution("THB", "0.1", "0.1"),
+      contribution("THB", "0.2", "0.2"),
+      contribution("JPY", "100000000000000000000000.00000001", "0", "100000000000000000000000.00000001"),
+    );
+    expect(rows.map((row) => [row.currency, row.provider.net, row.ledger.bets, row.rest])).toEqual([
+      ["JPY", "100000000000000000000000.00000001", 1, "0"],
+      ["THB", "0.3", 2, "0"],
+    ]);
+  });
+
+  test("with money that nothing explains is an error, but only of a complete day", () => {
+    const [row] = rowsOf(contribution("THB", "20", "10"));
+    expect(row?.difference).toBe("10");
+    expect(row?.rest).toBe("10");
+    expect(row && isUnexplained(row)).toBe(true);
+    expect(row && isUnexplained({ ...row, complete: false })).toBe(false);
+    const [explained] = rowsOf(contribution("THB", "20", "10", "10"));
+    expect(explained && isUnexplained(explained)).toBe(false);
+  });
+});

@@ -1,0 +1,65 @@
+/** Holds the operator's answer to a callback against what the world says must come of it. */
+
+import { isLosslessNumber } from "lossless-json";
+import { type Amount, formatAmount, parseAmount } from "../../src/money.ts";
+import type { WorldRequest } from "./callback-requests.ts";
+
+/** An answer of §2.2: amounts as their digits. */
+export interface Answer {
+  readonly statusCode: number;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+const SUCCESS = 0;
+const DUPLICATE = 20002;
+
+/**
+ * What is wrong with the first answer that arrived, in a sentence; null: nothing.
+ * @param tries how often it was sent before: without an answer it may have been applied all the same
+ */
+export function findAnswerFault(request: WorldRequest, answer: Answer, tries: number): string | null {
+  if (request.answer === "refused") {
+    return answer.statusCode === DUPLICATE ? null : tell(request, "was said before, but", answer);
+  }
+  // A refId that was taken by a request whose answer never arrived (§7.4).
+  const isTakenBefore = request.callback === "adjustBalance" && tries > 1;
+  if (isTakenBefore && answer.statusCode === DUPLICATE) return null;
+  if (answer.statusCode !== SUCCESS) return tell(request, "", answer);
+  if (request.answer === "repeated" || request.moved === null) return null;
+  if (movedBy(answer)?.eq(request.moved)) return null;
+  return tell(request, `must move ${formatAmount(request.moved)}, but`, answer);
+}
+
+/** The same of an answer to a request that had been answered with success before. */
+export function findRepeatFault(request: WorldRequest, answer: Answer, first: Answer): string | null {
+  const isRight =
+    request.callback === "adjustBalance"
+      ? answer.statusCode === DUPLICATE
+      : answer.statusCode === SUCCESS && isSameBalance(answer, first);
+  return isRight ? null : tell(request, "sent once more,", answer);
+}
+
+export function isSuccess({ statusCode }: Answer): boolean {
+  return statusCode === SUCCESS;
+}
+
+export function amountIn({ fields }: Answer, field: string): Amount | null {
+  const value = fields[field];
+  return isLosslessNumber(value) ? parseAmount(value.toString(), field) : null;
+}
+
+function movedBy(answer: Answer): Amount | null {
+  const [before, after] = [amountIn(answer, "balanceBefore"), amountIn(answer, "balanceAfter")];
+  return before === null || after === null ? null : after.minus(before);
+}
+
+function isSameBalance(one: Answer, other: Answer): boolean {
+  return ["balanceBefore", "balanceAfter"].every((field) => {
+    const amount = amountIn(other, field);
+    return amount !== null && amountIn(one, field)?.eq(amount);
+  });
+}
+
+function tell({ callback, answer: due, body }: WorldRequest, what: string, { fields }: Answer): string {
+  return `${callback}, to be ${due}: ${what} was answered ${JSON.stringify(fields)}; it was ${body}`;
+}

@@ -1,0 +1,122 @@
+/** What a seed stands for in a run through real callbacks: a world, how fast it passes, and who is killed when. */
+
+import { formatInstant, type Instant } from "../../src/clock.ts";
+import type { MismatchKind } from "../../src/mismatch.ts";
+import type { Fault } from "../../src/sandbox/fault.ts";
+import { createRandom, hashText } from "../../src/sandbox/random.ts";
+import type { WorldPlan } from "../../src/sandbox/world.ts";
+import { planSeed } from "./seed-plan.ts";
+
+export interface CallbackPlan {
+  readonly seed: number;
+  readonly world: WorldPlan;
+  readonly begin: Instant;
+  /** by product */
+  readonly singleState: ReadonlyMap<string, boolean>;
+  readonly blows: readonly Blow[];
+  /** from the start of play to when a bet that nothing is heard of is stuck */
+  readonly lastsMs: number;
+  /** of the provider: mild ones */
+  readonly faults: readonly Fault[];
+  /** the content of recon.config.json */
+  configFrom(now: Instant): object;
+}
+
+/** A kill -9, so long after the start of play. */
+interface Blow {
+  readonly afterMs: number;
+  readonly who: "worker" | "callbacks";
+}
+
+/** An hour of the world in 3.6 s. */
+export const PACE = 1000;
+const HOUR_MS = 3_600_000;
+/** Instead of 45 min of the world: 1.2 s. Providers' times are rounded to a second, and that stays a second here. */
+const LATE_REPORT_MS = 20 * 60_000;
+const CALLBACK_GRACE_MS = 5_000;
+const PROVIDER_GRACE_MS = 4_000;
+/** Longer than anything of a record can change after its date: each pull sees it again. */
+const OVERLAP_MS = 12_000;
+
+/**
+ * What no callback server that does its work leaves behind: the wallet moved something else than it was asked for, or
+ * answered another balance, or settled a bet that it does not know.
+ */
+const BY_WALLET: readonly MismatchKind[] = ["net-differs", "balance-differs", "missing-placement"];
+
+export function isByWallet(kind: MismatchKind): boolean {
+  return BY_WALLET.includes(kind);
+}
+
+/** @param kills how often the worker is killed; the callbacks are killed half as often */
+export function planCallbackRun(seed: number, kills: number): CallbackPlan {
+  const { world, begin, config } = planSeed(seed);
+  const stuckMs = Math.max(
+    ...config.products.map(({ stuckOpenAfter }) => stuckOpenAfter).filter((ms) => ms < 24 * HOUR_MS),
+  );
+  const playedMs = Math.max(...world.periods.map(({ to }) => to)) - begin;
+  const lastsMs = (playedMs + stuckMs) / PACE;
+  const products = config.products.map((product) => ({
+    productId: product.productId,
+    matchBy: product.matchBy,
+    settlement: product.settlement,
+    singleState: product.singleState,
+    openBetsListed: product.openBetsListed,
+    // A day is no time that the run could reach.
+    stuckOpenAfter: iso(product.stuckOpenAfter / (product.stuckOpenAfter > stuckMs ? 1 : PACE)),
+  }));
+  return {
+    seed,
+    begin,
+    lastsMs,
+    world: { ...world, lateReportMs: LATE_REPORT_MS },
+    singleState: new Map(products.map(({ productId, singleState }) => [productId, singleState])),
+    blows: planBlows(seed, kills, lastsMs),
+    faults: MILD_FAULTS,
+    configFrom: (now) => ({
+      products: products.map((product) => ({ ...product, since: formatInstant(now - 1_000) })),
+      pull: {
+        every: "PT0.4S",
+        settleDelay: "PT0.5S",
+        overlap: iso(OVERLAP_MS),
+        requestTimeout: "PT2S",
+        attempts: 100,
+        resweepAfter: [],
+      },
+      diff: {
+        every: "PT0.5S",
+        callbackGrace: iso(CALLBACK_GRACE_MS),
+        providerGrace: iso(PROVIDER_GRACE_MS),
+        sessionQuiet: iso(config.diff.sessionQuiet / PACE),
+      },
+      // Long before anything is played, so that no bet counts as one that ran when the ledger began.
+      ledger: { since: formatInstant(now - HOUR_MS) },
+    }),
+  };
+}
+
+/** Spread over the whole time, each somewhere in its part of it. */
+function planBlows(seed: number, kills: number, lastsMs: number): Blow[] {
+  const random = createRandom(hashText(`${seed}|callback kills`));
+  const spread = (count: number, who: Blow["who"]) =>
+    Array.from({ length: count }, (_, place) => {
+      const partMs = Math.floor(lastsMs / count);
+      return { who, afterMs: place * partMs + random.below(partMs) };
+    });
+  const blows = [...spread(kills, "worker"), ...spread(Math.ceil(kills / 2), "callbacks")];
+  return blows.sort((a, b) => a.afterMs - b.afterMs);
+}
+
+const MILD_FAULTS: readonly Fault[] = [
+  { when: { share: 0.02 }, do: { kind: "half-json" } },
+  { when: { share: 0.02 }, do: { kind: "cut-short" } },
+  { when: { share: 0.02 }, do: { kind: "status", status: 503 } },
+  { when: { share: 0.02 }, do: { kind: "code", code: 1 } },
+  { when: { share: 0.02 }, do: { kind: "malformed-record", variant: "amount-no-number" } },
+  { when: { share: 0.05, page: 2 }, do: { kind: "expired-cursor" } },
+  { when: { share: 0.05, page: 2 }, do: { kind: "repeat-records" } },
+];
+
+function iso(lengthMs: number): string {
+  return `PT${lengthMs / 1000}S`;
+}

@@ -1,0 +1,66 @@
+/** What the operator hears of a world: requests of each player, and entries that no callback server would leave behind. */
+
+import { setTimeout as pause } from "node:timers/promises";
+import type { CallbackEntry } from "../../src/callback.ts";
+import { type Instant, systemClock } from "../../src/clock.ts";
+import type { Sql } from "../../src/db/client.ts";
+import { appendEntries } from "../../src/ledger/store.ts";
+import type { PlantedFault, World } from "../../src/sandbox/world.ts";
+import { isByWallet } from "./callback-plan.ts";
+import { requestsOf, type WorldRequest } from "./callback-requests.ts";
+import type { CallbackSender } from "./callback-sender.ts";
+
+export interface CallbackScript {
+  /** in world order */
+  readonly sent: readonly CallbackEntry[];
+  /** those, as each player's requests in their order */
+  readonly requests: readonly (readonly WorldRequest[])[];
+  readonly direct: readonly CallbackEntry[];
+}
+
+export function readScript(world: World, planted: readonly PlantedFault[]): CallbackScript {
+  const spoilt = new Set(planted.filter(({ kind }) => isByWallet(kind)).map(nameRound));
+  const all = world.entriesReceived({ from: 0, to: world.quietAt() + 1 });
+  const { direct = [], sent = [] } = Object.groupBy(all, (entry) =>
+    spoilt.has(nameRound(entry)) ? "direct" : "sent",
+  );
+  const players = Map.groupBy(sent, ({ username }) => username);
+  return { sent, direct, requests: [...players.values()].map(requestsOf) };
+}
+
+function nameRound({ productId, roundId }: { productId: string; roundId: string | null }): string {
+  return JSON.stringify([productId, roundId]);
+}
+
+/**
+ * Lets the operator hear of everything when it is due, players side by side.
+ * @returns how many milliseconds the latest of it came after it was due
+ */
+export async function deliverScript(
+  script: CallbackScript,
+  sender: CallbackSender,
+  sql: Sql,
+): Promise<number> {
+  let latestMs = 0;
+  const inTime = async (dueAt: Instant, hear: () => Promise<unknown>) => {
+    await pause(Math.max(0, dueAt - systemClock.now()));
+    await hear();
+    latestMs = Math.max(latestMs, systemClock.now() - dueAt);
+  };
+  const players = script.requests.map(async (requests) => {
+    for (const request of requests) await inTime(dueAt(request), () => sender.deliver(request));
+  });
+  const written = script.direct.map((entry) =>
+    inTime(entry.receivedAt, async () => {
+      const receivedAt = systemClock.now();
+      await appendEntries(sql, [{ ...entry, receivedAt }], receivedAt);
+    }),
+  );
+  await Promise.all([...players, ...written]);
+  await sender.idle();
+  return latestMs;
+}
+
+function dueAt({ items }: WorldRequest): Instant {
+  return Math.max(...items.map(({ receivedAt }) => receivedAt));
+}

@@ -1,0 +1,93 @@
+/** What a run through callbacks is played on: a provider, `recon callbacks` and `recon worker` over one database. */
+
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { CallbackEntry } from "../../src/callback.ts";
+import { systemClock } from "../../src/clock.ts";
+import { openDatabase, type Sql } from "../../src/db/client.ts";
+import { freePort } from "../../src/embedded/free-port.ts";
+import { startSandbox } from "../../src/sandbox/server.ts";
+import { createWorld, type PlantedFault } from "../../src/sandbox/world.ts";
+import { CREDENTIALS } from "../sandbox/agent.ts";
+import { walletsOf } from "./callback-books.ts";
+import { type CallbackPlan, PACE } from "./callback-plan.ts";
+import { CALLBACKS, type Crew, startCrew, WORKER } from "./crew.ts";
+import { type FastWorld, speedUp } from "./fast-world.ts";
+
+export interface CallbackStage {
+  /** for the wallets' credits and the audit; the processes have connections of their own */
+  readonly sql: Sql;
+  readonly world: FastWorld;
+  readonly planted: readonly PlantedFault[];
+  /** an entry of each wallet that there must be */
+  readonly wallets: readonly CallbackEntry[];
+  readonly crews: Readonly<Record<"worker" | "callbacks", Crew>>;
+  /** where callbacks are sent, and the key that signs them */
+  readonly callbacks: { readonly url: string; readonly key: string };
+  /** Tells that the worker has stored the record of this fault. */
+  keep(fault: PlantedFault): void;
+  /** Ends the processes in good order. */
+  stop(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const KEY = "the key that signs the callbacks";
+const PAGE_SIZE = 60;
+
+/** Starts everything but the world. */
+export async function openCallbackStage(plan: CallbackPlan, databaseUrl: string): Promise<CallbackStage> {
+  const folder = mkdtempSync(join(tmpdir(), "wallet-recon-callbacks-"));
+  const inner = createWorld(plan.world);
+  const kept = new Set<string | null>();
+  const world = speedUp(inner, plan.begin, PACE, ({ transactionId }) => kept.has(transactionId));
+  const sandbox = await startSandbox({
+    ...CREDENTIALS,
+    world,
+    clock: systemClock,
+    host: "127.0.0.1",
+    port: 0,
+    pageSize: PAGE_SIZE,
+    faults: plan.faults,
+  });
+  const config = join(folder, "recon.config.json");
+  writeFileSync(config, JSON.stringify(plan.configFrom(systemClock.now())));
+  const port = await freePort();
+  const environment = {
+    DATABASE_URL: databaseUrl,
+    PROVIDER_BASE_URL: sandbox.url,
+    PROVIDER_USERNAME: CREDENTIALS.username,
+    PROVIDER_PASSWORD: CREDENTIALS.password,
+    RECON_CONFIG: config,
+    OPS_PORT: "0",
+    CALLBACK_PORT: String(port),
+    CALLBACK_SIGNATURE_KEY: KEY,
+    LOG_LEVEL: "info",
+    // A start is work for the processor, and there are many.
+    NODE_COMPILE_CACHE: join(tmpdir(), "wallet-recon-compiled"),
+  };
+  const sql = openDatabase(databaseUrl, 4);
+  const crews = {
+    worker: startCrew(1, environment, WORKER),
+    callbacks: startCrew(1, environment, CALLBACKS),
+  };
+  const stop = async () => {
+    await Promise.all(Object.values(crews).map((crew) => crew.stop()));
+  };
+  return {
+    sql,
+    world,
+    crews,
+    stop,
+    planted: inner.plantedBy(Number.POSITIVE_INFINITY),
+    wallets: walletsOf(inner.entriesReceived({ from: 0, to: inner.quietAt() + 1 })),
+    callbacks: { url: `http://127.0.0.1:${port}`, key: KEY },
+    keep: ({ transactionId }) => kept.add(transactionId),
+    close: async () => {
+      await stop();
+      await sandbox.close();
+      await sql.end({ timeout: 1 });
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

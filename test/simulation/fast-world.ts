@@ -1,0 +1,93 @@
+/** A seeded world whose hours pass in seconds, so that real processes with real clocks can live through it. */
+
+import type { BetRecord } from "../../src/bet.ts";
+import type { CallbackEntry } from "../../src/callback.ts";
+import { type Instant, parseInstant } from "../../src/clock.ts";
+import { dateText, type Offset } from "../../src/sandbox/provider-side.ts";
+import type { PlantedFault, World } from "../../src/sandbox/world.ts";
+
+/** Two clocks: one moment of the world is one real moment, and then it passes so many times as fast. */
+interface Pace {
+  readonly begin: Instant;
+  readonly startsAt: Instant;
+  readonly factor: number;
+}
+
+export interface FastWorld extends World {
+  /** Begins to play; until then nothing is shown. */
+  start(startsAt: Instant): void;
+}
+
+/**
+ * The world at so many times its pace, in real moments.
+ * @param begin the world's moment with which it starts
+ * @param isKept whether the worker has stored the record of a planted fault: what is to vanish was seen before
+ */
+export function speedUp(
+  world: World,
+  begin: Instant,
+  factor: number,
+  isKept: (fault: PlantedFault) => boolean,
+): FastWorld {
+  let pace: Pace = { begin, startsAt: Number.POSITIVE_INFINITY, factor };
+  const vanishing = world
+    .plantedBy(Number.POSITIVE_INFINITY)
+    .filter(({ kind }) => kind === "vanished-at-provider");
+  return {
+    seed: world.seed,
+    products: world.products,
+    start: (startsAt) => {
+      pace = { begin, startsAt, factor };
+    },
+    recordsIn(productId, range, now) {
+      const asked = { from: toWorld(pace, range.from), to: toWorld(pace, range.to) };
+      const shown = (at: Instant) => world.recordsIn(productId, asked, at);
+      const at = toWorld(pace, now);
+      const held = vanishing.flatMap((fault) => {
+        if (fault.productId !== productId || fault.completeAt > at || isKept(fault)) return [];
+        return shown(fault.completeAt - 1).filter((record) => isNamedBy(fault, record));
+      });
+      return [...shown(at), ...held].map((record) => recordAt(pace, record));
+    },
+    entriesReceived: (range) =>
+      world
+        .entriesReceived({ from: toWorld(pace, range.from), to: toWorld(pace, range.to) })
+        .map((entry) => entryAt(pace, entry)),
+    plantedBy: (now) => world.plantedBy(toWorld(pace, now)),
+    quietAt: () => toReal(pace, world.quietAt()),
+  };
+}
+
+/** Order and distances stay, but for what happens within one millisecond. */
+function toReal({ begin, startsAt, factor }: Pace, at: Instant): Instant {
+  return startsAt + Math.floor((at - begin) / factor);
+}
+
+function toWorld({ begin, startsAt, factor }: Pace, at: Instant): Instant {
+  return begin + (at - startsAt) * factor;
+}
+
+function isNamedBy({ transactionId }: PlantedFault, { id, betId }: BetRecord): boolean {
+  return id === transactionId || betId === transactionId;
+}
+
+function recordAt(pace: Pace, record: BetRecord): BetRecord {
+  return {
+    ...record,
+    accountingDate: dateAt(pace, record.accountingDate),
+    updatedDate: dateAt(pace, record.updatedDate),
+  };
+}
+
+function dateAt(pace: Pace, text: string): string {
+  const offset = /(Z|[+-]\d\d:\d\d)$/.exec(text)?.[0] as Offset;
+  return dateText(toReal(pace, parseInstant(text, "date")), offset);
+}
+
+function entryAt(pace: Pace, entry: CallbackEntry): CallbackEntry {
+  return {
+    ...entry,
+    occurredAt: toReal(pace, entry.occurredAt),
+    receivedAt: toReal(pace, entry.receivedAt),
+  };
+}

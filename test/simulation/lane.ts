@@ -1,0 +1,32 @@
+/** A thread that plays seeds, one at a time: two of them use two cores. */
+
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import type { PlayedSeed } from "./run-seed.ts";
+
+export interface Lane {
+  /** @param databaseUrl a migrated, empty database */
+  run(seed: number, databaseUrl: string): Promise<PlayedSeed>;
+  close(): Promise<void>;
+}
+
+/** What a lane is asked for. */
+export interface Asked {
+  readonly seed: number;
+  readonly databaseUrl: string;
+}
+
+export function openLane(): Lane {
+  const worker = new Worker(new URL("./lane-worker.ts", import.meta.url));
+  return {
+    run: async (seed, databaseUrl) => {
+      worker.postMessage({ seed, databaseUrl } satisfies Asked);
+      const [answer]: [PlayedSeed | { readonly error: unknown }] = (await once(worker, "message")) as never;
+      if ("error" in answer) throw answer.error;
+      return answer;
+    },
+    close: async () => {
+      await worker.terminate();
+    },
+  };
+}

@@ -1,0 +1,106 @@
+/** Holds the day's statements against the mismatches that are open: every difference is one of theirs, and nothing is left over. */
+
+import type { Sql } from "../../src/db/client.ts";
+import type { FlowContext } from "../../src/flows/context.ts";
+import { readReport } from "../../src/flows/read-report.ts";
+import type { LedgerSide, MismatchKind, ProviderSide } from "../../src/mismatch.ts";
+import { type Amount, formatAmount, parseAmount, ZERO } from "../../src/money.ts";
+
+const DAY_MS = 86_400_000;
+
+interface OpenMismatch {
+  readonly kind: MismatchKind;
+  readonly productId: string;
+  readonly amountAtRisk: string;
+  readonly provider: ProviderSide | null;
+  readonly ledger: LedgerSide | null;
+}
+
+/** What is about one side alone, and no difference of money between the two. */
+const STANDS_ALONE: ReadonlySet<MismatchKind> = new Set(["balance-differs", "provider-inconsistent"]);
+
+/** @returns one line for each row that leaves something unexplained, and for each sum that the open mismatches do not make */
+export async function auditReports(context: FlowContext): Promise<string[]> {
+  const { sql } = context;
+  const problems: string[] = [];
+  const told = new Map<string, Amount>();
+  const waiting = await readWaitingProducts(sql);
+  for (const from of await readDays(sql)) {
+    const day = new Date(from).toISOString().slice(0, 10);
+    const { rows } = await readReport(context, { day, zone: "UTC", from, to: from + DAY_MS });
+    for (const row of rows) {
+      const about = `the report of ${day} for ${row.productId} in ${row.currency}`;
+      if (row.rest !== "0") problems.push(`${about} has a rest of ${row.rest}`);
+      if (row.pending !== "0" && !waiting.has(row.productId))
+        problems.push(`${about} has ${row.pending} pending`);
+      add(told, row.productId, row.currency, parseAmount(row.mismatches, "mismatches"));
+    }
+  }
+  const open = new Map<string, Amount>();
+  for (const mismatch of await readOpen(sql)) {
+    for (const [currency, amount] of differenceOf(mismatch)) add(open, mismatch.productId, currency, amount);
+  }
+  for (const key of new Set([...told.keys(), ...open.keys()])) {
+    const [reported, expected] = [told.get(key) ?? ZERO, open.get(key) ?? ZERO];
+    if (reported.eq(expected)) continue;
+    problems.push(
+      `mismatches explain ${formatAmount(reported)} of the reports of ${key}, but differ by ${formatAmount(expected)}`,
+    );
+  }
+  return problems;
+}
+
+function add(sums: Map<string, Amount>, productId: string, currency: string, amount: Amount): void {
+  const key = `${productId} in ${currency}`;
+  sums.set(key, (sums.get(key) ?? ZERO).plus(amount));
+}
+
+/** The provider's net less the ledger's, by the values that the mismatch itself shows, in each currency. */
+function differenceOf({ kind, amountAtRisk, provider, ledger }: OpenMismatch): [string, Amount][] {
+  if (STANDS_ALONE.has(kind)) return [];
+  const expected = provider === null ? ZERO : expectedBy(provider);
+  const moved = ledger === null ? ZERO : parseAmount(ledger.moved, "moved");
+  const currency = ledger?.currency ?? provider?.currency ?? "";
+  if (kind === "currency-differs") {
+    return [
+      [provider?.currency ?? "", expected],
+      [currency, moved.neg()],
+    ];
+  }
+  const difference = expected.minus(moved);
+  // What is asked of a void bet or of a tip is not the record's to say.
+  if (kind === "net-differs") {
+    const atRisk = parseAmount(amountAtRisk, "amountAtRisk");
+    return [[currency, difference.lt(ZERO) ? atRisk.neg() : atRisk]];
+  }
+  return [[currency, difference]];
+}
+
+function expectedBy({ status, stake, payout }: ProviderSide): Amount {
+  if (status === "VOID") return ZERO;
+  const staked = parseAmount(stake, "stake");
+  return status === "OPEN" || status === "UNSETTLED"
+    ? staked.neg()
+    : parseAmount(payout, "payout").minus(staked);
+}
+
+/** The UTC days on which either side says that something happened. */
+async function readDays(sql: Sql): Promise<number[]> {
+  const rows = await sql<{ day: number }[]>`
+    select date_trunc('day', accounting_date) as day from bet_records
+    union select date_trunc('day', occurred_at) from callback_entries
+    order by day`;
+  return rows.map(({ day }) => day);
+}
+
+/** Products of which something is still to be looked at. */
+async function readWaitingProducts(sql: Sql): Promise<Set<string>> {
+  const rows = await sql<{ productId: string }[]>`select distinct product_id as "productId" from diff_marks`;
+  return new Set(rows.map(({ productId }) => productId));
+}
+
+async function readOpen(sql: Sql): Promise<OpenMismatch[]> {
+  return await sql<OpenMismatch[]>`
+    select kind, product_id as "productId", amount_at_risk as "amountAtRisk", provider, ledger
+    from mismatches where status = 'open' order by id`;
+}

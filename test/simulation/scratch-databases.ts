@@ -1,0 +1,43 @@
+/** Migrated, empty databases for the seeds of a simulation, on an embedded PostgreSQL that need not survive. */
+
+import { join } from "node:path";
+import postgres from "postgres";
+import { migrateDatabase } from "../../src/db/migrate.ts";
+import { startEmbeddedPostgres } from "../../src/embedded/postgres.ts";
+
+const HOME = join(import.meta.dirname, "../../.recon/test");
+
+export interface ScratchDatabases {
+  /** Works with one of its own, named after the seed, and drops it. */
+  use<Result>(seed: number, work: (url: string) => Promise<Result>): Promise<Result>;
+  close(): Promise<void>;
+}
+
+export async function openScratchDatabases(): Promise<ScratchDatabases> {
+  const server = await startEmbeddedPostgres({
+    home: HOME,
+    database: "postgres",
+    settings: { fsync: "off", synchronous_commit: "off", full_page_writes: "off" },
+  });
+  const admin = postgres(server.url, { max: 1, onnotice: () => {} });
+  const template = `recon_simulation_${process.pid}`;
+  const urlOf = (database: string) => new URL(`/${database}`, server.url).href;
+  await admin.unsafe(`create database ${template}`);
+  await migrateDatabase(urlOf(template));
+  return {
+    use: async (seed, work) => {
+      const database = `${template}_${seed}`;
+      await admin.unsafe(`create database ${database} template ${template}`);
+      try {
+        return await work(urlOf(database));
+      } finally {
+        await admin.unsafe(`drop database if exists ${database} with (force)`);
+      }
+    },
+    close: async () => {
+      await admin.unsafe(`drop database if exists ${template} with (force)`);
+      await admin.end();
+      await server.release();
+    },
+  };
+}

@@ -1,0 +1,13 @@
+/** The seeds that every run of the tests plays through. */
+
+/** Seeds that found something once, with what they found. */
+const FAILED_ONCE = [
+  // an adjusted stake was called a difference while the provider's report lagged behind its callback
+  6,
+  // a wrong balance was passed over where the ledger does not say what was moved: it is what the items ask for
+  27,
+];
+
+export const SEEDS: readonly number[] = [
+  ...new Set([...FAILED_ONCE, ...Array.from({ length: 20 }, (_, index) => index + 1)]),
+].slice(0, Math.max(20, FAILED_ONCE.length));

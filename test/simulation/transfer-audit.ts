@@ -1,0 +1,143 @@
+/** The independent auditor of transfers: holds what was decided against the provider's books, and against its history. */
+
+import type { Sql } from "../../src/db/client.ts";
+import { type Amount, formatAmount, parseAmount } from "../../src/money.ts";
+import type { AgentBooks } from "../../src/sandbox/agent-endpoints.ts";
+import { isTopUp } from "../../src/transfer.ts";
+import type { SeedRun } from "./simulation.ts";
+import { findBrokenHistories } from "./transfer-history.ts";
+import { CLOSED_BY } from "./transfer-operator.ts";
+import type { Move, TransferPlan } from "./transfer-plan.ts";
+
+type Audit = Pick<SeedRun, "planted" | "found" | "precision" | "recall" | "kinds" | "problems">;
+
+/** A mismatch as it must be, or is. */
+interface Outcome {
+  readonly ref: string;
+  readonly kind: string;
+  readonly amount: string;
+  readonly status: string;
+  readonly by: string | null;
+}
+
+/** @param sendings how often a deposit or withdrawal of each ref was sent, counted on the wire */
+export async function auditTransfers(
+  sql: Sql,
+  plan: TransferPlan,
+  books: AgentBooks,
+  sendings: ReadonlyMap<string, number>,
+): Promise<Audit> {
+  const truths = plan.moves.map((move) => tellTruth(move, books));
+  const statuses = new Map((await readStatuses(sql)).map(({ ref, status }) => [ref, status]));
+  const planted = truths.flatMap(({ mismatches }) => mismatches);
+  const opened = await readMismatches(sql);
+  const missed = planted.filter((one) => !opened.some((other) => isSame(one, other)));
+  const wrong = opened.filter((one) => !planted.some((other) => isSame(one, other)));
+  const kinds: Record<string, number> = {};
+  for (const { kind } of planted) kinds[kind] = (kinds[kind] ?? 0) + 1;
+  const twice = opened.length - new Set(opened.map((one) => `${one.kind} ${one.ref}`)).size;
+  return {
+    planted: planted.length,
+    found: planted.length - missed.length,
+    precision: opened.length === 0 ? 1 : (opened.length - wrong.length) / opened.length,
+    recall: planted.length === 0 ? 1 : (planted.length - missed.length) / planted.length,
+    kinds,
+    problems: [
+      ...truths.flatMap(({ ref, status }) => {
+        const found = statuses.get(ref) ?? "not there";
+        return found === status ? [] : [`${ref} is ${found}, and must be ${status}`];
+      }),
+      ...missed.map((one) => `missed ${JSON.stringify(one)}`),
+      ...wrong.map((one) => `not planted ${JSON.stringify(one)}`),
+      ...(twice === 0 ? [] : [`${twice} mismatches were opened twice`]),
+      ...(statuses.size === plan.moves.length
+        ? []
+        : [`${statuses.size} are on record of ${plan.moves.length}`]),
+      ...plan.moves.flatMap((move) => auditSendings(move, sendings)),
+      ...(await findBrokenHistories(sql, plan)),
+    ],
+  };
+}
+
+/** Nothing but its one sending may ever reach the provider. */
+function auditSendings({ sent, fate }: Move, sendings: ReadonlyMap<string, number>): string[] {
+  const count = sendings.get(sent.transactionRef) ?? 0;
+  const expected = isTopUp(sent) || fate.isUnsent ? 0 : 1;
+  return count === expected ? [] : [`${sent.transactionRef} was sent ${count} times`];
+}
+
+/** What a move must have come to, by the books and by what the answers could tell of them. */
+function tellTruth(move: Move, books: AgentBooks) {
+  const { fate, sent } = move;
+  const ref = sent.transactionRef;
+  const mismatch = (kind: string, amount: Amount, status = "open", by: string | null = null): Outcome => ({
+    ref,
+    kind,
+    amount: formatAmount(amount),
+    status,
+    by,
+  });
+  const passed =
+    fate.passing === null
+      ? []
+      : [mismatch(fate.passing.kind, atRiskOf(move, fate.passing.wrong), "resolved", "recon")];
+  const end = (status: string, ...mismatches: Outcome[]) => ({
+    ref,
+    status,
+    mismatches: [...passed, ...mismatches],
+  });
+
+  if (fate.told === "nothing") {
+    const [status, by] = fate.isClosed ? ["resolved", CLOSED_BY] : ["open", null];
+    return end("inconclusive", mismatch(`${fate.of}-inconclusive`, sent.amount, status, by));
+  }
+  const booked = findBooked(move, books);
+  if (booked === null) {
+    return end("rejected", ...(isTopUp(sent) ? [mismatch("top-up-rejected", sent.amount)] : []));
+  }
+  if (fate.told !== "truth") {
+    return end("inconclusive", mismatch(`${fate.of}-differs`, atRiskOf(move, fate.told.wrong)));
+  }
+  const difference = booked.amount.minus(sent.amount).abs();
+  if (!difference.eq("0")) return end("inconclusive", mismatch(`${fate.of}-differs`, difference));
+  if (booked.currency !== sent.currency)
+    return end("inconclusive", mismatch(`${fate.of}-differs`, sent.amount));
+  return end("accepted", ...(fate.isLateSuccess ? [mismatch("transfer-late-success", sent.amount)] : []));
+}
+
+/** A wrong amount is one more than the right one. */
+function atRiskOf({ sent }: Move, wrongField: string | null): Amount {
+  return wrongField === "amount" ? parseAmount("1", "amount") : sent.amount;
+}
+
+/** What the provider has of this player by this ref: it does not know anybody else's. */
+function findBooked({ sent }: Move, books: AgentBooks): { amount: Amount; currency: string } | null {
+  if (isTopUp(sent)) {
+    const entry = books.topUps.find(sent.productId, sent.transactionRef);
+    const amount = entry?.betAmount ?? entry?.payoutAmount ?? null;
+    return entry === null || amount === null ? null : { amount, currency: entry.currency };
+  }
+  const booked = books.transfers().find(({ transactionRef }) => transactionRef === sent.transactionRef);
+  return booked === undefined || booked.username !== sent.username ? null : booked;
+}
+
+function isSame(one: Outcome, other: Outcome): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+async function readStatuses(sql: Sql): Promise<{ ref: string; status: string }[]> {
+  return await sql`
+    select transaction_ref as ref, status from transfers union all select transaction_ref, status from top_ups`;
+}
+
+async function readMismatches(sql: Sql): Promise<Outcome[]> {
+  const rows = await sql<Outcome[]>`
+    select transaction_ref as ref, kind, amount_at_risk as amount, status, resolved_by as by from mismatches order by id`;
+  return rows.map(({ ref, kind, amount, status, by }) => ({
+    ref,
+    kind,
+    amount: formatAmount(parseAmount(amount, "amount")),
+    status,
+    by,
+  }));
+}

@@ -1,0 +1,253 @@
+/** What can become of a transfer or top-up: what the provider does with it, what it says of it, and what must follow. */
+
+import { formatInstant } from "../../src/clock.ts";
+import type { Config } from "../../src/config.ts";
+import type { MismatchKind } from "../../src/mismatch.ts";
+import type { AgentEndpoint, AgentFault } from "../../src/sandbox/agent-fault.ts";
+import type { Random } from "../../src/sandbox/random.ts";
+import type { TimeRange } from "../../src/window.ts";
+
+export const MINUTE_MS = 60_000;
+
+/** How what the operator has on record differs from what it really sent. */
+type Slip = "amount" | "currency" | "player";
+
+export interface Fate {
+  /** every ref of this fate begins with it: faults find it by that */
+  readonly name: string;
+  readonly of: "transfer" | "top-up";
+  /** of the provider's answers */
+  readonly faults: readonly AgentFault[];
+  /** what the answers say in the end: what is true, nothing certain ever, or another value of one field always */
+  readonly told: "truth" | "nothing" | { readonly wrong: string };
+  /** opens on its way, and ends by itself; `wrong` is the field that was answered with another value */
+  readonly passing: { readonly kind: MismatchKind; readonly wrong: string | null } | null;
+  /** it is booked so late that it was rejected before */
+  readonly isLateSuccess: boolean;
+  /** transfer: on record, but the process ended before it was sent; top-up: the provider never hears of it */
+  readonly isUnsent: boolean;
+  /** a withdrawal of more than there is */
+  readonly isBeyondBalance: boolean;
+  readonly slip: Slip | null;
+  /** top-up: the provider's books have it so much later than the ledger */
+  readonly bookedAfterMs: number;
+  /** a person closes it once it is inconclusive */
+  readonly isClosed: boolean;
+}
+
+const WELL: Omit<Fate, "name" | "of"> = {
+  faults: [],
+  told: "truth",
+  passing: null,
+  isLateSuccess: false,
+  isUnsent: false,
+  isBeyondBalance: false,
+  slip: null,
+  bookedAfterMs: 0,
+  isClosed: false,
+};
+
+type Action = AgentFault["do"];
+type When = Omit<AgentFault["when"], "endpoint" | "ref">;
+
+const SENDING: AgentEndpoint[] = ["deposit", "withdraw"];
+const VERIFYING: Readonly<Record<Fate["of"], AgentEndpoint>> = {
+  transfer: "verifyDepositWithdraw",
+  "top-up": "verify-topup",
+};
+
+/** After these it is not known what the provider did. */
+const LOST: readonly Action[] = [
+  { kind: "hang" },
+  { kind: "drop" },
+  { kind: "cut-short" },
+  { kind: "drip" },
+  { kind: "huge", megabytes: 2 },
+  { kind: "status", status: 500 },
+  { kind: "status", status: 400 },
+  { kind: "status", status: 429, retryAfter: 0 },
+  { kind: "code", code: 5 },
+  { kind: "html" },
+  { kind: "half-json" },
+  { kind: "no-code" },
+];
+/** An answer to a question that says nothing, quickly enough to be given very often. */
+const NO_ANSWER: readonly Action[] = [
+  { kind: "drop" },
+  { kind: "cut-short" },
+  { kind: "status", status: 503 },
+  { kind: "status", status: 404 },
+  { kind: "code", code: 7 },
+  { kind: "html" },
+  { kind: "half-json" },
+  { kind: "no-code" },
+];
+/** The same of one kind of question, by their fields. */
+const NO_ANSWER_OF: Readonly<Record<Fate["of"], readonly Action[]>> = {
+  transfer: [
+    { kind: "missing", field: "success" },
+    { kind: "missing", field: "currency" },
+    { kind: "mistyped", field: "amount" },
+    { kind: "wrong", field: "transactionRef" },
+    { kind: "code", code: 1 },
+  ],
+  "top-up": [
+    { kind: "missing", field: "amount" },
+    { kind: "mistyped", field: "type" },
+    { kind: "wrong", field: "id" },
+  ],
+};
+/** What is answered once in a while only: it takes time, or stops everybody. */
+const RARE: readonly Action[] = [
+  { kind: "hang" },
+  { kind: "drip" },
+  { kind: "slow", delay: "PT0.05S" },
+  { kind: "huge", megabytes: 2 },
+  { kind: "status", status: 429, retryAfter: 0 },
+  { kind: "status", status: 401 },
+];
+/** Another value of the same form in one field; the amount is one more. */
+const WRONG: Readonly<Record<Fate["of"], readonly string[]>> = {
+  transfer: ["amount", "username", "productId", "currency"],
+  "top-up": ["amount", "username", "type"],
+};
+
+/** What the faults of a seed depend on. */
+export interface Circumstances {
+  readonly verify: Config["verify"];
+  /** everything is sent, handed over and asked for the first time in here, and nothing a second time that was booked */
+  readonly busy: TimeRange;
+}
+
+/** The fates of one seed: some of every sort. */
+export function drawFates(random: Random, circumstances: Circumstances): Fate[] {
+  return [...drawTransferFates(random, circumstances), ...drawTopUpFates(random, circumstances)];
+}
+
+function drawTransferFates(random: Random, circumstances: Circumstances): Fate[] {
+  const sending = (name: string, action: Action, rest: Partial<Fate> = {}) =>
+    fate("transfer", name, [faultOf(SENDING, name, action)], rest);
+  const afterRejection = iso(afterRejectionMs(circumstances));
+  return [
+    ...drawCommonFates("transfer", random, circumstances),
+    ...draw(random, LOST, 5).flatMap((action) => [
+      sending(`lost-${labelOf(action)}`, action),
+      sending(`undone-${labelOf(action)}`, { ...action, done: false } as Action),
+    ]),
+    sending("bad-answer", { kind: "wrong", field: random.pick(["txId", "amount", "status"]) }),
+    sending("late", { kind: "late", delay: "PT5M" }),
+    sending("very-late", { kind: "late", delay: afterRejection }, { isLateSuccess: true }),
+    answering(
+      "transfer",
+      "denied-long",
+      { kind: "denied" },
+      { youngerThan: afterRejection },
+      { isLateSuccess: true },
+    ),
+    fate("transfer", "unsent", [], { isUnsent: true }),
+    fate("transfer", "beyond", [], { isBeyondBalance: true }),
+    ...(["amount", "currency", "player"] as const).map((slip) =>
+      fate("transfer", `slip-${slip}`, [], { slip }),
+    ),
+  ];
+}
+
+function drawTopUpFates(random: Random, circumstances: Circumstances): Fate[] {
+  const lateMs = afterRejectionMs(circumstances);
+  return [
+    ...drawCommonFates("top-up", random, circumstances),
+    answering("top-up", "several", { kind: "several", items: random.between(2, 4) }),
+    answering("top-up", "negative", { kind: "negative" }),
+    fate("top-up", "unknown", [], { isUnsent: true }),
+    fate("top-up", "late", [], { bookedAfterMs: 5 * MINUTE_MS }),
+    fate("top-up", "very-late", [], {
+      bookedAfterMs: lateMs,
+      passing: { kind: "top-up-rejected", wrong: null },
+    }),
+    fate("top-up", "slip-amount", [], { slip: "amount" }),
+  ];
+}
+
+/** Certainly rejected by then, though a killed worker left it lying, or a slow machine lost an answer; asked again later. */
+function afterRejectionMs({ verify }: Circumstances): number {
+  return verify.rejectedFinalAfter + 65 * MINUTE_MS;
+}
+
+/** What happens to questions of both kinds alike. */
+function drawCommonFates(of: Fate["of"], random: Random, { verify, busy }: Circumstances): Fate[] {
+  const givenUpAt = busy.to + verify.giveUpAfter + 2 * 60 * MINUTE_MS;
+  const untilGivenUp = { between: between(busy.from, givenUpAt) };
+  const inconclusive = { kind: `${of}-inconclusive`, wrong: null } as const;
+  const silent = [...NO_ANSWER, ...NO_ANSWER_OF[of]];
+  const never = (name: string, choices: readonly Action[], when: When, rest: Partial<Fate>) =>
+    draw(random, choices, 1).map((action) => answering(of, `${name}-${labelOf(action)}`, action, when, rest));
+  const [wrong = "amount", wrongOnce = "amount"] = draw(random, WRONG[of], 2);
+  return [
+    ...Array.from({ length: 6 }, () => fate(of, "plain", [])),
+    ...draw(random, [...silent, ...RARE], 6).map((action) =>
+      answering(of, `once-${labelOf(action)}`, action, { calls: random.pick([[1], [1, 2], [2]]) }),
+    ),
+    ...never("never", silent, {}, { told: "nothing" }),
+    ...never("closed", silent, {}, { told: "nothing", isClosed: true }),
+    ...never("long", silent, untilGivenUp, { passing: inconclusive }),
+    // What never happened has no other fields that could be missing.
+    ...never("vain", NO_ANSWER, untilGivenUp, { isUnsent: true, passing: inconclusive }),
+    answering(of, "denied-once", { kind: "denied" }, { calls: [1] }),
+    answering(of, `wrong-${wrong}`, { kind: "wrong", field: wrong }, {}, { told: { wrong } }),
+    answering(
+      of,
+      `wrong-once-${wrongOnce}`,
+      { kind: "wrong", field: wrongOnce },
+      { between: between(busy.from, busy.to) },
+      { passing: { kind: `${of}-differs`, wrong: wrongOnce } },
+    ),
+  ];
+}
+
+function fate(of: Fate["of"], name: string, faults: readonly AgentFault[], rest: Partial<Fate> = {}): Fate {
+  return { ...WELL, ...rest, of, name: prefixOf(of, name), faults };
+}
+
+function answering(
+  of: Fate["of"],
+  name: string,
+  action: Action,
+  when: When = {},
+  rest: Partial<Fate> = {},
+): Fate {
+  return fate(of, name, [faultOf(VERIFYING[of], prefixOf(of, name), action, when)], rest);
+}
+
+function faultOf(
+  endpoint: AgentFault["when"]["endpoint"],
+  name: string,
+  action: Action,
+  when: When = {},
+): AgentFault {
+  return { when: { ...when, endpoint, ref: `^${name}:` }, do: action };
+}
+
+function prefixOf(of: Fate["of"], name: string): string {
+  return of === "transfer" ? name : `top-up-${name}`;
+}
+
+function labelOf(action: Action): string {
+  const { kind, ...rest } = action as { kind: string } & Readonly<Record<string, unknown>>;
+  return [kind, ...Object.values(rest)].join("-");
+}
+
+function between(from: number, to: number): [string, string] {
+  return [formatInstant(from), formatInstant(to)];
+}
+
+function iso(lengthMs: number): string {
+  return `PT${lengthMs / 1000}S`;
+}
+
+/** So many different ones. */
+function draw<One>(random: Random, choices: readonly One[], count: number): One[] {
+  const left = [...choices];
+  return Array.from({ length: Math.min(count, left.length) }, () =>
+    left.splice(random.below(left.length), 1),
+  ).flat();
+}

@@ -1,0 +1,155 @@
+/** The operator of a run with transfers: sends them, hands them over, keeps the ledger, and closes what stays unknown. */
+
+import { Readable } from "node:stream";
+import type { CallbackEntry } from "../../src/callback.ts";
+import { readTransferLines } from "../../src/cli/read-transfer-lines.ts";
+import { formatInstant } from "../../src/clock.ts";
+import { ReconError } from "../../src/errors.ts";
+import { closeTransfer } from "../../src/flows/close-transfer.ts";
+import { handOverTransfers } from "../../src/flows/hand-over-transfers.ts";
+import { sendTransfer } from "../../src/flows/send-transfer.ts";
+import { appendEntries } from "../../src/ledger/store.ts";
+import { formatMoney, parseAmount } from "../../src/money.ts";
+import type { AgentBooks } from "../../src/sandbox/agent-endpoints.ts";
+import type { TopUp, Transfer } from "../../src/transfer.ts";
+import type { Move } from "./transfer-plan.ts";
+import type { VerifyWorker } from "./transfer-worker.ts";
+
+/** What an amount on record is less than what was really moved. */
+const SLIP = parseAmount("1.50", "amount");
+const FUNDS = parseAmount("1000000.00", "amount");
+export const CLOSED_BY = "ops";
+
+/** Every player of a run but the poor one has money at every product. */
+export function fundPlayers(books: AgentBooks, moves: readonly Move[]): void {
+  for (const { sent, fate } of moves) {
+    if (fate.of === "top-up" || fate.isBeyondBalance) continue;
+    const { productId, username } = reallyMoved({ sent, fate }) as Transfer;
+    const transactionRef = `funds of ${username} at ${productId}`;
+    books.book({ transactionRef, productId, username, type: "DEPOSIT", amount: FUNDS }, 0);
+  }
+}
+
+/** What the operator really moved, whatever it has on record. */
+function reallyMoved({ sent, fate }: Pick<Move, "sent" | "fate">): Transfer | TopUp {
+  switch (fate.slip) {
+    case "amount":
+      return { ...sent, amount: sent.amount.plus(SLIP) };
+    case "player":
+      return { ...sent, username: "somebody" };
+    default:
+      return sent;
+  }
+}
+
+/** Sends a transfer: on record first, or past us where it is handed over later. @returns what is wrong with it */
+export async function send(move: Move, { context, provider }: VerifyWorker): Promise<string[]> {
+  const { type, currency, transactionRef, username, productId, amount } = reallyMoved(move) as Transfer;
+  const request = { transactionRef, username, productId, amount: amount.toFixed(2) };
+  if (move.isHandedOver) {
+    await unlessProviderFails(type === "DEPOSIT" ? provider.deposit(request) : provider.withdraw(request));
+    return [];
+  }
+  const order = { ...request, currency };
+  await unlessProviderFails(sendTransfer(context, provider, type, order));
+  return await mustConflict(`${transactionRef} was sent again`, sendTransfer(context, provider, type, order));
+}
+
+/** As `recon transfers add` does it: the same again has no effect, the same ref with another amount is refused. */
+export async function handOver({ sent }: Move, { context }: VerifyWorker): Promise<string[]> {
+  const { transactionRef: ref, amount } = sent;
+  const add = async (given: Transfer | TopUp) => {
+    const line = JSON.stringify({
+      ...given,
+      amount: given.amount.toFixed(2),
+      sentAt: formatInstant(given.sentAt),
+    });
+    const products = context.config.products.map(({ productId }) => productId);
+    const transfers = await readTransferLines(Readable.from([line]), { products, now: context.clock.now() });
+    return await handOverTransfers(context, transfers);
+  };
+  const first = await add(sent);
+  const again = await add(sent);
+  const isRight = first.added === 1 && again.added === 0 && again.known === 1;
+  return [
+    ...(isRight ? [] : [`${ref} handed over twice: ${JSON.stringify([first, again])}`]),
+    ...(await mustConflict(
+      `${ref} was handed over with another amount than ${formatMoney(amount, sent.currency)}`,
+      add({ ...sent, amount: amount.plus(SLIP) }),
+    )),
+  ];
+}
+
+/** The callback's entry comes into the ledger, twice where it was repeated: with the same refId it is one top-up. */
+export async function keepEntry(move: Move, { context }: VerifyWorker): Promise<void> {
+  const entry = entryOf(move.sent as TopUp);
+  const repeated = { ...entry, entryId: `${entry.entryId} again`, receivedAt: entry.receivedAt + 1 };
+  await appendEntries(context.sql, [entry, repeated], context.clock.now());
+}
+
+/** The provider's books have it, as it really was. */
+export function bookTopUp(move: Move, books: AgentBooks): void {
+  books.topUps.add([entryOf(reallyMoved(move) as TopUp)]);
+}
+
+function entryOf({
+  transactionRef,
+  productId,
+  username,
+  currency,
+  amount,
+  type,
+  sentAt,
+}: TopUp): CallbackEntry {
+  return {
+    entryId: transactionRef,
+    callback: "adjustBalance",
+    requestId: `request of ${transactionRef}`,
+    productId,
+    username,
+    currency,
+    txnId: transactionRef,
+    roundId: null,
+    status: type,
+    betAmount: type === "DEBIT" ? amount : null,
+    payoutAmount: type === "CREDIT" ? amount : null,
+    transactionType: null,
+    skipBalanceUpdate: false,
+    moved: type === "DEBIT" ? amount.neg() : amount,
+    balanceBefore: null,
+    balanceAfter: null,
+    occurredAt: sentAt,
+    receivedAt: sentAt,
+  };
+}
+
+/** Closes those that a person would close by now. */
+export async function closeUnknown(moves: readonly Move[], { context }: VerifyWorker): Promise<void> {
+  const refs = moves.filter(({ fate }) => fate.isClosed).map(({ sent }) => sent.transactionRef);
+  const rows = await context.sql<{ ref: string }[]>`
+    select ref from (
+      select transaction_ref as ref, status, closed_by from transfers
+      union all select transaction_ref, status, closed_by from top_ups
+    ) moves
+    where ref = any(${refs}) and status = 'inconclusive' and closed_by is null`;
+  for (const { ref } of rows) {
+    const choice = { ref, kind: null, productId: null, username: null };
+    await closeTransfer(context, choice, { by: CLOSED_BY, note: "found in their statement" });
+  }
+}
+
+async function unlessProviderFails(sending: Promise<unknown>): Promise<void> {
+  await sending.catch((error: unknown) => {
+    if (!(error instanceof ReconError && error.code.startsWith("provider-"))) throw error;
+  });
+}
+
+async function mustConflict(what: string, work: Promise<unknown>): Promise<string[]> {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof ReconError && error.code === "conflict") return [];
+    throw error;
+  }
+  return [`${what}, and nobody refused it`];
+}

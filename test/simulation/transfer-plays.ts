@@ -1,0 +1,17 @@
+/** Seeds of transfers and top-ups that are played through: each must end as the provider's books say. */
+
+import { openScratchDatabases } from "./scratch-databases.ts";
+import type { Simulation } from "./simulation.ts";
+import { runTransfers } from "./transfer-run.ts";
+
+/** They wait for the provider more than they work. */
+const LANES = 3;
+
+export async function openTransferPlays(): Promise<Simulation> {
+  const databases = await openScratchDatabases();
+  return {
+    lanes: LANES,
+    run: (seed) => databases.use(seed, (url) => runTransfers(seed, url)),
+    close: () => databases.close(),
+  };
+}

@@ -1,0 +1,151 @@
+/** Plays a seed of transfers through: real PostgreSQL, real HTTP to the sandbox, a clock that the simulation owns. */
+
+import type { Instant } from "../../src/clock.ts";
+import type { AgentBooks } from "../../src/sandbox/agent-endpoints.ts";
+import { startSandbox } from "../../src/sandbox/server.ts";
+import { createWorld } from "../../src/sandbox/world.ts";
+import { createTestClock, type TestClock } from "../support/clock.ts";
+import { tapRequests } from "./request-tap.ts";
+import type { SeedRun } from "./simulation.ts";
+import { auditTransfers } from "./transfer-audit.ts";
+import { bookTopUp, closeUnknown, fundPlayers, handOver, keepEntry, send } from "./transfer-operator.ts";
+import { type Move, planTransfers, type TransferPlan, tickAt } from "./transfer-plan.ts";
+import {
+  CREDENTIALS,
+  countBlows,
+  endLeases,
+  type Surroundings,
+  startVerifyWorker,
+  type VerifyWorker,
+} from "./transfer-worker.ts";
+
+/** @param databaseUrl a migrated, empty database */
+export async function runTransfers(seed: number, databaseUrl: string): Promise<SeedRun> {
+  const plan = planTransfers(seed);
+  const clock = createTestClock(plan.begin);
+  const sandbox = await startSandbox({
+    ...CREDENTIALS,
+    world: createWorld(plan.world),
+    clock,
+    host: "127.0.0.1",
+    port: 0,
+    pageSize: 10,
+    faults: plan.faults,
+  });
+  const tap = await tapRequests(sandbox.url);
+  const crew = startCrew(plan, { databaseUrl, providerUrl: tap.url, config: plan.config, clock });
+  try {
+    fundPlayers(sandbox.books, plan.moves);
+    const { looks, problems } = await play(plan, clock, crew, sandbox.books);
+    const audit = await auditTransfers(crew.worker().context.sql, plan, sandbox.books, tap.sendings());
+    const told = `${plan.moves.length} transfers and top-ups, ${looks} looks, ${crew.tell()}`;
+    return { ...audit, seed, told, problems: [...problems, ...audit.problems] };
+  } finally {
+    await crew.stop();
+    await tap.close();
+    await sandbox.close();
+  }
+}
+
+interface Crew {
+  /** one that lives */
+  worker(): VerifyWorker;
+  /** All look once, side by side; those that are killed meanwhile are started again. */
+  look(): Promise<void>;
+  /** what happened to them */
+  tell(): string;
+  stop(): Promise<void>;
+}
+
+/** What a killed worker had claimed lies there for so many looks. */
+const LOOKS_UNTIL_LEASE_ENDS = 2;
+
+function startCrew({ workers, blows, restartEvery }: TransferPlan, surroundings: Surroundings): Crew {
+  const counted = countBlows(blows);
+  const start = () => startVerifyWorker(surroundings, counted);
+  const crew = Array.from({ length: workers }, start);
+  const told = { looks: 0, killed: 0, restarted: 0 };
+  let killedAt = 0;
+  const restart = async (index: number) => {
+    await crew[index]?.stop();
+    crew[index] = start();
+  };
+  return {
+    worker: () => crew[0] as VerifyWorker,
+    look: async () => {
+      told.looks += 1;
+      const [first] = crew;
+      if (first && told.looks === killedAt + LOOKS_UNTIL_LEASE_ENDS) await endLeases(first.context.sql, null);
+      const alive = await Promise.all(crew.map((worker) => worker.verify()));
+      for (const [index, isAlive] of alive.entries()) {
+        if (isAlive && told.looks % restartEvery !== index) continue;
+        told[isAlive ? "restarted" : "killed"] += 1;
+        if (!isAlive) killedAt = told.looks;
+        await restart(index);
+      }
+    },
+    tell: () => `${workers} workers at a time, killed ${told.killed} and restarted ${told.restarted} times`,
+    stop: async () => {
+      await Promise.all(crew.map((worker) => worker.stop()));
+    },
+  };
+}
+
+/** Goes from one moment at which something happens or is due to the next. */
+async function play(plan: TransferPlan, clock: TestClock, crew: Crew, books: AgentBooks) {
+  const events = eventsOf(plan, crew, books);
+  const problems: string[] = [];
+  let looks = 0;
+  while (clock.now() < plan.end) {
+    const now = clock.now();
+    const next = Math.min(events[0]?.at ?? plan.end, (await nextDue(crew.worker())) ?? plan.end);
+    const lookAt = Math.min(plan.end, Math.max(next, now + tickAt(plan, now)));
+    for (let event = events[0]; event !== undefined && event.at <= lookAt; event = events[0]) {
+      clock.set(event.at);
+      problems.push(...(await event.happen()));
+      events.shift();
+    }
+    clock.set(lookAt);
+    await crew.look();
+    await closeUnknown(plan.moves, crew.worker());
+    looks += 1;
+  }
+  return { looks, problems };
+}
+
+interface PlannedEvent {
+  readonly at: Instant;
+  happen(): Promise<string[]>;
+}
+
+function eventsOf({ moves }: TransferPlan, crew: Crew, books: AgentBooks): PlannedEvent[] {
+  const events = moves.flatMap((move) => (move.fate.of === "top-up" ? ofTopUp(move) : ofTransfer(move)));
+  return events.sort((a, b) => a.at - b.at);
+
+  function ofTransfer(move: Move): PlannedEvent[] {
+    const { sent, fate, isHandedOver, handedAt } = move;
+    const sending = { at: sent.sentAt, happen: () => send(move, crew.worker()) };
+    const handing = { at: handedAt, happen: () => handOver(move, crew.worker()) };
+    return [...(fate.isUnsent ? [] : [sending]), ...(isHandedOver ? [handing] : [])];
+  }
+
+  function ofTopUp(move: Move): PlannedEvent[] {
+    const { sent, fate, handedAt } = move;
+    const keeping = async () => {
+      await keepEntry(move, crew.worker());
+      return [];
+    };
+    const booking = async () => {
+      bookTopUp(move, books);
+      return [];
+    };
+    const booked = { at: sent.sentAt + fate.bookedAfterMs, happen: booking };
+    return [...(fate.isUnsent ? [] : [booked]), { at: handedAt, happen: keeping }];
+  }
+}
+
+async function nextDue({ context }: VerifyWorker): Promise<Instant | null> {
+  const [row] = await context.sql<{ next: Instant | null }[]>`
+    select least((select min(next_verify_at) from transfers), (select min(next_verify_at) from top_ups)) as next`;
+  return row?.next ?? null;
+}

@@ -1,0 +1,82 @@
+/** Who listens for alerts: a real HTTP server that keeps what it takes, and that can be down for a while. */
+
+import { randomBytes } from "node:crypto";
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, beforeEach } from "vitest";
+import type { AlertChannel } from "../../src/alerts/channel.ts";
+import { openChannels } from "../../src/alerts/open-channels.ts";
+
+export interface Heard {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  // biome-ignore lint/suspicious/noExplicitAny: what an alert says is what the tests are about.
+  readonly json: any;
+}
+
+export interface AlertListener {
+  /** Its path is as secret as the URLs of such listeners are. */
+  url(): string;
+  /** all that came in this test, taken or not, in order */
+  readonly heard: readonly Heard[];
+  /** From now on every alert of this test is answered so. */
+  answer(script: (heard: Heard, response: ServerResponse) => void): void;
+  /** Nobody listens at its port from now on. */
+  goDown(): Promise<void>;
+  comeBack(): Promise<void>;
+}
+
+export const SECRET_PATH = "T0PSECRET";
+export const WEBHOOK_SECRET = `whsec_${randomBytes(32).toString("base64")}`;
+
+/** Call at the top of a test file; each test begins with a listener that takes everything. */
+export function useAlertListener(): AlertListener {
+  const heard: Heard[] = [];
+  const takeAll = (_: Heard, response: ServerResponse) => response.writeHead(200).end("ok");
+  let script: (heard: Heard, response: ServerResponse) => void = takeAll;
+  let server: Server;
+  let port = 0;
+  const listen = async () => {
+    server = createServer(async (request, response) => {
+      const body = await text(request);
+      const one = { headers: request.headers, body, json: body === "" ? null : JSON.parse(body) };
+      heard.push(one);
+      script(one, response);
+    });
+    await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+    port = (server.address() as AddressInfo).port;
+  };
+  const close = async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  beforeAll(listen);
+  beforeEach(async () => {
+    heard.length = 0;
+    script = takeAll;
+    if (!server.listening) await listen();
+  });
+  afterAll(close);
+  return {
+    url: () => `http://127.0.0.1:${port}/${SECRET_PATH}`,
+    heard,
+    answer: (next) => {
+      script = next;
+    },
+    goDown: close,
+    comeBack: listen,
+  };
+}
+
+/** The channels that send to these listeners; a link leads to the ops server at port 3000. */
+export function channelsTo(to: {
+  readonly webhook?: AlertListener;
+  readonly slack?: AlertListener;
+}): AlertChannel[] {
+  const settings = {
+    webhook: to.webhook === undefined ? null : { url: to.webhook.url(), secret: WEBHOOK_SECRET },
+    slack: to.slack === undefined ? null : { url: to.slack.url() },
+  };
+  return openChannels(settings, { host: "127.0.0.1", port: 3000 });
+}

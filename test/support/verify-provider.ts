@@ -1,0 +1,98 @@
+/** A provider that is asked what became of transfers and top-ups, on a real HTTP server; the test writes its answers. */
+
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, beforeEach } from "vitest";
+
+export interface Question {
+  readonly path: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+export type Reply = (response: ServerResponse) => void;
+
+export interface VerifyProvider {
+  /** base URL, without a slash at its end; exists while the tests run */
+  url(): string;
+  /** From now on every question of this test is answered so. */
+  answer(script: (question: Question) => Reply | Promise<Reply>): void;
+  /** all questions of this test, in order */
+  readonly questions: readonly Question[];
+  /** the most that were under way at the same time */
+  mostAtOnce(): number;
+}
+
+/** Call at the top of a test file; each test begins with a provider that knows of nothing. */
+export function useVerifyProvider(): VerifyProvider {
+  const questions: Question[] = [];
+  let script: (question: Question) => Reply | Promise<Reply> = () => transferAnswer(false);
+  let underWay = 0;
+  let mostAtOnce = 0;
+  const server = createServer(async (request, response) => {
+    underWay += 1;
+    mostAtOnce = Math.max(mostAtOnce, underWay);
+    response.on("close", () => {
+      underWay -= 1;
+    });
+    const question = { path: request.url ?? "", body: JSON.parse(await text(request)) };
+    questions.push(question);
+    (await script(question))(response);
+  });
+  beforeAll(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)));
+  beforeEach(() => {
+    questions.length = 0;
+    script = () => transferAnswer(false);
+    mostAtOnce = 0;
+  });
+  afterAll(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return {
+    url: () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    answer: (next) => {
+      script = next;
+    },
+    questions,
+    mostAtOnce: () => mostAtOnce,
+  };
+}
+
+export function replyWith(body: unknown, status = 200): Reply {
+  const said = typeof body === "string" ? body : JSON.stringify(body);
+  return (response) => response.writeHead(status, { "content-type": "application/json" }).end(said);
+}
+
+/** The transfer of `question` as it was sent, 10.00 THB in P1 for anna (§4.C4). */
+export function transferAnswer(success: boolean, fields: Readonly<Record<string, unknown>> = {}): Reply {
+  return (response) => replyWith(envelope({ success, ...fields }))(response);
+}
+
+/** The answer to a question about a transfer of 10.00 THB: just as it was sent, but for these fields. */
+export function bookedAs({ body }: Question, fields: Readonly<Record<string, unknown>> = {}): Reply {
+  const { username, productId, transactionRef } = body;
+  const balances = { beforeBalance: "0.00", afterBalance: "10.00" };
+  const said = {
+    username,
+    productId,
+    transactionRef,
+    currency: "THB",
+    amount: "10.00",
+    ...balances,
+    ...fields,
+  };
+  return transferAnswer(true, said);
+}
+
+function envelope(data: unknown, code = 0): Readonly<Record<string, unknown>> {
+  return { reqId: "r", code, message: code === 0 ? "success" : "failed", data };
+}
+
+/** Code 0 with these items (§4.B5). */
+export function topUpAnswer(...items: readonly Readonly<Record<string, unknown>>[]): Reply {
+  return replyWith({ code: 0, message: "success", data: items });
+}
+
+/** Code 1: it failed (§7.2). */
+export const topUpFailed: Reply = replyWith({ code: 1, message: "failed", data: null });
