@@ -6,7 +6,7 @@ import { openScratchDatabases } from "./scratch-databases.ts";
 import type { SeedRun, Simulation } from "./simulation.ts";
 
 /** Each has a thread of its own. */
-const LANES = 2;
+const LANES = 4;
 
 export async function openPlays(): Promise<Simulation> {
   const databases = await openScratchDatabases();
