@@ -83,8 +83,12 @@ export async function screenMarks(
   return screened ?? { marks: 0, left: 0 };
 }
 
-/** The entry says how the balance changed with its request, and that some money moved for it. */
-const ANSWERED = "f.balance_before is not null and f.balance_after is not null and f.moved <> 0";
+/** What moved for an entry; where it does not say, what a placement or a settlement asks for. */
+const MOVED =
+  "coalesce(f.moved, case f.callback when 'placeBets' then -f.bet_amount else f.payout_amount end)";
+
+/** The entry says how the balance changed with its request, and some money moved for it. */
+const ANSWERED = `f.balance_before is not null and f.balance_after is not null and ${MOVED} <> 0`;
 
 /** An entry is plain where nothing but its amount needs to be known to fold it, and the wallet did what it asks for. */
 const ENTRY = `f.username as u, f.txn_id as t, coalesce(f.round_id, '') as r, f.currency as c, f.request_id as q,
@@ -97,7 +101,7 @@ const ENTRY = `f.username as u, f.txn_id as t, coalesce(f.round_id, '') as r, f.
       when 'settleBets' then coalesce(f.transaction_type, 'BY_TRANSACTION') = 'BY_TRANSACTION'
         and coalesce(f.moved, f.payout_amount) = f.payout_amount
     end
-    and coalesce(f.balance_after - f.balance_before = f.moved, true),
+    and coalesce(f.balance_after - f.balance_before = ${MOVED}, true),
   false) as plain`;
 
 const RECORD = `f.username as u, f.bet_id as b, f.id as i, f.round_id as r, f.currency as c, f.stake, f.payout,

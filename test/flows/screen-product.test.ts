@@ -114,6 +114,18 @@ const uncertain: Readonly<Record<string, Round>> = {
     ...plain,
     entries: [placed(), settled(answered("0", "24", "25"))],
   },
+  "whose balance changed by something else than was asked, where nobody says what moved": {
+    ...plain,
+    entries: [placed(), settled({ ...answered("0", "24", "25"), moved: null })],
+  },
+  "whose request has another item elsewhere, where nobody says what moved": {
+    ...plain,
+    entries: [
+      placed(),
+      settled({ ...answered("0", "25", "25"), moved: null }),
+      settled({ ...answered("0", "25", "25"), ...elsewhere, entryId: "s2", txnId: "bet-2", moved: null }),
+    ],
+  },
   "whose request has another item elsewhere": {
     ...plain,
     entries: [
