@@ -1,7 +1,6 @@
 /** `recon mismatches ack, resolve, ignore, reopen`: by ids, or by a filter whose count is shown first. */
 
-import { userInfo } from "node:os";
-import { getuid, stderr, stdin } from "node:process";
+import { stderr, stdin } from "node:process";
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import {
@@ -18,6 +17,7 @@ import { CHOICES, type ChoiceQuery, filtersOf, readChoice } from "../ops/mismatc
 import { usage } from "../ops/range-query.ts";
 import { printJson, printLine, showText } from "./print.ts";
 import { EXIT_FAILED, withRecon } from "./run-command.ts";
+import { whoRuns } from "./who-runs.ts";
 
 interface ActOptions extends ChoiceQuery {
   readonly note?: string;
@@ -105,7 +105,7 @@ async function readAsked(
       isFiltered ? "give either ids or a filter, not both" : "give ids, or a filter such as --kind",
     );
   }
-  const by = `cli:${nameUser()}`;
+  const by = whoRuns();
   if (ids.length > 0) return { action, target: { ids }, by, ...said };
   return {
     action,
@@ -113,15 +113,6 @@ async function readAsked(
     by,
     ...said,
   };
-}
-
-/** A container may run as a user that has no name. */
-function nameUser(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return `uid-${getuid?.() ?? "unknown"}`;
-  }
 }
 
 /** Says how many there are, and asks. @returns what to do, to what was shown; null: nothing */

@@ -13,7 +13,7 @@ import { type MismatchQuery, readMismatchQuery } from "../ops/mismatch-query.ts"
 import { usage } from "../ops/range-query.ts";
 import { addMismatchActions, addMismatchChoice } from "./mismatches-act.ts";
 import { printStory } from "./mismatches-show.ts";
-import { printJson, printLine, printTable, showText } from "./print.ts";
+import { printCsv, printJson, printLine, printTable, showText } from "./print.ts";
 import { withRecon } from "./run-command.ts";
 
 interface ListOptions extends MismatchQuery {
@@ -58,10 +58,8 @@ async function list(context: FlowContext, { json, csv, ...query }: ListOptions):
   const filter = await readMismatchQuery(context, query);
   if (csv) {
     for await (const lines of listAsCsv(context.sql, filter, query.limit === undefined)) {
-      // A file gets each cell as it is; a terminal could be steered by it.
-      const isTaken = stdout.write(stdout.isTTY ? lines.split("\n").map(showText).join("\n") : lines);
       // A reader that has seen enough ends the list.
-      if (!isTaken) await once(stdout, "drain").catch(() => {});
+      if (!printCsv(lines)) await once(stdout, "drain").catch(() => {});
       if (!stdout.writable) return;
     }
     return;
