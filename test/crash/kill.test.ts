@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { openKills } from "../simulation/kills.ts";
 import type { Simulation } from "../simulation/simulation.ts";
 
-const KILLS = 3;
+const KILLS = 4;
 let kills: Simulation;
 beforeAll(async () => {
   kills = await openKills(KILLS, "hostile");
