@@ -18,8 +18,8 @@ export interface LoadResult {
 export const STAKE = 10;
 export const PAYOUT = 9.5;
 /** Scattered, as players are; the prime keeps clients, whose bets lie a million apart, from being at one player together. */
-const PRIME = 1_000_003;
-const SCATTER = 7919;
+export const PRIME = 1_000_003;
+export const SCATTER = 7919;
 
 function playerOf(bet: number, players: number): string {
   return `player-${((bet % PRIME) * SCATTER) % players}`;

@@ -10,12 +10,14 @@ import { openDatabase, type Sql } from "../../src/db/client.ts";
 import { silentLog } from "../../src/log.ts";
 import { type Amount, formatAmount, parseAmount } from "../../src/money.ts";
 import { createTestClock } from "../../test/support/clock.ts";
-import { callbackBody, PAYOUT, STAKE } from "./callback-plan.ts";
+import { callbackBody, PAYOUT, PRIME, SCATTER, STAKE } from "./callback-plan.ts";
 
 /** They stand for what differs, and appear nowhere else. */
 export const SCRIPT_PLAYER = "player-2718281828";
 const BET = "3141592653";
 const BALANCE = "577215";
+/** What the first request is numbered; the next ones have as many digits. */
+const NUMBER = 141421356;
 
 interface Statement {
   readonly text: string;
@@ -31,15 +33,20 @@ export async function scriptOfCallbacks(url: string, players: number): Promise<s
   const sql = openDatabase(url, 1);
   try {
     await creditWallet(sql, { username: SCRIPT_PLAYER, currency: "THB", amount, ref: SCRIPT_PLAYER }, 0);
+    await sql`select setval('callback_bodies_id_seq', ${NUMBER - 1})`;
     const placed = await listen(sql, "placeBets");
     const settled = await listen(sql, "settleBets");
     const open = amount.minus(String(STAKE));
     return [
       "\\set count :count + 1",
       "\\set bet :first + :client_id * 1000000 + :count",
-      `\\set player random(0, ${players - 1})`,
-      ...placed.map((statement) => toScript(statement, amount, `-${STAKE}`)),
-      ...settled.map((statement) => toScript(statement, open, `${PAYOUT}`)),
+      `\\set player :bet % ${PRIME} * ${SCATTER} % ${players}`,
+      ...placed.map((statement) =>
+        toScript(statement, { before: amount, moved: `-${STAKE}`, number: NUMBER }),
+      ),
+      ...settled.map((statement) =>
+        toScript(statement, { before: open, moved: `${PAYOUT}`, number: NUMBER + 1 }),
+      ),
     ].join("\n");
   } finally {
     await sql.end();
@@ -71,28 +78,38 @@ async function listen(sql: Sql, callback: "placeBets" | "settleBets"): Promise<S
   return heard;
 }
 
-/** The statement that locks the wallet reads the balance, and what is written is made of it, as the server does. */
-function toScript({ text, parameters }: Statement, before: Amount, moved: string): string {
+/** What a request found, and did. */
+interface Found {
+  /** the balance */
+  readonly before: Amount;
+  readonly moved: string;
+  readonly number: number;
+}
+
+/** What is written is made of the balance and the number that were read before, as the server does. */
+function toScript({ text, parameters }: Statement, { before, moved, number }: Found): string {
   const after = formatAmount(before.plus(moved));
   const toExpression = (parameter: unknown) => {
     if (parameter === formatAmount(before)) return ":balance";
     if (parameter === after) return `(:balance::numeric + ${moved})`;
-    return toLiteral(parameter);
+    if (parameter === String(number)) return ":number";
+    return toLiteral(parameter, number);
   };
   const filled = text
     .trim()
     .replace(/\$(\d+)/g, (_, index: string) => toExpression(parameters[Number(index) - 1]));
-  return `${filled}${/for update/.test(text) ? " \\gset" : ";"}`;
+  return `${filled}${filled.startsWith("select") ? " \\gset" : ";"}`;
 }
 
 /** pgbench takes a colon with a word behind it for a variable, within a literal too. */
-function toLiteral(parameter: unknown): string {
+function toLiteral(parameter: unknown, number: number): string {
   if (parameter === null) return "null";
   if (typeof parameter !== "string") throw new Error(`a parameter is no text: ${String(parameter)}`);
   const literal = parameter
     .replaceAll("'", "''")
     .replaceAll('":', '": ')
     .replaceAll(SCRIPT_PLAYER, "player-' || :player || '")
-    .replaceAll(BET, "' || :bet || '");
+    .replaceAll(BET, "' || :bet || '")
+    .replaceAll(String(number), "' || :number || '");
   return `('${literal}')`;
 }

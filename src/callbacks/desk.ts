@@ -3,7 +3,7 @@
 import { realRound } from "../bet.ts";
 import { type Amount, ZERO } from "../money.ts";
 import { type BetState, beginBet } from "./bet-state.ts";
-import type { CallbackItem } from "./request.ts";
+import type { CallbackItem, CallbackRequest } from "./request.ts";
 import { Refusal } from "./status-code.ts";
 
 export interface Desk {
@@ -85,6 +85,11 @@ export function refuseShortage({ balance }: Desk, amount: Amount): void {
       `the balance of ${balance.toFixed()} is below the ${amount.toFixed()} to be taken`,
     );
   }
+}
+
+/** Whether a request can begin a bet that may have been cancelled before it arrived. */
+export function heedsTombstones({ callback }: CallbackRequest, { singleState }: JudgeSettings): boolean {
+  return callback === "placeBets" || (callback === "settleBets" && singleState);
 }
 
 export function refuseTombstone({ desk: { tombstones }, item }: ItemCase): void {

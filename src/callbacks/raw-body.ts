@@ -14,14 +14,14 @@ export interface ReadBody {
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 const TOKEN = /session_?token/i;
 const REMOVED = "(removed: it names a session token)";
-/** In what is no JSON nobody can tell where a token begins and ends, nor how its name is written. */
+/** Its name may be written with escapes. In what is no JSON nobody can tell where a token begins and ends either. */
 const MAY_HOLD_TOKEN = /token|\\/i;
 
 export function readBody(bytes: Uint8Array): ReadBody {
   try {
     const text = UTF8.decode(bytes);
     const value = parse(text);
-    const clean = withoutTokens(value);
+    const clean = MAY_HOLD_TOKEN.test(text) ? withoutTokens(value) : value;
     return { value, kept: clean === value ? text : (stringify(clean) ?? "") };
   } catch {
     const text = Buffer.from(bytes).toString("utf8").replaceAll("\0", "\uFFFD");

@@ -15,10 +15,11 @@ import { describeError, ReconError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { allowAddresses, findSignatureFault } from "./access.ts";
 import { failureAnswer, successAnswer } from "./answer.ts";
+import { checkBalance, keepBody } from "./body-store.ts";
 import { type ReadBody, readBody } from "./raw-body.ts";
 import { ANSWERED, type AnsweredName, isMalformed, readEnvelope, readNames, readRequest } from "./request.ts";
 import type { StatusCode } from "./status-code.ts";
-import { applyRequest, checkBalance, keepBody, openWalletLanes } from "./store.ts";
+import { applyRequest, openWalletLanes } from "./store.ts";
 
 /** Some thousand items; a callback has a handful. */
 const MOST_BODY_BYTES = 1024 * 1024;

@@ -1,28 +1,35 @@
 /**
- * Short transactions in two round trips instead of four: what is asked first goes out together with `begin`, and what is
- * written together with `commit`. The pool cannot do that: it waits for `begin` to find the transaction a connection.
+ * Short transactions in two round trips: what is asked first goes out together with `begin`, and what is written together
+ * with `commit`. A pool cannot do that: it waits for `begin` to find the transaction a connection.
  */
 
-import type { PendingQuery } from "postgres";
-import { isConnectionLost, LOST_RACES, openLane, type Query, type Sql } from "./client.ts";
+import { endsInTime } from "../in-time.ts";
+import { LOST_RACES, type Sql } from "./client.ts";
+import { connectLane, type Lane, type Row } from "./lane.ts";
+import type { Statement } from "./statement.ts";
 
 const MOST_TRIES = 5;
+/** Saying goodbye takes no longer, where somebody listens. */
+const LONGEST_CLOSE_MS = 1_000;
+const BEGIN: Statement = { text: "begin isolation level read committed", values: [] };
+const COMMIT: Statement = { text: "commit", values: [] };
+const ROLLBACK: Statement = { text: "rollback", values: [] };
 
 /** What a transaction does once it knows what it asked for. */
 interface Decision<Result> {
   readonly result: Result;
-  /** sent in this order, and followed by the commit at once: none may depend on another one's success */
-  readonly write: (tx: Query) => readonly PendingQuery<never[]>[];
+  /** run in this order; where one fails none is */
+  readonly write: readonly Statement[];
 }
 
 export interface Lanes {
   /**
    * Asks, decides and writes in one transaction, which waits for its locks in turn. Begins again where it lost a race.
-   * @param decide must not wait for anything: between what is asked and what is written the connection must not be lost
+   * @param decide is given the rows of each statement; it waits for nothing, because others wait for the locks
    */
-  transact<Asked, Result>(
-    ask: (tx: Query) => Promise<Asked>,
-    decide: (asked: Asked) => Decision<Result>,
+  transact<Result>(
+    ask: readonly Statement[],
+    decide: (answers: Row[][]) => Decision<Result>,
   ): Promise<Result>;
   close(): Promise<void>;
 }
@@ -32,57 +39,56 @@ export interface Lanes {
  * @param retried codes of PostgreSQL after which a transaction begins again, besides those of a lost race
  */
 export function openLanes(sql: Sql, retried: readonly string[]): Lanes {
-  const free: Sql[] = [];
-  const all = new Set<Sql>();
-  const take = () => {
-    const lane = free.pop() ?? openLane(sql);
+  const all = new Set<Lane>();
+  let free: Lane[] = [];
+  const mayTryAgain = (code: string | undefined) =>
+    LOST_RACES.has(code) || (code !== undefined && retried.includes(code));
+  const takeLane = async () => {
+    free = free.filter((lane) => !lane.isOver());
+    const lane = free.pop() ?? (await connectLane(sql));
     all.add(lane);
     return lane;
   };
-  /** What a lost connection still had to send would go out on the next one. */
-  const drop = (lane: Sql) => {
+  const drop = async (lane: Lane) => {
     all.delete(lane);
-    void lane.end({ timeout: 0 });
+    await endsInTime(lane.close(), LONGEST_CLOSE_MS);
   };
-  const mayTryAgain = (code: string | undefined) =>
-    LOST_RACES.has(code) || (code !== undefined && retried.includes(code));
   return {
     transact: async (ask, decide) => {
       for (let tries = 1; ; tries += 1) {
-        const lane = take();
+        const lane = await takeLane();
         try {
-          return await transactOn(lane, ask, decide);
+          const result = await transactOn(lane, ask, decide);
+          free.push(lane);
+          return result;
         } catch (error) {
-          const isLost = isConnectionLost(error) || !(await rollBack(lane));
-          if (isLost) drop(lane);
+          if (await isRolledBack(lane)) free.push(lane);
+          else await drop(lane);
           if (!mayTryAgain((error as { code?: string }).code) || tries === MOST_TRIES) throw error;
-        } finally {
-          if (all.has(lane)) free.push(lane);
         }
       }
     },
     close: async () => {
-      await Promise.all([...all].map((lane) => lane.end({ timeout: 1 })));
+      await Promise.all([...all].map(drop));
     },
   };
 }
 
-async function transactOn<Asked, Result>(
-  lane: Sql,
-  ask: (tx: Query) => Promise<Asked>,
-  decide: (asked: Asked) => Decision<Result>,
+async function transactOn<Result>(
+  lane: Lane,
+  ask: readonly Statement[],
+  decide: (answers: Row[][]) => Decision<Result>,
 ): Promise<Result> {
-  const [, asked] = await Promise.all([lane`begin isolation level read committed`.execute(), ask(lane)]);
-  const { result, write } = decide(asked);
-  const written = write(lane).map((query) => query.execute());
-  await Promise.all([...written, lane`commit`.execute()]);
+  const [, ...answers] = await lane.run([BEGIN, ...ask]);
+  const { result, write } = decide(answers);
+  await lane.run([...write, COMMIT]);
   return result;
 }
 
 /** @returns false where the connection is lost, and the transaction with it */
-async function rollBack(lane: Sql): Promise<boolean> {
-  return await lane`rollback`.then(
-    () => true,
+async function isRolledBack(lane: Lane): Promise<boolean> {
+  return await lane.run([ROLLBACK]).then(
+    () => !lane.isOver(),
     () => false,
   );
 }

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { pino } from "pino";
 import { beforeEach, describe, expect, test } from "vitest";
-import { dropOldBodies } from "../../src/callbacks/store.ts";
+import { dropOldBodies } from "../../src/callbacks/body-store.ts";
 import { openDatabase } from "../../src/db/client.ts";
 import { useDatabase } from "../support/database.ts";
 import { MINUTE_MS, NOON } from "../support/examples.ts";

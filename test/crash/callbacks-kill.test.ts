@@ -25,7 +25,7 @@ import { NOON } from "../support/examples.ts";
 
 const { sql, url: databaseUrl } = useDatabase();
 const SENDERS = 6;
-const REQUESTS = 60;
+const REQUESTS = 50;
 const KILLS = 4;
 /** A failure prints it. */
 const SEED = Math.floor(Math.random() * 2 ** 31);

@@ -1,0 +1,228 @@
+/** What a request that was judged leaves behind: of a success everything in one statement. */
+
+import { realRound } from "../bet.ts";
+import { formatInstant, type Instant } from "../clock.ts";
+import { type Put, putAll, type Statement, writeStatement } from "../db/statement.ts";
+import { type Amount, formatAmount } from "../money.ts";
+import type { BetState } from "./bet-state.ts";
+import type { Tombstones } from "./desk.ts";
+import type { Failure, Success } from "./judge.ts";
+import type { LockedPlayer } from "./player-store.ts";
+import type { CallbackRequest } from "./request.ts";
+import type { StatusCode } from "./status-code.ts";
+
+/** A request that was judged, and for whom. */
+export interface Judged {
+  readonly request: CallbackRequest;
+  /** what is kept of it, without session tokens */
+  readonly body: string;
+  readonly player: LockedPlayer;
+  readonly receivedAt: Instant;
+}
+
+export function writeSuccess(judged: Judged, success: Success): Statement[] {
+  const { changes } = success;
+  if (changes === null) return [keepBody(judged, 0)];
+  return [writeStatement((put) => successText(put, judged, success, changes))];
+}
+
+/** The body, and what was cancelled before it arrived. */
+export function writeFailure(judged: Judged, { statusCode, tombstones }: Failure): Statement[] {
+  const kept = keepBody(judged, statusCode);
+  return tombstones.bets.size === 0 ? [kept] : [kept, leaveTombstones(judged, tombstones)];
+}
+
+/** The wallet, the bets, the request with its body, the ledger with its marks: only what there is to write of each. */
+function successText(
+  put: Put,
+  { request, body, player, receivedAt }: Judged,
+  { balanceBefore, balanceAfter }: Success,
+  { bets, moved }: NonNullable<Success["changes"]>,
+): string {
+  const common: Common = {
+    callback: put(request.callback),
+    requestId: put(request.requestId),
+    product: put(request.productId),
+    player: put(request.username),
+    currency: put(request.currency),
+    before: put(formatAmount(balanceBefore)),
+    after: put(formatAmount(balanceAfter)),
+    receivedAt: put(formatInstant(receivedAt)),
+  };
+  const known = new Set(player.state.bets.map(({ txnId }) => txnId));
+  const parts = [
+    `${KEEP_BODY} (${put(player.number)}, ${common.callback}, ${common.product}, ${common.requestId}, 0, ${put(body)},
+        ${common.receivedAt})`,
+    `insert into callback_requests (product_id, callback, request_id, digest, balance_before, balance_after)
+      values (${common.product}, ${common.callback}, ${common.requestId}, ${put(request.digest)}, ${common.before},
+        ${common.after})`,
+    ...(balanceAfter.eq(balanceBefore) ? [] : [walletText(common)]),
+    ...begunText(
+      put,
+      common,
+      bets.filter(({ txnId }) => !known.has(txnId)),
+    ),
+    ...changedText(
+      put,
+      common,
+      bets.filter(({ txnId }) => known.has(txnId)),
+    ),
+    ...marksText(put, common, request),
+  ];
+  const named = parts.map((part, index) => `part_${index} as (${part})`);
+  return `with ${named.join(",\n")}\n${entriesText(put, common, request, { number: player.number, moved })}`;
+}
+
+/** What several parts of a statement name, each put once. */
+interface Common {
+  readonly callback: string;
+  readonly requestId: string;
+  readonly product: string;
+  readonly player: string;
+  readonly currency: string;
+  readonly before: string;
+  readonly after: string;
+  readonly receivedAt: string;
+}
+
+function walletText({ after, player, currency }: Common): string {
+  return `update wallets set balance = ${after} where username = ${player} and currency = ${currency}`;
+}
+
+/** In the order in which they began, which their ids keep. */
+function begunText(put: Put, { product, player, currency }: Common, bets: readonly BetState[]): string[] {
+  if (bets.length === 0) return [];
+  const rows = bets.map((bet) => {
+    const { txnId, roundId, tip } = bet;
+    return `(${product}, ${player}, ${currency}, ${putAll(put, [txnId, roundId, tip, ...standingOf(bet)])})`;
+  });
+  return [
+    `insert into wallet_bets (product_id, username, currency, txn_id, round_id, tip, ${STANDING.map(([name]) => name).join(", ")})
+      values ${rows.join(", ")}`,
+  ];
+}
+
+function changedText(put: Put, { product, player }: Common, bets: readonly BetState[]): string[] {
+  if (bets.length === 0) return [];
+  const rows = bets.map((bet) => {
+    const values = standingOf(bet).map((value, index) => `${put(value)}::${STANDING[index]?.[1]}`);
+    return `(${put(bet.txnId)}, ${values.join(", ")})`;
+  });
+  const names = STANDING.map(([name]) => name);
+  return [
+    `update wallet_bets b set ${names.map((name) => `${name} = t.${name}`).join(", ")}
+      from (values ${rows.join(", ")}) as t (txn_id, ${names.join(", ")})
+      where b.product_id = ${product} and b.username = ${player} and b.txn_id = t.txn_id`,
+  ];
+}
+
+/** How a bet stands: the columns that change, with their types. */
+const STANDING = [
+  ["status", "text"],
+  ["stake", "numeric"],
+  ["debited", "numeric"],
+  ["was_debited", "boolean"],
+  ["settlement", "numeric"],
+  ["reward", "numeric"],
+  ["placed", "boolean"],
+  ["waiting", "boolean"],
+  ["reward_only", "boolean"],
+  ["end_round", "boolean"],
+  ["payout_returned", "boolean"],
+  ["said", "text[]"],
+] as const;
+
+/** The values of `STANDING`. */
+function standingOf(bet: BetState) {
+  return [
+    bet.status,
+    formatAmount(bet.stake),
+    formatAmount(bet.debited),
+    bet.wasDebited,
+    formatAmount(bet.settlement),
+    formatAmount(bet.reward),
+    bet.placed,
+    bet.waiting,
+    bet.rewardOnly,
+    bet.endRound,
+    bet.payoutReturned,
+    bet.said,
+  ];
+}
+
+/** Rounds, and bets without one, each once. */
+function marksText(put: Put, { product, receivedAt }: Common, request: CallbackRequest): string[] {
+  if (request.callback === "adjustBalance") return [];
+  const rounds = new Set<string>();
+  const bets = new Set<string>();
+  for (const { txnId, roundId } of request.items) {
+    const round = realRound(roundId);
+    if (round === null) bets.add(txnId);
+    else rounds.add(round);
+  }
+  const usernames = [...rounds, ...bets].map(() => request.username);
+  const roundIds = [...rounds, ...[...bets].map(() => null)];
+  const betRefs = [...[...rounds].map(() => null), ...bets];
+  return [
+    `insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+      values (${product}, ${put(usernames)}::text[], ${put(roundIds)}::text[], ${put(betRefs)}::text[], ${receivedAt})`,
+  ];
+}
+
+function entriesText(
+  put: Put,
+  { callback, requestId, product, player, currency, before, after, receivedAt }: Common,
+  request: CallbackRequest,
+  { number, moved }: { readonly number: string; readonly moved: readonly Amount[] },
+): string {
+  const textOf = (amount: Amount | null | undefined) => (amount ? formatAmount(amount) : null);
+  const occurredAt = put(formatInstant(request.occurredAt));
+  const rows = request.items.map((item, place) => {
+    const entryId = `c${number.padStart(16, "0")}-${String(place).padStart(4, "0")}`;
+    const own = [
+      entryId,
+      item.txnId,
+      item.roundId,
+      item.status,
+      textOf(item.betAmount),
+      textOf(item.payoutAmount),
+      item.transactionType,
+      item.skipBalanceUpdate,
+      textOf(moved[place]),
+    ];
+    return `(${callback}, ${requestId}, ${product}, ${player}, ${currency}, ${before}, ${after}, ${occurredAt}, ${receivedAt},
+      ${putAll(put, own)})`;
+  });
+  return `insert into callback_entries (callback, request_id, product_id, username, currency, balance_before, balance_after,
+      occurred_at, received_at, entry_id, txn_id, round_id, status, bet_amount, payout_amount, transaction_type,
+      skip_balance_update, moved)
+    values ${rows.join(", ")}`;
+}
+
+function leaveTombstones({ request, receivedAt }: Judged, { bets, rounds }: Tombstones): Statement {
+  const found = [...[...bets].map((ref) => ["bet", ref]), ...[...rounds].map((ref) => ["round", ref])];
+  return writeStatement((put) => {
+    const [product, player, at] = [request.productId, request.username, formatInstant(receivedAt)].map(put);
+    const rows = found.map((named) => `(${product}, ${player}, ${at}, ${putAll(put, named)})`);
+    return `insert into wallet_tombstones (product_id, username, at, kind, ref) values ${rows.join(", ")}
+      on conflict do nothing`;
+  });
+}
+
+/** The body alone: of a request that changes nothing. */
+function keepBody({ request, body, player, receivedAt }: Judged, statusCode: StatusCode): Statement {
+  const { callback, productId, requestId } = request;
+  const row = [
+    player.number,
+    callback,
+    productId,
+    requestId,
+    String(statusCode),
+    body,
+    formatInstant(receivedAt),
+  ];
+  return writeStatement((put) => `${KEEP_BODY} (${putAll(put, row)})`);
+}
+
+const KEEP_BODY = `insert into callback_bodies (id, callback, product_id, request_id, status_code, body, received_at)
+      overriding system value values`;

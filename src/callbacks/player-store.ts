@@ -1,0 +1,159 @@
+/**
+ * What is known of a player, read under the lock of all their wallets. Lock and reading go out together, but are two
+ * statements, because what a statement reads is as old as its beginning: one that had waited for the lock would not see
+ * what the request before it wrote. Ids are listed one by one and not as an array: of an array PostgreSQL supposes that
+ * it is long, and plans the statement anew each time, which takes longer than to run it.
+ */
+
+import type { LedgerStatus } from "../bet.ts";
+import type { Row } from "../db/lane.ts";
+import { type Put, putAll, type Statement, writeStatement } from "../db/statement.ts";
+import { type Amount, parseAmount } from "../money.ts";
+import type { BetState } from "./bet-state.ts";
+import { heedsTombstones, type JudgeSettings, type Tombstones } from "./desk.ts";
+import { namesOf, type PlayerState } from "./judge.ts";
+import type { CallbackRequest } from "./request.ts";
+
+export interface LockedPlayer {
+  readonly state: PlayerState;
+  /** numbers the request behind those of this player that were answered before */
+  readonly number: string;
+}
+
+/**
+ * The statements that lock and read what a request names, to be run in this order in one transaction.
+ * All wallets of the player are locked, in sorted order, because a bet may be named with any currency.
+ */
+export function askForPlayer(request: CallbackRequest, settings: JudgeSettings): [Statement, Statement] {
+  const lock = writeStatement(
+    (put) =>
+      `select currency, balance from wallets where username = ${put(request.username)} order by currency for update`,
+  );
+  return [lock, request.callback === "adjustBalance" ? askForRefs(request) : askForBets(request, settings)];
+}
+
+/** @param answers the rows of each statement of `askForPlayer` */
+export function playerOf({ currency }: CallbackRequest, answers: readonly Row[][]): LockedPlayer {
+  const [wallets = [], rows = []] = answers;
+  const wallet = wallets.find((row) => row["currency"] === currency);
+  const [first] = rows;
+  if (first === undefined) throw new Error("a request was given no number");
+  const bets = rows.filter((row) => row["begun"] != null);
+  bets.sort((a, b) => Number(a["begun"]) - Number(b["begun"]));
+  return {
+    number: textOf(first, "number"),
+    state: {
+      balance: wallet === undefined ? null : amountOf(wallet, "balance"),
+      earlier: earlierOf(first),
+      bets: bets.map(betOf),
+      tombstones: tombstonesOf(first),
+      takenRefs: new Set(listOf(first, "takenRefs")),
+    },
+  };
+}
+
+function askForRefs(request: CallbackRequest): Statement {
+  return writeStatement(
+    (put) => `
+      select ${REQUEST}, array_to_json(array(select txn_id from callback_entries
+        where product_id = ${put(request.productId)} and username = ${put(request.username)}
+          and txn_id in (${putAll(put, namesOf(request).txnIds)}) and callback = 'adjustBalance')) as "takenRefs"
+      from ${earlierRequest(put, request)}`,
+  );
+}
+
+/** A row for each bet that is found, or one where none is. */
+function askForBets(request: CallbackRequest, settings: JudgeSettings): Statement {
+  const { txnIds, roundsActedOn } = namesOf(request);
+  return writeStatement((put) => {
+    const [product, player] = [put(request.productId), put(request.username)];
+    const named = [`b.txn_id in (${putAll(put, txnIds)})`];
+    if (roundsActedOn.length > 0) named.push(`b.round_id in (${putAll(put, roundsActedOn)})`);
+    const tombstones = heedsTombstones(request, settings) ? tombstonesOfPlayer(put, request) : "";
+    return `
+      select ${REQUEST}${tombstones}, b.id as begun, b.txn_id as "txnId", b.currency, b.round_id as "roundId", b.status,
+        b.stake, b.debited, b.was_debited as "wasDebited", b.settlement, b.reward, b.placed, b.waiting, b.tip,
+        b.reward_only as "rewardOnly", b.end_round as "endRound", b.payout_returned as "payoutReturned",
+        array_to_json(b.said) as said
+      from ${earlierRequest(put, request)}
+      left join wallet_bets b on b.product_id = ${product} and b.username = ${player} and (${named.join(" or ")})`;
+  });
+}
+
+/** The number is taken under the lock: whoever waits takes the higher one. */
+const REQUEST = `(select nextval('callback_bodies_id_seq')) as number, r.digest, r.balance_before as "balanceBefore",
+        r.balance_after as "balanceAfter"`;
+
+function earlierRequest(put: Put, { productId, callback, requestId }: CallbackRequest): string {
+  return `(values (1)) as one left join callback_requests r on r.product_id = ${put(productId)}
+        and r.callback = ${put(callback)} and r.request_id = ${put(requestId)}`;
+}
+
+/** A column of them, each as its kind and what it is of: "bet 17", "round 4". */
+function tombstonesOfPlayer(put: Put, request: CallbackRequest): string {
+  const { txnIds, rounds } = namesOf(request);
+  const named = [`kind = 'bet' and ref in (${putAll(put, txnIds)})`];
+  if (rounds.length > 0) named.push(`kind = 'round' and ref in (${putAll(put, rounds)})`);
+  return `, array_to_json(array(select kind || ' ' || ref from wallet_tombstones
+          where product_id = ${put(request.productId)} and username = ${put(request.username)}
+            and (${named.join(" or ")}))) as tombstones`;
+}
+
+function tombstonesOf(row: Row): Tombstones {
+  const texts = listOf(row, "tombstones");
+  const refsOf = (kind: string) => {
+    const start = `${kind} `;
+    return new Set(texts.filter((text) => text.startsWith(start)).map((text) => text.slice(start.length)));
+  };
+  return { bets: refsOf("bet"), rounds: refsOf("round") };
+}
+
+function earlierOf(row: Row): PlayerState["earlier"] {
+  const { digest = null } = row;
+  if (digest === null) return null;
+  return {
+    digest,
+    balanceBefore: amountOf(row, "balanceBefore"),
+    balanceAfter: amountOf(row, "balanceAfter"),
+  };
+}
+
+function betOf(row: Row): BetState {
+  return {
+    txnId: textOf(row, "txnId"),
+    currency: textOf(row, "currency"),
+    roundId: row["roundId"] ?? null,
+    status: textOf(row, "status") as LedgerStatus,
+    stake: amountOf(row, "stake"),
+    debited: amountOf(row, "debited"),
+    wasDebited: flagOf(row, "wasDebited"),
+    settlement: amountOf(row, "settlement"),
+    reward: amountOf(row, "reward"),
+    placed: flagOf(row, "placed"),
+    waiting: flagOf(row, "waiting"),
+    tip: flagOf(row, "tip"),
+    rewardOnly: flagOf(row, "rewardOnly"),
+    endRound: flagOf(row, "endRound"),
+    payoutReturned: flagOf(row, "payoutReturned"),
+    said: listOf(row, "said"),
+  };
+}
+
+function textOf(row: Row, column: string): string {
+  const text = row[column];
+  if (text == null) throw new Error(`${column} is missing`);
+  return text;
+}
+
+function amountOf(row: Row, column: string): Amount {
+  return parseAmount(textOf(row, column), column);
+}
+
+function flagOf(row: Row, column: string): boolean {
+  return textOf(row, column) === "t";
+}
+
+/** A JSON array of text; none where the column was not asked for. */
+function listOf(row: Row, column: string): string[] {
+  return JSON.parse(row[column] ?? "[]") as string[];
+}

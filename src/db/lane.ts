@@ -1,0 +1,145 @@
+/**
+ * One connection on which statements go out together and are answered together: one packet there, one packet back, where
+ * postgres.js makes PostgreSQL send an answer for each statement. The first that fails keeps those behind it from running.
+ */
+
+import type { Connection, FieldDef, Submittable } from "pg";
+import type { Sql } from "./client.ts";
+import { connectClient } from "./lane-client.ts";
+import type { Statement } from "./statement.ts";
+
+/** By column, as PostgreSQL writes it in text. */
+export type Row = Readonly<Record<string, string | null>>;
+
+export interface Lane {
+  /** @returns the rows of each statement; rejects with what PostgreSQL says of the first that fails */
+  run(statements: readonly Statement[]): Promise<Row[][]>;
+  /** its connection is lost, or was closed */
+  isOver(): boolean;
+  close(): Promise<void>;
+}
+
+/** A statement that PostgreSQL knows by a name. */
+interface Planned {
+  readonly name: string;
+  /** of its rows */
+  readonly columns: readonly string[];
+}
+
+/** What was planned on a connection. */
+interface Plans {
+  /** by their text; each has run to its end */
+  readonly kept: Map<string, Planned>;
+  /** so many names were given */
+  named: number;
+}
+
+/** Statements of many rows are rare, and never twice the same: to keep each would only fill the memory. */
+const MOST_VALUES_KEPT = 200;
+
+/** Connects with the settings of a pool. */
+export async function connectLane({ options }: Sql): Promise<Lane> {
+  const client = await connectClient(options);
+  const plans: Plans = { kept: new Map(), named: 0 };
+  let isOver = false;
+  const end = () => {
+    isOver = true;
+  };
+  // Whoever waits for an answer is told by its rejection.
+  client.on("error", end).on("end", end);
+  return {
+    run: (statements) => {
+      listen(options, statements);
+      const batch = new Batch(statements, plans);
+      client.query(batch);
+      return batch.answered;
+    },
+    isOver: () => isOver,
+    close: async () => {
+      end();
+      await client.end();
+    },
+  };
+}
+
+type Options = Sql["options"];
+
+/** Whoever listens to the statements of the pool hears those of its lanes. */
+function listen({ debug }: Options, statements: readonly Statement[]): void {
+  if (typeof debug !== "function") return;
+  for (const { text, values } of statements) debug(0, text, [...values], []);
+}
+
+/** What is sent and answered at once. pg tells it what arrives, by these names, until the answer is whole. */
+class Batch implements Submittable {
+  readonly answered: Promise<Row[][]>;
+  readonly #statements: readonly Statement[];
+  readonly #plans: Plans;
+  readonly #settle: PromiseWithResolvers<Row[][]>;
+  /** by the place of their statements, as far as those were not kept before */
+  readonly #planned = new Map<number, Planned>();
+  /** of each statement that was answered, and of the one that is being answered */
+  readonly #rows: Row[][] = [[]];
+
+  constructor(statements: readonly Statement[], plans: Plans) {
+    this.#statements = statements;
+    this.#plans = plans;
+    this.#settle = Promise.withResolvers();
+    this.answered = this.#settle.promise;
+  }
+
+  submit(connection: Connection): void {
+    connection.stream.cork();
+    for (const [place, statement] of this.#statements.entries()) {
+      const { name } = this.#plans.kept.get(statement.text) ?? this.#plan(connection, place, statement);
+      connection.bind({ statement: name, values: [...statement.values] }, true);
+      connection.execute(null, true);
+    }
+    connection.sync();
+    connection.stream.uncork();
+  }
+
+  #plan(connection: Connection, place: number, { text, values }: Statement): Planned {
+    this.#plans.named += 1;
+    const name = values.length <= MOST_VALUES_KEPT ? `lane_${this.#plans.named}` : "";
+    const planned: Planned = { name, columns: [] };
+    this.#planned.set(place, planned);
+    connection.parse({ name, text, types: [] }, true);
+    connection.describe({ type: "S", name }, true);
+    return planned;
+  }
+
+  handleRowDescription({ fields }: { readonly fields: readonly FieldDef[] }): void {
+    const { place, planned } = this.#present();
+    if (planned !== undefined)
+      this.#planned.set(place, { ...planned, columns: fields.map(({ name }) => name) });
+  }
+
+  handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
+    const { place, text, planned } = this.#present();
+    const { columns = [] } = planned ?? this.#plans.kept.get(text) ?? {};
+    const row: Record<string, string | null> = {};
+    for (const [index, column] of columns.entries()) row[column] = fields[index] ?? null;
+    this.#rows[place]?.push(row);
+  }
+
+  handleCommandComplete(): void {
+    const { text, planned } = this.#present();
+    if (planned !== undefined && planned.name !== "") this.#plans.kept.set(text, planned);
+    this.#rows.push([]);
+  }
+
+  handleError(error: Error): void {
+    this.#settle.reject(error);
+  }
+
+  handleReadyForQuery(): void {
+    this.#settle.resolve(this.#rows.slice(0, this.#statements.length));
+  }
+
+  /** The statement that is being answered. */
+  #present() {
+    const place = this.#rows.length - 1;
+    return { place, text: this.#statements[place]?.text ?? "", planned: this.#planned.get(place) };
+  }
+}

@@ -1,0 +1,128 @@
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { openDatabase } from "../../src/db/client.ts";
+import { openLanes } from "../../src/db/lanes.ts";
+import { putAll, type Statement, writeStatement } from "../../src/db/statement.ts";
+import { useDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
+
+const { sql, url } = useDatabase();
+const ASK: Statement = { text: "select count(*) as notes from notes", values: [] };
+const UNIQUE_VIOLATION = "23505";
+
+beforeEach(async () => {
+  await sql`drop table if exists notes`;
+  await sql`create table notes (id text primary key, tags text[], is_new boolean)`;
+});
+
+const openOwn = (retried: readonly string[] = [], address = url) => {
+  const pool = openDatabase(address, 1);
+  const lanes = openLanes(pool, retried);
+  onTestFinished(async () => {
+    await lanes.close();
+    await pool.end();
+  });
+  return lanes;
+};
+const insert = (...ids: string[]) =>
+  writeStatement(
+    (put) =>
+      `insert into notes values ${ids.map((id) => `(${putAll(put, [id, [id, null], true])})`).join(", ")}`,
+  );
+const write = (lanes: ReturnType<typeof openOwn>, ...statements: Statement[]) =>
+  lanes.transact([ASK], ([rows]) => ({ result: rows?.[0]?.["notes"], write: statements }));
+const notes = async () => (await sql<{ id: string }[]>`select id from notes order by id`).map(({ id }) => id);
+
+describe("a transaction on a lane", () => {
+  test("is given what it asked for, and has committed what it wrote when it is over", async () => {
+    const lanes = openOwn();
+    expect(await write(lanes, insert("a"), insert("b", "c"))).toBe("0");
+    expect(await write(lanes)).toBe("3");
+    expect(await notes()).toEqual(["a", "b", "c"]);
+  });
+
+  test("writes any text as it is, in arrays too", async () => {
+    const odd = `{"a",\\ 'NULL'}\n$1 ü`;
+    await write(openOwn(), insert(odd));
+    expect(await sql`select id, tags[1] as first, tags[2] is null as "hasNull", is_new from notes`).toEqual([
+      { id: odd, first: odd, hasNull: true, is_new: true },
+    ]);
+  });
+
+  test("that fails leaves nothing, and the lane goes on", async () => {
+    const lanes = openOwn();
+    const failed = write(lanes, insert("a"), insert("b", "b"), insert("c"));
+    await expect(failed).rejects.toMatchObject({ code: UNIQUE_VIOLATION });
+    expect(await notes()).toEqual([]);
+    expect(await write(lanes, insert("a"))).toBe("0");
+    expect(await notes()).toEqual(["a"]);
+  });
+
+  test("whose decision fails leaves nothing, and holds no lock", async () => {
+    const lanes = openOwn();
+    const failed = lanes.transact([{ text: "lock table notes", values: [] }], () => {
+      throw new Error("no decision");
+    });
+    await expect(failed).rejects.toThrow("no decision");
+    await write(lanes, insert("a"));
+    expect(await notes()).toEqual(["a"]);
+  });
+
+  test("begins again after what it is told to, and then sees what others committed", async () => {
+    const lanes = openOwn([UNIQUE_VIOLATION]);
+    await sql`insert into notes values ('taken')`;
+    const ids = ["taken", "free"];
+    const asked = await lanes.transact([ASK], ([rows]) => ({
+      result: rows?.[0]?.["notes"],
+      write: [insert(ids.shift() ?? "")],
+    }));
+    expect(asked).toBe("1");
+    expect(await notes()).toEqual(["free", "taken"]);
+  });
+
+  test("of very many values is run like any other", async () => {
+    const ids = Array.from({ length: 400 }, (_, index) => `note-${1000 + index}`);
+    const lanes = openOwn();
+    await write(lanes, insert(...ids));
+    await sql`truncate notes`;
+    await write(lanes, insert(...ids));
+    expect(await notes()).toEqual(ids);
+  });
+});
+
+describe("a lane whose connection is lost", () => {
+  test("while it is idle is replaced", async () => {
+    const lanes = openOwn();
+    await write(lanes);
+    await sql`select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and query = 'commit'`;
+    await eventually("the transaction finds a connection", () =>
+      write(lanes, insert("a")).then(
+        () => true,
+        () => false,
+      ),
+    );
+    expect(await notes()).toEqual(["a"]);
+  });
+
+  test("in the middle fails its transaction alone", async () => {
+    const lanes = openOwn();
+    const kill: Statement = { text: "select pg_terminate_backend(pg_backend_pid())", values: [] };
+    await expect(write(lanes, insert("a"), kill)).rejects.toThrow();
+    expect(await notes()).toEqual([]);
+    await write(lanes, insert("b"));
+    expect(await notes()).toEqual(["b"]);
+  });
+
+  test("is opened again once the server is back", async () => {
+    const proxy = await startTcpProxy(url);
+    onTestFinished(() => proxy.close());
+    const lanes = openOwn([], proxy.url);
+    await write(lanes);
+    await proxy.refuse();
+    await expect(write(lanes, insert("a"))).rejects.toThrow();
+    await proxy.restore();
+    await write(lanes, insert("b"));
+    expect(await notes()).toEqual(["b"]);
+  });
+});
