@@ -15,12 +15,13 @@ export function openAlertJob(context: FlowContext, channels: readonly AlertChann
     everyMs: context.config.alerts.every,
     // One more than there are channels, so that a slow one keeps none of the others waiting.
     concurrency: channels.length + 1,
-    run: async (signal) => {
+    run: async (signal, log) => {
+      const own = { ...context, log };
       try {
-        await watchConditions(context, names);
-        if (channels.length > 0) await writeDigest(context);
+        await watchConditions(own, names);
+        if (channels.length > 0) await writeDigest(own);
       } finally {
-        await deliverAlerts(context, channels, signal);
+        await deliverAlerts(own, channels, signal);
       }
     },
   };

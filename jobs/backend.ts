@@ -1,9 +1,20 @@
 /** Where the queues live: Redis where there is one, else the same PostgreSQL as everything else. */
 
-import { createPostgresBackend, type Processor, Queue, Worker, type WorkerOptions } from "bullmq";
+import {
+  createPostgresBackend,
+  type PgPool,
+  type Processor,
+  Queue,
+  runMigrations,
+  type Telemetry,
+  Worker,
+  type WorkerOptions,
+} from "bullmq";
 import { Redis } from "ioredis";
+import { openQueuePool } from "../src/db/queue-pool.ts";
 import { describeError, ReconError } from "../src/errors.ts";
 import type { Log } from "../src/log.ts";
+import { tellSometimes } from "./tell-sometimes.ts";
 
 /** A job that is about one product. */
 export interface ProductJob {
@@ -26,46 +37,72 @@ export interface QueueBackend {
   ): JobWorker;
   /** @throws ReconError `queue-unreachable` */
   check(): Promise<void>;
+  /** Closes what queues and workers share, and breaks what is still in use: whoever waits for an answer gets none. */
   close(): Promise<void>;
 }
 
 /** Finished jobs are kept for a look at what ran, not as truth: that lives in PostgreSQL. */
 const KEEP = { removeOnComplete: { count: 100 }, removeOnFail: { count: 1000 } };
 
-/** @param redisUrl null: BullMQ's own PostgreSQL backend, in the schema `bullmq` of the database */
-export function openBackend(redisUrl: string | null, databaseUrl: string, log: Log): QueueBackend {
-  return redisUrl === null ? openPostgresBackend(databaseUrl, log) : openRedisBackend(redisUrl, log);
+/**
+ * @param redisUrl null: BullMQ's own PostgreSQL backend, in the schema `bullmq` of the database
+ * @param telemetry hears of every job; without it nothing is traced
+ */
+export function openBackend(
+  redisUrl: string | null,
+  databaseUrl: string,
+  log: Log,
+  telemetry?: Telemetry,
+): QueueBackend {
+  const traced = telemetry === undefined ? {} : { telemetry };
+  return redisUrl === null
+    ? openPostgresBackend(databaseUrl, log, traced)
+    : openRedisBackend(redisUrl, log, traced);
 }
 
-function openPostgresBackend(connectionString: string, log: Log): QueueBackend {
-  const connection = { connectionString, migrate: true, max: 4, application_name: "wallet-recon queues" };
+/** What queues and workers get beside their connection. */
+type Traced = Pick<WorkerOptions, "telemetry">;
+
+/** In which BullMQ's tables lie; where it is given a pool it knows no other. */
+const SCHEMA = "bullmq";
+
+function openPostgresBackend(databaseUrl: string, log: Log, traced: Traced): QueueBackend {
+  const tell = tellSometimes(log, "the queues report an error");
+  const { pool, close } = openQueuePool(databaseUrl, SCHEMA, (client) => runMigrations(client, SCHEMA), tell);
+  const connection = pool as PgPool;
   return {
     openQueue: (name) => {
-      const queue = new Queue(name, { connection, defaultJobOptions: KEEP }, createPostgresBackend);
-      return listen(queue, log) as unknown as JobQueue;
+      const queue = new Queue(
+        name,
+        { connection, defaultJobOptions: KEEP, ...traced },
+        createPostgresBackend,
+      );
+      return listen(queue, tell) as unknown as JobQueue;
     },
     openWorker: (name, run, concurrency) => {
-      const options = { connection, ...workerOptions(concurrency) };
+      const options = { connection, ...workerOptions(concurrency), ...traced };
       const worker = new Worker(name, run, options, createPostgresBackend);
-      return listen(worker, log);
+      return listen(worker, tell);
     },
     // The database is checked by who opened it.
     check: async () => {},
-    close: async () => {},
+    close,
   };
 }
 
-function openRedisBackend(redisUrl: string, log: Log): QueueBackend {
+function openRedisBackend(redisUrl: string, log: Log, traced: Traced): QueueBackend {
   // BullMQ waits for Redis itself, so a command is never given up.
   const connection = new Redis(redisUrl, { maxRetriesPerRequest: null, lazyConnect: true });
-  connection.on("error", (error: Error) =>
-    log.warn({ error: describeError(error) }, "Redis does not answer"),
-  );
+  const tell = tellSometimes(log, "the queues report an error of Redis");
+  connection.on("error", tell);
   return {
     openQueue: (name) =>
-      listen(new Queue<JobData, void, string>(name, { connection, defaultJobOptions: KEEP }), log),
+      listen(
+        new Queue<JobData, void, string>(name, { connection, defaultJobOptions: KEEP, ...traced }),
+        tell,
+      ),
     openWorker: (name, run, concurrency) =>
-      listen(new Worker(name, run, { connection, ...workerOptions(concurrency) }), log),
+      listen(new Worker(name, run, { connection, ...workerOptions(concurrency), ...traced }), tell),
     check: () => checkRedis(redisUrl),
     close: async () => {
       connection.disconnect();
@@ -82,8 +119,29 @@ function workerOptions(concurrency: number): Omit<WorkerOptions, "connection"> {
 
 /** A Redis that takes connections but never answers is as good as none. */
 const LONGEST_CHECK_MS = 3_000;
+/** A password that is missing, wrong or not enough: waiting mends none of it. */
+const LASTING_REFUSAL = /^(NOAUTH|WRONGPASS|NOPERM)/;
 
-async function checkRedis(redisUrl: string): Promise<void> {
+/** @throws ReconError `queue-unreachable` that names the host, never the password */
+export async function checkRedis(redisUrl: string): Promise<void> {
+  await askRedis(redisUrl, (probe) => probe.ping());
+}
+
+export interface RedisFacts {
+  /** "7.0.15" */
+  readonly version: string;
+  /** `maxmemory-policy`: with any other than noeviction jobs can vanish */
+  readonly evictionPolicy: string;
+}
+
+/** @throws ReconError `queue-unreachable` that names the host, never the password */
+export async function readRedisFacts(redisUrl: string): Promise<RedisFacts> {
+  const told = await askRedis(redisUrl, (probe) => probe.info());
+  const read = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(told)?.[1] ?? "unknown";
+  return { version: read("redis_version"), evictionPolicy: read("maxmemory_policy") };
+}
+
+async function askRedis<Told>(redisUrl: string, question: (probe: Redis) => Promise<Told>): Promise<Told> {
   const probe = new Redis(redisUrl, {
     lazyConnect: true,
     maxRetriesPerRequest: 0,
@@ -98,13 +156,14 @@ async function checkRedis(redisUrl: string): Promise<void> {
   });
   try {
     await probe.connect();
-    await probe.ping();
+    return await question(probe);
   } catch (error) {
     const { host } = new URL(redisUrl);
+    const reason = describeError(failure ?? error);
     throw new ReconError(
       "queue-unreachable",
-      `Redis at ${host} does not answer: ${describeError(failure ?? error)}. Check REDIS_URL and that Redis runs.`,
-      { cause: error, retryable: true },
+      `Redis at ${host} does not answer: ${reason}. Check REDIS_URL and that Redis runs.`,
+      { cause: error, retryable: !LASTING_REFUSAL.test(reason) },
     );
   } finally {
     probe.disconnect();
@@ -114,8 +173,8 @@ async function checkRedis(redisUrl: string): Promise<void> {
 /** An unheard error event would end the process. */
 function listen<Emitter extends { on(event: "error", heard: (error: Error) => void): unknown }>(
   emitter: Emitter,
-  log: Log,
+  tell: (error: unknown) => void,
 ): Emitter {
-  emitter.on("error", (error) => log.warn({ error: describeError(error) }, "the queue reports an error"));
+  emitter.on("error", tell);
   return emitter;
 }

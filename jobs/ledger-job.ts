@@ -6,8 +6,8 @@ import { followLedger } from "../src/flows/follow-ledger.ts";
 import type { TickJob } from "./schedules.ts";
 
 export function openLedgerJob(context: FlowContext): TickJob {
-  const run = async (signal: AbortSignal) => {
-    await followLedger(context, signal);
+  const run: TickJob["run"] = async (signal, log) => {
+    await followLedger({ ...context, log }, signal);
   };
   return { queue: "ledger", everyMs: context.config.diff.every, concurrency: 1, run };
 }

@@ -7,8 +7,8 @@ import type { TickJob } from "./schedules.ts";
 const EVERY_MS = 3_600_000;
 
 export function openRetentionJob(context: FlowContext): TickJob {
-  const run = async (signal: AbortSignal) => {
-    await dropExpired(context, signal);
+  const run: TickJob["run"] = async (signal, log) => {
+    await dropExpired({ ...context, log }, signal);
   };
   return { queue: "retention", everyMs: EVERY_MS, concurrency: 1, run };
 }

@@ -2,6 +2,7 @@
 
 import type { Instant } from "../src/clock.ts";
 import type { Config } from "../src/config.ts";
+import type { Log } from "../src/log.ts";
 import type { JobData, JobQueue } from "./backend.ts";
 
 export interface Schedule {
@@ -16,7 +17,8 @@ export interface TickJob {
   readonly everyMs: number;
   /** ticks side by side in this process */
   readonly concurrency: number;
-  run(signal: AbortSignal): Promise<void>;
+  /** @param log names the job in its lines */
+  run(signal: AbortSignal, log: Log): Promise<void>;
 }
 
 export function scheduleOf({ everyMs }: TickJob): Schedule {
@@ -37,7 +39,10 @@ export function schedulesFor(config: Config, everyMs: number): Schedule[] {
  * A tick this late has been lost with a worker's connection, in the moment between a job and its successor; or all
  * workers are busy, and then asking for it again changes nothing.
  */
-const LATE_MS = 10_000;
+const LATE_MS = 3_000;
+
+/** Each tick begins a trace: by default all of them would continue the one in which they were scheduled, for ever. */
+const OWN_TRACE = { telemetry: { omitContext: true } };
 
 /** Makes the queue's schedulers those asked for; what is right already is left alone, ticks and all. */
 export async function ensureSchedules(
@@ -53,6 +58,7 @@ export async function ensureSchedules(
   for (const { id, everyMs, data } of schedules) {
     const scheduler = present.find(({ key }) => key === id);
     const isRight = Number(scheduler?.every) === everyMs && (scheduler?.next ?? 0) > now - LATE_MS;
-    if (!isRight) await queue.upsertJobScheduler(id, { every: everyMs }, { name: queue.name, data });
+    if (isRight) continue;
+    await queue.upsertJobScheduler(id, { every: everyMs }, { name: queue.name, data, opts: OWN_TRACE });
   }
 }

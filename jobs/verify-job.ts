@@ -13,8 +13,8 @@ export function openVerifyJob(context: VerifyContext): TickJob {
     everyMs: every,
     // One more than there are lanes, so that a tick sees what became due while all of them wait for slow answers.
     concurrency: concurrency + 1,
-    run: async (signal) => {
-      const { refused } = await verify(signal);
+    run: async (signal, log) => {
+      const { refused } = await verify(signal, log);
       if (refused !== null) throw refused;
     },
   };

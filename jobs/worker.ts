@@ -1,36 +1,50 @@
 /** The long-running worker: opens queues, schedules and workers, and ends them gracefully. */
 
-import { setInterval } from "node:timers";
+import { setInterval, setTimeout } from "node:timers";
 import type { Job } from "bullmq";
+import type { FastifyInstance } from "fastify";
 import type { AlertChannel } from "../src/alerts/channel.ts";
 import { describeError, ReconError } from "../src/errors.ts";
 import type { AskOutcome } from "../src/flows/ask-outcome.ts";
 import type { PullContext } from "../src/flows/context.ts";
+import type { Log } from "../src/log.ts";
 import { resumeStopped } from "../src/sync/store.ts";
 import { openAlertJob } from "./alert-job.ts";
+import { openAtWork } from "./at-work.ts";
 import { type JobData, type JobWorker, openBackend, type ProductJob } from "./backend.ts";
 import { openBackfillJob } from "./backfill-job.ts";
+import { closeQueues } from "./close-queues.ts";
 import { runDiffJob } from "./diff-job.ts";
 import { checkLedgerAtStart, openLedgerJob } from "./ledger-job.ts";
 import { runPullJob } from "./pull-job.ts";
+import { countJobs, type QueueCounts } from "./queue-counts.ts";
 import { openRetentionJob } from "./retention-job.ts";
 import { ensureSchedules, scheduleOf, schedulesFor, type TickJob } from "./schedules.ts";
+import { openTelemetry } from "./telemetry.ts";
 import { openVerifyJob } from "./verify-job.ts";
 
 /** Redis may be emptied at any moment: schedulers are put back this often. */
 const SCHEDULE_CHECK_MS = 20_000;
+/** And once soon: whoever was killed before this start may have taken a tick along, which cannot be seen at once. */
+const FIRST_SCHEDULE_CHECK_MS = 4_000;
 
 export interface WorkerContext extends PullContext {
   /** without it no transfer and no top-up is verified */
   readonly ask?: AskOutcome;
   /** without any, alerts are kept until there is one */
   readonly channels?: readonly AlertChannel[];
+  /** spans of jobs go to the tracer that is registered; without it there are none */
+  readonly isTraced?: boolean;
 }
 
 export interface RunningWorker {
   /** @throws ReconError `queue-unreachable` */
   check(): Promise<void>;
-  /** Ends the work at hand, or abandons it where that takes longer than a request; idempotent. */
+  /** As `countJobs` says. */
+  countJobs(): Promise<QueueCounts[]>;
+  /** The queues in a browser, as `openBoard` of board.ts says; loaded when it is first asked for. */
+  openBoard(): Promise<FastifyInstance>;
+  /** Ends the work at hand, or abandons it where that takes longer than `LONGEST_STOP_MS`; idempotent. */
   stop(): Promise<void>;
 }
 
@@ -46,21 +60,18 @@ export async function startWorker(
 ): Promise<RunningWorker> {
   const { config, clock, log } = context;
   await checkLedgerAtStart(context);
-  const backend = openBackend(connections.redisUrl, connections.databaseUrl, log);
+  const telemetry = context.isTraced ? await openTelemetry() : undefined;
+  const backend = openBackend(connections.redisUrl, connections.databaseUrl, log, telemetry);
   await backend.check();
   await resumeStopped(context.sql);
   const ending = new AbortController();
   const pullQueue = backend.openQueue("pull");
   const diffQueue = backend.openQueue("diff");
   const ticks = tickJobs(context).map((job) => ({ job, queue: backend.openQueue(job.queue) }));
+  const queues = [pullQueue, diffQueue, ...ticks.map(({ queue }) => queue)];
   const workers: JobWorker[] = [];
-  const closeAll = async () => {
-    await Promise.all(workers.map((worker) => worker.close()));
-    await Promise.all(
-      [pullQueue, diffQueue, ...ticks.map(({ queue }) => queue)].map((queue) => queue.close()),
-    );
-    await backend.close();
-  };
+  const atWork = openAtWork();
+  const closeAll = () => closeQueues({ backend, queues, workers, atWork }, log);
 
   const schedule = async () => {
     await ensureSchedules(pullQueue, schedulesFor(config, config.pull.every), clock.now());
@@ -68,24 +79,28 @@ export async function startWorker(
     for (const { job, queue } of ticks) await ensureSchedules(queue, [scheduleOf(job)], clock.now());
   };
   const run =
-    <Data extends JobData>(work: (data: Data) => Promise<void>) =>
+    <Data extends JobData>(work: (data: Data, log: Log) => Promise<void>) =>
     async (job: Job<Data, void, string>) => {
+      const own = log.child({ queue: job.queueName, jobId: job.id });
+      const name = [job.queueName, job.data.productId ?? ""].join(" ").trimEnd();
       try {
-        await work(job.data);
+        await atWork.during(name, work(job.data, own));
       } catch (error) {
         if (ending.signal.aborted) return;
-        logFailure(context, job, error);
+        logFailure(own, job, error);
         throw error;
       }
     };
-  const pull = run((data: ProductJob) => runPullJob(context, data, ending.signal));
-  const diff = run((data: ProductJob) => runDiffJob(context, data, pullQueue, ending.signal));
+  const pull = run((data: ProductJob, log) => runPullJob({ ...context, log }, data, ending.signal));
+  const diff = run((data: ProductJob, log) =>
+    runDiffJob({ ...context, log }, data, pullQueue, ending.signal),
+  );
   try {
     await schedule();
     workers.push(backend.openWorker("pull", pull, config.pull.concurrency));
     workers.push(backend.openWorker("diff", diff, config.pull.concurrency));
     for (const { job } of ticks) {
-      const tick = run(() => job.run(ending.signal));
+      const tick = run((_, log) => job.run(ending.signal, log));
       workers.push(backend.openWorker(job.queue, tick, job.concurrency));
     }
     // A worker that is closed while it still connects would leave its connection open.
@@ -96,21 +111,27 @@ export async function startWorker(
       cause: error,
     });
   }
-  const timer = setInterval(() => {
+  const checkSchedules = () => {
     schedule().catch((error: unknown) => {
       if (ending.signal.aborted) return;
       log.warn({ error: describeError(error) }, "the schedules could not be checked");
     });
-  }, scheduleCheckMs);
+  };
+  const timers = [
+    setTimeout(checkSchedules, Math.min(FIRST_SCHEDULE_CHECK_MS, scheduleCheckMs)),
+    setInterval(checkSchedules, scheduleCheckMs),
+  ];
 
   let stopped: Promise<void> | null = null;
   const stop = async () => {
-    clearInterval(timer);
+    for (const timer of timers) clearInterval(timer);
     ending.abort();
     await closeAll();
   };
   return {
     check: () => backend.check(),
+    countJobs: () => countJobs(queues),
+    openBoard: async () => (await import("./board.ts")).openBoard(queues, log),
     stop: () => {
       stopped ??= stop();
       return stopped;
@@ -130,13 +151,13 @@ function tickJobs(context: WorkerContext): TickJob[] {
   return jobs;
 }
 
-function logFailure(context: PullContext, job: Job<JobData, void, string>, error: unknown): void {
-  const about = { queue: job.queueName, job: job.id, product: job.data.productId };
+function logFailure(log: Log, { data }: Job<JobData, void, string>, error: unknown): void {
+  const about = data.productId === undefined ? {} : { productId: data.productId };
   if (error instanceof ReconError) {
     const message = describeError(error);
-    if (error.code === "lease-lost") context.log.info({ ...about, code: error.code }, message);
-    else context.log.error({ ...about, code: error.code }, message);
+    if (error.code === "lease-lost") log.info({ ...about, code: error.code }, message);
+    else log.error({ ...about, code: error.code }, message);
   } else {
-    context.log.error({ ...about, err: error }, "the job failed; it runs again at its next tick");
+    log.error({ ...about, err: error }, "the job failed; it runs again at its next tick");
   }
 }

@@ -1,18 +1,28 @@
-/** A database of its own for a benchmark, on an embedded PostgreSQL that writes as carefully as a real one. */
+/** A database of its own for a benchmark, on an embedded PostgreSQL that writes as carefully as a real one, or not. */
 
 import { randomBytes } from "node:crypto";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
 import { migrateDatabase } from "../../src/db/migrate.ts";
 import { startEmbeddedPostgres } from "../../src/embedded/postgres.ts";
 
-const HOME = join(import.meta.dirname, "../../.recon/bench");
+export interface BenchServer {
+  /** folder of its data */
+  readonly home: string;
+  /** of PostgreSQL; those of the first database count */
+  readonly settings: Record<string, string>;
+}
+
+const FOLDER = join(import.meta.dirname, "../../.recon");
+const CAREFUL: BenchServer = { home: join(FOLDER, "bench"), settings: {} };
 
 export async function withDatabase<Result>(
   work: (sql: Sql, url: string) => Promise<Result>,
+  { home, settings }: BenchServer = CAREFUL,
 ): Promise<Result> {
   const database = `bench_${randomBytes(4).toString("hex")}`;
-  const server = await startEmbeddedPostgres({ home: HOME, database });
+  const server = await startEmbeddedPostgres({ home, database, settings });
   const sql = openDatabase(server.url, 10);
   try {
     await migrateDatabase(server.url);
@@ -21,6 +31,32 @@ export async function withDatabase<Result>(
     await sql.end({ timeout: 5 });
     await dropDatabase(server.url, database);
     await server.release();
+  }
+}
+
+/** Nothing that it writes has to outlive it: what is loaded is loaded fast, and both sides of a figure run alike. */
+const CARELESS: BenchServer["settings"] = {
+  fsync: "off",
+  full_page_writes: "off",
+  wal_level: "minimal",
+  max_wal_senders: "0",
+  max_wal_size: "4GB",
+  checkpoint_timeout: "1h",
+  // It would begin at any time, on one of two sides. What a load leaves is vacuumed and analyzed there.
+  autovacuum: "off",
+  maintenance_work_mem: "512MB",
+};
+
+/** A server for a lot of data that nobody needs afterwards: of it nothing is left, neither is of a run that was killed. */
+export async function withCarelessServer<Result>(
+  work: (server: BenchServer) => Promise<Result>,
+): Promise<Result> {
+  const server = { home: join(FOLDER, "bench-careless"), settings: CARELESS };
+  await rm(server.home, { recursive: true, force: true });
+  try {
+    return await work(server);
+  } finally {
+    await rm(server.home, { recursive: true, force: true });
   }
 }
 

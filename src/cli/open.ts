@@ -8,7 +8,9 @@ import { migrateDatabase } from "../db/migrate.ts";
 import { startEmbeddedPostgres } from "../embedded/postgres.ts";
 import type { FlowContext } from "../flows/context.ts";
 import { createLog } from "../log.ts";
+import { secretsOf } from "../secrets.ts";
 import { tryOutConfig } from "./try-out-config.ts";
+import { untilUp } from "./until-up.ts";
 
 /** Where an embedded start keeps its data. */
 export const EMBEDDED_HOME = fileURLToPath(new URL("../../.recon", import.meta.url));
@@ -24,13 +26,14 @@ export interface OpenRecon {
 
 /**
  * @param needs what the command cannot do without in production
+ * @param longestWaitMs so long the database may take until it answers
  * @throws ReconError `settings-invalid`, `database-unreachable` or `embedded-failed`
  */
-export async function openRecon(needs: readonly Need[]): Promise<OpenRecon> {
+export async function openRecon(needs: readonly Need[], longestWaitMs = 0): Promise<OpenRecon> {
   const settings = readSettings(needs);
   const withoutProvider = settings.provider === null && !settings.production;
   const config = settings.config ?? tryOutConfig();
-  const log = createLog(settings.logLevel ?? (withoutProvider ? "warn" : "info"));
+  const log = createLog(settings.logLevel ?? (withoutProvider ? "warn" : "info"), secretsOf(settings));
   const server = settings.databaseUrl === null ? await startEmbeddedPostgres({ home: EMBEDDED_HOME }) : null;
   const databaseUrl = settings.databaseUrl ?? server?.url ?? "";
   const sql = openDatabase(databaseUrl);
@@ -40,7 +43,7 @@ export async function openRecon(needs: readonly Need[]): Promise<OpenRecon> {
     await server?.release();
   };
   try {
-    await checkDatabase(sql);
+    await untilUp("the database", () => checkDatabase(sql), { clock: systemClock, log }, longestWaitMs);
     if (server !== null) await migrateDatabase(databaseUrl);
   } catch (error) {
     await close();

@@ -1,75 +1,83 @@
 /** `recon worker`: every scheduled job and the ops server, until it is told to end. */
 
 import type { Command } from "commander";
+import { checkRedis } from "../../jobs/backend.ts";
+import { LONGEST_STOP_MS } from "../../jobs/close-queues.ts";
 import { startWorker } from "../../jobs/worker.ts";
 import { openChannels } from "../alerts/open-channels.ts";
 import { migrateDatabase } from "../db/migrate.ts";
 import { describeError } from "../errors.ts";
 import { openAskOutcome } from "../flows/ask-outcome.ts";
+import { openMetrics } from "../ops/metrics/metrics.ts";
 import { startOpsServer } from "../ops/server.ts";
+import { startTracing, watchAll } from "../ops/tracing/tracing.ts";
 import { openBudget, type RequestBudget, withinBudget } from "../provider/budget.ts";
 import { openProvider } from "../provider/client.ts";
 import { announceMismatches, announceStart } from "./announce.ts";
 import type { OpenRecon } from "./open.ts";
-import { EXIT_FAILED, withRecon } from "./run-command.ts";
-import { startTryOut, type TryOut } from "./try-out.ts";
-import { untilTold } from "./until-told.ts";
-
-/** What takes longer than this to end is abandoned; everything is committed page by page. */
-const LONGEST_STOP_MS = 9_000;
+import { LONGEST_WAIT_MS, type Part, runUntilTold } from "./run-until-told.ts";
+import type { TryOut } from "./try-out.ts";
+import { untilUp } from "./until-up.ts";
 
 export function addWorkerCommand(program: Command): void {
   program
     .command("worker")
     .description("the long-running worker: every scheduled job and the ops HTTP server")
-    .action(withRecon(["database", "queue", "provider"], runWorker));
+    .action(runUntilTold("the worker", ["database", "queue", "provider"], openWorker));
 }
 
-async function runWorker(recon: OpenRecon): Promise<void> {
+async function openWorker(recon: OpenRecon, opened: Part[]): Promise<void> {
   const { settings, context, databaseUrl } = recon;
-  const told = untilTold();
-  const opened: { close(): Promise<void> | void }[] = [];
-  try {
-    await migrateDatabase(databaseUrl);
-    const tryOut = recon.embedded.provider
-      ? await startTryOut(context.clock, context, { host: "127.0.0.1", port: 0, seed: null })
-      : null;
-    if (tryOut !== null) opened.push({ close: () => tryOut.stop() });
+  const { redisUrl } = settings;
+  const metrics = openMetrics(context, () => worker.countJobs());
+  const tracing = await startTracing(settings.tracing, context.log);
+  if (tracing !== null) opened.push({ name: "tracing", longestMs: 500, close: () => tracing.close() });
+  await migrateDatabase(databaseUrl, context.log);
+  if (redisUrl !== null) await untilUp("Redis", () => checkRedis(redisUrl), context, LONGEST_WAIT_MS);
+  const tryOut = recon.embedded.provider ? await startSandbox(recon) : null;
+  if (tryOut !== null) opened.push({ name: "the sandbox", longestMs: 500, close: () => tryOut.stop() });
 
-    const provider = openProvider(
-      tryOut?.provider ?? settings.provider ?? { baseUrl: "", username: "", password: "" },
-      {
-        requestTimeoutMs: context.config.pull.requestTimeout,
-        connections: context.config.pull.concurrency,
-        production: settings.production,
-      },
-      context.clock,
-    );
-    opened.push(provider);
-    const budget = budgetOf(recon);
-    const worker = await startWorker(
-      {
-        ...context,
-        fetchPage: withinBudget(provider.fetchBetPage, budget),
-        ask: openAskOutcome(provider, budget, context),
-        channels: openChannels(settings.alerts, settings.ops),
-      },
-      { redisUrl: settings.redisUrl, databaseUrl },
-    );
-    opened.push({ close: () => worker.stop() });
-    const ops = await startOpsServer(context, settings.ops, () => worker.check());
-    opened.push(ops);
+  const provider = openProvider(
+    tryOut?.provider ?? settings.provider ?? { baseUrl: "", username: "", password: "" },
+    {
+      requestTimeoutMs: context.config.pull.requestTimeout,
+      connections: context.config.pull.concurrency,
+      production: settings.production,
+      watch: tracing === null ? metrics.watch : watchAll([tracing.watch, metrics.watch]),
+    },
+    context.clock,
+  );
+  opened.push({ name: "the provider client", longestMs: 100, close: () => provider.close() });
+  const budget = budgetOf(recon);
+  const worker = await startWorker(
+    {
+      ...context,
+      fetchPage: withinBudget(provider.fetchBetPage, budget),
+      onPage: metrics.onPage,
+      ask: openAskOutcome(provider, budget, context),
+      channels: openChannels(settings.alerts, settings.ops),
+      isTraced: tracing !== null,
+    },
+    { redisUrl, databaseUrl },
+  );
+  opened.push({ name: "the work at hand", longestMs: LONGEST_STOP_MS + 200, close: () => worker.stop() });
+  const ops = await startOpsServer(context, settings.ops, () => worker.check(), {
+    openBoard: () => worker.openBoard(),
+    metrics,
+  });
+  opened.push({ name: "the ops server", longestMs: 500, close: () => ops.close() });
 
-    context.log.info({ ops: ops.url, products: context.config.products.length }, "the worker runs");
-    if (tryOut !== null) {
-      announceStart({ config: context.config, opsUrl: ops.url, ...describeWorld(recon, tryOut) });
-      opened.push(announce(recon));
-    }
-    await told;
-    context.log.info("the worker ends");
-  } finally {
-    await closeAll(recon, opened);
+  context.log.info({ ops: ops.url, products: context.config.products.length }, "the worker runs");
+  if (tryOut !== null) {
+    announceStart({ config: context.config, opsUrl: ops.url, ...describeWorld(recon, tryOut) });
+    opened.push({ name: "the list of mismatches", longestMs: 300, ...announce(recon) });
   }
+}
+
+/** Loaded where it is needed: a worker in production has no use for it. */
+async function startSandbox({ context }: OpenRecon): Promise<TryOut> {
+  const { startTryOut } = await import("./try-out.ts");
+  return await startTryOut(context.clock, context, { host: "127.0.0.1", port: 0, seed: null });
 }
 
 function budgetOf({ context: { sql, config, clock } }: OpenRecon): RequestBudget {
@@ -97,23 +105,4 @@ function announce({ context }: OpenRecon): { close(): Promise<void> } {
       await announcing;
     },
   };
-}
-
-/** Ends in the reverse order of the start; a hard end keeps the promise of ten seconds. */
-async function closeAll(
-  { context }: OpenRecon,
-  opened: readonly { close(): Promise<void> | void }[],
-): Promise<void> {
-  const hard = setTimeout(() => {
-    context.log.warn("the worker could not end in time and is cut off; every page written is complete");
-    process.exit(EXIT_FAILED);
-  }, LONGEST_STOP_MS);
-  hard.unref();
-  for (const one of [...opened].reverse()) {
-    try {
-      await one.close();
-    } catch (error) {
-      context.log.warn({ error: describeError(error) }, "a part of the worker did not end cleanly");
-    }
-  }
 }

@@ -3,6 +3,7 @@
 import postgres from "postgres";
 import type { Instant } from "../clock.ts";
 import { describeError, ReconError } from "../errors.ts";
+import { endsInTime } from "../in-time.ts";
 
 const NUMERIC = 1700;
 const INT8 = 20;
@@ -54,13 +55,6 @@ export function openDatabase(url: string, most = 10): Sql {
   return outliveLostConnections(sql);
 }
 
-/** One more connection with the settings of a pool, outside of it: what is asked at once goes out at once, and in order. */
-export function openLane({ options }: Sql): Sql {
-  const lane = postgres({ ...options, max: 1 } as unknown as postgres.Options<never>) as unknown as Sql;
-  learnArrayTypesOnce(lane);
-  return lane;
-}
-
 /**
  * postgres.js asks every new connection for the types of arrays, which all connections share. Where that connection is
  * lost meanwhile, nobody can catch the rejection, and it ends the process: what is known is not asked for again.
@@ -82,15 +76,10 @@ function outliveLostConnections(sql: Sql): Sql {
   const begin = sql.begin.bind(sql) as (options: string, work: Work) => Promise<unknown>;
   const outlive = (options: string, work: Work) => {
     let isOver = false;
-    const transaction = begin(options, async (tx) => {
-      try {
-        const result = await work(refuseWhen(tx, () => isOver));
-        if (!isOver) return result;
-      } catch (error) {
-        if (!isOver && !isConnectionLost(error)) throw error;
-      }
-      return await new Promise(() => {});
-    });
+    const transaction = begin(
+      options,
+      whileItLasts(work, () => isOver),
+    );
     transaction.catch(() => {
       isOver = true;
     });
@@ -100,6 +89,18 @@ function outliveLostConnections(sql: Sql): Sql {
     begin: (first: string | Work, second?: Work) =>
       typeof first === "string" ? outlive(first, second as Work) : outlive("", first),
   });
+}
+
+function whileItLasts(work: Work, isOver: () => boolean) {
+  return async (tx: Query): Promise<unknown> => {
+    try {
+      const result = await work(refuseWhen(tx, isOver));
+      if (!isOver()) return result;
+    } catch (error) {
+      if (!isOver() && !isConnectionLost(error)) throw error;
+    }
+    return await new Promise(() => {});
+  };
 }
 
 function refuseWhen(tx: Query, isOver: () => boolean): Query {
@@ -112,20 +113,25 @@ function refuseWhen(tx: Query, isOver: () => boolean): Query {
       return Reflect.apply(target as (...parts: unknown[]) => unknown, self, statement);
     },
     get: (target, name) => {
-      if (name === "unsafe") refuse();
-      return Reflect.get(target, name);
+      if (name === "unsafe" || name === "savepoint") refuse();
+      const property: unknown = Reflect.get(target, name);
+      if (name !== "savepoint") return property;
+      return (work: Work) => (property as (work: Work) => unknown)(whileItLasts(work, isOver));
     },
   });
 }
 
-/** Whether a statement failed because its connection has closed, or is about to. */
+/** Whether a statement failed because its connection has closed, is about to, or could not be made. */
 export function isConnectionLost(error: unknown): boolean {
   if (!(error instanceof Error && "query" in error)) return false;
   if (error instanceof postgres.PostgresError)
     return error.severity === "FATAL" || error.severity === "PANIC";
   const { code = "", syscall } = error as NodeJS.ErrnoException;
-  return syscall !== undefined || code.startsWith("CONNECTION_");
+  return syscall !== undefined || code.startsWith("CONNECT");
 }
+
+/** A server that takes the connection and never answers is as good as none. */
+const LONGEST_CHECK_MS = 10_000;
 
 /**
  * Makes sure that the database answers.
@@ -133,15 +139,27 @@ export function isConnectionLost(error: unknown): boolean {
  */
 export async function checkDatabase(sql: Sql): Promise<void> {
   try {
-    await sql`select 1`;
+    if (await endsInTime(sql`select 1`, LONGEST_CHECK_MS)) return;
   } catch (error) {
-    const { host, port, database } = sql.options;
-    throw new ReconError(
-      "database-unreachable",
-      `the database ${database} at ${host.join(",")}:${port.join(",")} does not answer: ${describeError(error)}. Check DATABASE_URL and that PostgreSQL runs.`,
-      { cause: error, retryable: true },
-    );
+    throw unreachable(sql.options, error);
   }
+  throw unreachable(sql.options, new Error(`nothing for ${LONGEST_CHECK_MS / 1000} s`));
+}
+
+/** Of PostgreSQL: a password or a user that is refused, and a database that is not there. Waiting mends neither. */
+const LASTING_REFUSAL = /^(28...|3D000)$/;
+
+/** What to tell where a server does not answer, or refuses. */
+export function unreachable(
+  { host, port, database }: Pick<Sql["options"], "host" | "port" | "database">,
+  error: unknown,
+): ReconError {
+  const { code = "" } = error as { code?: string };
+  return new ReconError(
+    "database-unreachable",
+    `the database ${database} at ${host.join(",")}:${port.join(",")} does not answer: ${describeError(error)}. Check DATABASE_URL and that PostgreSQL runs.`,
+    { cause: error, retryable: !LASTING_REFUSAL.test(code) },
+  );
 }
 
 /** A serialization failure, and a deadlock that PostgreSQL ended by failing this side of it. */
@@ -163,6 +181,23 @@ export async function inOneMoment<Result>(sql: Sql, work: (tx: Query) => Promise
 export async function inTurn<Result>(sql: Sql, work: (tx: Query) => Promise<Result>): Promise<Result> {
   return await beginAgain(sql, "isolation level read committed", work);
 }
+
+/** Runs part of a transaction; where it fails, the transaction stands as before, and may go on. */
+export async function withinSavepoint<Result>(
+  tx: Query,
+  work: (tx: Query) => Promise<Result>,
+): Promise<Result> {
+  return await (tx as Query & { savepoint(work: Work): Promise<Result> }).savepoint(work as Work);
+}
+
+/** Whether work failed by what it read, and not by the database: with the same data it fails again, and with other data it may not. */
+export function isOfData(error: unknown): boolean {
+  if (error instanceof postgres.PostgresError) return error.code.startsWith(DATA_EXCEPTION);
+  const { code = "", syscall } = error as { code?: unknown; syscall?: unknown };
+  return error instanceof Error && syscall === undefined && !String(code).startsWith("CONNECT");
+}
+
+const DATA_EXCEPTION = "22";
 
 async function beginAgain<Result>(
   sql: Sql,

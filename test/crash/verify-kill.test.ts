@@ -83,7 +83,5 @@ function environmentOf(config: object): Record<string, string> {
     RECON_CONFIG: path,
     OPS_PORT: "0",
     LOG_LEVEL: "info",
-    // A start is work for the processor, and there are several.
-    NODE_COMPILE_CACHE: join(folder, "compiled"),
   };
 }

@@ -34,23 +34,30 @@ describe("a value of the database", () => {
 describe("a database that does not answer", () => {
   test.each([
     [
-      "nobody listens",
+      "nobody listens, which may change",
       () => "postgres://agent:s3cret@127.0.0.1:1/ledger",
       "the database ledger at 127.0.0.1:1",
+      true,
     ],
-    ["there is no such database", () => urlOf("nowhere"), "the database nowhere at"],
-  ])("is named without its password: %s", async (_, urlOfIt, named) => {
+    [
+      "there is no such database, which waiting does not mend",
+      () => urlOf("nowhere"),
+      "the database nowhere at",
+      false,
+    ],
+    ["nor a wrong password", () => urlOf("postgres", "wr0ng"), "the database postgres at", false],
+  ])("is named without its password: %s", async (_, urlOfIt, named, retryable) => {
     const pool = openDatabase(urlOfIt(), 1);
     const failure = await checkDatabase(pool).catch((error: unknown) => error);
     await pool.end();
-    expect(failure).toMatchObject({ code: "database-unreachable", retryable: true });
+    expect(failure).toMatchObject({ code: "database-unreachable", retryable });
     expect((failure as Error).message).toContain(named);
     expect((failure as Error).message).not.toContain("s3cret");
   });
 
-  function urlOf(database: string): string {
-    const { host, port, user, pass } = sql.options;
-    return `postgres://${user}:${pass}@${host[0]}:${port[0]}/${database}`;
+  function urlOf(database: string, password: string | null | undefined = sql.options.pass): string {
+    const { host, port, user } = sql.options;
+    return `postgres://${user}:${password}@${host[0]}:${port[0]}/${database}`;
   }
 });
 

@@ -8,7 +8,10 @@ import postgres from "postgres";
 import { afterAll, expect, inject, test } from "vitest";
 import { migrateDatabase } from "../../src/db/migrate.ts";
 import * as schema from "../../src/db/schema.ts";
+import { silentLog } from "../../src/log.ts";
 import { useDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { writeNewerMigrations } from "../support/newer-migrations.ts";
 
 const { sql } = useDatabase();
 const META = join(import.meta.dirname, "../../src/db/migrations/meta");
@@ -17,7 +20,9 @@ const journal: { entries: { idx: number; tag: string }[] } = readMeta("_journal.
 
 const admin = postgres(inject("adminUrl"), { max: 1, onnotice: () => {} });
 const created: string[] = [];
+const newer = writeNewerMigrations();
 afterAll(async () => {
+  newer.remove();
   for (const name of created) await admin.unsafe(`drop database if exists ${name} with (force)`);
   await admin.end();
 });
@@ -35,7 +40,15 @@ test("of five workers that start at once on an empty database all succeed, and o
   const url = await createEmptyDatabase();
   const run = await Promise.all(Array.from({ length: 5 }, () => migrateDatabase(url)));
   expect(run.toSorted()).toEqual([0, 0, 0, 0, journal.entries.length]);
+  expect(await countApplied(url)).toBe(journal.entries.length);
 });
+
+async function countApplied(url: string): Promise<number> {
+  const client = postgres(url, { max: 1 });
+  const applied = await client`select hash from recon_migrations`;
+  await client.end();
+  return applied.length;
+}
 
 test("a database that is up to date is left alone", async () => {
   const url = await createEmptyDatabase();
@@ -43,8 +56,42 @@ test("a database that is up to date is left alone", async () => {
   expect(await migrateDatabase(url)).toBe(0);
 });
 
-test("a database that is not there is an error, not a wait", async () => {
-  await expect(migrateDatabase("postgres://nobody@127.0.0.1:1/none")).rejects.toThrow(/ECONNREFUSED/);
+test("a database that is not there is an error that names it, not a wait", async () => {
+  await expect(migrateDatabase("postgres://nobody@127.0.0.1:1/none")).rejects.toMatchObject({
+    code: "database-unreachable",
+    message: expect.stringMatching(/none at 127\.0\.0\.1:1 .*ECONNREFUSED/),
+  });
+});
+
+test("a database that a newer version has migrated is left alone, and that is said", async () => {
+  const url = await createEmptyDatabase();
+  expect(await migrateDatabase(url, silentLog, newer.folder)).toBe(journal.entries.length + 1);
+  const warned: string[] = [];
+  const log = Object.assign(Object.create(silentLog), {
+    warn: (_: object, line: string) => warned.push(line),
+  });
+  expect(await migrateDatabase(url, log)).toBe(0);
+  expect(warned).toEqual([expect.stringContaining("a newer version of this program")]);
+});
+
+test("a migration that waits for a table gives way to live work, and comes through once the table is free", async () => {
+  const url = await createEmptyDatabase();
+  await migrateDatabase(url);
+  const client = postgres(url, { max: 2 });
+  const report = await client.reserve();
+  await report`begin`;
+  await report`select from bet_records`;
+  const migrated = migrateDatabase(url, silentLog, newer.folder);
+  await eventually("the migration waits for the table", async () => {
+    const [row] = await client`select count(*)::int as waiting from pg_locks where not granted`;
+    return row?.["waiting"] > 0;
+  });
+  // Behind a lock that is waited for, this would not be answered before the report is over.
+  expect(await client`select from bet_records`).toEqual([]);
+  await report`commit`;
+  expect(await migrated).toBe(1);
+  report.release();
+  await client.end();
 });
 
 test("the schema says nothing that the migrations do not make: `npm run db:generate` would find no change", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openBackend } from "../../jobs/backend.ts";
 import { startWorker } from "../../jobs/worker.ts";
-import { keepBody } from "../../src/callbacks/store.ts";
+import { keepBody } from "../../src/callbacks/body-store.ts";
 import { systemClock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config.ts";
 import { silentLog } from "../../src/log.ts";

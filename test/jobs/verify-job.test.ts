@@ -81,7 +81,11 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     await eventually("the next is verified", () =>
       isVerified("before accepted", "emptied accepted", "top-up accepted"),
     );
-    expect(await readSchedules()).toEqual(["tick 200"]);
+    // A tick that was under way when they were emptied may have been the one that verified it.
+    await eventually("the schedule is back", async () => {
+      expect(await readSchedules()).toEqual(["tick 200"]);
+      return true;
+    });
     await worker.stop();
     expect(provider.questions).toHaveLength(3);
   });

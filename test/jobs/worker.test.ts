@@ -26,6 +26,8 @@ import { useSmallWorld } from "./small-world.ts";
 const SCHEDULE_CHECK_MS = 200;
 /** Within this work goes on, whatever happened to the queues. */
 const A_MINUTE_MS = 60_000;
+/** BullMQ by itself opens some forty in PostgreSQL; there each is a process of the server. */
+const MOST_CONNECTIONS = 12;
 const run = promisify(execFile);
 const small = useSmallWorld();
 const provider = useHttpProvider();
@@ -62,6 +64,24 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     await fillLedger(context);
     await using _worker = await start();
     await eventually("the list is what was planted", () => expectPlanted(context));
+  });
+
+  test("a worker shows the queues it works on in a browser, and closes all it opened for that", async () => {
+    await using worker = await start();
+    const board = await worker.openBoard();
+    const { queues } = (await board.inject("/queues/api/queues")).json();
+    const names = queues.map(({ name }: { name: string }) => name);
+    expect(names).toEqual((await worker.countJobs()).map(({ queue }) => queue));
+    expect((await board.inject("/queues/api/job-schedulers")).json().schedulers.length).toBeGreaterThan(0);
+    await board.close();
+  });
+
+  test("all queues of a worker together hold few connections", async () => {
+    await using _worker = await start();
+    await eventually("every product is pulled", () => isPulledSince(context, small.begin));
+    const held = (await queues.connections()).length;
+    expect(held).toBeGreaterThan(0);
+    expect(held).toBeLessThanOrEqual(MOST_CONNECTIONS);
   });
 
   test("two workers at once find the same, and do nothing twice", async () => {

@@ -63,8 +63,6 @@ export async function openCallbackStage(plan: CallbackPlan, databaseUrl: string)
     CALLBACK_PORT: String(port),
     CALLBACK_SIGNATURE_KEY: KEY,
     LOG_LEVEL: "info",
-    // A start is work for the processor, and there are many.
-    NODE_COMPILE_CACHE: join(tmpdir(), "wallet-recon-compiled"),
   };
   const sql = openDatabase(databaseUrl, 4);
   const crews = {

@@ -3,6 +3,9 @@
 import { createRandom, hashText, type Random } from "../../src/sandbox/random.ts";
 import { RESTARTS, type Restart } from "./own-postgres.ts";
 
+/** What becomes of Redis while a worker is killed: emptied in place, or gone for a moment, and empty when it is back. */
+type RedisFate = "kept" | "emptied" | "restarted";
+
 /** Something that happens to the worker while it pulls. */
 export interface Blow {
   /** waits until so much of all time is fetched, from 0 to 1; null: does not */
@@ -10,7 +13,7 @@ export interface Blow {
   /** and then so long: it may come between any two steps of the work */
   readonly afterMs: number;
   readonly what:
-    | { readonly kind: "kill"; readonly emptiesRedis: boolean }
+    | { readonly kind: "kill"; readonly redis: RedisFate }
     | { readonly kind: "restart-postgres"; readonly how: Restart };
 }
 
@@ -35,7 +38,12 @@ const ANY_STEP_MS = 300;
 const LAST_AT = 0.9;
 
 /** @param kills how many times a worker is killed; once in between PostgreSQL is restarted */
-export function planKills(seed: number, kills: number, faults: "hostile" | "none"): KillPlan {
+export function planKills(
+  seed: number,
+  kills: number,
+  faults: "hostile" | "none",
+  playedHours: number,
+): KillPlan {
   const random = createRandom(hashText(`${seed}|kills`));
   const queuesInRedis = seed % 2 === 1;
   const restartAt = random.below(kills + 1);
@@ -49,7 +57,7 @@ export function planKills(seed: number, kills: number, faults: "hostile" | "none
     seed,
     queuesInRedis,
     workers: random.oneIn(3) ? 2 : 1,
-    playedHours: 8,
+    playedHours,
     faults,
     blows,
     waitsForLease: seed % 5 === 0,
@@ -58,21 +66,22 @@ export function planKills(seed: number, kills: number, faults: "hostile" | "none
 
 function planKill(random: Random, atProgress: number, queuesInRedis: boolean): Blow {
   const isSoon = random.oneIn(ONE_IN_SOON);
-  return {
-    atProgress: isSoon ? null : atProgress,
-    afterMs: random.below(isSoon ? SOON_MS : ANY_STEP_MS),
-    what: { kind: "kill", emptiesRedis: queuesInRedis && random.oneIn(4) },
-  };
+  const afterMs = random.below(isSoon ? SOON_MS : ANY_STEP_MS);
+  const redis = queuesInRedis && random.oneIn(4) ? random.pick(["emptied", "restarted"] as const) : "kept";
+  return { atProgress: isSoon ? null : atProgress, afterMs, what: { kind: "kill", redis } };
 }
 
 /** The plan in words. */
 export function describePlan({ queuesInRedis, workers, blows, waitsForLease }: KillPlan): string {
-  const emptied = blows.filter(({ what }) => what.kind === "kill" && what.emptiesRedis).length;
+  const countRedis = (fate: RedisFate) =>
+    blows.filter(({ what }) => what.kind === "kill" && what.redis === fate).length;
+  const [emptied, restarted] = [countRedis("emptied"), countRedis("restarted")];
   const restarts = blows.flatMap(({ what }) => (what.kind === "restart-postgres" ? [what.how] : []));
   return [
     `${workers === 1 ? "one worker" : "two workers"}, queues in ${queuesInRedis ? "Redis" : "PostgreSQL"}`,
     `${blows.length - restarts.length} kills`,
     ...(emptied > 0 ? [`Redis emptied ${emptied} times`] : []),
+    ...(restarted > 0 ? [`Redis restarted ${restarted} times`] : []),
     ...restarts.map((how) => `PostgreSQL restarted (${how})`),
     ...(waitsForLease ? ["the last lease ran out by itself"] : []),
   ].join(", ");

@@ -1,15 +1,14 @@
 /** Plays one plan of kills through, with real processes, and audits what is left in the database. */
 
 import { setTimeout as pause } from "node:timers/promises";
-import { Redis } from "ioredis";
 import type { Sql } from "../../src/db/client.ts";
-import type { RedisServer } from "../../src/embedded/redis.ts";
 import { describeError } from "../../src/errors.ts";
 import type { TimeRange } from "../../src/window.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Crew, startCrew } from "./crew.ts";
 import { type Blow, describePlan, type KillPlan } from "./kill-plan.ts";
 import type { OwnPostgres } from "./own-postgres.ts";
+import type { OwnRedis } from "./own-redis.ts";
 import { auditPull, findBrokenPromises } from "./pull-audit.ts";
 import type { SeedRun } from "./simulation.ts";
 import { openStage, PRODUCTS, type Stage } from "./stage.ts";
@@ -17,7 +16,7 @@ import { openStage, PRODUCTS, type Stage } from "./stage.ts";
 /** What a run may break. */
 export interface Surroundings {
   readonly postgres: OwnPostgres;
-  readonly redis: RedisServer;
+  readonly redis: OwnRedis;
 }
 
 /** A lease, the lock of a lost job, and the longest wait of a hostile fault all end sooner. */
@@ -25,7 +24,6 @@ const DEADLINE_MS = 90_000;
 
 export async function runKilled(plan: KillPlan, surroundings: Surroundings): Promise<SeedRun> {
   const { postgres, redis } = surroundings;
-  await emptyRedis(redis);
   const stage = await openStage(plan, postgres.url, plan.queuesInRedis ? redis.url : null);
   const { sql, range } = stage;
   const crew = startCrew(plan.workers, stage.environment);
@@ -60,13 +58,14 @@ async function strikeAll(plan: KillPlan, run: Struck): Promise<{ problems: strin
       if (atProgress !== null) await untilFetched(atProgress, run);
       await pause(afterMs);
       await strike(what, place, run);
-      await eventually("the database can be looked at", async () => {
+      const look = async () => {
         if (what.kind === "kill" && (await isAnyLeased(sql))) midWindow += 1;
         problems.push(...(await findBrokenPromises(sql, await run.listed)));
         const isLast = place === plan.blows.length - 1;
         if (!(isLast && plan.waitsForLease)) await endLeases(sql);
         return true;
-      });
+      };
+      await eventually("the database can be looked at", look, DEADLINE_MS);
     }
     await eventually("nothing is left to be fetched", () => isWhole(sql, range), DEADLINE_MS);
   } catch (error) {
@@ -78,7 +77,8 @@ async function strikeAll(plan: KillPlan, run: Struck): Promise<{ problems: strin
 async function strike(what: Blow["what"], place: number, { crew, postgres, redis }: Struck): Promise<void> {
   if (what.kind === "restart-postgres") return await postgres.restart(what.how);
   const killed = crew.kill(place);
-  if (what.emptiesRedis) await emptyRedis(redis);
+  if (what.redis === "emptied") await redis.empty();
+  if (what.redis === "restarted") await redis.restart();
   await killed;
 }
 
@@ -111,10 +111,4 @@ async function isWhole(sql: Sql, { to }: TimeRange): Promise<boolean> {
   const pulled = await sql`select from pull_states where head >= ${to}`;
   const unfinished = await sql`select from windows where status in ('planned', 'gap') and from_at < ${to}`;
   return pulled.length === PRODUCTS.length && unfinished.length === 0;
-}
-
-async function emptyRedis({ url }: RedisServer): Promise<void> {
-  const redis = new Redis(url);
-  await redis.flushall();
-  redis.disconnect();
 }

@@ -6,7 +6,8 @@ import { createInterface } from "node:readline";
 import { guardChild } from "../../src/embedded/process-guard.ts";
 
 const RECON = join(import.meta.dirname, "../../src/cli/main.ts");
-const LINES_KEPT = 8;
+const LINES_KEPT = 100;
+const LINES_SHOWN = 8;
 
 export interface ReconProcess {
   /** true once the awaited line has been printed; false: it ended without it */
@@ -15,7 +16,9 @@ export interface ReconProcess {
   readonly ended: Promise<number | null>;
   /** the last lines of its output, for a person */
   lastLines(): string;
-  kill(signal: "SIGKILL" | "SIGTERM"): void;
+  /** all but the oldest lines of its output */
+  readonly lines: readonly string[];
+  kill(signal: "SIGKILL" | "SIGTERM" | "SIGINT"): void;
 }
 
 /**
@@ -44,7 +47,8 @@ export function startRecon(
   return {
     ready,
     ended: endOf(child).finally(() => beReady(false)),
-    lastLines: () => lines.join("\n"),
+    lastLines: () => lines.slice(-LINES_SHOWN).join("\n"),
+    lines,
     kill: (signal) => child.kill(signal),
   };
 }

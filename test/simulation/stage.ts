@@ -64,8 +64,6 @@ export async function openStage(plan: KillPlan, adminUrl: string, redisUrl: stri
       RECON_CONFIG: write("recon.config.json", configOf(range.from)),
       OPS_PORT: "0",
       LOG_LEVEL: "info",
-      // A start is work for the processor, and there are many.
-      NODE_COMPILE_CACHE: join(folder, "compiled"),
     },
     close: async () => {
       for (const sandbox of [provider, wellProvider]) sandbox.stop();
@@ -83,7 +81,7 @@ function configOf(since: number): object {
       every: "PT0.3S",
       windowMax: "PT20M",
       settleDelay: "PT2S",
-      requestTimeout: "PT0.3S",
+      requestTimeout: "PT0.6S",
       // No hostile fault lasts: whatever is asked for often enough is answered.
       attempts: 100,
       resweepAfter: [],

@@ -10,6 +10,8 @@ export interface TcpProxy {
   refuse(): Promise<void>;
   /** Connections stay open, but nothing comes through any more. */
   hang(): void;
+  /** As before: what was refused or hung is let through again. */
+  restore(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -33,8 +35,11 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
       });
     }
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const listen = async (port: number) => {
+    server.listen(port, "127.0.0.1");
+    await once(server, "listening");
+  };
+  await listen(0);
   const close = async () => {
     for (const socket of sockets) socket.destroy();
     if (!server.listening) return;
@@ -42,12 +47,17 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
     await once(server, "close");
   };
   const own = new URL(url);
-  own.port = String((server.address() as AddressInfo).port);
+  const { port } = server.address() as AddressInfo;
+  own.port = String(port);
   return {
     url: own.href,
     refuse: close,
     hang: () => {
       hanging = true;
+    },
+    restore: async () => {
+      hanging = false;
+      if (!server.listening) await listen(port);
     },
     close,
   };

@@ -1,0 +1,229 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, inject, type TestContext, test } from "vitest";
+import { formatInstant, systemClock } from "../../src/clock.ts";
+import { exampleEnvelope, post } from "../callbacks/operator.ts";
+import { CALLBACKS, WORKER } from "../simulation/crew.ts";
+import { type ReconProcess, startRecon } from "../simulation/recon-process.ts";
+import { useDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { CREDENTIALS } from "../support/http-provider.ts";
+import { untilSomebodyWaits } from "../support/lock-wait.ts";
+import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+
+/** What is promised, for whoever would otherwise kill it. */
+const TEN_SECONDS_MS = 10_000;
+/** Several start at once. */
+const START_MS = 40_000;
+const PASSWORD = "not to be seen";
+
+const folder = mkdtempSync(join(tmpdir(), "recon-ending-"));
+const config = join(folder, "recon.config.json");
+writeFileSync(
+  config,
+  JSON.stringify({
+    products: [{ productId: "P1", since: formatInstant(systemClock.now() - 3_600_000) }],
+    pull: { every: "PT0.2S", settleDelay: "PT0S", concurrency: 2 },
+    diff: { every: "PT0.5S" },
+  }),
+);
+
+/** Has no records; and at /silent it never answers. */
+let silentlyAsked = 0;
+const provider = createServer(({ url }, response) => {
+  if (url?.startsWith("/silent")) silentlyAsked += 1;
+  else response.end('{"code":0,"data":{"txns":[],"nextId":""}}');
+});
+beforeAll(() => new Promise<void>((resolve) => provider.listen(0, "127.0.0.1", resolve)));
+afterAll(() => {
+  provider.closeAllConnections();
+  provider.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** What a process stands on, and can be taken away from it. */
+interface Ground {
+  readonly database: TcpProxy;
+  readonly redis: TcpProxy;
+}
+
+async function standOn(databaseUrl: string, { onTestFinished }: TestContext): Promise<Ground> {
+  const database = await startTcpProxy(databaseUrl);
+  const redis = await startTcpProxy(inject("redisUrl"));
+  onTestFinished(async () => {
+    await database.close();
+    await redis.close();
+  });
+  return { database, redis };
+}
+
+type Queues = "Redis" | "PostgreSQL";
+let redisDatabases = 0;
+
+function start(
+  { name, awaited }: typeof WORKER,
+  { database, redis }: Ground,
+  { onTestFinished }: TestContext,
+  { queues = "PostgreSQL" as Queues, path = "" } = {},
+): ReconProcess {
+  // None of them may see the jobs of another.
+  redisDatabases += 1;
+  const recon = startRecon(
+    [name],
+    {
+      DATABASE_URL: database.url,
+      ...(queues === "Redis" ? { REDIS_URL: `${redis.url}/${redisDatabases}` } : {}),
+      PROVIDER_BASE_URL: `http://127.0.0.1:${(provider.address() as AddressInfo).port}${path}`,
+      PROVIDER_USERNAME: CREDENTIALS.username,
+      PROVIDER_PASSWORD: PASSWORD,
+      RECON_CONFIG: config,
+      OPS_PORT: "0",
+      CALLBACK_PORT: "0",
+      LOG_LEVEL: "info",
+    },
+    awaited,
+  );
+  onTestFinished(() => recon.kill("SIGKILL"));
+  return recon;
+}
+
+/** @returns the lines of its log that say that something was cut off */
+async function expectToEnd(recon: ReconProcess, signal: "SIGTERM" | "SIGINT" = "SIGTERM"): Promise<string[]> {
+  let code: number | null | undefined;
+  void recon.ended.then((one) => {
+    code = one;
+  });
+  recon.kill(signal);
+  await eventually("it has ended", () => code !== undefined, TEN_SECONDS_MS);
+  expect({ code, said: recon.lastLines() }).toMatchObject({ code: 0 });
+  expect(recon.lines.join("\n")).not.toContain(PASSWORD);
+  return recon.lines.filter((line) => line.includes("cut off"));
+}
+
+async function untilSaid(recon: ReconProcess, what: RegExp): Promise<void> {
+  await eventually(`it says ${what}`, () => recon.lines.some((line) => what.test(line)), START_MS);
+}
+
+/** Something that happens to a worker right before it is told to end. */
+interface State {
+  readonly state: string;
+  readonly queues: Queues;
+  readonly path?: string;
+  happen(ground: Ground, worker: ReconProcess): unknown;
+}
+
+const REFUSED = /ECONNREFUSED|broke|closed|terminated/i;
+const goDown = async (proxy: TcpProxy, worker: ReconProcess) => {
+  await proxy.refuse();
+  await untilSaid(worker, REFUSED);
+};
+const STATES: readonly State[] = [
+  {
+    state: "waiting for a provider that never answers",
+    queues: "PostgreSQL",
+    path: "/silent",
+    happen: () => eventually("it is asked", () => silentlyAsked > 0),
+  },
+  {
+    state: "without its database",
+    queues: "PostgreSQL",
+    happen: ({ database }, one) => goDown(database, one),
+  },
+  { state: "its database hanging", queues: "PostgreSQL", happen: ({ database }) => database.hang() },
+  {
+    state: "its database just back",
+    queues: "PostgreSQL",
+    happen: async ({ database }, one) => {
+      await goDown(database, one);
+      await database.restore();
+    },
+  },
+  { state: "without Redis", queues: "Redis", happen: ({ redis }, one) => goDown(redis, one) },
+  { state: "its Redis hanging", queues: "Redis", happen: ({ redis }) => redis.hang() },
+  {
+    state: "its Redis just back",
+    queues: "Redis",
+    happen: async ({ redis }, one) => {
+      await goDown(redis, one);
+      await redis.restore();
+    },
+  },
+];
+
+describe.each(["PostgreSQL", "Redis"] as const)("queues in %s", (queues) => {
+  const states = STATES.filter((one) => one.queues === queues).map((one) => ({ ...one, ...useDatabase() }));
+  test.concurrent.for(states)("told to end, a worker ends in good order: $state", async (state, context) => {
+    const ground = await standOn(state.url, context);
+    const worker = start(WORKER, ground, context, state);
+    const { sql } = state;
+    expect({ up: await worker.ready, said: worker.lastLines() }).toMatchObject({ up: true });
+    await eventually("it pulls", async () => (await sql`select from pull_states`).length === 1, START_MS);
+    await state.happen(ground, worker);
+    expect((await expectToEnd(worker)).length).toBeLessThanOrEqual(1);
+    expect(worker.lines.join("\n")).toContain("the worker ends");
+  });
+});
+
+describe.concurrent("the start", () => {
+  const { url } = useDatabase();
+  const commands = [
+    { command: WORKER, signal: "SIGTERM" },
+    { command: CALLBACKS, signal: "SIGINT" },
+  ] as const;
+
+  test.concurrent.for(commands)(
+    "$command.name that waits for its database says so, and can be told to end",
+    async ({ command, signal }, context) => {
+      const ground = await standOn(url, context);
+      await ground.database.refuse();
+      const recon = start(command, ground, context);
+      await untilSaid(
+        recon,
+        /the database \w+ at 127\.0\.0\.1:\d+ does not answer: .*ECONNREFUSED.* It is waited for/,
+      );
+      await expectToEnd(recon, signal);
+      expect(recon.lines.join("\n")).toContain("before it was up");
+    },
+  );
+
+  test.concurrent.for(commands)(
+    "$command.name that waits begins when its database and its queues come up",
+    async ({ command }, context) => {
+      const ground = await standOn(url, context);
+      await ground.database.refuse();
+      await ground.redis.refuse();
+      const recon = start(command, ground, context, { queues: "Redis" });
+      await untilSaid(recon, /the database .* It is waited for/);
+      await ground.database.restore();
+      if (command === WORKER) {
+        await untilSaid(
+          recon,
+          /Redis at 127\.0\.0\.1:\d+ does not answer: .*ECONNREFUSED.* It is waited for/,
+        );
+        await ground.redis.restore();
+      }
+      await untilSaid(recon, new RegExp(command.awaited));
+      expect(await expectToEnd(recon)).toEqual([]);
+    },
+  );
+});
+
+describe.concurrent("recon callbacks", () => {
+  const { url, sql } = useDatabase();
+
+  test("ends although a callback waits for a lock, and says that it is cut off", async (context) => {
+    const recon = start(CALLBACKS, await standOn(url, context), context);
+    await untilSaid(recon, new RegExp(CALLBACKS.awaited));
+    const [base = ""] = /http:\/\/127\.0\.0\.1:\d+/.exec(recon.lines.join("\n")) ?? [];
+    await sql.begin(async (tx) => {
+      await tx`lock table wallets`;
+      const asked = post(base, "checkBalance", exampleEnvelope("anna"));
+      await untilSomebodyWaits(sql);
+      expect(await expectToEnd(recon)).toHaveLength(1);
+      expect((await asked).json).toMatchObject({ statusCode: 50001 });
+    });
+  });
+});

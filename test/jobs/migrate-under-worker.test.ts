@@ -1,0 +1,39 @@
+import { afterAll, expect, onTestFinished, test } from "vitest";
+import { startWorker } from "../../jobs/worker.ts";
+import { systemClock } from "../../src/clock.ts";
+import { migrateDatabase } from "../../src/db/migrate.ts";
+import { readStatus } from "../../src/flows/read-status.ts";
+import { silentLog } from "../../src/log.ts";
+import { useDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { writeNewerMigrations } from "../support/newer-migrations.ts";
+import { useSmallWorld } from "./small-world.ts";
+
+const small = useSmallWorld();
+const { sql, url } = useDatabase();
+const newer = writeNewerMigrations();
+afterAll(() => newer.remove());
+
+test("a worker of the version before goes on while a newer one migrates, and afterwards, without a failed job", async () => {
+  const errors: unknown[] = [];
+  const log = Object.assign(Object.create(silentLog), {
+    error: (about: unknown) => errors.push(about),
+    child: () => log,
+  });
+  const context = { sql, config: small.config(), clock: systemClock, log, fetchPage: small.fetchPage };
+  const worker = await startWorker(context, { redisUrl: null, databaseUrl: url }, 200);
+  onTestFinished(() => worker.stop());
+  const pulledSince = (since: number) =>
+    eventually("every product is pulled on", async () => {
+      const { products } = await readStatus(context);
+      return products.every(({ head }) => Date.parse(head ?? "") > since);
+    });
+  // By then every statement of a pull is known to its connection with the columns that there were.
+  await pulledSince(small.begin);
+  await pulledSince(systemClock.now());
+  expect(await migrateDatabase(url, silentLog, newer.folder)).toBe(1);
+  await pulledSince(systemClock.now());
+  await sql`insert into newer values (1)`;
+  await worker.stop();
+  expect(errors).toEqual([]);
+});

@@ -1,0 +1,36 @@
+/** A Redis that a run has to itself: it may be emptied, and restarted on the same port. */
+
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { startRedis } from "../../src/embedded/redis.ts";
+
+export interface OwnRedis {
+  readonly url: string;
+  /** FLUSHALL */
+  empty(): Promise<void>;
+  /** Kills the server, and starts it again: it has forgotten everything. */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const CACHE = join(import.meta.dirname, "../../.recon/test/redis");
+
+/** Starts one; it ends with this process, even by kill -9. */
+export async function startOwnRedis(): Promise<OwnRedis> {
+  let server = await startRedis({ cache: CACHE });
+  const { url, port } = server;
+  return {
+    url,
+    empty: async () => {
+      const redis = new Redis(url);
+      await redis.flushall();
+      redis.disconnect();
+    },
+    restart: async () => {
+      server.kill();
+      await server.stop();
+      server = await startRedis({ cache: CACHE, port });
+    },
+    stop: () => server.stop(),
+  };
+}
