@@ -241,6 +241,8 @@ export interface Settings {
     readonly allowedIps: readonly string[];
   };
   readonly alerts: AlertSettings;
+  /** null: nothing is traced */
+  readonly tracing: TracingSettings | null;
   readonly logLevel: string | null;
   /** null: there is no config file, which only the embedded start can do without */
   readonly config: Config | null;
@@ -256,6 +258,12 @@ export interface ProviderSettings {
 export interface AlertSettings {
   readonly webhook: { readonly url: string; readonly secret: string } | null;
   readonly slack: { readonly url: string } | null;
+}
+
+/** Where traces go is read by OpenTelemetry itself, from its own variables. */
+export interface TracingSettings {
+  /** null: the variables name the service */
+  readonly serviceName: string | null;
 }
 
 /** Settings whose values are secret: named in an error, never shown. */
@@ -343,9 +351,22 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
           : { url: data.ALERT_WEBHOOK_URL, secret: data.ALERT_WEBHOOK_SECRET ?? "" },
       slack: data.ALERT_SLACK_URL === undefined ? null : { url: data.ALERT_SLACK_URL },
     },
+    tracing: readTracing(given),
     logLevel: data.LOG_LEVEL ?? null,
     config,
   };
+}
+
+/** Traced is where the standard variables say where to, and do not say otherwise. */
+function readTracing(given: NodeJS.ProcessEnv): TracingSettings | null {
+  const exporter = given["OTEL_TRACES_EXPORTER"];
+  const endpoint = given["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] ?? given["OTEL_EXPORTER_OTLP_ENDPOINT"];
+  const isOff = given["OTEL_SDK_DISABLED"]?.toLowerCase() === "true" || exporter === "none";
+  if (isOff || (exporter === undefined && endpoint === undefined)) return null;
+  const isNamed =
+    given["OTEL_SERVICE_NAME"] !== undefined ||
+    /(^|,)\s*service\.name=/.test(given["OTEL_RESOURCE_ATTRIBUTES"] ?? "");
+  return { serviceName: isNamed ? null : "wallet-recon" };
 }
 
 function alertProblems(given: NodeJS.ProcessEnv, production: boolean): string[] {

@@ -15,8 +15,10 @@ import type {
   TransferLogIn,
   TransferLogInRequest,
 } from "../lobby.ts";
+import type { TimeRange } from "../window.ts";
+import { type Ask, type Listeners, openAsk, type Question } from "./ask.ts";
 import { type Answered, readData } from "./envelope.ts";
-import { openHttp, type ProviderHttp, type ProviderLimits } from "./http.ts";
+import { openHttp, type ProviderLimits } from "./http.ts";
 import {
   readBetLimits,
   readFreeGame,
@@ -78,10 +80,7 @@ export interface ProviderClient extends TransferApi {
   close(): void;
 }
 
-export interface ProviderOptions extends ProviderLimits {
-  /** sees the text of every answer with HTTP 200, before it is read; it may hold tokens */
-  readonly onAnswer?: (text: string) => void;
-}
+export interface ProviderOptions extends ProviderLimits, Listeners {}
 
 /**
  * Opens a client; nothing is sent yet.
@@ -92,34 +91,23 @@ export function openProvider(
   options: ProviderOptions,
   clock: Clock,
 ): ProviderClient {
-  const http = hearing(openHttp(settings, options, clock), options.onAnswer);
+  const http = openHttp(settings, options, clock);
+  const ask = openAsk(http, options);
   return {
-    ...openLobby(http),
-    ...openMoney(http),
+    ...openLobby(ask),
+    ...openMoney(ask),
     fetchBetPage: (request, signal) => {
       const { productId, from, to, nextId } = request;
       const what = `betTransactionsV2 of ${productId} from ${formatInstant(from)} to ${formatInstant(to)}`;
-      const range = { startTime: formatInstant(from), endTime: formatInstant(to) };
-      return fetchBets(http, clock, { productId, nextId, what, by: range }, signal);
+      const by = { startTime: formatInstant(from), endTime: formatInstant(to) };
+      return fetchBets(ask, clock, { productId, nextId, what, by, window: { from, to } }, signal);
     },
     fetchBetDay: async ({ productId, date, nextId }, signal) => {
       checkProductId(productId);
       const what = `betTransactionsV2 of ${productId} on ${checkDate(date)}`;
-      return await fetchBets(http, clock, { productId, nextId, what, by: { date } }, signal);
+      return await fetchBets(ask, clock, { productId, nextId, what, by: { date } }, signal);
     },
     close: () => http.close(),
-  };
-}
-
-function hearing(http: ProviderHttp, onAnswer: ProviderOptions["onAnswer"]): ProviderHttp {
-  if (onAnswer === undefined) return http;
-  return {
-    ...http,
-    send: async (request, signal) => {
-      const answered = await http.send(request, signal);
-      onAnswer(answered.text);
-      return answered;
-    },
   };
 }
 
@@ -128,80 +116,86 @@ interface BetQuestion {
   readonly nextId: string | null;
   readonly by: Readonly<Record<string, string>>;
   readonly what: string;
+  readonly window?: TimeRange;
 }
 
 async function fetchBets(
-  http: ProviderHttp,
+  ask: Ask,
   clock: Clock,
-  { productId, nextId, by, what }: BetQuestion,
+  { nextId, by, ...named }: BetQuestion,
   signal: AbortSignal | undefined,
 ): Promise<BetPage> {
+  const { productId, what } = named;
   const query = { productId, ...by, ...(nextId === null ? {} : { nextId }) };
   const path = "seamless/betTransactionsV2";
   const requestedAt = clock.now();
-  const answered = await http.send(
-    { method: "GET", path, query, what, largestBytes: LARGEST_LIST_BYTES },
-    signal,
-  );
-  const tookMs = clock.now() - requestedAt;
-  return { ...readBetPage(readData(answered), productId, what), requestedAt, tookMs };
+  const read = (answered: Answered) => {
+    const tookMs = clock.now() - requestedAt;
+    return { ...readBetPage(readData(answered), productId, what), requestedAt, tookMs };
+  };
+  return await ask({ method: "GET", path, query, ...named, largestBytes: LARGEST_LIST_BYTES }, read, signal);
 }
 
 type Lobby = Omit<ProviderClient, keyof TransferApi | "fetchBetPage" | "fetchBetDay" | "close">;
 
-function openLobby(http: ProviderHttp): Lobby {
-  const list = async (path: string, productId: string, signal?: AbortSignal) => {
+function openLobby(ask: Ask): Lobby {
+  const list = async (path: string, productId: string, ofTransfer: boolean, signal?: AbortSignal) => {
     const query = checkProductId(productId);
     const what = `${path} of ${productId}`;
-    return await http.send({ method: "GET", path, query, what, largestBytes: LARGEST_LIST_BYTES }, signal);
+    return await ask(
+      { method: "GET", path, query, what, productId, largestBytes: LARGEST_LIST_BYTES },
+      (answered) => readGames(answered, ofTransfer),
+      signal,
+    );
   };
-  const logIn = async (
+  const logIn = async <LogIn>(
     path: string,
     { username, productId }: { username: string; productId: string },
     body: object,
+    read: (answered: Answered) => LogIn,
     signal?: AbortSignal,
   ) => {
     const what = `${path} of ${username} to ${productId}`;
-    return await http.send(
-      { method: "POST", path, body, what, largestBytes: LARGEST_ANSWER_BYTES, secrets: "all" },
+    return await ask(
+      { method: "POST", path, body, what, productId, largestBytes: LARGEST_ANSWER_BYTES, secrets: "all" },
+      read,
       signal,
     );
   };
   return {
     logInSeamless: async (request, signal) =>
-      readSeamlessLogIn(await logIn("seamless/logIn", request, checkSeamlessLogIn(request), signal)),
+      await logIn("seamless/logIn", request, checkSeamlessLogIn(request), readSeamlessLogIn, signal),
     logInTransfer: async (request, signal) =>
-      readTransferLogIn(await logIn("logIn", request, checkTransferLogIn(request), signal)),
-    listSeamlessGames: async (productId, signal) =>
-      readGames(await list("seamless/games", productId, signal), false),
-    listFreeGames: async (productId, signal) =>
-      readGames(await list("seamless/freeGameList", productId, signal), false),
-    listTransferGames: async (productId, signal) => readGames(await list("games", productId, signal), true),
+      await logIn("logIn", request, checkTransferLogIn(request), readTransferLogIn, signal),
+    listSeamlessGames: (productId, signal) => list("seamless/games", productId, false, signal),
+    listFreeGames: (productId, signal) => list("seamless/freeGameList", productId, false, signal),
+    listTransferGames: (productId, signal) => list("games", productId, true, signal),
     listBetLimits: async (question, signal) => {
       const query = checkBetLimitQuestion(question);
-      const what = `betLimitsV2 of ${question.username} at ${question.productId}`;
-      return readBetLimits(
-        await http.send(
-          { method: "GET", path: "betLimitsV2", query, what, largestBytes: LARGEST_LIST_BYTES },
-          signal,
-        ),
+      const { productId, username } = question;
+      const what = `betLimitsV2 of ${username} at ${productId}`;
+      return await ask(
+        { method: "GET", path: "betLimitsV2", query, what, productId, largestBytes: LARGEST_LIST_BYTES },
+        readBetLimits,
+        signal,
       );
     },
     grantFreeGame: async (request, signal) => {
       const body = checkFreeGame(request);
       const what = `free-game ${request.freeGameName} for ${request.playerName}`;
-      return readFreeGame(await post(http, "free-game", body, what, signal));
+      const question = { path: "free-game", body, what, productId: request.productId };
+      return await post(ask, question, readFreeGame, signal);
     },
   };
 }
 
-function openMoney(http: ProviderHttp): TransferApi {
+function openMoney(ask: Ask): TransferApi {
   const move = async (path: "deposit" | "withdraw", request: MoneyRequest, signal?: AbortSignal) => {
     const body = checkMoneyRequest(request);
     const { transactionRef, productId, username } = request;
     const what = `${path} ${transactionRef} of ${username} at ${productId}`;
-    const answered = await post(http, path, body, what, signal);
-    return readMoneyAnswer(answered, transactionRef) satisfies MoneyAnswer;
+    const read = (answered: Answered): MoneyAnswer => readMoneyAnswer(answered, transactionRef);
+    return await post(ask, { path, body, what, productId }, read, signal);
   };
   return {
     deposit: (request, signal) => move("deposit", request, signal),
@@ -209,27 +203,26 @@ function openMoney(http: ProviderHttp): TransferApi {
     verifyDepositWithdraw: async (question, signal) => {
       const body = checkTransferQuestion(question);
       const { transactionRef, productId } = question;
-      const what = `verifyDepositWithdraw of ${transactionRef} at ${productId}`;
-      return readTransferAnswer(
-        await post(http, "verifyDepositWithdraw", body, what, signal),
-        transactionRef,
-      );
+      const path = "verifyDepositWithdraw";
+      const what = `${path} of ${transactionRef} at ${productId}`;
+      const read = (answered: Answered) => readTransferAnswer(answered, transactionRef);
+      return await post(ask, { path, body, what, productId }, read, signal);
     },
     verifyTopUp: async (topUpPath, question, signal) => {
       const path = `${checkTopUpPath(topUpPath)}/verify-topup`;
       const body = checkTopUpQuestion(question);
       const what = `${path} of ${question.transactionId}`;
-      return readTopUpAnswer(await post(http, path, body, what, signal), question.transactionId);
+      const read = (answered: Answered) => readTopUpAnswer(answered, question.transactionId);
+      return await post(ask, { path, body, what, productId: null }, read, signal);
     },
   };
 }
 
-function post(
-  http: ProviderHttp,
-  path: string,
-  body: object,
-  what: string,
+function post<Words>(
+  ask: Ask,
+  question: Pick<Question, "path" | "what" | "productId"> & { readonly body: object },
+  read: (answered: Answered) => Words,
   signal: AbortSignal | undefined,
-): Promise<Answered> {
-  return http.send({ method: "POST", path, body, what, largestBytes: LARGEST_ANSWER_BYTES }, signal);
+): Promise<Words> {
+  return ask({ method: "POST", ...question, largestBytes: LARGEST_ANSWER_BYTES }, read, signal);
 }

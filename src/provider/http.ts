@@ -1,6 +1,6 @@
 /** One request to the provider over HTTP: what comes back whole is handed on, all else is a ReconError. */
 
-import { Agent as HttpAgent } from "node:http";
+import { Agent as HttpAgent, type IncomingHttpHeaders } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import got, { type Got } from "got";
 import type { Clock } from "../clock.ts";
@@ -13,9 +13,11 @@ export interface ProviderLimits {
   readonly requestTimeoutMs: number;
   readonly connections: number;
   readonly production: boolean;
+  /** hears the Date header of every answer as it comes; null: it has none */
+  readonly onDate?: (date: string | null) => void;
 }
 
-interface ProviderRequest {
+export interface ProviderRequest {
   readonly method: "GET" | "POST";
   /** below the base URL, without a slash at its beginning */
   readonly path: string;
@@ -65,7 +67,7 @@ export function openHttp(settings: ProviderSettings, limits: ProviderLimits, clo
   });
   const credentials = secretsOf(settings);
   return {
-    send: (request, signal) => send(http, clock, request, signal, credentials),
+    send: (request, signal) => send(http, clock, request, signal, { credentials, onDate: limits.onDate }),
     close: () => {
       agents.http.destroy();
       agents.https.destroy();
@@ -83,7 +85,7 @@ async function send(
   clock: Clock,
   request: ProviderRequest,
   signal: AbortSignal | undefined,
-  credentials: readonly string[],
+  { credentials, onDate }: { credentials: readonly string[]; onDate: ProviderLimits["onDate"] },
 ): Promise<Answered> {
   const { method, path, query, body, what, largestBytes } = request;
   const secrets: Answered["secrets"] =
@@ -96,6 +98,7 @@ async function send(
       ...(body === undefined ? {} : { json: body }),
       signal: signal === undefined ? tooLarge.signal : AbortSignal.any([signal, tooLarge.signal]),
     });
+    asked.on("response", ({ headers }: { headers: IncomingHttpHeaders }) => onDate?.(headers.date ?? null));
     asked.on("downloadProgress", ({ transferred }: { transferred: number }) => {
       if (transferred > largestBytes) tooLarge.abort();
     });

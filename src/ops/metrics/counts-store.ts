@@ -1,0 +1,96 @@
+/**
+ * What the metrics count in PostgreSQL, by statements whose cost follows the work at hand: none reads records, entries
+ * or windows that are done.
+ */
+
+import type { Instant } from "../../clock.ts";
+import type { Query } from "../../db/client.ts";
+import type { MismatchKind, MismatchStatus } from "../../mismatch.ts";
+import type { BackfillStatus } from "../../sync/backfill.ts";
+import type { TransferStatus } from "../../transfer.ts";
+import type { VerifyKind } from "../../verify/row-store.ts";
+
+/** Ends a statement of this transaction that takes longer. */
+export async function limitStatements(tx: Query, longestMs: number): Promise<void> {
+  await tx`select set_config('statement_timeout', ${String(longestMs)}, true)`;
+}
+
+export interface MismatchCount {
+  readonly productId: string;
+  readonly kind: MismatchKind;
+  readonly status: MismatchStatus;
+  readonly count: number;
+}
+
+/** How many mismatches have one of these statuses. Reads those, by their index. */
+export async function countMismatches(
+  tx: Query,
+  statuses: readonly MismatchStatus[],
+): Promise<MismatchCount[]> {
+  return await tx<MismatchCount[]>`
+    select product_id as "productId", kind, status, count(*) as count from mismatches
+    where status = any(${statuses as MismatchStatus[]})
+    group by product_id, kind, status`;
+}
+
+export interface AmountAtRisk {
+  readonly productId: string;
+  readonly kind: MismatchKind;
+  readonly currency: string;
+  /** decimal text */
+  readonly amount: string;
+}
+
+/** What is at risk in mismatches that are open or acknowledged. */
+export async function sumAtRisk(tx: Query): Promise<AmountAtRisk[]> {
+  return await tx<AmountAtRisk[]>`
+    select product_id as "productId", kind, currency, sum(amount_at_risk) as amount from mismatches
+    where status in ('open', 'acknowledged') and currency is not null
+    group by product_id, kind, currency`;
+}
+
+export interface VerifyCount {
+  readonly status: TransferStatus;
+  readonly count: number;
+}
+
+/** How many transfers, or top-ups, have one of these statuses. Reads those, by their index. */
+export async function countVerifications(
+  tx: Query,
+  kind: VerifyKind,
+  statuses: readonly TransferStatus[],
+): Promise<VerifyCount[]> {
+  const table = tx(kind === "transfer" ? "transfers" : "top_ups");
+  return await tx<VerifyCount[]>`
+    select status, count(*) as count from ${table}
+    where status = any(${statuses as TransferStatus[]})
+    group by status`;
+}
+
+export interface AlertBacklog {
+  readonly undelivered: number;
+  /** null: there is none */
+  readonly oldestAt: Instant | null;
+}
+
+/** Alerts that some channel has not had yet. */
+export async function readAlertBacklog(tx: Query): Promise<AlertBacklog> {
+  const [row] = await tx<AlertBacklog[]>`
+    select count(*) as undelivered, min(created_at) as "oldestAt" from alerts where delivered_at is null`;
+  return row ?? { undelivered: 0, oldestAt: null };
+}
+
+export interface BackfillCount {
+  readonly status: BackfillStatus;
+  readonly count: number;
+}
+
+export async function countBackfills(tx: Query): Promise<BackfillCount[]> {
+  return await tx<BackfillCount[]>`select status, count(*) as count from backfills group by status`;
+}
+
+/** When the newest entry of the ledger was received; null: there is none. Reads one row of an index. */
+export async function readNewestReceivedAt(tx: Query): Promise<Instant | null> {
+  const [row] = await tx<{ at: Instant | null }[]>`select max(received_at) as at from callback_entries`;
+  return row?.at ?? null;
+}

@@ -1,0 +1,66 @@
+/** Reads what the metrics show of the database: what is at hand often, what is over seldom. */
+
+import type { Instant } from "../../clock.ts";
+import type { Sql } from "../../db/client.ts";
+import { type PullProgress, readPullProgress } from "../../sync/store.ts";
+import {
+  type AlertBacklog,
+  type AmountAtRisk,
+  type BackfillCount,
+  countBackfills,
+  countMismatches,
+  countVerifications,
+  limitStatements,
+  type MismatchCount,
+  readAlertBacklog,
+  readNewestReceivedAt,
+  sumAtRisk,
+  type VerifyCount,
+} from "./counts-store.ts";
+
+/** A scrape must not hold a connection for long, whatever the database is busy with. */
+const LONGEST_STATEMENT_MS = 2_000;
+
+interface Counts {
+  readonly mismatches: readonly MismatchCount[];
+  readonly transfers: readonly VerifyCount[];
+  readonly topUps: readonly VerifyCount[];
+}
+
+/** What somebody, or this program, still has to do: its size is that of the work at hand. */
+export interface StateAtHand extends Counts {
+  readonly progress: readonly PullProgress[];
+  readonly atRisk: readonly AmountAtRisk[];
+  readonly alerts: AlertBacklog;
+  readonly backfills: readonly BackfillCount[];
+  readonly newestReceivedAt: Instant | null;
+}
+
+/** All as of one moment, on one connection. */
+export async function readStateAtHand(sql: Sql): Promise<StateAtHand> {
+  return await sql.begin("isolation level repeatable read read only", async (tx) => {
+    await limitStatements(tx, LONGEST_STATEMENT_MS);
+    return {
+      progress: await readPullProgress(tx),
+      mismatches: await countMismatches(tx, ["open", "acknowledged"]),
+      atRisk: await sumAtRisk(tx),
+      transfers: await countVerifications(tx, "transfer", ["pending", "inconclusive"]),
+      topUps: await countVerifications(tx, "top-up", ["pending", "inconclusive"]),
+      alerts: await readAlertBacklog(tx),
+      backfills: await countBackfills(tx),
+      newestReceivedAt: await readNewestReceivedAt(tx),
+    };
+  });
+}
+
+/** What is over grows for as long as there is a history. */
+export async function readStateThatIsOver(sql: Sql): Promise<Counts> {
+  return await sql.begin("isolation level repeatable read read only", async (tx) => {
+    await limitStatements(tx, LONGEST_STATEMENT_MS);
+    return {
+      mismatches: await countMismatches(tx, ["resolved", "ignored"]),
+      transfers: await countVerifications(tx, "transfer", ["accepted", "rejected"]),
+      topUps: await countVerifications(tx, "top-up", ["accepted", "rejected"]),
+    };
+  });
+}

@@ -1,0 +1,183 @@
+/** The state of the whole, as PostgreSQL and the queues have it: the same from every worker. */
+
+import { Gauge, type Registry } from "prom-client";
+import type { Instant } from "../../clock.ts";
+import { isStalled, watermarkOf } from "../../sync/store.ts";
+import { TRANSFER_STATUSES } from "../../transfer.ts";
+import type { VerifyCount } from "./counts-store.ts";
+import type { readStateThatIsOver, StateAtHand } from "./read-state.ts";
+
+/** How many jobs of a queue are in each state. */
+export interface QueueState {
+  readonly queue: string;
+  readonly jobs: ReadonlyMap<string, number>;
+}
+
+/** What was read for a scrape; null: it could not be had. */
+interface ReadForScrape {
+  readonly atHand: StateAtHand | null;
+  readonly over: Awaited<ReturnType<typeof readStateThatIsOver>> | null;
+  readonly queues: readonly QueueState[] | null;
+}
+
+/** Writes one scrape's values into the gauges; what is not known has none. */
+export type ShowState = (read: ReadForScrape, now: Instant) => void;
+
+const SAME = "The same from every worker.";
+
+export function addStateGauges(registry: Registry): ShowState {
+  const gauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
+    new Gauge({ name: `recon_${name}`, help: `${help} ${SAME}`, labelNames, registers: [registry] });
+  const product = addProductGauges(gauge);
+  const money = addMoneyGauges(gauge);
+  const backlog = addBacklogGauges(gauge);
+  const databaseUp = new Gauge({
+    name: "recon_database_up",
+    help: "1: PostgreSQL answered this worker in time; 0: it did not, and what is read from it is missing here.",
+    registers: [registry],
+  });
+  const queuesUp = new Gauge({
+    name: "recon_queues_up",
+    help: "1: the queues answered this worker in time; 0: they did not.",
+    registers: [registry],
+  });
+  return (read, now) => {
+    databaseUp.set(read.atHand === null ? 0 : 1);
+    queuesUp.set(read.queues === null ? 0 : 1);
+    product(read.atHand, now);
+    money(read);
+    backlog(read, now);
+  };
+}
+
+type AddGauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]) => Gauge<Label>;
+
+function addProductGauges(gauge: AddGauge) {
+  const lag = gauge(
+    "product_lag_seconds",
+    "Time since the watermark, before which everything has been fetched.",
+    "product",
+  );
+  const headLag = gauge(
+    "product_head_lag_seconds",
+    "Time since the head, up to which pulling has got; gaps may lie before it.",
+    "product",
+  );
+  const windowLength = gauge(
+    "product_window_seconds",
+    "Length of the windows that the provider can answer just now.",
+    "product",
+  );
+  const gaps = gauge(
+    "product_gaps",
+    "Stretches of time that could not be fetched; they are retried.",
+    "product",
+  );
+  const gapSeconds = gauge("product_gap_seconds", "Length of all gaps together.", "product");
+  const stalled = gauge(
+    "product_stalled",
+    "1: the product has gaps, or its credentials are refused; 0: neither.",
+    "product",
+  );
+  return (state: StateAtHand | null, now: Instant): void => {
+    for (const one of [lag, headLag, windowLength, gaps, gapSeconds, stalled]) one.reset();
+    for (const progress of state?.progress ?? []) {
+      const of = { product: progress.productId };
+      lag.set(of, (now - watermarkOf(progress)) / 1000);
+      headLag.set(of, (now - progress.head) / 1000);
+      windowLength.set(of, progress.windowMs / 1000);
+      gaps.set(of, progress.gaps);
+      gapSeconds.set(of, progress.gapMs / 1000);
+      stalled.set(of, isStalled(progress) ? 1 : 0);
+    }
+  };
+}
+
+function addMoneyGauges(gauge: AddGauge) {
+  const mismatches = gauge(
+    "mismatches",
+    "Mismatches by kind and status; those that are over (resolved, ignored) are counted every five minutes.",
+    "product",
+    "kind",
+    "status",
+  );
+  const atRisk = gauge(
+    "mismatch_amount_at_risk",
+    "Amount at risk in open and acknowledged mismatches, in units of the currency. Rounded, as every metric is: the exact amounts are in the API.",
+    "product",
+    "kind",
+    "currency",
+  );
+  const transfers = gauge(
+    "transfers",
+    "Transfers by status; those that are over (accepted, rejected) are counted every five minutes.",
+    "status",
+  );
+  const topUps = gauge(
+    "top_ups",
+    "Top-ups by status; those that are over (accepted, rejected) are counted every five minutes.",
+    "status",
+  );
+  return ({ atHand, over }: ReadForScrape): void => {
+    for (const one of [mismatches, atRisk, transfers, topUps]) one.reset();
+    for (const { productId, kind, status, count } of [
+      ...(atHand?.mismatches ?? []),
+      ...(over?.mismatches ?? []),
+    ]) {
+      mismatches.set({ product: productId, kind, status }, count);
+    }
+    for (const { productId, kind, currency, amount } of atHand?.atRisk ?? []) {
+      // The only place where an amount becomes a number: Prometheus has nothing else.
+      atRisk.set({ product: productId, kind, currency }, Number(amount));
+    }
+    showStatuses(transfers, atHand?.transfers, over?.transfers);
+    showStatuses(topUps, atHand?.topUps, over?.topUps);
+  };
+}
+
+const OVER: ReadonlySet<string> = new Set(["accepted", "rejected"]);
+
+/** A status that nothing has is 0 where its reading succeeded. */
+function showStatuses(
+  gauge: Gauge<"status">,
+  atHand: readonly VerifyCount[] | undefined,
+  over: readonly VerifyCount[] | undefined,
+): void {
+  for (const status of TRANSFER_STATUSES) {
+    const counts = OVER.has(status) ? over : atHand;
+    if (counts === undefined) continue;
+    gauge.set({ status }, counts.find((one) => one.status === status)?.count ?? 0);
+  }
+}
+
+function addBacklogGauges(gauge: AddGauge) {
+  const jobs = gauge(
+    "queue_jobs",
+    "Jobs of a queue by state; those that are done are not counted, failed ones are kept for a look at why.",
+    "queue",
+    "state",
+  );
+  const undelivered = gauge("alerts_undelivered", "Alerts that some channel has not had yet.");
+  const oldest = gauge(
+    "alerts_oldest_undelivered_age_seconds",
+    "Age of the oldest alert that some channel has not had yet; 0: there is none.",
+  );
+  const backfills = gauge("backfills", "Backfills by status.", "status");
+  const entryAge = gauge(
+    "ledger_newest_entry_age_seconds",
+    "Time since the newest entry of the ledger was received; missing while there is none.",
+  );
+  return ({ atHand, queues }: ReadForScrape, now: Instant): void => {
+    for (const one of [jobs, backfills]) one.reset();
+    for (const one of [undelivered, oldest, entryAge]) one.remove();
+    for (const { queue, jobs: byState } of queues ?? []) {
+      for (const [state, count] of byState) jobs.set({ queue, state }, count);
+    }
+    if (atHand === null) return;
+    const { oldestAt } = atHand.alerts;
+    undelivered.set(atHand.alerts.undelivered);
+    oldest.set(oldestAt === null ? 0 : (now - oldestAt) / 1000);
+    for (const { status, count } of atHand.backfills) backfills.set({ status }, count);
+    if (atHand.newestReceivedAt !== null) entryAge.set((now - atHand.newestReceivedAt) / 1000);
+  };
+}

@@ -1,0 +1,67 @@
+/** What this process itself has done: pages it wrote, requests it sent. Counters begin at 0 with each process. */
+
+import { Counter, Histogram, type Registry } from "prom-client";
+import type { Clock } from "../../clock.ts";
+import type { Config } from "../../config.ts";
+import type { CommittedPage } from "../../flows/context.ts";
+import type { WatchRequest } from "../../provider-request.ts";
+
+const RECORD_OUTCOMES = ["created", "changed", "unchanged", "rejected"] as const;
+
+/** What the worker asks for by itself, and the outcomes whose first one must be seen as an increase. */
+const OWN_ENDPOINTS = ["seamless/betTransactionsV2", "verifyDepositWithdraw"];
+const AWAITED_OUTCOMES = ["ok", "provider-refused"];
+
+/** Seconds. A page takes tens of milliseconds; by default a request is given up after 30 s. */
+const LATENCIES = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60];
+
+export interface WorkCounters {
+  readonly onPage: (page: CommittedPage) => void;
+  readonly watch: WatchRequest;
+}
+
+/** Every product of the config begins with 0, so that its first records are an increase. */
+export function addWorkCounters(registry: Registry, { products }: Config, clock: Clock): WorkCounters {
+  const registers = [registry];
+  const records = new Counter({
+    name: "recon_records_total",
+    help: "Bet records of committed pages, by what became of them; a record that is fetched again counts again.",
+    labelNames: ["product", "outcome"] as const,
+    registers,
+  });
+  const requests = new Counter({
+    name: "recon_provider_requests_total",
+    help: 'Requests to the provider that have ended, by endpoint and outcome: "ok", the code of the error, or "aborted" where this program gave up itself.',
+    labelNames: ["product", "endpoint", "outcome"] as const,
+    registers,
+  });
+  const durations = new Histogram({
+    name: "recon_provider_request_duration_seconds",
+    help: "From the sending of a request to the provider to the end of its answer, whatever it was; without the time it waited for its turn.",
+    labelNames: ["product", "endpoint"] as const,
+    buckets: LATENCIES,
+    registers,
+  });
+  const known = new Set(products.map(({ productId }) => productId));
+  for (const product of known) {
+    for (const outcome of RECORD_OUTCOMES) records.inc({ product, outcome }, 0);
+    for (const endpoint of OWN_ENDPOINTS) {
+      for (const outcome of AWAITED_OUTCOMES) requests.inc({ product, endpoint, outcome }, 0);
+    }
+  }
+  return {
+    onPage: (page) => {
+      const { productId: product } = page;
+      for (const outcome of RECORD_OUTCOMES) records.inc({ product, outcome }, page[outcome]);
+    },
+    watch: ({ endpoint, productId }) => {
+      // A transfer may be of a product that has left the config; there must not be a series for every name ever sent.
+      const product = productId !== null && known.has(productId) ? productId : "";
+      const begunAt = clock.now();
+      return ({ outcome }) => {
+        requests.inc({ product, endpoint, outcome });
+        durations.observe({ product, endpoint }, (clock.now() - begunAt) / 1000);
+      };
+    },
+  };
+}

@@ -1,0 +1,29 @@
+/** Traces of this process, where the standard OTEL_* variables ask for them; nothing of it is loaded before. */
+
+import type { TracingSettings } from "../../config.ts";
+import type { Log } from "../../log.ts";
+import type { WatchRequest } from "../../provider-request.ts";
+
+export interface Tracing {
+  /** a span for each request to the provider, below that of the job it is for */
+  readonly watch: WatchRequest;
+  /** Sends what was not sent yet. */
+  close(): Promise<void>;
+}
+
+/** @param settings null: nothing is traced, and nothing loaded */
+export async function startTracing(settings: TracingSettings | null, log: Log): Promise<Tracing | null> {
+  if (settings === null) return null;
+  const { openTracing } = await import("./open-tracing.ts");
+  return openTracing(settings, log);
+}
+
+/** Several watchers as one. */
+export function watchAll(watchers: readonly WatchRequest[]): WatchRequest {
+  return (begun) => {
+    const ends = watchers.map((watch) => watch(begun));
+    return (ended) => {
+      for (const end of ends) end(ended);
+    };
+  };
+}

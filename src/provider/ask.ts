@@ -1,0 +1,64 @@
+/** One question to the agent API: sent, read, and told to whoever watches. */
+
+import { ReconError } from "../errors.ts";
+import type { BegunRequest, RequestOutcome, WatchRequest } from "../provider-request.ts";
+import type { TimeRange } from "../window.ts";
+import type { Answered } from "./envelope.ts";
+import type { ProviderHttp, ProviderRequest } from "./http.ts";
+
+export interface Question extends ProviderRequest {
+  /** null: it names none */
+  readonly productId: string | null;
+  /** of a question by range */
+  readonly window?: TimeRange;
+}
+
+/**
+ * Sends the question once and reads the answer.
+ * Rejects with what `send` of `ProviderHttp` or `read` says.
+ */
+export type Ask = <Words>(
+  question: Question,
+  read: (answered: Answered) => Words,
+  signal: AbortSignal | undefined,
+) => Promise<Words>;
+
+export interface Listeners {
+  /** sees the text of every answer with HTTP 200, before it is read; it may hold tokens */
+  readonly onAnswer?: (text: string) => void;
+  /** hears how every request begins and ends, and nothing of what it says */
+  readonly watch?: WatchRequest;
+}
+
+export function openAsk(http: ProviderHttp, { onAnswer, watch }: Listeners): Ask {
+  return async (question, read, signal) => {
+    const end = watch?.(describeRequest(question));
+    let status: number | null = null;
+    try {
+      const answered = await http.send(question, signal);
+      status = answered.status;
+      onAnswer?.(answered.text);
+      const words = read(answered);
+      end?.({ outcome: "ok", status });
+      return words;
+    } catch (error) {
+      end?.({ outcome: outcomeOf(error, signal), status: status ?? statusOf(error) });
+      throw error;
+    }
+  };
+}
+
+function describeRequest({ path, method, productId, window }: Question): BegunRequest {
+  // The only path with a part of its own for each product (§4.B5).
+  const endpoint = path.endsWith("/verify-topup") ? "verify-topup" : path;
+  return { endpoint, method, productId, window: window ?? null };
+}
+
+function outcomeOf(error: unknown, signal: AbortSignal | undefined): RequestOutcome {
+  if (error instanceof ReconError) return error.code;
+  return signal?.aborted ? "aborted" : "failed";
+}
+
+function statusOf(error: unknown): number | null {
+  return error instanceof ReconError ? (error.answer?.status ?? null) : null;
+}

@@ -1,0 +1,37 @@
+/** Which of the settings are secret, in every form they may turn up in. */
+
+import type { Settings } from "./config.ts";
+
+/** Every value of the settings that nobody may read in a log. */
+export function secretsOf({ databaseUrl, redisUrl, provider, ops, callbacks, alerts }: Settings): string[] {
+  const secrets = ops.tokens.map(({ token }) => token);
+  if (provider !== null) {
+    const { username, password } = provider;
+    secrets.push(password, Buffer.from(`${username}:${password}`).toString("base64"));
+  }
+  if (callbacks.signatureKey !== null) secrets.push(callbacks.signatureKey);
+  if (alerts.webhook !== null)
+    secrets.push(alerts.webhook.secret, alerts.webhook.secret.replace(/^whsec_/, ""));
+  for (const to of [alerts.webhook, alerts.slack]) {
+    if (to !== null) secrets.push(to.url, ...secretPartsOf(to.url, "whole"));
+  }
+  for (const url of [databaseUrl, redisUrl])
+    if (url !== null) secrets.push(...secretPartsOf(url, "password"));
+  return [...new Set(secrets)].filter((secret) => secret !== "");
+}
+
+/** What is written wrongly stays as it is written. */
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** @param secret the whole of it, path and query too, or only the password */
+function secretPartsOf(text: string, secret: "whole" | "password"): string[] {
+  const { password, pathname, search } = new URL(text);
+  const parts = [password, decode(password)];
+  return secret === "password" || pathname === "/" ? parts : [...parts, `${pathname}${search}`];
+}

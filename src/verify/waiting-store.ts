@@ -1,0 +1,21 @@
+/** How many transfers and top-ups are not certain, in PostgreSQL: the index knows, however many there ever were. */
+
+import type { Query } from "../db/client.ts";
+import type { TransferStatus } from "../transfer.ts";
+import type { VerifyKind } from "./row-store.ts";
+
+export interface Waiting {
+  readonly kind: VerifyKind;
+  readonly status: Extract<TransferStatus, "pending" | "inconclusive">;
+  readonly count: number;
+}
+
+/** Kinds and statuses of which there are none are left out. */
+export async function countWaiting(sql: Query): Promise<Waiting[]> {
+  return await sql<Waiting[]>`
+    select 'transfer' as kind, status, count(*) as count from transfers
+    where status in ('pending', 'inconclusive') group by status
+    union all
+    select 'top-up', status, count(*) from top_ups where status in ('pending', 'inconclusive') group by status
+    order by kind desc, status`;
+}

@@ -1,0 +1,199 @@
+/** What is watched in deploy/ is there: each metric, each label and each value that rules and dashboard name. */
+
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { freePort } from "../../src/embedded/free-port.ts";
+import { startRecon } from "../cli/run-recon.ts";
+import { useDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { readSamples, type Sample } from "../support/prometheus-text.ts";
+
+const DEPLOY = join(import.meta.dirname, "../../deploy");
+const WITHIN_MS = 90_000;
+const database = useDatabase();
+
+/** A query, with the text that shows its result. */
+interface Query {
+  readonly query: string;
+  readonly shown: string;
+}
+
+/** What a query asks for. */
+interface Asked {
+  readonly metric: string;
+  readonly labels: readonly string[];
+  /** label="value" */
+  readonly values: readonly (readonly [string, string])[];
+}
+
+const GROUPED = /\b(?:by|on|without)\s*\(([^)]*)\)/g;
+const SELECTED = /([a-zA-Z_:][\w:]*)\{([^}]*)\}/g;
+const WORDS = new Set(["and", "or", "unless", "bool", "offset"]);
+/** Prometheus adds them when it scrapes. */
+const SCRAPED = new Set(["instance", "job"]);
+
+/** Every metric of a query, with the labels it is grouped by and chosen by. */
+function readQuery({ query, shown }: Query): Asked[] {
+  const listed = /^label_values\((\w+), (\w+)\)$/.exec(query);
+  if (listed !== null) return [{ metric: listed[1] ?? "", labels: [listed[2] ?? ""], values: [] }];
+  const grouped = Array.from(query.matchAll(GROUPED), ([, labels = ""]) => labels.split(/\s*,\s*/)).flat();
+  const legend = Array.from(shown.matchAll(/\{\{ *(?:\$labels\.)?(\w+) *\}\}/g), ([, label = ""]) => label);
+  const selectors = Array.from(query.matchAll(SELECTED), ([, metric = "", inner = ""]) => ({
+    metric,
+    matchers: Array.from(inner.matchAll(/(\w+)(=~|!~|!=|=)"([^"]*)"/g)),
+  }));
+  const bare = query.replace(GROUPED, " ").replace(/\{[^}]*\}|\[[^\]]*\]|"[^"]*"/g, " ");
+  const names = Array.from(bare.matchAll(/[a-zA-Z_:][\w:]*(?!\s*\(|[\w:])/g), ([name]) => name);
+  return [...new Set(names.filter((name) => !WORDS.has(name)))].map((metric) => {
+    const own = selectors.filter((one) => one.metric === metric).flatMap(({ matchers }) => matchers);
+    return {
+      metric,
+      labels: [...new Set([...grouped, ...legend, ...own.map(([, label = ""]) => label)])],
+      values: own.flatMap(([, label = "", how, value = ""]) =>
+        how === "=" ? [[label, value] as const] : [],
+      ),
+    };
+  });
+}
+
+interface Rule extends Query {
+  /** null: it is an alert */
+  readonly record: string | null;
+}
+
+/** Each rule has its expression on one line. */
+function readRules(): Rule[] {
+  const text = readFileSync(join(DEPLOY, "prometheus/recon.rules.yaml"), "utf8");
+  return text
+    .split(/^ {6}- (?=alert|record)/m)
+    .slice(1)
+    .map((rule) => ({
+      record: /^record: (\S+)$/m.exec(rule)?.[1] ?? null,
+      query: /^ +expr: (.+)$/m.exec(rule)?.[1] ?? "",
+      shown: Array.from(rule.matchAll(/\{\{ *\$labels\.\w+ *\}\}/g), ([one]) => one).join(" "),
+    }));
+}
+
+function readDashboard(): Query[] {
+  const found: Query[] = [];
+  const walk = (value: unknown): void => {
+    if (typeof value !== "object" || value === null) return;
+    const { expr, query, legendFormat } = value as {
+      expr?: unknown;
+      query?: unknown;
+      legendFormat?: unknown;
+    };
+    const text = expr ?? query;
+    if (typeof text === "string" && text !== "prometheus") {
+      found.push({ query: text, shown: typeof legendFormat === "string" ? legendFormat : "" });
+    }
+    for (const inner of Object.values(value)) walk(inner);
+  };
+  for (const path of globSync(join(DEPLOY, "grafana/*.json"))) walk(JSON.parse(readFileSync(path, "utf8")));
+  return found;
+}
+
+const rules = readRules();
+const dashboard = readDashboard();
+
+/** The labels that each metric has anywhere, and the values of each. */
+type Known = Map<string, Map<string, Set<string>>>;
+
+function knowSamples(samples: readonly Sample[]): Known {
+  const known: Known = new Map();
+  for (const { name, labels } of samples) {
+    const own = known.get(name) ?? new Map<string, Set<string>>();
+    known.set(name, own);
+    for (const [label, value] of Object.entries(labels)) {
+      own.set(label, (own.get(label) ?? new Set()).add(value));
+    }
+  }
+  for (const { record, query } of rules) {
+    if (record === null) continue;
+    const [, labels = ""] = /^sum by \(([^)]*)\)/.exec(query) ?? [];
+    known.set(record, new Map(labels.split(", ").map((label) => [label, new Set()])));
+  }
+  return known;
+}
+
+/** A sentence for each thing that a query asks for in vain. */
+function missingIn(known: Known, queries: readonly Query[]): string[] {
+  return queries.flatMap((query) =>
+    readQuery(query).flatMap(({ metric, labels, values }) => {
+      const own = known.get(metric);
+      if (own === undefined) return [`there is no ${metric}, asked for by ${query.query}`];
+      const lacking = labels.filter((label) => !own.has(label) && !SCRAPED.has(label));
+      const unseen = values.filter(([label, value]) => own.get(label)?.has(value) === false);
+      return [
+        ...lacking.map((label) => `${metric} has no label ${label}, asked for by ${query.query}`),
+        ...unseen.map(
+          ([label, value]) => `${metric} has no ${label}="${value}", asked for by ${query.query}`,
+        ),
+      ];
+    }),
+  );
+}
+
+test(
+  "every metric, label and value that the rules and the dashboard name is shown by a worker; the dashboard shows every metric of ours",
+  async () => {
+    const port = String(await freePort());
+    const { said, child, ended } = startRecon(["worker"], { DATABASE_URL: database.url, OPS_PORT: port });
+    const url = `http://127.0.0.1:${port}`;
+    const isReady = async () => child.exitCode !== null || (await fetch(`${url}/readyz`)).ok;
+    await eventually("the worker runs", isReady, WITHIN_MS);
+    expect(child.exitCode, said()).toBeNull();
+    const asked = await fetch(`${url}/api/backfills`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ productId: "TABLE", from: "2026-01-01T00:00:00Z", to: "2026-01-01T01:00:00Z" }),
+    });
+    expect(asked.ok, said()).toBe(true);
+
+    let known: Known = new Map();
+    let missing: string[] = [];
+    const isComplete = async () => {
+      known = knowSamples(readSamples(await (await fetch(`${url}/metrics`)).text()));
+      missing = missingIn(known, [...rules, ...dashboard]);
+      return missing.length === 0;
+    };
+    // What is still missing tells more than that time has passed.
+    await eventually("everything is there", isComplete, WITHIN_MS).catch(() => {});
+    expect(missing).toEqual([]);
+
+    const shown = new Set(dashboard.flatMap(readQuery).map(({ metric }) => metric));
+    const own = [...known.keys()].filter((name) => name.startsWith("recon_"));
+    expect(own.length).toBeGreaterThan(20);
+    expect(own.filter((name) => !shown.has(name))).toEqual([]);
+    child.kill("SIGTERM");
+    await ended;
+  },
+  2 * WITHIN_MS,
+);
+
+test("every alert says what it is about, how bad it is, and what to do", () => {
+  const text = readFileSync(join(DEPLOY, "prometheus/recon.rules.yaml"), "utf8");
+  const alerts = text.split(/^ {6}- alert: /m).slice(1);
+  expect(alerts.length).toBeGreaterThan(10);
+  for (const alert of alerts) {
+    expect(alert).toMatch(/severity: (?:warning|critical)\n/);
+    expect(alert).toMatch(/summary: \S/);
+    expect(alert).toMatch(/description: >-\n +\S/);
+  }
+});
+
+describe("a query that asks for what is not there is found", () => {
+  const samples = readSamples('recon_a{product="P1",state="up"} 1\nrecon_b 1\n');
+  test.each([
+    ["sum by (product) (rate(recon_c[5m]))", "", "there is no recon_c"],
+    ["max by (kind) (recon_a)", "", "recon_a has no label kind"],
+    ['max(recon_a{kind="x"})', "", "recon_a has no label kind"],
+    ['max(recon_a{state="down"}) or vector(0)', "", 'recon_a has no state="down"'],
+    ["recon_b", "{{product}}", "recon_b has no label product"],
+    ["label_values(recon_b, product)", "", "recon_b has no label product"],
+    ["recon_a and on (instance) recon_c > 5", "{{instance}}", "there is no recon_c"],
+  ])("%s", (query, shown, problem) => {
+    expect(missingIn(knowSamples(samples), [{ query, shown }])).toEqual([expect.stringContaining(problem)]);
+  });
+});
