@@ -21,6 +21,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   mismatches: ["words", "db"],
   verify: ["words", "db"],
   alerts: ["words", "db"],
+  access: ["words", "db"],
   sandbox: ["words"],
   embedded: ["words"],
   flows: [
@@ -34,6 +35,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "mismatches",
     "verify",
     "alerts",
+    "access",
     "sandbox",
     "embedded",
   ],
@@ -192,6 +194,47 @@ describe("imports go one way", () => {
       '/** See "../cli/print.ts". */\nimport { x } from "../db/client.ts";\n// from "../cli/main.ts"',
     );
     expect(forbiddenImports([{ path: "src/sync/store.ts", text }], "sync")).toEqual([]);
+  });
+});
+
+/** What production installs (`npm ci --omit=dev`), and what Node brings. */
+function isThereInProduction(specifier: string): boolean {
+  const name = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+  return specifier.startsWith("node:") || installed.has(name);
+}
+const installed = new Set(
+  Object.keys((JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as PackageFile).dependencies),
+);
+interface PackageFile {
+  readonly dependencies: Readonly<Record<string, string>>;
+}
+
+/** @returns a line for each package that only a checkout with its development packages has */
+function missingInProduction(of: readonly SourceFile[]): string[] {
+  return of
+    .filter(({ path }) => path.startsWith("src/") || path.startsWith("jobs/"))
+    .flatMap(({ path, text }) =>
+      Array.from(
+        text.matchAll(/(?:\bfrom |\bimport\(|^import )"((?:@|node:)?[a-z][\w./-]*)"[;)]/gm),
+        ([, specifier = ""]) => specifier,
+      )
+        .filter((specifier) => !isThereInProduction(specifier))
+        .map((specifier) => `${path} imports ${specifier}, which production does not install`),
+    );
+}
+
+describe("what runs needs no development package", () => {
+  test("everything that is imported is among the dependencies", () => {
+    expect(missingInProduction(files)).toEqual([]);
+  });
+
+  test("a development package is reported, loaded late too", () => {
+    const text =
+      'import { it } from "vitest";\nconst kit = await import("@biomejs/biome/x");\nimport "node:fs";';
+    expect(missingInProduction([{ path: "src/flows/example.ts", text }])).toEqual([
+      "src/flows/example.ts imports vitest, which production does not install",
+      "src/flows/example.ts imports @biomejs/biome/x, which production does not install",
+    ]);
   });
 });
 

@@ -1,29 +1,108 @@
-/** Who may use the ops server: bearer tokens; without any, this machine alone. */
+/** Who may use the ops server: a token of OPS_TOKENS, a session signed in with one; without any, this machine alone. */
 
-import { createHash, timingSafeEqual } from "node:crypto";
-import type { FastifyReply, FastifyRequest } from "fastify";
-import { isLoopback, type Settings } from "../config.ts";
-import { sendProblem } from "./problem.ts";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { isLoopback } from "../config.ts";
+import type { Log } from "../log.ts";
+import { isChange, isOwnChange } from "./cross-origin.ts";
+import type { FailedSignIns } from "./failed-sign-ins.ts";
+import { sendProblem, wantsPage } from "./problem.ts";
+import type { Sessions } from "./sessions.ts";
+import type { KnownTokens } from "./tokens.ts";
 
-type Tokens = Settings["ops"]["tokens"];
+/** Who asks, in whose name things are done. */
+export interface Asker {
+  readonly name: string;
+  readonly role: "read" | "write";
+  /** how we know: a bearer token, a session's cookie, or that nobody else can reach us */
+  readonly by: "token" | "session" | "loopback";
+}
 
-const READS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
+declare module "fastify" {
+  interface FastifyRequest {
+    /** who asks; set in every handler behind `addAccess` */
+    asker: Asker;
+  }
+}
+
+/** What decides who somebody is. */
+export interface Gate {
+  readonly tokens: KnownTokens;
+  readonly sessions: Sessions;
+  readonly failures: FailedSignIns;
+  readonly log: Log;
+}
+
+/** Without tokens whoever reaches this machine's own port is its user. */
+const LOCAL: Asker = { name: "local", role: "write", by: "loopback" };
 
 /**
- * A hook that lets requests with a token through, and answers others with 401; with 403 where the token may only read
- * and the request would change something.
+ * Lets nobody past who is not known, and nothing change without the role for it, whatever is registered in this scope.
+ * A page sends its visitor to the sign-in; everything else is answered with 401.
  */
-export function requireToken(tokens: Tokens) {
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    const token = findToken(tokens, request.headers.authorization);
-    if (token === null) {
-      reply.header("www-authenticate", "Bearer");
-      await sendProblem(reply, 401, "Unauthorized", "a bearer token of OPS_TOKENS is needed");
-    } else if (token.role !== "write" && !READS.has(request.method)) {
-      const detail = `the token of "${token.name}" may only read: ${request.method} needs one that may write`;
-      await sendProblem(reply, 403, "Forbidden", detail);
-    }
-  };
+export function addAccess(scope: FastifyInstance, gate: Gate): void {
+  scope.addHook("onRequest", async (request, reply) => {
+    const waitMs = gate.tokens.areSet && bearerOf(request) !== null ? gate.failures.waitOf(request.ip) : 0;
+    if (waitMs > 0) return await sendTooManyFailures(reply, waitMs);
+    const asker = await findAsker(gate, request);
+    if (asker === null) return await sendUnknown(request, reply);
+    request.asker = asker;
+    if (isChange(request.method)) await checkChange(request, reply);
+  });
+}
+
+/** @returns null: not known, or known no more */
+async function findAsker(gate: Gate, request: FastifyRequest): Promise<Asker | null> {
+  const bearer = bearerOf(request);
+  if (!gate.tokens.areSet || bearer === null) return await findVisitor(gate, request);
+  const token = gate.tokens.find(bearer);
+  if (token === null) noteFailure(gate, request);
+  return token === null ? null : { name: token.name, role: token.role, by: "token" };
+}
+
+/** A person in front of a browser; a bearer token is not looked at. @returns null: not signed in, or no more */
+export async function findVisitor(
+  { tokens, sessions }: Gate,
+  request: FastifyRequest,
+): Promise<Asker | null> {
+  if (!tokens.areSet) return LOCAL;
+  const token = await sessions.find(request);
+  return token === null ? null : { name: token.name, role: token.role, by: "session" };
+}
+
+/** Counts a sign-in that failed, and tells the log of it: from where, never with what. */
+export function noteFailure({ failures, log }: Gate, { ip, method, url }: FastifyRequest): void {
+  failures.note(ip);
+  log.warn(
+    { address: ip, method, path: url.split("?")[0] },
+    "somebody brought a token that is none of OPS_TOKENS",
+  );
+}
+
+/** Before a token is compared, so that guessing on gains nothing. */
+async function sendTooManyFailures(reply: FastifyReply, waitMs: number): Promise<FastifyReply> {
+  const seconds = Math.ceil(waitMs / 1000);
+  reply.header("retry-after", seconds);
+  const detail = `too many sign-ins have failed: no token is looked at for ${seconds} s`;
+  return await sendProblem(reply, 429, "Too Many Requests", detail);
+}
+
+async function sendUnknown(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  if (!isChange(request.method) && wantsPage(request)) {
+    return await reply.redirect(`/sign-in?${new URLSearchParams({ to: request.url })}`, 303);
+  }
+  reply.header("www-authenticate", "Bearer");
+  return await sendProblem(reply, 401, "Unauthorized", "a bearer token of OPS_TOKENS is needed");
+}
+
+async function checkChange(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { asker, method, headers } = request;
+  if (asker.by !== "token" && !isOwnChange(headers, asker.by === "session" ? "refuse" : "accept")) {
+    const detail = "a page of another site asked for this: only this server's own pages may";
+    await sendProblem(reply, 403, "Forbidden", detail);
+  } else if (asker.role !== "write") {
+    const detail = `the token of "${asker.name}" may only read: ${method} needs one that may write`;
+    await sendProblem(reply, 403, "Forbidden", detail);
+  }
 }
 
 /**
@@ -42,24 +121,9 @@ export async function refuseForeign(request: FastifyRequest, reply: FastifyReply
   );
 }
 
-/** Who is told of to have done what a request asks for: its token's name; without tokens "local". */
-export function nameAsker(tokens: Tokens) {
-  return ({ headers }: FastifyRequest): string =>
-    tokens.length === 0 ? "local" : (findToken(tokens, headers.authorization)?.name ?? "unknown");
-}
-
-/** Compares digests, so that neither the token nor its length can be timed. */
-function findToken(tokens: Tokens, header: string | undefined): Tokens[number] | null {
-  const given = digest(/^Bearer (.+)$/i.exec(header ?? "")?.[1] ?? "");
-  let found: Tokens[number] | null = null;
-  for (const token of tokens) {
-    if (timingSafeEqual(digest(token.token), given)) found = token;
-  }
-  return found;
-}
-
-function digest(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
+/** null: none was brought; what is empty is none. */
+function bearerOf({ headers }: FastifyRequest): string | null {
+  return /^Bearer (.+)$/i.exec(headers.authorization ?? "")?.[1] ?? null;
 }
 
 function isOwnHost(host: string | undefined): boolean {

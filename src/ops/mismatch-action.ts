@@ -7,14 +7,17 @@ import type { Adjustment, MismatchAction } from "../mismatches/act.ts";
 import { formatAmount, parseAmount, ZERO } from "../money.ts";
 import { usage } from "./range-query.ts";
 
+/** What is said with an action. */
+export type ActionField = "note" | "from" | "adjustment" | "ref";
+
 type Typed = Readonly<Record<string, unknown>>;
 
-const LONGEST_NOTE = 2000;
-const LONGEST_REF = 200;
-const MOST_IDS = 10_000;
+export const LONGEST_NOTE = 2000;
+export const LONGEST_REF = 200;
+export const MOST_IDS = 10_000;
 
 /** The fields that an action takes, beside what says which mismatches it is about. */
-export function fieldsOf(action: MismatchAction): string[] {
+export function fieldsOf(action: MismatchAction): ActionField[] {
   return action === "resolve" ? ["note", "from", "adjustment", "ref"] : ["note", "from"];
 }
 

@@ -1,7 +1,7 @@
 /** Mismatches over HTTP: list, look at, act on. */
 
 import { Readable } from "node:stream";
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance } from "fastify";
 import {
   type AskedAction,
   actOnMismatches,
@@ -15,18 +15,47 @@ import { listMismatches } from "../mismatches/store.ts";
 import { checkAdjustedOnce, fieldsOf, readAction, readIds } from "./mismatch-action.ts";
 import { listAsCsv } from "./mismatch-csv.ts";
 import { CHOICES, filtersOf, readChoice, readMismatchQuery } from "./mismatch-query.ts";
+import { actionForm, BULK_RESULT, bulkForm, LIST_QUERY, MISMATCH_LIST, STORY } from "./mismatch-schema.ts";
+import { describeOperation, ONE_ID } from "./operation.ts";
 import { checkFields, usage } from "./range-query.ts";
+import { TEXT } from "./schema.ts";
 
 type Typed = Readonly<Record<string, unknown>>;
 
-/** @param whoAsks whose token a request brought */
-export function addMismatchRoutes(
-  api: FastifyInstance,
-  context: FlowContext,
-  whoAsks: (request: FastifyRequest) => string,
-): void {
+const LIST = describeOperation({
+  id: "listMismatches",
+  summary: "mismatches, in the order in which they were found; all of them as CSV",
+  query: LIST_QUERY,
+  answers: { 200: MISMATCH_LIST },
+  also: { "text/csv": TEXT },
+});
+
+const LOOK = describeOperation({
+  id: "readMismatch",
+  summary: "everything that is known of one mismatch",
+  params: ONE_ID,
+  answers: { 200: STORY },
+});
+
+function describeAct(action: MismatchAction) {
+  const [id, summary] = [`${action}Mismatch`, `${action} one mismatch`];
+  return describeOperation({
+    id,
+    summary,
+    params: ONE_ID,
+    body: actionForm(action),
+    answers: { 200: STORY },
+  });
+}
+
+function describeBulk(action: MismatchAction) {
+  const [id, summary] = [`${action}Mismatches`, `${action} many mismatches, all or none`];
+  return describeOperation({ id, summary, body: bulkForm(action), answers: { 200: BULK_RESULT } });
+}
+
+export function addMismatchRoutes(api: FastifyInstance, context: FlowContext): void {
   const { sql } = context;
-  api.get<{ Querystring: Record<string, unknown> }>("/mismatches", async ({ query, headers }, reply) => {
+  api.get<{ Querystring: Typed }>("/mismatches", { schema: LIST }, async ({ query, headers }, reply) => {
     const filter = await readMismatchQuery(context, filtersOf(query));
     reply.header("vary", "accept");
     if (!/\btext\/csv\b/i.test(headers.accept ?? "")) return await listMismatches(sql, filter);
@@ -34,20 +63,21 @@ export function addMismatchRoutes(
     const isWhole = query["limit"] === undefined;
     return await reply.type("text/csv; charset=utf-8").send(Readable.from(listAsCsv(sql, filter, isWhole)));
   });
-  api.get<{ Params: { id: string } }>("/mismatches/:id", ({ params }) =>
+  api.get<{ Params: { id: string } }>("/mismatches/:id", { schema: LOOK }, ({ params }) =>
     readMismatchStory(context, params.id),
   );
   for (const action of MISMATCH_ACTIONS) {
-    api.post<{ Params: { id: string } }>(`/mismatches/:id/${action}`, async (request) => {
+    const one = { schema: describeAct(action) };
+    api.post<{ Params: { id: string } }>(`/mismatches/:id/${action}`, one, async (request) => {
       const body = checkFields(readObject(request.body), fieldsOf(action));
       const target = { ids: [request.params.id] };
-      await actOnMismatches(context, { action, target, ...readAction(body), by: whoAsks(request) });
+      await actOnMismatches(context, { action, target, ...readAction(body), by: request.asker.name });
       return await readMismatchStory(context, request.params.id);
     });
-    api.post(`/mismatches/${action}`, async (request) => {
+    api.post(`/mismatches/${action}`, { schema: describeBulk(action) }, async (request) => {
       const { isDryRun, ...asked } = await readBulk(context, action, request.body);
       const act = isDryRun ? previewAction : actOnMismatches;
-      const result = await act(context, { ...asked, by: whoAsks(request) });
+      const result = await act(context, { ...asked, by: request.asker.name });
       return { action, dryRun: isDryRun, ...result };
     });
   }

@@ -14,8 +14,8 @@ export interface Page {
   readonly after: string | null;
 }
 
-const DEFAULT_LIMIT = 100;
-const LARGEST_LIMIT = 1000;
+export const DEFAULT_LIMIT = 100;
+export const LARGEST_LIMIT = 1000;
 
 /** @throws ReconError `usage` that names the field and its value */
 export function readPage({ limit = String(DEFAULT_LIMIT), after }: PageQuery): Page {

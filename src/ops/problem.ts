@@ -1,6 +1,8 @@
-/** Errors over HTTP as problem details (RFC 9457). */
+/** Errors over HTTP: problem details (RFC 9457) for programs, a page for people. */
 
-import type { FastifyReply } from "fastify";
+import { html } from "@remix-run/html-template";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { renderPage } from "./dashboard/layout.ts";
 
 /** Sends a problem; `detail` says what is wrong with this request. */
 export async function sendProblem(
@@ -8,9 +10,18 @@ export async function sendProblem(
   status: number,
   title: string,
   detail: string,
-): Promise<void> {
-  await reply
-    .code(status)
-    .type("application/problem+json")
-    .send({ type: "about:blank", title, status, detail });
+): Promise<FastifyReply> {
+  reply.code(status);
+  if (wantsPage(reply.request)) {
+    const main = html`<h1>${title}</h1><p>${detail}</p>`;
+    const { asker, url } = reply.request;
+    const page = renderPage({ title, visitor: asker ?? null, path: url, main });
+    return await reply.type("text/html; charset=utf-8").send(page);
+  }
+  return await reply.type("application/problem+json").send({ type: "about:blank", title, status, detail });
+}
+
+/** Whether a person's browser shows the answer; the API answers everybody alike. */
+export function wantsPage({ url, headers }: FastifyRequest): boolean {
+  return !/^\/api(?:[/?]|$)/.test(url) && /\btext\/html\b/i.test(headers.accept ?? "");
 }

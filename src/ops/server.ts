@@ -1,39 +1,43 @@
-/** The ops server of the worker: health, readiness and the API. */
+/** The ops server of the worker: health, the API, the dashboard, and who may use them. */
 
-import { STATUS_CODES } from "node:http";
-import fastify, { type FastifyError, type FastifyInstance } from "fastify";
+import cookie from "@fastify/cookie";
+import formbody from "@fastify/formbody";
+import fastify, { type FastifyInstance } from "fastify";
 import type { Settings } from "../config.ts";
-import { checkDatabase } from "../db/client.ts";
-import { describeError, type ErrorCode, ReconError } from "../errors.ts";
+import { describeError, ReconError } from "../errors.ts";
 import type { FlowContext } from "../flows/context.ts";
-import { readCoverageOf } from "../flows/read-coverage.ts";
-import { readReport } from "../flows/read-report.ts";
-import { readStatus } from "../flows/read-status.ts";
-import { nameAsker, refuseForeign, requireToken } from "./access.ts";
-import { addBackfillRoutes } from "./backfill-routes.ts";
-import { addMismatchRoutes } from "./mismatch-routes.ts";
+import { addAccess, type Gate, refuseForeign } from "./access.ts";
+import { addApi } from "./api.ts";
+import { addAudit } from "./audit.ts";
+import { addBoard, type OpenBoard } from "./board.ts";
+import { addAssets } from "./dashboard/assets.ts";
+import { addDashboard } from "./dashboard/routes.ts";
+import { countFailedSignIns } from "./failed-sign-ins.ts";
+import { addHealth } from "./health.ts";
+import { addMetrics, type Metrics } from "./metrics/metrics.ts";
 import { sendProblem } from "./problem.ts";
-import { checkFields, readProductRange } from "./range-query.ts";
-import { readReportDay } from "./report-query.ts";
-import { addTransferRoutes } from "./transfer-routes.ts";
-
-/** The errors that the one who asks can mend. */
-const STATUS_OF: Partial<Readonly<Record<ErrorCode, number>>> = {
-  usage: 400,
-  "not-found": 404,
-  conflict: 409,
-};
+import { addRefusals } from "./refusals.ts";
+import { addSecurityHeaders, setHeadersAtLeast } from "./security-headers.ts";
+import { openSessions } from "./sessions.ts";
+import { addSignIn } from "./sign-in.ts";
+import { openTokens } from "./tokens.ts";
 
 /** A transactionRef in a path may be long. */
 const LONGEST_PARAMETER = 1_000;
-
-/** What has not answered by then is down for whoever asks. */
-const LONGEST_CHECK_MS = 3_000;
+const LONGEST_BODY = 64 * 1024;
 
 export interface OpsServer {
   /** where it listens: "http://127.0.0.1:3000" */
   readonly url: string;
   close(): Promise<void>;
+}
+
+/** What others bring to the server. */
+export interface OpsParts {
+  /** the queues in a browser, at /queues; without it there is nothing there */
+  readonly openBoard?: OpenBoard;
+  /** at /metrics; without it there is nothing there */
+  readonly metrics?: Metrics;
 }
 
 /**
@@ -45,28 +49,29 @@ export async function startOpsServer(
   context: FlowContext,
   settings: Settings["ops"],
   checkQueue: () => Promise<void>,
+  parts: OpsParts = {},
 ): Promise<OpsServer> {
   const app = fastify({
     logger: false,
-    bodyLimit: 64 * 1024,
+    bodyLimit: LONGEST_BODY,
     routerOptions: { maxParamLength: LONGEST_PARAMETER },
     forceCloseConnections: true,
-    frameworkErrors: (error, _request, reply) => sendProblem(reply, 400, "Bad Request", error.message),
+    frameworkErrors: (error, _request, reply) => {
+      setHeadersAtLeast(reply);
+      return sendProblem(reply, 400, "Bad Request", error.message);
+    },
   });
+  app.decorateRequest("asker");
+  addRefusals(app, context.log);
+  await addSecurityHeaders(app);
+  await app.register(cookie);
   if (settings.tokens.length === 0) app.addHook("onRequest", refuseForeign);
+  const gate = openGate(context, settings);
   addHealth(app, context, checkQueue);
-  addApi(app, context, settings);
-  app.setNotFoundHandler((request, reply) =>
-    sendProblem(reply, 404, "Not Found", `there is nothing at ${request.url}`),
-  );
-  app.setErrorHandler(async (error: FastifyError | ReconError, _request, reply) => {
-    const status = error instanceof ReconError ? STATUS_OF[error.code] : error.statusCode;
-    if (status !== undefined && status < 500) {
-      return await sendProblem(reply, status, STATUS_CODES[status] ?? "Refused", error.message);
-    }
-    context.log.error({ err: error }, "a request to the ops server failed");
-    return await sendProblem(reply, 500, "Internal Server Error", "the request failed; the log says why");
-  });
+  addMetrics(app, parts.metrics);
+  app.register(async (open) => addAssets(open));
+  addSignIn(app, gate, context);
+  app.register((guarded) => addGuarded(guarded, context, gate, parts));
   try {
     const url = await app.listen({ host: settings.host, port: settings.port });
     return { url, close: () => app.close() };
@@ -79,45 +84,25 @@ export async function startOpsServer(
   }
 }
 
-function addHealth(app: FastifyInstance, context: FlowContext, checkQueue: () => Promise<void>): void {
-  app.get("/healthz", async () => ({ status: "alive" }));
-  app.get("/readyz", async (_request, reply) => {
-    const checks = await Promise.allSettled([
-      inTime(checkDatabase(context.sql), "database-unreachable", "the database"),
-      inTime(checkQueue(), "queue-unreachable", "the queue"),
-    ]);
-    const down = checks.flatMap((check) =>
-      check.status === "rejected" ? [describeError(check.reason)] : [],
-    );
-    if (down.length > 0) return await sendProblem(reply, 503, "Service Unavailable", down.join("; "));
-    return { status: "ready" };
+function openGate(context: FlowContext, settings: Settings["ops"]): Gate {
+  const tokens = openTokens(settings.tokens);
+  const failures = countFailedSignIns(context.clock);
+  return { tokens, sessions: openSessions(context, tokens), failures, log: context.log };
+}
+
+/** What is registered in here needs an asker, one that may write for every change, and leaves a line in the audit log. */
+async function addGuarded(
+  guarded: FastifyInstance,
+  context: FlowContext,
+  gate: Gate,
+  { openBoard }: OpsParts,
+): Promise<void> {
+  addAccess(guarded, gate);
+  addAudit(guarded, context);
+  guarded.register((api) => addApi(api, context), { prefix: "/api" });
+  guarded.register(async (pages) => {
+    await pages.register(formbody);
+    addDashboard(pages, context);
   });
-}
-
-async function inTime(check: Promise<void>, code: ErrorCode, what: string): Promise<void> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    late.reject(new ReconError(code, `${what} has not answered for ${LONGEST_CHECK_MS / 1000} s`));
-  }, LONGEST_CHECK_MS);
-  await Promise.race([check, late.promise]).finally(() => clearTimeout(timer));
-}
-
-function addApi(app: FastifyInstance, context: FlowContext, settings: Settings["ops"]): void {
-  const { config } = context;
-  app.register(
-    async (api) => {
-      if (settings.tokens.length > 0) api.addHook("onRequest", requireToken(settings.tokens));
-      api.get("/status", () => readStatus(context));
-      addMismatchRoutes(api, context, nameAsker(settings.tokens));
-      api.get<{ Querystring: Record<string, unknown> }>("/coverage", ({ query }) =>
-        readCoverageOf(context, readProductRange(checkFields(query, ["product", "from", "to"]), config)),
-      );
-      api.get<{ Querystring: Record<string, unknown> }>("/report", ({ query }) =>
-        readReport(context, readReportDay(checkFields(query, ["day", "zone"]))),
-      );
-      addBackfillRoutes(api, context);
-      addTransferRoutes(api, context, nameAsker(settings.tokens));
-    },
-    { prefix: "/api" },
-  );
+  if (openBoard !== undefined) guarded.register(async (board) => addBoard(board, openBoard));
 }

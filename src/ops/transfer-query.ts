@@ -66,7 +66,7 @@ export function readTransferChoice(ref: string, query: Readonly<Record<string, u
   return { ref: known, kind: readKind(kind), productId: product ?? null, username: username ?? null };
 }
 
-const LONGEST_NOTE = 2_000;
+export const LONGEST_NOTE = 2_000;
 
 /** @throws ReconError `usage` where it is no text, empty, or too long */
 export function readNote(note: unknown): string {

@@ -1,33 +1,76 @@
 /** Transfers over HTTP: handed over, listed, looked at, closed. */
 
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance } from "fastify";
 import { closeTransfer } from "../flows/close-transfer.ts";
 import type { FlowContext } from "../flows/context.ts";
 import { handOverTransfers } from "../flows/hand-over-transfers.ts";
 import { describeTransfer, findTransfer, readTransferStory } from "../flows/read-transfer.ts";
 import { readTransfer } from "../verify/hand-over.ts";
 import { listTransfers } from "../verify/store.ts";
+import { describeOperation } from "./operation.ts";
 import { checkFields, usage } from "./range-query.ts";
+import { fieldsOf } from "./schema.ts";
 import { readNote, readTransferChoice, readTransferQuery, transferQueryOf } from "./transfer-query.ts";
+import {
+  CHOICE,
+  CLOSE_FORM,
+  HAND_OVER_FORM,
+  LIST_QUERY,
+  ONE_REF,
+  ONE_TRANSFER,
+  STORY,
+  TRANSFER_LIST,
+} from "./transfer-schema.ts";
 
 type Typed = Readonly<Record<string, unknown>>;
 
-/** @param whoAsks whose token a request brought */
-export function addTransferRoutes(
-  api: FastifyInstance,
-  context: FlowContext,
-  whoAsks: (request: FastifyRequest) => string,
-): void {
+interface One {
+  Params: { ref: string };
+  Querystring: Typed;
+}
+
+const LIST = describeOperation({
+  id: "listTransfers",
+  summary: "transfers, or top-ups, the newest first",
+  query: LIST_QUERY,
+  answers: { 200: TRANSFER_LIST },
+});
+
+const LOOK = describeOperation({
+  id: "readTransfer",
+  summary: "one of them, with every answer that was received",
+  params: ONE_REF,
+  query: CHOICE,
+  answers: { 200: STORY },
+});
+
+const HAND_OVER = describeOperation({
+  id: "handOverTransfer",
+  summary: "hands a transfer over to be verified (201); the same one again changes nothing (200)",
+  body: HAND_OVER_FORM,
+  answers: { 200: ONE_TRANSFER, 201: ONE_TRANSFER },
+});
+
+const CLOSE = describeOperation({
+  id: "closeTransfer",
+  summary: "notes a person's decision on an inconclusive one",
+  params: ONE_REF,
+  query: CHOICE,
+  body: CLOSE_FORM,
+  answers: { 200: ONE_TRANSFER },
+});
+
+export function addTransferRoutes(api: FastifyInstance, context: FlowContext): void {
   const { sql, config, clock } = context;
-  api.get<{ Querystring: Typed }>("/transfers", async ({ query }) => {
+  api.get<{ Querystring: Typed }>("/transfers", { schema: LIST }, async ({ query }) => {
     const filter = readTransferQuery(transferQueryOf(query), config);
     const { transfers, next } = await listTransfers(sql, filter);
     return { transfers: transfers.map(describeTransfer), next };
   });
-  api.get<{ Params: { ref: string }; Querystring: Typed }>("/transfers/:ref", ({ params, query }) =>
+  api.get<One>("/transfers/:ref", { schema: LOOK }, ({ params, query }) =>
     readTransferStory(context, readTransferChoice(params.ref, query)),
   );
-  api.post("/transfers", async ({ body }, reply) => {
+  api.post("/transfers", { schema: HAND_OVER }, async ({ body }, reply) => {
     const products = config.products.map(({ productId }) => productId);
     const transfer = readTransfer(body, { products, now: clock.now() });
     const { added } = await handOverTransfers(context, [{ transfer, label: "" }]);
@@ -39,10 +82,10 @@ export function addTransferRoutes(
       .header("location", location)
       .send({ transfer: describeTransfer(found) });
   });
-  api.post<{ Params: { ref: string }; Querystring: Typed }>("/transfers/:ref/close", async (request) => {
+  api.post<One>("/transfers/:ref/close", { schema: CLOSE }, async (request) => {
     const choice = readTransferChoice(request.params.ref, request.query);
-    const note = readNote(checkFields(readObject(request.body), ["note"])["note"]);
-    const closed = await closeTransfer(context, choice, { by: whoAsks(request), note });
+    const note = readNote(checkFields(readObject(request.body), fieldsOf(CLOSE_FORM))["note"]);
+    const closed = await closeTransfer(context, choice, { by: request.asker.name, note });
     return { transfer: describeTransfer(closed) };
   });
 }

@@ -270,7 +270,8 @@ describe("mismatches", () => {
     await writeTransitions(sql, [{ change: "resolve", id: 1 }], clock.now());
     const { status, json } = await ask(`${await serve()}/api/mismatches/1`);
     const at = "2026-11-20T12:01:00.000Z";
-    const change = { by: "recon", note: null, reason: shown.reason };
+    const { reason, provider, ledger } = shown;
+    const change = { by: "recon", note: null, reason, amountAtRisk: "4.5", provider, ledger };
     expect(status).toBe(200);
     expect(json).toEqual({
       ...shown,
@@ -279,6 +280,7 @@ describe("mismatches", () => {
       resolvedAt: at,
       resolvedBy: "recon",
       timeline: expect.any(Array),
+      fetches: expect.any(Array),
       adjustments: [],
       history: [
         { ...change, at: "2026-11-20T12:00:00.000Z", fromStatus: null, toStatus: "open" },
@@ -410,9 +412,12 @@ describe("access", () => {
   });
 });
 
-test.each(["/", "/api", "/api/nothing", "/api/mismatches/1/2"])("there is nothing at %s", async (path) => {
-  expect(await ask((await serve()) + path)).toMatchObject(problem(404, `there is nothing at ${path}`));
-});
+test.each(["/nothing", "/api", "/api/nothing", "/api/mismatches/1/2"])(
+  "there is nothing at %s",
+  async (path) => {
+    expect(await ask((await serve()) + path)).toMatchObject(problem(404, `there is nothing at ${path}`));
+  },
+);
 
 test("a path that cannot be read is refused as what it is", async () => {
   expect(await ask(`${await serve()}/api/%zz`)).toMatchObject(problem(400, /%zz/));

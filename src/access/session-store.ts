@@ -1,0 +1,60 @@
+/** Who is signed in to the dashboard, in PostgreSQL: several workers behind one address share it. */
+
+import type { Instant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+import type { TimeRange } from "../window.ts";
+
+/** A sign-in. What is stored lets nobody in: neither the cookie's value nor the token can be had from it. */
+export interface Session {
+  /** SHA-256 of the cookie's value */
+  readonly idHash: string;
+  /** whose token it was signed in with */
+  readonly name: string;
+  /** of that token, keyed by the cookie's value: a token that is gone or changed has another */
+  readonly tokenProof: string;
+  readonly expiresAt: Instant;
+}
+
+/** Begins a session. */
+export async function insertSession(sql: Query, session: Session, now: Instant): Promise<void> {
+  const { idHash, name, tokenProof, expiresAt } = session;
+  await sql`
+    insert into ops_sessions (id_hash, name, token_proof, created_at, expires_at)
+    values (${idHash}, ${name}, ${tokenProof}, ${now}, ${expiresAt})`;
+}
+
+/** @returns null where there is none, or it is over */
+export async function findSession(sql: Query, idHash: string, now: Instant): Promise<Session | null> {
+  const [session] = await sql<Session[]>`
+    select id_hash as "idHash", name, token_proof as "tokenProof", expires_at as "expiresAt"
+    from ops_sessions where id_hash = ${idHash} and ended_at is null and expires_at > ${now}`;
+  return session ?? null;
+}
+
+/** Ends a session for every worker; one that is over already stays as it is. */
+export async function endSession(sql: Query, idHash: string, now: Instant): Promise<void> {
+  await sql`update ops_sessions set ended_at = ${now} where id_hash = ${idHash} and ended_at is null`;
+}
+
+/**
+ * Forgets sessions that expired in a range of time, the earliest first.
+ * @param most so many at once; go on behind the last of them while there were any
+ */
+export async function dropOldSessions(
+  sql: Query,
+  { from, to }: TimeRange,
+  most: number,
+): Promise<{
+  readonly count: number /** the last of them; null: there were none */;
+  readonly last: Instant | null;
+}> {
+  const [row] = await sql<{ count: number; last: Instant | null }[]>`
+    with dropped as (
+      delete from ops_sessions where id_hash = any(array(
+        select id_hash from ops_sessions where expires_at >= ${from} and expires_at < ${to}
+        order by expires_at limit ${most} for update skip locked))
+      returning expires_at
+    )
+    select count(*) as count, max(expires_at) as last from dropped`;
+  return row ?? { count: 0, last: null };
+}

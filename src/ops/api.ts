@@ -1,0 +1,94 @@
+/** The API: what the commands print and do, over HTTP. */
+
+import swagger from "@fastify/swagger";
+import type { FastifyInstance } from "fastify";
+import type { FlowContext } from "../flows/context.ts";
+import { readCoverageOf } from "../flows/read-coverage.ts";
+import { readReport } from "../flows/read-report.ts";
+import { readStatus } from "../flows/read-status.ts";
+import { addAuditRoutes } from "./audit-routes.ts";
+import { addBackfillRoutes } from "./backfill-routes.ts";
+import { addMismatchRoutes } from "./mismatch-routes.ts";
+import { describeOperation } from "./operation.ts";
+import { checkFields, readProductRange } from "./range-query.ts";
+import { readReportDay } from "./report-query.ts";
+import { fieldsOf } from "./schema.ts";
+import { COVERAGE, COVERAGE_QUERY, REPORT, REPORT_QUERY, STATUS } from "./state-schema.ts";
+import { addTransferRoutes } from "./transfer-routes.ts";
+
+interface Asked {
+  Querystring: Record<string, unknown>;
+}
+
+const READ_STATUS = describeOperation({
+  id: "readStatus",
+  summary: "where each product stands, and what waits",
+  answers: { 200: STATUS },
+});
+
+const READ_COVERAGE = describeOperation({
+  id: "readCoverage",
+  summary: "what of a product's time has been fetched, and the gaps",
+  query: COVERAGE_QUERY,
+  answers: { 200: COVERAGE },
+});
+
+const READ_REPORT = describeOperation({
+  id: "readReport",
+  summary: "the day's statement",
+  query: REPORT_QUERY,
+  answers: { 200: REPORT },
+});
+
+const READ_OPENAPI = describeOperation({
+  id: "readOpenApi",
+  summary: "this document",
+  answers: { 200: { type: "object" } },
+});
+
+/** @param api where only those arrive who may look, and only those change anything who may write */
+export async function addApi(api: FastifyInstance, context: FlowContext): Promise<void> {
+  const { config } = context;
+  await addDocument(api);
+  api.get("/status", { schema: READ_STATUS }, () => readStatus(context));
+  addMismatchRoutes(api, context);
+  api.get<Asked>("/coverage", { schema: READ_COVERAGE }, ({ query }) =>
+    readCoverageOf(context, readProductRange(checkFields(query, fieldsOf(COVERAGE_QUERY)), config)),
+  );
+  api.get<Asked>("/report", { schema: READ_REPORT }, ({ query }) =>
+    readReport(context, readReportDay(checkFields(query, fieldsOf(REPORT_QUERY)))),
+  );
+  addBackfillRoutes(api, context);
+  addTransferRoutes(api, context);
+  addAuditRoutes(api, context);
+}
+
+/**
+ * `GET /api/openapi.json`, made of the schemas of the routes that are added behind it.
+ *
+ * The schemas do not check: what is wrong with a request is said by those who read it, with field and value, for HTTP and
+ * the command line alike. The schemas are made of the same names, choices and limits, and a test holds the two together.
+ */
+async function addDocument(api: FastifyInstance): Promise<void> {
+  api.setValidatorCompiler(() => () => true);
+  api.setSerializerCompiler(() => (answer) => JSON.stringify(answer));
+  await api.register(swagger, {
+    openapi: {
+      openapi: "3.1.0",
+      info: {
+        title: "wallet-recon",
+        description:
+          "What is wrong between the provider and the wallet, and what was done about it. Amounts are decimal text.",
+        version: "1",
+      },
+      components: {
+        securitySchemes: {
+          token: { type: "http", scheme: "bearer", description: "one of OPS_TOKENS; write for every POST" },
+          session: { type: "apiKey", in: "cookie", name: "recon_session" },
+        },
+      },
+      security: [{ token: [] }, { session: [] }],
+    },
+  });
+  api.get("/openapi.json", { schema: READ_OPENAPI }, () => api.swagger());
+}

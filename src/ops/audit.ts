@@ -1,0 +1,65 @@
+/** Writes down every change that somebody asks of the ops server, whichever route it is. */
+
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { type AuditedRequest, answerAudit, insertAudit } from "../access/audit-store.ts";
+import { describeError } from "../errors.ts";
+import type { FlowContext } from "../flows/context.ts";
+import { isChange } from "./cross-origin.ts";
+
+const MOST_DETAILS = 8_000;
+const SECRET = /token|password|secret|authorization|cookie|key$/i;
+
+/**
+ * Every route of this scope that may change something is noted: before it runs, so that nothing changes without its line,
+ * and again with the answer. What is refused before its body is read (for the role, for its form) is noted with the answer.
+ */
+export function addAudit(scope: FastifyInstance, { sql, clock, log }: FlowContext): void {
+  const noted = new WeakMap<FastifyRequest, number>();
+  scope.addHook("preHandler", async (request) => {
+    if (!isChange(request.method) || isUnknown(request)) return;
+    const at = clock.now();
+    noted.set(request, await insertAudit(sql, describeRequest(request, at, null)));
+  });
+  scope.addHook("onSend", async (request, reply) => {
+    if (!isChange(request.method) || isUnknown(request)) return;
+    const id = noted.get(request);
+    try {
+      if (id !== undefined) await answerAudit(sql, id, reply.statusCode);
+      else await insertAudit(sql, describeRequest(request, clock.now(), reply.statusCode));
+    } catch (error) {
+      const { asker, url } = request;
+      log.error(
+        { who: asker.name, url, status: reply.statusCode, error: describeError(error) },
+        "an answer could not be written to the audit log",
+      );
+    }
+  });
+}
+
+/** Who was answered with 401 is nobody yet. */
+function isUnknown({ asker }: FastifyRequest): boolean {
+  return (asker ?? null) === null;
+}
+
+function describeRequest(request: FastifyRequest, at: number, status: number | null): AuditedRequest {
+  const { asker, ip, method, routeOptions, params, body } = request;
+  return {
+    at,
+    who: asker.name,
+    role: asker.role,
+    by: asker.by,
+    address: ip,
+    method,
+    route: routeOptions.url ?? request.url,
+    target: JSON.stringify(params ?? {}),
+    details: body === undefined || body === null ? null : describeBody(body),
+    status,
+  };
+}
+
+/** JSON without secrets; what is too long is cut off, and says so. */
+function describeBody(body: unknown): string {
+  const text = JSON.stringify(body, (field, value: unknown) => (SECRET.test(field) ? "(hidden)" : value));
+  if (text.length <= MOST_DETAILS) return text;
+  return JSON.stringify({ cut: text.slice(0, MOST_DETAILS), characters: text.length });
+}

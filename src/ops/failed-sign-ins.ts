@@ -1,0 +1,63 @@
+/** Counts failed sign-ins, so that tokens cannot be guessed: per address, and over all of them. */
+
+import { isIPv6 } from "node:net";
+import type { Clock, Instant } from "../clock.ts";
+
+const MINUTE_MS = 60_000;
+const MOST_OF_ADDRESS = 10;
+const MOST_OF_ALL = 100;
+
+export interface FailedSignIns {
+  /** @returns how long this address has to wait, in milliseconds; 0: it may try */
+  waitOf(address: string): number;
+  note(address: string): void;
+}
+
+interface Minute {
+  readonly until: Instant;
+  failures: number;
+}
+
+/**
+ * Ten failures in a minute stop an address until the minute is over, a hundred of all addresses stop everybody, even who
+ * has the right token: else it could still be guessed. Sessions are not concerned: their ids are too long for guessing.
+ * No more addresses are remembered than failures fit into a minute.
+ */
+export function countFailedSignIns(clock: Clock): FailedSignIns {
+  let all: Minute = { until: 0, failures: 0 };
+  const byNetwork = new Map<string, Minute>();
+  return {
+    waitOf: (address) => {
+      const now = clock.now();
+      const own = byNetwork.get(networkOf(address));
+      return Math.max(
+        waitIn(all, MOST_OF_ALL, now),
+        own === undefined ? 0 : waitIn(own, MOST_OF_ADDRESS, now),
+      );
+    },
+    note: (address) => {
+      const now = clock.now();
+      if (all.until <= now) all = { until: now + MINUTE_MS, failures: 0 };
+      all.failures += 1;
+      for (const [network, { until }] of byNetwork) if (until <= now) byNetwork.delete(network);
+      const network = networkOf(address);
+      const own = byNetwork.get(network) ?? { until: now + MINUTE_MS, failures: 0 };
+      own.failures += 1;
+      byNetwork.set(network, own);
+    },
+  };
+}
+
+function waitIn({ until, failures }: Minute, most: number, now: Instant): number {
+  return failures < most ? 0 : Math.max(0, until - now);
+}
+
+/** Whoever has one IPv6 address has the other 2^64 of its network as well. */
+function networkOf(address: string): string {
+  if (!isIPv6(address) || address.toLowerCase().startsWith("::ffff:")) return address;
+  const [head = "", tail] = address.toLowerCase().split("::");
+  const groups = head === "" ? [] : head.split(":");
+  const zeros = tail === undefined ? 0 : 8 - groups.length - (tail === "" ? 0 : tail.split(":").length);
+  const all = [...groups, ...Array<string>(zeros).fill("0"), ...(tail ?? "").split(":")];
+  return all.slice(0, 4).join(":");
+}

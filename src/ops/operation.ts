@@ -1,0 +1,61 @@
+/** What a route of the API says of itself: the OpenAPI document is made of these. */
+
+import "@fastify/swagger";
+import type { FastifySchema } from "fastify";
+import { COUNT, documentOf, formOf, type ObjectSchema, type Schema, TEXT } from "./schema.ts";
+
+export interface Operation {
+  /** unique among all routes */
+  readonly id: string;
+  /** one line */
+  readonly summary: string;
+  readonly params?: ObjectSchema;
+  readonly query?: ObjectSchema;
+  readonly body?: Schema;
+  /** what is answered by status, apart from problems */
+  readonly answers: Readonly<Record<number, Schema>>;
+  /** other forms of the answer 200, by media type */
+  readonly also?: Readonly<Record<string, Schema>>;
+}
+
+/** The path of a route about one of something. */
+export const ONE_ID = formOf({ id: TEXT });
+
+const PROBLEM = documentOf<Record<"type" | "title" | "status" | "detail", unknown>>({
+  type: TEXT,
+  title: TEXT,
+  status: COUNT,
+  detail: { type: "string", description: "what is wrong with this request, naming field and value" },
+});
+
+/** Any of them may be answered by any route; `detail` tells which field or which state is in the way. */
+const PROBLEMS: Schema = {
+  "4XX": asProblem("Refused: what was asked for can be mended, or is not allowed"),
+  "5XX": asProblem("Failed, or not available now"),
+};
+
+/** The `schema` of a Fastify route. */
+export function describeOperation(operation: Operation): FastifySchema {
+  const { id, summary, params, query, body, answers, also = {} } = operation;
+  const described = Object.entries(answers).map(([status, schema]) => {
+    const forms = status === "200" ? also : {};
+    const content = { "application/json": schema, ...forms };
+    return [status, { description: summary, content: wrapEach(content) }] as const;
+  });
+  return {
+    operationId: id,
+    summary,
+    ...(params === undefined ? {} : { params }),
+    ...(query === undefined ? {} : { querystring: query }),
+    ...(body === undefined ? {} : { body }),
+    response: { ...Object.fromEntries(described), ...PROBLEMS },
+  };
+}
+
+function asProblem(description: string) {
+  return { description, content: { "application/problem+json": { schema: PROBLEM } } };
+}
+
+function wrapEach(content: Readonly<Record<string, Schema>>) {
+  return Object.fromEntries(Object.entries(content).map(([type, schema]) => [type, { schema }]));
+}

@@ -1,0 +1,69 @@
+/** What the ops server answers where no route does, or one fails. */
+
+import { METHODS, STATUS_CODES } from "node:http";
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { type ErrorCode, ReconError } from "../errors.ts";
+import type { Log } from "../log.ts";
+import { sendProblem } from "./problem.ts";
+
+/** The errors that the one who asks can mend. */
+const STATUS_OF: Partial<Readonly<Record<ErrorCode, number>>> = {
+  usage: 400,
+  "not-found": 404,
+  conflict: 409,
+};
+
+/** @returns the status of an error that the one who asks can mend; null: it is none */
+export function statusOfRefusal(error: unknown): number | null {
+  return error instanceof ReconError ? (STATUS_OF[error.code] ?? null) : null;
+}
+
+/** To be called before any route is added, so that it knows them all. */
+export function addRefusals(app: FastifyInstance, log: Log): void {
+  const methodsOf = new Map<string, Set<string>>();
+  app.addHook("onRoute", ({ url, method }) => {
+    const methods = methodsOf.get(url) ?? new Set();
+    for (const one of [method].flat()) methods.add(one);
+    methodsOf.set(url, methods);
+  });
+  app.setNotFoundHandler(async (request, reply) => {
+    const allowed = allowedAt(methodsOf, request);
+    if (allowed.length === 0) {
+      return await sendProblem(reply, 404, "Not Found", `there is nothing at ${request.url}`);
+    }
+    reply.header("allow", allowed.join(", "));
+    const detail = `${request.method} does not go at ${request.url}: it takes ${allowed.join(", ")}`;
+    return await sendProblem(reply, 405, "Method Not Allowed", detail);
+  });
+  app.setErrorHandler(async (error: FastifyError | ReconError, request, reply) => {
+    const status = error instanceof ReconError ? STATUS_OF[error.code] : error.statusCode;
+    if (status !== undefined && status < 500) return await sendError(reply, status, error);
+    log.error({ requestId: request.id, err: error }, "a request to the ops server failed");
+    return await sendProblem(reply, 500, "Internal Server Error", "the request failed; the log says why");
+  });
+}
+
+async function sendError(reply: FastifyReply, status: number, error: Error): Promise<FastifyReply> {
+  return await sendProblem(reply, status, STATUS_CODES[status] ?? "Refused", error.message);
+}
+
+/** Which methods the path takes, in the order of Node's list. */
+function allowedAt(methodsOf: ReadonlyMap<string, ReadonlySet<string>>, { url }: FastifyRequest): string[] {
+  const [path = ""] = url.split("?");
+  const allowed = new Set<string>();
+  for (const [pattern, methods] of methodsOf) {
+    if (fits(pattern, path)) for (const method of methods) allowed.add(method);
+  }
+  return METHODS.filter((method) => allowed.has(method));
+}
+
+/** @param pattern as routes are registered: "/api/mismatches/:id", "/assets/*" */
+function fits(pattern: string, path: string): boolean {
+  const parts = pattern.split("/");
+  const given = path.split("/");
+  const isOpen = parts.at(-1) === "*";
+  if (isOpen ? given.length < parts.length : given.length !== parts.length) return false;
+  return parts.every(
+    (part, index) => part === "*" || (part.startsWith(":") && given[index] !== "") || part === given[index],
+  );
+}

@@ -1,0 +1,60 @@
+/** Words for saying in JSON Schema what the API takes and gives. */
+
+/** A piece of JSON Schema. */
+export type Schema = Readonly<Record<string, unknown>>;
+
+/** An object with these fields and no other. */
+export interface ObjectSchema extends Schema {
+  readonly type: "object";
+  readonly properties: Readonly<Record<string, Schema>>;
+  readonly required: readonly string[];
+  readonly additionalProperties: false;
+}
+
+export const TEXT: Schema = { type: "string" };
+export const FLAG: Schema = { type: "boolean" };
+export const COUNT: Schema = { type: "integer", minimum: 0 };
+/** ISO 8601 with its offset. */
+export const INSTANT: Schema = { type: "string", format: "date-time" };
+export const AMOUNT: Schema = {
+  type: "string",
+  pattern: String.raw`^-?\d+(\.\d+)?$`,
+  description: "an exact decimal, as text",
+};
+
+export function orNull(schema: Schema): Schema {
+  return { anyOf: [schema, { type: "null" }] };
+}
+
+export function oneOf(values: readonly string[]): Schema {
+  return { type: "string", enum: values };
+}
+
+export function listOf(items: Schema): Schema {
+  return { type: "array", items };
+}
+
+/** What an answer holds: the compiler makes sure that it names every field of the type, and no other. */
+export function documentOf<Document>(
+  properties: Readonly<Record<keyof Document & string, Schema>>,
+): ObjectSchema {
+  return { type: "object", properties, required: Object.keys(properties), additionalProperties: false };
+}
+
+/** What somebody fills in. */
+export function formOf(
+  required: Readonly<Record<string, Schema>>,
+  optional: Readonly<Record<string, Schema>> = {},
+): ObjectSchema {
+  return {
+    type: "object",
+    properties: { ...required, ...optional },
+    required: Object.keys(required),
+    additionalProperties: false,
+  };
+}
+
+/** Which fields there are: readers refuse all others. */
+export function fieldsOf({ properties }: ObjectSchema): string[] {
+  return Object.keys(properties);
+}

@@ -1,0 +1,350 @@
+import { pino } from "pino";
+import { beforeEach, describe, expect, test } from "vitest";
+import { parseConfig } from "../../src/config.ts";
+import type { FlowContext } from "../../src/flows/context.ts";
+import { dropExpired } from "../../src/flows/drop-expired.ts";
+import { silentLog } from "../../src/log.ts";
+import { createTestClock } from "../support/clock.ts";
+import { useDatabase } from "../support/database.ts";
+import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+import { type AskRaw, bearer, OWN_PAGE, READER, serveOps, signIn, WRITER } from "../support/ops-browser.ts";
+
+const { sql } = useDatabase();
+const clock = createTestClock(NOON);
+const config = parseConfig({ products: [{ productId: "P1" }] });
+const context: FlowContext = { sql, clock, log: silentLog, config };
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
+/** A change that everybody may try: it finds nothing, once it is let through. */
+const CHANGE = "/api/backfills/7/cancel";
+const LET_THROUGH = 404;
+
+beforeEach(async () => {
+  clock.set(NOON);
+  await sql`truncate ops_sessions`;
+});
+
+function typeToken(ask: AskRaw, token: string, fields: Record<string, string> = {}) {
+  const body = String(new URLSearchParams({ token, ...fields }));
+  return ask("POST", "/sign-in", { headers: { ...OWN_PAGE, ...FORM }, body });
+}
+
+describe("signing in", () => {
+  test("a visitor of a page is led to the sign-in, and from there to the page", async () => {
+    const ask = await serveOps(context);
+    const page = await ask("GET", "/changes?topics=pull", { headers: { accept: "text/html" } });
+    expect([page.status, page.headers.location]).toEqual([303, "/sign-in?to=%2Fchanges%3Ftopics%3Dpull"]);
+    const form = await ask("GET", page.headers.location ?? "", { headers: { accept: "text/html" } });
+    expect(form.status).toBe(200);
+    expect(form.text).toContain('<input type="hidden" name="to" value="/changes?topics=pull">');
+    expect(form.text).toMatch(
+      /<label for="token">.*<\/label>\s*<input id="token" name="token"[^>]* autofocus/,
+    );
+    const answer = await typeToken(ask, READER.token, { to: "/changes?topics=pull" });
+    expect([answer.status, answer.headers.location]).toEqual([303, "/changes?topics=pull"]);
+  });
+
+  test("what is no page is told that a token is needed", async () => {
+    const ask = await serveOps(context);
+    for (const [path, accept] of [
+      ["/api/status", "text/html"],
+      ["/changes?topics=pull", "text/event-stream"],
+    ] as const) {
+      const { status, headers, json } = await ask("GET", path, { headers: { accept } });
+      expect([status, headers["www-authenticate"]]).toEqual([401, "Bearer"]);
+      expect(json).toMatchObject({ status: 401, detail: expect.stringContaining("OPS_TOKENS") });
+    }
+  });
+
+  test("the session's cookie is out of the reach of scripts and of other sites", async () => {
+    const ask = await serveOps(context);
+    const { headers } = await typeToken(ask, WRITER.token);
+    expect(headers["set-cookie"]).toEqual([
+      expect.stringMatching(/^recon_session=[\w-]{43}; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict$/),
+    ]);
+  });
+
+  test("behind a proxy that ends https, the cookie goes by https only", async () => {
+    const ask = await serveOps(context);
+    const answer = await ask("POST", "/sign-in", {
+      headers: { ...OWN_PAGE, ...FORM, "x-forwarded-proto": "https" },
+      body: String(new URLSearchParams({ token: WRITER.token })),
+    });
+    expect(answer.headers["set-cookie"]?.[0]).toMatch(/; Secure/);
+  });
+
+  test.each(["", "wrong", "a token that read", READER.name])(
+    "%j is no token, and the page says so without repeating it",
+    async (token) => {
+      const ask = await serveOps(context);
+      const { status, headers, text } = await typeToken(ask, token, { to: "/report" });
+      expect([status, headers["set-cookie"]]).toEqual([401, undefined]);
+      expect(text).toMatch(/role="alert">This is none of the tokens/);
+      expect(text).toContain('name="to" value="/report"');
+      if (token.length > 4) expect(text).not.toContain(token);
+      expect(await sql`select from ops_sessions`).toHaveLength(0);
+    },
+  );
+
+  test("what is stored of a session lets nobody in, and holds no token", async () => {
+    const ask = await serveOps(context);
+    const { cookie } = await signIn(ask, WRITER);
+    const [row = {}] = await sql`select * from ops_sessions`;
+    const stored = JSON.stringify(row);
+    expect(stored).not.toContain(cookie.split("=")[1]);
+    expect(stored).not.toContain(WRITER.token);
+    for (const value of [row["id_hash"], row["token_proof"]]) {
+      const guess = await ask("GET", "/api/status", { headers: { cookie: `recon_session=${value}` } });
+      expect(guess.status).toBe(401);
+    }
+  });
+
+  test("who is signed in already goes straight on", async () => {
+    const ask = await serveOps(context);
+    const headers = await signIn(ask, READER);
+    const answer = await ask("GET", "/sign-in?to=/report", { headers });
+    expect([answer.status, answer.headers.location]).toEqual([303, "/report"]);
+  });
+
+  test("a link of another site, with which no strict cookie comes, is asked for once more from here", async () => {
+    const ask = await serveOps(context);
+    const headers = { accept: "text/html", "sec-fetch-site": "cross-site" };
+    const { status, text } = await ask("GET", "/sign-in?to=/mismatches/7", { headers });
+    expect(status).toBe(200);
+    expect(text).toContain('http-equiv="refresh" content="0; url=/sign-in?to=%2Fmismatches%2F7"');
+  });
+
+  test("without tokens there is nothing to sign in to", async () => {
+    const ask = await serveOps(context, []);
+    const answer = await ask("GET", "/sign-in?to=/report", { headers: { accept: "text/html" } });
+    expect([answer.status, answer.headers.location]).toEqual([303, "/report"]);
+    expect((await typeToken(ask, "anything", { to: "/report" })).headers.location).toBe("/report");
+  });
+
+  test.each([
+    "//evil.example/x",
+    "/\\evil.example",
+    "\\\\evil.example",
+    "/.//evil.example",
+    "/a/..//evil.example",
+    "/\t/evil.example",
+    "https://evil.example",
+    "javascript:alert(1)",
+    "evil.example",
+    "",
+    `/${"x".repeat(3_000)}`,
+  ])("nobody is led away by to=%j", async (to) => {
+    const ask = await serveOps(context);
+    const answer = await typeToken(ask, READER.token, { to });
+    const { location = "" } = answer.headers;
+    expect(new URL(location, "http://own.example").host).toBe("own.example");
+    const query = new URLSearchParams({ to });
+    const headers = { ...OWN_PAGE, cookie: answer.headers["set-cookie"]?.[0]?.split(";")[0] ?? "" };
+    const again = (await ask("GET", `/sign-in?${query}`, { headers })).headers.location ?? "";
+    expect(new URL(again, "http://own.example").host).toBe("own.example");
+  });
+});
+
+describe("a session", () => {
+  test("is known to every worker, and ended on all of them by signing out", async () => {
+    const [one, other] = [await serveOps(context), await serveOps(context)];
+    const headers = await signIn(one, WRITER);
+    expect((await other("POST", CHANGE, { headers })).status).toBe(LET_THROUGH);
+    const out = await other("POST", "/sign-out", { headers });
+    expect([out.status, out.headers.location]).toEqual([303, "/sign-in"]);
+    expect(out.headers["set-cookie"]?.[0]).toMatch(/^recon_session=; .*Expires=Thu, 01 Jan 1970/);
+    for (const ask of [one, other]) expect((await ask("GET", "/api/status", { headers })).status).toBe(401);
+  });
+
+  test("is another one after every sign-in, which ends the one before", async () => {
+    const ask = await serveOps(context);
+    const first = await signIn(ask, READER);
+    const body = String(new URLSearchParams({ token: WRITER.token }));
+    const again = await ask("POST", "/sign-in", { headers: { ...first, ...FORM }, body });
+    const cookie = again.headers["set-cookie"]?.[0]?.split(";")[0] ?? "";
+    expect(cookie).not.toBe(first.cookie);
+    expect((await ask("GET", "/api/status", { headers: first })).status).toBe(401);
+    expect((await ask("GET", "/api/status", { headers: { cookie } })).status).toBe(200);
+  });
+
+  test("ends after twelve hours", async () => {
+    const ask = await serveOps(context);
+    const headers = await signIn(ask, READER);
+    clock.advance(12 * HOUR_MS - 1);
+    expect((await ask("GET", "/api/status", { headers })).status).toBe(200);
+    clock.advance(1);
+    expect((await ask("GET", "/api/status", { headers })).status).toBe(401);
+  });
+
+  test("that has expired is forgotten by the retention, one that runs is not", async () => {
+    const ask = await serveOps(context);
+    await signIn(ask, READER);
+    clock.advance(6 * HOUR_MS);
+    const headers = await signIn(ask, WRITER);
+    clock.advance(6 * HOUR_MS + 1);
+    await dropExpired(context, new AbortController().signal);
+    expect(await sql`select name from ops_sessions`).toEqual([{ name: "hand" }]);
+    expect((await ask("GET", "/api/status", { headers })).status).toBe(200);
+  });
+
+  test.each([
+    ["is removed", []],
+    ["has changed", [{ ...WRITER, token: "another token of hand" }]],
+    ["has another name", [{ ...WRITER, name: "other" }]],
+  ])("ends when its token %s", async (_, tokens) => {
+    const headers = await signIn(await serveOps(context), WRITER);
+    const restarted = await serveOps(context, [READER, ...tokens]);
+    expect((await restarted("GET", "/api/status", { headers })).status).toBe(401);
+  });
+
+  test("may only read once its token may only read", async () => {
+    const headers = await signIn(await serveOps(context), WRITER);
+    const restarted = await serveOps(context, [{ ...WRITER, role: "read" }]);
+    expect((await restarted("GET", "/api/status", { headers })).status).toBe(200);
+    expect((await restarted("POST", CHANGE, { headers })).status).toBe(403);
+  });
+
+  test("is not asked for where a bearer token is brought: a wrong one is refused beside it", async () => {
+    const ask = await serveOps(context);
+    const headers = { ...(await signIn(ask, WRITER)), authorization: "Bearer something else" };
+    expect((await ask("GET", "/api/status", { headers })).status).toBe(401);
+  });
+});
+
+describe("a change", () => {
+  test("needs a token that may write, by whichever way it is brought", async () => {
+    const ask = await serveOps(context);
+    for (const headers of [bearer(READER), await signIn(ask, READER)]) {
+      expect((await ask("POST", CHANGE, { headers })).status).toBe(403);
+    }
+    for (const headers of [bearer(WRITER), await signIn(ask, WRITER)]) {
+      expect((await ask("POST", CHANGE, { headers })).status).toBe(LET_THROUGH);
+    }
+  });
+
+  const OWN = "127.0.0.1:3000";
+  const FORGED: [what: string, headers: Record<string, string>][] = [
+    ["of another site", { "sec-fetch-site": "cross-site" }],
+    ["of a neighbour of this site", { "sec-fetch-site": "same-site" }],
+    ["of another site that names our origin", { "sec-fetch-site": "cross-site", origin: `http://${OWN}` }],
+    ["with another origin", { origin: "https://evil.example" }],
+    ["with the origin of another port", { origin: "http://127.0.0.1:8080" }],
+    ["with no origin that can be told", { origin: "null" }],
+    ["with an origin that is none", { origin: "%" }],
+  ];
+  const HONEST: [what: string, headers: Record<string, string>][] = [
+    ["of an own page", { "sec-fetch-site": "same-origin" }],
+    ["of an own page behind a proxy", { "sec-fetch-site": "same-origin", origin: "https://ops.example" }],
+    ["typed by the visitor", { "sec-fetch-site": "none" }],
+    ["of an own page of an old browser", { origin: `http://${OWN}` }],
+  ];
+
+  test.each(FORGED)("%s does nothing with the visitor's cookie", async (_, said) => {
+    const ask = await serveOps(context);
+    const { cookie } = await signIn(ask, WRITER);
+    const headers = { host: OWN, cookie, ...said };
+    expect((await ask("POST", CHANGE, { headers })).status).toBe(403);
+    expect((await ask("POST", "/sign-out", { headers })).status).toBe(403);
+    expect((await ask("GET", "/api/status", { headers: { cookie } })).status).toBe(200);
+  });
+
+  test.each(FORGED)("%s does nothing where no tokens are set", async (_, said) => {
+    const ask = await serveOps(context, []);
+    expect((await ask("POST", CHANGE, { headers: { host: OWN, ...said } })).status).toBe(403);
+  });
+
+  test.each(FORGED)("%s signs nobody in", async (_, said) => {
+    const ask = await serveOps(context);
+    const body = String(new URLSearchParams({ token: WRITER.token }));
+    const answer = await ask("POST", "/sign-in", { headers: { host: OWN, ...FORM, ...said }, body });
+    expect([answer.status, answer.headers["set-cookie"]]).toEqual([403, undefined]);
+  });
+
+  test.each(HONEST)("%s is done with the visitor's cookie", async (_, said) => {
+    const ask = await serveOps(context);
+    const { cookie } = await signIn(ask, WRITER);
+    const headers = { host: OWN, cookie, ...said };
+    expect((await ask("POST", CHANGE, { headers })).status).toBe(LET_THROUGH);
+  });
+
+  test("by a cookie of which no browser tells where it comes from is refused; a program brings a token", async () => {
+    const ask = await serveOps(context);
+    const { cookie } = await signIn(ask, WRITER);
+    expect((await ask("POST", CHANGE, { headers: { cookie } })).status).toBe(403);
+    expect((await ask("POST", CHANGE, { headers: bearer(WRITER) })).status).toBe(LET_THROUGH);
+    const local = await serveOps(context, []);
+    expect((await local("POST", CHANGE)).status).toBe(LET_THROUGH);
+  });
+
+  test("with a bearer token is done wherever it comes from: no page of another site has it", async () => {
+    const ask = await serveOps(context);
+    const headers = { ...bearer(WRITER), origin: "https://ops.example", "sec-fetch-site": "cross-site" };
+    expect((await ask("POST", CHANGE, { headers })).status).toBe(LET_THROUGH);
+  });
+});
+
+describe("tokens cannot be guessed", () => {
+  const guess = (ask: AskRaw) => ask("GET", "/api/status", { headers: { authorization: "Bearer guessed" } });
+
+  test("after ten failures in a minute no token is looked at, the right one neither, until the minute is over", async () => {
+    const ask = await serveOps(context);
+    for (let i = 0; i < 5; i += 1) {
+      expect((await guess(ask)).status).toBe(401);
+      expect((await typeToken(ask, "guessed")).status).toBe(401);
+    }
+    clock.advance(MINUTE_MS / 2);
+    for (const headers of [bearer(WRITER), { authorization: "Bearer guessed" }]) {
+      const answer = await ask("GET", "/api/status", { headers });
+      expect([answer.status, answer.headers["retry-after"]]).toEqual([429, "30"]);
+      expect(answer.json).toMatchObject({ status: 429, detail: expect.stringContaining("30 s") });
+    }
+    const form = await typeToken(ask, WRITER.token);
+    expect([form.status, form.headers["retry-after"], form.headers["set-cookie"]]).toEqual([
+      429,
+      "30",
+      undefined,
+    ]);
+    clock.advance(MINUTE_MS / 2);
+    expect((await ask("GET", "/api/status", { headers: bearer(WRITER) })).status).toBe(200);
+  });
+
+  test("meanwhile whoever is signed in works on, and who brings nothing is asked for a token", async () => {
+    const ask = await serveOps(context);
+    const headers = await signIn(ask, WRITER);
+    for (let i = 0; i < 11; i += 1) await guess(ask);
+    expect((await ask("GET", "/api/status", { headers })).status).toBe(200);
+    expect((await ask("GET", "/api/status")).status).toBe(401);
+    expect((await ask("GET", "/healthz")).status).toBe(200);
+  });
+
+  test("right tokens, and visits without any, are no failures", async () => {
+    const ask = await serveOps(context);
+    for (let i = 0; i < 12; i += 1) {
+      await ask("GET", "/api/status", { headers: bearer(READER) });
+      await ask("GET", "/api/status");
+      await ask("GET", "/api/status", { headers: { cookie: "recon_session=gone" } });
+    }
+    expect((await ask("GET", "/api/status", { headers: bearer(READER) })).status).toBe(200);
+  });
+
+  test("nowhere else: the sign-in looks at no bearer token", async () => {
+    const ask = await serveOps(context);
+    const headers = { accept: "text/html", ...bearer(WRITER) };
+    expect((await ask("GET", "/sign-in", { headers })).status).toBe(200);
+    for (let i = 0; i < 10; i += 1) await guess(ask);
+    expect((await ask("GET", "/sign-in", { headers })).status).toBe(200);
+  });
+
+  test("each failure is in the log with its address, and never with what was tried", async () => {
+    const lines: string[] = [];
+    const log = pino({ level: "trace" }, { write: (line) => lines.push(line) });
+    const ask = await serveOps({ ...context, log });
+    await guess(ask);
+    await typeToken(ask, "guessed too");
+    const told = lines.filter((line) => line.includes("none of OPS_TOKENS"));
+    expect(told.map((line) => JSON.parse(line))).toMatchObject([
+      { address: "127.0.0.1", path: "/api/status" },
+      { address: "127.0.0.1", path: "/sign-in" },
+    ]);
+    expect(lines.join("")).not.toContain("guessed");
+  });
+});

@@ -1,0 +1,164 @@
+import { request as httpRequest } from "node:http";
+import { connect } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { parseConfig } from "../../src/config.ts";
+import type { FlowContext } from "../../src/flows/context.ts";
+import { silentLog } from "../../src/log.ts";
+import { startOpsServer } from "../../src/ops/server.ts";
+import { createTestClock } from "../support/clock.ts";
+import { useDatabase } from "../support/database.ts";
+import { NOON } from "../support/examples.ts";
+import { bearer, OWN_PAGE, READER, serveOps, WRITER } from "../support/ops-browser.ts";
+
+const { sql } = useDatabase();
+const clock = createTestClock(NOON);
+const config = parseConfig({ products: [{ productId: "P1" }] });
+const context: FlowContext = { sql, clock, log: silentLog, config };
+const JSON_TYPE = { "content-type": "application/json" };
+const BACKFILLS = "/api/backfills";
+
+type Ask = [what: string, method: string, path: string, headers: Record<string, string>, status: number];
+
+const ASKED: readonly Ask[] = [
+  ["health", "GET", "/healthz", {}, 200],
+  ["the API", "GET", "/api/status", bearer(READER), 200],
+  ["the API without a token", "GET", "/api/status", {}, 401],
+  ["a change without the role", "POST", "/api/backfills/1/pause", bearer(READER), 403],
+  ["the sign-in", "GET", "/sign-in", { accept: "text/html" }, 200],
+  ["a way to the sign-in", "GET", "/changes", { accept: "text/html" }, 303],
+  ["a style", "GET", "/assets/style.css", {}, 200],
+  ["nothing", "GET", "/nowhere", {}, 404],
+  ["nothing, for a person", "GET", "/nowhere", { accept: "text/html" }, 404],
+  ["a path that cannot be read", "GET", "/api/%zz", {}, 400],
+  ["a wrong method", "DELETE", "/api/status", bearer(WRITER), 405],
+];
+
+describe("every answer", () => {
+  test.each(ASKED)(
+    "to %s lets browsers do nothing else with it",
+    async (_, method, path, headers, status) => {
+      const ask = await serveOps(context);
+      const answer = await ask(method, path, { headers });
+      expect(answer.status).toBe(status);
+      expect(String(answer.headers["content-security-policy"]).split(";")).toEqual([
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "font-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+      ]);
+      expect(answer.headers).toMatchObject({
+        "x-content-type-options": "nosniff",
+        "x-frame-options": "DENY",
+        "referrer-policy": "same-origin",
+      });
+      expect(answer.headers["x-powered-by"]).toBeUndefined();
+    },
+  );
+
+  test("with somebody's data is kept nowhere", async () => {
+    const ask = await serveOps(context);
+    for (const [, method, path, headers] of ASKED) {
+      if (path.startsWith("/assets/")) continue;
+      expect((await ask(method, path, { headers })).headers["cache-control"]).toBe("no-store");
+    }
+  });
+
+  test("binds browsers to https only where they came by it", async () => {
+    const ask = await serveOps(context);
+    const strict = "strict-transport-security";
+    expect((await ask("GET", "/healthz")).headers[strict]).toBeUndefined();
+    const byHttps = { headers: { "x-forwarded-proto": "https" } };
+    expect((await ask("GET", "/healthz", byHttps)).headers[strict]).toBe("max-age=31536000");
+  });
+
+  test("of a page holds nothing inline that its policy would refuse", async () => {
+    const ask = await serveOps(context);
+    for (const path of ["/sign-in", "/nowhere"]) {
+      const { text } = await ask("GET", path, { headers: { accept: "text/html" } });
+      expect(text).not.toMatch(/<style|\sstyle=|\son\w+=|<script(?![^>]* src=)|javascript:/i);
+    }
+  });
+});
+
+describe("what is refused", () => {
+  const problem = (status: number, title: string, detail: unknown) => ({
+    status,
+    headers: { "content-type": expect.stringMatching(/^application\/problem\+json/) },
+    json: { type: "about:blank", title, status, detail },
+  });
+
+  test.each([
+    ["GET", "/nowhere", 404, "Not Found", "there is nothing at /nowhere"],
+    [
+      "DELETE",
+      "/api/status",
+      405,
+      "Method Not Allowed",
+      "DELETE does not go at /api/status: it takes GET, HEAD",
+    ],
+    ["PUT", "/api/mismatches/7/ack?x=1", 405, "Method Not Allowed", expect.stringContaining("it takes POST")],
+    ["POST", "/sign-out/", 404, "Not Found", "there is nothing at /sign-out/"],
+  ])("%s %s is a problem with status %i", async (method, path, status, title, detail) => {
+    const ask = await serveOps(context);
+    expect(await ask(method, path, { headers: bearer(WRITER) })).toMatchObject(
+      problem(status, title, detail),
+    );
+  });
+
+  test("a wrong method names those that go", async () => {
+    const ask = await serveOps(context);
+    const allowOf = async (path: string) =>
+      (await ask("PATCH", path, { headers: bearer(WRITER) })).headers.allow?.split(", ").sort();
+    expect(await allowOf("/api/transfers")).toEqual(["GET", "HEAD", "POST"]);
+    expect(await allowOf("/api/backfills/7/pause")).toEqual(["POST"]);
+    expect(await allowOf("/sign-in")).toEqual(["GET", "HEAD", "POST"]);
+  });
+
+  test.each([
+    ["no JSON", "{", JSON_TYPE, 400, "Bad Request"],
+    ["nothing where JSON is announced", "", JSON_TYPE, 400, "Bad Request"],
+    ["JSON that would change what objects are", '{"__proto__": {}}', JSON_TYPE, 400, "Bad Request"],
+    ["too much", JSON.stringify({ note: "x".repeat(70_000) }), JSON_TYPE, 413, "Payload Too Large"],
+    ["another type", "<a/>", { "content-type": "text/xml" }, 415, "Unsupported Media Type"],
+  ])("a body with %s is a problem that says what is wrong", async (_, body, type, status, title) => {
+    const ask = await serveOps(context);
+    const answer = await ask("POST", BACKFILLS, { headers: { ...bearer(WRITER), ...type }, body });
+    expect(answer).toMatchObject(problem(status, title, expect.stringMatching(/\w/)));
+  });
+
+  test("a form is taken by pages, and not by the API", async () => {
+    const ask = await serveOps(context);
+    const type = { "content-type": "application/x-www-form-urlencoded" };
+    const answer = await ask("POST", BACKFILLS, { headers: { ...bearer(WRITER), ...type }, body: "a=b" });
+    expect(answer.status).toBe(415);
+  });
+
+  test("a person is shown a page instead, except by the API", async () => {
+    const ask = await serveOps(context);
+    const page = await ask("GET", "/<b>nowhere", { headers: OWN_PAGE });
+    expect([page.status, page.headers["content-type"]]).toEqual([404, "text/html; charset=utf-8"]);
+    expect(page.text).toContain("<h1>Not Found</h1>");
+    expect(page.text).not.toContain("<b>");
+    const api = await ask("GET", "/api/nowhere", { headers: OWN_PAGE });
+    expect(api.headers["content-type"]).toMatch(/^application\/problem\+json/);
+  });
+});
+
+test("what is no HTTP at all ends its connection, and nothing else", async () => {
+  const server = await startOpsServer(context, { host: "127.0.0.1", port: 0, tokens: [] }, async () => {});
+  onTestFinished(() => server.close());
+  const { port } = new URL(server.url);
+  const socket = connect(Number(port), "127.0.0.1");
+  socket.end("no http\r\n\r\n");
+  const answer = (await socket.setEncoding("utf8").toArray()).join("");
+  expect(answer).toMatch(/^HTTP\/1\.1 400/);
+  const alive = await new Promise((resolve) => {
+    httpRequest(`${server.url}/healthz`, (response) => resolve(response.resume().statusCode)).end();
+  });
+  expect(alive).toBe(200);
+});

@@ -1,0 +1,307 @@
+import fastify from "fastify";
+import { beforeEach, describe, expect, test } from "vitest";
+import { parseConfig } from "../../src/config.ts";
+import type { FlowContext } from "../../src/flows/context.ts";
+import { pullProduct } from "../../src/flows/pull-product.ts";
+import { appendEntries } from "../../src/ledger/store.ts";
+import { silentLog } from "../../src/log.ts";
+import { writeTransitions } from "../../src/mismatches/transition-store.ts";
+import { addApi } from "../../src/ops/api.ts";
+import { createTestClock } from "../support/clock.ts";
+import { useDatabase } from "../support/database.ts";
+import { exampleEntry, exampleRecord, exampleSettle, NOON } from "../support/examples.ts";
+import { exampleFinding } from "../support/findings.ts";
+import { useSchemas } from "../support/json-schema.ts";
+import { type AskRaw, serveOps } from "../support/ops-browser.ts";
+
+const { sql } = useDatabase();
+const findFault = useSchemas();
+const clock = createTestClock(NOON);
+const config = parseConfig({
+  products: [
+    { productId: "P1", since: "2026-11-20T11:30:00Z" },
+    { productId: "T1", walletMode: "transfer" },
+  ],
+});
+const context: FlowContext = { sql, clock, log: silentLog, config };
+
+const TRANSFER = {
+  username: "anna",
+  productId: "T1",
+  currency: "THB",
+  transactionRef: "ref-1",
+  type: "DEPOSIT",
+  amount: "10.00",
+  sentAt: "2026-11-20T11:00:00Z",
+};
+const RANGE = { productId: "P1", from: "2026-11-19T00:00:00Z", to: "2026-11-19T01:00:00Z" };
+const HOUR = { product: "P1", from: "2026-11-20T11:00:00Z", to: "2026-11-20T12:00:00Z" };
+const NOTE = { note: "seen" };
+const BULK = { ids: ["1"], dryRun: true, from: "open", ...NOTE };
+
+/** For each operation a request that is right; those that change something in the order in which they can be asked. */
+const RIGHT: Readonly<Record<string, { path?: Record<string, string>; query?: object; body?: object }>> = {
+  readOpenApi: {},
+  readStatus: {},
+  readCoverage: { query: HOUR },
+  readReport: { query: { day: "2026-11-20", zone: "Asia/Bangkok" } },
+  listMismatches: {
+    query: {
+      status: "open,resolved",
+      kind: "payout-differs",
+      product: "P1",
+      username: "anna",
+      from: HOUR.from,
+      to: "2026-11-20T13:00:00Z",
+      minAmount: "1",
+      limit: "5",
+      after: "0",
+    },
+  },
+  readMismatch: { path: { id: "1" } },
+  ackMismatches: { body: BULK },
+  ignoreMismatches: { body: BULK },
+  resolveMismatches: { body: { ...BULK, adjustment: "1.5", ref: "R" } },
+  reopenMismatches: { body: { filter: { product: "P1" }, dryRun: true, from: "resolved" } },
+  ackMismatch: { path: { id: "1" }, body: { ...NOTE, from: "open" } },
+  resolveMismatch: {
+    path: { id: "1" },
+    body: { ...NOTE, from: "acknowledged", adjustment: "1.5", ref: "R" },
+  },
+  reopenMismatch: { path: { id: "1" }, body: { ...NOTE, from: "resolved" } },
+  ignoreMismatch: { path: { id: "1" }, body: { ...NOTE, from: "open" } },
+  requestBackfill: { body: { ...RANGE, dryRun: false } },
+  listBackfills: { query: { limit: "5", after: "9" } },
+  readBackfill: { path: { id: "1" } },
+  pauseBackfill: { path: { id: "1" } },
+  resumeBackfill: { path: { id: "1" } },
+  cancelBackfill: { path: { id: "1" } },
+  handOverTransfer: { body: TRANSFER },
+  listTransfers: {
+    query: { status: "pending", kind: "transfer", product: "T1", username: "anna", limit: "5", after: "9" },
+  },
+  readTransfer: {
+    path: { ref: "ref-1" },
+    query: { kind: "transfer", product: "T1", username: "anna" },
+  },
+  closeTransfer: {
+    path: { ref: "ref-1" },
+    query: { kind: "transfer", product: "T1", username: "anna" },
+    body: NOTE,
+  },
+  listAudit: { query: { limit: "5", after: "9" } },
+};
+
+// biome-ignore lint/suspicious/noExplicitAny: a schema is whatever the document says.
+type Schema = any;
+
+interface Operation {
+  readonly method: string;
+  readonly path: string;
+  readonly operationId: string;
+  readonly parameters?: { name: string; in: string; required?: boolean; schema: Schema }[];
+  readonly requestBody?: { content: Record<string, { schema: Schema }> };
+  readonly responses: Record<string, { description: string; content: Record<string, { schema: Schema }> }>;
+}
+
+async function readDocument(ask: AskRaw) {
+  const { json } = await ask("GET", "/api/openapi.json");
+  const operations = Object.entries<Record<string, Operation>>(json.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ ...operation, method, path })),
+  );
+  return { document: json, operations };
+}
+
+function request(ask: AskRaw, { method, path, operationId }: Operation, changes: object = {}) {
+  const right = { ...RIGHT[operationId], ...changes } as (typeof RIGHT)[string];
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => right.path?.[name] ?? "");
+  const query = right.query === undefined ? "" : `?${new URLSearchParams({ ...right.query })}`;
+  const body = right.body === undefined ? {} : { body: JSON.stringify(right.body) };
+  const headers = right.body === undefined ? {} : { "content-type": "application/json" };
+  return ask(method.toUpperCase(), filled + query, { headers, ...body });
+}
+
+beforeEach(async () => {
+  clock.set(NOON);
+  await sql`
+    truncate mismatches, mismatch_events, backfills, windows, transfers, audit_log restart identity cascade`;
+});
+
+describe("the document", () => {
+  test("has every route of the API, and nothing else", async () => {
+    const app = fastify();
+    const routes: string[] = [];
+    app.decorateRequest("asker");
+    app.addHook("onRoute", ({ method, url }) => {
+      for (const one of [method].flat()) if (one !== "HEAD") routes.push(`${one} ${url}`);
+    });
+    app.register((api) => addApi(api, context), { prefix: "/api" });
+    await app.ready();
+    await app.close();
+    const { operations } = await readDocument(await serveOps(context, []));
+    const told = operations.map(
+      ({ method, path }) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ":$1")}`,
+    );
+    expect(told.sort()).toEqual(routes.sort());
+  });
+
+  test("is OpenAPI 3.1, names each operation once, and leaves no parameter of a path unsaid", async () => {
+    const { document, operations } = await readDocument(await serveOps(context, []));
+    expect(document.openapi).toMatch(/^3\.1\.\d$/);
+    expect(document.info).toMatchObject({ title: expect.any(String), version: expect.any(String) });
+    const schemes = Object.keys(document.components.securitySchemes);
+    for (const need of document.security) expect(schemes).toEqual(expect.arrayContaining(Object.keys(need)));
+    const ids = operations.map(({ operationId }) => operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids.sort()).toEqual(Object.keys(RIGHT).sort());
+    for (const { path, parameters = [], responses } of operations) {
+      const inPath = parameters.filter((one) => one.in === "path" && one.required).map(({ name }) => name);
+      expect(inPath).toEqual(Array.from(path.matchAll(/\{(\w+)\}/g), ([, name]) => name));
+      expect(Object.keys(responses)).toEqual(expect.arrayContaining(["200", "4XX", "5XX"]));
+      for (const { description, content } of Object.values(responses)) {
+        expect(description).toMatch(/\w/);
+        for (const { schema } of Object.values(content))
+          expect(schema).toMatchObject({ type: expect.any(String) });
+      }
+    }
+  });
+});
+
+describe("what is answered", () => {
+  test("is as the document says, for every operation and for what is refused", async () => {
+    await fillWorld();
+    const ask = await serveOps(context, []);
+    const { operations } = await readDocument(ask);
+    const byId = new Map(operations.map((operation) => [operation.operationId, operation]));
+    for (const operationId of Object.keys(RIGHT)) {
+      const operation = byId.get(operationId) as Operation;
+      if (operationId === "closeTransfer") await sql`update transfers set status = 'inconclusive'`;
+      const answer = await request(ask, operation);
+      expect(`${operationId} ${answer.status} ${answer.status < 300 ? "" : answer.text}`).toMatch(
+        / 20[01] $/,
+      );
+      await expectAsTold(operation, answer);
+    }
+    for (const operation of operations) {
+      await expectAsTold(operation, await request(ask, operation, { query: { unknown: "x" } }));
+    }
+  });
+
+  test("holds something in every list that the document tells of", async () => {
+    await fillWorld();
+    const ask = await serveOps(context, []);
+    const get = async (path: string) => (await ask("GET", path)).json;
+    const story = await get("/api/mismatches/1");
+    const coverage = await get(
+      `/api/coverage?${new URLSearchParams({ ...HOUR, from: "2026-11-20T10:00:00Z" })}`,
+    );
+    const report = await get("/api/report?day=2026-11-20");
+    for (const list of [story.timeline, story.history, coverage.gaps, coverage.windows, report.rows]) {
+      expect(list.length).toBeGreaterThan(0);
+    }
+  });
+});
+
+describe("what is asked", () => {
+  test("is refused by its field where the document forbids it: the readers and the document say the same", async () => {
+    const ask = await serveOps(context, []);
+    const { operations } = await readDocument(ask);
+    const tried: string[] = [];
+    for (const operation of operations) {
+      const { operationId, parameters = [], requestBody } = operation;
+      const { query = {}, body = {} } = RIGHT[operationId] ?? {};
+      const queried = parameters.filter((one) => one.in === "query");
+      const asForm = {
+        properties: Object.fromEntries(queried.map(({ name, schema }) => [name, schema])),
+        required: queried.filter(({ required }) => required).map(({ name }) => name),
+      };
+      for (const [field, wrong] of queried.length === 0 ? [] : spoil(asForm, query, false)) {
+        await expectRefused(ask, operation, { query: wrong }, field);
+        tried.push(`${operationId} ${field}`);
+      }
+      const form = requestBody?.content["application/json"]?.schema;
+      if (form === undefined) continue;
+      for (const [field, wrong] of spoil(form, body, true)) {
+        expect(await findFault(form, wrong)).not.toBeNull();
+        await expectRefused(ask, operation, { body: wrong }, field);
+        tried.push(`${operationId} ${field}`);
+      }
+    }
+    expect(tried.length).toBeGreaterThan(100);
+  });
+
+  test("is right by the document where it is right", async () => {
+    const { operations } = await readDocument(await serveOps(context, []));
+    for (const { operationId, requestBody } of operations) {
+      const form = requestBody?.content["application/json"]?.schema;
+      if (form === undefined) continue;
+      expect(await findFault(form, RIGHT[operationId]?.body)).toBeNull();
+    }
+  });
+});
+
+async function expectAsTold(operation: Operation, answer: Awaited<ReturnType<AskRaw>>): Promise<void> {
+  const type = answer.headers["content-type"]?.split(";")[0] ?? "";
+  const { responses } = operation;
+  const told = responses[answer.status] ?? responses[`${String(answer.status)[0]}XX`];
+  const schema = told?.content[type]?.schema;
+  expect(schema, `${operation.operationId} ${answer.status} ${type}`).toBeDefined();
+  const fault = await findFault(schema, answer.json);
+  expect(fault, `${operation.operationId} ${answer.status}`).toBeNull();
+}
+
+async function expectRefused(ask: AskRaw, operation: Operation, changes: object, field: string) {
+  const { status, json } = await request(ask, operation, changes);
+  const what = `${operation.operationId} ${JSON.stringify(changes).slice(0, 200)}: ${JSON.stringify(json).slice(0, 200)}`;
+  expect(status, what).toBe(400);
+  expect(json.detail, what).toMatch(new RegExp(`\\b${field}\\b`));
+}
+
+/** Everything that a form forbids, tried one by one on what is right. @param typed values have types, unlike in a query */
+function spoil(form: Schema, right: object, typed: boolean): [field: string, wrong: object][] {
+  const spoiled: [string, object][] = [["unheardOf", { ...right, unheardOf: "x" }]];
+  for (const field of form.required) {
+    const { [field]: _, ...rest } = right as Record<string, unknown>;
+    spoiled.push([field, rest]);
+  }
+  for (const [field, schema] of Object.entries<Schema>(form.properties)) {
+    if ((right as Record<string, unknown>)[field] === undefined) continue;
+    for (const value of wrongValues(schema, typed)) spoiled.push([field, { ...right, [field]: value }]);
+  }
+  return spoiled;
+}
+
+function wrongValues(schema: Schema, typed: boolean): unknown[] {
+  const wrong: unknown[] = [];
+  if (typed) wrong.push(schema.type === "string" ? 7 : "text");
+  if (schema.enum !== undefined || schema.format !== undefined) wrong.push("nonsense");
+  if (schema.pattern !== undefined) wrong.push(schema.pattern === String.raw`\S` ? "  " : "n o");
+  if (schema.minLength !== undefined) wrong.push("");
+  if (schema.maxLength !== undefined) wrong.push("x".repeat(schema.maxLength + 1));
+  if (schema.minimum !== undefined) wrong.push(String(schema.minimum - 1));
+  if (schema.maximum !== undefined) wrong.push(String(schema.maximum + 1));
+  if (schema.minItems !== undefined) wrong.push([]);
+  if (schema.minProperties !== undefined) wrong.push({});
+  return wrong;
+}
+
+/** Something of everything that an answer can hold. */
+async function fillWorld(): Promise<void> {
+  await sql`truncate bet_records, pull_states, callback_entries, diff_marks restart identity cascade`;
+  const fetchPage = async () => ({
+    records: [exampleRecord()],
+    rejected: [],
+    nextId: null,
+    requestedAt: 0,
+    tookMs: 1,
+  });
+  await pullProduct({ ...context, fetchPage }, "P1", new AbortController().signal);
+  clock.set(NOON);
+  await appendEntries(sql, [exampleEntry(), exampleSettle()], NOON);
+  const missing = exampleFinding({ kind: "missing-in-ledger", betId: "other", ledger: null, roundId: null });
+  await writeTransitions(
+    sql,
+    [exampleFinding(), missing].map((finding) => ({ change: "open", finding })),
+    NOON,
+  );
+}
