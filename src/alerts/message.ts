@@ -76,11 +76,11 @@ function showMoney({ amount, currency }: Money): string {
   return formatMoney(parseAmount(amount, "amount"), currency ?? "").trimEnd();
 }
 
-/** The mismatches it is about, or how everything stands. */
+/** The page of the mismatches it is about, or of how everything stands. */
 function pathOf({ kind, body, productId }: Alert): string {
-  if (kind === "digest") return "/api/mismatches";
+  if (kind === "digest") return "/mismatches";
   const { kind: mismatchKind } = body as Told;
-  if (mismatchKind === undefined) return "/api/status";
+  if (mismatchKind === undefined) return "/";
   const query = new URLSearchParams({ product: productId ?? "", kind: mismatchKind });
-  return `/api/mismatches?${query}`;
+  return `/mismatches?${query}`;
 }

@@ -1,29 +1,8 @@
 /** How far a backfill is, in one line for people. */
 
-import { type Instant, showDuration } from "../clock.ts";
+import { showDuration } from "../clock.ts";
 import type { Backfill } from "../sync/backfill.ts";
-
-/** What a look at a backfill saw, and when it looked. */
-export interface ProgressSeen extends Pick<Backfill, "windowsDone" | "windowsTotal" | "records"> {
-  readonly at: Instant;
-}
-
-export interface Pace {
-  readonly recordsPerSecond: number;
-  /** null: nothing has moved, nobody can tell */
-  readonly remainingMs: number | null;
-}
-
-export function paceBetween(first: ProgressSeen, last: ProgressSeen): Pace {
-  const elapsedMs = last.at - first.at;
-  if (elapsedMs <= 0) return { recordsPerSecond: 0, remainingMs: null };
-  const records = Math.max(0, last.records - first.records);
-  const windows = last.windowsDone - first.windowsDone;
-  return {
-    recordsPerSecond: Math.round((records * 1000) / elapsedMs),
-    remainingMs: windows > 0 ? ((last.windowsTotal - last.windowsDone) * elapsedMs) / windows : null,
-  };
-}
+import type { Pace } from "../sync/pace.ts";
 
 /** "[######------------------]  25 %" */
 export function showBar({

@@ -5,7 +5,8 @@ import type { Clock } from "../clock.ts";
 import { findBackfill } from "../flows/backfill.ts";
 import type { FlowContext } from "../flows/context.ts";
 import { type Backfill, isEnded } from "../sync/backfill.ts";
-import { type Pace, type ProgressSeen, paceBetween, showBar, showProgress } from "./progress.ts";
+import { type Pace, type ProgressSeen, paceBetween } from "../sync/pace.ts";
+import { showBar, showProgress } from "./progress.ts";
 
 const LOOK_EVERY_MS = 500;
 /** The pace is that of the last so many looks: half a minute. */

@@ -1,10 +1,9 @@
 /** What a person does with mismatches: chosen by id or by filter, all or none, with the alerts that follow. */
 
-import { inTurn, type Query } from "../db/client.ts";
-import { readBetIds } from "../diff/session-store.ts";
-import { type DiffMark, putMarks } from "../diff/store.ts";
+import { createHash } from "node:crypto";
+import type { Query } from "../db/client.ts";
+import { inTurn } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
-import { readTxnIds } from "../ledger/store.ts";
 import type { MismatchStatus } from "../mismatch.ts";
 import { ACTS, type Adjustment, type MismatchAction, refusalOf } from "../mismatches/act.ts";
 import {
@@ -17,6 +16,7 @@ import {
 import type { MismatchChoice } from "../mismatches/store.ts";
 import { formatAmount, parseAmount, sumAmounts } from "../money.ts";
 import type { FlowContext } from "./context.ts";
+import { lookAgain } from "./look-again.ts";
 import { recordChanges } from "./record-transitions.ts";
 
 /** So many may be changed by one filter. */
@@ -26,12 +26,18 @@ const MOST_NAMED = 5;
 
 export type MismatchTarget =
   /** all of them, or none where one is unknown or not in a status that allows it */
-  | { readonly ids: readonly string[] }
+  | {
+      readonly ids: readonly string[];
+      /** the status in which whoever acts has seen each of them, where they differ */
+      readonly seen?: ReadonlyMap<string, MismatchStatus>;
+    }
   /** those of the choice that the action is possible for; without a status every status that it is possible from */
   | {
       readonly filter: MismatchChoice;
       /** only what was among these when it was counted; null: whatever there is now */
       readonly shown: readonly string[] | null;
+      /** the mark of what was shown (`markOf`): another choice by now is a conflict; null, absent: it is not */
+      readonly mark?: string | null;
     };
 
 export interface AskedAction {
@@ -44,6 +50,8 @@ export interface AskedAction {
   readonly expected: MismatchStatus | null;
   /** only to resolve a single one */
   readonly adjustment: Adjustment | null;
+  /** a UUID of its own, by which it can be taken back (`undoStep`); an adjustment is money, and cannot */
+  readonly step?: string | null;
 }
 
 /** Money of one currency; null: of mismatches that name none. Amounts are decimal text. */
@@ -75,7 +83,8 @@ export async function previewAction(context: FlowContext, asked: AskedAction): P
  * action is not possible or a ref stands for another adjustment, `usage` where the filter chooses too many
  */
 export async function actOnMismatches(context: FlowContext, asked: AskedAction): Promise<ActionResult> {
-  const { action, note, by } = asked;
+  const { action, note, by, adjustment } = asked;
+  const step = adjustment === null ? (asked.step ?? null) : null;
   return await inTurn(context.sql, async (tx) => {
     const at = context.clock.now();
     const chosen = await choose(tx, asked, true);
@@ -87,7 +96,7 @@ export async function actOnMismatches(context: FlowContext, asked: AskedAction):
       if (!isNew && only.status === "resolved") return describe(chosen);
       refuse(asked, chosen);
     }
-    const changes = await writeAction(tx, chosen, { action, note, by, at });
+    const changes = await writeAction(tx, chosen, { action, note, by, at, step });
     await recordChanges(tx, changes, context.config, at);
     if (action === "reopen") await lookAgain(tx, chosen, at);
     return describe(chosen);
@@ -115,41 +124,31 @@ async function choose(sql: Query, asked: AskedAction, locks: boolean): Promise<C
     throw new ReconError("usage", `the filter chooses more than ${MOST_AT_ONCE} mismatches: narrow it`);
   }
   const shown = target.shown === null ? null : new Set(target.shown);
-  return chosen.filter(({ id }) => shown?.has(String(id)) ?? true);
+  const kept = chosen.filter(({ id }) => shown?.has(String(id)) ?? true);
+  if (target.mark !== undefined && target.mark !== null && target.mark !== markOf(describe(kept))) {
+    throw new ReconError("conflict", "other mismatches match by now than were shown: nothing was changed");
+  }
+  return kept;
+}
+
+/** A short text that differs where a result names other mismatches or other money. */
+export function markOf({ ids, amounts }: ActionResult): string {
+  return createHash("sha256")
+    .update(JSON.stringify([ids, amounts]))
+    .digest("base64url");
 }
 
 /** @throws ReconError `conflict` that names the first of those that the action is not possible for */
-function refuse({ action, expected }: AskedAction, chosen: readonly ChosenMismatch[]): void {
+function refuse({ action, target, expected }: AskedAction, chosen: readonly ChosenMismatch[]): void {
+  const seen = "ids" in target ? target.seen : undefined;
   const refusals = chosen
-    .map((one) => refusalOf(action, one, expected))
+    .map((one) => refusalOf(action, one, seen?.get(String(one.id)) ?? expected))
     .filter((refusal) => refusal !== null);
   if (refusals.length === 0) return;
   const others = refusals.length - MOST_NAMED;
   const more = others > 0 ? `; and ${others} more` : "";
   const all = chosen.length > 1 ? "; nothing was changed" : "";
   throw new ReconError("conflict", `${refusals.slice(0, MOST_NAMED).join("; ")}${more}${all}`);
-}
-
-/** What a person reopens is looked at again: it may hold no longer. */
-async function lookAgain(tx: Query, chosen: readonly ChosenMismatch[], dueAt: number): Promise<void> {
-  for (const [productId, own] of Map.groupBy(chosen, (one) => one.productId)) {
-    const marks: (DiffMark & { readonly dueAt: number })[] = [];
-    for (const one of own) {
-      const { username, roundId } = one;
-      const betRef = roundId === null ? (one.transactionId ?? one.betId ?? (await refWithin(tx, one))) : null;
-      if (roundId !== null || betRef !== null) marks.push({ username, roundId, betRef, dueAt });
-    }
-    await putMarks(tx, productId, marks);
-  }
-}
-
-/** Something to look at of a session, or of a request of several items: what it began with. */
-async function refWithin(tx: Query, one: ChosenMismatch): Promise<string | null> {
-  const { kind, productId, username, occurredAt } = one;
-  if (kind !== "session-differs" && kind !== "balance-differs") return null;
-  const moment = { from: occurredAt, to: occurredAt };
-  const [txnId] = await readTxnIds(tx, productId, username, moment, 1);
-  return txnId ?? (await readBetIds(tx, productId, username, moment))[0] ?? null;
 }
 
 function currencyOf({ id, currency }: ChosenMismatch): string {

@@ -10,11 +10,15 @@ import type { Mismatch } from "../mismatch.ts";
 import { readAdjustments, type StoredAdjustment } from "../mismatches/action-store.ts";
 import { type MismatchEvent, readHistory, readMismatch } from "../mismatches/store.ts";
 import { type Amount, formatAmount } from "../money.ts";
+import { readFetchedWindows } from "../sync/fetched-store.ts";
 import { type RecordPlaces, type RecordVersion, readRecordVersions } from "../sync/record-version-store.ts";
+import { mergeRanges } from "../window.ts";
 import type { FlowContext } from "./context.ts";
 
 /** A round can be long: so many callback entries, and so many record versions, are shown at the most. */
 const MOST_SHOWN = 1_000;
+/** What is fetched again and again, by resweeps and backfills, is shown as far back as this. */
+const MOST_FETCHES = 20;
 
 /** One callback entry, or one version of a record. Times are ISO 8601, amounts decimal text, null where it names none. */
 interface TimelineItem {
@@ -36,21 +40,41 @@ interface TimelineItem {
   readonly payout: string | null;
   /** of the ledger: what the wallet did; null: what the callback asks for */
   readonly moved: string | null;
+  /** of the ledger: the player's balance around the whole request, as the operator answered it */
+  readonly balanceBefore: string | null;
+  readonly balanceAfter: string | null;
   /** of the ledger: the envelope's id */
   readonly requestId: string | null;
   /** of the provider: when another version replaced it */
   readonly replacedAt: string | null;
 }
 
+/** A window that fetched a time of which either side speaks. Times are ISO 8601. */
+interface TimelineFetch {
+  /** live, confirm, resweep, backfill */
+  readonly kind: string;
+  readonly from: string;
+  readonly to: string;
+  readonly startedAt: string;
+  readonly fetchedAt: string;
+  /** how many records it returned, of whatever bets */
+  readonly records: number;
+  /** it began so long after the last callback that what it lacks is missing, and not late */
+  readonly isLateEnough: boolean;
+}
+
 export interface MismatchStory extends Mismatch {
   /** what both sides said, in the order of `at` */
   readonly timeline: TimelineItem[];
+  /** what the provider was asked about this time, the latest first: the confirm fetch is among them */
+  readonly fetches: TimelineFetch[];
   readonly adjustments: StoredAdjustment[];
   readonly history: MismatchEvent[];
 }
 
 /** @throws ReconError `not-found` */
-export async function readMismatchStory({ sql }: FlowContext, id: string): Promise<MismatchStory> {
+export async function readMismatchStory(context: FlowContext, id: string): Promise<MismatchStory> {
+  const { sql } = context;
   const mismatch = await readMismatch(sql, id);
   if (mismatch === null) throw new ReconError("not-found", `there is no mismatch "${id}"`);
   const [timeline, adjustments, history] = await Promise.all([
@@ -58,7 +82,8 @@ export async function readMismatchStory({ sql }: FlowContext, id: string): Promi
     readAdjustments(sql, mismatch.id),
     readHistory(sql, mismatch.id),
   ]);
-  return { ...mismatch, timeline, adjustments, history };
+  const fetches = await readFetches(context, mismatch, timeline);
+  return { ...mismatch, timeline, fetches, adjustments, history };
 }
 
 async function readTimeline(sql: Query, mismatch: Mismatch): Promise<TimelineItem[]> {
@@ -71,6 +96,37 @@ async function readTimeline(sql: Query, mismatch: Mismatch): Promise<TimelineIte
     readLedgerWords(sql, mismatch, places),
   ]);
   return [...entries.slice(0, MOST_SHOWN).map(showEntry), ...versions.map(showVersion)].sort(inTime);
+}
+
+/** The fetches of the time that is compared: around the callbacks, and at the dates of the records. */
+async function readFetches(
+  { sql, config }: FlowContext,
+  { productId, transactionRef, provider }: Mismatch,
+  timeline: readonly TimelineItem[],
+): Promise<TimelineFetch[]> {
+  if (transactionRef !== null) return [];
+  const { providerGrace } = config.diff;
+  const heard = timeline.filter(({ side }) => side === "ledger");
+  const times = heard.map(({ at }) => toInstant(at));
+  const dates = distinct([sideText(provider, "accountingDate"), sideText(provider, "updatedDate")]).map(
+    toInstant,
+  );
+  const ofCallbacks = { from: earliest(times) - config.pull.overlap, to: latest(times) + providerGrace };
+  const ranges = [
+    ...(times.length === 0 ? [] : [ofCallbacks]),
+    ...dates.map((at) => ({ from: at, to: at + 1 })),
+  ];
+  const windows = await readFetchedWindows(sql, productId, mergeRanges(ranges), MOST_FETCHES);
+  const lateEnough = latest(heard.map(({ seenAt }) => toInstant(seenAt))) + providerGrace;
+  return windows.map(({ kind, from, to, startedAt, fetchedAt, records }) => ({
+    kind,
+    from: formatInstant(from),
+    to: formatInstant(to),
+    startedAt: formatInstant(startedAt),
+    fetchedAt: formatInstant(fetchedAt),
+    records,
+    isLateEnough: startedAt >= lateEnough,
+  }));
 }
 
 async function readLedgerWords(
@@ -128,6 +184,8 @@ function showEntry(entry: CallbackEntry): TimelineItem {
     stake: toText(entry.betAmount),
     payout: toText(entry.payoutAmount),
     moved: entry.skipBalanceUpdate && entry.moved === null ? "0" : toText(entry.moved),
+    balanceBefore: toText(entry.balanceBefore),
+    balanceAfter: toText(entry.balanceAfter),
     requestId: entry.requestId,
     replacedAt: null,
   };
@@ -147,6 +205,8 @@ function showVersion(version: RecordVersion): TimelineItem {
     stake: version.stake,
     payout: version.payout,
     moved: null,
+    balanceBefore: null,
+    balanceAfter: null,
     requestId: null,
     replacedAt: version.replacedAt === null ? null : formatInstant(version.replacedAt),
   };
@@ -162,6 +222,19 @@ function toInstant(text: string): Instant {
 
 function toText(amount: Amount | null): string | null {
   return amount === null ? null : formatAmount(amount);
+}
+
+/** A round can be too long for its times to be the arguments of one call. */
+function latest(instants: readonly Instant[]): Instant {
+  return instants.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
+}
+
+function earliest(instants: readonly Instant[]): Instant {
+  return instants.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
+}
+
+function sideText(side: object | null, field: string): string | null {
+  return (side as Readonly<Record<string, string | null>> | null)?.[field] ?? null;
 }
 
 function distinct(texts: readonly (string | null | undefined)[]): string[] {

@@ -47,6 +47,19 @@ export function refusalOf(
   return `mismatch ${id} is ${status}${by}: ${reason}`;
 }
 
+/**
+ * What taking a step back is for whoever counts what waits for somebody.
+ * @param from the status that the step has made
+ * @param to the one before it, which is there again
+ * @returns null: as many wait as before
+ */
+export function changeByUndo(from: MismatchStatus, to: MismatchStatus): MismatchChange["change"] | null {
+  const waits = (status: MismatchStatus) => status === "open" || status === "acknowledged";
+  if (waits(from) === waits(to)) return null;
+  if (waits(to)) return "reopen";
+  return to === "ignored" ? "ignore" : "resolve";
+}
+
 /** A correction made by hand, as it was asked for. */
 export interface Adjustment {
   /** signed decimal text, canonical: positive was given to the player */

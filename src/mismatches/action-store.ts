@@ -65,31 +65,39 @@ export interface Deed {
   readonly note: string;
   readonly by: string;
   readonly at: Instant;
+  /** a UUID of its own, by which all of it can be taken back; null, absent: it cannot */
+  readonly step?: string | null;
 }
 
 /** Carries out what somebody did with mismatches that the transaction has locked, each with a line of history. */
 export async function writeAction(
   tx: Query,
   chosen: readonly ChosenMismatch[],
-  { action, note, by, at }: Deed,
+  { action, note, by, at, step = null }: Deed,
 ): Promise<MismatchChange[]> {
   if (chosen.length === 0) return [];
   const { to, change } = ACTS[action];
   const ends = to === "resolved" || to === "ignored";
   const rows = await tx<Omit<MismatchChange, "at" | "change">[]>`
     with before as (
-      select * from unnest(${chosen.map(({ id }) => id)}::bigint[], ${chosen.map(({ status }) => status)}::text[])
+      select b.*, jsonb_build_object('note', m.note, 'resolvedAt', m.resolved_at, 'resolvedBy', m.resolved_by,
+        'ceasedAt', m.ceased_at) as replaced
+      from unnest(${chosen.map(({ id }) => id)}::bigint[], ${chosen.map(({ status }) => status)}::text[])
         as b (id, from_status)
+      join mismatches m using (id)
     ),
     acted as (
       update mismatches m set status = ${to}, note = ${note},
         resolved_at = ${ends ? at : null}, resolved_by = ${ends ? by : null}, ceased_at = null
       from before b where m.id = b.id and m.status = b.from_status
-      returning m.*, b.from_status
+      returning m.*, b.from_status, b.replaced
     ),
     told as (
-      insert into mismatch_events (mismatch_id, at, from_status, to_status, by, note, amount_at_risk, reason, provider, ledger)
-      select id, ${at}, from_status, status, ${by}, note, amount_at_risk, reason, provider, ledger from acted order by id
+      insert into mismatch_events (mismatch_id, at, from_status, to_status, by, note, amount_at_risk, reason, provider, ledger,
+        step, replaced)
+      select id, ${at}, from_status, status, ${by}, note, amount_at_risk, reason, provider, ledger,
+        ${step}::uuid, case when ${step}::uuid is not null then replaced end
+      from acted order by id
     )
     select id, kind, product_id as "productId", amount_at_risk as amount, currency, occurred_at as "occurredAt"
     from acted order by id`;

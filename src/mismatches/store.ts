@@ -96,13 +96,20 @@ export async function listMismatches(
   };
 }
 
+/** Those that a choice names, each once; without any it is about what waits for somebody. */
+export function statusesOf({ statuses }: Pick<MismatchChoice, "statuses">): MismatchStatus[] {
+  return statuses.length === 0 ? ["open", "acknowledged"] : [...new Set(statuses)];
+}
+
 /** The condition of a choice. */
 export function chosenBy(sql: Query, choice: MismatchChoice) {
-  const statuses: MismatchStatus[] =
-    choice.statuses.length === 0 ? ["open", "acknowledged"] : [...choice.statuses];
+  return sql`status = any(${statusesOf(choice)}) ${narrowedBy(sql, choice)}`;
+}
+
+/** The condition of a choice beside the status. */
+export function narrowedBy(sql: Query, choice: MismatchChoice) {
   const { kind, productId, username, from = null, to = null, minAmount = null } = choice;
-  return sql`status = any(${statuses})
-    ${kind === null ? sql`` : sql`and kind = ${kind}`}
+  return sql`${kind === null ? sql`` : sql`and kind = ${kind}`}
     ${productId === null ? sql`` : sql`and product_id = ${productId}`}
     ${username === null ? sql`` : sql`and username = ${username}`}
     ${from === null ? sql`` : sql`and first_seen_at >= ${from}`}
@@ -123,8 +130,8 @@ export async function readMismatch(sql: Query, id: string): Promise<Mismatch | n
   return row === undefined ? null : toMismatch(row);
 }
 
-/** One change of a mismatch's status. */
-export interface MismatchEvent {
+/** One change of a mismatch's status, with the values of that moment. */
+export interface MismatchEvent extends Pick<Mismatch, "amountAtRisk" | "provider" | "ledger"> {
   readonly at: string;
   readonly fromStatus: MismatchStatus | null;
   readonly toStatus: MismatchStatus;
@@ -135,7 +142,8 @@ export interface MismatchEvent {
 
 export async function readHistory(sql: Query, id: string): Promise<MismatchEvent[]> {
   const rows = await sql<(Omit<MismatchEvent, "at"> & { at: Instant })[]>`
-    select at, from_status as "fromStatus", to_status as "toStatus", by, note, reason
+    select at, from_status as "fromStatus", to_status as "toStatus", by, note, reason,
+      amount_at_risk as "amountAtRisk", provider, ledger
     from mismatch_events where mismatch_id = ${Number(id)} order by id`;
   return rows.map((row) => ({ ...row, at: formatInstant(row.at) }));
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { paceBetween, showBar, showResult } from "../../src/cli/progress.ts";
+import { showBar, showResult } from "../../src/cli/progress.ts";
 import type { Backfill } from "../../src/sync/backfill.ts";
+import { paceBetween } from "../../src/sync/pace.ts";
 import { NOON } from "../support/examples.ts";
 
 const backfill: Backfill = {

@@ -1,0 +1,46 @@
+/** One backfill as its page shows it: how far it is, how fast it moves, and what it has brought to light. */
+
+import { type BroughtMismatches, readBrought } from "../alerts/brought-store.ts";
+import type { Instant } from "../clock.ts";
+import type { Backfill } from "../sync/backfill.ts";
+import { readFetchedSince } from "../sync/backfill-store.ts";
+import { type Pace, paceBetween } from "../sync/pace.ts";
+import { findBackfill } from "./backfill.ts";
+import type { FlowContext } from "./context.ts";
+
+/** The pace of the last minute tells more than that of a night with pauses in it. */
+const PACE_OF_MS = 60_000;
+
+export interface WatchedBackfill {
+  readonly backfill: Backfill;
+  /** null: it does not run */
+  readonly pace: Pace | null;
+  /** the mismatches it brought, by kind */
+  readonly brought: readonly BroughtMismatches[];
+}
+
+/** @throws ReconError `not-found` */
+export async function watchBackfill(context: FlowContext, idText: string): Promise<WatchedBackfill> {
+  const backfill = await findBackfill(context, idText);
+  const [pace, brought] = await Promise.all([
+    measurePace(context, backfill),
+    readBrought(context.sql, backfill.id),
+  ]);
+  return { backfill, pace, brought };
+}
+
+async function measurePace({ sql, clock }: FlowContext, backfill: Backfill): Promise<Pace | null> {
+  const { id, status, startedAt, windowsDone, windowsTotal, records } = backfill;
+  if (status !== "running" || startedAt === null) return null;
+  const now: Instant = clock.now();
+  const since = Math.max(startedAt, now - PACE_OF_MS);
+  const lately = await readFetchedSince(sql, id, since);
+  const last = { windowsDone, windowsTotal, records, at: now };
+  const first = {
+    ...last,
+    at: since,
+    windowsDone: windowsDone - lately.windows,
+    records: records - lately.records,
+  };
+  return paceBetween(first, last);
+}

@@ -1,0 +1,118 @@
+/** The mismatches of a choice in an order that a person asks for, page by page in both directions, and what they sum up to. */
+
+import { formatInstant, type Instant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+import type { Mismatch, MismatchStatus } from "../mismatch.ts";
+import { chosenBy, type MismatchChoice, narrowedBy, statusesOf } from "./store.ts";
+
+export const MISMATCH_SORTS = ["firstSeenAt", "occurredAt", "amountAtRisk"] as const;
+export type MismatchSort = (typeof MISMATCH_SORTS)[number];
+
+/** Those with the same value stand in the order of their ids, in the same direction. */
+export interface MismatchOrder {
+  readonly by: MismatchSort;
+  readonly descending: boolean;
+}
+
+/** A place between two mismatches of an order: the value and the id of the one beside it. */
+export interface OrderPlace {
+  /** ISO 8601, or decimal text */
+  readonly value: string;
+  readonly id: string;
+}
+
+export interface OrderedPage {
+  readonly limit: number;
+  /** what follows, or precedes, this place; null: the beginning */
+  readonly from: { readonly place: OrderPlace; readonly direction: "after" | "before" } | null;
+}
+
+/** A mismatch without what its two sides say. */
+export type ListedMismatch = Omit<Mismatch, "provider" | "ledger">;
+
+type ListedRow = Omit<ListedMismatch, "id" | "occurredAt" | "firstSeenAt" | "lastSeenAt" | "resolvedAt"> & {
+  readonly id: number;
+  readonly occurredAt: Instant;
+  readonly firstSeenAt: Instant;
+  readonly lastSeenAt: Instant;
+  readonly resolvedAt: Instant | null;
+};
+
+const COLUMN_OF: Readonly<Record<MismatchSort, string>> = {
+  firstSeenAt: "first_seen_at",
+  occurredAt: "occurred_at",
+  amountAtRisk: "amount_at_risk",
+};
+
+/**
+ * One page. Each status is read from the index that has it in this order, so that a page costs as much as it shows,
+ * however many there are.
+ * @returns the places around the page; null: there is nothing further on that side
+ */
+export async function listInOrder(
+  sql: Query,
+  choice: MismatchChoice,
+  order: MismatchOrder,
+  { limit, from }: OrderedPage,
+): Promise<{ mismatches: ListedMismatch[]; before: OrderPlace | null; after: OrderPlace | null }> {
+  const backwards = from?.direction === "before";
+  const descends = order.descending !== backwards;
+  const key = sql(COLUMN_OF[order.by]);
+  const inOrder = descends ? sql`order by ${key} desc, id desc` : sql`order by ${key}, id`;
+  const type = sql.unsafe(order.by === "amountAtRisk" ? "numeric" : "timestamptz");
+  const beyond =
+    from === null
+      ? sql``
+      : sql`and (${key}, id) ${descends ? sql`<` : sql`>`} (${from.place.value}::text::${type}, ${Number(from.place.id)})`;
+  const ofStatus = (status: MismatchStatus) => sql`
+    (select * from mismatches where status = ${status} ${narrowedBy(sql, choice)} ${beyond}
+      ${inOrder} limit ${limit + 1})`;
+  const parts = statusesOf(choice).map(ofStatus);
+  const rows = await sql<ListedRow[]>`
+    select id, kind, status, product_id as "productId", username, currency, bet_id as "betId",
+      transaction_id as "transactionId", round_id as "roundId", transaction_ref as "transactionRef",
+      amount_at_risk as "amountAtRisk", reason, occurred_at as "occurredAt", first_seen_at as "firstSeenAt",
+      last_seen_at as "lastSeenAt", resolved_at as "resolvedAt", resolved_by as "resolvedBy", note
+    from (${parts.reduce((all, part) => sql`${all} union all ${part}`)}) chosen
+    ${inOrder} limit ${limit + 1}`;
+  const isMore = rows.length > limit;
+  const mismatches = rows.slice(0, limit).map(toListed);
+  if (backwards) mismatches.reverse();
+  const [first, last] = [mismatches.at(0), mismatches.at(-1)];
+  return {
+    mismatches,
+    before: first !== undefined && (backwards ? isMore : from !== null) ? placeOf(first, order) : null,
+    after: last !== undefined && (backwards || isMore) ? placeOf(last, order) : null,
+  };
+}
+
+/** How many there are, and at risk in them. */
+export interface SumOfCurrency {
+  /** null: of those that name none */
+  readonly currency: string | null;
+  readonly count: number;
+  /** decimal text */
+  readonly amount: string;
+}
+
+/** What all of a choice sum up to, by currency. */
+export async function sumChosen(sql: Query, choice: MismatchChoice): Promise<SumOfCurrency[]> {
+  return await sql<SumOfCurrency[]>`
+    select currency, count(*) as count, sum(amount_at_risk) as amount from mismatches
+    where ${chosenBy(sql, choice)} group by currency order by currency nulls last`;
+}
+
+function placeOf(mismatch: ListedMismatch, { by }: MismatchOrder): OrderPlace {
+  return { value: mismatch[by], id: mismatch.id };
+}
+
+function toListed(row: ListedRow): ListedMismatch {
+  return {
+    ...row,
+    id: String(row.id),
+    occurredAt: formatInstant(row.occurredAt),
+    firstSeenAt: formatInstant(row.firstSeenAt),
+    lastSeenAt: formatInstant(row.lastSeenAt),
+    resolvedAt: row.resolvedAt === null ? null : formatInstant(row.resolvedAt),
+  };
+}

@@ -1,0 +1,108 @@
+/** What becomes of a form of the mismatch list: done, to be confirmed, or refused with what was typed. */
+
+import { randomUUID } from "node:crypto";
+import {
+  type ActionResult,
+  type AskedAction,
+  actOnMismatches,
+  markOf,
+  previewAction,
+} from "../../flows/act-on-mismatches.ts";
+import type { FlowContext } from "../../flows/context.ts";
+import type { MismatchStatus } from "../../mismatch.ts";
+import { ACTS, type MismatchAction } from "../../mismatches/act.ts";
+import type { MismatchChoice } from "../../mismatches/store.ts";
+import { readAction } from "../mismatch-action.ts";
+import { usage } from "../range-query.ts";
+import type { BulkForm } from "./mismatch-form.ts";
+import { sayCount, saySums } from "./mismatch-words.ts";
+import type { StepNotice } from "./notice.ts";
+
+/**
+ * Acts on those that are selected and, as far as the visitor could see, can be acted on; the others are passed over.
+ * @throws ReconError `usage`, or `conflict` where one of them has changed since it was seen: then none is changed
+ */
+export async function actOnSelected(
+  context: FlowContext,
+  { action, note, selected }: BulkForm,
+  by: string,
+): Promise<StepNotice> {
+  if (selected.size === 0) throw usage("no mismatch is selected");
+  const { from } = ACTS[action];
+  const [possible, passed] = partition([...selected], ([, status]) => from.includes(status));
+  if (possible.length === 0) throw usage(`${sayPassed(action, passed)}: choose something else`);
+  const target = { ids: possible.map(([id]) => id), seen: selected };
+  const step = randomUUID();
+  const asked = { action, target, ...readAction({ note }), by, step };
+  return tellDone(asked, await actOnMismatches(context, asked), passed);
+}
+
+/** What acting on all of a choice would change. */
+export interface PreviewOfAll extends ActionResult {
+  /** must be there again when it is confirmed */
+  readonly shown: string;
+}
+
+/** @throws ReconError `usage` where there are too many */
+export async function previewAll(
+  context: FlowContext,
+  choice: MismatchChoice,
+  action: MismatchAction,
+  by: string,
+): Promise<PreviewOfAll> {
+  const target = { filter: choice, shown: null };
+  const result = await previewAction(context, {
+    action,
+    target,
+    note: "-",
+    by,
+    expected: null,
+    adjustment: null,
+  });
+  return { ...result, shown: markOf(result) };
+}
+
+/**
+ * Acts on all of a choice, as it was shown.
+ * @throws ReconError `usage`, or `conflict` where other mismatches, or other money, match by now
+ */
+export async function actOnAll(
+  context: FlowContext,
+  choice: MismatchChoice,
+  { action, note, shown }: BulkForm,
+  by: string,
+): Promise<StepNotice> {
+  const target = { filter: choice, shown: null, mark: shown };
+  const step = randomUUID();
+  const asked = { action, target, ...readAction({ note }), by, step };
+  return tellDone(asked, await actOnMismatches(context, asked), []);
+}
+
+function tellDone(
+  { action, step }: Pick<AskedAction, "action"> & { readonly step: string },
+  { count, amounts }: ActionResult,
+  passed: readonly Seen[],
+): StepNotice {
+  const others = passed.length === 0 ? "" : ` ${sayPassed(action, passed)}.`;
+  return {
+    tone: "good",
+    text: `${sayCount(count)} ${ACTS[action].done}: ${saySums(amounts)} at risk.${others}`,
+    undo: step,
+  };
+}
+
+type Seen = readonly [string, MismatchStatus];
+
+/** "2 are acknowledged and 1 is resolved: they cannot be acknowledged". */
+function sayPassed(action: MismatchAction, passed: readonly Seen[]): string {
+  const byStatus = [...Map.groupBy(passed, ([, status]) => status)];
+  const parts = byStatus.map(
+    ([status, those]) => `${those.length} ${those.length === 1 ? "is" : "are"} ${status}`,
+  );
+  const it = passed.length === 1 ? "it" : "they";
+  return `${parts.join(" and ")}, so that ${it} cannot be ${ACTS[action].done}`;
+}
+
+function partition<Item>(items: readonly Item[], holds: (item: Item) => boolean): [Item[], Item[]] {
+  return [items.filter(holds), items.filter((item) => !holds(item))];
+}

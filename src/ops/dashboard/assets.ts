@@ -1,0 +1,20 @@
+/** Style and scripts of the pages: files, sent as they are. */
+
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import fastifyStatic from "@fastify/static";
+import type { FastifyInstance } from "fastify";
+
+/** They hold no data, so that the sign-in page can show itself with them. */
+export function addAssets(app: FastifyInstance): void {
+  app.register(fastifyStatic, {
+    root: join(import.meta.dirname, "assets"),
+    prefix: "/assets/",
+    cacheControl: true,
+    maxAge: 0,
+  });
+  const idiomorph = createRequire(import.meta.url).resolve("idiomorph/dist/idiomorph.esm.js");
+  app.get("/assets/idiomorph.js", (_request, reply) =>
+    reply.sendFile("idiomorph.esm.js", join(idiomorph, "..")),
+  );
+}

@@ -1,0 +1,116 @@
+/** Tells open pages what kind of thing has changed (`GET /changes`, server-sent events). */
+
+import { setInterval } from "node:timers";
+import type { FastifyInstance } from "fastify";
+import { describeError } from "../../errors.ts";
+import type { FlowContext } from "../../flows/context.ts";
+import { sendProblem } from "../problem.ts";
+import { readChangeMarks } from "./change-store.ts";
+import type { LiveTopic } from "./layout.ts";
+
+/** One reader asks for all pages, and only while there are some. */
+const LOOK_EVERY_MS = 1_000;
+
+/** Proxies close what is silent for long. */
+const HEARTBEAT_MS = 15_000;
+
+/** Then the browser connects again by itself, and whoever has been signed out meanwhile is not let in. */
+const LONGEST_STREAM_MS = 10 * 60_000;
+
+/** Each holds a connection; more pages than these are not looked at by people. */
+const MOST_STREAMS = 200;
+
+const TOPICS: readonly LiveTopic[] = ["pull", "mismatches", "transfers", "backfills", "alerts"];
+
+type Listener = (changed: ReadonlySet<LiveTopic>) => void;
+
+/** Adds the stream to the pages; it ends with the server. */
+export function addChanges(pages: FastifyInstance, context: FlowContext): void {
+  const watch = watchChanges(context);
+  pages.addHook("onClose", async () => watch.end());
+  pages.get<{ Querystring: { topics?: string } }>("/changes", async (request, reply) => {
+    const asked = (request.query.topics ?? "").split(",");
+    const topics = TOPICS.filter((topic) => asked.includes(topic));
+    if (topics.length === 0) {
+      const detail = `topics must name some of ${TOPICS.join(", ")}, but is "${request.query.topics ?? ""}"`;
+      return await sendProblem(reply, 400, "Bad Request", detail);
+    }
+    if (watch.size() >= MOST_STREAMS) {
+      return await sendProblem(reply, 503, "Service Unavailable", `${MOST_STREAMS} pages are open already`);
+    }
+    // A page that fetches itself again once the stream is open has seen all that is not told of after this.
+    await watch.begin();
+    reply.hijack();
+    const stream = reply.raw;
+    stream.writeHead(200, { ...reply.getHeaders(), "content-type": "text/event-stream" } as Record<
+      string,
+      string
+    >);
+    stream.write("retry: 2000\n\n");
+    const forget = watch.add((changed) => {
+      const told = topics.filter((topic) => changed.has(topic));
+      if (told.length > 0) stream.write(`event: changed\ndata: ${told.join(" ")}\n\n`);
+    });
+    const heartbeat = setInterval(() => stream.write(": here\n\n"), HEARTBEAT_MS);
+    const end = setTimeout(() => stream.end(), LONGEST_STREAM_MS);
+    stream.on("close", () => {
+      forget();
+      clearInterval(heartbeat);
+      clearTimeout(end);
+    });
+    return reply;
+  });
+}
+
+/** Looks for changes while anybody listens. */
+function watchChanges({ sql, clock, log }: FlowContext) {
+  const listeners = new Set<Listener>();
+  let known: Record<LiveTopic, string> | null = null;
+  let looking: Promise<void> | null = null;
+  let isFailing = false;
+  const lookOnce = async () => {
+    try {
+      const marks = await readChangeMarks(sql, clock.now());
+      const before = known;
+      const wasBlind = before === null && isFailing;
+      known = marks;
+      isFailing = false;
+      const changed = new Set(
+        TOPICS.filter((topic) => wasBlind || (before !== null && before[topic] !== marks[topic])),
+      );
+      if (changed.size > 0) for (const tell of listeners) tell(changed);
+    } catch (error) {
+      // Pages stay open, and are told when the database is back.
+      if (!isFailing) log.warn(`open pages cannot be told of changes: ${describeError(error)}`);
+      isFailing = true;
+    }
+  };
+  const look = () => {
+    looking ??= lookOnce().finally(() => {
+      looking = null;
+    });
+    return looking;
+  };
+  let timer: NodeJS.Timeout | null = null;
+  const rest = () => {
+    if (timer !== null) clearInterval(timer);
+    timer = null;
+    known = null;
+  };
+  return {
+    size: () => listeners.size,
+    end: rest,
+    /** Changes are told from now on, to whoever is added next. */
+    begin: async () => {
+      if (known === null) await look();
+    },
+    add(listener: Listener): () => void {
+      listeners.add(listener);
+      timer ??= setInterval(() => void look(), LOOK_EVERY_MS);
+      return () => {
+        listeners.delete(listener);
+        if (listeners.size === 0) rest();
+      };
+    },
+  };
+}

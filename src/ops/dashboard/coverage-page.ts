@@ -1,0 +1,63 @@
+/** `GET /coverage?product&from&to`: what of a product's time was fetched, and what is missing. */
+
+import type { FastifyInstance } from "fastify";
+import { formatInstant } from "../../clock.ts";
+import { ReconError } from "../../errors.ts";
+import type { FlowContext } from "../../flows/context.ts";
+import { type Coverage, readCoverageOf } from "../../flows/read-coverage.ts";
+import { checkFields, readProductRange } from "../range-query.ts";
+import { typedRangeOf } from "./fields.ts";
+import { renderPage } from "./layout.ts";
+import { takeNotice } from "./notice.ts";
+import { type CoverageForm, renderCoverage } from "./render-coverage.ts";
+
+const HOUR_MS = 3_600_000;
+const FIELDS = ["product", "from", "to"] as const;
+
+type Query = Readonly<Record<string, unknown>>;
+
+export function addCoveragePage(pages: FastifyInstance, context: FlowContext): void {
+  pages.get<{ Querystring: Query }>("/coverage", async (request, reply) => {
+    const query = Object.keys(request.query).length === 0 ? lastHour(context) : request.query;
+    const seen = await look(context, query);
+    const form: CoverageForm = {
+      products: context.config.products
+        .filter(({ walletMode }) => walletMode === "seamless")
+        .map(({ productId }) => productId),
+      typed: typedRangeOf(query),
+      problem: seen.problem,
+    };
+    const page = renderPage({
+      title: "Coverage",
+      visitor: request.asker,
+      path: "/coverage",
+      main: renderCoverage(form, seen.coverage, request.asker.role === "write"),
+      notice: takeNotice(request, reply),
+      live: ["pull", "backfills"],
+    });
+    const status = seen.problem === null ? 200 : 400;
+    return await reply.code(status).type("text/html; charset=utf-8").send(page);
+  });
+}
+
+async function look(
+  context: FlowContext,
+  query: Query,
+): Promise<{ readonly coverage: Coverage | null; readonly problem: string | null }> {
+  try {
+    const asked = readProductRange(checkFields(query, FIELDS), context.config);
+    return { coverage: await readCoverageOf(context, asked), problem: null };
+  } catch (error) {
+    if (error instanceof ReconError && error.code === "usage") {
+      return { coverage: null, problem: error.message };
+    }
+    throw error;
+  }
+}
+
+/** For whoever comes without a question. */
+function lastHour({ config, clock }: FlowContext): Query {
+  const now = clock.now();
+  const first = config.products.find(({ walletMode }) => walletMode === "seamless");
+  return { product: first?.productId ?? "", from: formatInstant(now - HOUR_MS), to: formatInstant(now) };
+}

@@ -1,0 +1,87 @@
+/** What every page of the dashboard shares: head, navigation, the place for its content. */
+
+import { html, type SafeHtml } from "@remix-run/html-template";
+
+/** Who looks at a page; null: nobody has signed in. */
+type Visitor = { readonly name: string; readonly role: "read" | "write"; readonly by: string } | null;
+
+/** What a page tells about the step before it, once. */
+export interface Notice {
+  readonly tone: "good" | "bad";
+  readonly text: string;
+  /** a form that takes the step back */
+  readonly undo?: SafeHtml;
+}
+
+export interface Page {
+  /** names the page in the browser's tab and its history */
+  readonly title: string;
+  readonly visitor: Visitor;
+  /** the path of the request; marks where in the navigation the page is */
+  readonly path: string;
+  readonly main: SafeHtml;
+  readonly notice?: Notice | null;
+  /** what changes bring this page up to date, without a reload; none: it stays as it is */
+  readonly live?: readonly LiveTopic[];
+}
+
+/** What `GET /changes` tells of. */
+export type LiveTopic = "pull" | "mismatches" | "transfers" | "backfills" | "alerts";
+
+const PLACES = [
+  ["/", "Overview"],
+  ["/mismatches", "Mismatches"],
+  ["/transfers", "Transfers"],
+  ["/backfills", "Backfill"],
+  ["/report", "Report"],
+] as const;
+
+/** A whole document. Values are escaped where they are put into `html`; only `html` makes markup. */
+export function renderPage(page: Page): string {
+  const { title, visitor, path, main, notice = null, live = [] } = page;
+  const document = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title} · wallet-recon</title>
+<link rel="icon" href="/assets/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="/assets/style.css">
+<script type="module" src="/assets/page.js"></script>
+</head>
+<body>
+<a class="skip" href="#main">Skip to content</a>
+<header class="bar">
+<a class="brand" href="/">wallet-recon</a>
+${visitor === null ? null : renderNavigation(path)}
+${visitor === null ? null : renderVisitor(visitor)}
+</header>
+<main id="main" tabindex="-1" data-live="${live.join(" ")}">
+<div id="notice" role="status">${notice === null ? null : renderNotice(notice)}</div>
+${main}
+</main>
+<footer><span id="connection" data-state="still"></span><span>All times are UTC.</span></footer>
+</body>
+</html>
+`;
+  return String(document);
+}
+
+function renderNavigation(path: string): SafeHtml {
+  const links = PLACES.map(([href, name]) => {
+    const isHere = href === "/" ? path === "/" : path === href || path.startsWith(`${href}/`);
+    return html`<li><a href="${href}"${isHere ? html` aria-current="page"` : null}>${name}</a></li>`;
+  });
+  return html`<nav aria-label="Pages"><ul>${links}</ul></nav>`;
+}
+
+function renderVisitor({ name, role, by }: NonNullable<Visitor>): SafeHtml {
+  const may = role === "read" ? " (read only)" : "";
+  const out = html`<form method="post" action="/sign-out"><button class="quiet">Sign out</button></form>`;
+  return html`<div class="visitor"><span>${name}${may}</span>${by === "session" ? out : null}</div>`;
+}
+
+function renderNotice({ tone, text, undo }: Notice): SafeHtml {
+  return html`<div class="notice ${tone}"><p>${text}</p>${undo}</div>`;
+}

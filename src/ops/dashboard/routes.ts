@@ -1,0 +1,27 @@
+/** The dashboard: pages that are made on the server, and brought up to date in the browser. */
+
+import type { FastifyInstance } from "fastify";
+import type { FlowContext } from "../../flows/context.ts";
+import { addBackfillsPage } from "./backfills-page.ts";
+import { addChanges } from "./changes.ts";
+import { addCoveragePage } from "./coverage-page.ts";
+import { addMismatchPage } from "./mismatch-page.ts";
+import { addMismatchesPage } from "./mismatches-page.ts";
+import { addOverviewPage } from "./overview-page.ts";
+import { addReportPage } from "./report-page.ts";
+import { addTransfersPage } from "./transfers-page.ts";
+
+/**
+ * Adds the pages.
+ * @param pages where only those arrive who may look (`request.asker`), and only those change anything who may write
+ */
+export function addDashboard(pages: FastifyInstance, context: FlowContext): void {
+  addChanges(pages, context);
+  addOverviewPage(pages, context);
+  addMismatchesPage(pages, context);
+  addMismatchPage(pages, context);
+  addCoveragePage(pages, context);
+  addBackfillsPage(pages, context);
+  addReportPage(pages, context);
+  addTransfersPage(pages, context);
+}

@@ -1,0 +1,133 @@
+/** Says in one line whether all is well, and else what is worst: the only place that decides what is good and bad. */
+
+import { showDuration } from "../../clock.ts";
+import type { Overview, ProductOverview, ProductState } from "../../flows/read-overview.ts";
+import type { Risk } from "../../mismatches/risk-store.ts";
+import { addUpRisk, sayAmounts } from "./risk.ts";
+
+/** From the worst on. "unknown" is neither good nor bad: there is nothing to judge by yet. */
+export const TONES = ["bad", "warn", "unknown", "good"] as const;
+export type Tone = (typeof TONES)[number];
+
+interface Finding {
+  readonly tone: Tone;
+  /** a clause: "2 products are stalled" */
+  readonly text: string;
+  /** where to see more; null: nowhere */
+  readonly href: string | null;
+}
+
+export interface Verdict {
+  readonly tone: Tone;
+  /** the worst first; one that says that all is well where there is nothing else */
+  readonly findings: readonly Finding[];
+}
+
+/** What is to be judged. */
+export type Judged = Pick<
+  Overview,
+  "products" | "risk" | "waiting" | "deafChannels" | "undelivered" | "lastReceivedAt" | "backfills"
+>;
+
+export const TONE_OF_STATE: Readonly<Record<ProductState, Tone>> = {
+  stopped: "bad",
+  stalled: "bad",
+  behind: "warn",
+  "not-begun": "unknown",
+  current: "good",
+  "transfers-only": "good",
+};
+
+export function judge(seen: Judged): Verdict {
+  const found = [
+    ...judgeProducts(seen.products),
+    ...judgeRisk(seen.risk),
+    ...judgeTransfers(seen),
+    ...judgeAlerts(seen),
+    ...judgeBackfills(seen),
+    ...judgeLedger(seen),
+  ];
+  const findings = TONES.flatMap((tone) => found.filter((finding) => finding.tone === tone));
+  const tone = findings[0]?.tone ?? "good";
+  if (tone !== "good") return { tone, findings };
+  const text = "All is well: everything is fetched, and both sides agree";
+  return { tone, findings: [{ tone, text, href: null }] };
+}
+
+function judgeProducts(products: readonly ProductOverview[]): Finding[] {
+  const inState = (state: ProductState) => products.filter((product) => product.state === state);
+  const [stopped, stalled, behind, begins] = [
+    inState("stopped"),
+    inState("stalled"),
+    inState("behind"),
+    inState("not-begun"),
+  ];
+  const lagMs = Math.max(...behind.map(({ pulled }) => pulled?.lagMs ?? 0));
+  return [
+    tell("bad", stopped, (who) => `the provider refuses the credentials: ${who} stopped`),
+    tell("bad", stalled, (who) => `${who} stalled`),
+    tell("warn", behind, (who) => `${who} ${showDuration(lagMs)} behind`),
+    tell("unknown", begins, (_, names) => `nothing has been fetched of ${names} yet`),
+  ].flat();
+}
+
+/** @param say with "SPORT is" or "2 products are", and "SPORT" or "2 products" */
+function tell(
+  tone: Tone,
+  products: readonly ProductOverview[],
+  say: (who: string, names: string) => string,
+): Finding[] {
+  const [first] = products;
+  if (first === undefined) return [];
+  const isOne = products.length === 1;
+  const names = isOne ? first.productId : `${products.length} products`;
+  return [{ tone, text: say(`${names} ${isOne ? "is" : "are"}`, names), href: "/#products" }];
+}
+
+function judgeRisk(risk: readonly Risk[]): Finding[] {
+  return (["open", "acknowledged"] as const).flatMap((status): Finding[] => {
+    const { count, amounts } = addUpRisk(risk.filter((one) => one.status === status));
+    if (count === 0) return [];
+    const atRisk = amounts.length === 0 ? "" : `, ${sayAmounts(amounts)} at risk`;
+    const text = `${countOf(count, "mismatch", "mismatches")} ${count === 1 ? "is" : "are"} ${status}${atRisk}`;
+    return [{ tone: status === "open" ? "bad" : "warn", text, href: `/mismatches?status=${status}` }];
+  });
+}
+
+function judgeTransfers({ waiting }: Judged): Finding[] {
+  return waiting
+    .filter(({ status }) => status === "inconclusive")
+    .map(({ kind, count }) => {
+      const text = `${countOf(count, kind, `${kind}s`)} ${count === 1 ? "is" : "are"} inconclusive: a person must decide`;
+      return { tone: "bad", text, href: `/transfers?kind=${kind}&status=inconclusive` };
+    });
+}
+
+function judgeAlerts({ deafChannels, undelivered }: Judged): Finding[] {
+  if (deafChannels.length === 0) return [];
+  const text = `${deafChannels.join(" and ")} ${deafChannels.length === 1 ? "does" : "do"} not take alerts: ${undelivered} wait`;
+  return [{ tone: "bad", text, href: null }];
+}
+
+function judgeBackfills({ backfills }: Judged): Finding[] {
+  const failed = backfills.filter(({ status }) => status === "failed");
+  if (failed.length === 0) return [];
+  return [
+    {
+      tone: "warn",
+      text: `${countOf(failed.length, "backfill has", "backfills have")} failed`,
+      href: "/backfills",
+    },
+  ];
+}
+
+/** Where transfers alone are verified, there need not be a ledger. */
+function judgeLedger({ lastReceivedAt, products }: Judged): Finding[] {
+  const isNeeded = products.some(({ state }) => state !== "transfers-only");
+  if (lastReceivedAt !== null || !isNeeded) return [];
+  return [{ tone: "unknown", text: "the ledger has no entries yet: nothing is compared", href: null }];
+}
+
+function countOf(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`;
+}

@@ -1,0 +1,26 @@
+/** How fast a backfill moves, and how long it will take: told in a terminal and on its page. */
+
+import type { Instant } from "../clock.ts";
+import type { Backfill } from "./backfill.ts";
+
+/** What a look at a backfill saw, and when it looked. */
+export interface ProgressSeen extends Pick<Backfill, "windowsDone" | "windowsTotal" | "records"> {
+  readonly at: Instant;
+}
+
+export interface Pace {
+  readonly recordsPerSecond: number;
+  /** null: nothing has moved, nobody can tell */
+  readonly remainingMs: number | null;
+}
+
+export function paceBetween(first: ProgressSeen, last: ProgressSeen): Pace {
+  const elapsedMs = last.at - first.at;
+  if (elapsedMs <= 0) return { recordsPerSecond: 0, remainingMs: null };
+  const records = Math.max(0, last.records - first.records);
+  const windows = last.windowsDone - first.windowsDone;
+  return {
+    recordsPerSecond: Math.round((records * 1000) / elapsedMs),
+    remainingMs: windows > 0 ? ((last.windowsTotal - last.windowsDone) * elapsedMs) / windows : null,
+  };
+}

@@ -1,0 +1,91 @@
+/** How pulling stands for many products at once, in PostgreSQL: its cost follows what is unfinished, not the history. */
+
+import type { Instant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+import type { TimeRange } from "../window.ts";
+
+/** Where the pulling of a product stands. */
+export interface PullStand {
+  readonly productId: string;
+  /** where live pulling began */
+  readonly begin: Instant;
+  /** how far it has got */
+  readonly head: Instant;
+  /** so long a window may be, as learned from the provider's answers */
+  readonly windowMs: number;
+  /** the credentials were refused: nothing is asked before then */
+  readonly stoppedUntil: Instant | null;
+}
+
+export async function readPullStands(sql: Query, products: readonly string[]): Promise<PullStand[]> {
+  return await sql<PullStand[]>`
+    select product_id as "productId", begin, head, window_ms as "windowMs", stopped_until as "stoppedUntil"
+    from pull_states where product_id = any(${products as string[]})`;
+}
+
+/** Time that live pulling has planned and not fetched, and that no other window has fetched. */
+export interface Unfetched extends TimeRange {
+  readonly productId: string;
+  /** it was tried in vain */
+  readonly isGap: boolean;
+  /** the code of the last error; null: there was none, or it is being fetched again just now */
+  readonly code: string | null;
+  /** when the first of it is tried again; null: as soon as possible */
+  readonly nextAttemptAt: Instant | null;
+}
+
+/** In order of time. Whatever live pulling has got behind it, and is not in here, was fetched. */
+export async function readUnfetched(sql: Query, products: readonly string[]): Promise<Unfetched[]> {
+  return await sql<Unfetched[]>`
+    select "productId", "isGap", code, "nextAttemptAt", lower(part) as "from", upper(part) as "to"
+    from (
+      select w.product_id as "productId", w.attempts > 0 as "isGap", w.error_code as code,
+        min(w.next_attempt_at) as "nextAttemptAt",
+        range_agg(tstzrange(w.from_at, w.to_at)) - coalesce(
+          range_agg(tstzrange(d.from_at, d.to_at)) filter (where d.id is not null), '{}') as missing
+      from windows w
+      left join windows d on d.product_id = w.product_id and d.status = 'done'
+        and d.to_at > w.from_at and d.to_at < w.to_at + interval '1 hour' and d.from_at < w.to_at
+      where w.product_id = any(${products as string[]}) and w.kind = 'live' and w.status in ('planned', 'gap')
+      group by 1, 2, 3
+    ) unfinished, unnest(missing) as part
+    order by "from", "to"`;
+}
+
+/** Live windows that were fetched, those together that begin in one step of time and end in one. */
+export interface FetchedSteps {
+  readonly productId: string;
+  /** numbers of steps since 1970: they begin in the first, and end in the last */
+  readonly firstStep: number;
+  readonly lastStep: number;
+  readonly longestMs: number;
+  /** of all of them, read and fetched */
+  readonly records: number;
+  readonly lengthMs: number;
+}
+
+/** What live windows behind `since` were like: at most a few rows for each product and step. */
+export async function readFetchedSteps(
+  sql: Query,
+  products: readonly string[],
+  since: Instant,
+  stepMs: number,
+): Promise<FetchedSteps[]> {
+  // Many rows come down to a few: times stay times until then, because numbers made of them are slow.
+  return await sql<FetchedSteps[]>`
+    select "productId", records_of_all as records,
+      (extract(epoch from first) * 1000 / ${stepMs}::int)::int as "firstStep",
+      (extract(epoch from last) * 1000 / ${stepMs}::int)::int as "lastStep",
+      (extract(epoch from longest) * 1000)::int as "longestMs",
+      (extract(epoch from length_of_all) * 1000)::bigint as "lengthMs"
+    from (
+      select product_id as "productId",
+        date_bin(${`${stepMs} ms`}::interval, from_at, to_timestamp(0)) as first,
+        date_bin(${`${stepMs} ms`}::interval, to_at - interval '1 microsecond', to_timestamp(0)) as last,
+        max(to_at - from_at) as longest, sum(to_at - from_at) as length_of_all, sum(records) as records_of_all
+      from windows
+      where product_id = any(${products as string[]}) and status = 'done' and kind = 'live' and to_at > ${since}
+      group by 1, 2, 3
+    ) steps
+    order by 1, 3, 4`;
+}

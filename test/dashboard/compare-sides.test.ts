@@ -1,0 +1,121 @@
+import { expect, test } from "vitest";
+import type { Mismatch } from "../../src/mismatch.ts";
+import { compareSides } from "../../src/ops/dashboard/compare-sides.ts";
+import { LEDGER_SIDE, PROVIDER_SIDE } from "../support/findings.ts";
+
+type Sides = Pick<Mismatch, "kind" | "provider" | "ledger">;
+const SAME = { ...LEDGER_SIDE, payout: "30.00", moved: "20.00" };
+
+/** The fields that differ, with both values. */
+const differing = (sides: Sides) =>
+  compareSides(sides)
+    .filter(({ differs }) => differs === true)
+    .map(({ name, provider, ledger }) => `${name}: ${provider} / ${ledger}`);
+const of = (fields: Partial<Sides> = {}): Sides => ({
+  kind: "payout-differs",
+  provider: PROVIDER_SIDE,
+  ledger: SAME,
+  ...fields,
+});
+
+test("what agrees is marked nowhere, however either side writes it", () => {
+  expect(differing(of())).toEqual([]);
+  expect(differing(of({ provider: { ...PROVIDER_SIDE, stake: "10", payout: "30.000" } }))).toEqual([]);
+  expect(
+    differing(
+      of({
+        provider: { ...PROVIDER_SIDE, status: "UNSETTLED" },
+        ledger: { ...SAME, status: "open", payout: "0", moved: "-10" },
+      }),
+    ),
+  ).toEqual([]);
+});
+
+test.each<[string, Partial<Sides>, string[]]>([
+  [
+    "a payout, and what moved by it",
+    { ledger: LEDGER_SIDE },
+    ["Payout: 30.00 / 25.50", "Moved in the wallet: 20.00 / 15.50"],
+  ],
+  [
+    "a debit twice",
+    { kind: "net-differs", ledger: { ...SAME, moved: "10" } },
+    ["Moved in the wallet: 20.00 / 10.00"],
+  ],
+  [
+    "a status",
+    { kind: "status-differs", ledger: { ...SAME, status: "void", moved: "20" } },
+    ["Status: SETTLED / void"],
+  ],
+  ["a player", { kind: "username-differs", ledger: { ...SAME, username: "bo" } }, ["Player: anna / bo"]],
+  ["a currency", { kind: "currency-differs", ledger: { ...SAME, currency: "USD" } }, ["Currency: THB / USD"]],
+  [
+    "a void bet that was not paid back, whatever its stake",
+    {
+      kind: "net-differs",
+      provider: { ...PROVIDER_SIDE, status: "VOID" },
+      ledger: { ...SAME, status: "void", stake: "12", moved: "-10" },
+    },
+    ["Moved in the wallet: 0.00 / -10.00"],
+  ],
+  [
+    "a bet that only the ledger has",
+    { kind: "missing-at-provider", provider: null },
+    ["Known: no / yes", "Moved in the wallet: 0.00 / 20.00"],
+  ],
+  ["a bet that only the provider has", { kind: "missing-in-ledger", ledger: null }, ["Known: yes / no"]],
+  [
+    "what a session came to, and not the sums of different things",
+    {
+      kind: "session-differs",
+      provider: { ...PROVIDER_SIDE, status: null },
+      ledger: { ...SAME, status: null, stake: "50", moved: "19" },
+    },
+    ["Moved in the wallet: 20.00 / 19.00"],
+  ],
+  ["nothing of what has no other side", { kind: "balance-differs", provider: null }, []],
+  [
+    "of a transfer its amount",
+    {
+      kind: "transfer-differs",
+      provider: {
+        status: "booked",
+        amount: "9",
+        currency: "THB",
+        username: "anna",
+        productId: "P1",
+        at: "2026-11-20T12:00:00Z",
+      },
+      ledger: {
+        status: "DEPOSIT",
+        amount: "10",
+        currency: "THB",
+        username: "anna",
+        productId: "P1",
+        at: "2026-11-20T12:00:00Z",
+      },
+    },
+    ["Amount: 9.00 / 10.00"],
+  ],
+])("marked is %s", (_, fields, expected) => {
+  expect(differing(of(fields))).toEqual(expected);
+});
+
+test("each value is beside the one it is compared with, a field that neither side has is left out", () => {
+  const round = of({
+    provider: { ...PROVIDER_SIDE, id: null, betId: null },
+    ledger: { ...SAME, txnId: null },
+  });
+  expect(compareSides(round).map(({ name }) => name)).toEqual([
+    "Player",
+    "Currency",
+    "Status",
+    "Stake",
+    "Payout",
+    "Moved in the wallet",
+    "First callback",
+    "Last callback",
+    "Accounted",
+    "Updated",
+  ]);
+});

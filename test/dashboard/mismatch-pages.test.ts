@@ -1,0 +1,479 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { parseConfig } from "../../src/config.ts";
+import { type AskedAction, actOnMismatches } from "../../src/flows/act-on-mismatches.ts";
+import { recordTransitions } from "../../src/flows/record-transitions.ts";
+import { silentLog } from "../../src/log.ts";
+import type { Finding } from "../../src/mismatch.ts";
+import { createTestClock } from "../support/clock.ts";
+import { serveDashboard } from "../support/dashboard.ts";
+import { useDatabase } from "../support/database.ts";
+import { amount, HOUR_MS, NOON } from "../support/examples.ts";
+import { exampleFinding } from "../support/findings.ts";
+
+const { sql } = useDatabase();
+const clock = createTestClock(NOON);
+const config = parseConfig({ products: [{ productId: "P1" }, { productId: "P2" }] });
+const context = { sql, config, clock, log: silentLog };
+const EVIL = "<img src=x onerror=alert(1)>";
+
+beforeEach(async () => {
+  clock.set(NOON);
+  await sql`truncate mismatches, mismatch_events, adjustments, incidents, incident_members, alerts, diff_marks
+    restart identity cascade`;
+});
+
+const open = (...fields: Partial<Finding>[]) =>
+  sql.begin((tx) =>
+    recordTransitions(
+      tx,
+      fields.map((one, index) => ({
+        change: "open" as const,
+        finding: exampleFinding({ betId: `bet-${clock.now()}-${index}`, ...one }),
+      })),
+      config,
+      clock.now(),
+    ),
+  );
+const act = (action: AskedAction["action"], ...ids: string[]) =>
+  actOnMismatches(context, {
+    action,
+    target: { ids },
+    note: "from elsewhere",
+    by: "anna",
+    expected: null,
+    adjustment: null,
+  });
+const statuses = async () =>
+  (await sql<{ status: string }[]>`select status from mismatches order by id`)
+    .map(({ status }) => status)
+    .join(" ");
+
+interface Answer {
+  readonly status: number;
+  readonly html: string;
+  readonly location: string | null;
+  /** to be sent with the next request */
+  readonly cookie: string;
+}
+
+/** A visitor without scripts: links and forms alone. */
+async function visit() {
+  const baseUrl = await serveDashboard(context);
+  return async (path: string, form?: Record<string, string | string[]>, cookie = ""): Promise<Answer> => {
+    const fields = Object.entries(form ?? {}).flatMap(([name, value]) =>
+      [value].flat().map((one): [string, string] => [name, one]),
+    );
+    const response = await fetch(baseUrl + path, {
+      redirect: "manual",
+      headers: { accept: "text/html", cookie },
+      ...(form === undefined ? {} : { method: "POST", body: new URLSearchParams(fields) }),
+    });
+    return {
+      status: response.status,
+      html: await response.text(),
+      location: response.headers.get("location"),
+      cookie: response.headers
+        .getSetCookie()
+        .map((one) => one.split(";")[0])
+        .join("; "),
+    };
+  };
+}
+
+const idsOf = (html: string) => [...html.matchAll(/<tr id="m(\d+)">/g)].map(([, id]) => id).join(" ");
+const fieldOf = (html: string, name: string) =>
+  new RegExp(`name="${name}" value="([^"]*)"`).exec(html)?.[1] ?? "";
+const noticeOf = (html: string) =>
+  /<div id="notice" role="status">(?:<div class="notice \w+"><p>(.*?)<\/p>)?/s
+    .exec(html)?.[1]
+    ?.replace(/&quot;/g, '"') ?? null;
+const sumsOf = (html: string) =>
+  /<strong>(.*?)<\/strong>(.*?)<\/p>/s
+    .exec(html)
+    ?.slice(1)
+    .join("")
+    .replace(/<[^>]+>/g, "") ?? "";
+
+describe("the list", () => {
+  test("is filtered and put in order by its address, with how many there are and how much money", async () => {
+    await open({ amountAtRisk: amount("1.5") }, { amountAtRisk: amount("20") }, { kind: "stake-differs" });
+    clock.advance(HOUR_MS);
+    await open({ productId: "P2", currency: "USD", amountAtRisk: amount("0.10") }, { username: EVIL });
+    await act("ack", "2");
+    await act("ignore", "3");
+    const go = await visit();
+    const list = async (query: string) => {
+      const { html } = await go(`/mismatches${query}`);
+      return `${idsOf(html)} | ${sumsOf(html)}`;
+    };
+    expect(await list("")).toBe("5 4 2 1 | 4 mismatches with 26.00 THB and 0.10 USD at risk");
+    expect(await list("?sort=-amountAtRisk")).toMatch(/^2 5 1 4 /);
+    expect(await list("?sort=amountAtRisk")).toMatch(/^4 1 5 2 /);
+    expect(await list("?sort=firstSeenAt&status=open")).toMatch(/^1 4 5 /);
+    expect(await list("?product=P2")).toBe("4 | 1 mismatch with 0.10 USD at risk");
+    expect(await list("?status=ignored")).toMatch(/^3 /);
+    expect(await list("?status=open,acknowledged,resolved,ignored&kind=stake-differs")).toMatch(/^3 /);
+    expect(await list(`?username=${encodeURIComponent(EVIL)}`)).toMatch(/^5 /);
+    expect(await list("?minAmount=4.51")).toMatch(/^2 /);
+    expect(await list("?from=2026-11-20T12:30:00Z")).toMatch(/^5 4 /);
+    expect(await list("?to=2026-11-20T19:30:00%2B07:00&sort=occurredAt")).toMatch(/^1 2 /);
+    expect(await list("?kind=stuck-open")).toBe(" | 0 mismatches");
+  });
+
+  test("shows what its form was asked for, and has it in every link", async () => {
+    await open(...Array.from({ length: 101 }, () => ({ username: EVIL })));
+    const go = await visit();
+    const query = `kind=payout-differs&username=${new URLSearchParams({ u: EVIL }).toString().slice(2)}&minAmount=1`;
+    const { html } = await go(`/mismatches?${query}&sort=-occurredAt`);
+    expect(html).toContain('<option value="payout-differs" selected>');
+    expect(fieldOf(html, "username")).toBe("&lt;img src=x onerror=alert(1)&gt;");
+    expect(fieldOf(html, "minAmount")).toBe("1");
+    expect(fieldOf(html, "sort")).toBe("-occurredAt");
+    const links = [...html.matchAll(/(?:href|action)="(\/mismatches[^"/]*)"/g)].map(([, link]) =>
+      link?.replace(/&amp;/g, "&"),
+    );
+    const shared = links.filter((link) => link !== "/mismatches");
+    // The CSV, the form, three heads of columns, the next page.
+    expect(shared).toHaveLength(6);
+    for (const link of shared) expect(link).toContain(query);
+    expect(html).not.toContain("<img");
+  });
+
+  test("is asked for by an address that can be shared: without what is empty, its times with their offset", async () => {
+    const go = await visit();
+    const typed = "product=&kind=&status=open&username=+&minAmount=&from=2026-11-20T12%3A00&to=";
+    const { status, location } = await go(`/mismatches?${typed}`);
+    expect({ status, location }).toEqual({
+      status: 303,
+      location: "/mismatches?status=open&from=2026-11-20T12%3A00Z",
+    });
+    const { html } = await go(location ?? "");
+    expect(html).toMatch(/type="datetime-local" name="from" value="2026-11-20T12:00"/);
+  });
+
+  test.each([
+    ["kind=lost", 'there is no kind "lost"'],
+    ["status=closed", 'there is no status "closed"'],
+    ["product=%3Cb%3E", 'there is no product "<b>"; it is one of P1, P2'],
+    ["from=yesterday", 'but is "yesterday"'],
+    ["minAmount=much", 'minAmount must be a decimal number, but is "much"'],
+    ["sort=username", 'there is no sort "username"; it is one of firstSeenAt, occurredAt, amountAtRisk'],
+    ["sort=-amountAtRisk&after=soon", 'after "soon" is no place in a list by amountAtRisk'],
+    ["before=12~3", 'before "12~3" is no place in a list by firstSeenAt'],
+    ["after=2026-11-20T12:00:00Z~1&before=2026-11-20T12:00:00Z~1", "give either after or before"],
+    ["colour=red", 'there is no field "colour"'],
+    ["kind=net-differs&kind=stuck-open", "kind stands more than once"],
+    ["username=a%00", "username holds a character"],
+  ])("asked for with %s says what is wrong, and keeps the form", async (query, problem) => {
+    const go = await visit();
+    const { status, html } = await go(`/mismatches?username=anna&${query}`.replace("anna&username", "anna"));
+    expect(status).toBe(400);
+    const told = /role="alert">(.*?)<\/p>/s
+      .exec(html)?.[1]
+      ?.replace(/&quot;/g, '"')
+      .replace(/&lt;/g, "<")
+      .replace(/&gt;/g, ">");
+    expect(told).toContain(problem);
+    if (!query.startsWith("username")) expect(fieldOf(html, "username")).toBe("anna");
+  });
+
+  test("is turned over page by page, there and back, in its order", async () => {
+    await open(...Array.from({ length: 250 }, (_, index) => ({ amountAtRisk: amount(String(index % 7)) })));
+    const go = await visit();
+    const link = (html: string, rel: string) =>
+      new RegExp(`rel="${rel}" href="([^"]+)"`).exec(html)?.[1]?.replace(/&amp;/g, "&");
+    const pages: string[] = [];
+    let path: string | undefined = "/mismatches?sort=-amountAtRisk";
+    let last = "";
+    while (path !== undefined) {
+      const { html } = await go(path);
+      pages.push(idsOf(html));
+      last = html;
+      path = link(html, "next");
+    }
+    expect(pages.map((page) => page.split(" ").length)).toEqual([100, 100, 50]);
+    const rows = await sql<{ id: number }[]>`select id from mismatches order by amount_at_risk desc, id desc`;
+    expect(pages.join(" ")).toBe(rows.map(({ id }) => id).join(" "));
+    const second = (await go(link(last, "prev") ?? "")).html;
+    expect(idsOf(second)).toBe(pages[1]);
+    const first = (await go(link(second, "prev") ?? "")).html;
+    expect(idsOf(first)).toBe(pages[0]);
+    expect(link(first, "prev")).toBeUndefined();
+  });
+
+  test("is downloaded as CSV: all that match, formulas disarmed, nothing of it made for HTML", async () => {
+    await open(
+      ...Array.from({ length: 120 }, () => ({})),
+      { username: EVIL, kind: "stake-differs" },
+      { username: "=1+1", kind: "stake-differs" },
+    );
+    const baseUrl = await serveDashboard(context);
+    const csv = async (query: string) => {
+      const response = await fetch(`${baseUrl}/mismatches.csv${query}`, { headers: { accept: "text/html" } });
+      expect(response.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+      return (await response.text()).trimEnd().split("\n");
+    };
+    expect(await csv("")).toHaveLength(1 + 122);
+    const [, evil, formula] = await csv("?kind=stake-differs&sort=-amountAtRisk");
+    expect(evil).toContain(EVIL);
+    expect(formula).toContain("'=1+1");
+  });
+});
+
+describe("a step with those that are selected", () => {
+  test("is done, told once with its money, and taken back", async () => {
+    await open({}, { currency: "USD" }, {});
+    const go = await visit();
+    const form = { id: ["1:open", "2:open"], action: "ignore", note: "too small", scope: "" };
+    const done = await go("/mismatches?product=P1&sort=occurredAt", form);
+    expect(done).toMatchObject({ status: 303, location: "/mismatches?product=P1&sort=occurredAt" });
+    expect(await statuses()).toBe("ignored ignored open");
+    const { html, cookie } = await go(done.location ?? "", undefined, done.cookie);
+    expect(noticeOf(html)).toBe("2 mismatches ignored: 4.50 THB and 4.50 USD at risk.");
+    expect(cookie).toBe("recon_notice=");
+    const undone = await go("/mismatches/undo", {
+      step: fieldOf(html, "step"),
+      back: fieldOf(html, "back").replace(/&amp;/g, "&"),
+    });
+    expect(undone).toMatchObject({ status: 303, location: "/mismatches?product=P1&sort=occurredAt" });
+    expect(await statuses()).toBe("open open open");
+    const told = await go("/mismatches", undefined, undone.cookie);
+    expect(noticeOf(told.html)).toBe("Undone: 2 mismatches are as before.");
+    expect(told.html).not.toContain("/mismatches/undo");
+  });
+
+  test("says what was changed by somebody else before it was taken back, and leaves that", async () => {
+    await open({}, {});
+    const go = await visit();
+    const done = await go("/mismatches", { id: ["1:open", "2:open"], action: "ack", note: "looking" });
+    const { html } = await go("/mismatches", undefined, done.cookie);
+    await act("resolve", "2");
+    const undone = await go("/mismatches/undo", {
+      step: fieldOf(html, "step"),
+      back: "//elsewhere.example/",
+    });
+    expect(undone.location).toBe("/");
+    const told = await go("/mismatches", undefined, undone.cookie);
+    expect(noticeOf(told.html)).toBe(
+      "Undone: 1 mismatch is as before. 1 mismatch changed since by somebody else, and left as it is: #2.",
+    );
+    expect(await statuses()).toBe("open resolved");
+  });
+
+  test("passes over what was seen in a state that does not allow it", async () => {
+    await open({}, {}, {});
+    await act("ack", "2");
+    const go = await visit();
+    const done = await go("/mismatches", {
+      id: ["1:open", "2:acknowledged", "3:open"],
+      action: "ack",
+      note: "looking",
+    });
+    const { html } = await go("/mismatches", undefined, done.cookie);
+    expect(noticeOf(html)).toBe(
+      "2 mismatches acknowledged: 9.00 THB at risk. 1 is acknowledged, so that it cannot be acknowledged.",
+    );
+  });
+
+  test.each<[string, Record<string, string | string[]>, number, string]>([
+    [
+      "somebody else was quicker",
+      { id: ["1:open", "2:open"], action: "ack", note: "my <b>note</b>" },
+      409,
+      "mismatch 2 is resolved (by anna): it cannot be acknowledged; nothing was changed",
+    ],
+    ["nothing is selected", { action: "ack", note: "my <b>note</b>" }, 400, "no mismatch is selected"],
+    [
+      "none of them can be acted on",
+      { id: "2:resolved", action: "ignore", note: "my <b>note</b>" },
+      400,
+      "1 is resolved, so that it cannot be ignored",
+    ],
+    ["the note is empty", { id: "1:open", action: "ack", note: " " }, 400, "note is empty"],
+    [
+      "one is gone",
+      { id: ["1:open", "77:open"], action: "ack", note: "my <b>note</b>" },
+      404,
+      'there is no mismatch "77"',
+    ],
+  ])(
+    "is refused where %s, and what was typed and selected is still there",
+    async (_, form, status, problem) => {
+      await open({}, {});
+      await act("resolve", "2");
+      const go = await visit();
+      const answer = await go("/mismatches?status=open,resolved", form);
+      expect(answer.status).toBe(status);
+      expect(noticeOf(answer.html)).toContain(`Not done: ${problem}`);
+      if (String(form["note"]).trim() !== "")
+        expect(answer.html).toContain("my &lt;b&gt;note&lt;/b&gt;</textarea>");
+      const checked = [...answer.html.matchAll(/value="(\d+:\w+)"[^>]* checked>/g)].map(([, value]) => value);
+      expect(checked).toHaveLength([form["id"] ?? []].flat().filter((id) => !id.startsWith("77")).length);
+      expect(await statuses()).toBe("open resolved");
+    },
+  );
+
+  test.each<[string, Record<string, string | string[]>]>([
+    ["an action there is not", { id: "1:open", action: "close", note: "x" }],
+    ["an id that is none", { id: "1", action: "ack", note: "x" }],
+    ["a status there is not", { id: "1:gone", action: "ack", note: "x" }],
+    ["a field there is not", { id: "1:open", action: "ack", note: "x", by: "somebody" }],
+    ["two notes", { id: "1:open", action: "ack", note: ["x", "y"] }],
+  ])("that no form of ours sends, with %s, is refused", async (_, form) => {
+    await open({});
+    const go = await visit();
+    expect((await go("/mismatches", form)).status).toBe(400);
+    expect(await statuses()).toBe("open");
+  });
+});
+
+describe("a step with all that match", () => {
+  const all = { scope: "all", action: "ignore", note: "known fault" };
+
+  test("is shown first, with count and money, and done when it is confirmed", async () => {
+    await open({}, { currency: "USD" }, { productId: "P2" });
+    const go = await visit();
+    const shown = await go("/mismatches?product=P1", all);
+    expect(shown.status).toBe(200);
+    expect(shown.html).toContain("<h1>Ignore 2 mismatches?</h1>");
+    expect(shown.html).toContain("product <strong>P1</strong>");
+    expect(shown.html).toMatch(/THB.*>4\.50<.*USD.*>4\.50</s);
+    expect(shown.html).toContain("known fault</textarea>");
+    expect(await statuses()).toBe("open open open");
+    const done = await go("/mismatches?product=P1", { ...all, shown: fieldOf(shown.html, "shown") });
+    expect(done).toMatchObject({ status: 303, location: "/mismatches?product=P1" });
+    expect(await statuses()).toBe("ignored ignored open");
+    const { html } = await go("/mismatches", undefined, done.cookie);
+    await go("/mismatches/undo", { step: fieldOf(html, "step"), back: "/mismatches" });
+    expect(await statuses()).toBe("open open open");
+  });
+
+  test("is not done where others match by the time it is confirmed: what matches now is shown, and the note kept", async () => {
+    await open({});
+    const go = await visit();
+    const shown = await go("/mismatches", all);
+    await open({ betId: "late" });
+    const refused = await go("/mismatches", {
+      ...all,
+      note: "my last word",
+      shown: fieldOf(shown.html, "shown"),
+    });
+    expect(refused.status).toBe(409);
+    expect(noticeOf(refused.html)).toContain(
+      "other mismatches match by now than were shown: nothing was changed",
+    );
+    expect(refused.html).toContain("<h1>Ignore 2 mismatches?</h1>");
+    expect(refused.html).toContain("my last word</textarea>");
+    expect(await statuses()).toBe("open open");
+    await go("/mismatches", { ...all, shown: fieldOf(refused.html, "shown") });
+    expect(await statuses()).toBe("ignored ignored");
+  });
+
+  test("that none of them allows says so", async () => {
+    const go = await visit();
+    expect((await go("/mismatches?status=resolved", all)).html).toContain(
+      "None of those that match can be ignored now.",
+    );
+  });
+});
+
+describe("one mismatch", () => {
+  test("is decided with a note, and that is taken back", async () => {
+    await open({});
+    const go = await visit();
+    const done = await go("/mismatches/1", {
+      action: "ack",
+      from: "open",
+      note: "asked the provider",
+      adjustment: "",
+      ref: "",
+    });
+    expect(done).toMatchObject({ status: 303, location: "/mismatches/1" });
+    const { html } = await go("/mismatches/1", undefined, done.cookie);
+    expect(html).toContain("<title>payout-differs in P1, 4.50 THB, acknowledged · wallet-recon</title>");
+    expect(noticeOf(html)).toBe("Mismatch #1 acknowledged: 4.50 THB at risk.");
+    expect(html).toContain("asked the provider</td>");
+    const undone = await go("/mismatches/undo", { step: fieldOf(html, "step"), back: fieldOf(html, "back") });
+    expect(undone.location).toBe("/mismatches/1");
+    expect(await statuses()).toBe("open");
+  });
+
+  test("is resolved with a correction, which is money and is not undone", async () => {
+    await open({});
+    const go = await visit();
+    const done = await go("/mismatches/1", {
+      action: "resolve",
+      from: "open",
+      note: "paid by hand",
+      adjustment: "4.50",
+      ref: "R-1",
+    });
+    const { html } = await go("/mismatches/1", undefined, done.cookie);
+    expect(noticeOf(html)).toContain("Its correction of 4.5 (R-1) is money, and is not undone here");
+    expect(html).not.toContain("/mismatches/undo");
+    expect(html).toMatch(/local gave the player .*4\.50 THB.*\(R-1\).*paid by hand/s);
+  });
+
+  test.each<[string, Record<string, string>, number, string]>([
+    [
+      "somebody else has decided meanwhile",
+      { action: "resolve", from: "open" },
+      409,
+      "mismatch 1 is acknowledged: it is no longer open: look at it again",
+    ],
+    [
+      "a correction comes without a reference",
+      { action: "resolve", from: "acknowledged", adjustment: "4.50" },
+      400,
+      "ref is missing",
+    ],
+    [
+      "a correction is no amount",
+      { action: "resolve", from: "acknowledged", adjustment: "4,50", ref: "R" },
+      400,
+      'adjustment must be a decimal number, but is "4,50"',
+    ],
+    [
+      "a correction comes with something else",
+      { action: "ignore", from: "acknowledged", adjustment: "4.50", ref: "R" },
+      400,
+      "a correction belongs to a resolution",
+    ],
+  ])("stays as it is where %s, and so does what was typed", async (_, form, status, problem) => {
+    await open({});
+    await act("ack", "1");
+    const go = await visit();
+    const answer = await go("/mismatches/1", { note: "what I found out", ...form });
+    expect(answer.status).toBe(status);
+    expect(noticeOf(answer.html)).toContain(`Not done: ${problem}`);
+    expect(answer.html).toContain("what I found out</textarea>");
+    expect(fieldOf(answer.html, "adjustment")).toBe(form["adjustment"] ?? "");
+    expect(fieldOf(answer.html, "ref")).toBe(form["ref"] ?? "");
+    // What is decided next is decided about what is there now.
+    expect(fieldOf(answer.html, "from")).toBe("acknowledged");
+    expect(await statuses()).toBe("acknowledged");
+  });
+
+  test("of a transfer or a top-up leads to its answers", async () => {
+    const sides = { provider: null, ledger: null, roundId: null };
+    await open(
+      { kind: "transfer-inconclusive", transactionRef: "T/1", ...sides },
+      { kind: "top-up-rejected", transactionRef: "U-1", ...sides },
+    );
+    const go = await visit();
+    expect((await go("/mismatches/1")).html).toContain('href="/transfers/T%2F1">T/1</a>');
+    const query = "kind=top-up&amp;product=P1&amp;username=anna";
+    expect((await go("/mismatches/2")).html).toContain(`href="/transfers/U-1?${query}">U-1</a>`);
+  });
+
+  test("there is not is a page that says so", async () => {
+    const go = await visit();
+    for (const id of ["7", "x", "%3Cb%3E"]) {
+      const { status, html } = await go(`/mismatches/${id}`);
+      expect(status).toBe(404);
+      expect(html).toContain("there is no mismatch");
+      expect(html).not.toContain("<b>");
+      expect((await go(`/mismatches/${id}`, { action: "ack", from: "open", note: "x" })).status).toBe(404);
+    }
+  });
+});

@@ -1,0 +1,171 @@
+import { expect, onTestFinished, test } from "vitest";
+import { openBackfillRunner } from "../../src/flows/run-backfills.ts";
+import { DAY_MS, useVerifyWorld } from "../flows/verify-world.ts";
+import { expectAccessible, expectNoSidewaysScroll, useBrowser } from "../support/browser.ts";
+import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
+import { useDatabase } from "../support/database.ts";
+import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+import { openPastWorld, PLAYED, PRODUCT } from "../support/past-world.ts";
+import { bookedAs, replyWith, useVerifyProvider } from "../support/verify-provider.ts";
+import { deposit } from "../verify/sent.ts";
+import { openPlayedWorld } from "./played-world.ts";
+
+const { sql } = useDatabase();
+const provider = useVerifyProvider();
+const world = useVerifyWorld(sql, provider);
+const browser = useBrowser();
+
+const ROGUE = '<img src=x onerror="alert(1)">';
+const iso = (instant: number) => new Date(instant).toISOString();
+const PHONE = { width: 360, height: 740 };
+
+test("an inconclusive transfer shows every answer, and is closed with a note by keyboard; others see it at once", async () => {
+  provider.answer(({ body }) =>
+    body["transactionRef"] === "ref-1" ? replyWith("<b>busy</b>", 500) : bookedAs({ path: "", body }),
+  );
+  await world.hand(deposit({ username: ROGUE }), deposit({ transactionRef: "ref-2" }));
+  await world.liveUntil(DAY_MS + HOUR_MS);
+  const baseUrl = await serveDashboard(world.context(), TOKENS);
+  const mary = await browser.newPage({ baseUrl, token: WRITE_TOKEN });
+  const eye = await browser.newPage({ baseUrl, token: READ_TOKEN, viewport: PHONE });
+  await mary.goto("/transfers");
+  // What was accepted needs nobody, and is only shown when it is asked for.
+  expect(await mary.locator("tbody tr").count()).toBe(1);
+  expect(await mary.locator("tbody").innerText()).toContain(ROGUE);
+  await expectAccessible(mary);
+  await mary.click("text=ref-1");
+  await expectAccessible(mary);
+  expect(await mary.locator("#answers ~ .scroll tbody tr").count()).toBeGreaterThan(10);
+  await mary.locator("#answer-1 summary").click();
+  expect(await mary.locator("#answer-1 pre").innerText()).toBe("<b>busy</b>");
+
+  await eye.goto("/transfers/ref-1");
+  await expectNoSidewaysScroll(eye);
+  expect(await eye.locator("#close").count()).toBe(0);
+  await mary.getByLabel("What you found out").focus();
+  await mary.keyboard.type("booked in their statement");
+  await mary.keyboard.press("Tab");
+  await mary.keyboard.press("Enter");
+  await mary.waitForSelector("text=Closed by writer");
+  expect(await mary.locator("#notice").innerText()).toContain("its mismatch is resolved");
+  expect(await mary.locator("#close").count()).toBe(0);
+  await eye.waitForSelector("text=booked in their statement");
+  expect(await world.mismatches()).toEqual(["transfer-inconclusive resolved 10"]);
+});
+
+test("who may only read closes nothing and starts nothing, by hand either", async () => {
+  const baseUrl = await serveDashboard(world.context(), TOKENS);
+  const eye = await browser.newPage({ baseUrl, token: READ_TOKEN });
+  await eye.goto("/backfills");
+  expect(await eye.locator("main form").count()).toBe(0);
+  const headers = { "sec-fetch-site": "same-origin" };
+  for (const path of ["/transfers/ref-1/close", "/backfills", "/backfills/1/cancel"]) {
+    const answer = await eye.request.post(baseUrl + path, { form: { note: "x" }, headers });
+    expect([path, answer.status()]).toEqual([path, 403]);
+  }
+});
+
+test("wrong filters and forms say what is wrong in one line, and keep what was typed", async () => {
+  const baseUrl = await serveDashboard(world.context());
+  const page = await browser.newPage({ baseUrl });
+  for (const [path, problem] of [
+    ["/transfers?status=lost", 'there is no status "lost"'],
+    ["/transfers?product=P9", 'there is no product "P9"'],
+    ["/report?day=2026-02-30", 'day must be a date such as 2026-11-20, but is "2026-02-30"'],
+    ["/report?day=2026-11-19&zone=Mars", 'there is no zone "Mars"'],
+    ["/backfills?product=P1&from=2026-11-19T00:00:00Z&to=yesterday", "to must be a date-time with an offset"],
+    ["/backfills?product=P1&from=2026-11-19T00:00:00Z&to=2036-11-19T00:00:00Z", "has not settled yet"],
+  ]) {
+    const answer = await page.goto(path ?? "");
+    expect([path, answer?.status()]).toEqual([path, 400]);
+    expect(await page.locator("[role=alert]").innerText()).toContain(problem);
+  }
+  expect(await page.getByLabel("to", { exact: true }).inputValue()).toBe("2036-11-19T00:00:00Z");
+  expect((await page.goto("/backfills/77"))?.status()).toBe(404);
+  expect((await page.goto("/transfers/ref-9"))?.status()).toBe(404);
+});
+
+test("a backfill says what it would do, is started, paused, resumed, and watched to its end without a reload", async () => {
+  const { context } = await openPastWorld(sql, { pull: { windowMax: "PT15M", concurrency: 2 } });
+  const run = openBackfillRunner(context);
+  const baseUrl = await serveDashboard(context);
+  const page = await browser.newPage({ baseUrl });
+  await page.goto("/backfills");
+  await page.getByLabel("product").selectOption(PRODUCT);
+  await page.getByLabel("from").fill(iso(PLAYED.from));
+  await page.getByLabel("to", { exact: true }).fill(iso(PLAYED.to));
+  await page.getByText("What would it do?").click();
+  expect(await page.locator("#plan").innerText()).toMatch(
+    /4 h of SPORT.* in 16 windows of 15 min at the most; none of it was fetched before\. Nothing has been done yet\./s,
+  );
+  expect(await sql`select from backfills`).toHaveLength(0);
+  await expectAccessible(page);
+  await page.getByText("Start it").click();
+  await page.getByText("It has not begun yet").waitFor();
+  await page.getByText("Pause").click();
+  await page.getByText("is paused.").waitFor();
+  await run(new AbortController().signal);
+  expect(await page.locator("#progress").getAttribute("value")).toBe("0");
+  await page.getByText("Resume").click();
+  await page.locator("h1 >> text=queued").waitFor();
+  await expectAccessible(page);
+  await run(new AbortController().signal);
+  await page.locator("h1 >> text=done").waitFor();
+  expect(await page.locator("#progress").getAttribute("value")).toBe("16");
+  expect(await page.locator("#changes").count()).toBe(0);
+  const effect = await page.locator("section[aria-labelledby=effect]").innerText();
+  const [{ count } = { count: 0 }] = await sql<{ count: number }[]>`select count(*) from bet_records`;
+  expect(count).toBeGreaterThan(100);
+  expect(effect).toContain(`new to us\n${count}`);
+  await page.goto("/backfills");
+  expect(await page.locator("tbody tr").innerText()).toMatch(/done\s+SPORT/);
+});
+
+test("the day's statement adds up on the page as in its CSV, and says what explains each difference", async () => {
+  const day = Date.parse("2026-11-19T21:00:00Z");
+  const played = await openPlayedWorld(sql, {
+    begin: day,
+    world: {
+      seed: 3,
+      periods: [{ from: day, to: day + 2 * HOUR_MS }],
+      products: [{ productId: "TABLE", style: "table", roundsPerMinute: 1 }],
+      players: 5,
+      lateSettlementMs: MINUTE_MS,
+      callbackLagMs: 1_000,
+      reportLagMs: 1_000,
+      faultEveryMinutes: 30,
+    },
+    config: { products: [{ productId: "TABLE", since: iso(day) }] },
+  });
+  onTestFinished(() => played.close());
+  await played.playUntil(NOON, 5 * HOUR_MS);
+  const baseUrl = await serveDashboard(played.context);
+  const page = await browser.newPage({ baseUrl, colorScheme: "dark" });
+  await page.goto("/report");
+  expect(await page.locator("input[name=day]").inputValue()).toBe("2026-11-19");
+  expect(await page.locator(".verdict").innerText()).toMatch(
+    /^Not all of the day has been fetched yet: TABLE|^Every difference/,
+  );
+  await expectAccessible(page);
+  const csv = await (await page.request.get("/report.csv?day=2026-11-19&zone=UTC")).text();
+  const [head = "", ...lines] = csv.trim().split(/\r?\n/);
+  const columns = head.split(",");
+  const nets = await page.locator("#nets tbody tr").allInnerTexts();
+  const bets = await page.locator("#bets tbody tr").allInnerTexts();
+  expect([nets.length, bets.length]).toEqual([lines.length, lines.length]);
+  for (const [index, line] of lines.entries()) {
+    const row = Object.fromEntries(line.split(",").map((value, at) => [columns[at], value]));
+    expect(row["difference"]).not.toBe("0");
+    for (const name of ["difference", "mismatches", "rest", "provider.net", "ledger.net"]) {
+      expect(plain(nets[index] ?? "")).toContain(row[name]);
+    }
+    for (const name of ["provider.stake", "ledger.payout"]) {
+      expect(plain(bets[index] ?? "")).toContain(row[name]);
+    }
+  }
+});
+
+/** Without the spaces between thousands, and without cents that are none. */
+function plain(text: string): string {
+  return text.replaceAll("\u202f", "").replaceAll(/\.00\b|(?<=\.\d)0\b/g, "");
+}

@@ -1,0 +1,178 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { stopPulling } from "../../src/sync/store.ts";
+import { expectAccessible, expectNoSidewaysScroll, useBrowser } from "../support/browser.ts";
+import { READ_TOKEN, serveDashboard, TOKENS } from "../support/dashboard.ts";
+import { useDatabase } from "../support/database.ts";
+import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+import { openPlayedWorld, type PlayedWorld } from "./played-world.ts";
+
+const HOSTILE = "<img src=x onerror=alert(1)>";
+const PHONE = { width: 360, height: 740 };
+const BEGIN = NOON - 4 * HOUR_MS;
+const GAP = { from: NOON - 3 * HOUR_MS, to: NOON - 2 * HOUR_MS };
+const iso = (at: number) => new Date(at).toISOString();
+
+const { sql } = useDatabase();
+const browser = useBrowser();
+let played: PlayedWorld;
+
+/** Four hours of two products; an hour of one cannot be fetched, and from noon on an hour of the other. */
+beforeAll(async () => {
+  const notReady = (product: string, hour: number, from: number) => ({
+    when: { product, hoursUtc: [hour], between: [iso(from), iso(NOON + 12 * HOUR_MS)] as [string, string] },
+    do: { kind: "code" as const, code: 9, message: "the report is not ready" },
+  });
+  played = await openPlayedWorld(sql, {
+    begin: BEGIN,
+    world: {
+      seed: 4,
+      periods: [{ from: BEGIN, to: NOON + 3 * HOUR_MS }],
+      products: [
+        { productId: "TABLE", style: "table", roundsPerMinute: 0.5 },
+        { productId: HOSTILE, style: "slot", roundsPerMinute: 0.5 },
+      ],
+      players: 10,
+      lateSettlementMs: MINUTE_MS,
+      callbackLagMs: 1_000,
+      reportLagMs: 1_000,
+      faultEveryMinutes: 50,
+    },
+    config: {
+      products: ["TABLE", HOSTILE].map((productId) => ({ productId, since: iso(BEGIN) })),
+      diff: { callbackGrace: "PT1M", providerGrace: "PT5M" },
+    },
+    faults: [notReady("TABLE", 9, GAP.from), notReady(HOSTILE, 12, NOON)],
+  });
+  await played.playUntil(NOON, HOUR_MS);
+});
+
+afterAll(() => played.close());
+
+const verdict = (page: Page) => page.locator(".verdict");
+const product = (page: Page, name: string) => page.getByRole("listitem", { name, exact: true });
+const inner = (page: Page) => page.locator("main").innerText();
+
+async function openCount(): Promise<{ readonly all: number; readonly thb: string }> {
+  const [row] = await sql<[{ all: number; thb: string }]>`
+    select count(*) as all, sum(amount_at_risk) filter (where currency = 'THB')::text as thb from mismatches where status = 'open'`;
+  return row;
+}
+
+test("one line says what is worst, and leads to it; names from outside are shown as text", async () => {
+  const page = await browser.newPage({ baseUrl: await serveDashboard(played.context) });
+  await page.goto("/");
+  const { all } = await openCount();
+  expect(all).toBeGreaterThan(0);
+  const line = await verdict(page).innerText();
+  expect(line).toMatch(new RegExp(`TABLE is stalled; ${all} mismatch(es are|\\sis) open, .* at risk`));
+  expect(await product(page, HOSTILE).getByRole("heading").innerText()).toBe(HOSTILE);
+  expect(await page.locator("img").count()).toBe(0);
+  await verdict(page).getByRole("link", { name: /open/ }).click();
+  expect(new URL(page.url()).search).toBe("?status=open");
+});
+
+describe("coverage", () => {
+  test("the strip shows what is fetched, a gap with its reason, and what is not due; the gap leads to its windows", async () => {
+    const page = await browser.newPage({ baseUrl: await serveDashboard(played.context) });
+    await page.goto("/");
+    const strip = product(page, "TABLE").getByRole("group", { name: /Coverage of TABLE/ });
+    const links = await strip
+      .getByRole("link")
+      .evaluateAll((all) => all.map((link) => link.getAttribute("aria-label")));
+    expect(links).toEqual([
+      "Fri 20 Nov 2026, 08:00 to 09:00: fetched",
+      expect.stringMatching(/^Fri 20 Nov 2026, 09:00 to 10:00: gap, provider-rejected: the provider refused/),
+      "Fri 20 Nov 2026, 10:00 to 12:00: fetched",
+    ]);
+    expect(await strip.locator(".cell.future").count()).toBe(1);
+    await strip.getByRole("link", { name: /gap/ }).click();
+    const asked = new URL(page.url());
+    expect([asked.pathname, Object.fromEntries(asked.searchParams)]).toEqual([
+      "/coverage",
+      { product: "TABLE", from: iso(GAP.from), to: iso(GAP.to) },
+    ]);
+    const gap = page.getByRole("region", { name: "Gaps" }).locator("tbody tr");
+    expect(await gap.count()).toBe(1);
+    expect(await gap.innerText()).toContain("provider-rejected");
+    const backfill = new URL(String(await gap.getByRole("link").getAttribute("href")), page.url());
+    expect([backfill.pathname, backfill.searchParams.get("product")]).toEqual(["/backfills", "TABLE"]);
+  });
+
+  test("what cannot be asked for is said in one line, and what was typed stays", async () => {
+    const page = await browser.newPage({ baseUrl: await serveDashboard(played.context) });
+    const answer = await page.goto("/coverage?product=TABLE&from=yesterday&to=2026-11-20T12:00:00Z");
+    expect(answer?.status()).toBe(400);
+    expect(await page.getByRole("alert").innerText()).toContain(
+      "from must be a date-time with an offset such as",
+    );
+    await page.getByLabel("from").fill("2026-11-20T10:00:00Z");
+    await page.getByRole("button", { name: "Show" }).click();
+    expect(await inner(page)).toContain("TABLE is complete");
+  });
+
+  test("who may only read is offered no backfill", async () => {
+    const page = await browser.newPage({
+      baseUrl: await serveDashboard(played.context, TOKENS),
+      token: READ_TOKEN,
+    });
+    await page.goto(`/coverage?product=TABLE&from=${iso(GAP.from)}&to=${iso(GAP.to)}`);
+    expect(await page.getByRole("region", { name: "Gaps" }).getByRole("link").count()).toBe(0);
+  });
+});
+
+test("everything is reached by keyboard", async () => {
+  const page = await browser.newPage({ baseUrl: await serveDashboard(played.context) });
+  await page.goto("/");
+  await page.keyboard.press("Tab");
+  const focused = async (what: string) => String(await page.evaluate(`document.activeElement.${what}`));
+  expect(await focused("innerText")).toBe("Skip to content");
+  expect(await focused("getBoundingClientRect().left")).toBe("0");
+  await page.keyboard.press("Enter");
+  const reached: string[] = [];
+  for (let stops = 0; stops < 40 && !reached.at(-1)?.includes("09:00 to 10:00: gap"); stops += 1) {
+    await page.keyboard.press("Tab");
+    reached.push(await focused("ariaLabel ?? document.activeElement.innerText"));
+  }
+  expect(reached[0]).toBe("TABLE is stalled");
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/coverage?**");
+});
+
+test("light, dark and on a phone it is accessible and needs no scrolling sideways", async () => {
+  const baseUrl = await serveDashboard(played.context);
+  const grounds = new Set<string>();
+  for (const [colorScheme, viewport, path] of [
+    ["light", { width: 1280, height: 900 }, "/"],
+    ["dark", PHONE, "/"],
+    ["light", PHONE, `/coverage?product=TABLE&from=${iso(BEGIN)}&to=${iso(NOON)}`],
+  ] as const) {
+    const page = await browser.newPage({ baseUrl, colorScheme, viewport });
+    await page.goto(path);
+    grounds.add(String(await page.evaluate("getComputedStyle(document.body).backgroundColor")));
+    await expectAccessible(page);
+    await expectNoSidewaysScroll(page);
+  }
+  expect(grounds.size).toBe(2);
+});
+
+// The world goes on: what follows sees a later one.
+test("an open page shows a new mismatch, a new gap and refused credentials without being loaded again", async () => {
+  const page = await browser.newPage({ baseUrl: await serveDashboard(played.context) });
+  await page.goto("/");
+  await page.evaluate("window.loadedOnce = true");
+  await page.locator('#connection[data-state="live"]').waitFor();
+  const before = await openCount();
+  await played.playUntil(NOON + 2.5 * HOUR_MS, HOUR_MS);
+  const after = await openCount();
+  expect(after.all).toBeGreaterThan(before.all);
+  await page.getByText(`${after.all} mismatches are open`).waitFor();
+  await page.getByText("2 products are stalled").waitFor();
+  await product(page, HOSTILE)
+    .getByRole("link", { name: /12:00 to 13:00: gap/ })
+    .waitFor();
+  await stopPulling(sql, "TABLE", NOON + 3 * HOUR_MS);
+  await page.getByText("The provider refuses the credentials: TABLE is stopped").waitFor();
+  await product(page, "TABLE").getByText("PROVIDER_PASSWORD").waitFor();
+  expect(await page.evaluate("window.loadedOnce")).toBe(true);
+});

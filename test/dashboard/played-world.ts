@@ -1,0 +1,88 @@
+/** A world of the sandbox, pulled and compared by the real flows, on a clock that the caller owns: data for pages. */
+
+import type { Instant } from "../../src/clock.ts";
+import { type Config, parseConfig } from "../../src/config.ts";
+import type { Sql } from "../../src/db/client.ts";
+import type { PullContext } from "../../src/flows/context.ts";
+import { deliverCallbacks } from "../../src/flows/deliver-callbacks.ts";
+import { diffProduct } from "../../src/flows/diff-product.ts";
+import { pullProduct } from "../../src/flows/pull-product.ts";
+import { silentLog } from "../../src/log.ts";
+import { openProvider, type ProviderClient } from "../../src/provider/client.ts";
+import type { AnyFault } from "../../src/sandbox/fault-list.ts";
+import { type Sandbox, startSandbox } from "../../src/sandbox/server.ts";
+import { createWorld, type WorldPlan } from "../../src/sandbox/world.ts";
+import { createTestClock, type TestClock } from "../support/clock.ts";
+
+const CREDENTIALS = { username: "agent", password: "of the played world" };
+const PAGE_SIZE = 200;
+
+export interface PlayedWorld {
+  readonly context: PullContext;
+  readonly provider: ProviderClient;
+  readonly sandbox: Sandbox;
+  readonly clock: TestClock;
+  /** Lets time pass in steps; at each one callbacks are written down, and every product is pulled and compared. */
+  playUntil(until: Instant, stepMs: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface PlayedPlan {
+  readonly world: WorldPlan;
+  /** the first period begins there, and so does the clock */
+  readonly begin: Instant;
+  readonly faults?: readonly AnyFault[];
+  /** of a config file, its products included */
+  readonly config: object;
+}
+
+export async function openPlayedWorld(sql: Sql, plan: PlayedPlan): Promise<PlayedWorld> {
+  const { begin, faults = [] } = plan;
+  const clock = createTestClock(begin);
+  const world = createWorld(plan.world);
+  const place = { host: "127.0.0.1", port: 0, pageSize: PAGE_SIZE };
+  const sandbox = await startSandbox({ ...CREDENTIALS, ...place, world, clock, faults });
+  const config: Config = parseConfig(plan.config);
+  const limits = { requestTimeoutMs: config.pull.requestTimeout, connections: 8, production: false };
+  const provider = openProvider({ baseUrl: sandbox.url, ...CREDENTIALS }, limits, clock);
+  const context: PullContext = {
+    sql,
+    config,
+    clock,
+    log: silentLog,
+    fetchPage: (request, signal) => provider.fetchBetPage(request, signal),
+  };
+  const { signal } = new AbortController();
+
+  async function step(): Promise<void> {
+    await deliverCallbacks(context, world, begin, clock.now());
+    for (const { productId } of config.products) {
+      await pullProduct(context, productId, signal);
+      // A look may want to see some hours again before it calls anything a mismatch.
+      if ((await diffProduct(context, productId, signal)).wantsFetch) {
+        await pullProduct(context, productId, signal);
+        await diffProduct(context, productId, signal);
+      }
+    }
+  }
+
+  return {
+    context,
+    provider,
+    sandbox,
+    clock,
+    playUntil: async (until, stepMs) => {
+      for (let at = clock.now() + stepMs; at < until; at += stepMs) {
+        // Whoever waits for a provider that fails moves the clock as well.
+        clock.set(Math.max(at, clock.now()));
+        await step();
+      }
+      clock.set(Math.max(until, clock.now()));
+      await step();
+    },
+    close: async () => {
+      provider.close();
+      await sandbox.close();
+    },
+  };
+}

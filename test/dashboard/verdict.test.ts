@@ -1,0 +1,104 @@
+import { expect, test } from "vitest";
+import type { ProductOverview, ProductState } from "../../src/flows/read-overview.ts";
+import type { Risk } from "../../src/mismatches/risk-store.ts";
+import { type Judged, judge } from "../../src/ops/dashboard/verdict.ts";
+import type { PresentBackfill } from "../../src/sync/backfill-overview-store.ts";
+import { HOUR_MS, NOON } from "../support/examples.ts";
+
+/** Two products that are up to date, a ledger that grows, and nothing that waits. */
+function allWell(changes: Partial<Judged> = {}): Judged {
+  return {
+    products: [product("P1", "current"), product("P2", "current")],
+    risk: [],
+    waiting: [],
+    deafChannels: [],
+    undelivered: 0,
+    lastReceivedAt: NOON,
+    backfills: [],
+    ...changes,
+  };
+}
+
+function product(productId: string, state: ProductState, lagMs = 120_000): ProductOverview {
+  const at = { head: NOON - lagMs, watermark: NOON - lagMs, lagMs, windowMs: HOUR_MS, stoppedUntil: null };
+  const hasPulled = state !== "not-begun" && state !== "transfers-only";
+  return {
+    productId,
+    state,
+    pulled: hasPulled ? { ...at, gaps: [], hours: [], history: [] } : null,
+    risk: [],
+  };
+}
+
+const risk = (
+  status: Risk["status"],
+  count: number,
+  amount: string,
+  currency: string | null = "THB",
+): Risk => ({
+  productId: null,
+  status,
+  currency,
+  count,
+  amount,
+});
+
+const backfill = (status: PresentBackfill["status"]): PresentBackfill => ({
+  id: 1,
+  productId: "P1",
+  from: NOON - HOUR_MS,
+  to: NOON,
+  status,
+});
+
+const states = (...wanted: ProductState[]) => ({
+  products: wanted.map((state, index) => product(`P${index + 1}`, state, 3 * HOUR_MS)),
+});
+
+test.each<[tone: string, text: string, changes: Partial<Judged>]>([
+  ["good", "All is well: everything is fetched, and both sides agree", {}],
+  ["good", "All is well", { waiting: [{ kind: "transfer", status: "pending", count: 3 }] }],
+  ["good", "All is well", { backfills: [backfill("running"), backfill("queued"), backfill("paused")] }],
+  ["good", "All is well", { undelivered: 4 }],
+  ["good", "All is well", { ...states("transfers-only"), lastReceivedAt: null }],
+  ["unknown", "nothing has been fetched of P2 yet", states("current", "not-begun")],
+  ["unknown", "nothing has been fetched of 2 products yet", states("not-begun", "not-begun")],
+  ["unknown", "the ledger has no entries yet: nothing is compared", { lastReceivedAt: null }],
+  ["warn", "P1 is 3 h behind", states("behind", "current")],
+  ["warn", "2 mismatches are acknowledged, 5.00 THB at risk", { risk: [risk("acknowledged", 2, "5.00")] }],
+  ["warn", "1 backfill has failed", { backfills: [backfill("failed")] }],
+  ["bad", "P2 is stalled", states("current", "stalled")],
+  ["bad", "2 products are stalled", states("stalled", "stalled")],
+  ["bad", "the provider refuses the credentials: 2 products are stopped", states("stopped", "stopped")],
+  ["bad", "1 mismatch is open", { risk: [risk("open", 1, "0", null)] }],
+  [
+    "bad",
+    "1 transfer is inconclusive",
+    { waiting: [{ kind: "transfer", status: "inconclusive", count: 1 }] },
+  ],
+  ["bad", "2 top-ups are inconclusive", { waiting: [{ kind: "top-up", status: "inconclusive", count: 2 }] }],
+  ["bad", "webhook does not take alerts: 7 wait", { deafChannels: ["webhook"], undelivered: 7 }],
+])("the line is %s where %s", (tone, text, changes) => {
+  const verdict = judge(allWell(changes));
+  expect(verdict.tone).toBe(tone);
+  expect(verdict.findings).toEqual([expect.objectContaining({ tone, text: expect.stringContaining(text) })]);
+});
+
+test("the worst comes first, each with the place where it is seen", () => {
+  const verdict = judge(
+    allWell({
+      ...states("not-begun", "behind", "stalled", "stalled"),
+      risk: [risk("open", 12, "1240.50"), risk("acknowledged", 1, "2.00"), risk("open", 2, "0.10", "USDT")],
+      lastReceivedAt: null,
+    }),
+  );
+  expect(verdict.tone).toBe("bad");
+  expect(verdict.findings.map(({ tone, text, href }) => `${tone}: ${text} (${href})`)).toEqual([
+    "bad: 2 products are stalled (/#products)",
+    "bad: 14 mismatches are open, 1\u202f240.50 THB and 0.10 USDT at risk (/mismatches?status=open)",
+    "warn: P2 is 3 h behind (/#products)",
+    "warn: 1 mismatch is acknowledged, 2.00 THB at risk (/mismatches?status=acknowledged)",
+    "unknown: nothing has been fetched of P1 yet (/#products)",
+    "unknown: the ledger has no entries yet: nothing is compared (null)",
+  ]);
+});

@@ -1,0 +1,154 @@
+/** A real Chromium for tests of pages: what a visitor sees, types and reaches by keyboard. */
+
+import { existsSync } from "node:fs";
+import axe from "axe-core";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect } from "vitest";
+
+/** Where Debian's package puts it. */
+const CHROMIUM = "/usr/bin/chromium";
+
+/** Nothing of its own goes out to the network, and it runs in a container as root. */
+const FLAGS = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+/** What does not come by then never will; a test that waits for it should say so before its own time is over. */
+const LONGEST_WAIT_MS = 15_000;
+
+interface Visit {
+  /** where paths such as "/mismatches" begin */
+  readonly baseUrl: string;
+  /** signs in with it first */
+  readonly token?: string;
+  readonly colorScheme?: "light" | "dark";
+  readonly reducedMotion?: "reduce" | "no-preference";
+  /** CSS pixels; without it a wide screen */
+  readonly viewport?: { readonly width: number; readonly height: number };
+  /** false: as for a visitor who runs none */
+  readonly scripts?: boolean;
+}
+
+export interface TestBrowser {
+  /** A page of a visitor of its own: no other page shares its cookies. Closed when the test is over. */
+  newPage(visit: Visit): Promise<Page>;
+}
+
+/** @throws Error that says how to get Chromium where there is none */
+export async function launchChromium(): Promise<Browser> {
+  if (!existsSync(CHROMIUM)) {
+    throw new Error(
+      `Chromium is not installed, and the dashboard is tested in it: there is no ${CHROMIUM}. ` +
+        "On Debian: apt-get update && apt-get install -y --no-install-recommends chromium",
+    );
+  }
+  return await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+}
+
+/**
+ * Call at the top of a test file: one browser for all its tests. A script's error, an asset that does not come and
+ * anything the Content-Security-Policy stops fail the test in whose page they happen.
+ */
+export function useBrowser(): TestBrowser {
+  let browser: Browser | null = null;
+  const visits: BrowserContext[] = [];
+  const problems: string[] = [];
+  beforeAll(async () => {
+    browser = await launchChromium();
+  });
+  afterEach(async () => {
+    const found = problems.splice(0);
+    await Promise.all(visits.splice(0).map((visit) => visit.close()));
+    expect(found, "what went wrong in the test's pages").toEqual([]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+  });
+  return {
+    newPage: async (visit) => {
+      if (browser === null) throw new Error("the browser runs only while a test runs");
+      const context = await openVisit(browser, visit);
+      visits.push(context);
+      const page = await context.newPage();
+      page.setDefaultTimeout(LONGEST_WAIT_MS);
+      noteProblems(page, (problem) => problems.push(problem));
+      return page;
+    },
+  };
+}
+
+/** The cookies and preferences of one visitor, signed in where a token is given. */
+export async function openVisit(browser: Browser, visit: Visit): Promise<BrowserContext> {
+  const { baseUrl, token, colorScheme, reducedMotion = "reduce", scripts = true } = visit;
+  const context = await browser.newContext({
+    baseURL: baseUrl,
+    colorScheme: colorScheme ?? "light",
+    reducedMotion,
+    javaScriptEnabled: scripts,
+    viewport: visit.viewport ?? { width: 1280, height: 900 },
+    locale: "en-GB",
+    timezoneId: "UTC",
+  });
+  if (token !== undefined) {
+    const answer = await context.request.post("/sign-in", { form: { token }, maxRedirects: 0 });
+    if (answer.status() !== 303) throw new Error(`the sign-in was answered with ${answer.status()}`);
+  }
+  return context;
+}
+
+function noteProblems(page: Page, note: (problem: string) => void): void {
+  // A page may be answered with 400 or 404 on purpose; what it loads may not.
+  const visited = new Set<string>();
+  page.on("request", (request) => {
+    if (request.isNavigationRequest()) visited.add(request.url());
+  });
+  page.on("pageerror", (error) => note(`a script failed: ${error.message}`));
+  page.on("console", (message) => {
+    if (message.type() !== "error") return;
+    const isAnswer = message.text().startsWith("Failed to load resource: the server responded with");
+    if (!(isAnswer && visited.has(message.location().url))) {
+      note(`${message.text()} (${message.location().url})`);
+    }
+  });
+  page.on("dialog", async (dialog) => {
+    note(`a dialog opened: ${dialog.message()}`);
+    await dialog.dismiss();
+  });
+}
+
+interface AxeViolation {
+  readonly id: string;
+  readonly impact: string | null;
+  readonly help: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+}
+
+/** Fails where axe-core finds something on the page that is serious or critical for people with disabilities. */
+export async function expectAccessible(page: Page): Promise<void> {
+  await page.evaluate(axe.source);
+  const violations = (await page.evaluate(
+    "axe.run(document, { resultTypes: ['violations'] }).then((results) => results.violations)",
+  )) as readonly AxeViolation[];
+  const found = violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, help, nodes }) => ({
+      rule: `${id}: ${help}`,
+      where: nodes.slice(0, 3).map(({ html, failureSummary }) => `${html}\n${failureSummary}`),
+    }));
+  expect(found, `accessibility of ${page.url()}`).toEqual([]);
+}
+
+/** Fails where the page itself must be scrolled sideways, which nobody does on a phone. */
+export async function expectNoSidewaysScroll(page: Page): Promise<void> {
+  const [inside, whole] = (await page.evaluate(
+    "[document.documentElement.clientWidth, document.documentElement.scrollWidth]",
+  )) as [number, number];
+  expect(whole, `width of what ${page.url()} shows`).toBeLessThanOrEqual(inside);
+}

@@ -1,0 +1,28 @@
+/** The dashboard of a test: a real ops server over its database. */
+
+import { onTestFinished } from "vitest";
+import type { FlowContext } from "../../src/flows/context.ts";
+import { startOpsServer } from "../../src/ops/server.ts";
+
+/** With these the dashboard asks for a sign-in. */
+export const READ_TOKEN = "a-token-that-may-only-read";
+export const WRITE_TOKEN = "a-token-that-may-write";
+export const TOKENS = [
+  { name: "reader", role: "read", token: READ_TOKEN },
+  { name: "writer", role: "write", token: WRITE_TOKEN },
+] as const;
+
+/**
+ * Serves until the test has finished; call it before pages are opened, so that they are closed first.
+ * @param tokens none: whoever comes from this machine may do everything, without a sign-in
+ * @returns the base URL of its pages
+ */
+export async function serveDashboard(
+  context: FlowContext,
+  tokens: readonly (typeof TOKENS)[number][] = [],
+): Promise<string> {
+  const settings = { host: "127.0.0.1", port: 0, tokens: [...tokens] };
+  const server = await startOpsServer(context, settings, async () => {});
+  onTestFinished(() => server.close());
+  return server.url;
+}
