@@ -1,11 +1,15 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Redis } from "ioredis";
 import { afterAll, beforeEach, expect, test } from "vitest";
+import { startRedis } from "../../src/embedded/redis.ts";
 import { useDatabase } from "../support/database.ts";
+import { CREDENTIALS, page, useHttpProvider } from "../support/http-provider.ts";
 import { startRecon } from "./run-recon.ts";
 
 const { sql, url } = useDatabase();
+const provider = useHttpProvider();
 const folder = mkdtempSync(join(tmpdir(), "recon-doctor-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -15,11 +19,22 @@ beforeEach(async () => {
   await sql`truncate callback_entries, rejected_entries`;
 });
 
-async function doctor(relation: string | null, databaseUrl = url, args: readonly string[] = ["--json"]) {
+async function doctor(
+  relation: string | null,
+  databaseUrl = url,
+  args: readonly string[] = ["--json"],
+  more: Readonly<Record<string, string>> = {},
+) {
   const path = join(folder, "recon.config.json");
-  writeFileSync(path, JSON.stringify({ products: [{ productId: "P1" }], ledger: { relation } }));
-  return await startRecon(["doctor", ...args], { DATABASE_URL: databaseUrl, RECON_CONFIG: path }).ended;
+  const config = { products: [{ productId: "P1" }], ledger: { relation }, pull: { requestTimeout: "PT5S" } };
+  writeFileSync(path, JSON.stringify(config));
+  const environment = { DATABASE_URL: databaseUrl, RECON_CONFIG: path, ...more };
+  return await startRecon(["doctor", ...args], environment).ended;
 }
+
+const credentials = { PROVIDER_USERNAME: CREDENTIALS.username, PROVIDER_PASSWORD: CREDENTIALS.password };
+const doctorOf = async (providerUrl: string) =>
+  await doctor(null, url, ["--json"], { PROVIDER_BASE_URL: providerUrl, ...credentials });
 
 interface Told {
   readonly ok: boolean;
@@ -37,12 +52,29 @@ test("a system that is right is told so, and that nothing is compared while no e
     ok: true,
     checks: [
       { check: "settings", ok: true, found: "every setting is right", mend: null },
-      { check: "database", ok: true, found: "it answers", mend: null },
+      {
+        check: "database",
+        ok: true,
+        found: expect.stringMatching(/^PostgreSQL \d+\.\d+ answers$/),
+        mend: null,
+      },
       { check: "migrations", ok: true, found: "the database is up to date", mend: null },
+      {
+        check: "redis",
+        ok: true,
+        found: "REDIS_URL is not set: the queues are in the database",
+        mend: null,
+      },
       {
         check: "ledger",
         ok: true,
         found: '"casino.ledger" can be read; no entry is known yet: nothing is compared until the first one',
+        mend: null,
+      },
+      {
+        check: "provider",
+        ok: true,
+        found: "PROVIDER_BASE_URL is not set: the worker brings a stand-in provider along",
         mend: null,
       },
     ],
@@ -69,6 +101,7 @@ test("every column that is missing or has another type is named, with both types
     "the column occurred_at is timestamp without time zone, but must be timestamp with time zone: without a zone it is not known which moment is meant; say it, as in occurred_at at time zone 'UTC'",
     "the column received_at is bigint, but must be timestamp with time zone; milliseconds since 1970 become one by to_timestamp(ms / 1000.0)",
     expect.stringMatching(/^-> give the user of DATABASE_URL a table or view with these columns/),
+    expect.stringMatching(/^ok {5}provider /),
     "",
   ]);
 });
@@ -123,4 +156,77 @@ test("a database that is not up to date, or does not answer, or a wrong setting,
   const wrong = await doctor("two words");
   expect(wrong.code).toBe(1);
   expect(checkOf(wrong.stdout, "settings")?.found).toMatch(/ledger\.relation: must be a table or view/);
+});
+
+test("the provider is asked once, for nothing that moves or changes anything, and its clock is held against ours", async () => {
+  const { code, stdout } = await doctorOf(provider.url());
+  expect(code).toBe(0);
+  expect(checkOf(stdout, "provider")?.found).toMatch(
+    /^it answers and accepts the credentials \(betTransactionsV2 of P1/,
+  );
+  expect(checkOf(stdout, "clock")).toMatchObject({ ok: true });
+  expect(provider.asked.map(({ method, path }) => [method, path])).toEqual([
+    ["GET", "/seamless/betTransactionsV2"],
+  ]);
+});
+
+test("a clock that is minutes off the provider's is told, with by how much and in which direction", async () => {
+  provider.answer(() => (response) => {
+    response.setHeader("date", new Date(Date.now() - 600_000).toUTCString());
+    page([])(response);
+  });
+  const { code, stdout } = await doctorOf(provider.url());
+  expect(code).toBe(1);
+  expect(checkOf(stdout, "clock")).toMatchObject({
+    ok: false,
+    found: expect.stringMatching(
+      /^this machine's clock is (10 min|9 min 5\d s)( \ds)? ?ahead of the provider's/,
+    ),
+    mend: expect.stringMatching(/NTP/),
+  });
+});
+
+test("refused credentials and an address where nobody listens are each told with what to do, without the password", async () => {
+  provider.answer(() => (response) => response.writeHead(401).end());
+  const refused = await doctorOf(provider.url());
+  expect(refused.code).toBe(1);
+  expect(checkOf(refused.stdout, "provider")).toMatchObject({
+    ok: false,
+    found: expect.stringMatching(/provider-refused/),
+    mend: expect.stringMatching(/PROVIDER_USERNAME and PROVIDER_PASSWORD/),
+  });
+  const nobody = await doctorOf("http://127.0.0.1:1");
+  expect(nobody.code).toBe(1);
+  expect(checkOf(nobody.stdout, "provider")).toMatchObject({
+    ok: false,
+    found: expect.stringMatching(/provider-unreachable/),
+    mend: expect.stringMatching(/PROVIDER_BASE_URL/),
+  });
+  expect(refused.stdout + nobody.stdout).not.toMatch(CREDENTIALS.password);
+});
+
+test("a Redis that may drop jobs where memory is short is told, and one that does not answer", async () => {
+  const redis = await startRedis({ cache: join(import.meta.dirname, "../../.recon/test/redis") });
+  try {
+    const good = await doctor(null, url, ["--json"], { REDIS_URL: redis.url });
+    expect(good.code).toBe(0);
+    expect(checkOf(good.stdout, "redis")?.found).toMatch(/^Redis \d+\.\d+\.\d+ answers, and evicts nothing$/);
+    const client = new Redis(redis.url);
+    await client.config("SET", "maxmemory-policy", "allkeys-lru");
+    client.disconnect();
+    const evicting = await doctor(null, url, ["--json"], { REDIS_URL: redis.url });
+    expect(evicting.code).toBe(1);
+    expect(checkOf(evicting.stdout, "redis")).toMatchObject({
+      ok: false,
+      found: expect.stringMatching(/maxmemory-policy allkeys-lru/),
+      mend: expect.stringMatching(/set maxmemory-policy noeviction/),
+    });
+  } finally {
+    await redis.stop();
+  }
+  const down = await doctor(null, url, ["--json"], { REDIS_URL: redis.url });
+  expect(checkOf(down.stdout, "redis")).toMatchObject({
+    ok: false,
+    mend: expect.stringMatching(/start Redis/),
+  });
 });

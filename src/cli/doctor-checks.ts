@@ -1,0 +1,174 @@
+/** What `recon doctor` looks at once settings and database are right: each check by itself, with what to do. */
+
+import { type RedisFacts, readRedisFacts } from "../../jobs/backend.ts";
+import { showDuration } from "../clock.ts";
+import { countMissingMigrations } from "../db/migrate.ts";
+import { OLDEST_SERVER, readServerVersion } from "../db/server-version.ts";
+import { describeError, type ErrorCode, ReconError } from "../errors.ts";
+import { askProviderOnce, type ClockSkew, type ProviderVisit } from "../flows/ask-provider-once.ts";
+import { checkLedger } from "../flows/check-ledger.ts";
+import type { OpenRecon } from "./open.ts";
+
+/** What one check found. */
+export interface Diagnosis {
+  readonly check: string;
+  readonly ok: boolean;
+  /** what was found, or what is wrong */
+  readonly found: string;
+  /** what to do; null: nothing */
+  readonly mend: string | null;
+}
+
+type Finding = Omit<Diagnosis, "check">;
+
+/** What stays silent throws only what nobody has thought of: that is then the diagnosis. */
+const CHECKS: readonly (readonly [name: string, look: (recon: OpenRecon) => Promise<Finding>])[] = [
+  ["database", lookAtDatabase],
+  ["migrations", lookAtMigrations],
+  ["redis", lookAtRedis],
+  ["ledger", lookAtLedger],
+];
+
+/** Everything that can be looked at, in the order in which it should be mended. */
+export async function runChecks(recon: OpenRecon): Promise<Diagnosis[]> {
+  const diagnoses: Diagnosis[] = [];
+  for (const [check, look] of CHECKS) {
+    diagnoses.push({ check, ...(await look(recon).catch(sayUnchecked)) });
+  }
+  return [...diagnoses, ...(await lookAtProvider(recon))];
+}
+
+function sayUnchecked(error: unknown): Finding {
+  return wrong(`it cannot be checked: ${describeError(error)}`, "mend what stands above, then ask again");
+}
+
+function right(found: string): Finding {
+  return { ok: true, found, mend: null };
+}
+
+function wrong(found: string, mend: string): Finding {
+  return { ok: false, found, mend };
+}
+
+async function lookAtDatabase({ context }: OpenRecon): Promise<Finding> {
+  const { major, name } = await readServerVersion(context.sql);
+  if (major >= OLDEST_SERVER) return right(`PostgreSQL ${name} answers`);
+  return wrong(`PostgreSQL ${name} is too old`, `use PostgreSQL ${OLDEST_SERVER} or newer`);
+}
+
+async function lookAtMigrations({ databaseUrl }: OpenRecon): Promise<Finding> {
+  const missing = await countMissingMigrations(databaseUrl);
+  if (missing === 0) return right("the database is up to date");
+  const found = `the database lacks ${missing} migration${missing === 1 ? "" : "s"}`;
+  return wrong(found, 'run "recon migrate", or start a worker, which migrates too');
+}
+
+async function lookAtRedis({ settings: { redisUrl } }: OpenRecon): Promise<Finding> {
+  if (redisUrl === null) return right("REDIS_URL is not set: the queues are in the database");
+  try {
+    return judgeRedis(await readRedisFacts(redisUrl));
+  } catch (error) {
+    if (!(error instanceof ReconError)) throw error;
+    return wrong(describeError(error), "start Redis, or correct REDIS_URL");
+  }
+}
+
+/** BullMQ's own minimum. */
+const OLDEST_REDIS = [6, 2];
+
+function judgeRedis({ version, evictionPolicy }: RedisFacts): Finding {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const [oldestMajor = 0, oldestMinor = 0] = OLDEST_REDIS;
+  if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
+    return wrong(`Redis ${version} is too old`, `use Redis ${OLDEST_REDIS.join(".")} or newer`);
+  }
+  if (evictionPolicy === "noeviction") return right(`Redis ${version} answers, and evicts nothing`);
+  return wrong(
+    `Redis ${version} has maxmemory-policy ${evictionPolicy}: where memory is short, it drops jobs`,
+    "set maxmemory-policy noeviction in its configuration, or use a Redis of its own",
+  );
+}
+
+async function lookAtLedger({ context }: OpenRecon): Promise<Finding> {
+  try {
+    const { relation, isEmpty, rejected } = await checkLedger(context);
+    const source = relation === null ? "the table callback_entries" : `"${relation}" can be read`;
+    if (rejected > 0) {
+      return wrong(
+        `${source}, but ${rejected} of its rows cannot be used`,
+        "look at rejected_entries, which has them with their reasons; mended rows are read again with their day",
+      );
+    }
+    return right(
+      isEmpty ? `${source}; no entry is known yet: nothing is compared until the first one` : source,
+    );
+  } catch (error) {
+    if (!(error instanceof ReconError)) throw error;
+    const mend =
+      "give the user of DATABASE_URL a table or view with these columns (README, Connect it to your provider and your ledger)";
+    return wrong(describeError(error), mend);
+  }
+}
+
+/** One call tells of the provider and of the clock. */
+async function lookAtProvider({ settings, context }: OpenRecon): Promise<Diagnosis[]> {
+  if (settings.provider === null) {
+    return [
+      {
+        check: "provider",
+        ...right("PROVIDER_BASE_URL is not set: the worker brings a stand-in provider along"),
+      },
+    ];
+  }
+  try {
+    const visit = await askProviderOnce(
+      settings.provider,
+      context.config,
+      settings.production,
+      context.clock,
+    );
+    return [
+      { check: "provider", ...judgeProvider(visit) },
+      { check: "clock", ...judgeClock(visit.skew) },
+    ];
+  } catch (error) {
+    if (!(error instanceof ReconError)) throw error;
+    return [{ check: "provider", ...wrong(describeError(error), "correct PROVIDER_BASE_URL") }];
+  }
+}
+
+const MEND_PROVIDER: Partial<Record<ErrorCode, string>> = {
+  "provider-refused":
+    "correct PROVIDER_USERNAME and PROVIDER_PASSWORD, and ask the provider whether this machine's address may call",
+  "provider-unreachable":
+    "correct PROVIDER_BASE_URL, and see that this machine may reach it (name, firewall, proxy)",
+  "provider-timeout":
+    "see that this machine may reach it (firewalls often drop silently); a slow provider needs a longer pull.requestTimeout",
+  "provider-throttled": "the provider answers and asks to be left alone for a while: ask again later",
+  "provider-rejected":
+    "the provider answers and does not like the question: check products[].productId with its support",
+};
+
+function judgeProvider({ asked, tookMs, error }: ProviderVisit): Finding {
+  if (error === null) {
+    return right(`it answers and accepts the credentials (${asked}, in ${(tookMs / 1000).toFixed(1)} s)`);
+  }
+  const mend =
+    MEND_PROVIDER[error.code] ?? "check that PROVIDER_BASE_URL is the agent API, and ask its support";
+  return wrong(`${describeError(error)} (${error.code})`, mend);
+}
+
+/** Windows end `settleDelay` before now, and signed callbacks hold for minutes: less than this harms neither. */
+const LARGEST_SKEW_MS = 30_000;
+
+function judgeClock(skew: ClockSkew | null): Finding {
+  if (skew === null) return right("the provider does not tell its time: the clocks cannot be compared");
+  const { aheadMs, uncertainMs } = skew;
+  if (Math.abs(aheadMs) <= uncertainMs) return right("this machine and the provider have the same time");
+  const apart = `this machine's clock is ${showDuration(Math.abs(aheadMs))} ${aheadMs > 0 ? "ahead of" : "behind"} the provider's`;
+  if (Math.abs(aheadMs) - uncertainMs <= LARGEST_SKEW_MS) return right(apart);
+  return wrong(
+    `${apart}: windows are asked for at the wrong time, and signed callbacks may be refused`,
+    "set this machine's clock (NTP)",
+  );
+}
