@@ -137,10 +137,10 @@ const recordColumns = {
 
 /** Our copy of the provider's bet records, newest version of each. */
 export const betRecords = pgTable("bet_records", recordColumns, (t) => [
-  primaryKey({ columns: [t.productId, t.username, t.betId, t.id] }),
+  // The betId comes first, so that a bet is also found where its player is not known.
+  primaryKey({ columns: [t.productId, t.betId, t.username, t.id] }),
   index("bet_records_round").on(t.productId, t.username, t.roundId),
   index("bet_records_id").on(t.productId, t.id),
-  index("bet_records_bet").on(t.productId, t.betId),
   index("bet_records_accounted").on(t.productId, t.accountingDate),
 ]);
 
@@ -182,7 +182,14 @@ export const rejectedRecords = pgTable(
     reason: text("reason").notNull(),
     firstSeenAt: instant("first_seen_at").notNull(),
   },
-  (t) => [unique("rejected_records_once").on(t.productId, t.rawDigest)],
+  (t) => [
+    unique("rejected_records_once").on(t.productId, t.rawDigest),
+    // Of the player that it names, as JSON writes it; any length will do for a hash.
+    index("rejected_records_player").using(
+      "hash",
+      sql.raw(String.raw`(substring("raw" from '"username"\s*:\s*"((?:[^"\\]|\\.)*)"'))`),
+    ),
+  ],
 );
 
 /** The ledger: every callback item the operator answered with success, append-only. */
@@ -312,6 +319,10 @@ export const mismatches = pgTable(
   (t) => [
     unique("mismatches_identity").on(t.productId, t.username, t.subject, t.kind),
     index("mismatches_status").on(t.status, t.id),
+    /** the currency stands behind, so that money is added up from the index alone */
+    index("mismatches_amount").on(t.status, t.amountAtRisk, t.id, t.currency),
+    index("mismatches_first_seen").on(t.status, t.firstSeenAt, t.id),
+    index("mismatches_occurred").on(t.status, t.occurredAt, t.id),
   ],
 );
 
@@ -332,8 +343,15 @@ export const mismatchEvents = pgTable(
     reason: text("reason").notNull(),
     provider: jsonb("provider"),
     ledger: jsonb("ledger"),
+    /** of a person's step that can be taken back: what was done at once */
+    step: uuid("step"),
+    /** what that step replaced: note, resolvedAt, resolvedBy, ceasedAt */
+    replaced: jsonb("replaced"),
   },
-  (t) => [index("mismatch_events_of").on(t.mismatchId, t.id)],
+  (t) => [
+    index("mismatch_events_of").on(t.mismatchId, t.id),
+    index("mismatch_events_step").on(t.step).where(sql`step is not null`),
+  ],
 );
 
 /** Corrections that people made by hand for a mismatch; the day's report adds them up. */
@@ -667,3 +685,43 @@ export const callbackBodies = pgTable(
   },
   (t) => [index("callback_bodies_received").on(t.receivedAt)],
 );
+
+/** Who is signed in to the dashboard; what stands here lets nobody in. */
+export const opsSessions = pgTable(
+  "ops_sessions",
+  {
+    /** SHA-256 of the cookie's value */
+    idHash: text("id_hash").primaryKey(),
+    /** of the token it was signed in with */
+    name: text("name").notNull(),
+    /** HMAC of that token, keyed by the cookie's value */
+    tokenProof: text("token_proof").notNull(),
+    createdAt: instant("created_at").notNull(),
+    expiresAt: instant("expires_at").notNull(),
+    /** somebody signed out */
+    endedAt: instant("ended_at"),
+  },
+  (t) => [index("ops_sessions_expire").on(t.expiresAt)],
+);
+
+/** Every request to the ops server that would change something, by somebody known; append-only but for its answer. */
+export const auditLog = pgTable("audit_log", {
+  id: identity().primaryKey(),
+  at: instant("at").notNull(),
+  /** whose token; "local" where there are no tokens */
+  who: text("who").notNull(),
+  /** read, write */
+  role: text("role").notNull(),
+  /** token, session, loopback */
+  by: text("by").notNull(),
+  address: text("address").notNull(),
+  method: text("method").notNull(),
+  /** as it is registered: "/api/mismatches/:id/ack" */
+  route: text("route").notNull(),
+  /** what of the path stands for something, as JSON text */
+  target: text("target").notNull(),
+  /** what was sent, as JSON text without secrets; null: nothing, or it was not read */
+  details: text("details"),
+  /** of the answer; null: none was given */
+  status: integer("status"),
+});

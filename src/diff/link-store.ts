@@ -1,4 +1,4 @@
-/** What a look needs beside a player's own records and entries: other players' bets of the same id, whole requests, absences. */
+/** What a look needs beside a player's own records and entries: other players' bets of the same id, whole requests, absences, rejected records. */
 
 import type { StoredRecord } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
@@ -108,4 +108,24 @@ export async function readAbsent(
     join unnest(${records.map((r) => r.username)}::text[], ${records.map((r) => r.betId)}::text[],
       ${records.map((r) => r.id)}::text[]) as k (username, bet_id, id) using (username, bet_id, id)
     where a.product_id = ${productId} and not a.elsewhere`;
+}
+
+/** The player that a rejected record names, as JSON writes it; the index of rejected records has the same expression. */
+const NAMED_PLAYER = String.raw`substring(r.raw from '"username"\s*:\s*"((?:[^"\\]|\\.)*)"')`;
+
+/** Of which of these bets a record speaks that cannot be used: unusable is not missing. */
+export async function readRejected(
+  tx: Query,
+  productId: string,
+  bets: readonly Reference[],
+): Promise<Reference[]> {
+  if (bets.length === 0) return [];
+  return await tx<Reference[]>`
+    select k.username, k.ref
+    from unnest(${bets.map((one) => one.username)}::text[], ${bets.map((one) => one.ref)}::text[]) as k (username, ref)
+    where exists (
+      select from rejected_records r
+      where r.product_id = ${productId}
+        and ${tx.unsafe(NAMED_PLAYER)} = substring(to_json(k.username)::text from '^"(.*)"$')
+        and (strpos(r.raw, to_json(k.ref)::text) > 0 or k.ref ~ '^[0-9]+$' and r.raw ~ (':' || k.ref || '[,}]')))`;
 }

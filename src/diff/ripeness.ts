@@ -2,7 +2,7 @@
 
 import type { LedgerBet, StoredRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
-import type { TimeRange } from "../window.ts";
+import { mergeRanges, subtractRanges, type TimeRange } from "../window.ts";
 import type { Verdict } from "./assess.ts";
 import { firstEntryOf } from "./sums.ts";
 
@@ -31,8 +31,24 @@ export interface Conditions {
   readonly eitherFetched: readonly Fetched[];
 }
 
+/** A window that was fetched to its last page. */
+export interface Pass extends TimeRange {
+  readonly startedAt: Instant;
+  readonly fetchedAt: Instant;
+}
+
+/** What is still missing: that time passes, or that some time is fetched. */
+export type Lack = { readonly until: Instant } | { readonly fetch: readonly TimeRange[] };
+
 /** Providers that report times in whole seconds seem up to this much older than their own callbacks. */
 const COARSE_TIME_MS = 1000;
+
+/** What must hold before a verdict of this moment becomes a mismatch; one that waits for its round is looked at after that. */
+export function conditionsOf(given: Verdict, graces: Graces, now: Instant): Conditions {
+  const verdict = afterPatience(given, graces, now);
+  if (!verdict.waitsForRound) return whatMustHold(verdict, graces);
+  return { notBefore: patienceEnds(verdict, graces.roundPatienceMs), eitherFetched: [] };
+}
 
 /**
  * What must hold before a verdict becomes a mismatch. Our copy of a record can be stale, there may be a record we
@@ -70,6 +86,31 @@ export function whatMustHold(verdict: Verdict, graces: Graces): Conditions {
 }
 
 /**
+ * What of some conditions does not hold yet; null: all of them hold.
+ * @param passes all that were fetched of the time that the conditions name
+ */
+export function whatIsLacking(
+  { notBefore, eitherFetched }: Conditions,
+  passes: readonly Pass[],
+  now: Instant,
+): Lack | null {
+  if (now < notBefore) return { until: notBefore };
+  const confirm = eitherFetched.at(-1);
+  if (confirm === undefined || eitherFetched.some((fetched) => wasFetched(fetched, passes, now))) return null;
+  return now < confirm.since ? { until: confirm.since } : { fetch: confirm.ranges };
+}
+
+function wasFetched({ ranges, since }: Fetched, passes: readonly Pass[], now: Instant): boolean {
+  const late = passes.filter(({ startedAt }) => startedAt >= since);
+  return untilNow(mergeRanges(ranges), now).every((range) => subtractRanges(range, late).length === 0);
+}
+
+/** What lies ahead of `now` cannot be fetched, and is not waited for: a record may be dated when its match is played. */
+export function untilNow(ranges: readonly TimeRange[], now: Instant): TimeRange[] {
+  return ranges.map(({ from, to }) => ({ from, to: Math.min(to, now) })).filter(({ from, to }) => from < to);
+}
+
+/**
  * A verdict that has waited long enough for its round, as if its bets stood alone: where one round id is used for ever,
  * the round never ends.
  */
@@ -78,7 +119,7 @@ export function afterPatience(verdict: Verdict, { roundPatienceMs }: Graces, now
   return { ...verdict, heardBets: verdict.pair.bets, waitsForRound: false };
 }
 
-export function patienceEnds({ pair }: Verdict, roundPatienceMs: number): Instant {
+function patienceEnds({ pair }: Verdict, roundPatienceMs: number): Instant {
   return latest(pair.bets.map((bet) => bet.lastReceivedAt)) + roundPatienceMs;
 }
 

@@ -40,7 +40,9 @@ export async function countDueMarks(tx: Query, productId: string, now: Instant):
  * Takes due marks and writes back those whose round does not obviously agree, and those of bets without a round.
  * A round is dropped only where the exact comparison could find nothing in it, nor anywhere else because of it:
  * it has ended alike on both sides, bet by bet, and shares no id with anything outside of it (`BAD_ROUNDS`).
+ * Runs in a transaction that sees one moment, and holds the product's lock.
  * @param most marks at a time where not everything is read; the last row taken may bring more
+ * @param workers of PostgreSQL that may help where everything is read; null: as many as it is set to
  */
 export async function screenMarks(
   tx: Query,
@@ -48,27 +50,30 @@ export async function screenMarks(
   now: Instant,
   due: DueMarks,
   most: number,
+  workers: number | null = null,
 ): Promise<Screened> {
+  const taken = due.readsAll ? DUE : FIRST_DUE;
+  const parameters = due.readsAll ? [productId, now, due.upTo] : [productId, now, due.upTo, most];
   // Sorting all of both sides takes longer than hashing it in parts, which the planner does not see.
   await tx`select set_config('work_mem', '128MB', true), set_config('jit', 'off', true),
-    set_config('enable_mergejoin', 'off', true), set_config('enable_sort', 'off', true)`;
+    set_config('enable_mergejoin', 'off', true), set_config('enable_sort', 'off', true),
+    set_config('max_parallel_workers_per_gather', coalesce(${due.readsAll ? workers : 0}::text,
+      current_setting('max_parallel_workers_per_gather')), true)`;
+  // Apart from the statement that deletes, because PostgreSQL uses more than one core only where nothing is written.
+  await tx.unsafe(
+    `create temporary table bad_rounds on commit drop as with ${due.readsAll ? EVERYTHING : AROUND_MARKS},
+    ${BAD_ROUNDS}
+    select distinct u, r from bad`,
+    due.readsAll ? [productId] : parameters,
+  );
   const [screened] = await tx.unsafe<Screened[]>(
-    `with due as (
-      select id, due_at, cardinality(usernames) as marks from diff_marks
-      where product_id = $1 and due_at <= $2::timestamptz and id <= $3::bigint
+    `with taken as (
+      delete from diff_marks where id in (${taken}) returning usernames, round_ids, bet_refs
     ),
-    counted as (select id, sum(marks) over (order by due_at, id) - marks as before from due),
-    taken as (
-      delete from diff_marks where id in (select id from ${due.readsAll ? "due" : "counted where before < $4::bigint"})
-      returning usernames, round_ids, bet_refs
-    ),
-    marks as (select m.u, m.r, m.b from taken, unnest(usernames, round_ids, bet_refs) as m (u, r, b)),
-    ${UNSETTLED},
-    ${due.readsAll ? EVERYTHING : AROUND_MARKS},
-    ${BAD_ROUNDS},
+    marks as (select unnest(usernames) as u, unnest(round_ids) as r, unnest(bet_refs) as b from taken),
     remaining as (
       select distinct marks.u, marks.r, marks.b from marks
-      left join (select distinct u, r, true as is_bad from bad) bad on bad.u = marks.u and bad.r = marks.r
+      left join (select u, r, true as is_bad from bad_rounds) bad on bad.u = marks.u and bad.r = marks.r
       where marks.r is null or is_bad
     ),
     put as (
@@ -78,10 +83,18 @@ export async function screenMarks(
       group by row
     )
     select (select coalesce(sum(cardinality(usernames)), 0)::bigint from taken) as marks, (select count(*) from remaining) as left`,
-    due.readsAll ? [productId, now, due.upTo] : [productId, now, due.upTo, most],
+    parameters,
   );
   return screened ?? { marks: 0, left: 0 };
 }
+
+/** The rows of marks that a screening takes: all that were due when it began, or the first of them. */
+const DUE =
+  "select id from diff_marks where product_id = $1 and due_at <= $2::timestamptz and id <= $3::bigint";
+const FIRST_DUE = `select id from (
+    select id, sum(cardinality(usernames)) over (order by due_at, id) - cardinality(usernames) as before
+    from diff_marks where id in (${DUE})
+  ) counted where before < $4::bigint`;
 
 /** What moved for an entry; where it does not say, what a placement or a settlement asks for. */
 const MOVED =
@@ -123,7 +136,7 @@ const NAMED =
   "values (bet_id), (transaction_id), (case when subject like 'bet:%' then substr(subject, 5) end)";
 
 /** Both sides whole: what does not belong to the marks is judged as well, and asked for by none of them. */
-const EVERYTHING = `
+const EVERYTHING = `${UNSETTLED},
   entries as not materialized (
     select ${ENTRY} from callback_entries f where f.product_id = $1 and f.callback <> 'adjustBalance'
   ),
@@ -131,8 +144,7 @@ const EVERYTHING = `
   foreign_ids as (
     select records.i as id from records
     join callback_entries f on f.product_id = $1 and f.txn_id = records.i
-    where (records.i <> records.b or f.username <> records.u or f.round_id is distinct from records.r)
-      and records.i between (select min(txn_id) from callback_entries where product_id = $1)
+    where records.i <> records.b and records.i between (select min(txn_id) from callback_entries where product_id = $1)
         and (select max(txn_id) from callback_entries where product_id = $1)
   ),
   unsettled_ids as (select id from unsettled cross join lateral (${NAMED}) as named (id)),
@@ -149,8 +161,12 @@ const EVERYTHING = `
  * Every row of the marked rounds, and every row, of whatever round or player, that has one of their ids.
  * "offset 0" keeps each search one by index, whatever the planner believes about the number of marks.
  */
-const AROUND_MARKS = `
-  rounds as materialized (select distinct u, r from marks where r is not null order by u, r),
+const AROUND_MARKS = `${UNSETTLED},
+  rounds as materialized (
+    select distinct u, r
+    from (select unnest(usernames) as u, unnest(round_ids) as r from diff_marks where id in (${FIRST_DUE})) marks
+    where r is not null order by u, r
+  ),
   ids as materialized (
     select f.txn_id as id from rounds cross join lateral (
       select txn_id from callback_entries f
@@ -175,17 +191,18 @@ const AROUND_MARKS = `
   ),
   foreign_ids as (
     select records.i as id from records join entries on entries.t = records.i
-    where records.i <> records.b or entries.u <> records.u or entries.r <> records.r
+    where records.i <> records.b
   ),
   unsettled_ids as (
     select ids.id from ids join (
       select distinct id from unsettled cross join lateral (${NAMED}) as named (id)) named using (id)
   ),
   shared as (
-    select entries.u, entries.r from entries where answered and exists (
+    select entries.u, entries.r from entries cross join lateral (
       select from callback_entries f
       where f.occurred_at = entries.occurred_at and f.request_id = entries.q and f.entry_id <> entries.entry_id
-        and f.product_id = $1 and f.username = entries.u)
+        and f.product_id = $1 and f.username = entries.u offset 0) another
+    where answered
   )`;
 
 /**
@@ -201,12 +218,12 @@ const BAD_ROUNDS = `
     select coalesce(records.b, entries.t) as id
     from records full join entries on entries.t = records.b
     group by 1
-    -- Two rows that add up to 3 are a placement and a settlement, both of which agree.
-    having not (count(*) = 2 and sum(case
+    -- Nothing but one placement and one settlement, both of which agree, adds up to this: what does not agree is more.
+    having sum(case
       when entries.plain and records.plain and entries.u = records.u and entries.r = records.r and entries.c = records.c
         and case when entries.places then entries.bet_amount = records.stake
           else entries.payout_amount = records.payout end
-      then case when entries.places then 1 else 2 end else 0 end) = 3)
+      then case when entries.places then 1 else 1 << 29 end else 1 << 30 end) <> 1 + (1 << 29)
     union all
     select id from foreign_ids
     union all
@@ -222,8 +239,8 @@ const BAD_ROUNDS = `
     union all
     select u, r from shared
     union all
-    select username, round_id from record_absences join bet_records using (product_id, username, bet_id, id)
-    where product_id = $1
+    select records.u, records.r from records
+    join record_absences a on a.product_id = $1 and a.username = records.u and a.bet_id = records.b and a.id = records.i
     union all
     select username, coalesce(round_id, substr(subject, 7)) from unsettled
     where round_id is not null or subject like 'round:%'

@@ -1,9 +1,11 @@
 /** Where in time a player's sessions were touched, and the records of a stretch of time. */
 
+import type { StoredRecord } from "../bet.ts";
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { TimeRange } from "../window.ts";
 import type { Reference } from "./link-store.ts";
+import { type RecordRow, recordColumns, toRecord } from "./store.ts";
 
 /**
  * Of each player the times that the marks speak of: of entries, of records, and of the versions they replaced.
@@ -30,9 +32,29 @@ export async function readTouchedTimes(
     select v.username, greatest(least(v.accounting_date, ${within.to}), ${within.from}) from marks k
     join bet_record_versions v on v.product_id = ${productId} and v.username = k.username
       and (v.bet_id = k.ref or v.round_id = k.ref)`;
-  const times = new Map<string, Instant[]>();
-  for (const { username, at } of rows) times.set(username, [...(times.get(username) ?? []), at]);
-  return times;
+  const byPlayer = Map.groupBy(rows, ({ username }) => username);
+  return new Map([...byPlayer].map(([username, own]) => [username, own.map(({ at }) => at)]));
+}
+
+/**
+ * The records of some players, each dated in a time of the player's own, both ends included.
+ * @param most so many at the most
+ */
+export async function readRecordsWithin(
+  tx: Query,
+  productId: string,
+  spans: ReadonlyMap<string, TimeRange>,
+  most: number,
+): Promise<StoredRecord[]> {
+  const times = [...spans.values()];
+  const rows = await tx<RecordRow[]>`
+    select ${recordColumns(tx)}
+    from unnest(${[...spans.keys()]}::text[], ${times.map(({ from }) => from)}::timestamptz[],
+      ${times.map(({ to }) => to)}::timestamptz[]) as k (username, from_at, to_at)
+    join bet_records r on r.product_id = ${productId} and r.username = k.username
+      and r.accounting_date between k.from_at and k.to_at
+    limit ${most}`;
+  return rows.map(toRecord);
 }
 
 /** The betIds of a player's records that are dated in a range, both ends included. */

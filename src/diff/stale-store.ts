@@ -8,6 +8,8 @@ const STALE_COUNT = 20;
 /** So old at the most: what is older says nothing about now, and would be looked for through everybody's entries. */
 const NEWEST_WITHIN = "1 day";
 
+export type StaleKind = "ledger-stale" | "provider-stale";
+
 export interface StaleLimits {
   /** nothing before it is compared */
   readonly ledgerStart: Instant;

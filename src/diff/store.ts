@@ -77,41 +77,48 @@ export interface RecordKeys {
   readonly bets: readonly (readonly [string, string])[];
 }
 
-type RecordRow = Omit<StoredRecord, "stake" | "payout"> & { readonly stake: string; readonly payout: string };
+/** A record as PostgreSQL gives it: amounts are decimal text. */
+export type RecordRow = Omit<StoredRecord, "stake" | "payout"> & {
+  readonly stake: string;
+  readonly payout: string;
+};
 
-/** The records of a player's rounds, and those with one of the given ids. */
+/** The records of a player's rounds, and those with one of the given ids; one that several keys lead to comes several times. */
 export async function readRecords(tx: Query, productId: string, keys: RecordKeys): Promise<StoredRecord[]> {
   const roundUsers = keys.rounds.map(([username]) => username);
   const roundIds = keys.rounds.map(([, roundId]) => roundId);
   const betUsers = keys.bets.map(([username]) => username);
   const betRefs = keys.bets.map(([, ref]) => ref);
+  const columns = recordColumns(tx);
+  // Behind "offset 0" each key is looked up by its index, however few rows the planner believes in.
   const rows = await tx<RecordRow[]>`
-    select r.product_id as "productId", r.username, r.bet_id as "betId", r.id, r.round_id as "roundId", r.currency,
-      r.stake, r.payout, r.game_code as "gameCode", r.game_name as "gameName", r.bet_status as "betStatus",
-      r.payout_status as "payoutStatus", r.extra::text as extra,
-      to_char(${readable(tx, "accounting_date")} at time zone 'UTC', ${ISO_FORMAT}) as "accountingDate",
-      to_char(${readable(tx, "updated_date")} at time zone 'UTC', ${ISO_FORMAT}) as "updatedDate",
-      r.version_seen_at as "versionSeenAt", r.requested_at as "requestedAt"
-    from bet_records r
-    join (
-      select f.username, f.bet_id, f.id from bet_records f
-      join unnest(${roundUsers}::text[], ${roundIds}::text[]) as k (username, round_id)
-        on f.product_id = ${productId} and f.username = k.username and f.round_id = k.round_id
-      union
-      select f.username, f.bet_id, f.id from bet_records f
-      join unnest(${betUsers}::text[], ${betRefs}::text[]) as k (username, ref)
-        on f.product_id = ${productId} and f.username = k.username and f.bet_id = k.ref
-      union
-      select f.username, f.bet_id, f.id from bet_records f
-      join unnest(${betUsers}::text[], ${betRefs}::text[]) as k (username, ref)
-        on f.product_id = ${productId} and f.id = k.ref and f.username = k.username
-    ) found on r.product_id = ${productId} and r.username = found.username
-      and r.bet_id = found.bet_id and r.id = found.id`;
-  return rows.map((row) => ({
-    ...row,
-    stake: parseAmount(row.stake, "stake"),
-    payout: parseAmount(row.payout, "payout"),
-  }));
+    select found.* from unnest(${roundUsers}::text[], ${roundIds}::text[]) as k (username, round_id)
+    cross join lateral (select ${columns} from bet_records r
+      where r.product_id = ${productId} and r.username = k.username and r.round_id = k.round_id offset 0) found
+    union all
+    select found.* from unnest(${betUsers}::text[], ${betRefs}::text[]) as k (username, ref)
+    cross join lateral (
+      (select ${columns} from bet_records r
+        where r.product_id = ${productId} and r.username = k.username and r.bet_id = k.ref offset 0)
+      union all
+      (select ${columns} from bet_records r
+        where r.product_id = ${productId} and r.id = k.ref and r.username = k.username and r.bet_id <> k.ref offset 0)
+    ) found`;
+  return rows.map(toRecord);
+}
+
+/** Of `bet_records r`, what a `RecordRow` has. */
+export function recordColumns(tx: Query) {
+  return tx`r.product_id as "productId", r.username, r.bet_id as "betId", r.id, r.round_id as "roundId", r.currency,
+    r.stake, r.payout, r.game_code as "gameCode", r.game_name as "gameName", r.bet_status as "betStatus",
+    r.payout_status as "payoutStatus", r.extra::text as extra,
+    to_char(${readable(tx, "accounting_date")} at time zone 'UTC', ${ISO_FORMAT}) as "accountingDate",
+    to_char(${readable(tx, "updated_date")} at time zone 'UTC', ${ISO_FORMAT}) as "updatedDate",
+    r.version_seen_at as "versionSeenAt", r.requested_at as "requestedAt"`;
+}
+
+export function toRecord(row: RecordRow): StoredRecord {
+  return { ...row, stake: parseAmount(row.stake, "stake"), payout: parseAmount(row.payout, "payout") };
 }
 
 /**
@@ -120,24 +127,6 @@ export async function readRecords(tx: Query, productId: string, keys: RecordKeys
  */
 function readable(tx: Query, column: "accounting_date" | "updated_date") {
   return tx`greatest(least(r.${tx(column)}, '9999-12-31T23:59:59.999Z'), '0001-01-01T00:00:00Z')`;
-}
-
-/** Whether a record that cannot be used speaks of this player and bet: unusable is not missing. */
-export async function isRejected(
-  tx: Query,
-  productId: string,
-  username: string,
-  txnId: string,
-): Promise<boolean> {
-  const [row] = await tx<{ found: boolean }[]>`
-    select exists (
-      select from rejected_records
-      where product_id = ${productId}
-        and strpos(raw, to_json(${username}::text)::text) > 0
-        and (strpos(raw, to_json(${txnId}::text)::text) > 0
-          or ${/^\d+$/.test(txnId)} and raw ~ (':' || ${txnId}::text || '[,}]'))
-    ) as found`;
-  return row?.found ?? false;
 }
 
 const ISO_FORMAT = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';

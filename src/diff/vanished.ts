@@ -1,15 +1,9 @@
 /** When a record that the provider had once counts as gone: two complete fetches in a row did not return it. */
 
 import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
-import { type Instant, parseInstant } from "../clock.ts";
+import { parseInstant } from "../clock.ts";
 import { subtractRanges, type TimeRange } from "../window.ts";
-import { fetchable, type Graces } from "./ripeness.ts";
-
-/** A window that was fetched to its last page. */
-export interface Pass extends TimeRange {
-  readonly startedAt: Instant;
-  readonly fetchedAt: Instant;
-}
+import { fetchable, type Graces, type Pass } from "./ripeness.ts";
 
 /**
  * Where the provider could list a record, whichever of its times it goes by: around the record's own dates, and all the

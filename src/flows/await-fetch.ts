@@ -1,55 +1,40 @@
-/** Whether enough was fetched, late enough, to believe a difference; plans the confirm fetch where it was not. */
+/** What was fetched of the time that a look asks about, and the confirm fetches of what must be fetched again. */
 
 import type { Instant } from "../clock.ts";
-import type { Conditions, Fetched } from "../diff/ripeness.ts";
+import { type Fetched, type Pass, untilNow } from "../diff/ripeness.ts";
+import { readNextAttempts, readPasses } from "../sync/coverage-store.ts";
 import { planConfirm } from "../sync/plan-confirm.ts";
-import { planWindows, readCoverage, readNextAttempt, readPullState } from "../sync/store.ts";
-import { mergeRanges, subtractRanges, type TimeRange } from "../window.ts";
+import { planWindows, readPullState } from "../sync/store.ts";
+import { mergeRanges, type TimeRange } from "../window.ts";
 import type { Scene } from "./diff-scene.ts";
 
-export interface Wait {
-  /** null: for something that brings a mark of its own */
-  readonly until: Instant | null;
-  readonly wantsFetch: boolean;
+/** Everything that was fetched of what a look needs, at once. */
+export async function loadPasses({ tx, product, now }: Scene, needed: readonly Fetched[]): Promise<Pass[]> {
+  const ranges = untilNow(mergeRanges(needed.flatMap((one) => one.ranges)), now);
+  const since = needed.reduce((first, one) => Math.min(first, one.since), now);
+  return await readPasses(tx, product.productId, ranges, since);
 }
 
-/** @returns null where the conditions hold; else how long to wait */
-export async function awaitConditions(
-  scene: Scene,
-  { notBefore, eitherFetched }: Conditions,
-): Promise<Wait | null> {
-  const { now } = scene;
-  if (now < notBefore) return { until: notBefore, wantsFetch: false };
-  if (eitherFetched.length === 0) return null;
-  for (const fetched of eitherFetched) if (await isFetched(scene, fetched)) return null;
-  const confirm = eitherFetched.at(-1);
-  if (confirm === undefined) return null;
-  if (now < confirm.since) return { until: confirm.since, wantsFetch: false };
-  return await fetchAgain(scene, confirm.ranges);
-}
-
-/** Plans a confirm fetch; the next look sees whether it was made, once that is possible where it became a gap before. */
+/**
+ * Plans the confirm fetches that a look asks for, all at once.
+ * @returns when it can be seen whether some of these ranges were fetched: with the next look, or once that is possible
+ * where it became a gap before
+ */
 export async function fetchAgain(
-  { context, tx, product, now }: Scene,
-  ranges: readonly TimeRange[],
-): Promise<Wait> {
+  { context, tx, product: { productId }, now }: Scene,
+  asked: readonly TimeRange[],
+): Promise<(ranges: readonly TimeRange[]) => Instant> {
   const { diff, pull } = context.config;
-  const { productId } = product;
-  const windowMs = (await readPullState(tx, productId))?.windowMs ?? pull.windowMax;
+  const ranges = mergeRanges(untilNow(asked, now));
+  if (asked.length === 0) return () => now + diff.every;
+  const [state, attempts] = await Promise.all([
+    readPullState(tx, productId),
+    readNextAttempts(tx, productId, "confirm", ranges),
+  ]);
+  const windowMs = state?.windowMs ?? pull.windowMax;
   await planWindows(tx, productId, "confirm", planConfirm(ranges, now, windowMs));
-  const nextAttemptAt = (await readNextAttempt(tx, productId, "confirm", untilNow(ranges, now))) ?? now;
-  return { until: Math.max(now, nextAttemptAt) + diff.every, wantsFetch: true };
-}
-
-/** What lies ahead of `now` cannot be fetched, and is not waited for: a record may be dated when its match is played. */
-async function isFetched({ tx, product, now }: Scene, { ranges, since }: Fetched): Promise<boolean> {
-  for (const range of untilNow(mergeRanges(ranges), now)) {
-    const covered = await readCoverage(tx, product.productId, range, since);
-    if (subtractRanges(range, covered).length > 0) return false;
-  }
-  return true;
-}
-
-function untilNow(ranges: readonly TimeRange[], now: Instant): TimeRange[] {
-  return ranges.map(({ from, to }) => ({ from, to: Math.min(to, now) })).filter(({ from, to }) => from < to);
+  return (own) => {
+    const touching = attempts.filter(({ from, to }) => own.some((one) => from < one.to && to > one.from));
+    return touching.reduce((last, { nextAttemptAt }) => Math.max(last, nextAttemptAt), now) + diff.every;
+  };
 }

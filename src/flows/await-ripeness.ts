@@ -1,23 +1,44 @@
-/** Whether a difference may be called a mismatch by now; what must be waited for otherwise. */
+/** Whether differences may be called mismatches by now; what must be waited for otherwise. */
 
 import type { Instant } from "../clock.ts";
 import type { Verdict } from "../diff/assess.ts";
-import { subjectsOf } from "../diff/finding.ts";
-import { afterPatience, patienceEnds, whatMustHold } from "../diff/ripeness.ts";
-import { isLedgerStale, isProviderStale } from "../diff/stale-store.ts";
-import { isRejected } from "../diff/store.ts";
+import { readRejected } from "../diff/link-store.ts";
+import { type Conditions, type Lack, type Pass, whatIsLacking } from "../diff/ripeness.ts";
+import { isLedgerStale, isProviderStale, type StaleKind } from "../diff/stale-store.ts";
 import type { MismatchKind } from "../mismatch.ts";
-import type { SeenFinding } from "../mismatches/life.ts";
-import { awaitConditions, type Wait } from "./await-fetch.ts";
+import { loadPasses } from "./await-fetch.ts";
 import type { Scene } from "./diff-scene.ts";
-import { isHeardUnusably } from "./follow-ledger.ts";
+import { findHeardUnusably } from "./follow-ledger.ts";
 
-/** What a look makes of a neighbourhood. */
-export interface Judgement {
-  readonly seen: SeenFinding[];
-  /** null: nothing of it is waited for */
-  lookAgainAt: Instant | null;
-  wantsFetch: boolean;
+/** A verdict, and what must hold before it is a mismatch. */
+export interface Candidate {
+  readonly verdict: Verdict;
+  readonly conditions: Conditions;
+}
+
+/** What a candidate waits for; null: for something that brings a mark of its own. */
+export type Wait = Lack | { readonly until: null };
+
+export interface Ripeness {
+  /** what is not among them is ripe */
+  readonly waits: ReadonlyMap<Verdict, Wait>;
+  /** the sides that hold something back */
+  readonly stale: ReadonlySet<StaleKind>;
+}
+
+/** Judges all the verdicts of a look by what is read for all of them at once. */
+export async function awaitRipeness(scene: Scene, candidates: readonly Candidate[]): Promise<Ripeness> {
+  const known = await readWhatDecides(scene, candidates);
+  const waits = new Map<Verdict, Wait>();
+  const ripe: Candidate[] = [];
+  for (const candidate of candidates) {
+    const { verdict, conditions } = candidate;
+    const lack = whatIsLacking(conditions, known.passes, scene.now);
+    if (known.unusable.has(verdict)) waits.set(verdict, { until: null });
+    else if (lack !== null) waits.set(verdict, lack);
+    else ripe.push(candidate);
+  }
+  return { waits, stale: await holdBackWhileStale(scene, ripe, waits) };
 }
 
 /** Kinds that say that the provider has no record; one that cannot be used is a record nevertheless. */
@@ -27,93 +48,71 @@ const LACK_A_RECORD: ReadonlySet<MismatchKind> = new Set([
   "stuck-open",
 ]);
 
-/** Adds a verdict to the judgement: as a finding that is ripe, or with the time at which it may be. */
-export async function judgeVerdict(
-  scene: Scene,
-  verdict: Verdict,
-  judgement: Judgement,
-  staleness: Staleness,
-): Promise<void> {
-  const { holdsFrom, finding, pair } = verdict;
-  if (holdsFrom !== null && scene.now < holdsFrom) {
-    // It does not hold yet: nothing is about to change into it.
-    judgement.lookAgainAt = earlier(judgement.lookAgainAt, wholeMinute(holdsFrom));
-    return;
-  }
-  const wait = await waitOf(scene, verdict, staleness);
-  judgement.seen.push({ finding, subjects: subjectsOf(pair.records, pair.bets), ripe: wait === null });
-  judgement.wantsFetch ||= wait?.wantsFetch ?? false;
-  judgement.lookAgainAt = earlier(judgement.lookAgainAt, wait?.until ?? null);
+interface WhatDecides {
+  readonly passes: readonly Pass[];
+  /** verdicts on what is there and cannot be used: it has to be mended first */
+  readonly unusable: ReadonlySet<Verdict>;
 }
 
-function earlier(a: Instant | null, b: Instant | null): Instant | null {
-  return a === null || b === null ? (a ?? b) : Math.min(a, b);
-}
-
-const MINUTE_MS = 60_000;
-
-/** Marks of one minute share a row. */
-function wholeMinute(at: Instant): Instant {
-  return Math.ceil(at / MINUTE_MS) * MINUTE_MS;
-}
-
-/** @returns null where the verdict is ripe */
-async function waitOf(scene: Scene, given: Verdict, staleness: Staleness): Promise<Wait | null> {
-  const { tx, now, graces, product, context } = scene;
-  const verdict = afterPatience(given, graces, now);
-  if (verdict.waitsForRound)
-    return { until: patienceEnds(verdict, graces.roundPatienceMs), wantsFetch: false };
-  const conditions = whatMustHold(verdict, graces);
-  if (now < conditions.notBefore) return { until: conditions.notBefore, wantsFetch: false };
-
-  const { username, kind, transactionId } = verdict.finding;
-  const forGood = { until: null, wantsFetch: false };
-  if (LACK_A_RECORD.has(kind) && (await isRejected(tx, product.productId, username, transactionId ?? "")))
-    return forGood;
-  if (await isHeardUnusably(context.config, tx, verdict)) return forGood;
-  const wait = await awaitConditions(scene, conditions);
-  if (wait !== null) return wait;
-  const ripeAt = conditions.eitherFetched.at(-1)?.since ?? conditions.notBefore;
-  return await staleness.holdBack(kind, ripeAt);
-}
-
-/** Which sides a look found stale. */
-export interface Staleness {
-  /** @returns null where a stale side holds nothing of this kind back, or not any more */
-  holdBack(kind: MismatchKind, ripeAt: Instant): Promise<Wait | null>;
-  readonly found: ReadonlySet<StaleKind>;
-}
-export type StaleKind = "ledger-stale" | "provider-stale";
-
-/** While a side is stale, what waits for it is looked at this often within its time. */
-const LOOKS_WHILE_STALE = 12;
-
-/** A side is looked at once in a look, when something lacks it; what it holds back waits at most the provider's grace. */
-export function openStaleness({ tx, product, settings, graces, now, context }: Scene): Staleness {
-  const found = new Set<StaleKind>();
-  const known = new Map<StaleKind, Promise<boolean>>();
-  const limits = { ledgerStart: settings.ledgerStart, now };
-  const ask = (kind: StaleKind) =>
-    kind === "ledger-stale"
-      ? isLedgerStale(tx, product.productId, now - graces.callbackGraceMs, limits)
-      : isProviderStale(tx, product.productId, now - graces.providerGraceMs, limits);
-  return {
-    found,
-    holdBack: async (kind, ripeAt) => {
-      const stale = STALE_OF.get(kind);
-      const until = ripeAt + graces.providerGraceMs;
-      if (stale === undefined || now >= until) return null;
-      const asked = known.get(stale) ?? ask(stale);
-      known.set(stale, asked);
-      if (!(await asked)) return null;
-      found.add(stale);
-      const nextLook = now + Math.max(context.config.diff.every, graces.providerGraceMs / LOOKS_WHILE_STALE);
-      return { until: Math.min(until, nextLook), wantsFetch: false };
-    },
+async function readWhatDecides(scene: Scene, candidates: readonly Candidate[]): Promise<WhatDecides> {
+  const { tx, product, context, now } = scene;
+  const due = candidates.filter(({ conditions }) => now >= conditions.notBefore);
+  const verdicts = due.map(({ verdict }) => verdict);
+  const lonely = verdicts.filter(({ finding }) => LACK_A_RECORD.has(finding.kind));
+  const betOf = ({ finding: { username, transactionId } }: Verdict) => ({
+    username,
+    ref: transactionId ?? "",
+  });
+  const needed = due.flatMap(({ conditions }) => conditions.eitherFetched);
+  const [rejected, unheard, passes] = await Promise.all([
+    readRejected(tx, product.productId, lonely.map(betOf)),
+    findHeardUnusably(context.config, tx, verdicts),
+    loadPasses(scene, needed),
+  ]);
+  const isRejected = (verdict: Verdict) => {
+    const { username, ref } = betOf(verdict);
+    return rejected.some((one) => one.username === username && one.ref === ref);
   };
+  return { passes, unusable: new Set([...lonely.filter(isRejected), ...unheard]) };
 }
 
 const STALE_OF: ReadonlyMap<MismatchKind, StaleKind> = new Map([
   ["missing-in-ledger", "ledger-stale"],
   ["missing-at-provider", "provider-stale"],
 ]);
+
+/** While a side is stale, what waits for it is looked at this often within its time. */
+const LOOKS_WHILE_STALE = 12;
+
+/**
+ * A side is looked at once in a look, when something lacks it; what it holds back waits at most the provider's grace.
+ * @returns the sides that are stale
+ */
+async function holdBackWhileStale(
+  scene: Scene,
+  ripe: readonly Candidate[],
+  waits: Map<Verdict, Wait>,
+): Promise<Set<StaleKind>> {
+  const { graces, now, context } = scene;
+  const nextLook = now + Math.max(context.config.diff.every, graces.providerGraceMs / LOOKS_WHILE_STALE);
+  const stale = new Set<StaleKind>();
+  for (const [side, lacking] of Map.groupBy(ripe, ({ verdict }) => STALE_OF.get(verdict.finding.kind))) {
+    const waiting = lacking.filter(({ conditions }) => now < waitsUntil(conditions, scene));
+    if (side === undefined || waiting.length === 0 || !(await isStale(scene, side))) continue;
+    stale.add(side);
+    for (const { verdict, conditions } of waiting)
+      waits.set(verdict, { until: Math.min(waitsUntil(conditions, scene), nextLook) });
+  }
+  return stale;
+}
+
+function waitsUntil({ eitherFetched, notBefore }: Conditions, { graces }: Scene): Instant {
+  return (eitherFetched.at(-1)?.since ?? notBefore) + graces.providerGraceMs;
+}
+
+async function isStale({ tx, product, settings, graces, now }: Scene, side: StaleKind): Promise<boolean> {
+  const limits = { ledgerStart: settings.ledgerStart, now };
+  return side === "ledger-stale"
+    ? await isLedgerStale(tx, product.productId, now - graces.callbackGraceMs, limits)
+    : await isProviderStale(tx, product.productId, now - graces.providerGraceMs, limits);
+}

@@ -6,6 +6,7 @@ import type { Config, ProductConfig } from "../config.ts";
 import type { Sql } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
 import type { Log } from "../log.ts";
+import type { PageCounts } from "../sync/store.ts";
 
 export interface FlowContext {
   readonly sql: Sql;
@@ -16,6 +17,12 @@ export interface FlowContext {
 
 export interface PullContext extends FlowContext {
   readonly fetchPage: FetchBetPage;
+  /** hears of each page that was committed; must not throw */
+  readonly onPage?: (page: CommittedPage) => void;
+}
+
+export interface CommittedPage extends Pick<PageCounts, "created" | "changed" | "unchanged" | "rejected"> {
+  readonly productId: string;
 }
 
 /** @throws ReconError `not-found` that names the products there are */

@@ -3,11 +3,12 @@
 import { recordAlert } from "../alerts/store.ts";
 import { formatInstant, type Instant } from "../clock.ts";
 import type { ProductConfig } from "../config.ts";
-import { inOneMoment, type Query } from "../db/client.ts";
+import { inOneMoment, isOfData, type Query } from "../db/client.ts";
+import type { StaleKind } from "../diff/stale-store.ts";
 import { lockProduct, takeMarks } from "../diff/store.ts";
 import { readLedgerStart } from "../ledger/store.ts";
-import type { StaleKind } from "./await-ripeness.ts";
 import { type FlowContext, findProduct } from "./context.ts";
+import { lookApart, partsOf } from "./diff-apart.ts";
 import { lookAtBets } from "./diff-bets.ts";
 import { openScene, type Scene } from "./diff-scene.ts";
 import { lookAtSessions } from "./diff-sessions.ts";
@@ -44,8 +45,7 @@ export async function diffProduct(
 
   if (product.settlement === "bets") await screenProduct(context, product, now, signal, screenFrom);
   for (let looks = 0; looks < MOST_LOOKS_PER_RUN && !signal.aborted; looks += 1) {
-    // Coverage must not be newer than the records: a page committed in between would look like a missing record.
-    const look = await inOneMoment(context.sql, (tx) => lookOnce(context, tx, product, now));
+    const look = await lookOnce(context, product, now);
     looked += look.looked;
     wantsFetch ||= look.wantsFetch;
     if (look.marks < MARKS_PER_LOOK) break;
@@ -53,21 +53,36 @@ export async function diffProduct(
   return { looked, wantsFetch };
 }
 
-async function lookOnce(context: FlowContext, tx: Query, product: ProductConfig, now: Instant) {
-  const nothing = { marks: 0, looked: 0, wantsFetch: false };
-  const { productId } = product;
-  if (!(await lockProduct(tx, productId))) return nothing;
-  const ledgerStart = context.config.ledger.since ?? (await readLedgerStart(tx));
-  if (ledgerStart === null) return nothing;
-  const marks = await takeMarks(tx, productId, now, MARKS_PER_LOOK);
-  if (marks.length === 0) return nothing;
-  const scene = openScene(context, tx, product, ledgerStart, now);
-  if (product.settlement === "session") {
-    return { ...(await lookAtSessions(scene, marks)), marks: marks.length };
+async function lookOnce(context: FlowContext, product: ProductConfig, now: Instant) {
+  const look = product.settlement === "session" ? lookAtSessions : lookAtBets;
+  // Coverage must not be newer than the records: a page committed in between would look like a missing record.
+  const lookAll = (together: boolean) =>
+    inOneMoment(context.sql, async (tx) => {
+      const taken = await takeDue(context, tx, product, now);
+      if (taken === null) return { marks: 0, looked: 0, wantsFetch: false };
+      const { scene, marks } = taken;
+      const parts = partsOf(scene, marks);
+      const looked = together ? await look(scene, marks) : await lookApart(scene, parts, look);
+      for (const kind of looked.stale) await tellStale(scene, kind);
+      return { marks: marks.length, looked: looked.looked, wantsFetch: looked.wantsFetch };
+    });
+  try {
+    return await lookAll(true);
+  } catch (error) {
+    if (!isOfData(error)) throw error;
+    return await lookAll(false);
   }
-  const { stale, ...look } = await lookAtBets(scene, marks);
-  for (const kind of stale) await tellStale(scene, kind);
-  return { ...look, marks: marks.length };
+}
+
+/** @returns null where nothing is due, or another worker looks */
+async function takeDue(context: FlowContext, tx: Query, product: ProductConfig, now: Instant) {
+  const { productId } = product;
+  if (!(await lockProduct(tx, productId))) return null;
+  const ledgerStart = context.config.ledger.since ?? (await readLedgerStart(tx));
+  if (ledgerStart === null) return null;
+  const marks = await takeMarks(tx, productId, now, MARKS_PER_LOOK);
+  if (marks.length === 0) return null;
+  return { scene: openScene(context, tx, product, ledgerStart, now), marks };
 }
 
 const STALE_SENTENCE: Readonly<Record<StaleKind, string>> = {

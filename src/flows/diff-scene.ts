@@ -5,6 +5,7 @@ import type { ProductConfig } from "../config.ts";
 import type { Query } from "../db/client.ts";
 import type { AssessSettings } from "../diff/compare.ts";
 import type { Graces } from "../diff/ripeness.ts";
+import type { StaleKind } from "../diff/stale-store.ts";
 import type { FlowContext } from "./context.ts";
 
 export interface Scene {
@@ -22,6 +23,8 @@ export interface Looked {
   readonly looked: number;
   /** confirm fetches were planned: the product wants pulling */
   readonly wantsFetch: boolean;
+  /** the sides that hold something back */
+  readonly stale: ReadonlySet<StaleKind>;
 }
 
 /** No bet lasts longer; whatever is dated earlier than this before now is not fetched for its sake. */

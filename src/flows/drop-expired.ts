@@ -1,6 +1,7 @@
 /** Forgets what has been kept as long as `retain` says, so that the database does not grow without end. */
 
-import { dropOldBodies } from "../callbacks/store.ts";
+import { dropOldSessions } from "../access/session-store.ts";
+import { dropOldBodies } from "../callbacks/body-store.ts";
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { forgetDeadWaiters } from "../provider/budget-store.ts";
@@ -40,6 +41,8 @@ export async function dropExpired(
   const { retain } = context.config;
   const recordVersions = await dropAll(context, dropOldVersions, retain.recordVersions, limits, signal);
   const rawBodies = await dropAll(context, dropOldBodies, retain.rawBodies, limits, signal);
+  // A session is of no use to anybody once it has expired.
+  await dropAll(context, dropOldSessions, 0, limits, signal);
   await forgetDeadWaiters(context.sql);
   if (recordVersions + rawBodies > 0) {
     context.log.info({ recordVersions, rawBodies }, "what was kept long enough has been forgotten");

@@ -2,6 +2,7 @@
 
 import type { BetRecord } from "../bet.ts";
 import { formatInstant, type Instant, parseInstant } from "../clock.ts";
+import type { Log } from "../log.ts";
 import {
   beginReturned,
   endAbsences,
@@ -10,7 +11,13 @@ import {
   restartReturned,
 } from "../sync/absence-store.ts";
 import { fetchWindow, type WindowOutcome, type WindowSteps } from "../sync/fetch-window.ts";
-import { adaptRange, isTooLong, type RangeLimits } from "../sync/range-control.ts";
+import {
+  adaptRange,
+  isSameRange,
+  isTooLong,
+  type RangeLimits,
+  type RangeState,
+} from "../sync/range-control.ts";
 import { writeRecords, writeRejected } from "../sync/record-store.ts";
 import {
   advanceWindow,
@@ -32,7 +39,7 @@ import { tellRejected } from "./tell-rejected.ts";
 /**
  * @param kinds which windows to take, in the order of their urgency
  * @param now windows that are due by then
- * @returns null where nothing is due; what became of the window otherwise
+ * @returns null where nothing is due; what became of the window otherwise, and of what kind it is
  * @throws ReconError `provider-refused` where the credentials are not accepted
  */
 export async function fetchNextWindow(
@@ -41,9 +48,11 @@ export async function fetchNextWindow(
   kinds: readonly WindowKind[],
   now: Instant,
   signal: AbortSignal,
-): Promise<WindowOutcome | { readonly outcome: "cut" } | null> {
+): Promise<((WindowOutcome | { readonly outcome: "cut" }) & { readonly kind: WindowKind }) | null> {
   const window = await leaseNextWindow(context.sql, productId, now, kinds);
-  return window === null ? null : await fetchLeasedWindow(context, window, signal);
+  return window === null
+    ? null
+    : { ...(await fetchLeasedWindow(context, window, signal)), kind: window.kind };
 }
 
 /**
@@ -55,8 +64,14 @@ export async function fetchLeasedWindow(
   window: LeasedWindow,
   signal: AbortSignal,
 ): Promise<WindowOutcome | { readonly outcome: "cut" }> {
-  if (await cutWhereTooLong(context, window)) return { outcome: "cut" };
+  const known = await readPullState(context.sql, window.productId);
+  if (known !== null && isTooLong(known, lengthOf(window), rangeLimits(context))) {
+    // It was planned in better times: it is cut to what the provider can answer now.
+    await splitWindow(context.sql, window, cutIntoPieces(window, known.windowMs));
+    return { outcome: "cut" };
+  }
   const { pull } = context.config;
+  const log = context.log.child(describeWindow(window));
   const limits = {
     windowMinMs: pull.windowMin,
     attempts: pull.attempts,
@@ -64,8 +79,8 @@ export async function fetchLeasedWindow(
     cursorMaxAgeMs: pull.cursorMaxAge,
   };
   const outcome = await fetchWindow(window, stepsOf(context, window), limits, context.clock, signal);
-  await learn(context, window, outcome);
-  logOutcome(context, window, outcome);
+  if (known !== null) await learn(context, window, outcome, known);
+  logOutcome(log, outcome);
   return outcome;
 }
 
@@ -73,14 +88,6 @@ export async function fetchLeasedWindow(
 export function rangeLimits(context: PullContext): RangeLimits {
   const { pull } = context.config;
   return { windowMinMs: pull.windowMin, windowMaxMs: pull.windowMax, requestTimeoutMs: pull.requestTimeout };
-}
-
-/** A window planned in better times is cut to what the provider can answer now. */
-async function cutWhereTooLong(context: PullContext, window: LeasedWindow): Promise<boolean> {
-  const state = await readPullState(context.sql, window.productId);
-  if (state === null || !isTooLong(state, lengthOf(window), rangeLimits(context))) return false;
-  await splitWindow(context.sql, window, cutIntoPieces(window, state.windowMs));
-  return true;
 }
 
 function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
@@ -91,7 +98,7 @@ function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
     fetchPage: (request, signal) => context.fetchPage(request, signal, kind),
     commitPage: async (window, page, startedAt) => {
       const now = clock.now();
-      await sql.begin(async (tx) => {
+      const counts = await sql.begin(async (tx) => {
         const written = await writeRecords(tx, window.productId, page.records, {
           requestedAt: page.requestedAt,
           now,
@@ -107,7 +114,9 @@ function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
         remember(returned, page.records, written.created);
         if (page.nextId === null) await noteAbsences(tx, window, returned, startedAt, now);
         await advanceWindow(tx, window, { nextId: page.nextId, startedAt, now, counts });
+        return counts;
       });
+      context.onPage?.({ ...counts, productId: window.productId });
     },
     renew: (window) => renewLease(sql, window),
     restart: async (window) => {
@@ -128,38 +137,43 @@ function countOutOfRange(records: readonly BetRecord[], range: TimeRange): numbe
   }).length;
 }
 
-async function learn(context: PullContext, window: LeasedWindow, outcome: WindowOutcome): Promise<void> {
+/** @param known the range before the window was fetched; what tells nothing new of it is not written */
+async function learn(
+  context: PullContext,
+  window: LeasedWindow,
+  outcome: WindowOutcome,
+  known: RangeState,
+): Promise<void> {
   if (outcome.outcome === "abandoned" || outcome.outcome === "gap") return;
-  const state = await readPullState(context.sql, window.productId);
-  if (state === null) return;
   const windowMs = lengthOf(window);
   const seen =
     outcome.outcome === "done"
       ? ({ outcome: "answered", windowMs, slowestMs: outcome.slowestMs } as const)
       : ({ outcome: "too-slow", windowMs } as const);
-  await writeRange(context.sql, window.productId, adaptRange(state, seen, rangeLimits(context)));
+  const limits = rangeLimits(context);
+  if (isSameRange(known, adaptRange(known, seen, limits))) return;
+  // Windows side by side learn from each other.
+  const state = (await readPullState(context.sql, window.productId)) ?? known;
+  await writeRange(context.sql, window.productId, adaptRange(state, seen, limits));
 }
 
-function logOutcome(context: PullContext, window: LeasedWindow, outcome: WindowOutcome): void {
-  const about = {
-    product: window.productId,
-    window: window.id,
+function describeWindow(window: LeasedWindow) {
+  return {
+    productId: window.productId,
+    windowId: window.id,
     kind: window.kind,
     from: formatInstant(window.from),
     to: formatInstant(window.to),
   };
+}
+
+function logOutcome(log: Log, outcome: WindowOutcome): void {
   if (outcome.outcome === "done") {
-    context.log.debug({ ...about, records: outcome.records, pages: outcome.pages }, "window fetched");
+    log.debug({ records: outcome.records, pages: outcome.pages }, "window fetched");
   } else if (outcome.outcome === "split") {
-    context.log.info(
-      { ...about, code: outcome.error.code },
-      "window was too slow; its halves are fetched instead",
-    );
+    log.info({ code: outcome.error.code }, "window was too slow; its halves are fetched instead");
   } else if (outcome.outcome === "gap") {
     const { code, message } = outcome.error;
-    context.log.error(
-      { ...about, code, error: message },
-      "window could not be fetched; it is a gap, retried later",
-    );
+    log.error({ code, error: message }, "window could not be fetched; it is a gap, retried later");
   }
 }

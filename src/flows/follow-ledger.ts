@@ -5,9 +5,9 @@ import type { Instant } from "../clock.ts";
 import type { Config } from "../config.ts";
 import type { Query } from "../db/client.ts";
 import {
+  areEntriesRejected,
   askRereads,
   forgetRejected,
-  isEntryRejected,
   lockFollowing,
   nextReread,
   type Reread,
@@ -207,14 +207,22 @@ interface Suspicion {
   };
 }
 
-/** Whether what is called missing may be in a row that cannot be used: the row has to be mended first. */
-export async function isHeardUnusably(
+/** What of it is called missing and may be in a row that cannot be used: the row has to be mended first. */
+export async function findHeardUnusably<Suspected extends Suspicion>(
   { ledger }: Config,
   tx: Query,
-  { finding, pair: { records, bets } }: Suspicion,
-): Promise<boolean> {
-  if (ledger.relation === null || !LACKS_AN_ENTRY.has(finding.kind)) return false;
-  const txnIds = [...records.flatMap((one) => [one.betId, one.id]), ...bets.map((bet) => bet.txnId)];
-  const roundIds = [...records, ...bets].map((one) => realRound(one.roundId)).filter((id) => id !== null);
-  return await isEntryRejected(tx, finding.productId, finding.username, { txnIds, roundIds });
+  suspicions: readonly Suspected[],
+): Promise<Suspected[]> {
+  const lacking = suspicions.filter(({ finding }) => LACKS_AN_ENTRY.has(finding.kind));
+  if (ledger.relation === null || lacking.length === 0) return [];
+  const rejected = await areEntriesRejected(
+    tx,
+    lacking.map(({ finding: { productId, username }, pair: { records, bets } }) => ({
+      productId,
+      username,
+      txnIds: [...records.flatMap((one) => [one.betId, one.id]), ...bets.map((bet) => bet.txnId)],
+      roundIds: [...records, ...bets].map((one) => realRound(one.roundId)).filter((id) => id !== null),
+    })),
+  );
+  return lacking.filter((_, place) => rejected[place]);
 }

@@ -4,17 +4,9 @@ import type { StoredRecord } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
 import type { Query } from "../db/client.ts";
 import type { AssessedPair } from "../diff/assess.ts";
-import { findBalances, subjectOfRequest } from "../diff/balance.ts";
-import {
-  type Reference,
-  readBetsOfOthers,
-  readBetsOfRequests,
-  readMisnamedBy,
-  readRecordsOfOthers,
-} from "../diff/link-store.ts";
+import { type Reference, readBetsOfOthers, readMisnamedBy, readRecordsOfOthers } from "../diff/link-store.ts";
 import { type Neighbourhood, nextFrontier, partition } from "../diff/neighbourhood.ts";
 import { type DiffMark, readRecords } from "../diff/store.ts";
-import { askedByEntry } from "../ledger/fold.ts";
 import { readEntries } from "../ledger/store.ts";
 import type { Scene } from "./diff-scene.ts";
 
@@ -41,17 +33,18 @@ export async function loadNeighbourhoods(
   const entries = new Map<string, CallbackEntry>();
   const known = new Set<string>();
   let judged = known;
+  let found: [StoredRecord[], CallbackEntry[]] = [[], []];
   for (let step = 0; step < MOST_STEPS; step += 1) {
     if (step === MOST_STEPS_JUDGED) judged = new Set(known);
-    const frontier = nextFrontier(marks, [...records.values()], [...entries.values()], known);
+    const frontier = nextFrontier(step === 0 ? marks : [], ...found, known);
     if (frontier.rounds.length === 0 && frontier.bets.length === 0) {
       judged = known;
       break;
     }
-    for (const record of await readRecords(tx, productId, frontier)) {
+    found = await Promise.all([readRecords(tx, productId, frontier), readEntries(tx, productId, frontier)]);
+    for (const record of found[0])
       records.set(JSON.stringify([record.username, record.betId, record.id]), record);
-    }
-    for (const entry of await readEntries(tx, productId, frontier)) entries.set(entry.entryId, entry);
+    for (const entry of found[1]) entries.set(entry.entryId, entry);
   }
   return { neighbourhoods: partition(marks, [...records.values()], [...entries.values()]), judged };
 }
@@ -68,43 +61,22 @@ export async function loadOthers(
   const bets = pairs.filter(({ records }) => records.length === 0).flatMap((pair) => pair.bets);
   const alone = pairs.filter((pair) => pair.bets.length === 0).flatMap(({ records }) => records);
   const matched = pairs.filter((pair) => pair.bets.length > 0).flatMap(({ records }) => records);
-  const others = [
-    ...(await readRecordsOfOthers(
+  const [records, ledgerBets, misnamed] = await Promise.all([
+    readRecordsOfOthers(
       tx,
       productId,
       bets.map(({ username, txnId }) => ({ username, ref: txnId })),
-    )),
-    ...(await readBetsOfOthers(tx, productId, alone.flatMap(referencesOf))),
-    ...(await readMisnamedBy(
+    ),
+    readBetsOfOthers(tx, productId, alone.flatMap(referencesOf)),
+    readMisnamedBy(
       tx,
       productId,
       matched.map(({ username, betId }) => ({ username, ref: betId })),
-    )),
-  ];
-  return others;
+    ),
+  ]);
+  return [...records, ...ledgerBets, ...misnamed];
 }
 
 function referencesOf({ username, betId, id }: StoredRecord): Reference[] {
   return [...new Set([betId, id])].map((ref) => ({ username, ref }));
-}
-
-/**
- * All items of the requests whose loaded items do not explain their balances: an item of another round may.
- * @returns the entries given, and those items
- */
-export async function loadRequests(
-  { tx, product }: Scene,
-  entries: readonly CallbackEntry[],
-): Promise<CallbackEntry[]> {
-  const byPlayer = Map.groupBy(entries, ({ username }) => username);
-  const doubtful = [...byPlayer.values()].flatMap((own) => {
-    const subjects = new Set(findBalances(own, askedByEntry(own, product)).map(({ subject }) => subject));
-    return own.filter((entry) => subjects.has(subjectOfRequest(entry)));
-  });
-  if (doubtful.length === 0) return [...entries];
-  const { productId } = product;
-  const bets = await readBetsOfRequests(tx, productId, doubtful);
-  const all = new Map(entries.map((entry) => [entry.entryId, entry]));
-  for (const entry of await readEntries(tx, productId, { rounds: [], bets })) all.set(entry.entryId, entry);
-  return [...all.values()];
 }

@@ -10,11 +10,12 @@ import { initialRange } from "../sync/range-control.ts";
 import {
   ensurePullState,
   lockPullState,
+  type PullPlan,
   type PullState,
   planWindows,
   readCoverage,
+  readPullPlan,
   readPullState,
-  readResweeps,
   stopPulling,
   writeResweep,
 } from "../sync/store.ts";
@@ -46,16 +47,21 @@ export async function pullProduct(
   const result = { windows: 0, records: 0, gaps: 0 };
   if (product.walletMode === "transfer") return result;
   const startedAt = context.clock.now();
-  await beginPulling(context, product, startedAt);
-  if (await isStopped(context, productId, startedAt)) return result;
+  const state = await readPullState(context.sql, productId);
+  if (state === null) await beginPulling(context, product, startedAt);
+  else if (await isStopped(context, productId, state, startedAt)) return result;
 
+  // Only what live pulling has fetched, and a plan that was carried out, make room for more.
+  let hasRoom = true;
   while (result.windows < MOST_WINDOWS_PER_RUN && !signal.aborted) {
-    await planDue(context, productId, startedAt);
-    const outcome = await fetchOrStop(context, productId, startedAt, signal);
-    if (outcome === null) break;
+    const hasPlanned = hasRoom && (await planDue(context, productId, startedAt));
+    const fetched = await fetchOrStop(context, productId, startedAt, signal);
+    if (fetched === null && hasRoom && !hasPlanned) break;
+    hasRoom = fetched === null || fetched.kind === "live";
+    if (fetched === null) continue;
     result.windows += 1;
-    if (outcome.outcome === "done") result.records += outcome.records;
-    if (outcome.outcome === "gap") result.gaps += 1;
+    if (fetched.outcome === "done") result.records += fetched.records;
+    if (fetched.outcome === "gap") result.gaps += 1;
   }
   return result;
 }
@@ -63,10 +69,14 @@ export async function pullProduct(
 /** Refused credentials are not tried at every tick: a provider may lock an account for that. */
 const STOP_MS = 3_600_000;
 
-async function isStopped({ sql }: PullContext, productId: string, now: Instant): Promise<boolean> {
-  const until = (await readPullState(sql, productId))?.stoppedUntil ?? null;
-  if (until === null) return false;
-  if (until > now) return true;
+async function isStopped(
+  { sql }: PullContext,
+  productId: string,
+  { stoppedUntil }: PullState,
+  now: Instant,
+): Promise<boolean> {
+  if (stoppedUntil === null) return false;
+  if (stoppedUntil > now) return true;
   await stopPulling(sql, productId, null);
   return false;
 }
@@ -87,49 +97,61 @@ async function beginPulling(context: PullContext, product: ProductConfig, now: I
   await ensurePullState(context.sql, product.productId, head, initialRange(rangeLimits(context)));
 }
 
-/** One worker at a time plans for a product. */
-async function planDue(context: PullContext, productId: string, now: Instant): Promise<void> {
-  const { pull } = context.config;
-  await context.sql.begin(async (tx) => {
-    const state = await lockPullState(tx, productId);
-    if (state === null) return;
-    if (!state.hasPlannedLive) {
-      const { head, windowMs } = state;
-      const ranges = planLive({
-        head,
-        now,
-        windowMs,
-        settleDelayMs: pull.settleDelay,
-        overlapMs: pull.overlap,
-      });
-      await planWindows(tx, productId, "live", ranges);
-      // What live pulling still has to fetch comes before what was fetched already.
-      if (ranges.length > 0) return;
-    }
-    await planDueResweeps(context, tx, productId, state, now);
-  });
+/** What is due of a product by now. */
+interface Due {
+  readonly live: readonly TimeRange[];
+  readonly resweeps: readonly { readonly ageMs: number; readonly ranges: readonly TimeRange[] }[];
 }
 
-async function planDueResweeps(
-  context: PullContext,
+function whatIsDue({ config: { pull } }: PullContext, plan: PullPlan | null, now: Instant): Due {
+  if (plan === null) return { live: [], resweeps: [] };
+  const { head, windowMs, begin, sweptUntil } = plan;
+  const { settleDelay: settleDelayMs, overlap: overlapMs } = pull;
+  const live = plan.hasPlannedLive ? [] : planLive({ head, now, windowMs, settleDelayMs, overlapMs });
+  // What live pulling still has to fetch comes before what was fetched already.
+  if (live.length > 0) return { live, resweeps: [] };
+  const resweeps = pull.resweepAfter.map((ageMs) => ({
+    ageMs,
+    ranges: planResweep({ ageMs, sweptUntil: sweptUntil.get(ageMs) ?? begin, head, now, windowMs }),
+  }));
+  return { live, resweeps: resweeps.filter(({ ranges }) => ranges.length > 0) };
+}
+
+/**
+ * One worker at a time plans for a product; that nothing is due is seen without waiting for the others.
+ * @returns whether something was
+ */
+async function planDue(context: PullContext, productId: string, now: Instant): Promise<boolean> {
+  const { live, resweeps } = whatIsDue(context, await readPullPlan(context.sql, productId), now);
+  if (live.length === 0 && resweeps.length === 0) return false;
+  await context.sql.begin(async (tx) => {
+    const due = whatIsDue(context, await lockPullState(tx, productId), now);
+    await planWindows(tx, productId, "live", due.live);
+    for (const { ageMs, ranges } of due.resweeps) await planResweeps(tx, productId, ageMs, ranges);
+    await rereadWith(
+      tx,
+      context.config,
+      due.resweeps.flatMap(({ ranges }) => ranges),
+      now,
+    );
+  });
+  return true;
+}
+
+/** Time that was fetched when it had this age already needs no other fetch. */
+async function planResweeps(
   tx: Query,
   productId: string,
-  { head, begin, windowMs }: PullState,
-  now: Instant,
+  ageMs: number,
+  ranges: readonly TimeRange[],
 ): Promise<void> {
-  const swept = await readResweeps(tx, productId);
-  const planned: TimeRange[] = [];
-  for (const ageMs of context.config.pull.resweepAfter) {
-    const ranges = planResweep({ ageMs, sweptUntil: swept.get(ageMs) ?? begin, head, now, windowMs });
-    const last = ranges.at(-1);
-    if (last === undefined) continue;
-    for (const range of ranges) {
-      // Time that was fetched when it had this age already needs no other fetch.
-      const covered = await readCoverage(tx, productId, range, range.to + ageMs);
-      await planWindows(tx, productId, "resweep", subtractRanges(range, covered));
-    }
-    await writeResweep(tx, productId, ageMs, last.to);
-    planned.push(...ranges);
+  const last = ranges.at(-1);
+  if (last === undefined) return;
+  const missing: TimeRange[] = [];
+  for (const range of ranges) {
+    const covered = await readCoverage(tx, productId, range, range.to + ageMs);
+    missing.push(...subtractRanges(range, covered));
   }
-  await rereadWith(tx, context.config, planned, now);
+  await planWindows(tx, productId, "resweep", missing);
+  await writeResweep(tx, productId, ageMs, last.to);
 }

@@ -5,7 +5,7 @@ import { formatInstant, type Instant } from "../clock.ts";
 import { readLedgerExtent } from "../ledger/store.ts";
 import { countByStatus, countOpenByProduct, type StatusCounts } from "../mismatches/store.ts";
 import { countRecords } from "../sync/record-store.ts";
-import { readPullProgress } from "../sync/store.ts";
+import { isStalled, readPullProgress, watermarkOf } from "../sync/store.ts";
 import type { TransferStatus } from "../transfer.ts";
 import { countTransfers } from "../verify/store.ts";
 import type { FlowContext } from "./context.ts";
@@ -47,14 +47,14 @@ export async function readStatus(context: FlowContext): Promise<Status> {
   const now = clock.now();
   const products = config.products.map(({ productId }): ProductStatus => {
     const state = progress.find((one) => one.productId === productId);
-    const watermark = state === undefined ? null : Math.min(state.head, state.firstGapAt ?? state.head);
+    const watermark = state === undefined ? null : watermarkOf(state);
     return {
       productId,
       head: showTime(state?.head ?? null),
       watermark: showTime(watermark),
       lagSeconds: watermark === null ? null : Math.round((now - watermark) / 1000),
       windowSeconds: state === undefined ? null : state.windowMs / 1000,
-      stalled: state !== undefined && (state.gaps > 0 || state.stoppedUntil !== null),
+      stalled: state !== undefined && isStalled(state),
       gaps: state?.gaps ?? 0,
       records: records.get(productId)?.records ?? 0,
       rejected: records.get(productId)?.rejected ?? 0,

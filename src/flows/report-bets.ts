@@ -4,10 +4,10 @@ import { realRound, type StoredRecord } from "../bet.ts";
 import { readActivity, readWaiting } from "../diff/activity-store.ts";
 import { type AssessedPair, assessPairs } from "../diff/assess.ts";
 import { subjectsOf } from "../diff/finding.ts";
-import { readAbsent } from "../diff/link-store.ts";
+import { readAbsent, readRejected } from "../diff/link-store.ts";
 import type { Neighbourhood } from "../diff/neighbourhood.ts";
 import { countsAt, statePair, stillRuns } from "../diff/statement.ts";
-import { type DiffMark, isRejected } from "../diff/store.ts";
+import type { DiffMark } from "../diff/store.ts";
 import { foldEntries } from "../ledger/fold.ts";
 import type { MismatchKind } from "../mismatch.ts";
 import { readStanding, type StandingRow } from "../mismatches/standing-store.ts";
@@ -15,7 +15,7 @@ import { ZERO } from "../money.ts";
 import { type Contribution, explainDifference } from "../report.ts";
 import type { TimeRange } from "../window.ts";
 import type { Scene } from "./diff-scene.ts";
-import { isHeardUnusably } from "./follow-ledger.ts";
+import { findHeardUnusably } from "./follow-ledger.ts";
 import { loadNeighbourhoods } from "./load-neighbourhoods.ts";
 
 /** Every bet of the product that counts on the day, a player's bets together. */
@@ -116,8 +116,8 @@ async function isHeldBack(
   if (stillRuns(pair)) return true;
   if (verdict === null) return false;
   const { username, transactionId } = verdict.finding;
-  if (verdict.waitsForRound || (await isHeardUnusably(context.config, tx, verdict))) return true;
-  return (
-    pair.records.length === 0 && (await isRejected(tx, product.productId, username, transactionId ?? ""))
-  );
+  if (verdict.waitsForRound) return true;
+  if ((await findHeardUnusably(context.config, tx, [verdict])).length > 0) return true;
+  const bet = { username, ref: transactionId ?? "" };
+  return pair.records.length === 0 && (await readRejected(tx, product.productId, [bet])).length > 0;
 }

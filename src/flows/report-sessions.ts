@@ -8,7 +8,7 @@ import { readStanding, type StandingRow } from "../mismatches/standing-store.ts"
 import { type Contribution, explainDifference } from "../report.ts";
 import type { TimeRange } from "../window.ts";
 import type { Scene } from "./diff-scene.ts";
-import { loadSessions } from "./diff-sessions.ts";
+import { loadSessions } from "./load-sessions.ts";
 
 /** Every session that ends on the day; one that goes on is pending until it is over. */
 export async function* reportSessions(scene: Scene, day: TimeRange): AsyncGenerator<Contribution> {
@@ -35,9 +35,9 @@ interface Player {
 }
 
 async function* reportPlayer(scene: Scene, day: TimeRange, player: Player): AsyncGenerator<Contribution> {
-  const { sessions } = await loadSessions(scene, player.username, player.times);
+  const played = await loadSessions(scene, new Map([[player.username, player.times]]));
   const { settings, now, context } = scene;
-  for (const session of sessions) {
+  for (const session of played.get(player.username)?.sessions ?? []) {
     if (session.lastAt < day.from || session.lastAt >= day.to) continue;
     if (session.firstAt < settings.ledgerStart) continue;
     const { provider, ledger } = sumSession(session);

@@ -1,6 +1,7 @@
 /** Runs what backfills ask for: several windows side by side, the backfills taking turns. */
 
 import { ReconError } from "../errors.ts";
+import type { Log } from "../log.ts";
 import {
   endBackfills,
   leaseBackfillWindow,
@@ -11,8 +12,11 @@ import {
 import type { PullContext } from "./context.ts";
 import { fetchLeasedWindow } from "./fetch-next-window.ts";
 
-/** Starts what is queued and fetches until nothing is due. A run may begin while another one is under way. */
-export type RunBackfills = (signal: AbortSignal) => Promise<void>;
+/**
+ * Starts what is queued and fetches until nothing is due. A run may begin while another one is under way.
+ * `log` names the run in its lines; without it the context's.
+ */
+export type RunBackfills = (signal: AbortSignal, log?: Log) => Promise<void>;
 
 /**
  * All runs of one runner together fetch at most `pull.concurrency` windows side by side; other processes have runners
@@ -20,7 +24,7 @@ export type RunBackfills = (signal: AbortSignal) => Promise<void>;
  * A run rejects with what stopped it, refused credentials for one, and then nothing runs for `pull.every`.
  */
 export function openBackfillRunner(context: PullContext): RunBackfills {
-  const { sql, clock, log } = context;
+  const { sql, clock } = context;
   const { pull } = context.config;
   /** whose windows may be due, by id; the first is served next, and goes to the end */
   const turns = new Map<number, RunningBackfill>();
@@ -29,7 +33,7 @@ export function openBackfillRunner(context: PullContext): RunBackfills {
 
   const isResting = (signal: AbortSignal) => signal.aborted || clock.now() < restUntil;
 
-  const fetchInTurn = async (signal: AbortSignal) => {
+  const fetchInTurn = async (signal: AbortSignal, log: Log) => {
     while (!isResting(signal)) {
       const [backfill] = turns.values();
       if (backfill === undefined) return;
@@ -39,17 +43,17 @@ export function openBackfillRunner(context: PullContext): RunBackfills {
       if (window === null) {
         turns.delete(backfill.id);
       } else {
-        await fetchLeasedWindow(context, window, signal).catch(tolerateLostLease);
+        await fetchLeasedWindow({ ...context, log }, window, signal).catch(tolerateLostLease);
         // Its parts are due where it was split, although nothing was when another lane looked.
         turns.set(backfill.id, backfill);
       }
     }
   };
 
-  const runLane = async (signal: AbortSignal) => {
+  const runLane = async (signal: AbortSignal, log: Log) => {
     freeLanes -= 1;
     try {
-      await fetchInTurn(signal);
+      await fetchInTurn(signal, log);
     } catch (error) {
       restUntil = clock.now() + pull.every;
       throw error;
@@ -58,14 +62,14 @@ export function openBackfillRunner(context: PullContext): RunBackfills {
     }
   };
 
-  return async (signal) => {
+  return async (signal, log = context.log) => {
     if (isResting(signal)) return;
     await startQueuedBackfills(sql, clock.now());
     for (const backfill of await listRunningBackfills(sql)) turns.set(backfill.id, backfill);
     const count = turns.size === 0 ? 0 : freeLanes;
-    const lanes = await Promise.allSettled(Array.from({ length: count }, () => runLane(signal)));
+    const lanes = await Promise.allSettled(Array.from({ length: count }, () => runLane(signal, log)));
     for (const { id, productId, status } of await endBackfills(sql, clock.now(), pull.attempts)) {
-      log.info({ backfill: id, product: productId, status }, "a backfill has ended");
+      log.info({ backfillId: id, productId, status }, "a backfill has ended");
     }
     for (const lane of lanes) if (lane.status === "rejected") throw lane.reason;
   };

@@ -3,8 +3,9 @@
 import type { Instant } from "../clock.ts";
 import type { ProductConfig } from "../config.ts";
 import { inOneMoment } from "../db/client.ts";
-import { countDueMarks, type Screened, screenMarks } from "../diff/screen-store.ts";
+import { countDueMarks, type DueMarks, type Screened, screenMarks } from "../diff/screen-store.ts";
 import { lockProduct } from "../diff/store.ts";
+import { describeError } from "../errors.ts";
 import { readLedgerStart } from "../ledger/store.ts";
 import type { FlowContext } from "./context.ts";
 
@@ -32,14 +33,48 @@ export async function screenProduct(
   const due = await countDueMarks(context.sql, productId, now);
   if (due.marks < fewest) return total;
   for (let batches = 0; batches < MOST_BATCHES && !signal.aborted; batches += 1) {
-    const { marks, left } = await inOneMoment(context.sql, async (tx) =>
-      (await lockProduct(tx, productId))
-        ? await screenMarks(tx, productId, now, due, MARKS_AT_ONCE)
-        : { marks: 0, left: 0 },
-    );
+    const { marks, left } = await screenBatch(context, productId, now, due);
     total.marks += marks;
     total.left += left;
-    if (marks === 0 || marks - left < marks * WORTHWHILE_SHARE) break;
+    if (due.readsAll || marks === 0 || marks - left < marks * WORTHWHILE_SHARE) break;
   }
   return total;
+}
+
+const NOTHING: Screened = { marks: 0, left: 0 };
+
+/**
+ * Reading everything takes memory, and with several processes shared memory, of which a container often has little.
+ * What the server has no room for is tried again in one process, and then left to the exact comparison.
+ */
+async function screenBatch(
+  { sql, log }: FlowContext,
+  productId: string,
+  now: Instant,
+  due: DueMarks,
+): Promise<Screened> {
+  for (const workers of due.readsAll ? [null, 0] : [0]) {
+    try {
+      return await inOneMoment(sql, async (tx) =>
+        (await lockProduct(tx, productId))
+          ? await screenMarks(tx, productId, now, due, MARKS_AT_ONCE, workers)
+          : NOTHING,
+      );
+    } catch (error) {
+      if (!isRefused(error)) throw error;
+      log.warn(
+        { productId, error: describeError(error) },
+        workers === null
+          ? "the database has no room to screen with several processes; it tries with one"
+          : "the database cannot screen what is due; all of it is compared exactly, which takes longer",
+      );
+    }
+  }
+  return NOTHING;
+}
+
+/** No memory, disk or other room (class 53), or no right to have a temporary table. */
+function isRefused(error: unknown): boolean {
+  const { code = "" } = error as { code?: string };
+  return code.startsWith("53") || code === "42501";
 }

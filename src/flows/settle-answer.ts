@@ -39,7 +39,7 @@ export async function settleAnswer(context: FlowContext, claim: Claim, heard: He
   }
   if (state.status !== claim.state.status) {
     const { transactionRef, productId } = claim.sent;
-    const about = { kind: claim.kind, ref: transactionRef, product: productId };
+    const about = { kind: claim.kind, ref: transactionRef, productId };
     log.info({ ...about, from: claim.state.status, to: state.status }, "the outcome has changed");
   }
 }

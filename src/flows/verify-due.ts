@@ -3,6 +3,7 @@
 import { setInterval } from "node:timers";
 import pLimit from "p-limit";
 import { describeError, ReconError } from "../errors.ts";
+import type { Log } from "../log.ts";
 import { CLAIM_SECONDS, type Claim, claimDue, releaseClaims, renewClaims } from "../verify/claim-store.ts";
 import { firstDelayMs } from "../verify/decide.ts";
 import { VERIFY_KINDS, type VerifyKind } from "../verify/row-store.ts";
@@ -33,14 +34,16 @@ export function verifyDue(context: VerifyContext, signal: AbortSignal): Promise<
  * that waits for a slow answer does not hold back what became due meanwhile. Other processes have runners of their own,
  * and share what is due.
  */
-export function openVerifyRunner(context: VerifyContext): (signal: AbortSignal) => Promise<VerifyRun> {
+export function openVerifyRunner(
+  context: VerifyContext,
+): (signal: AbortSignal, log?: Log) => Promise<VerifyRun> {
   const { concurrency } = context.config.verify;
   const lane = pLimit(concurrency);
   const settling = pLimit(SETTLED_AT_ONCE);
   const underWay = new Set<Promise<void>>();
   const most = concurrency * CLAIMED_PER_LANE;
 
-  return async (signal) => {
+  return async (signal, log = context.log) => {
     await pickUp(context);
     const run = { settled: 0, refused: null as ReconError | null, failure: null as unknown };
     const held = new Map<string, Claim>();
@@ -51,19 +54,19 @@ export function openVerifyRunner(context: VerifyContext): (signal: AbortSignal) 
         const heard = await lane(async () => (isEnding() ? null : await context.ask(claim.sent, signal)));
         if (heard === null) return;
         if (heard.refused !== null) run.refused = heard.refused;
-        await settling(() => settleAnswer(context, claim, heard));
+        await settling(() => settleAnswer({ ...context, log }, claim, heard));
         held.delete(claim.token);
         run.settled += 1;
       } catch (error) {
         if (signal.aborted) return;
         // It is nobody's before its lease ends: what cannot be settled must not keep others from being asked for.
         held.delete(claim.token);
-        if (error instanceof ReconError && error.code === "lease-lost") context.log.info(error.message);
+        if (error instanceof ReconError && error.code === "lease-lost") log.info(error.message);
         else run.failure ??= error;
       }
     };
 
-    const keeper = keepClaims(context, held);
+    const keeper = keepClaims({ ...context, log }, held);
     const own: Promise<void>[] = [];
     try {
       while (!isEnding()) {

@@ -131,20 +131,29 @@ export async function forgetRejected(tx: Query, entryIds: readonly string[]): Pr
     where entry_digest in (select md5(id) from unnest(${[...entryIds]}::text[]) as mended (id))`;
 }
 
-/** Whether a row that cannot be used speaks of one of these bets of a player, or of their rounds. */
-export async function isEntryRejected(
-  tx: Query,
-  productId: string,
-  username: string,
-  about: { readonly txnIds: readonly string[]; readonly roundIds: readonly string[] },
-): Promise<boolean> {
-  const [row] = await tx<{ found: boolean }[]>`
-    select exists (
-      select from rejected_entries
-      where username = ${username} and product_id = ${productId}
-        and (txn_id = any(${[...about.txnIds]}::text[]) or round_id = any(${[...about.roundIds]}::text[]))
-    ) as found`;
-  return row?.found ?? false;
+/** Bets of a player, and their rounds. */
+export interface BetsOfPlayer {
+  readonly productId: string;
+  readonly username: string;
+  readonly txnIds: readonly string[];
+  readonly roundIds: readonly string[];
+}
+
+/** Of each, whether a row that cannot be used speaks of one of its bets or rounds. */
+export async function areEntriesRejected(tx: Query, asked: readonly BetsOfPlayer[]): Promise<boolean[]> {
+  const rows = await tx.unsafe<{ rejected: boolean }[]>(
+    `select exists (
+      select from rejected_entries e
+      where e.username = k.username and e.product_id = k."productId"
+        and (k."txnIds" ? e.txn_id or k."roundIds" ? e.round_id)
+    ) as rejected
+    from jsonb_to_recordset($1::text::jsonb)
+      as k (place integer, "productId" text, username text, "txnIds" jsonb, "roundIds" jsonb)
+    order by place`,
+    [JSON.stringify(asked.map((one, place) => ({ ...one, place })))],
+    { prepare: true },
+  );
+  return rows.map(({ rejected }) => rejected);
 }
 
 /** How many rows of the relation cannot be used. */

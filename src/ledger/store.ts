@@ -4,6 +4,7 @@ import type { CallbackEntry } from "../callback.ts";
 import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "../db/client.ts";
 import { type Amount, formatAmount, parseAmount } from "../money.ts";
+import type { TimeRange } from "../window.ts";
 
 /** A row as PostgreSQL gives it: amounts are decimal text. */
 type EntryRow = Omit<CallbackEntry, AmountField> & Record<AmountField, string | null>;
@@ -69,22 +70,49 @@ export interface EntryKeys {
 }
 
 export async function readEntries(sql: Query, productId: string, keys: EntryKeys): Promise<CallbackEntry[]> {
+  const users = (of: EntryKeys["rounds"]) => of.map(([username]) => username);
+  const ids = (of: EntryKeys["rounds"]) => of.map(([, id]) => id);
+  const columns = entryColumns(sql);
+  // Behind "offset 0" each key is looked up by its index, however few rows the planner believes in.
   const rows = await sql<EntryRow[]>`
-    select e.entry_id as "entryId", e.callback, e.request_id as "requestId", e.product_id as "productId", e.username,
-      e.currency, e.txn_id as "txnId", e.round_id as "roundId", e.status, e.bet_amount as "betAmount",
-      e.payout_amount as "payoutAmount", e.transaction_type as "transactionType",
-      e.skip_balance_update as "skipBalanceUpdate", e.moved, e.balance_before as "balanceBefore",
-      e.balance_after as "balanceAfter", e.occurred_at as "occurredAt", e.received_at as "receivedAt"
-    from callback_entries e
-    join (
-      select f.entry_id from callback_entries f
-      join unnest(${keys.rounds.map(([user]) => user)}::text[], ${keys.rounds.map(([, id]) => id)}::text[])
-        as k (username, id) on f.product_id = ${productId} and f.username = k.username and f.round_id = k.id
-      union
-      select f.entry_id from callback_entries f
-      join unnest(${keys.bets.map(([user]) => user)}::text[], ${keys.bets.map(([, id]) => id)}::text[])
-        as k (username, id) on f.product_id = ${productId} and f.username = k.username and f.txn_id = k.id
-    ) found using (entry_id)`;
+    select found.* from unnest(${users(keys.rounds)}::text[], ${ids(keys.rounds)}::text[]) as k (username, id)
+    cross join lateral (select ${columns} from callback_entries e
+      where e.product_id = ${productId} and e.username = k.username and e.round_id = k.id offset 0) found
+    union all
+    select found.* from unnest(${users(keys.bets)}::text[], ${ids(keys.bets)}::text[]) as k (username, id)
+    cross join lateral (select ${columns} from callback_entries e
+      where e.product_id = ${productId} and e.username = k.username and e.txn_id = k.id offset 0) found`;
+  // One that a round and a bet lead to comes twice.
+  return [...new Map(rows.map((row) => [row.entryId, row])).values()].map(fromRow);
+}
+
+/** Of `callback_entries e`, what an `EntryRow` has. */
+function entryColumns(sql: Query) {
+  return sql`e.entry_id as "entryId", e.callback, e.request_id as "requestId", e.product_id as "productId",
+    e.username, e.currency, e.txn_id as "txnId", e.round_id as "roundId", e.status, e.bet_amount as "betAmount",
+    e.payout_amount as "payoutAmount", e.transaction_type as "transactionType",
+    e.skip_balance_update as "skipBalanceUpdate", e.moved, e.balance_before as "balanceBefore",
+    e.balance_after as "balanceAfter", e.occurred_at as "occurredAt", e.received_at as "receivedAt"`;
+}
+
+/**
+ * The entries of some players, each of a time of the player's own, both ends included.
+ * @param most so many at the most
+ */
+export async function readEntriesWithin(
+  sql: Query,
+  productId: string,
+  spans: ReadonlyMap<string, TimeRange>,
+  most: number,
+): Promise<CallbackEntry[]> {
+  const times = [...spans.values()];
+  const rows = await sql<EntryRow[]>`
+    select ${entryColumns(sql)}
+    from unnest(${[...spans.keys()]}::text[], ${times.map(({ from }) => from)}::timestamptz[],
+      ${times.map(({ to }) => to)}::timestamptz[]) as k (username, from_at, to_at)
+    join callback_entries e on e.product_id = ${productId} and e.username = k.username
+      and e.occurred_at between k.from_at and k.to_at
+    limit ${most}`;
   return rows.map(fromRow);
 }
 
@@ -93,7 +121,7 @@ export async function readTxnIds(
   sql: Query,
   productId: string,
   username: string,
-  { from, to }: { readonly from: Instant; readonly to: Instant },
+  { from, to }: TimeRange,
   most: number,
 ): Promise<string[]> {
   const rows = await sql<{ txnId: string }[]>`

@@ -188,3 +188,15 @@ export async function endBackfills(
     where b.status = 'running' and not exists (${unfinished} and (w.status = 'planned' or w.attempts < ${attempts}))
     returning id, product_id as "productId", status`;
 }
+
+/** What of a backfill was fetched since a moment. */
+export async function readFetchedSince(
+  sql: Query,
+  id: number,
+  since: Instant,
+): Promise<{ readonly windows: number; readonly records: number }> {
+  const [row] = await sql<[{ windows: number; records: number }]>`
+    select count(*) as windows, coalesce(sum(records), 0) as records from windows
+    where backfill_id = ${id} and status = 'done' and fetched_at > ${since}`;
+  return row;
+}

@@ -3,7 +3,8 @@
 import type { Instant } from "../clock.ts";
 import type { TimeRange } from "../window.ts";
 
-export type BackfillStatus = "queued" | "running" | "paused" | "done" | "cancelled" | "failed";
+export const BACKFILL_STATUSES = ["queued", "running", "paused", "done", "cancelled", "failed"] as const;
+export type BackfillStatus = (typeof BACKFILL_STATUSES)[number];
 
 export interface Backfill extends TimeRange {
   readonly id: number;

@@ -38,6 +38,45 @@ export async function readTriedWindows(
     limit ${most}`;
 }
 
+/**
+ * The windows that touch one of these ranges, were fetched to their last page, and began at `since` or later.
+ * Confirm fetches, resweeps, backfills and live windows all count.
+ */
+export async function readPasses(
+  sql: Query,
+  productId: string,
+  ranges: readonly TimeRange[],
+  since: Instant,
+): Promise<(TimeRange & { readonly startedAt: Instant; readonly fetchedAt: Instant })[]> {
+  if (ranges.length === 0) return [];
+  return await sql<(TimeRange & { startedAt: Instant; fetchedAt: Instant })[]>`
+    select distinct w.from_at as "from", w.to_at as "to", w.started_at as "startedAt", w.fetched_at as "fetchedAt"
+    from windows w
+    join ${rangesSql(sql, ranges)} on w.to_at > asked.from_at and w.from_at < asked.to_at
+      and w.to_at < asked.to_at + ${LONGEST_WINDOW_MS}::integer * interval '1 millisecond'
+    where w.product_id = ${productId} and w.status = 'done' and w.started_at >= ${since}`;
+}
+
+/** The unfinished windows of a kind that touch one of these ranges and became a gap before, with when they are tried again. */
+export async function readNextAttempts(
+  sql: Query,
+  productId: string,
+  kind: WindowKind,
+  ranges: readonly TimeRange[],
+): Promise<(TimeRange & { readonly nextAttemptAt: Instant })[]> {
+  return await sql<(TimeRange & { nextAttemptAt: Instant })[]>`
+    select distinct w.from_at as "from", w.to_at as "to", w.next_attempt_at as "nextAttemptAt"
+    from windows w
+    join ${rangesSql(sql, ranges)} on w.from_at < asked.to_at and w.to_at > asked.from_at
+    where w.product_id = ${productId} and w.kind = ${kind} and w.status in ('planned', 'gap')
+      and w.next_attempt_at is not null`;
+}
+
+function rangesSql(sql: Query, ranges: readonly TimeRange[]) {
+  return sql`unnest(${ranges.map(({ from }) => from)}::timestamptz[], ${ranges.map(({ to }) => to)}::timestamptz[])
+    as asked (from_at, to_at)`;
+}
+
 /** How much of a range was fetched at least once, whenever that was. */
 export async function measureCovered(sql: Query, productId: string, range: TimeRange): Promise<number> {
   const [row] = await sql<{ coveredMs: number }[]>`

@@ -37,6 +37,17 @@ export function initialRange(limits: RangeLimits): RangeState {
   return { windowMs: limits.windowMaxMs, ceilingMs: null, holdFor: 1, quickAnswers: 0, msPerHour: null };
 }
 
+/** Whether two states remember the same. */
+export function isSameRange(a: RangeState, b: RangeState): boolean {
+  return (
+    a.windowMs === b.windowMs &&
+    a.ceilingMs === b.ceilingMs &&
+    a.holdFor === b.holdFor &&
+    a.quickAnswers === b.quickAnswers &&
+    a.msPerHour === b.msPerHour
+  );
+}
+
 /** Whether a window that was planned earlier would time out at the pace of the last answer: it is cut without asking. */
 export function isTooLong(state: RangeState, windowMs: number, limits: RangeLimits): boolean {
   if (windowMs <= state.windowMs || state.msPerHour === null) return false;

@@ -27,7 +27,8 @@ export async function writeRecords(
   if (newest.length === 0) return { records: 0, created: 0, changed: 0, unchanged: 0 };
   const rows = JSON.stringify(newest.map(toRow));
   const created = await insertNew(tx, productId, rows, times);
-  const changed = created === newest.length ? 0 : await replaceOlder(tx, productId, rows, times);
+  const isOlderKnown = created < newest.length && (await hasOlder(tx, productId, rows, times));
+  const changed = isOlderKnown ? await replaceOlder(tx, productId, rows, times) : 0;
   return {
     records: records.length,
     created,
@@ -109,17 +110,31 @@ async function insertNew(tx: Query, productId: string, rows: string, times: Page
   return row?.created ?? 0;
 }
 
+const DIFFERS = `join bet_records r on r.product_id = $2
+      and r.username = i.username and r.bet_id = i.bet_id and r.id = i.id
+    where ${contentOf("i")} is distinct from ${contentOf("r")}
+      and (i.updated_date > r.updated_date
+        or (i.updated_date = r.updated_date and $3::timestamptz >= r.requested_at))`;
+
+function contentOf(row: string): string {
+  return `(${CONTENT.map((column) => `${row}.${column}`).join(", ")})`;
+}
+
+/** Most pages that come again bring nothing else: that is seen without preparing to write. */
+async function hasOlder(tx: Query, productId: string, rows: string, times: PageTimes): Promise<boolean> {
+  const [row] = await tx.unsafe<{ any: boolean }[]>(
+    `select exists (select from (${INPUT}) i ${DIFFERS}) as any`,
+    [rows, productId, times.requestedAt],
+    { prepare: true },
+  );
+  return row?.any ?? false;
+}
+
 async function replaceOlder(tx: Query, productId: string, rows: string, times: PageTimes): Promise<number> {
-  const content = (of: string) => `(${CONTENT.map((column) => `${of}.${column}`).join(", ")})`;
   const [row] = await tx.unsafe<{ changed: number }[]>(
     `with input as (${INPUT}),
     old as (
-      select r.* from input i
-      join bet_records r on r.product_id = $2
-        and r.username = i.username and r.bet_id = i.bet_id and r.id = i.id
-      where ${content("i")} is distinct from ${content("r")}
-        and (i.updated_date > r.updated_date
-          or (i.updated_date = r.updated_date and $3::timestamptz >= r.requested_at))
+      select r.* from input i ${DIFFERS}
       order by r.username, r.bet_id, r.id
       for update of r
     ),

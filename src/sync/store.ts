@@ -7,7 +7,7 @@ import type { TimeRange } from "../window.ts";
 import type { RangeState } from "./range-control.ts";
 
 /** In the order in which they are worked on. */
-const WINDOW_KINDS = ["live", "confirm", "resweep", "backfill"] as const;
+export const WINDOW_KINDS = ["live", "confirm", "resweep", "backfill"] as const;
 export type WindowKind = (typeof WINDOW_KINDS)[number];
 
 /** A window that this process may write to, until its lease ends. */
@@ -50,11 +50,15 @@ export async function ensurePullState(
 }
 
 export async function readPullState(sql: Query, productId: string): Promise<PullState | null> {
-  const [row] = await sql<PullState[]>`
-    select begin, head, stopped_until as "stoppedUntil", window_ms as "windowMs", ceiling_ms as "ceilingMs", hold_for as "holdFor",
-      quick_answers as "quickAnswers", ms_per_hour as "msPerHour"
-    from pull_states where product_id = ${productId}`;
+  const [row] = await sql<
+    PullState[]
+  >`select ${stateColumns(sql)} from pull_states where product_id = ${productId}`;
   return row ?? null;
+}
+
+function stateColumns(sql: Query) {
+  return sql`begin, head, stopped_until as "stoppedUntil", window_ms as "windowMs", ceiling_ms as "ceilingMs",
+    hold_for as "holdFor", quick_answers as "quickAnswers", ms_per_hour as "msPerHour"`;
 }
 
 export async function writeRange(sql: Query, productId: string, range: RangeState): Promise<void> {
@@ -65,28 +69,36 @@ export async function writeRange(sql: Query, productId: string, range: RangeStat
     where product_id = ${productId}`;
 }
 
-/** Holds the pull state of a product until the transaction ends, so that one worker at a time plans. */
-export async function lockPullState(
-  tx: Query,
-  productId: string,
-): Promise<(PullState & { readonly hasPlannedLive: boolean }) | null> {
-  const [state] = await tx<PullState[]>`
-    select begin, head, stopped_until as "stoppedUntil", window_ms as "windowMs", ceiling_ms as "ceilingMs", hold_for as "holdFor",
-      quick_answers as "quickAnswers", ms_per_hour as "msPerHour"
-    from pull_states where product_id = ${productId} for update`;
-  if (state === undefined) return null;
-  // A statement of its own: one that waited for the lock would not see what the one before has planned.
-  const [plan] = await tx<{ hasPlannedLive: boolean }[]>`
-    select exists (select from windows
-      where product_id = ${productId} and kind = 'live' and status = 'planned') as "hasPlannedLive"`;
-  return { ...state, hasPlannedLive: plan?.hasPlannedLive ?? false };
+/** A product's pull state, with what has been planned by it. */
+export interface PullPlan extends PullState {
+  readonly hasPlannedLive: boolean;
+  /** of each age, up to where its resweeps have been planned */
+  readonly sweptUntil: ReadonlyMap<number, Instant>;
 }
 
-/** Up to where each age of a product has been planned. */
-export async function readResweeps(sql: Query, productId: string): Promise<Map<number, Instant>> {
-  const rows = await sql<{ ageMs: number; sweptUntil: Instant }[]>`
-    select age_ms as "ageMs", swept_until as "sweptUntil" from resweep_states where product_id = ${productId}`;
-  return new Map(rows.map(({ ageMs, sweptUntil }) => [ageMs, sweptUntil]));
+export async function readPullPlan(sql: Query, productId: string): Promise<PullPlan | null> {
+  const rows = await sql<
+    (PullState & { hasPlannedLive: boolean; ageMs: number | null; sweptUntil: Instant })[]
+  >`
+    select ${stateColumns(sql)}, r.age_ms as "ageMs", r.swept_until as "sweptUntil", exists (
+      select from windows
+      where product_id = ${productId} and kind = 'live' and status = 'planned') as "hasPlannedLive"
+    from pull_states left join resweep_states r using (product_id)
+    where product_id = ${productId}`;
+  const [state] = rows;
+  if (state === undefined) return null;
+  const swept = rows.flatMap(({ ageMs, sweptUntil }) =>
+    ageMs === null ? [] : [[ageMs, sweptUntil] as const],
+  );
+  return { ...state, sweptUntil: new Map(swept) };
+}
+
+/** Holds the pull state of a product until the transaction ends, so that one worker at a time plans. */
+export async function lockPullState(tx: Query, productId: string): Promise<PullPlan | null> {
+  // Two statements, sent together: one that waited for the lock would not see what the one before has planned.
+  const lock = tx`select from pull_states where product_id = ${productId} for update`.execute();
+  const [, plan] = await Promise.all([lock, readPullPlan(tx, productId)]);
+  return plan;
 }
 
 export async function writeResweep(
@@ -291,36 +303,6 @@ export async function readCoverage(
     order by from_at`;
 }
 
-/** Windows that touch a range, were fetched to their last page, and began at `since` or later. */
-export async function readPasses(
-  sql: Query,
-  productId: string,
-  range: TimeRange,
-  since: Instant,
-): Promise<(TimeRange & { readonly startedAt: Instant; readonly fetchedAt: Instant })[]> {
-  return await sql<(TimeRange & { startedAt: Instant; fetchedAt: Instant })[]>`
-    select from_at as "from", to_at as "to", started_at as "startedAt", fetched_at as "fetchedAt" from windows
-    where product_id = ${productId} and status = 'done'
-      and to_at > ${range.from} and from_at < ${range.to}
-      and started_at >= ${since}`;
-}
-
-/** When the last of the unfinished windows of a kind that touch these ranges may be asked for; null: all of them now. */
-export async function readNextAttempt(
-  sql: Query,
-  productId: string,
-  kind: WindowKind,
-  ranges: readonly TimeRange[],
-): Promise<Instant | null> {
-  const [row] = await sql<{ at: Instant | null }[]>`
-    select max(w.next_attempt_at) as at from windows w
-    where w.product_id = ${productId} and w.kind = ${kind} and w.status in ('planned', 'gap') and exists (
-      select from unnest(${ranges.map((r) => r.from)}::timestamptz[], ${ranges.map((r) => r.to)}::timestamptz[])
-        as asked (from_at, to_at)
-      where w.from_at < asked.to_at and w.to_at > asked.from_at)`;
-  return row?.at ?? null;
-}
-
 export interface PullProgress {
   readonly productId: string;
   readonly head: Instant;
@@ -329,7 +311,18 @@ export interface PullProgress {
   readonly firstGapAt: Instant | null;
   /** stretches of time that live windows could not fetch, and no other window has */
   readonly gaps: number;
+  /** how long they are together */
+  readonly gapMs: number;
   readonly stoppedUntil: Instant | null;
+}
+
+/** Everything before it has been fetched. */
+export function watermarkOf({ head, firstGapAt }: PullProgress): Instant {
+  return Math.min(head, firstGapAt ?? head);
+}
+
+export function isStalled({ gaps, stoppedUntil }: PullProgress): boolean {
+  return gaps > 0 || stoppedUntil !== null;
 }
 
 /** Nothing is asked for this product before then; null: go on. */
@@ -345,7 +338,8 @@ export async function resumeStopped(sql: Query): Promise<void> {
 export async function readPullProgress(sql: Query): Promise<PullProgress[]> {
   return await sql<PullProgress[]>`
     select s.product_id as "productId", s.head, s.window_ms as "windowMs", s.stopped_until as "stoppedUntil",
-      min(lower(missing.gap)) as "firstGapAt", count(missing.gap) as gaps
+      min(lower(missing.gap)) as "firstGapAt", count(missing.gap) as gaps,
+      coalesce(sum(extract(epoch from upper(missing.gap) - lower(missing.gap)) * 1000), 0)::bigint as "gapMs"
     from pull_states s
     left join lateral (
       select unnest(range_agg(tstzrange(w.from_at, w.to_at)) - coalesce(

@@ -15,6 +15,7 @@ import type { Finding } from "../../src/mismatch.ts";
 import { writeTransitions } from "../../src/mismatches/transition-store.ts";
 import { createTestClock } from "../support/clock.ts";
 import { useDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
 import { NOON } from "../support/examples.ts";
 import { exampleFinding } from "../support/findings.ts";
 import { type Ended, PROGRAM, startRecon } from "./run-recon.ts";
@@ -344,13 +345,13 @@ describe("mismatches", () => {
   });
 });
 
-describe("a worker that cannot start ends at once, says why, and leaves nothing running", () => {
-  const PROVIDER = {
-    PROVIDER_BASE_URL: "http://127.0.0.1:1",
-    PROVIDER_USERNAME: "agent",
-    PROVIDER_PASSWORD: "hunter2",
-  };
+const PROVIDER = {
+  PROVIDER_BASE_URL: "http://127.0.0.1:1",
+  PROVIDER_USERNAME: "agent",
+  PROVIDER_PASSWORD: "hunter2",
+};
 
+describe("a worker that cannot start ends at once, says why, and leaves nothing running", () => {
   test("because its port is taken", async () => {
     const taken = createServer().listen(0, "127.0.0.1");
     await once(taken, "listening");
@@ -362,14 +363,16 @@ describe("a worker that cannot start ends at once, says why, and leaves nothing 
     await expectFailure(ended, 1, new RegExp(`127\\.0\\.0\\.1:${port}.*Set OPS_PORT to a free port`, "m"));
     expect(ended.stderr).not.toMatch(/cut off/);
   });
+});
 
-  test("because Redis does not answer", async () => {
-    const ended = await recon(["worker"], {
-      ...PROVIDER,
-      REDIS_URL: "redis://:hunter2@127.0.0.1:1",
-      OPS_PORT: "0",
-    });
-    await expectFailure(ended, 1, /Redis at 127\.0\.0\.1:1 does not answer.*Check REDIS_URL/m);
-    expect(ended.stderr).not.toContain("hunter2");
-  });
+test("a worker waits for a Redis that does not answer, says for what, and ends when it is told to", async () => {
+  const environment = { ...PROVIDER, REDIS_URL: "redis://:hunter2@127.0.0.1:1", OPS_PORT: "0" };
+  const waiting = startRecon(["worker"], { ...SETTINGS, ...environment });
+  await eventually("it says so", () =>
+    /Redis at 127\.0\.0\.1:1 does not answer.*Check REDIS_URL.*waited for/.test(waiting.said()),
+  );
+  waiting.child.kill("SIGTERM");
+  const { code, stderr } = await waiting.ended;
+  expect(code).toBe(0);
+  expect(stderr).not.toContain("hunter2");
 });

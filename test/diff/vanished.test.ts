@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { assessPairs } from "../../src/diff/assess.ts";
-import { type Pass, wasFetchedTwice } from "../../src/diff/vanished.ts";
+import type { Pass } from "../../src/diff/ripeness.ts";
+import { wasFetchedTwice } from "../../src/diff/vanished.ts";
 import { bet, record, SETTINGS } from "./sides.ts";
 
 const pass = (from: number, to: number, startedAt: number, fetchedAt: number): Pass => ({

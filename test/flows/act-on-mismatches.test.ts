@@ -1,7 +1,12 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/config.ts";
 import type { Sql } from "../../src/db/client.ts";
-import { type AskedAction, actOnMismatches, previewAction } from "../../src/flows/act-on-mismatches.ts";
+import {
+  type AskedAction,
+  actOnMismatches,
+  markOf,
+  previewAction,
+} from "../../src/flows/act-on-mismatches.ts";
 import { readMismatchStory } from "../../src/flows/read-mismatch.ts";
 import { recordTransitions } from "../../src/flows/record-transitions.ts";
 import { silentLog } from "../../src/log.ts";
@@ -196,6 +201,21 @@ describe("two people at once", () => {
   });
 });
 
+test("each is acted on as it was seen, where they were seen in different states", async () => {
+  await open({}, {}, {});
+  await act("ack", { target: { ids: ["2", "3"] } });
+  const seen = new Map([
+    ["1", "open"],
+    ["2", "acknowledged"],
+    ["3", "open"],
+  ] as const);
+  await expect(act("resolve", { target: { ids: ["1", "2", "3"], seen } })).rejects.toMatchObject({
+    code: "conflict",
+    message: "mismatch 3 is acknowledged: it is no longer open: look at it again; nothing was changed",
+  });
+  expect(await act("resolve", { target: { ids: ["1", "2"], seen } })).toMatchObject({ count: 2 });
+});
+
 describe("a filter", () => {
   beforeEach(() =>
     open(
@@ -236,6 +256,30 @@ describe("a filter", () => {
   test("acts only on what was shown", async () => {
     expect(await act("ack", filtered({}, ["1", "4", "99"]))).toMatchObject({ ids: ["1", "4"] });
     expect(await statuses()).toBe("acknowledged open open acknowledged");
+  });
+
+  test("that was counted before is refused where other mismatches, or other money, match by now", async () => {
+    const choice = { filter: chosenBy({ productId: "P1" }), shown: null };
+    const mark = async () => markOf(await previewAction(context, asked("ack", { target: choice })));
+    const counted = await mark();
+    expect(await mark()).toBe(counted);
+    const changes = [
+      () => sql`update mismatches set amount_at_risk = 7 where id = 2`,
+      () => open({ betId: "late" }),
+      () => act("ignore", { target: { ids: ["1"] } }),
+    ];
+    for (const change of changes) {
+      const before = await mark();
+      await change();
+      await expect(act("ack", { target: { ...choice, mark: before } })).rejects.toMatchObject({
+        code: "conflict",
+        message: "other mismatches match by now than were shown: nothing was changed",
+      });
+    }
+    expect(await statuses()).toBe("ignored open open open open");
+    expect(await act("ack", { target: { ...choice, mark: await mark() } })).toMatchObject({
+      ids: ["2", "3", "5"],
+    });
   });
 
   test("reopens what people decided, and not what recon did", async () => {

@@ -8,7 +8,7 @@ import { parseConfig } from "../../src/config.ts";
 import type { Query, Sql } from "../../src/db/client.ts";
 import { type DiffResult, diffProduct } from "../../src/flows/diff-product.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
-import { silentLog } from "../../src/log.ts";
+import { type Log, silentLog } from "../../src/log.ts";
 import { listMismatches, readHistory } from "../../src/mismatches/store.ts";
 import { writeRecords } from "../../src/sync/record-store.ts";
 import { advanceWindow, leaseNextWindow, planWindows, recordGap } from "../../src/sync/store.ts";
@@ -33,6 +33,7 @@ export interface DiffOptions {
   readonly through?: Sql;
   readonly settings?: Record<string, unknown>;
   readonly signal?: AbortSignal;
+  readonly log?: Log;
 }
 
 /** Minutes after noon. */
@@ -64,9 +65,10 @@ export function useDiffWorld() {
     through = sql,
     settings = {},
     signal,
+    log = silentLog,
   }: DiffOptions = {}): Promise<DiffResult> {
     const config = parseConfig({ products: PRODUCTS, ...settings });
-    const context = { sql: through, config, clock, log: silentLog };
+    const context = { sql: through, config, clock, log };
     return await diffProduct(context, product, signal ?? new AbortController().signal);
   }
 

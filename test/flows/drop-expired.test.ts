@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { keepBody } from "../../src/callbacks/store.ts";
+import { keepBody } from "../../src/callbacks/body-store.ts";
 import { parseConfig } from "../../src/config.ts";
 import type { Query } from "../../src/db/client.ts";
 import { dropExpired } from "../../src/flows/drop-expired.ts";

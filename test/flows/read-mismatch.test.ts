@@ -8,6 +8,7 @@ import { silentLog } from "../../src/log.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import { writeTransitions } from "../../src/mismatches/transition-store.ts";
 import { writeRecords } from "../../src/sync/record-store.ts";
+import type { WindowKind } from "../../src/sync/store.ts";
 import { createTestClock } from "../support/clock.ts";
 import { useDatabase } from "../support/database.ts";
 import { amount, exampleEntry, exampleRecord, exampleSettle, MINUTE_MS, NOON } from "../support/examples.ts";
@@ -18,7 +19,7 @@ const config = parseConfig({ products: [{ productId: "P1" }] });
 const context = { sql, config, clock: createTestClock(NOON), log: silentLog };
 
 beforeEach(async () => {
-  await sql`truncate mismatches, mismatch_events, bet_records, bet_record_versions, callback_entries
+  await sql`truncate windows, mismatches, mismatch_events, bet_records, bet_record_versions, callback_entries
     restart identity cascade`;
 });
 
@@ -60,6 +61,8 @@ test("callback entries and record versions stand in one order of time, each with
     stake: "10",
     payout: "0",
     moved: null,
+    balanceBefore: null,
+    balanceAfter: null,
     requestId: null,
     replacedAt: "2026-11-20T12:00:00.000Z",
   });
@@ -155,6 +158,67 @@ describe("what is told", () => {
 
   test("of a transfer is nothing here", async () => {
     expect(await timelineOf({ kind: "transfer-differs", transactionRef: "T-1" })).toEqual([]);
+  });
+});
+
+describe("the fetches behind it", () => {
+  const fetched = async (kind: WindowKind, from: string, to: string, at: string) => {
+    const day = (time: string) => Date.parse(`2026-11-20T${time}:00Z`);
+    await sql`
+      insert into windows (product_id, kind, from_at, to_at, status, started_at, fetched_at, records)
+      values ('P1', ${kind}, ${day(from)}, ${day(to)}, 'done', ${day(at)}, ${day(at) + MINUTE_MS}, 3)`;
+  };
+  const fetchesOf = async (fields: Partial<Finding> = {}) => {
+    await writeTransitions(sql, [{ change: "open", finding: exampleFinding(fields) }], NOON);
+    const { fetches } = await readMismatchStory(context, "1");
+    return fetches.map(
+      ({ kind, from, to, startedAt, isLateEnough }) =>
+        `${kind} ${from.slice(11, 16)}-${to.slice(11, 16)} at ${startedAt.slice(11, 16)}${isLateEnough ? " confirms" : ""}`,
+    );
+  };
+
+  test("are those of its callbacks' time and its record's dates, the latest first; one that began too early confirms nothing", async () => {
+    await hear(exampleEntry(), exampleSettle());
+    await fetched("live", "11:00", "12:00", "12:03");
+    await fetched("confirm", "11:00", "12:00", "12:56");
+    await fetched("confirm", "12:00", "12:30", "12:55");
+    await fetched("resweep", "10:00", "11:00", "13:30");
+    await fetched("resweep", "12:56", "13:30", "13:40");
+    await sql`insert into windows (product_id, kind, from_at, to_at, status) values ('P1', 'live', ${NOON}, ${NOON + 1}, 'planned')`;
+    expect(await fetchesOf()).toEqual([
+      "confirm 11:00-12:00 at 12:56 confirms",
+      "confirm 12:00-12:30 at 12:55",
+      "live 11:00-12:00 at 12:03",
+    ]);
+  });
+
+  test("of a bet without callbacks are those of its record's dates", async () => {
+    await fetched("live", "11:00", "11:59", "12:03");
+    await fetched("backfill", "11:59", "12:00", "15:00");
+    await fetched("live", "12:00", "12:30", "12:40");
+    expect(await fetchesOf({ kind: "missing-in-ledger", ledger: null })).toEqual([
+      "backfill 11:59-12:00 at 15:00 confirms",
+      "live 11:00-11:59 at 12:03 confirms",
+    ]);
+  });
+
+  test("are told with how many records they returned; of a transfer there are none", async () => {
+    await fetched("live", "11:00", "12:00", "12:03");
+    await writeTransitions(sql, [{ change: "open", finding: exampleFinding() }], NOON);
+    expect((await readMismatchStory(context, "1")).fetches).toEqual([
+      {
+        kind: "live",
+        from: "2026-11-20T11:00:00.000Z",
+        to: "2026-11-20T12:00:00.000Z",
+        startedAt: "2026-11-20T12:03:00.000Z",
+        fetchedAt: "2026-11-20T12:04:00.000Z",
+        records: 3,
+        isLateEnough: true,
+      },
+    ]);
+    const transfer = exampleFinding({ betId: "T", kind: "transfer-differs", transactionRef: "T-1" });
+    await writeTransitions(sql, [{ change: "open", finding: transfer }], NOON);
+    expect((await readMismatchStory(context, "2")).fetches).toEqual([]);
   });
 });
 

@@ -10,6 +10,9 @@ export interface Lane {
   close(): Promise<void>;
 }
 
+/** Young values have room to die in: a seed makes many, and keeps few. */
+const ROOMY = { maxYoungGenerationSizeMb: 96 };
+
 /** What a lane is asked for. */
 export interface Asked {
   readonly seed: number;
@@ -17,7 +20,7 @@ export interface Asked {
 }
 
 export function openLane(): Lane {
-  const worker = new Worker(new URL("./lane-worker.ts", import.meta.url));
+  const worker = new Worker(new URL("./lane-worker.ts", import.meta.url), { resourceLimits: ROOMY });
   return {
     run: async (seed, databaseUrl) => {
       worker.postMessage({ seed, databaseUrl } satisfies Asked);

@@ -77,7 +77,7 @@ function chooseSimulation(faults: string | undefined, kills: string | undefined,
     fail(`--faults "${faults}" is neither hostile nor none`);
   }
   if (throughCallbacks) return () => openCallbackPlays(Number(kills ?? 0));
-  return () => openKills(Number(kills ?? 0), faults === "hostile" ? "hostile" : "none");
+  return async () => openKills(Number(kills ?? 0), faults === "hostile" ? "hostile" : "none");
 }
 
 function readSeeds(text: string): [number, number] {

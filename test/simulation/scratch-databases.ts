@@ -7,6 +7,14 @@ import { startEmbeddedPostgres } from "../../src/embedded/postgres.ts";
 
 const HOME = join(import.meta.dirname, "../../.recon/test");
 
+/** A connection lives for seconds here: it would plan nearly every statement anew that it runs. */
+const SETTINGS = {
+  fsync: "off",
+  synchronous_commit: "off",
+  full_page_writes: "off",
+  plan_cache_mode: "force_generic_plan",
+};
+
 export interface ScratchDatabases {
   /** Works with one of its own, named after the seed, and drops it. */
   use<Result>(seed: number, work: (url: string) => Promise<Result>): Promise<Result>;
@@ -17,7 +25,7 @@ export async function openScratchDatabases(): Promise<ScratchDatabases> {
   const server = await startEmbeddedPostgres({
     home: HOME,
     database: "postgres",
-    settings: { fsync: "off", synchronous_commit: "off", full_page_writes: "off" },
+    settings: SETTINGS,
   });
   const admin = postgres(server.url, { max: 1, onnotice: () => {} });
   const template = `recon_simulation_${process.pid}`;
@@ -27,7 +35,7 @@ export async function openScratchDatabases(): Promise<ScratchDatabases> {
   return {
     use: async (seed, work) => {
       const database = `${template}_${seed}`;
-      await admin.unsafe(`create database ${database} template ${template}`);
+      await admin.unsafe(`create database ${database} template ${template} strategy file_copy`);
       try {
         return await work(urlOf(database));
       } finally {

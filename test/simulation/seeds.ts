@@ -11,6 +11,3 @@ const FAILED_ONCE = [
 export const SEEDS: readonly number[] = [
   ...new Set([...FAILED_ONCE, ...Array.from({ length: 20 }, (_, index) => index + 1)]),
 ].slice(0, Math.max(20, FAILED_ONCE.length));
-
-/** Those that every run of the tests plays through; the rest is for `npm run simulate`. */
-export const PLAYED: readonly number[] = SEEDS.slice(0, 10);
