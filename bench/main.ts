@@ -2,25 +2,34 @@
 
 import { parseArgs } from "node:util";
 import { measureCallbacks } from "./callbacks.ts";
+import { measureDashboard } from "./dashboard.ts";
 import { measureDiff } from "./diff.ts";
+import { measureIdle } from "./idle.ts";
 import { measureMemory } from "./memory.ts";
 import { measurePull } from "./pull.ts";
 import { measureRange } from "./range.ts";
 import { measureResweep } from "./resweep.ts";
 import type { Figure } from "./support/figure.ts";
 import { measureVerify } from "./verify.ts";
+import { measureWorkers } from "./workers.ts";
 
 /** Which measurement gives which figures; a name may be a figure's or a measurement's. */
 const MEASUREMENTS: Readonly<
-  Record<string, { figures: readonly string[]; measure: () => Promise<Figure[]> }>
+  Record<
+    string,
+    { figures: readonly string[]; measure: (isWanted: (figure: string) => boolean) => Promise<Figure[]> }
+  >
 > = {
   range: { figures: ["range-steady", "range-peak", "range-collapse"], measure: measureRange },
   pull: { figures: ["pull-copy", "pull-rows"], measure: measurePull },
   resweep: { figures: ["resweep"], measure: measureResweep },
   callbacks: { figures: ["callbacks"], measure: measureCallbacks },
   memory: { figures: ["memory"], measure: measureMemory },
-  diff: { figures: ["diff-full", "diff-hour"], measure: () => measureDiff() },
+  diff: { figures: ["diff-full", "diff-hour"], measure: (isWanted) => measureDiff(isWanted) },
   verify: { figures: ["verify"], measure: measureVerify },
+  dashboard: { figures: ["dashboard"], measure: () => measureDashboard() },
+  idle: { figures: ["idle"], measure: measureIdle },
+  workers: { figures: ["workers-2", "workers-4", "workers-budget"], measure: measureWorkers },
 };
 
 const { values, positionals } = parseArgs({
@@ -38,7 +47,7 @@ const measured: Figure[] = [];
 for (const [name, { figures, measure }] of Object.entries(MEASUREMENTS)) {
   const wanted = positionals.length === 0 || positionals.some((one) => one === name || figures.includes(one));
   if (!wanted) continue;
-  const found = await measure();
+  const found = await measure((figure) => isWanted(figure, name));
   measured.push(...found.filter((figure) => isWanted(figure.name, name)));
 }
 if (values.json) console.log(JSON.stringify({ figures: measured }, null, 2));

@@ -7,6 +7,7 @@ export const ERROR_CODES = [
   "usage",
   "database-unreachable",
   "queue-unreachable",
+  "migration-blocked",
   "embedded-failed",
   "listen-failed",
   "not-found",
@@ -37,6 +38,7 @@ export const ERROR_CODES = [
   "bad-record",
   "lease-lost",
   "ledger-unreadable",
+  "session-too-long",
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];
 

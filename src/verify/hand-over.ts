@@ -6,9 +6,9 @@ import { parseAmount } from "../money.ts";
 import { TRANSFER_TYPES, type Transfer, type TransferType } from "../transfer.ts";
 
 const FIELDS = ["username", "productId", "currency", "transactionRef", "type", "amount", "sentAt"] as const;
-type Field = (typeof FIELDS)[number];
+export type HandOverField = (typeof FIELDS)[number];
 
-const LONGEST_TEXT = 200;
+export const LONGEST_TEXT = 200;
 /** Clocks are apart; what is sent so far ahead of ours is a slip of the pen. */
 const MOST_AHEAD_MS = 3_600_000;
 const SHOWN_CHARACTERS = 60;
@@ -44,7 +44,7 @@ export function readTransfer(
   };
 }
 
-function readText(given: Readonly<Record<string, unknown>>, field: Field): string {
+function readText(given: Readonly<Record<string, unknown>>, field: HandOverField): string {
   const value = given[field];
   if (value === undefined) throw wrong(`${field} is missing`);
   if (typeof value !== "string") throw wrong(`${field} must be a text, but is ${show(value)}`);
@@ -53,7 +53,7 @@ function readText(given: Readonly<Record<string, unknown>>, field: Field): strin
 
 function readMatching(
   given: Readonly<Record<string, unknown>>,
-  field: Field,
+  field: HandOverField,
   pattern: RegExp,
   must: string,
 ): string {
@@ -62,7 +62,7 @@ function readMatching(
   return text;
 }
 
-function readName(given: Readonly<Record<string, unknown>>, field: Field): string {
+function readName(given: Readonly<Record<string, unknown>>, field: HandOverField): string {
   const text = readText(given, field);
   if (text.length > LONGEST_TEXT)
     throw wrong(`${field} is longer than ${LONGEST_TEXT} characters: ${show(text)}`);
