@@ -98,7 +98,7 @@ async function insertNew(tx: Query, productId: string, rows: string, times: Page
     written as (
       insert into bet_records (product_id, username, bet_id, id, ${CONTENT.join(", ")}, version_seen_at, requested_at)
       select $2, username, bet_id, id, ${CONTENT.join(", ")}, $4::timestamptz, $3::timestamptz
-      from input order by username, bet_id, id
+      from input order by bet_id, username, id
       on conflict (product_id, username, bet_id, id) do nothing
       returning username, round_id, bet_id
     ),
@@ -135,7 +135,7 @@ async function replaceOlder(tx: Query, productId: string, rows: string, times: P
     `with input as (${INPUT}),
     old as (
       select r.* from input i ${DIFFERS}
-      order by r.username, r.bet_id, r.id
+      order by r.bet_id, r.username, r.id
       for update of r
     ),
     kept as (
