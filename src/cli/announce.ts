@@ -26,7 +26,7 @@ export function announceStart(facts: {
   printLine(
     `  graces     callbacks ${showDuration(diff.callbackGrace)}, provider ${showDuration(diff.providerGrace)}: short, to watch; by default they are 15 min and 1 h`,
   );
-  printLine(`  look       ${facts.opsUrl}/api/status  and  ${facts.opsUrl}/api/mismatches`);
+  printLine(`  look       ${facts.opsUrl}/ in a browser, or ${facts.opsUrl}/api/mismatches`);
   printLine();
   printLine("The first mismatches appear in a few seconds. Ctrl-C ends everything; the next start goes on.");
   printLine();
