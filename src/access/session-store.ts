@@ -2,6 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import { type DroppedRows, dropOldest } from "../db/drop-oldest.ts";
 import type { TimeRange } from "../window.ts";
 
 /** A sign-in. What is stored lets nobody in: neither the cookie's value nor the token can be had from it. */
@@ -36,25 +37,7 @@ export async function endSession(sql: Query, idHash: string, now: Instant): Prom
   await sql`update ops_sessions set ended_at = ${now} where id_hash = ${idHash} and ended_at is null`;
 }
 
-/**
- * Forgets sessions that expired in a range of time, the earliest first.
- * @param most so many at once; go on behind the last of them while there were any
- */
-export async function dropOldSessions(
-  sql: Query,
-  { from, to }: TimeRange,
-  most: number,
-): Promise<{
-  readonly count: number /** the last of them; null: there were none */;
-  readonly last: Instant | null;
-}> {
-  const [row] = await sql<{ count: number; last: Instant | null }[]>`
-    with dropped as (
-      delete from ops_sessions where id_hash = any(array(
-        select id_hash from ops_sessions where expires_at >= ${from} and expires_at < ${to}
-        order by expires_at limit ${most} for update skip locked))
-      returning expires_at
-    )
-    select count(*) as count, max(expires_at) as last from dropped`;
-  return row ?? { count: 0, last: null };
+/** Forgets sessions that expired in a range of time, as `dropOldest` does. */
+export function dropOldSessions(sql: Query, range: TimeRange, most: number): Promise<DroppedRows> {
+  return dropOldest(sql, { table: "ops_sessions", key: "id_hash", at: "expires_at" }, range, most);
 }

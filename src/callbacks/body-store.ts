@@ -2,6 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import { type DroppedRows, dropOldest } from "../db/drop-oldest.ts";
 import { type Amount, parseAmount } from "../money.ts";
 import type { TimeRange } from "../window.ts";
 import type { Envelope } from "./request.ts";
@@ -43,26 +44,7 @@ export async function checkBalance(
   return row?.balance == null ? null : parseAmount(row.balance, "balance");
 }
 
-/**
- * Forgets bodies that were received in a range of time, the oldest first; those that somebody else forgets just now are
- * left to them.
- * @param most so many at once; go on behind the last of them while there were any
- */
-export async function dropOldBodies(
-  sql: Query,
-  { from, to }: TimeRange,
-  most: number,
-): Promise<{
-  readonly count: number /** the last of them; null: there were none */;
-  readonly last: Instant | null;
-}> {
-  const [row] = await sql<{ count: number; last: Instant | null }[]>`
-    with dropped as (
-      delete from callback_bodies where id = any(array(
-        select id from callback_bodies where received_at >= ${from} and received_at < ${to}
-        order by received_at limit ${most} for update skip locked))
-      returning received_at
-    )
-    select count(*) as count, max(received_at) as last from dropped`;
-  return row ?? { count: 0, last: null };
+/** Forgets bodies that were received in a range of time, as `dropOldest` does. */
+export function dropOldBodies(sql: Query, range: TimeRange, most: number): Promise<DroppedRows> {
+  return dropOldest(sql, { table: "callback_bodies", key: "id", at: "received_at" }, range, most);
 }

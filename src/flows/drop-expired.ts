@@ -4,6 +4,7 @@ import { dropOldSessions } from "../access/session-store.ts";
 import { dropOldBodies } from "../callbacks/body-store.ts";
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import type { DroppedRows } from "../db/drop-oldest.ts";
 import { forgetDeadWaiters } from "../provider/budget-store.ts";
 import { dropOldVersions } from "../sync/record-version-store.ts";
 import type { TimeRange } from "../window.ts";
@@ -27,7 +28,7 @@ const LIMITS: DropLimits = { rows: 1_000, batches: 1_000 };
 
 const BEGINNING: Instant = 0;
 
-type Drop = (sql: Query, range: TimeRange, most: number) => Promise<{ count: number; last: Instant | null }>;
+type Drop = (sql: Query, range: TimeRange, most: number) => Promise<DroppedRows>;
 
 /**
  * Forgets versions of records that were replaced longer ago than `retain.recordVersions`, and bodies of callbacks that

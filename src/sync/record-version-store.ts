@@ -2,6 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import { type DroppedRows, dropOldest } from "../db/drop-oldest.ts";
 import type { TimeRange } from "../window.ts";
 
 /** What the provider said of a bet until it said something else. Amounts are decimal text. */
@@ -62,27 +63,8 @@ export async function readRecordVersions(
     limit ${most}`;
 }
 
-/**
- * Forgets versions that were replaced in a range of time, the oldest first; those that somebody else forgets just now
- * are left to them.
- * @param most so many at once; go on behind the last of them while there were any
- */
-export async function dropOldVersions(
-  sql: Query,
-  { from, to }: TimeRange,
-  most: number,
-): Promise<{
-  readonly count: number /** the last of them; null: there were none */;
-  readonly last: Instant | null;
-}> {
+/** Forgets versions that were replaced in a range of time, as `dropOldest` does. */
+export function dropOldVersions(sql: Query, range: TimeRange, most: number): Promise<DroppedRows> {
   // A version never changes its place in the table, and has no key of its own.
-  const [row] = await sql<{ count: number; last: Instant | null }[]>`
-    with dropped as (
-      delete from bet_record_versions where ctid = any(array(
-        select ctid from bet_record_versions where replaced_at >= ${from} and replaced_at < ${to}
-        order by replaced_at limit ${most} for update skip locked))
-      returning replaced_at
-    )
-    select count(*) as count, max(replaced_at) as last from dropped`;
-  return row ?? { count: 0, last: null };
+  return dropOldest(sql, { table: "bet_record_versions", key: "ctid", at: "replaced_at" }, range, most);
 }
