@@ -11,6 +11,8 @@ export interface Graces {
   readonly callbackGraceMs: number;
   /** the provider's report may be this late */
   readonly providerGraceMs: number;
+  /** sooner than this after a callback, what the provider lists of it may be a part */
+  readonly settleDelayMs: number;
   readonly overlapMs: number;
   /** a bet waits at most this long for the rest of its round */
   readonly roundPatienceMs: number;
@@ -52,8 +54,9 @@ export function conditionsOf(given: Verdict, graces: Graces, now: Instant): Cond
 
 /**
  * What must hold before a verdict becomes a mismatch. Our copy of a record can be stale, there may be a record we
- * never saw, and the provider's report may not yet have heard of what its callbacks said: unless the record was
- * asked for after the bet's last entry and speaks of a time after it, the provider is asked again, late enough.
+ * never saw, and the provider's report may not yet have heard of what its callbacks said, or list one of two records:
+ * unless the record was asked for once the bet's last entry had settled and speaks of a time after it, the provider is
+ * asked again, late enough.
  */
 export function whatMustHold(verdict: Verdict, graces: Graces): Conditions {
   const { records } = verdict.pair;
@@ -80,8 +83,9 @@ export function whatMustHold(verdict: Verdict, graces: Graces): Conditions {
     since: lastReceivedAt + graces.providerGraceMs,
   };
   if (verdict.asksAgain || !speakOfLastEntry(records, bets)) return { notBefore, eitherFetched: [confirm] };
-  if (records.every((record) => record.requestedAt > lastReceivedAt)) return { notBefore, eitherFetched: [] };
-  const again = { ranges: fetchable(recordTimes, graces), since: lastReceivedAt + 1 };
+  const settledAt = lastReceivedAt + graces.settleDelayMs;
+  if (records.every((record) => record.requestedAt > settledAt)) return { notBefore, eitherFetched: [] };
+  const again = { ranges: fetchable(recordTimes, graces), since: settledAt + 1 };
   return { notBefore, eitherFetched: [again, confirm] };
 }
 

@@ -55,6 +55,7 @@ export function openScene(
     graces: {
       callbackGraceMs: diff.callbackGrace,
       providerGraceMs: diff.providerGrace,
+      settleDelayMs: pull.settleDelay,
       overlapMs: pull.overlap,
       roundPatienceMs: stuckOpenAfter,
       earliestFetch: Math.max(ledgerStart - stuckOpenAfter, now - LONGEST_BET_MS),

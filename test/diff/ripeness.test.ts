@@ -8,6 +8,7 @@ import { bet, record, SETTINGS } from "./sides.ts";
 const GRACES: Graces = {
   callbackGraceMs: 15 * MINUTE_MS,
   providerGraceMs: HOUR_MS,
+  settleDelayMs: 2 * MINUTE_MS,
   overlapMs: 5 * MINUTE_MS,
   roundPatienceMs: 24 * HOUR_MS,
   earliestFetch: NOON - 72 * HOUR_MS,
@@ -138,9 +139,14 @@ describe("the provider is asked again", () => {
   test("where it was asked for before the last entry was received: its dates any time after that, or everything late", () => {
     const early = listed({ requestedAt: minute(-9) });
     expect(fetchOf([early], [held()])).toEqual([
-      { ranges: [at(-11), at(-10)], since: minute(-9) + 1 },
+      { ranges: [at(-11), at(-10)], since: minute(-7) + 1 },
       CONFIRM,
     ]);
+  });
+
+  test("where it was asked for right after the last entry was received: another record of the bet may not be listed yet", () => {
+    expect(fetchOf([listed({ requestedAt: minute(-7) })], [held()])).toHaveLength(2);
+    expect(fetchOf([listed({ requestedAt: minute(-7) + 1 })], [held()])).toEqual([]);
   });
 
   test("where a round is compared by its sums: there may be a record of it that was never seen", () => {

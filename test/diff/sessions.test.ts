@@ -89,6 +89,7 @@ test("a session is judged when it is over, its graces have passed, and all of it
   const graces: Graces = {
     callbackGraceMs: 15 * MINUTE_MS,
     providerGraceMs: HOUR_MS,
+    settleDelayMs: 0,
     overlapMs: 5 * MINUTE_MS,
     roundPatienceMs: 0,
     earliestFetch: 0,
