@@ -1,14 +1,17 @@
-/** The repeating job that forgets what has been kept long enough. */
+/** The repeating job that forgets what has been kept long enough, and keeps count of what is kept for ever. */
 
 import type { FlowContext } from "../src/flows/context.ts";
 import { dropExpired } from "../src/flows/drop-expired.ts";
+import { keepCounts } from "../src/flows/keep-counts.ts";
 import type { TickJob } from "./schedules.ts";
 
-const EVERY_MS = 3_600_000;
+const EVERY_MS = 600_000;
 
 export function openRetentionJob(context: FlowContext): TickJob {
   const run: TickJob["run"] = async (signal, log) => {
-    await dropExpired({ ...context, log }, signal);
+    const own = { ...context, log };
+    await dropExpired(own, signal);
+    await keepCounts(own);
   };
   return { queue: "retention", everyMs: EVERY_MS, concurrency: 1, run };
 }

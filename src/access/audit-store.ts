@@ -1,7 +1,9 @@
-/** What people and programs changed through the ops server, in PostgreSQL: written for ever, changed never. */
+/** What people and programs changed through the ops server, in PostgreSQL: changed never, and forgotten when it is old. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import { type DroppedRows, dropOldest } from "../db/drop-oldest.ts";
+import type { TimeRange } from "../window.ts";
 
 /** A request that would change something, by somebody known. */
 export interface AuditedRequest {
@@ -51,4 +53,9 @@ export async function listAudit(
     order by id desc limit ${limit + 1}`;
   const audit = found.slice(0, limit);
   return { audit, next: found.length > limit ? String(audit.at(-1)?.id) : null };
+}
+
+/** Forgets what was asked for in a range of time, as `dropOldest` does. */
+export function dropOldAudit(sql: Query, range: TimeRange, most: number): Promise<DroppedRows> {
+  return dropOldest(sql, { table: "audit_log", key: "id", at: "at" }, range, most);
 }

@@ -44,7 +44,9 @@ export async function lockIncidents(
     select id, product_id as "productId", kind, backfill_id as "backfillId", number, began_at as "beganAt",
       last_at as "lastAt", total, open, alerted_total as "alertedTotal", ended_at as "endedAt"
     from incidents
-    where id = any(${ids as number[]}::bigint[]) or id in (
+    where id = any(array(
+      select unnest(${ids as number[]}::bigint[])
+      union
       select newest.id
       from unnest(${groups.map((one) => one.productId)}::text[], ${groups.map((one) => one.kind)}::text[],
         ${groups.map((one) => one.backfillId)}::bigint[]) as g (product_id, kind, backfill_id)
@@ -53,7 +55,7 @@ export async function lockIncidents(
         where i.product_id = g.product_id and i.kind = g.kind and i.backfill_id = g.backfill_id
         order by i.number desc limit 1
       ) newest
-    )
+    ))
     order by id
     for update`;
 }

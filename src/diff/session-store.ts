@@ -19,19 +19,27 @@ export async function readTouchedTimes(
 ): Promise<Map<string, Instant[]>> {
   const users = marks.map((mark) => mark.username);
   const refs = marks.map((mark) => mark.ref);
+  // Behind "offset 0" each is looked up by its index: one condition for both ids would read all that the player ever played.
+  const recordsOf = (table: ReturnType<Query>, id: ReturnType<Query>) => tx`
+    (select r.accounting_date from ${table} r
+      where r.product_id = ${productId} and r.username = k.username and r.${id} = k.ref offset 0)`;
   const rows = await tx<{ username: string; at: Instant }[]>`
     with marks as (select distinct * from unnest(${users}::text[], ${refs}::text[]) as k (username, ref))
-    select e.username, e.occurred_at as at from marks k
-    join callback_entries e on e.product_id = ${productId} and e.username = k.username and e.txn_id = k.ref
-      and e.callback = 'adjustBalance'
+    select k.username, found.occurred_at as at from marks k
+    cross join lateral (select e.occurred_at from callback_entries e
+      where e.product_id = ${productId} and e.username = k.username and e.txn_id = k.ref
+        and e.callback = 'adjustBalance' offset 0) found
     union
-    select r.username, greatest(least(r.accounting_date, ${within.to}), ${within.from}) from marks k
-    join bet_records r on r.product_id = ${productId} and r.username = k.username
-      and (r.bet_id = k.ref or r.round_id = k.ref)
-    union
-    select v.username, greatest(least(v.accounting_date, ${within.to}), ${within.from}) from marks k
-    join bet_record_versions v on v.product_id = ${productId} and v.username = k.username
-      and (v.bet_id = k.ref or v.round_id = k.ref)`;
+    select k.username, greatest(least(found.accounting_date, ${within.to}), ${within.from}) from marks k
+    cross join lateral (
+      ${recordsOf(tx`bet_records`, tx`bet_id`)}
+      union all
+      ${recordsOf(tx`bet_records`, tx`round_id`)}
+      union all
+      ${recordsOf(tx`bet_record_versions`, tx`bet_id`)}
+      union all
+      ${recordsOf(tx`bet_record_versions`, tx`round_id`)}
+    ) found`;
   const byPlayer = Map.groupBy(rows, ({ username }) => username);
   return new Map([...byPlayer].map(([username, own]) => [username, own.map(({ at }) => at)]));
 }

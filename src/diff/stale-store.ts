@@ -7,6 +7,8 @@ import type { Query } from "../db/client.ts";
 const STALE_COUNT = 20;
 /** So old at the most: what is older says nothing about now, and would be looked for through everybody's entries. */
 const NEWEST_WITHIN = "1 day";
+/** A bet settled in more parts than these, all lately, is as many bets too few: then nothing is held back. */
+const MOST_SETTLES = 50;
 
 export type StaleKind = "ledger-stale" | "provider-stale";
 
@@ -31,9 +33,11 @@ export async function isLedgerStale(
         and version_seen_at <= ${seenBefore} and bet_status <> 'VOID'
       order by accounting_date desc limit ${STALE_COUNT}
     )
-    select count(*) = ${STALE_COUNT} and not bool_or(exists (
-      select from callback_entries e where e.product_id = ${productId} and e.username = n.username
-        and (e.txn_id in (n.bet_id, n.id) or (e.round_id = n.round_id and e.round_id not in ('', 'UNKNOWN'))))) as stale
+    select count(*) = ${STALE_COUNT} and not bool_or(
+      exists (select from callback_entries e where e.product_id = ${productId} and e.username = n.username
+        and e.txn_id in (n.bet_id, n.id))
+      or exists (select from callback_entries e where e.product_id = ${productId} and e.username = n.username
+        and e.round_id = n.round_id and e.round_id not in ('', 'UNKNOWN'))) as stale
     from newest n`;
   return row?.stale ?? false;
 }
@@ -47,16 +51,23 @@ export async function isProviderStale(
 ): Promise<boolean> {
   const [row] = await tx<{ stale: boolean }[]>`
     with newest as (
-      select username, txn_id, max(round_id) as round_id, max(received_at) as received_at from callback_entries
-      where product_id = ${productId} and callback = 'settleBets' and received_at <= ${receivedBefore}
-        and received_at > ${now}::timestamptz - ${NEWEST_WITHIN}::interval and occurred_at >= ${ledgerStart}
+      select username, txn_id, max(round_id) as round_id, max(received_at) as received_at
+      from (
+        select username, txn_id, round_id, received_at from callback_entries
+        where product_id = ${productId} and callback = 'settleBets' and received_at <= ${receivedBefore}
+          and received_at > ${now}::timestamptz - ${NEWEST_WITHIN}::interval and occurred_at >= ${ledgerStart}
+        order by received_at desc limit ${STALE_COUNT * MOST_SETTLES}
+      ) settles
       group by username, txn_id
       order by max(received_at) desc limit ${STALE_COUNT}
     )
-    select count(*) = ${STALE_COUNT} and not bool_or(exists (
-      select from bet_records r where r.product_id = ${productId} and r.username = n.username
-        and (r.bet_id = n.txn_id or r.id = n.txn_id
-          or (r.round_id = n.round_id and r.round_id not in ('', 'UNKNOWN'))))) as stale
+    select count(*) = ${STALE_COUNT} and not bool_or(
+      exists (select from bet_records r where r.product_id = ${productId} and r.username = n.username
+        and r.bet_id = n.txn_id)
+      or exists (select from bet_records r where r.product_id = ${productId} and r.username = n.username
+        and r.id = n.txn_id)
+      or exists (select from bet_records r where r.product_id = ${productId} and r.username = n.username
+        and r.round_id = n.round_id and r.round_id not in ('', 'UNKNOWN'))) as stale
     from newest n`;
   return row?.stale ?? false;
 }

@@ -1,5 +1,6 @@
 /** Forgets what has been kept as long as `retain` says, so that the database does not grow without end. */
 
+import { dropOldAudit } from "../access/audit-store.ts";
 import { dropOldSessions } from "../access/session-store.ts";
 import { dropOldBodies } from "../callbacks/body-store.ts";
 import type { Instant } from "../clock.ts";
@@ -28,6 +29,12 @@ const LIMITS: DropLimits = { rows: 1_000, batches: 1_000 };
 
 const BEGINNING: Instant = 0;
 
+/**
+ * A year's audit is still there a month after the year has ended. Programs that hand over transfers are in it too, so it
+ * cannot be kept for ever; what people decided stays in the history of each mismatch.
+ */
+const KEEP_AUDIT_MS = 400 * 24 * 3_600_000;
+
 type Drop = (sql: Query, range: TimeRange, most: number) => Promise<DroppedRows>;
 
 /**
@@ -44,6 +51,7 @@ export async function dropExpired(
   const rawBodies = await dropAll(context, dropOldBodies, retain.rawBodies, limits, signal);
   // A session is of no use to anybody once it has expired.
   await dropAll(context, dropOldSessions, 0, limits, signal);
+  await dropAll(context, dropOldAudit, KEEP_AUDIT_MS, limits, signal);
   await forgetDeadWaiters(context.sql);
   if (recordVersions + rawBodies > 0) {
     context.log.info({ recordVersions, rawBodies }, "what was kept long enough has been forgotten");

@@ -3,6 +3,7 @@
 import type { CallbackEntry } from "../callback.ts";
 import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "../db/client.ts";
+import { noteAddedText, rowCountsText } from "../db/row-counts.ts";
 import { type Amount, formatAmount, parseAmount } from "../money.ts";
 import type { TimeRange } from "../window.ts";
 
@@ -53,7 +54,8 @@ export async function appendEntriesWithin(
         from added
       ) marks
       group by product_id
-    )
+    ),
+    noted as (${noteAddedText("callback_entries", "count(*)", "from added having count(*) > 0")})
     select count(*) as added from added`,
     [JSON.stringify(entries.map(toRow)), now],
     { prepare: true },
@@ -96,7 +98,7 @@ function entryColumns(sql: Query) {
 }
 
 /**
- * The entries of some players, each of a time of the player's own, both ends included.
+ * The adjustBalance entries of some players, each of a time of the player's own, both ends included.
  * @param most so many at the most
  */
 export async function readEntriesWithin(
@@ -107,11 +109,11 @@ export async function readEntriesWithin(
 ): Promise<CallbackEntry[]> {
   const times = [...spans.values()];
   const rows = await sql<EntryRow[]>`
-    select ${entryColumns(sql)}
-    from unnest(${[...spans.keys()]}::text[], ${times.map(({ from }) => from)}::timestamptz[],
+    select found.* from unnest(${[...spans.keys()]}::text[], ${times.map(({ from }) => from)}::timestamptz[],
       ${times.map(({ to }) => to)}::timestamptz[]) as k (username, from_at, to_at)
-    join callback_entries e on e.product_id = ${productId} and e.username = k.username
-      and e.occurred_at between k.from_at and k.to_at
+    cross join lateral (select ${entryColumns(sql)} from callback_entries e
+      where e.product_id = ${productId} and e.username = k.username and e.callback = 'adjustBalance'
+        and e.occurred_at between k.from_at and k.to_at offset 0) found
     limit ${most}`;
   return rows.map(fromRow);
 }
@@ -139,8 +141,9 @@ export interface LedgerExtent {
 
 export async function readLedgerExtent(sql: Query): Promise<LedgerExtent> {
   const [row] = await sql<LedgerExtent[]>`
-    select count(*) as entries, min(occurred_at) as "firstOccurredAt", max(received_at) as "lastReceivedAt"
-    from callback_entries`;
+    select (select coalesce(sum(rows), 0)::bigint from (${sql.unsafe(rowCountsText("callback_entries"))}) counted) as entries,
+      (select min(occurred_at) from callback_entries) as "firstOccurredAt",
+      (select max(received_at) from callback_entries) as "lastReceivedAt"`;
   return row ?? { entries: 0, firstOccurredAt: null, lastReceivedAt: null };
 }
 

@@ -2,6 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import type { CountedTable } from "../db/row-counts.ts";
 import { parseAmount } from "../money.ts";
 import type { TopUp, Transfer } from "../transfer.ts";
 import type { VerifyState } from "./decide.ts";
@@ -9,7 +10,10 @@ import type { VerifyState } from "./decide.ts";
 export const VERIFY_KINDS = ["transfer", "top-up"] as const;
 export type VerifyKind = (typeof VERIFY_KINDS)[number];
 
-export const TABLE_OF: Readonly<Record<VerifyKind, string>> = { transfer: "transfers", "top-up": "top_ups" };
+export const TABLE_OF = { transfer: "transfers", "top-up": "top_ups" } as const satisfies Record<
+  VerifyKind,
+  CountedTable
+>;
 export const ANSWERS_OF: Readonly<Record<VerifyKind, string>> = {
   transfer: "transfer_answers",
   "top-up": "top_up_answers",

@@ -2,6 +2,7 @@
 
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import { noteAddedText, rowCountsText } from "../db/row-counts.ts";
 import { ReconError } from "../errors.ts";
 import { formatAmount } from "../money.ts";
 import { TRANSFER_STATUSES, type Transfer, type TransferStatus } from "../transfer.ts";
@@ -45,16 +46,21 @@ export async function addTransfers(
     sent_at: formatInstant(one.sentAt),
     next_verify_at: formatInstant(firstVerifyAt(one.sentAt, settings)),
   }));
-  const added = await tx`
-    insert into transfers (transaction_ref, product_id, username, currency, type, amount, sent_at, handed_at,
-      next_verify_at)
-    select transaction_ref, product_id, username, currency, type, amount, sent_at, ${now}, next_verify_at
-    from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as t (transaction_ref text, product_id text,
-      username text, currency text, type text, amount numeric, sent_at timestamptz, next_verify_at timestamptz)
-    order by transaction_ref
-    on conflict (transaction_ref) do nothing
-    returning transaction_ref`;
-  if (added.length === transfers.length) return { added: added.length, known: 0, conflicts: [] };
+  const [row] = await tx<{ added: number }[]>`
+    with added as (
+      insert into transfers (transaction_ref, product_id, username, currency, type, amount, sent_at, handed_at,
+        next_verify_at)
+      select transaction_ref, product_id, username, currency, type, amount, sent_at, ${now}, next_verify_at
+      from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as t (transaction_ref text, product_id text,
+        username text, currency text, type text, amount numeric, sent_at timestamptz, next_verify_at timestamptz)
+      order by transaction_ref
+      on conflict (transaction_ref) do nothing
+      returning transaction_ref
+    ),
+    noted as (${tx.unsafe(NOTE_ADDED)})
+    select count(*) as added from added`;
+  const added = row?.added ?? 0;
+  if (added === transfers.length) return { added, known: 0, conflicts: [] };
   const stored = await readByRefs(
     tx,
     transfers.map(({ transactionRef }) => transactionRef),
@@ -63,12 +69,10 @@ export async function addTransfers(
     const message = describeConflict(one, stored.get(one.transactionRef)?.sent as Transfer | undefined);
     return message === null ? [] : [{ index, message }];
   });
-  return {
-    added: added.length,
-    known: transfers.length - added.length - conflicts.length,
-    conflicts,
-  };
+  return { added, known: transfers.length - added - conflicts.length, conflicts };
 }
+
+const NOTE_ADDED = noteAddedText("transfers", "count(*)", "from added having count(*) > 0");
 
 /**
  * The same for one transfer, such as one that is about to be sent.
@@ -111,9 +115,21 @@ function describeConflict(given: Transfer, stored: Transfer | undefined): string
   return `transactionRef "${given.transactionRef}" is known already, with ${both.join("; ")}`;
 }
 
-export async function countTransfers(sql: Query): Promise<Record<TransferStatus, number>> {
+/** How many there are by status: those that are accepted, nearly all of them, are what is left of the whole. */
+export async function countTransfers(
+  sql: Query,
+  kind: VerifyKind = "transfer",
+): Promise<Record<TransferStatus, number>> {
+  const table = TABLE_OF[kind];
   const rows = await sql<{ status: TransferStatus; count: number }[]>`
-    select status, count(*) as count from transfers group by status`;
+    with others as (
+      select status, count(*) as count from ${sql(table)}
+      where status in ('pending', 'rejected', 'inconclusive') group by status
+    )
+    select status, count from others
+    union all
+    select 'accepted', (select coalesce(sum(rows), 0) from (${sql.unsafe(rowCountsText(table))}) counted)::bigint
+      - (select coalesce(sum(count), 0) from others)::bigint`;
   const counts = new Map(rows.map(({ status, count }) => [status, count]));
   return Object.fromEntries(TRANSFER_STATUSES.map((status) => [status, counts.get(status) ?? 0])) as Record<
     TransferStatus,

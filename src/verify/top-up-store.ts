@@ -2,6 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import { noteAddedText } from "../db/row-counts.ts";
 
 /**
  * Picks up the top-ups of every adjustBalance entry that was appended since the last time, however late or out of order
@@ -47,7 +48,8 @@ export async function pickUpTopUps(
       order by product_id
       on conflict (product_id) do update set picked_until = excluded.picked_until
         where s.picked_until <> excluded.picked_until
-    )
+    ),
+    noted as (${sql.unsafe(noteAddedText("top_ups", "count(*)", "from picked having count(*) > 0"))})
     select count(*) as picked from picked`;
   return row?.picked ?? 0;
 }

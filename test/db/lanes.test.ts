@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { openDatabase } from "../../src/db/client.ts";
 import { openLanes } from "../../src/db/lanes.ts";
 import { putAll, type Statement, writeStatement } from "../../src/db/statement.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 
@@ -15,9 +15,9 @@ beforeEach(async () => {
   await sql`create table notes (id text primary key, tags text[], is_new boolean)`;
 });
 
-const openOwn = (retried: readonly string[] = [], address = url) => {
+const openOwn = (retried: readonly string[] = [], address = url, longestRunMs?: number) => {
   const pool = openDatabase(address, 1);
-  const lanes = openLanes(pool, retried);
+  const lanes = openLanes(pool, retried, longestRunMs);
   onTestFinished(async () => {
     await lanes.close();
     await pool.end();
@@ -84,7 +84,7 @@ describe("a transaction on a lane", () => {
     const ids = Array.from({ length: 400 }, (_, index) => `note-${1000 + index}`);
     const lanes = openOwn();
     await write(lanes, insert(...ids));
-    await sql`truncate notes`;
+    await emptyTables(sql, ["notes"]);
     await write(lanes, insert(...ids));
     expect(await notes()).toEqual(ids);
   });
@@ -110,6 +110,18 @@ describe("a lane whose connection is lost", () => {
     const kill: Statement = { text: "select pg_terminate_backend(pg_backend_pid())", values: [] };
     await expect(write(lanes, insert("a"), kill)).rejects.toThrow();
     expect(await notes()).toEqual([]);
+    await write(lanes, insert("b"));
+    expect(await notes()).toEqual(["b"]);
+  });
+
+  test("because the server says nothing any more fails in time, and is replaced", async () => {
+    const proxy = await startTcpProxy(url);
+    onTestFinished(() => proxy.close());
+    const lanes = openOwn([], proxy.url, 2_000);
+    await write(lanes);
+    proxy.hang();
+    await expect(write(lanes, insert("a"))).rejects.toThrow("the database has not answered for 2 s");
+    await proxy.restore();
     await write(lanes, insert("b"));
     expect(await notes()).toEqual(["b"]);
   });

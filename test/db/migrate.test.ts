@@ -7,13 +7,32 @@ import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
 import postgres from "postgres";
 import { afterAll, expect, inject, test } from "vitest";
 import { migrateDatabase } from "../../src/db/migrate.ts";
-import * as schema from "../../src/db/schema.ts";
+import * as alerts from "../../src/db/schema/alerts.ts";
+import * as counts from "../../src/db/schema/counts.ts";
+import * as ledger from "../../src/db/schema/ledger.ts";
+import * as mismatches from "../../src/db/schema/mismatches.ts";
+import * as ops from "../../src/db/schema/ops.ts";
+import * as pulling from "../../src/db/schema/pulling.ts";
+import * as records from "../../src/db/schema/records.ts";
+import * as verification from "../../src/db/schema/verification.ts";
+import * as wallet from "../../src/db/schema/wallet.ts";
 import { silentLog } from "../../src/log.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { writeNewerMigrations } from "../support/newer-migrations.ts";
 
 const { sql } = useDatabase();
+const schema = {
+  ...alerts,
+  ...counts,
+  ...ledger,
+  ...mismatches,
+  ...ops,
+  ...pulling,
+  ...records,
+  ...verification,
+  ...wallet,
+};
 const META = join(import.meta.dirname, "../../src/db/migrations/meta");
 const readMeta = (name: string) => JSON.parse(readFileSync(join(META, name), "utf8"));
 const journal: { entries: { idx: number; tag: string }[] } = readMeta("_journal.json");

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import { insertAudit, listAudit } from "../../src/access/audit-store.ts";
 import { keepBody } from "../../src/callbacks/body-store.ts";
 import { parseConfig } from "../../src/config.ts";
 import type { Query } from "../../src/db/client.ts";
@@ -7,7 +8,7 @@ import { silentLog } from "../../src/log.ts";
 import { ensureBudget, rememberWaiter } from "../../src/provider/budget-store.ts";
 import { writeRecords } from "../../src/sync/record-store.ts";
 import { createTestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, exampleRecord, HOUR_MS, NOON } from "../support/examples.ts";
 
 const { sql } = useDatabase();
@@ -20,6 +21,17 @@ const config = parseConfig({
 });
 const context = { sql, config, clock: createTestClock(NOON), log: silentLog };
 const drop = (limits = { rows: 2, batches: 100 }) => dropExpired(context, never, limits);
+
+const AUDITED = {
+  role: "write",
+  by: "token",
+  address: "::1",
+  method: "POST",
+  route: "/api/transfers",
+  target: "{}",
+  details: null,
+  status: 200,
+};
 
 /** Each age in days is a body that was received then. */
 const keepBodies = async (...ages: number[]) => {
@@ -49,7 +61,13 @@ const replaced = async () => {
 };
 
 beforeEach(async () => {
-  await sql`truncate bet_records, bet_record_versions, callback_bodies, diff_marks, request_waiters`;
+  await emptyTables(sql, [
+    "bet_records",
+    "bet_record_versions",
+    "callback_bodies",
+    "diff_marks",
+    "request_waiters",
+  ]);
 });
 
 describe("what is kept as long as the settings say", () => {
@@ -61,6 +79,15 @@ describe("what is kept as long as the settings say", () => {
     expect(await replaced()).toEqual([3, 1]);
     expect(await sql`select stake from bet_records`).toEqual([{ stake: "1" }]);
     expect(await drop()).toEqual({ recordVersions: 0, rawBodies: 0 });
+  });
+
+  test("of the audit is a year's, and the month in which somebody looks at that year", async () => {
+    for (const age of [402, 400.1, 399.9, 0]) {
+      await insertAudit(sql, { ...AUDITED, at: NOON - age * DAY_MS, who: `${age}` });
+    }
+    await drop();
+    const { audit } = await listAudit(sql, { limit: 10, after: null });
+    expect(audit.map(({ who }) => who)).toEqual(["0", "399.9"]);
   });
 
   test("is forgotten the oldest first, and no more of it in one run than is bounded", async () => {

@@ -7,7 +7,7 @@ import type { QueueState } from "../../src/ops/metrics/state-gauges.ts";
 import { startOpsServer } from "../../src/ops/server.ts";
 import { openProvider } from "../../src/provider/client.ts";
 import { createTestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { body, CREDENTIALS, hang, page, status, useHttpProvider } from "../support/http-provider.ts";
 import { readSamples, type Sample, showMetric } from "../support/prometheus-text.ts";
@@ -31,8 +31,16 @@ const QUEUES: QueueState[] = [
 let clock = createTestClock(NOON);
 beforeEach(async () => {
   clock = createTestClock(NOON);
-  await sql`truncate pull_states, windows, backfills, mismatches, transfers, top_ups, alerts, callback_entries
-    restart identity cascade`;
+  await emptyTables(sql, [
+    "pull_states",
+    "windows",
+    "backfills",
+    "mismatches",
+    "transfers",
+    "top_ups",
+    "alerts",
+    "callback_entries",
+  ]);
 });
 
 interface Changes {
@@ -160,7 +168,7 @@ describe("the state of the whole", () => {
     await scrape(metrics);
     await sql`update mismatches set status = 'resolved'`;
     await sql`delete from backfills where status = 'running'`;
-    await sql`truncate callback_entries`;
+    await emptyTables(sql, ["callback_entries"]);
     clock.advance(5 * MINUTE_MS);
     const samples = await scrape(metrics);
     expect(showMetric(samples, "recon_mismatch_amount_at_risk")).toEqual([]);

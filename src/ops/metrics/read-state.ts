@@ -1,8 +1,10 @@
 /** Reads what the metrics show of the database: what is at hand often, what is over seldom. */
 
 import type { Instant } from "../../clock.ts";
-import type { Sql } from "../../db/client.ts";
+import type { Query, Sql } from "../../db/client.ts";
 import { type PullProgress, readPullProgress } from "../../sync/store.ts";
+import type { VerifyKind } from "../../verify/row-store.ts";
+import { countTransfers } from "../../verify/store.ts";
 import {
   type AlertBacklog,
   type AmountAtRisk,
@@ -59,8 +61,16 @@ export async function readStateThatIsOver(sql: Sql): Promise<Counts> {
     await limitStatements(tx, LONGEST_STATEMENT_MS);
     return {
       mismatches: await countMismatches(tx, ["resolved", "ignored"]),
-      transfers: await countVerifications(tx, "transfer", ["accepted", "rejected"]),
-      topUps: await countVerifications(tx, "top-up", ["accepted", "rejected"]),
+      transfers: await countCertain(tx, "transfer"),
+      topUps: await countCertain(tx, "top-up"),
     };
   });
+}
+
+async function countCertain(tx: Query, kind: VerifyKind): Promise<VerifyCount[]> {
+  const { accepted, rejected } = await countTransfers(tx, kind);
+  return [
+    { status: "accepted", count: accepted },
+    { status: "rejected", count: rejected },
+  ];
 }

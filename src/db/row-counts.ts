@@ -1,0 +1,122 @@
+/** How many rows the tables have that are too large to be counted whenever somebody asks: exact, at any moment. */
+
+import type { Instant } from "../clock.ts";
+import { inOneMoment, type Query, type Sql } from "./client.ts";
+
+/** Rows are only ever added to these. Whoever adds some notes it, in the same transaction. */
+export const COUNTED_TABLES = [
+  "bet_records",
+  "callback_entries",
+  "rejected_records",
+  "top_ups",
+  "transfers",
+] as const;
+export type CountedTable = (typeof COUNTED_TABLES)[number];
+
+/** These are counted for each product. */
+const BY_PRODUCT: ReadonlySet<CountedTable> = new Set(["bet_records", "rejected_records"]);
+
+/**
+ * The part of a statement that notes what another part of it has added.
+ * @param added SQL of the number of rows
+ * @param product SQL of the product, where the table is counted for each
+ * @param from SQL of where they are had from: `added` may add up rows of it
+ */
+export function noteAddedText(table: CountedTable, added: string, from = "", product = "''"): string {
+  return `insert into rows_added (table_name, product_id, added) select '${table}', ${product}, ${added} ${from}`;
+}
+
+/** SQL of a query for "productId" (empty where the table is not counted for each) and "rows", which may repeat a product. */
+export function rowCountsText(table: CountedTable): string {
+  const [product, groups] = BY_PRODUCT.has(table) ? ["product_id", "group by product_id"] : ["''", ""];
+  const isKept = `(select exists (select from row_counts where table_name = '${table}'))`;
+  return `
+    select product_id as "productId", rows from row_counts where table_name = '${table}'
+    union all
+    select product_id, added from rows_added where table_name = '${table}' and ${isKept}
+    union all
+    select ${product}, count(*) from ${table} where not ${isKept} ${groups}`;
+}
+
+/** How many rows a table has of each product. */
+export async function countByProduct(sql: Query, table: CountedTable): Promise<Map<string, number>> {
+  const rows = await sql.unsafe<{ productId: string; rows: number }[]>(
+    `select "productId", sum(rows)::bigint as rows from (${rowCountsText(table)}) counted group by 1 having sum(rows) > 0`,
+    [],
+    { prepare: true },
+  );
+  return new Map(rows.map(({ productId, rows }) => [productId, rows]));
+}
+
+/** How many rows a table has. */
+export async function countRows(sql: Query, table: CountedTable): Promise<number> {
+  const counts = await countByProduct(sql, table);
+  return [...counts.values()].reduce((sum, rows) => sum + rows, 0);
+}
+
+export interface KeepLimits {
+  /** a smaller table is counted whenever somebody asks */
+  readonly largeBytes: number;
+  /** then a table is counted as a whole again */
+  readonly recountMs: number;
+}
+
+/**
+ * Adds what was noted to what is kept of a table, or counts it as a whole: where that was never done, or long ago, because
+ * a worker of a version that notes nothing, or somebody with SQL, may have added rows since.
+ * @returns whether it was counted as a whole; false too where another worker is at it
+ */
+export async function keepRowCounts(
+  sql: Sql,
+  table: CountedTable,
+  now: Instant,
+  { largeBytes, recountMs }: KeepLimits,
+): Promise<boolean> {
+  return await inOneMoment(sql, async (tx) => {
+    const [lock] = await tx<{ locked: boolean }[]>`
+      select pg_try_advisory_xact_lock(hashtextextended(${`count ${table}`}, 0)) as locked`;
+    if (lock?.locked !== true) return false;
+    const [kept] = await tx<{ countedAt: Instant }[]>`
+      select counted_at as "countedAt" from row_counts where table_name = ${table} and product_id = ''`;
+    const counts =
+      kept === undefined ? !(await isSmaller(tx, table, largeBytes)) : kept.countedAt <= now - recountMs;
+    if (counts) await countWhole(tx, table, now);
+    else await addNoted(tx, table);
+    return counts;
+  });
+}
+
+async function isSmaller(tx: Query, table: CountedTable, bytes: number): Promise<boolean> {
+  const [row] = await tx<{ bytes: number }[]>`
+    select sum(pg_relation_size(part))::bigint as bytes
+    from (select ${table}::regclass as part union select relid from pg_partition_tree(${table}::regclass)) parts`;
+  return (row?.bytes ?? 0) < bytes;
+}
+
+/** All of one moment: what is noted by then is counted, and what is noted later is not. */
+async function countWhole(tx: Query, table: CountedTable, now: Instant): Promise<void> {
+  // Counting stands alone, because PostgreSQL uses several processes only where nothing is written.
+  const product = BY_PRODUCT.has(table) ? tx`product_id` : tx`''::text`;
+  const counted = await tx<{ productId: string; rows: number }[]>`
+    select ${product} as "productId", count(*) as rows from ${tx(table)} group by 1`;
+  await tx`delete from rows_added where table_name = ${table}`;
+  await tx`delete from row_counts where table_name = ${table}`;
+  const rows = new Map([["", 0], ...counted.map(({ productId, rows }) => [productId, rows] as const)]);
+  // Where another worker has counted it since this moment, the conflict fails as a lost race and not as a duplicate.
+  await tx`
+    insert into row_counts (table_name, product_id, rows, counted_at)
+    select ${table}, product_id, rows, ${now}
+    from unnest(${[...rows.keys()]}::text[], ${[...rows.values()]}::bigint[]) as counted (product_id, rows)
+    on conflict (table_name, product_id) do nothing`;
+}
+
+/** Nothing is kept of a small table, and what was noted of it is of no use. */
+async function addNoted(tx: Query, table: CountedTable): Promise<void> {
+  await tx`
+    with noted as (delete from rows_added where table_name = ${table} returning product_id, added)
+    insert into row_counts as c (table_name, product_id, rows, counted_at)
+    select ${table}, product_id, sum(added), counted_at
+    from noted, (select counted_at from row_counts where table_name = ${table} and product_id = '') kept
+    group by product_id, counted_at
+    on conflict (table_name, product_id) do update set rows = c.rows + excluded.rows`;
+}

@@ -1,0 +1,117 @@
+/** Where the two sides differ: what is to be looked at, what was found, and what people made of it. */
+
+import { sql } from "drizzle-orm";
+import { bigint, index, jsonb, numeric, pgTable, text, unique, uuid } from "drizzle-orm/pg-core";
+import { identity, instant } from "./columns.ts";
+
+/**
+ * What to look at: rounds, or bets without one, that something touched, a row for each write that touched them.
+ * Append-only, so that writers never wait for each other; a look removes the marks it has seen.
+ */
+export const diffMarks = pgTable(
+  "diff_marks",
+  {
+    id: identity().primaryKey(),
+    productId: text("product_id").notNull(),
+    /** the three arrays belong together place by place */
+    usernames: text("usernames").array().notNull(),
+    roundIds: text("round_ids").array().notNull(),
+    /** a txn id, betId or record id; null where the round says enough */
+    betRefs: text("bet_refs").array().notNull(),
+    dueAt: instant("due_at").notNull(),
+  },
+  (t) => [index("diff_marks_due").on(t.productId, t.dueAt)],
+);
+
+export const mismatches = pgTable(
+  "mismatches",
+  {
+    id: identity().primaryKey(),
+    productId: text("product_id").notNull(),
+    username: text("username").notNull(),
+    /** "bet:…" or "round:…": with product, player and kind the identity */
+    subject: text("subject").notNull(),
+    kind: text("kind").notNull(),
+    status: text("status").notNull(),
+    currency: text("currency"),
+    betId: text("bet_id"),
+    transactionId: text("transaction_id"),
+    roundId: text("round_id"),
+    transactionRef: text("transaction_ref"),
+    amountAtRisk: numeric("amount_at_risk").notNull(),
+    reason: text("reason").notNull(),
+    provider: jsonb("provider"),
+    ledger: jsonb("ledger"),
+    occurredAt: instant("occurred_at").notNull(),
+    firstSeenAt: instant("first_seen_at").notNull(),
+    lastSeenAt: instant("last_seen_at").notNull(),
+    resolvedAt: instant("resolved_at"),
+    resolvedBy: text("resolved_by"),
+    note: text("note"),
+    /** a person has decided it, and since then it no longer held: when it holds again, it is news */
+    ceasedAt: instant("ceased_at"),
+  },
+  (t) => [
+    unique("mismatches_identity").on(t.productId, t.username, t.subject, t.kind),
+    index("mismatches_status").on(t.status, t.id),
+    /** the currency stands behind, so that money is added up from the index alone */
+    index("mismatches_amount").on(t.status, t.amountAtRisk, t.id, t.currency),
+    index("mismatches_first_seen").on(t.status, t.firstSeenAt, t.id),
+    index("mismatches_occurred").on(t.status, t.occurredAt, t.id),
+    // What screen-store.ts calls unsettled, word for word.
+    index("mismatches_unsettled")
+      .on(t.productId)
+      .where(sql`status in ('open', 'acknowledged') or (ceased_at is null and resolved_by <> 'recon')`),
+    index("mismatches_misnamed")
+      .on(t.productId, sql`(provider ->> 'username')`)
+      .where(sql`kind = 'username-differs'`),
+    index("mismatches_last_seen").on(t.lastSeenAt),
+    index("mismatches_counted").on(t.status, t.productId, t.kind),
+  ],
+);
+
+/** Each change of a mismatch's status, with the values of that moment. */
+export const mismatchEvents = pgTable(
+  "mismatch_events",
+  {
+    id: identity().primaryKey(),
+    mismatchId: bigint("mismatch_id", { mode: "number" })
+      .notNull()
+      .references(() => mismatches.id),
+    at: instant("at").notNull(),
+    fromStatus: text("from_status"),
+    toStatus: text("to_status").notNull(),
+    by: text("by").notNull(),
+    note: text("note"),
+    amountAtRisk: numeric("amount_at_risk").notNull(),
+    reason: text("reason").notNull(),
+    provider: jsonb("provider"),
+    ledger: jsonb("ledger"),
+    /** of a person's step that can be taken back: what was done at once */
+    step: uuid("step"),
+    /** what that step replaced: note, resolvedAt, resolvedBy, ceasedAt */
+    replaced: jsonb("replaced"),
+  },
+  (t) => [
+    index("mismatch_events_of").on(t.mismatchId, t.id),
+    index("mismatch_events_step").on(t.step).where(sql`step is not null`),
+  ],
+);
+
+/** Corrections that people made by hand for a mismatch; the day's report adds them up. */
+export const adjustments = pgTable(
+  "adjustments",
+  {
+    id: identity().primaryKey(),
+    mismatchId: bigint("mismatch_id", { mode: "number" }).notNull(),
+    /** the person's own reference: the same one cannot count twice */
+    ref: text("ref").notNull().unique(),
+    /** signed: positive was given to the player */
+    amount: numeric("amount").notNull(),
+    currency: text("currency").notNull(),
+    at: instant("at").notNull(),
+    by: text("by").notNull(),
+    note: text("note").notNull(),
+  },
+  (t) => [index("adjustments_of").on(t.mismatchId), index("adjustments_at").on(t.at)],
+);
