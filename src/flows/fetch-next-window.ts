@@ -2,6 +2,7 @@
 
 import type { BetRecord } from "../bet.ts";
 import { formatInstant, type Instant, parseInstant } from "../clock.ts";
+import { ReconError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import {
   beginReturned,
@@ -29,6 +30,7 @@ import {
   renewLease,
   restartWindow,
   splitWindow,
+  stopPulling,
   type WindowKind,
   writeRange,
 } from "../sync/store.ts";
@@ -78,10 +80,25 @@ export async function fetchLeasedWindow(
     maxPages: pull.maxPages,
     cursorMaxAgeMs: pull.cursorMaxAge,
   };
-  const outcome = await fetchWindow(window, stepsOf(context, window), limits, context.clock, signal);
+  const fetched = fetchWindow(window, stepsOf(context, window), limits, context.clock, signal);
+  const outcome = await fetched.catch((error: unknown) => stopWhereRefused(context, window, error));
   if (known !== null) await learn(context, window, outcome, known);
   logOutcome(log, outcome);
   return outcome;
+}
+
+/** Refused credentials are not tried at every tick: a provider may lock an account for that. */
+const STOP_MS = 3_600_000;
+
+async function stopWhereRefused(
+  { sql, clock }: PullContext,
+  { productId }: LeasedWindow,
+  error: unknown,
+): Promise<never> {
+  if (error instanceof ReconError && error.code === "provider-refused") {
+    await stopPulling(sql, productId, clock.now() + STOP_MS);
+  }
+  throw error;
 }
 
 /** What the range control goes by. */

@@ -3,7 +3,6 @@
 import type { Instant } from "../clock.ts";
 import type { ProductConfig } from "../config.ts";
 import type { Query } from "../db/client.ts";
-import { ReconError } from "../errors.ts";
 import { planLive } from "../sync/plan-live.ts";
 import { planResweep } from "../sync/plan-resweep.ts";
 import { initialRange } from "../sync/range-control.ts";
@@ -55,7 +54,7 @@ export async function pullProduct(
   let hasRoom = true;
   while (result.windows < MOST_WINDOWS_PER_RUN && !signal.aborted) {
     const hasPlanned = hasRoom && (await planDue(context, productId, startedAt));
-    const fetched = await fetchOrStop(context, productId, startedAt, signal);
+    const fetched = await fetchNextWindow(context, productId, KINDS, startedAt, signal);
     if (fetched === null && hasRoom && !hasPlanned) break;
     hasRoom = fetched === null || fetched.kind === "live";
     if (fetched === null) continue;
@@ -65,9 +64,6 @@ export async function pullProduct(
   }
   return result;
 }
-
-/** Refused credentials are not tried at every tick: a provider may lock an account for that. */
-const STOP_MS = 3_600_000;
 
 async function isStopped(
   { sql }: PullContext,
@@ -79,17 +75,6 @@ async function isStopped(
   if (stoppedUntil > now) return true;
   await stopPulling(sql, productId, null);
   return false;
-}
-
-async function fetchOrStop(context: PullContext, productId: string, now: Instant, signal: AbortSignal) {
-  try {
-    return await fetchNextWindow(context, productId, KINDS, now, signal);
-  } catch (error) {
-    if (error instanceof ReconError && error.code === "provider-refused") {
-      await stopPulling(context.sql, productId, now + STOP_MS);
-    }
-    throw error;
-  }
 }
 
 async function beginPulling(context: PullContext, product: ProductConfig, now: Instant): Promise<void> {

@@ -56,6 +56,8 @@ export function openBackfillRunner(context: PullContext): RunBackfills {
       await fetchInTurn(signal, log);
     } catch (error) {
       restUntil = clock.now() + pull.every;
+      // Which of them may go on is asked again.
+      turns.clear();
       throw error;
     } finally {
       freeLanes += 1;
@@ -65,7 +67,7 @@ export function openBackfillRunner(context: PullContext): RunBackfills {
   return async (signal, log = context.log) => {
     if (isResting(signal)) return;
     await startQueuedBackfills(sql, clock.now());
-    for (const backfill of await listRunningBackfills(sql)) turns.set(backfill.id, backfill);
+    for (const backfill of await listRunningBackfills(sql, clock.now())) turns.set(backfill.id, backfill);
     const count = turns.size === 0 ? 0 : freeLanes;
     const lanes = await Promise.allSettled(Array.from({ length: count }, () => runLane(signal, log)));
     for (const { id, productId, status } of await endBackfills(sql, clock.now(), pull.attempts)) {

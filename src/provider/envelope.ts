@@ -33,7 +33,7 @@ export function readEnvelope(answered: Answered): Envelope {
   try {
     parsed = parse(answered.text);
   } catch (cause) {
-    const isCut = isBeginning(answered.text);
+    const isCut = cause instanceof SyntaxError && isBeginning(answered.text);
     throw new ReconError(
       isCut ? "provider-cut-short" : "provider-not-json",
       isCut
@@ -86,9 +86,18 @@ export function badEnvelope(what: string, problem: string, answer: ProviderAnswe
   return new ReconError("provider-bad-envelope", `${what}: ${problem}`, { retryable: true, answer });
 }
 
+/** A text, closed or not, or a bracket. */
+const BRACKET_OR_TEXT = /"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)|[{}[\]]/gs;
+
 /** A server that ran out of time or memory halfway: a shorter window may get the whole. */
 function isBeginning(body: string): boolean {
-  return body.trimStart().startsWith("{") && !body.trimEnd().endsWith("}");
+  if (!body.trimStart().startsWith("{")) return false;
+  let open = 0;
+  for (const [token] of body.matchAll(BRACKET_OR_TEXT)) {
+    if (token === "{" || token === "[") open += 1;
+    else if (token === "}" || token === "]") open -= 1;
+  }
+  return open > 0;
 }
 
 /** Evidence is for people: nobody reads more of an answer that helps nobody on. */
@@ -128,7 +137,7 @@ export function hide(text: string, secrets: Answered["secrets"]): string {
   if (secrets === "all") return "(not shown: it may hold a token)";
   return secrets
     .filter((secret) => secret !== "")
-    .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)])
+    .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])
     .reduce((shown, secret) => shown.replaceAll(secret, "(hidden)"), text);
 }
 

@@ -42,7 +42,12 @@ export function readBetPage(
       rejected.push({ raw: textOf(item), reason: describeError(error) });
     }
   }
-  return { records, rejected, nextId: cursor };
+  return { records, rejected, nextId: cursor === null ? null : copyOf(cursor) };
+}
+
+/** A window remembers its cursors, and a part of the answer's text would keep the whole of it in memory. */
+function copyOf(text: string): string {
+  return Buffer.from(text).toString();
 }
 
 const KNOWN_FIELDS = new Set([

@@ -18,6 +18,8 @@ export interface FailureSeen {
   readonly error: unknown;
   /** failures in a row of this very request, this one included */
   readonly failures: number;
+  /** how many of the last of them, in a row, asked for a shorter window */
+  readonly timeouts: number;
   /** how often the window began again in this pass */
   readonly restarts: number;
   /** how often the window became a gap before */
@@ -64,7 +66,7 @@ export function afterFailure(seen: FailureSeen, limits: FailureLimits, jitter: n
   const waitMs = Math.round(doubled(FIRST_WAIT_MS, seen.failures - 1, LONGEST_WAIT_MS) * (0.5 + jitter / 2));
 
   if (asksForShorterWindow(error)) {
-    if (seen.failures < 2) return { step: "retry", waitMs: 0 };
+    if (seen.timeouts < 2) return { step: "retry", waitMs: 0 };
     if (seen.windowMs >= 2 * limits.windowMinMs) return { step: "split" };
     return seen.failures < limits.attempts ? { step: "retry", waitMs } : gap;
   }

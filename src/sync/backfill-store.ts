@@ -130,10 +130,13 @@ export interface RunningBackfill {
   readonly productId: string;
 }
 
-/** The longest running first. */
-export async function listRunningBackfills(sql: Query): Promise<RunningBackfill[]> {
+/** The longest running first, but for those of products that are stopped. */
+export async function listRunningBackfills(sql: Query, now: Instant): Promise<RunningBackfill[]> {
   return await sql<RunningBackfill[]>`
-    select id, product_id as "productId" from backfills where status = 'running' order by id`;
+    select id, product_id as "productId" from backfills b
+    where status = 'running' and not exists (
+      select from pull_states s where s.product_id = b.product_id and s.stopped_until > ${now})
+    order by id`;
 }
 
 /**

@@ -3,7 +3,7 @@
 import { setInterval } from "node:timers";
 import type { BetPage, FetchBetPage } from "../bet.ts";
 import type { Clock, Instant } from "../clock.ts";
-import { describeError, type ErrorCode, ReconError } from "../errors.ts";
+import { asksForShorterWindow, describeError, type ErrorCode, ReconError } from "../errors.ts";
 import { halve, lengthOf, type TimeRange } from "../window.ts";
 import { afterFailure, type FailureSeen, type NextStep } from "./after-failure.ts";
 import { LEASE_SECONDS, type LeasedWindow } from "./store.ts";
@@ -68,6 +68,8 @@ interface Pass {
   seen: Set<string>;
   /** in a row, of the present request */
   failures: number;
+  /** the last of them that asked for a shorter window, in a row */
+  timeouts: number;
   restarts: number;
   records: number;
   pages: number;
@@ -84,7 +86,8 @@ async function readToLastPage(
   signal: AbortSignal,
 ): Promise<WindowOutcome> {
   const begin = resume(window, clock.now());
-  const pass: Pass = { ...begin, ...freshCounts(), seen: new Set(), failures: 0, restarts: 0, ahead: null };
+  const seen = new Set(begin.nextId === null ? [] : [begin.nextId]);
+  const pass: Pass = { ...begin, ...freshCounts(), seen, failures: 0, timeouts: 0, restarts: 0, ahead: null };
   const ask = async (): Promise<BetPage> => {
     const { productId, from, to } = window;
     if (pass.nextId !== null) checkAge(window, clock.now() - pass.cursorAt, limits);
@@ -126,6 +129,7 @@ function freshCounts() {
 
 function countPage(pass: Pass, page: BetPage): void {
   pass.failures = 0;
+  pass.timeouts = 0;
   pass.pages += 1;
   pass.records += page.records.length;
   pass.slowestMs = Math.max(pass.slowestMs, page.tookMs);
@@ -142,8 +146,10 @@ async function meetFailure(
   signal: AbortSignal,
 ): Promise<WindowOutcome | null> {
   pass.failures += 1;
-  const { failures, restarts } = pass;
-  const step = decide(window, { error, failures, restarts, withCursor: pass.nextId !== null }, limits);
+  pass.timeouts = asksForShorterWindow(error) ? pass.timeouts + 1 : 0;
+  const { failures, timeouts, restarts } = pass;
+  const failure = { error, failures, timeouts, restarts, withCursor: pass.nextId !== null };
+  const step = decide(window, failure, limits);
   switch (step.step) {
     case "stop":
       throw error;
@@ -162,6 +168,7 @@ async function meetFailure(
         nextId: null,
         seen: new Set(),
         failures: 0,
+        timeouts: 0,
         restarts: restarts + 1,
       });
       pass.startedAt = clock.now();
@@ -184,7 +191,7 @@ function resume(window: LeasedWindow, now: Instant): Pick<Pass, "nextId" | "curs
 
 function decide(
   window: LeasedWindow,
-  failure: Pick<FailureSeen, "error" | "failures" | "restarts" | "withCursor">,
+  failure: Omit<FailureSeen, "gapsBefore" | "windowMs">,
   limits: WindowLimits,
 ): NextStep {
   const seen = { ...failure, gapsBefore: window.attempts, windowMs: lengthOf(window) };

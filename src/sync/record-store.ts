@@ -3,6 +3,7 @@
 import type { BetRecord, RejectedRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import { countByProduct, noteAddedText } from "../db/row-counts.ts";
 import { formatAmount } from "../money.ts";
 import type { PageCounts } from "./store.ts";
 
@@ -25,7 +26,7 @@ export async function writeRecords(
 ): Promise<Omit<PageCounts, "rejected" | "outOfRange">> {
   const newest = newestOfEach(records);
   if (newest.length === 0) return { records: 0, created: 0, changed: 0, unchanged: 0 };
-  const rows = JSON.stringify(newest.map(toRow));
+  const rows = COLUMNS.map(({ of }) => toArray(newest.map(of)));
   const created = await insertNew(tx, productId, rows, times);
   const isOlderKnown = created < newest.length && (await hasOlder(tx, productId, rows, times));
   const changed = isOlderKnown ? await replaceOlder(tx, productId, rows, times) : 0;
@@ -45,21 +46,65 @@ export async function writeRejected(
   now: Instant,
 ): Promise<number> {
   if (rejected.length === 0) return 0;
-  const { count } = await tx`
-    insert into rejected_records (product_id, raw, raw_digest, reason, first_seen_at)
-    select ${productId}, raw, md5(raw), min(reason), ${now}
-    from unnest(${rejected.map((r) => r.raw)}::text[], ${rejected.map((r) => r.reason)}::text[]) as t (raw, reason)
-    group by raw
-    order by md5(raw)
-    on conflict (product_id, raw_digest) do nothing`;
-  return count;
+  const [row] = await tx<{ added: number }[]>`
+    with added as (
+      insert into rejected_records (product_id, raw, raw_digest, reason, first_seen_at)
+      select ${productId}, raw, md5(raw), min(reason), ${now}
+      from unnest(${rejected.map((r) => r.raw)}::text[], ${rejected.map((r) => r.reason)}::text[]) as t (raw, reason)
+      group by raw
+      order by md5(raw)
+      on conflict (product_id, raw_digest) do nothing
+      returning product_id
+    ),
+    noted as (${tx.unsafe(NOTE_REJECTED)})
+    select count(*) as added from added`;
+  return row?.added ?? 0;
 }
 
+const NOTE_REJECTED = noteAddedText(
+  "rejected_records",
+  "count(*)",
+  "from added group by product_id",
+  "product_id",
+);
+
+/** What a page brings, column by column: an array for each costs the server half of what reading JSON does. */
+const COLUMNS: readonly {
+  readonly name: string;
+  readonly type: "text" | "numeric" | "timestamptz";
+  readonly of: (record: BetRecord) => string | null;
+}[] = [
+  { name: "username", type: "text", of: (record) => record.username },
+  { name: "bet_id", type: "text", of: (record) => record.betId },
+  { name: "id", type: "text", of: (record) => record.id },
+  { name: "round_id", type: "text", of: (record) => record.roundId },
+  { name: "currency", type: "text", of: (record) => record.currency },
+  { name: "stake", type: "numeric", of: (record) => formatAmount(record.stake) },
+  { name: "payout", type: "numeric", of: (record) => formatAmount(record.payout) },
+  { name: "game_code", type: "text", of: (record) => record.gameCode },
+  { name: "game_name", type: "text", of: (record) => record.gameName },
+  { name: "bet_status", type: "text", of: (record) => record.betStatus },
+  { name: "payout_status", type: "text", of: (record) => record.payoutStatus },
+  { name: "accounting_date", type: "timestamptz", of: (record) => record.accountingDate },
+  { name: "updated_date", type: "timestamptz", of: (record) => record.updatedDate },
+  { name: "extra_text", type: "text", of: (record) => record.extra },
+];
+
+/** The columns of a page, as parameters. */
+type Rows = readonly (string | readonly (string | null)[])[];
+
+/** $1 is the product, $2 when the page was asked for, and the last parameter is now. */
 const INPUT = `
-  select t.*, extra_text::jsonb as extra from jsonb_to_recordset($1::text::jsonb) as t (
-    username text, bet_id text, id text, round_id text, currency text, stake numeric, payout numeric,
-    game_code text, game_name text, bet_status text, payout_status text,
-    accounting_date timestamptz, updated_date timestamptz, extra_text text)`;
+  select t.*, extra_text::jsonb as extra
+  from unnest(${COLUMNS.map(({ type }, index) => `$${index + 3}::${type}[]`).join(", ")})
+    as t (${COLUMNS.map(({ name }) => name).join(", ")})`;
+const NOW = `$${COLUMNS.length + 3}::timestamptz`;
+
+/** What JSON writes without a backslash PostgreSQL reads alike, but for the brackets; the rest is left to the driver. */
+function toArray(values: readonly (string | null)[]): Rows[number] {
+  const json = JSON.stringify(values);
+  return json.includes("\\") ? values : `{${json.slice(1, -1)}}`;
+}
 
 const CONTENT = [
   "round_id",
@@ -77,7 +122,7 @@ const CONTENT = [
 
 const MARK = (touched: string) => `
   insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
-  select $2, array_agg(username), array_agg(round), array_agg(bet), $4::timestamptz
+  select $1, array_agg(username), array_agg(round), array_agg(bet), ${NOW}
   from (
     select distinct username, nullif(nullif(round_id, ''), 'UNKNOWN') as round,
       case when round_id in ('', 'UNKNOWN') then bet_id end as bet
@@ -92,45 +137,46 @@ const MARK = (touched: string) => `
  */
 const WITHOUT_WAITING = "set_config('synchronous_commit', 'off', true)";
 
-async function insertNew(tx: Query, productId: string, rows: string, times: PageTimes): Promise<number> {
+async function insertNew(tx: Query, productId: string, rows: Rows, times: PageTimes): Promise<number> {
   const [row] = await tx.unsafe<{ created: number }[]>(
     `with input as (${INPUT}),
     written as (
       insert into bet_records (product_id, username, bet_id, id, ${CONTENT.join(", ")}, version_seen_at, requested_at)
-      select $2, username, bet_id, id, ${CONTENT.join(", ")}, $4::timestamptz, $3::timestamptz
+      select $1, username, bet_id, id, ${CONTENT.join(", ")}, ${NOW}, $2::timestamptz
       from input order by bet_id, username, id
       on conflict (product_id, username, bet_id, id) do nothing
       returning username, round_id, bet_id
     ),
-    marked as (${MARK("written")})
+    marked as (${MARK("written")}),
+    noted as (${noteAddedText("bet_records", "count(*)", "from written having count(*) > 0", "$1")})
     select count(*) as created, ${WITHOUT_WAITING} from written`,
-    [rows, productId, times.requestedAt, times.now],
+    [productId, times.requestedAt, ...rows, times.now],
     { prepare: true },
   );
   return row?.created ?? 0;
 }
 
-const DIFFERS = `join bet_records r on r.product_id = $2
+const DIFFERS = `join bet_records r on r.product_id = $1
       and r.username = i.username and r.bet_id = i.bet_id and r.id = i.id
     where ${contentOf("i")} is distinct from ${contentOf("r")}
       and (i.updated_date > r.updated_date
-        or (i.updated_date = r.updated_date and $3::timestamptz >= r.requested_at))`;
+        or (i.updated_date = r.updated_date and $2::timestamptz >= r.requested_at))`;
 
 function contentOf(row: string): string {
   return `(${CONTENT.map((column) => `${row}.${column}`).join(", ")})`;
 }
 
 /** Most pages that come again bring nothing else: that is seen without preparing to write. */
-async function hasOlder(tx: Query, productId: string, rows: string, times: PageTimes): Promise<boolean> {
+async function hasOlder(tx: Query, productId: string, rows: Rows, times: PageTimes): Promise<boolean> {
   const [row] = await tx.unsafe<{ any: boolean }[]>(
     `select exists (select from (${INPUT}) i ${DIFFERS}) as any`,
-    [rows, productId, times.requestedAt],
+    [productId, times.requestedAt, ...rows],
     { prepare: true },
   );
   return row?.any ?? false;
 }
 
-async function replaceOlder(tx: Query, productId: string, rows: string, times: PageTimes): Promise<number> {
+async function replaceOlder(tx: Query, productId: string, rows: Rows, times: PageTimes): Promise<number> {
   const [row] = await tx.unsafe<{ changed: number }[]>(
     `with input as (${INPUT}),
     old as (
@@ -141,16 +187,16 @@ async function replaceOlder(tx: Query, productId: string, rows: string, times: P
     kept as (
       insert into bet_record_versions (product_id, username, bet_id, id, ${CONTENT.join(", ")},
         version_seen_at, requested_at, replaced_at)
-      select product_id, username, bet_id, id, ${CONTENT.join(", ")}, version_seen_at, requested_at, $4::timestamptz
+      select product_id, username, bet_id, id, ${CONTENT.join(", ")}, version_seen_at, requested_at, ${NOW}
       from old
     ),
     written as (
       update bet_records r
       set ${CONTENT.map((column) => `${column} = i.${column}`).join(", ")},
-        version_seen_at = $4::timestamptz, requested_at = $3::timestamptz
+        version_seen_at = ${NOW}, requested_at = $2::timestamptz
       from input i
       join old using (username, bet_id, id)
-      where r.product_id = $2 and r.username = i.username and r.bet_id = i.bet_id and r.id = i.id
+      where r.product_id = $1 and r.username = i.username and r.bet_id = i.bet_id and r.id = i.id
       returning r.username, r.round_id, r.bet_id
     ),
     touched as (
@@ -160,7 +206,7 @@ async function replaceOlder(tx: Query, productId: string, rows: string, times: P
     ),
     marked as (${MARK("touched")})
     select count(*) as changed from written`,
-    [rows, productId, times.requestedAt, times.now],
+    [productId, times.requestedAt, ...rows, times.now],
     { prepare: true },
   );
   return row?.changed ?? 0;
@@ -184,34 +230,17 @@ function isOlder(a: string, b: string): boolean {
   return order === 0 ? a < b : order < 0;
 }
 
-function toRow(record: BetRecord): Record<string, string | null> {
-  return {
-    username: record.username,
-    bet_id: record.betId,
-    id: record.id,
-    round_id: record.roundId,
-    currency: record.currency,
-    stake: formatAmount(record.stake),
-    payout: formatAmount(record.payout),
-    game_code: record.gameCode,
-    game_name: record.gameName,
-    bet_status: record.betStatus,
-    payout_status: record.payoutStatus,
-    accounting_date: record.accountingDate,
-    updated_date: record.updatedDate,
-    extra_text: record.extra,
-  };
-}
-
 /** Per product, how many bet records are stored and how many were rejected. */
 export async function countRecords(sql: Query): Promise<Map<string, { records: number; rejected: number }>> {
-  const rows = await sql<{ productId: string; records: number; rejected: number }[]>`
-    select product_id as "productId", sum(records)::bigint as records, sum(rejected)::bigint as rejected
-    from (
-      select product_id, count(*) as records, 0 as rejected from bet_records group by product_id
-      union all
-      select product_id, 0, count(*) from rejected_records group by product_id
-    ) counted
-    group by product_id`;
-  return new Map(rows.map(({ productId, records, rejected }) => [productId, { records, rejected }]));
+  const [records, rejected] = await Promise.all([
+    countByProduct(sql, "bet_records"),
+    countByProduct(sql, "rejected_records"),
+  ]);
+  const products = new Set([...records.keys(), ...rejected.keys()]);
+  return new Map(
+    [...products].map((productId) => [
+      productId,
+      { records: records.get(productId) ?? 0, rejected: rejected.get(productId) ?? 0 },
+    ]),
+  );
 }

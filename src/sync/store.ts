@@ -3,7 +3,7 @@
 import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
-import type { TimeRange } from "../window.ts";
+import { LONGEST_WINDOW_MS, type TimeRange } from "../window.ts";
 import type { RangeState } from "./range-control.ts";
 
 /** In the order in which they are worked on. */
@@ -298,7 +298,7 @@ export async function readCoverage(
   return await sql<TimeRange[]>`
     select from_at as "from", to_at as "to" from windows
     where product_id = ${productId} and status = 'done'
-      and to_at > ${range.from} and from_at < ${range.to}
+      and to_at > ${range.from} and to_at < ${range.to + LONGEST_WINDOW_MS} and from_at < ${range.to}
       and started_at >= ${since}
     order by from_at`;
 }

@@ -9,11 +9,14 @@ import {
   requestBackfill,
 } from "../../src/flows/backfill.ts";
 import type { PullContext } from "../../src/flows/context.ts";
+import { rangeLimits } from "../../src/flows/fetch-next-window.ts";
 import { pullProduct } from "../../src/flows/pull-product.ts";
 import { readStatus } from "../../src/flows/read-status.ts";
 import { openBackfillRunner } from "../../src/flows/run-backfills.ts";
+import { initialRange } from "../../src/sync/range-control.ts";
+import { ensurePullState, readPullProgress } from "../../src/sync/store.ts";
 import { lengthOf, type TimeRange } from "../../src/window.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { listedRecords, openPastWorld, PAGE_SIZE, PLAYED, PRODUCT } from "../support/past-world.ts";
@@ -22,9 +25,15 @@ const { sql } = useDatabase();
 const never = new AbortController().signal;
 
 beforeEach(async () => {
-  await sql`
-    truncate windows, backfills, pull_states, bet_records, bet_record_versions, rejected_records, diff_marks
-    restart identity cascade`;
+  await emptyTables(sql, [
+    "windows",
+    "backfills",
+    "pull_states",
+    "bet_records",
+    "bet_record_versions",
+    "rejected_records",
+    "diff_marks",
+  ]);
 });
 
 async function ask(context: PullContext, range: TimeRange = PLAYED) {
@@ -388,6 +397,24 @@ test("refused credentials stop the run, and nothing is asked again before pull.e
   const before = asked.length;
   await runBackfills(never);
   expect(asked).toHaveLength(before);
+  clock.advance(MINUTE_MS);
+  await runBackfills(never);
+  expect(await find(context, id)).toMatchObject({ status: "done" });
+});
+
+test("refused credentials stop the product of a backfill as they stop live pulling", async () => {
+  const { context, clock, asked } = await openPastWorld(sql, {
+    pull: { concurrency: 1, every: "PT1M" },
+    faults: [{ when: { times: 1 }, do: { kind: "status", status: 401 } }],
+  });
+  const { id } = await ask(context);
+  await ensurePullState(sql, PRODUCT, clock.now(), initialRange(rangeLimits(context)));
+  const runBackfills = openBackfillRunner(context);
+  await expect(runBackfills(never)).rejects.toMatchObject({ code: "provider-refused" });
+  expect(await readPullProgress(sql)).toMatchObject([{ stoppedUntil: clock.now() + 60 * MINUTE_MS }]);
+  clock.advance(59 * MINUTE_MS);
+  await runBackfills(never);
+  expect(asked).toHaveLength(1);
   clock.advance(MINUTE_MS);
   await runBackfills(never);
   expect(await find(context, id)).toMatchObject({ status: "done" });

@@ -7,7 +7,7 @@ import { silentLog } from "../../src/log.ts";
 import { openProvider, type ProviderClient } from "../../src/provider/client.ts";
 import { readPullProgress } from "../../src/sync/store.ts";
 import { createTestClock, type TestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { betItem, CREDENTIALS, page, status, useHttpProvider } from "../support/http-provider.ts";
 
@@ -18,7 +18,14 @@ let clock: TestClock;
 let client: ProviderClient;
 
 beforeEach(async () => {
-  await sql`truncate windows, pull_states, resweep_states, bet_records, bet_record_versions, diff_marks cascade`;
+  await emptyTables(sql, [
+    "windows",
+    "pull_states",
+    "resweep_states",
+    "bet_records",
+    "bet_record_versions",
+    "diff_marks",
+  ]);
   clock = createTestClock(NOON);
 });
 afterEach(() => client.close());

@@ -114,6 +114,13 @@ describe("credentials over an open line", () => {
     );
   });
 
+  test.each(["https://provider.example/api?key=hidden", "https://provider.example/api#hidden"])(
+    "what cannot stand before a path is refused without showing it: %s",
+    (baseUrl) => {
+      expect(openFor(baseUrl)).toThrow(/^PROVIDER_BASE_URL has a query or a fragment: (?!.*hidden)/);
+    },
+  );
+
   test.each([
     "https://provider.example",
     "http://127.0.0.1:8080",
@@ -299,6 +306,13 @@ describe("each failure has a code of its own, and names product and range", () =
       "provider-cut-short",
       /ends before its JSON does/,
     ],
+    [
+      "JSON that ends behind one of its brackets",
+      body(pageBody([betItem({ gameName: '"}]}\\"{"' })]).slice(0, -1)),
+      "provider-cut-short",
+      /ends before its JSON does/,
+    ],
+    ["a bracket too many", body(`${pageBody([])}}`), "provider-not-json", /not JSON/],
     ["HTTP 429", status(429), "provider-throttled", /HTTP 429: too many requests/],
     ["HTTP 500", status(500), "provider-server-error", /HTTP 500/],
     ["HTTP 502", status(502), "provider-server-error", /HTTP 502/],

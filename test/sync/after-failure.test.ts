@@ -8,7 +8,16 @@ const limits = { windowMinMs: MINUTE_MS, attempts: 3 };
 function decide(code: ErrorCode, seen: Partial<FailureSeen> = {}, retryAfterMs: number | null = null) {
   const error = new ReconError(code, "no luck", { retryAfterMs });
   return afterFailure(
-    { error, failures: 1, restarts: 0, gapsBefore: 0, windowMs: 60 * MINUTE_MS, withCursor: false, ...seen },
+    {
+      error,
+      failures: 1,
+      timeouts: seen.failures ?? 1,
+      restarts: 0,
+      gapsBefore: 0,
+      windowMs: 60 * MINUTE_MS,
+      withCursor: false,
+      ...seen,
+    },
     limits,
     1,
   );
@@ -24,6 +33,10 @@ test.each([
 ] as const)("%s: asked once more, then the window is halved", (code) => {
   expect(decide(code)).toEqual({ step: "retry", waitMs: 0 });
   expect(decide(code, { failures: 2 })).toEqual({ step: "split" });
+});
+
+test("a time-out after another failure is asked once more too", () => {
+  expect(decide("provider-timeout", { failures: 4, timeouts: 1 })).toEqual({ step: "retry", waitMs: 0 });
 });
 
 test("the shortest window is not halved but asked for again, then a gap", () => {
@@ -87,6 +100,7 @@ test("an error that is not the provider's is nobody's to swallow", () => {
   const seen = {
     error: bug,
     failures: 1,
+    timeouts: 0,
     restarts: 0,
     gapsBefore: 0,
     windowMs: MINUTE_MS,

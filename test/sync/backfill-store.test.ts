@@ -10,7 +10,7 @@ import {
 } from "../../src/sync/backfill-store.ts";
 import { renewLease } from "../../src/sync/store.ts";
 import { cutIntoPieces } from "../../src/window.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { HOUR_MS, NOON } from "../support/examples.ts";
 import { untilSomebodyWaits } from "../support/lock-wait.ts";
 
@@ -19,7 +19,7 @@ const range = { from: NOON - 10 * HOUR_MS, to: NOON };
 const backfill = { id: 1, productId: "P1" };
 
 beforeEach(async () => {
-  await sql`truncate windows, backfills restart identity cascade`;
+  await emptyTables(sql, ["windows", "backfills"]);
   const asked = { ...range, productId: "P1", requestedAt: NOON };
   await sql.begin((tx) => insertBackfill(tx, asked, cutIntoPieces(range, HOUR_MS)));
   await startQueuedBackfills(sql, NOON);

@@ -9,7 +9,7 @@ import { openProvider, type ProviderClient } from "../../src/provider/client.ts"
 import { readCoverage, readPullProgress, resumeStopped } from "../../src/sync/store.ts";
 import { lengthOf, type TimeRange } from "../../src/window.ts";
 import { createTestClock, type TestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import {
   type Answer,
@@ -33,7 +33,14 @@ const clients: ProviderClient[] = [];
 let clock: TestClock;
 
 beforeEach(async () => {
-  await sql`truncate windows, pull_states, bet_records, bet_record_versions, rejected_records, diff_marks cascade`;
+  await emptyTables(sql, [
+    "windows",
+    "pull_states",
+    "bet_records",
+    "bet_record_versions",
+    "rejected_records",
+    "diff_marks",
+  ]);
   clock = createTestClock(NOON);
 });
 afterEach(() => {
@@ -456,6 +463,21 @@ describe("a worker that ends in the middle of a window", () => {
     expect(await readCoverage(sql, "P1", { from: NOON - HOUR_MS, to: NOON }, NOON + 1)).toEqual([]);
   });
 
+  test("leaves a cursor that the next knows again, should it lead to itself", async () => {
+    const ending = new AbortController();
+    provider.answer(() => {
+      if (provider.asked.length === 1) return page([], "c");
+      if (provider.asked.length > 2) return provider.asked.length === 3 ? page([betItem()], "c") : page([]);
+      ending.abort();
+      return hang;
+    });
+    await pull(worker(1), ending.signal);
+    clock.advance(1);
+    await pull(worker(1));
+    expect(cursorsAsked().slice(0, 4)).toEqual([null, "c", "c", null]);
+    expect(await countRecords()).toBe(0);
+  });
+
   test("and comes back when another has taken over writes nothing", async () => {
     const context = worker(1);
     const held = holdSecondPage();
@@ -535,7 +557,13 @@ describe("whatever the provider does", () => {
     const bets = betsIn({ from: since, to: NOON + 24 * HOUR_MS }, 5 * MINUTE_MS + 7);
     await fc.assert(
       fc.asyncProperty(script, fc.integer({ min: 1, max: 3 }), async (outcomes, workers) => {
-        await sql`truncate windows, pull_states, bet_records, bet_record_versions, diff_marks cascade`;
+        await emptyTables(sql, [
+          "windows",
+          "pull_states",
+          "bet_records",
+          "bet_record_versions",
+          "diff_marks",
+        ]);
         clock.set(NOON);
         const left = [...outcomes];
         provider.answer((asked) => FAILURES[left.shift() ?? "answer"] ?? chunkOf(bets, asked, 7));

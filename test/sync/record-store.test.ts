@@ -4,14 +4,14 @@ import type { BetRecord, StoredRecord } from "../../src/bet.ts";
 import { formatInstant } from "../../src/clock.ts";
 import { takeMarks as takeDueMarks } from "../../src/diff/store.ts";
 import { countRecords, type PageTimes, writeRecords, writeRejected } from "../../src/sync/record-store.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, exampleRecord, MINUTE_MS, NOON } from "../support/examples.ts";
 import { untilSomebodyWaits } from "../support/lock-wait.ts";
 
 const { sql } = useDatabase();
 
 beforeEach(async () => {
-  await sql`truncate bet_records, bet_record_versions, rejected_records, diff_marks`;
+  await emptyTables(sql, ["bet_records", "bet_record_versions", "rejected_records", "diff_marks"]);
 });
 
 function write(records: readonly BetRecord[], times: Partial<PageTimes> = {}) {
@@ -197,7 +197,7 @@ describe("of two versions of a record", () => {
     );
     await fc.assert(
       fc.asyncProperty(versions, async (pages) => {
-        await sql`truncate bet_records, bet_record_versions`;
+        await emptyTables(sql, ["bet_records", "bet_record_versions"]);
         let [newest = 0, replaced] = [0, 0];
         const rank = (index: number) =>
           (pages[index]?.updatedMs ?? 0) * 10 + (pages[index]?.requestedMs ?? 0);

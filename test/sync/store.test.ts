@@ -21,14 +21,14 @@ import {
   type WindowKind,
 } from "../../src/sync/store.ts";
 import { halve, type TimeRange } from "../../src/window.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { exampleRecord, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { untilSomebodyWaits } from "../support/lock-wait.ts";
 
 const { sql } = useDatabase();
 
 beforeEach(async () => {
-  await sql`truncate windows, pull_states, bet_records cascade`;
+  await emptyTables(sql, ["windows", "pull_states", "bet_records"]);
   await ensurePullState(
     sql,
     "P1",
