@@ -24,8 +24,13 @@ export const ZERO: Amount = new Strict("0");
 export function parseAmount(text: string, field: string): Amount {
   if (!DECIMAL.test(text)) throw badAmount(field, text);
   const amount = new Strict(text);
-  if (amount.e > MOST_DIGITS || amount.c.length - amount.e - 1 > MOST_DIGITS) throw badAmount(field, text);
+  if (isTooLong(amount)) throw badAmount(field, text);
   return amount;
+}
+
+/** Whether an amount has more digits than `parseAmount` reads: it could be written, but never read again. */
+export function isTooLong({ c, e }: Amount): boolean {
+  return e > MOST_DIGITS || c.length - e - 1 > MOST_DIGITS;
 }
 
 /** Plain decimal text without exponent, every digit kept: "0.0000001", "20". */

@@ -7,7 +7,7 @@ import { type Amount, ZERO } from "../money.ts";
 export interface BetState {
   readonly txnId: string;
   readonly currency: string;
-  /** null: it belongs to no real round */
+  /** of the first callback that named a real one; null: none did */
   readonly roundId: string | null;
   readonly status: LedgerStatus;
   readonly stake: Amount;

@@ -1,5 +1,6 @@
 /** What one item of a callback may do to its bet, or to the bets of its round, and what it moves. */
 
+import { realRound } from "../bet.ts";
 import { type Amount, sumAmounts, ZERO } from "../money.ts";
 import type { BetState } from "./bet-state.ts";
 import {
@@ -30,7 +31,7 @@ export function judgeItem(
   item: CallbackItem,
   settings: JudgeSettings,
 ): Amount {
-  const own = request.callback === "adjustBalance" ? undefined : desk.bets.get(item.txnId);
+  const own = request.callback === "adjustBalance" ? undefined : findBet(desk, item);
   if (own !== undefined && own.currency !== request.currency) refuseOtherCurrency(request);
   const one: ItemCase = { desk, item, currency: request.currency, settings, own };
   const byRound = roundOf(item) !== null;
@@ -56,6 +57,13 @@ export function judgeItem(
     case "adjustBalance":
       return judgeBalance(one);
   }
+}
+
+/** Its round is that of the first item that names one. */
+function findBet({ bets }: Desk, { txnId, roundId }: CallbackItem): BetState | undefined {
+  const bet = bets.get(txnId);
+  const round = bet?.roundId === null ? realRound(roundId) : null;
+  return bet === undefined || round === null ? bet : { ...bet, roundId: round };
 }
 
 /** One txn id is one bet, which has one currency. */

@@ -4,7 +4,8 @@
  */
 
 import { realRound } from "../bet.ts";
-import type { Amount } from "../money.ts";
+import type { Instant } from "../clock.ts";
+import { type Amount, isTooLong } from "../money.ts";
 import type { BetState } from "./bet-state.ts";
 import { type Desk, type JudgeSettings, roundOf, type Tombstones } from "./desk.ts";
 import { judgeItem } from "./judge-item.ts";
@@ -27,6 +28,8 @@ export interface PlayerState {
 
 interface EarlierRequest {
   readonly digest: string;
+  /** null: not known, where it is no replay that asks */
+  readonly answeredAt: Instant | null;
   readonly balanceBefore: Amount;
   readonly balanceAfter: Amount;
 }
@@ -35,6 +38,8 @@ export interface Success {
   readonly statusCode: 0;
   readonly balanceBefore: Amount;
   readonly balanceAfter: Amount;
+  /** of a replay: when its first answer was given; null: now */
+  readonly answeredAt: Instant | null;
   /** null: a replay, whose first answer is given again; nothing changes */
   readonly changes: Changes | null;
 }
@@ -78,10 +83,15 @@ export function judgeRequest(request: CallbackRequest, state: PlayerState, setti
   }
   const before = new Set(state.bets);
   const bets = [...desk.bets.values()].filter((bet) => !before.has(bet));
+  const sums = bets.flatMap(({ debited, settlement, reward }) => [debited, settlement, reward]);
+  if ([desk.balance, ...sums].some(isTooLong)) {
+    return { statusCode: 30001, reason: "the balance would have too many digits", tombstones: none };
+  }
   return {
     statusCode: 0,
     balanceBefore: state.balance,
     balanceAfter: desk.balance,
+    answeredAt: null,
     changes: { bets, moved },
   };
 }
@@ -103,8 +113,8 @@ function openDesk({ bets, tombstones, takenRefs }: PlayerState, balance: Amount)
 /** A taken refId is refused whatever comes with it (§7.4). */
 function judgeRepeat({ callback, digest }: CallbackRequest, earlier: EarlierRequest): Verdict {
   if (callback !== "adjustBalance" && digest === earlier.digest) {
-    const { balanceBefore, balanceAfter } = earlier;
-    return { statusCode: 0, balanceBefore, balanceAfter, changes: null };
+    const { balanceBefore, balanceAfter, answeredAt } = earlier;
+    return { statusCode: 0, balanceBefore, balanceAfter, answeredAt, changes: null };
   }
   const reason =
     callback === "adjustBalance"

@@ -2,6 +2,7 @@
 
 import { realRound } from "../bet.ts";
 import { formatInstant, type Instant } from "../clock.ts";
+import { noteAddedText } from "../db/row-counts.ts";
 import { type Put, putAll, type Statement, writeStatement } from "../db/statement.ts";
 import { type Amount, formatAmount } from "../money.ts";
 import type { BetState } from "./bet-state.ts";
@@ -68,6 +69,7 @@ function successText(
       bets.filter(({ txnId }) => known.has(txnId)),
     ),
     ...marksText(put, common, request),
+    noteAddedText("callback_entries", String(request.items.length)),
   ];
   const named = parts.map((part, index) => `part_${index} as (${part})`);
   return `with ${named.join(",\n")}\n${entriesText(put, common, request, { number: player.number, moved })}`;
@@ -93,11 +95,10 @@ function walletText({ after, player, currency }: Common): string {
 function begunText(put: Put, { product, player, currency }: Common, bets: readonly BetState[]): string[] {
   if (bets.length === 0) return [];
   const rows = bets.map((bet) => {
-    const { txnId, roundId, tip } = bet;
-    return `(${product}, ${player}, ${currency}, ${putAll(put, [txnId, roundId, tip, ...standingOf(bet)])})`;
+    return `(${product}, ${player}, ${currency}, ${putAll(put, [bet.txnId, bet.tip, ...standingOf(bet)])})`;
   });
   return [
-    `insert into wallet_bets (product_id, username, currency, txn_id, round_id, tip, ${STANDING.map(([name]) => name).join(", ")})
+    `insert into wallet_bets (product_id, username, currency, txn_id, tip, ${STANDING.map(([name]) => name).join(", ")})
       values ${rows.join(", ")}`,
   ];
 }
@@ -118,6 +119,7 @@ function changedText(put: Put, { product, player }: Common, bets: readonly BetSt
 
 /** How a bet stands: the columns that change, with their types. */
 const STANDING = [
+  ["round_id", "text"],
   ["status", "text"],
   ["stake", "numeric"],
   ["debited", "numeric"],
@@ -135,6 +137,7 @@ const STANDING = [
 /** The values of `STANDING`. */
 function standingOf(bet: BetState) {
   return [
+    bet.roundId,
     bet.status,
     formatAmount(bet.stake),
     formatAmount(bet.debited),

@@ -71,8 +71,9 @@ function askForBets(request: CallbackRequest, settings: JudgeSettings): Statemen
     if (roundsActedOn.length > 0) named.push(`b.round_id in (${putAll(put, roundsActedOn)})`);
     const tombstones = heedsTombstones(request, settings) ? tombstonesOfPlayer(put, request) : "";
     return `
-      select ${REQUEST}${tombstones}, b.id as begun, b.txn_id as "txnId", b.currency, b.round_id as "roundId", b.status,
-        b.stake, b.debited, b.was_debited as "wasDebited", b.settlement, b.reward, b.placed, b.waiting, b.tip,
+      select ${REQUEST}, ${answeredAt(put, request)} as "answeredAt"${tombstones},
+        b.id as begun, b.txn_id as "txnId", b.currency, b.round_id as "roundId", b.status, b.stake,
+        b.debited, b.was_debited as "wasDebited", b.settlement, b.reward, b.placed, b.waiting, b.tip,
         b.reward_only as "rewardOnly", b.end_round as "endRound", b.payout_returned as "payoutReturned",
         array_to_json(b.said) as said
       from ${earlierRequest(put, request)}
@@ -87,6 +88,14 @@ const REQUEST = `(select nextval('callback_bodies_id_seq')) as number, r.digest,
 function earlierRequest(put: Put, { productId, callback, requestId }: CallbackRequest): string {
   return `(values (1)) as one left join callback_requests r on r.product_id = ${put(productId)}
         and r.callback = ${put(callback)} and r.request_id = ${put(requestId)}`;
+}
+
+/** In milliseconds; looked for only where there was an earlier request, whose first entry has the time. */
+function answeredAt(put: Put, { productId, username, items }: CallbackRequest): string {
+  return `case when r.digest is not null then (
+        select floor(extract(epoch from e.received_at) * 1000) from callback_entries e
+        where e.product_id = ${put(productId)} and e.txn_id = ${put(items[0]?.txnId ?? "")}
+          and e.username = ${put(username)} and e.callback = r.callback and e.request_id = r.request_id limit 1) end`;
 }
 
 /** A column of them, each as its kind and what it is of: "bet 17", "round 4". */
@@ -113,6 +122,7 @@ function earlierOf(row: Row): PlayerState["earlier"] {
   if (digest === null) return null;
   return {
     digest,
+    answeredAt: row["answeredAt"] == null ? null : Number(row["answeredAt"]),
     balanceBefore: amountOf(row, "balanceBefore"),
     balanceAfter: amountOf(row, "balanceAfter"),
   };

@@ -158,7 +158,8 @@ async function answerCallback(desk: Desk, callback: AnsweredName, request: Fasti
     return fail(desk, arrived, 50001, `${MOST_WAITING} callbacks wait already`);
   }
   try {
-    return await inTime(desk.limit(() => answerArrived(desk, arrived)));
+    // Once for who waits for a place, and once for who has one: the place of what hangs is free again.
+    return await inTime(desk.limit(() => inTime(answerArrived(desk, arrived))));
   } catch (error) {
     return fail(desk, arrived, 50001, describeError(error));
   }
@@ -207,8 +208,8 @@ async function answerMove(
   const settings = { singleState: product?.singleState ?? false };
   const verdict = await applyRequest(desk.lanes, request, arrived.body.kept, settings, desk.clock);
   if (verdict.statusCode !== 0) return fail(desk, arrived, verdict.statusCode, verdict.reason);
-  const { balanceBefore, balanceAfter } = verdict;
-  return successAnswer(request, { balanceBefore, balanceAfter }, desk.clock.now());
+  const { balanceBefore, balanceAfter, answeredAt } = verdict;
+  return successAnswer(request, { balanceBefore, balanceAfter }, answeredAt ?? desk.clock.now());
 }
 
 /** A product that is not configured could be anything, and money must not move by what it might be. */

@@ -55,14 +55,23 @@ function refuseSecondEnd(bet: BetState, item: CallbackItem): void {
   throw new Refusal(20004, "the bet is settled");
 }
 
-/** @returns what was moved for this bet */
+/**
+ * What was said before and would move nothing adds nothing: the ledger takes it for a repeat.
+ * @returns what was moved for this bet
+ */
 function settle(one: ItemCase, bet: BetState, payout: Amount): Amount {
-  const next = settled(bet, one.item, payout, saidBySettle(one.item));
-  if (!one.settings.singleState || bet.placed || bet.wasDebited) return give(one, next, payout);
-  const taken = take(one, next, one.item.betAmount ?? ZERO);
+  const { item, settings } = one;
+  const said = saidBySettle(item);
+  const debits = settings.singleState && !bet.placed && !bet.wasDebited;
+  const stake = debits ? (item.betAmount ?? ZERO) : ZERO;
+  const movesNothing = item.skipBalanceUpdate || payout.eq(stake);
+  if (movesNothing && bet.said.includes(said)) return give(one, settled(bet, item, ZERO, said), ZERO);
+  const next = settled(bet, item, payout, said);
+  if (!debits) return give(one, next, payout);
+  const taken = take(one, next, stake);
   return taken.plus(give(one, one.desk.bets.get(bet.txnId) ?? next, payout));
 }
 
-function saidBySettle({ payoutAmount, betAmount }: CallbackItem): string {
-  return `settle ${payoutAmount?.toFixed() ?? ""} ${betAmount?.toFixed() ?? ""}`;
+function saidBySettle({ status, payoutAmount, betAmount }: CallbackItem): string {
+  return `settle ${status} ${payoutAmount?.toFixed() ?? ""} ${betAmount?.toFixed() ?? ""}`;
 }

@@ -28,12 +28,13 @@ export async function applyRequest(
   settings: JudgeSettings,
   clock: Clock,
 ): Promise<Verdict> {
-  return await lanes.transact(askForPlayer(request, settings), (answers) => {
+  return await lanes.transact<Verdict>(askForPlayer(request, settings), (answers) => {
     const player = playerOf(request, answers);
     const verdict = judgeRequest(request, player.state, settings);
     // Taken under the lock, so that a player's entries lie in the order in which they took effect.
     const judged = { request, body, player, receivedAt: clock.now() };
-    const write = verdict.statusCode === 0 ? writeSuccess(judged, verdict) : writeFailure(judged, verdict);
-    return { result: verdict, write };
+    if (verdict.statusCode !== 0) return { result: verdict, write: writeFailure(judged, verdict) };
+    const answeredAt = verdict.answeredAt ?? judged.receivedAt;
+    return { result: { ...verdict, answeredAt }, write: writeSuccess(judged, verdict) };
   });
 }

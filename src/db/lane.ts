@@ -37,8 +37,11 @@ interface Plans {
 /** Statements of many rows are rare, and never twice the same: to keep each would only fill the memory. */
 const MOST_VALUES_KEPT = 200;
 
-/** Connects with the settings of a pool. */
-export async function connectLane({ options }: Sql): Promise<Lane> {
+/**
+ * Connects with the settings of a pool.
+ * @param longestRunMs a server that has not answered by then is taken for lost: the connection is closed
+ */
+export async function connectLane({ options }: Sql, longestRunMs: number): Promise<Lane> {
   const client = await connectClient(options);
   const plans: Plans = { kept: new Map(), named: 0 };
   let isOver = false;
@@ -51,8 +54,9 @@ export async function connectLane({ options }: Sql): Promise<Lane> {
     run: (statements) => {
       listen(options, statements);
       const batch = new Batch(statements, plans);
+      const timer = setTimeout(() => batch.giveUp(longestRunMs), longestRunMs);
       client.query(batch);
-      return batch.answered;
+      return batch.answered.finally(() => clearTimeout(timer));
     },
     isOver: () => isOver,
     close: async () => {
@@ -76,6 +80,7 @@ class Batch implements Submittable {
   readonly #statements: readonly Statement[];
   readonly #plans: Plans;
   readonly #settle: PromiseWithResolvers<Row[][]>;
+  #connection: Connection | null = null;
   /** by the place of their statements, as far as those were not kept before */
   readonly #planned = new Map<number, Planned>();
   /** of each statement that was answered, and of the one that is being answered */
@@ -89,6 +94,7 @@ class Batch implements Submittable {
   }
 
   submit(connection: Connection): void {
+    this.#connection = connection;
     connection.stream.cork();
     for (const [place, statement] of this.#statements.entries()) {
       const { name } = this.#plans.kept.get(statement.text) ?? this.#plan(connection, place, statement);
@@ -131,6 +137,11 @@ class Batch implements Submittable {
 
   handleError(error: Error): void {
     this.#settle.reject(error);
+  }
+
+  giveUp(afterMs: number): void {
+    this.handleError(new Error(`the database has not answered for ${afterMs / 1000} s`));
+    this.#connection?.stream.destroy();
   }
 
   handleReadyForQuery(): void {

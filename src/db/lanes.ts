@@ -9,6 +9,8 @@ import { connectLane, type Lane, type Row } from "./lane.ts";
 import type { Statement } from "./statement.ts";
 
 const MOST_TRIES = 5;
+/** A connection whose server vanished says nothing for a quarter of an hour, and would take a place all that time. */
+const LONGEST_RUN_MS = 10_000;
 /** Saying goodbye takes no longer, where somebody listens. */
 const LONGEST_CLOSE_MS = 1_000;
 const BEGIN: Statement = { text: "begin isolation level read committed", values: [] };
@@ -37,15 +39,16 @@ export interface Lanes {
 /**
  * Connections beside a pool, with its settings: as many as there are transactions at once, which the caller bounds.
  * @param retried codes of PostgreSQL after which a transaction begins again, besides those of a lost race
+ * @param longestRunMs so long a server may take to answer what goes out together, locks waited for included
  */
-export function openLanes(sql: Sql, retried: readonly string[]): Lanes {
+export function openLanes(sql: Sql, retried: readonly string[], longestRunMs = LONGEST_RUN_MS): Lanes {
   const all = new Set<Lane>();
   let free: Lane[] = [];
   const mayTryAgain = (code: string | undefined) =>
     LOST_RACES.has(code) || (code !== undefined && retried.includes(code));
   const takeLane = async () => {
     free = free.filter((lane) => !lane.isOver());
-    const lane = free.pop() ?? (await connectLane(sql));
+    const lane = free.pop() ?? (await connectLane(sql, longestRunMs));
     all.add(lane);
     return lane;
   };

@@ -17,8 +17,6 @@ export interface Folding {
   roundId: string | null;
   status: LedgerStatus;
   stake: Amount;
-  /** a placement, an adjustment or a settlement has named the stake */
-  stakeNamed: boolean;
   settlement: Amount;
   reward: Amount;
   /** of the stake, what entries asked to be taken from the player and not to be given back */
@@ -57,7 +55,6 @@ export function beginBet(entry: CallbackEntry): Folding {
     roundId: realRound(entry.roundId),
     status: "open",
     stake: ZERO,
-    stakeNamed: false,
     settlement: ZERO,
     reward: ZERO,
     debited: ZERO,
@@ -130,14 +127,14 @@ function declarePlacement(bet: Folding, entry: CallbackEntry, betAmount: Amount)
   bet.rewardOnly = false;
   bet.placed = true;
   bet.waiting = entry.status === "WAITING";
-  nameStake(bet, betAmount);
+  bet.stake = betAmount;
   debit(bet, entry, asked);
   return asked;
 }
 
 function declareStake(bet: Folding, entry: CallbackEntry, betAmount: Amount): Amount {
   const asked = bet.stake.minus(betAmount);
-  nameStake(bet, betAmount);
+  bet.stake = betAmount;
   debit(bet, entry, asked);
   return asked;
 }
@@ -148,8 +145,8 @@ function declareSettlement(
   payoutAmount: Amount,
   settings: FoldSettings,
 ): Amount {
-  const namesStake = !bet.placed && (bet.status === "open" || !bet.stakeNamed);
-  if (namesStake && entry.betAmount !== null) nameStake(bet, entry.betAmount);
+  const namesStake = !bet.placed && (bet.status === "open" || bet.stake.eq(ZERO));
+  if (namesStake && entry.betAmount !== null) bet.stake = entry.betAmount;
   const debits = settings.singleState && !bet.placed && !bet.wasDebited;
   bet.rewardOnly = false;
   bet.waiting = false;
@@ -187,11 +184,6 @@ function declareRollback(bet: Folding, entry: CallbackEntry, share: Share): Amou
   bet.settledByRound = false;
   bet.declared = new Map();
   return asked;
-}
-
-function nameStake(bet: Folding, stake: Amount): void {
-  bet.stake = stake;
-  bet.stakeNamed = true;
 }
 
 /** @param asked signed: negative is taken from the player */

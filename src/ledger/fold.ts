@@ -6,8 +6,12 @@ import { type CallbackEntry, inLedgerOrder } from "../callback.ts";
 import { type Amount, sumAmounts, ZERO } from "../money.ts";
 import { beginBet, declareEntry, type Folding, type FoldSettings, type Share } from "./declare.ts";
 
-/** By txn id; the id that only a callback by round named is that of the bet which carries its payout. */
-type Bets = Map<string, Folding>;
+interface Known {
+  /** by txn id, in the order in which they began */
+  readonly bets: Map<string, Folding>;
+  /** by an id that only the end of a round was named by: the bet that carries what it said */
+  readonly carriers: Map<string, Folding>;
+}
 
 /** The bets that an entry acts on; the first of them carries what cannot be shared. */
 interface Scope {
@@ -35,7 +39,7 @@ export function askedByEntry(entries: readonly CallbackEntry[], settings: FoldSe
 }
 
 function foldAll(entries: readonly CallbackEntry[], settings: FoldSettings) {
-  const bets: Bets = new Map();
+  const known: Known = { bets: new Map(), carriers: new Map() };
   const requests = new Map<string, readonly Folding[]>();
   const references = new Set<string>();
   const asked = new Map<string, Amount>();
@@ -48,12 +52,13 @@ function foldAll(entries: readonly CallbackEntry[], settings: FoldSettings) {
     }
     const request = JSON.stringify([entry.callback, entry.requestId, entry.txnId]);
     const repeated = requests.get(request);
-    const scope = repeated === undefined ? scopeOf(bets, entry) : { targets: repeated, declares: false };
+    const scope =
+      repeated === undefined ? scopeOf(known, entry, settings) : { targets: repeated, declares: false };
     requests.set(request, scope.targets);
     const amount = foldEntry(scope, entry, settings);
     if (isKnown(scope, entry, settings)) asked.set(entry.entryId, amount);
   }
-  return { bets: [...new Set(bets.values())], asked };
+  return { bets: [...known.bets.values()], asked };
 }
 
 /** What gives back, or takes the difference, asks for what the placement took: where it was never seen, nobody knows. */
@@ -82,28 +87,35 @@ function foldEntry({ targets, declares }: Scope, entry: CallbackEntry, settings:
   return sumAmounts(asked);
 }
 
-function scopeOf(bets: Bets, entry: CallbackEntry): Scope {
+function scopeOf({ bets, carriers }: Known, entry: CallbackEntry, settings: FoldSettings): Scope {
   const own = bets.get(entry.txnId);
   const round = realRound(entry.roundId);
   if (entry.transactionType === "BY_ROUND" && round !== null && actsOnRounds(entry)) {
     const { currency } = entry;
-    const inRound = [...new Set(bets.values())].filter(
+    const inRound = [...bets.values()].filter(
       (bet) => bet.roundId === round && bet.first.currency === currency && !bet.tip,
     );
     const targets = inRound.filter((bet) => isActedOn(bet, own, entry));
     const first = targets.find((bet) => bet === own) ?? targets[0];
     if (first !== undefined) {
-      if (own === undefined) bets.set(entry.txnId, first);
+      if (own === undefined) carriers.set(entry.txnId, first);
       return { targets: [first, ...targets.filter((bet) => bet !== first)], declares: true };
     }
     const carrier = own ?? inRound[0];
     if (carrier !== undefined && entry.callback !== "settleBets")
       return { targets: [carrier], declares: false };
   }
-  if (own !== undefined) return { targets: [own], declares: true };
+  const found = own ?? (beginsBet(entry, settings) ? undefined : carriers.get(entry.txnId));
+  if (found !== undefined) return { targets: [found], declares: true };
   const begun = beginBet(entry);
   bets.set(entry.txnId, begun);
   return { targets: [begun], declares: true };
+}
+
+/** Where its id is no bet yet; every other callback speaks of one that is known. */
+function beginsBet({ callback }: CallbackEntry, { singleState }: FoldSettings): boolean {
+  if (callback === "settleBets") return singleState;
+  return callback === "placeBets" || callback === "winRewards" || callback === "placeTips";
 }
 
 function actsOnRounds({ callback }: CallbackEntry): boolean {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.ts";
-import { expectLedgerAgrees, type Operator, startOperator } from "./operator.ts";
+import { digits, expectLedgerAgrees, type Operator, startOperator } from "./operator.ts";
 
 const { sql } = useDatabase();
 let operator: Operator;
@@ -144,6 +144,22 @@ describe("settling", () => {
     expect(await settle(7)).toBe("0 107");
     expect(await settle(7)).toBe("20002");
     expect(await settle(8)).toBe("20004");
+  });
+
+  test("a payout with which the balance could not be kept is 30001, and the wallet goes on", async () => {
+    await place();
+    const most = digits("9".repeat(61));
+    expect(await tell("settleBets", { payoutAmount: most })).toBe("30001");
+    expect(await settle(5)).toBe("0 95");
+  });
+
+  test("an equal part that moves nothing is a repeat: a void undoes it once", async () => {
+    await place();
+    const part = { skipBalanceUpdate: true, isEndRound: false };
+    expect(await settle(5, part)).toBe("0 90");
+    expect(await settle(5, part)).toBe("0 90");
+    expect(await settle(6, part)).toBe("0 90");
+    expect(await tell("voidSettled", { skipBalanceUpdate: false })).toBe("0 89");
   });
 
   test("a cancelled bet is 20003", async () => {

@@ -7,8 +7,8 @@ import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
 import { useDatabase } from "../support/database.ts";
 import { NOON } from "../support/examples.ts";
-import { ask, expectAsModelled, expectUnbrokenBalances, knows, openRun, told } from "./modelled-wallet.ts";
-import { nameRoundEnds, step, toRequests } from "./random-callbacks.ts";
+import { ask, expectAsModelled, expectUnbrokenBalances, openRun, told } from "./modelled-wallet.ts";
+import { step, toRequests } from "./random-callbacks.ts";
 import { answerInModel, type ModelAnswer, type ModelRequest, type ModelState } from "./wallet-model.ts";
 
 const { sql } = useDatabase();
@@ -79,10 +79,7 @@ test.concurrent.each(SEEDS)(
       fc.asyncProperty(fc.array(step, LENGTH), async (steps) => {
         const { run, state: first } = await openRun(sql, "run");
         let state = first;
-        const named = new Map<ModelRequest, ModelRequest>();
-        for (const [index, planned] of toRequests(steps, run).entries()) {
-          const request = named.get(planned) ?? nameRoundEnds(planned, (id) => knows(state, planned, id));
-          named.set(planned, request);
+        for (const [index, request] of toRequests(steps, run).entries()) {
           const { answer, next } = answerInModel(state, request);
           const got = await ask(server.url, request, NOON + index);
           expect({ to: told(request), ...got }).toEqual({ to: told(request), ...answer });
@@ -105,19 +102,19 @@ test.concurrent.each(SEEDS)(
         const { run, state: first } = await openRun(sql, "run");
         let states = [first];
         for (const [index, steps] of batches.entries()) {
-          const [any = first] = states;
-          const requests = toRequests(steps, run, `${run}-batch${index}`).map((planned) =>
-            nameRoundEnds(planned, (id) => knows(any, planned, id)),
-          );
+          const requests = toRequests(steps, run, `${run}-batch${index}`);
           const answers = await Promise.all(
             requests.map((request) => ask(server.url, request, NOON + index)),
           );
-          states = statesAfter(states, requests, answers);
+          const before = states;
+          states = statesAfter(before, requests, answers);
           if (states.length === 0) {
             const exchange = requests.map(
               (request, place) => `${told(request)} -> ${inspect(answers[place])}`,
             );
-            throw new Error(`no order explains the answers:\n${exchange.join("\n")}\nafter ${keyOf(any)}`);
+            throw new Error(
+              `no order explains the answers:\n${exchange.join("\n")}\nafter ${before.map(keyOf).join("\n")}`,
+            );
           }
         }
         await expectUnbrokenBalances(sql, run, states[0] ?? first);

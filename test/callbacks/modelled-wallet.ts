@@ -10,7 +10,6 @@ import { toBody } from "./operator.ts";
 import { toWire } from "./random-callbacks.ts";
 import {
   balanceKey,
-  betKey,
   emptyModel,
   type ModelAnswer,
   type ModelBet,
@@ -55,9 +54,6 @@ export async function ask(url: string, request: ModelRequest, at: number): Promi
     isLosslessNumber(answer[field]) ? toSteps(answer[field].toString()) : -1n;
   return { statusCode, before: steps("balanceBefore"), after: steps("balanceAfter") };
 }
-
-export const knows = ({ bets }: ModelState, { productId, username }: ModelRequest, id: string) =>
-  bets[betKey(productId, username, id)] !== undefined;
 
 export const told = (request: ModelRequest) =>
   `${request.callback} ${JSON.stringify({ ...request, callback: undefined })}`;

@@ -48,8 +48,8 @@ const ACTS_ON_ROUNDS = ["settleBets", "cancelBets", "rollback"];
 const NAMES_STAKE = ["placeBets", "adjustBets", "placeTips", "cancelTips", "cancelBets", "rollback"];
 
 /**
- * The requests of a run: names and ids are its own, so that runs do not meet. A request with skipped
- * items is repeated as it was or not at all: the ledger takes a second one that moved nothing for a repeat.
+ * The requests of a run: names and ids are its own, so that runs do not meet. An adjustment with skipped items is
+ * repeated as it was or not at all: the ledger takes a second one that moved nothing for a repeat.
  * @param ids what request ids begin with
  */
 export function toRequests(steps: readonly Step[], run: string, ids = run): ModelRequest[] {
@@ -58,12 +58,15 @@ export function toRequests(steps: readonly Step[], run: string, ids = run): Mode
     const earlier = one.repeats === null ? undefined : requests[requests.length - one.repeats.back];
     const fresh = toRequest(one, run, `${ids}-${index}`, index);
     if (earlier === undefined || one.repeats === null) requests.push(fresh);
-    else if (one.repeats.what === "all" || earlier.items.some(({ skip }) => skip)) requests.push(earlier);
+    else if (one.repeats.what === "all" || skipsAdjustment(earlier)) requests.push(earlier);
     else if (one.repeats.what === "content") requests.push({ ...earlier, requestId: fresh.requestId });
     else requests.push({ ...fresh, requestId: earlier.requestId });
   }
   return requests;
 }
+
+const skipsAdjustment = ({ callback, items }: ModelRequest) =>
+  callback === "adjustBets" && items.some(({ skip }) => skip);
 
 function toRequest(one: Step, run: string, requestId: string, index: number): ModelRequest {
   const { callback, productId, currency } = one;
@@ -78,11 +81,13 @@ function toRequest(one: Step, run: string, requestId: string, index: number): Mo
   };
 }
 
-/** @param unique so that no two skipped items are equal, which the ledger could not tell apart */
+/** @param unique so that no two skipped adjustments are equal, which the ledger could not tell apart */
 function toItem(callback: string, asked: Step["items"][number], unique: number): ModelItem {
   const skip = asked.skip && callback !== "adjustBalance";
   const rare = (text: string) =>
-    skip && !text.includes("e") ? `${text}${text.includes(".") ? "" : "."}00${1000 + unique}` : text;
+    skip && callback === "adjustBets" && !text.includes("e")
+      ? `${text}${text.includes(".") ? "" : "."}00${1000 + unique}`
+      : text;
   const first = asked.isFirstStatus;
   const byRound = asked.byRound && ACTS_ON_ROUNDS.includes(callback);
   if (callback === "adjustBalance") {
@@ -102,17 +107,6 @@ function toItem(callback: string, asked: Step["items"][number], unique: number):
     skip,
     isEndRound: asked.isEndRound,
   };
-}
-
-/**
- * An end of a round is named by a bet that is known, or by an id of its own: nobody names the end of a round by the id of
- * a bet that is still to come, and the ledger could not tell the two apart.
- */
-export function nameRoundEnds(request: ModelRequest, isKnown: (id: string) => boolean): ModelRequest {
-  const items = request.items.map((one, place) =>
-    one.byRound && !isKnown(one.id) ? { ...one, id: `end-${request.requestId}-${place}` } : one,
-  );
-  return { ...request, items };
 }
 
 /** The request in the fields of the interface. @param at its `timestampMillis` */

@@ -5,7 +5,7 @@ import { applyRequest, openWalletLanes } from "../../src/callbacks/store.ts";
 import { creditWallet } from "../../src/callbacks/wallet-store.ts";
 import { createTestClock } from "../support/clock.ts";
 import { useDatabase } from "../support/database.ts";
-import { amount, NOON } from "../support/examples.ts";
+import { amount, MINUTE_MS, NOON } from "../support/examples.ts";
 import { exampleEnvelope, expectLedgerAgrees, type Operator, post, startOperator } from "./operator.ts";
 
 const { sql } = useDatabase();
@@ -26,6 +26,15 @@ describe("a replay", () => {
     expect(again.json).toEqual(first.json);
     expect(again.json).toMatchObject({ statusCode: 0, balanceBefore: 100, balanceAfter: 90 });
     expect(await operator.balance()).toBe("80");
+  });
+
+  test("gets it to the letter, with its time, when it comes later", async () => {
+    const clock = createTestClock(NOON);
+    const { send } = await startOperator(sql, { context: { clock } });
+    const request = fresh();
+    const first = await send("placeBets", [{}, { id: "bet-2" }], request);
+    clock.advance(MINUTE_MS);
+    expect((await send("placeBets", [{}, { id: "bet-2" }], request)).text).toBe(first.text);
   });
 
   test("is one however its fields are ordered, its numbers written and its time", async () => {

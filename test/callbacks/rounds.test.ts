@@ -31,6 +31,22 @@ describe("by round", () => {
     expect(await tell("settleBets", { ...byRound, id: "round-end", payoutAmount: 9 })).toBe("20004");
   });
 
+  test("a bet placed without a round belongs to the first one that a callback names for it", async () => {
+    await tell("placeBets", [{ id: "bet-1" }, { id: "bet-2", roundId: "UNKNOWN" }]);
+    await tell("winRewards", { id: "bet-2", payoutAmount: 5 });
+    await tell("adjustBets", { id: "bet-2", roundId: "round-9", betAmount: 20 });
+    expect(await tell("cancelBets", byRound)).toBe("0 105");
+    expect(await statuses()).toEqual(["bet-1 void", "bet-2 void"]);
+  });
+
+  test("an id that only the end of a round had can be placed, and is ended with its round", async () => {
+    await placeTwo();
+    await tell("settleBets", { ...byRound, id: "bet-3", payoutAmount: 50 });
+    expect(await tell("placeBets", { id: "bet-3", betAmount: 5 })).toBe("0 115");
+    expect(await tell("cancelBets", byRound)).toBe("0 120");
+    expect(await statuses()).toEqual(["bet-1 settled", "bet-2 settled", "bet-3 void"]);
+  });
+
   test("a settle of an unknown round is 20001, of a cancelled one 20003", async () => {
     expect(await tell("settleBets", byRound)).toBe("20001");
     await placeTwo();

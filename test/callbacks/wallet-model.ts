@@ -43,7 +43,7 @@ export type ModelAnswer =
 
 export interface ModelBet {
   readonly currency: string;
-  readonly round: string | null;
+  round: string | null;
   status: "open" | "settled" | "void";
   stake: bigint;
   /** of the stake, what is with the operator */
@@ -79,7 +79,7 @@ export function emptyModel(): ModelState {
 }
 
 export const balanceKey = (username: string, currency: string) => `${username} ${currency}`;
-export const betKey = (productId: string, username: string, id: string) => `${productId} ${username} ${id}`;
+const betKey = (productId: string, username: string, id: string) => `${productId} ${username} ${id}`;
 
 class Refused extends Error {
   readonly statusCode: number;
@@ -180,6 +180,7 @@ class Judged {
     }
     const byRound = this.#item.byRound && this.#round !== null;
     const does = byRound ? this.#ofRound[callback] : undefined;
+    if (own !== undefined && does === undefined) own.round ??= this.#round;
     (does ?? this.#ofBet[callback])?.(own);
   }
 
@@ -287,7 +288,7 @@ class Judged {
   }
 
   get #saidBySettle(): string {
-    return `settle ${this.#payout} ${this.#item.betAmount === null ? "" : this.#stake}`;
+    return `settle ${this.#item.status} ${this.#payout} ${this.#item.betAmount === null ? "" : this.#stake}`;
   }
 
   #settle(own: ModelBet | undefined): void {
@@ -306,9 +307,14 @@ class Judged {
     const namesStake =
       !bet.placed && this.#item.betAmount !== null && (bet.status === "open" || bet.stake === 0n);
     if (namesStake) bet.stake = this.#stake;
-    if (this.#request.singleState && !bet.placed && !bet.wasDebited) this.#debit(bet, this.#stake);
-    this.#move(payout, false);
-    bet.settlement += payout;
+    const debits = this.#request.singleState && !bet.placed && !bet.wasDebited;
+    const movesNothing = this.#item.skip || payout === (debits ? this.#stake : 0n);
+    const isRepeat = movesNothing && bet.said.includes(this.#saidBySettle);
+    if (!isRepeat) {
+      if (debits) this.#debit(bet, this.#stake);
+      this.#move(payout, false);
+      bet.settlement += payout;
+    }
     bet.status = "settled";
     bet.rewardOnly = false;
     bet.waiting = false;
@@ -333,6 +339,7 @@ class Judged {
         if (ended.every(({ status }) => status === "void")) throw new Refused(20003);
         throw new Refused(ended.some(({ said }) => said.includes(this.#saidBySettle)) ? 20002 : 20004);
       }
+      if (own !== undefined) own.round ??= this.#round;
       this.#settle(own);
       return;
     }

@@ -3,7 +3,7 @@ import { pino } from "pino";
 import { beforeEach, describe, expect, test } from "vitest";
 import { dropOldBodies } from "../../src/callbacks/body-store.ts";
 import { openDatabase } from "../../src/db/client.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { MINUTE_MS, NOON } from "../support/examples.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { digits, exampleEnvelope, type Operator, post, startOperator, toBody } from "./operator.ts";
@@ -214,7 +214,7 @@ describe("bodies", () => {
   const kept = async () =>
     await sql`select request_id as "requestId", status_code as "statusCode", body from callback_bodies
       where request_id like 'k-%' or request_id is null order by id`;
-  beforeEach(() => sql`truncate callback_bodies`);
+  beforeEach(() => emptyTables(sql, ["callback_bodies"]));
 
   test("are kept as they came, of successes and failures alike", async () => {
     const body = `{ "txns":[{"id":"bet-1","status":"OPEN","roundId":"r","betAmount":1.50, "extra":[]}], ${JSON.stringify({ ...exampleEnvelope(operator.player), id: "k-1" }).slice(1)}`;
@@ -273,3 +273,28 @@ test("a database that is down is 50001 with nothing half done, and the same requ
     balanceAfter: 85,
   });
 });
+
+test.each([
+  ["under a statement", "create trigger ends before insert"],
+  ["under its commit", "create constraint trigger ends after insert"],
+])(
+  "a connection that the server ends %s is 50001 with nothing half done, and the same requests succeed afterwards",
+  async (_, trigger) => {
+    const tell = (index: number) => operator.tell("placeBets", { id: `bet-${index}`, betAmount: 1 });
+    const askAll = () => Promise.all(Array.from({ length: 15 }, (_none, index) => tell(index)));
+    const deferred = trigger.includes("constraint") ? "deferrable initially deferred" : "";
+    await sql.unsafe(`create or replace function end_connection() returns trigger language plpgsql as
+    'begin perform pg_terminate_backend(pg_backend_pid()); return new; end'`);
+    await sql.unsafe(
+      `${trigger} on callback_entries ${deferred} for each row execute function end_connection()`,
+    );
+    try {
+      expect(new Set(await askAll())).toEqual(new Set(["50001"]));
+    } finally {
+      await sql`drop trigger ends on callback_entries`;
+    }
+    expect(await operator.balance()).toBe("100");
+    expect((await askAll()).every((answer) => answer.startsWith("0 "))).toBe(true);
+    expect(await operator.balance()).toBe("85");
+  },
+);

@@ -4,14 +4,8 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
 import { freePort } from "../../src/embedded/free-port.ts";
-import {
-  ask,
-  expectAsModelled,
-  expectUnbrokenBalances,
-  knows,
-  openRun,
-} from "../callbacks/modelled-wallet.ts";
-import { nameRoundEnds, step, toRequests } from "../callbacks/random-callbacks.ts";
+import { ask, expectAsModelled, expectUnbrokenBalances, openRun } from "../callbacks/modelled-wallet.ts";
+import { step, toRequests } from "../callbacks/random-callbacks.ts";
 import {
   answerInModel,
   type ModelAnswer,
@@ -27,6 +21,8 @@ const { sql, url: databaseUrl } = useDatabase();
 const SENDERS = 6;
 const REQUESTS = 50;
 const KILLS = 4;
+/** Each kill starts the command anew, which takes long on a busy machine. */
+const LONGEST_MS = 300_000;
 /** A failure prints it. */
 const SEED = Math.floor(Math.random() * 2 ** 31);
 
@@ -49,8 +45,7 @@ interface Plan {
 async function planSender(seed: number): Promise<Plan> {
   const { run, state: first } = await openRun(sql, "sender");
   let state = first;
-  const exchanges = toRequests(fc.sample(step, { seed, numRuns: REQUESTS }), run).map((planned) => {
-    const request = nameRoundEnds(planned, (id) => knows(state, planned, id));
+  const exchanges = toRequests(fc.sample(step, { seed, numRuns: REQUESTS }), run).map((request) => {
     const { answer, next } = answerInModel(state, request);
     state = next;
     return { request, answer };
@@ -64,7 +59,10 @@ interface Progress {
   unanswered: number;
 }
 
-/** As a provider does it: what was not answered is sent again until it is. @returns what was answered wrongly */
+/**
+ * As a provider does it: what was not answered, or with 50001 because the machine was too slow, is sent again until it is.
+ * @returns what was answered wrongly
+ */
 async function send({ exchanges }: Plan, url: string, progress: Progress): Promise<string[]> {
   const wrong: string[] = [];
   for (const [index, { request, answer }] of exchanges.entries()) {
@@ -75,7 +73,7 @@ async function send({ exchanges }: Plan, url: string, progress: Progress): Promi
         tries += 1;
         const one = await ask(url, request, NOON + index).catch(() => null);
         if (one === null) progress.unanswered += 1;
-        return one;
+        return one?.statusCode === 50001 ? null : one;
       },
       60_000,
     );
@@ -90,39 +88,44 @@ async function send({ exchanges }: Plan, url: string, progress: Progress): Promi
   return wrong;
 }
 
-test("killed by kill -9 again and again under load, no balance is off, and what was not answered can be repeated", async () => {
-  const port = await freePort();
-  const environment = {
-    DATABASE_URL: databaseUrl,
-    RECON_CONFIG: config,
-    CALLBACK_PORT: String(port),
-    LOG_LEVEL: "error",
-  };
-  const start = async (): Promise<ReconProcess> => {
-    const recon = startRecon(["callbacks"], environment, "callbacks are answered at");
-    if (!(await recon.ready)) throw new Error(`recon callbacks did not start:\n${recon.lastLines()}`);
-    return recon;
-  };
-  const plans = await Promise.all(Array.from({ length: SENDERS }, (_, index) => planSender(SEED + index)));
-  const progress: Progress = { answered: 0, unanswered: 0 };
-  let recon = await start();
-  const sent = Promise.all(plans.map((plan) => send(plan, `http://127.0.0.1:${port}`, progress)));
-  const moments = fc.sample(fc.integer({ min: 1, max: SENDERS * REQUESTS - SENDERS }), {
-    seed: SEED,
-    numRuns: KILLS,
-  });
-  for (const moment of moments.sort((a, b) => a - b)) {
-    await eventually(`${moment} requests are answered`, () => progress.answered >= moment, 60_000);
-    recon.kill("SIGKILL");
-    await recon.ended;
-    recon = await start();
-  }
-  expect(await sent).toEqual(plans.map(() => []));
-  recon.kill("SIGTERM");
-  expect(await recon.ended).toBe(0);
-  expect(progress.unanswered).toBeGreaterThanOrEqual(KILLS);
-  for (const { run, state } of plans) {
-    await expectAsModelled(sql, run, state);
-    await expectUnbrokenBalances(sql, run, state);
-  }
-});
+test(
+  "killed by kill -9 again and again under load, no balance is off, and what was not answered can be repeated",
+  async () => {
+    const port = await freePort();
+    const environment = {
+      DATABASE_URL: databaseUrl,
+      RECON_CONFIG: config,
+      CALLBACK_PORT: String(port),
+      LOG_LEVEL: "error",
+    };
+    const start = async (): Promise<ReconProcess> => {
+      const recon = startRecon(["callbacks"], environment, "callbacks are answered at");
+      if (!(await recon.ready)) throw new Error(`recon callbacks did not start:\n${recon.lastLines()}`);
+      return recon;
+    };
+    const plans = await Promise.all(Array.from({ length: SENDERS }, (_, index) => planSender(SEED + index)));
+    const progress: Progress = { answered: 0, unanswered: 0 };
+    let recon = await start();
+    const sent = Promise.all(plans.map((plan) => send(plan, `http://127.0.0.1:${port}`, progress)));
+    // In the first half, so that there are requests left to be killed under.
+    const moments = fc.sample(fc.integer({ min: 1, max: (SENDERS * REQUESTS) / 2 }), {
+      seed: SEED,
+      numRuns: KILLS,
+    });
+    for (const moment of moments.sort((a, b) => a - b)) {
+      await eventually(`${moment} requests are answered`, () => progress.answered >= moment, 60_000);
+      recon.kill("SIGKILL");
+      await recon.ended;
+      recon = await start();
+    }
+    expect(await sent).toEqual(plans.map(() => []));
+    recon.kill("SIGTERM");
+    expect(await recon.ended).toBe(0);
+    expect(progress.unanswered).toBeGreaterThanOrEqual(KILLS);
+    for (const { run, state } of plans) {
+      await expectAsModelled(sql, run, state);
+      await expectUnbrokenBalances(sql, run, state);
+    }
+  },
+  LONGEST_MS,
+);

@@ -224,6 +224,28 @@ describe("by round", () => {
     expect(told([...entries, other("rollback", named)])).toEqual(["bet-1 open 0 -10", "bet-2 settled 0 -10"]);
   });
 
+  test("an id that only the end of a round had is a bet of its own once it is placed, or is given a reward", () => {
+    const ended = [place(), place(second), round("settleBets", { txnId: "x", payoutAmount: amount("50") })];
+    expect(told([...ended, place({ txnId: "x" })])).toEqual([
+      "bet-1 settled 50 40",
+      "bet-2 settled 0 -10",
+      "x open 0 -10",
+    ]);
+    const reward = other("winRewards", { txnId: "x", payoutAmount: amount("7") });
+    expect(told([...ended, reward])[2]).toBe("x settled 7 7");
+    const cancelled = [place(), round("cancelBets", { txnId: "x" }), place({ txnId: "x" })];
+    expect(told(cancelled)).toEqual(["bet-1 void 0 0", "x open 0 -10"]);
+  });
+
+  test("an end of a round that names no bet pays the earliest it ends, whatever its id ended before", () => {
+    const end = (payout: string) => round("settleBets", { txnId: "x", payoutAmount: amount(payout) });
+    const back = round("rollback", { txnId: "x", payoutAmount: amount("55"), betAmount: amount("0") });
+    expect(told([place(), place(second), settle("5"), end("50"), back, end("30")])).toEqual([
+      "bet-1 settled 30 20",
+      "bet-2 settled 0 -10",
+    ]);
+  });
+
   test("where it names one that is settled already, its payout is added there, and the open ones end", () => {
     const entries = [place(), place(second), settle("5"), settle("50", byRound)];
     expect(told(entries)).toEqual(["bet-1 settled 55 45", "bet-2 settled 0 -10"]);
@@ -424,6 +446,11 @@ describe("odd turns", () => {
       "open 10 0 -10",
     ],
     ["a rollback of what was before the ledger", [rollback("25", "10"), alone("30")], "settled 10 30 5"],
+    [
+      "equal parts that skip are one, those that pay are many",
+      [place(), settle("5", skipped), settle("5", { ...skipped, ...moved("0") }), settle("5"), settle("5")],
+      "settled 10 15 0",
+    ],
     ["a settlement in parts without a placement", [alone("5"), alone("7", "3")], "settled 10 12 12"],
     ["a tip cancelled for another amount", [tip("3"), cancelTip("5")], "void 3 0 2"],
     ["a tip of no amount, cancelled", [tip("0"), cancelTip("0")], "void 0 0 0"],
