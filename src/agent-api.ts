@@ -40,8 +40,6 @@ interface AnsweredTransfer {
   /** ISO 4217 */
   readonly currency: string;
   readonly amount: Amount;
-  readonly beforeBalance: Amount;
-  readonly afterBalance: Amount;
 }
 
 type Known<Fields> = { readonly [Name in keyof Fields]: Fields[Name] | null };
@@ -55,6 +53,9 @@ export type TransferAnswer = (
   | ({ readonly success: false } & Known<AnsweredTransfer>)
 ) & {
   readonly transactionRef: string;
+  /** null: it was not said */
+  readonly beforeBalance: Amount | null;
+  readonly afterBalance: Amount | null;
   /** the whole answer as it came, up to 1 MiB; any character can stand in it, NUL too */
   readonly raw: string;
 };
@@ -69,10 +70,10 @@ export interface TopUpQuestion {
 export const TOP_UP_ITEM_TYPES = ["TopUp", "Withdraw"] as const;
 
 export interface TopUpItem {
-  /** the transactionId that was asked for */
+  /** should be the transactionId that was asked for */
   readonly id: string;
-  /** ISO-like text as it came; its form and offset are not shown by the interface */
-  readonly time: string;
+  /** ISO-like text as it came; its form and offset are not shown by the interface. null: it was not said */
+  readonly time: string | null;
   /** may be negative where the type is Withdraw */
   readonly amount: Amount;
   readonly type: (typeof TOP_UP_ITEM_TYPES)[number];

@@ -64,16 +64,17 @@ async function askTransfer(api: VerifyApi, sent: Transfer, signal: AbortSignal):
   const { username, productId, transactionRef, type } = sent;
   const question = { username, productId, transactionRef, type };
   const answer = await api.verifyDepositWithdraw(question, signal);
-  return { ...NO_EVIDENCE, raw: answer.raw, saying: hearTransfer(answer) };
+  return { ...NO_EVIDENCE, raw: answer.raw, saying: hearTransfer(sent, answer) };
 }
 
-function hearTransfer(answer: TransferAnswer): Saying {
+function hearTransfer(sent: Transfer, answer: TransferAnswer): Saying {
   if (!answer.success) return { says: "failed" };
   const { username, productId, currency, amount } = answer;
   const booking = {
-    username: nameOf(username),
-    productId: nameOf(productId),
-    currency: nameOf(currency),
+    transactionRef: null,
+    username: nameOf(username, sent.username),
+    productId: nameOf(productId, sent.productId),
+    currency: nameOf(currency, sent.currency),
     type: null,
     amount,
   };
@@ -98,11 +99,13 @@ const TYPE_OF: Readonly<Record<"TopUp" | "Withdraw", TopUpType>> = { TopUp: "DEB
 
 function hearTopUp(sent: TopUp, { code, data }: TopUpAnswer): Saying {
   if (code === 1) return { says: "failed" };
-  const item = data.find(({ type }) => TYPE_OF[type] === sent.type) ?? data[0];
+  const ofIt = data.filter(({ id }) => id === sent.transactionRef);
+  const item = ofIt.find(({ type }) => TYPE_OF[type] === sent.type) ?? ofIt[0] ?? data[0];
   if (item === undefined) return { says: "nothing" };
-  const { username, type, amount } = item;
+  const { id, username, type, amount } = item;
   const booking = {
-    username: nameOf(username),
+    transactionRef: nameOf(id, sent.transactionRef),
+    username: nameOf(username, sent.username),
     productId: null,
     currency: null,
     type: TYPE_OF[type],
@@ -129,8 +132,9 @@ const LONGEST_NAME = 300;
 const LONGEST_MESSAGE = 500;
 const LONGEST_RAW = 4_000;
 
-function nameOf(text: string): string {
-  return storable(text, LONGEST_NAME) ?? "";
+/** What was sent is whole and stored already; of anything else so much is kept as tells it apart. */
+function nameOf(answered: string, sent: string): string {
+  return answered === sent ? sent : storable(answered, LONGEST_NAME);
 }
 
 /** Neither NUL nor half a character can be stored; what was answered goes on record all the same. */

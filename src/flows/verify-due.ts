@@ -42,6 +42,7 @@ export function openVerifyRunner(
   const settling = pLimit(SETTLED_AT_ONCE);
   const underWay = new Set<Promise<void>>();
   const most = concurrency * CLAIMED_PER_LANE;
+  let first: VerifyKind = "transfer";
 
   return async (signal, log = context.log) => {
     await pickUp(context);
@@ -71,8 +72,9 @@ export function openVerifyRunner(
     try {
       while (!isEnding()) {
         while (underWay.size > most / 2) await Promise.race(underWay);
-        const claims = isEnding() ? [] : await claimSome(context, most - underWay.size);
+        const claims = isEnding() ? [] : await claimSome(context, most - underWay.size, first);
         if (claims.length === 0) break;
+        first = first === "transfer" ? "top-up" : "transfer";
         for (const claim of claims) {
           held.set(claim.token, claim);
           const work: Promise<void> = verifyOne(claim).finally(() => underWay.delete(work));
@@ -97,14 +99,23 @@ async function pickUp({ sql, config, clock }: VerifyContext): Promise<void> {
   await pickUpTopUps(sql, products, pick);
 }
 
-/** Transfers first: with a long ledger there may be very many top-ups to begin with. */
-async function claimSome({ sql, config, clock }: VerifyContext, limit: number): Promise<Claim[]> {
+/** @param first of this kind as many as there are, of the other what is left: very many of one kind hold back no other */
+async function claimSome(
+  { sql, config, clock }: VerifyContext,
+  limit: number,
+  first: VerifyKind,
+): Promise<Claim[]> {
   const now = clock.now();
-  const transfers = await claimDue(sql, "transfer", { now, products: null, limit });
-  const products = productsWithTopUps(config);
-  if (products.length === 0 || transfers.length === limit) return transfers;
-  const rest = limit - transfers.length;
-  return [...transfers, ...(await claimDue(sql, "top-up", { now, products, limit: rest }))];
+  const topUpProducts = productsWithTopUps(config);
+  const claims: Claim[] = [];
+  for (const kind of [first, ...VERIFY_KINDS.filter((other) => other !== first)]) {
+    const products = kind === "transfer" ? null : topUpProducts;
+    const rest = limit - claims.length;
+    if (rest > 0 && products?.length !== 0) {
+      claims.push(...(await claimDue(sql, kind, { now, products, limit: rest })));
+    }
+  }
+  return claims;
 }
 
 function productsWithTopUps({ products }: VerifyContext["config"]): string[] {

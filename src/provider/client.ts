@@ -212,8 +212,7 @@ function openMoney(ask: Ask): TransferApi {
       const path = `${checkTopUpPath(topUpPath)}/verify-topup`;
       const body = checkTopUpQuestion(question);
       const what = `${path} of ${question.transactionId}`;
-      const read = (answered: Answered) => readTopUpAnswer(answered, question.transactionId);
-      return await post(ask, { path, body, what, productId: null }, read, signal);
+      return await post(ask, { path, body, what, productId: null }, readTopUpAnswer, signal);
     },
   };
 }

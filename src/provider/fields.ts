@@ -29,6 +29,13 @@ export function readText(place: Place, field: string): string {
   return text;
 }
 
+/** Text for people, which may be empty. */
+export function readLabel(place: Place, field: string): string {
+  const text = readOptionalText(place, field);
+  if (text === null) throw wrong(`${place.name}.${field}`, "text", place.fields[field]);
+  return text;
+}
+
 /** null: it is absent or null. */
 export function readOptionalText({ name, fields }: Place, field: string): string | null {
   const value = fields[field] ?? null;

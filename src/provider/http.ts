@@ -40,7 +40,7 @@ export interface ProviderHttp {
 
 /**
  * Nothing is sent yet.
- * @throws ReconError `settings-invalid` for plain http to another machine in production
+ * @throws ReconError `settings-invalid` for plain http to another machine in production, and for a base URL that is none
  */
 export function openHttp(settings: ProviderSettings, limits: ProviderLimits, clock: Clock): ProviderHttp {
   const base = new URL(settings.baseUrl);
@@ -48,6 +48,12 @@ export function openHttp(settings: ProviderSettings, limits: ProviderLimits, clo
     throw new ReconError(
       "settings-invalid",
       `PROVIDER_BASE_URL: ${base.origin} is plain http; in production credentials are sent over https only`,
+    );
+  }
+  if (base.search !== "" || base.hash !== "") {
+    throw new ReconError(
+      "settings-invalid",
+      "PROVIDER_BASE_URL has a query or a fragment: the paths of the agent API stand behind it",
     );
   }
   const agents = {

@@ -7,6 +7,7 @@ import { type Answered, isObject, readData, readFields } from "./envelope.ts";
 import {
   type Place,
   readAmount,
+  readLabel,
   readList,
   readNumber,
   readObject,
@@ -45,11 +46,11 @@ export function readGames(answered: Answered, isNamed: boolean): Game[] {
 
 function readGame(place: Place, isNamed: boolean): Game {
   return {
-    name: isNamed ? readText(place, "name") : readOptionalText(place, "name"),
-    category: readText(place, "category"),
-    type: readText(place, "type"),
+    name: isNamed ? readLabel(place, "name") : readOptionalText(place, "name"),
+    category: readLabel(place, "category"),
+    type: readLabel(place, "type"),
     code: readText(place, "code"),
-    img: readText(place, "img"),
+    img: readLabel(place, "img"),
     rank: readNumber(place, "rank"),
     providerCode: readOptionalText(place, "providerCode"),
     locale: readLocale(place),

@@ -44,12 +44,10 @@ export function readTransferAnswer(answered: Answered, transactionRef: string): 
   return readFields(answered, () => {
     const place = readObject(data, "data");
     const raw = showRaw(answered);
-    if (readBoolean(place, "success")) {
-      checkRef(readText(place, "transactionRef"), transactionRef);
-      return { success: true, transactionRef, raw, ...readDone(place) };
-    }
-    // What never happened has no balances, and a provider that does not know the reference may repeat nothing of it.
-    checkRef(readOptionalText(place, "transactionRef") ?? transactionRef, transactionRef);
+    const answeredRef = readOptionalText(place, "transactionRef") ?? transactionRef;
+    if (answeredRef !== transactionRef) throw another("data.transactionRef", answeredRef, transactionRef);
+    if (readBoolean(place, "success")) return { success: true, transactionRef, raw, ...readDone(place) };
+    // A provider that does not know the reference may repeat nothing of it.
     return { success: false, transactionRef, raw, ...readFailed(place) };
   });
 }
@@ -60,8 +58,7 @@ function readDone(place: Place) {
     productId: readText(place, "productId"),
     currency: readText(place, "currency"),
     amount: readAmount(place, "amount"),
-    beforeBalance: readAmount(place, "beforeBalance"),
-    afterBalance: readAmount(place, "afterBalance"),
+    ...readBalances(place),
   };
 }
 
@@ -71,38 +68,38 @@ function readFailed(place: Place) {
     productId: readOptionalText(place, "productId"),
     currency: readOptionalText(place, "currency"),
     amount: readOptionalAmount(place, "amount"),
+    ...readBalances(place),
+  };
+}
+
+function readBalances(place: Place) {
+  return {
     beforeBalance: readOptionalAmount(place, "beforeBalance"),
     afterBalance: readOptionalAmount(place, "afterBalance"),
   };
 }
 
-function checkRef(answeredRef: string, askedRef: string): void {
-  if (answeredRef !== askedRef) throw another("data.transactionRef", answeredRef, askedRef);
-}
-
 /** @throws ReconError `provider-*`, for every code but 0 and 1 */
-export function readTopUpAnswer(answered: Answered, transactionId: string): TopUpAnswer {
+export function readTopUpAnswer(answered: Answered): TopUpAnswer {
   const envelope = readEnvelope(answered);
   const { code, data } = envelope;
   if (code !== "0" && code !== "1") throw rejection(answered, envelope);
   return readFields(answered, () => {
     const said = { message: envelope.message, raw: showRaw(answered) };
-    if (code === "0") return { code: 0, data: readTopUpItems(data, transactionId), ...said };
-    const isEmpty = data === null || data === undefined || (Array.isArray(data) && data.length === 0);
-    if (isEmpty) return { code: 1, data: null, ...said };
-    throw new ReconError("bad-record", "code 1 says that it failed, yet data is not null");
+    if (code === "0") return { code: 0, data: readTopUpItems(data), ...said };
+    const hasItems = Array.isArray(data) && data.length > 0;
+    if (!hasItems) return { code: 1, data: null, ...said };
+    throw new ReconError("bad-record", "code 1 says that it failed, yet data has items");
   });
 }
 
-function readTopUpItems(data: unknown, transactionId: string): TopUpItem[] {
-  const items = readList(data, "data").map((place) => readTopUpItem(place, transactionId));
+function readTopUpItems(data: unknown): TopUpItem[] {
+  const items = readList(data, "data").map(readTopUpItem);
   if (items.length > 0) return items;
   throw new ReconError("bad-record", "code 0 says that it happened, yet data is empty");
 }
 
-function readTopUpItem(place: Place, transactionId: string): TopUpItem {
-  const id = readText(place, "id");
-  if (id !== transactionId) throw another(`${place.name}.id`, id, transactionId);
+function readTopUpItem(place: Place): TopUpItem {
   const text = readText(place, "type");
   const type = TOP_UP_ITEM_TYPES.find((one) => one === text);
   if (type === undefined) {
@@ -112,8 +109,8 @@ function readTopUpItem(place: Place, transactionId: string): TopUpItem {
     );
   }
   return {
-    id,
-    time: readText(place, "time"),
+    id: readText(place, "id"),
+    time: readOptionalText(place, "time"),
     amount: readAmount(place, "amount"),
     type,
     username: readText(place, "username"),

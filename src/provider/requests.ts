@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import type { MoneyRequest, TopUpQuestion, TransferQuestion } from "../agent-api.ts";
+import { TOP_UP_PATH } from "../config.ts";
 import { ReconError } from "../errors.ts";
 import type {
   BetLimitQuestion,
@@ -126,7 +127,7 @@ export function checkFreeGame(request: FreeGameRequest): object {
 
 /** One segment of a path, so that it cannot lead anywhere else (§4.B5). */
 export function checkTopUpPath(topUpPath: string): string {
-  if (/^(?!\.)[\w.~-]{1,200}$/.test(topUpPath)) return topUpPath;
+  if (TOP_UP_PATH.test(topUpPath)) return topUpPath;
   throw badRequest(`topUpPath must be one segment of a path such as "P1_seamless", but is "${topUpPath}"`);
 }
 

@@ -175,6 +175,7 @@ function refuseInTheEnvelope(app: FastifyInstance, { log }: SandboxOptions, coun
     return reply.code(404).send(writeRefusal({ code: CODES.notFound, message }));
   });
   app.setErrorHandler(async (error: Error & { statusCode?: number }, _request, reply) => {
+    reply.type(JSON_TYPE);
     if (error.statusCode !== undefined && error.statusCode < 500) {
       counts.refused++;
       const refusal = { code: CODES.badRequest, message: describeError(error) };

@@ -2,10 +2,12 @@
 
 import type { Instant } from "../clock.ts";
 import { type Amount, formatAmount } from "../money.ts";
-import type { TopUp, Transfer } from "../transfer.ts";
+import { isTopUp, type TopUp, type Transfer } from "../transfer.ts";
 
 /** The provider has booked it, with these values (§4.C4, §4.B5). */
 export interface Booking {
+  /** null: what it says, it says of the transfer that was asked about */
+  readonly transactionRef: string | null;
   readonly username: string;
   /** null: this endpoint does not say */
   readonly productId: string | null;
@@ -30,7 +32,8 @@ export type Answer = Saying & {
   readonly answeredAt: Instant;
 };
 
-export type ComparedField = "username" | "productId" | "currency" | "type" | "amount";
+const COMPARED_TEXTS = ["transactionRef", "username", "productId", "currency", "type"] as const;
+export type ComparedField = (typeof COMPARED_TEXTS)[number] | "amount";
 
 export interface FieldDifference {
   readonly field: ComparedField;
@@ -41,7 +44,7 @@ export interface FieldDifference {
 /** Every field in which a booking is not what was sent; amounts are compared as numbers. */
 export function compareBooking(sent: Transfer | TopUp, booking: Booking): FieldDifference[] {
   const differences: FieldDifference[] = [];
-  for (const field of ["username", "productId", "currency", "type"] as const) {
+  for (const field of COMPARED_TEXTS) {
     const booked = booking[field];
     if (booked !== null && booked !== sent[field]) differences.push({ field, sent: sent[field], booked });
   }
@@ -52,7 +55,7 @@ export function compareBooking(sent: Transfer | TopUp, booking: Booking): FieldD
   return differences;
 }
 
-/** Never negative. What leaves the product may be written as a negative amount (§4.B5); a deposit may not. */
+/** Never negative. A top-up that leaves the product may be written as a negative amount (§4.B5); a transfer may not. */
 export function amountDifference(sent: Transfer | TopUp, { amount }: Booking): Amount {
-  return sent.amount.minus(sent.type === "DEPOSIT" ? amount : amount.abs()).abs();
+  return sent.amount.minus(isTopUp(sent) ? amount.abs() : amount).abs();
 }

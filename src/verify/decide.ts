@@ -112,12 +112,13 @@ function decideFailed(
 function decideNothing(
   sent: Transfer | TopUp,
   state: VerifyState,
-  { answeredAt }: Answer,
+  { askedAt, answeredAt }: Answer,
   settings: VerifySettings,
 ): Decision {
   const byDelays = nextByDelays(sent.sentAt, answeredAt, settings);
   if (state.status === "rejected") {
-    return { state: { ...state, nextVerifyAt: byDelays }, finding: "as-before" };
+    const recheckAt = nextRecheckAt(state.rejectedAt ?? answeredAt, askedAt, settings) ?? byDelays;
+    return { state: { ...state, nextVerifyAt: Math.min(byDelays, recheckAt) }, finding: "as-before" };
   }
   const giveUpAt = state.handedAt + settings.giveUpAfter;
   if (state.status === "pending" && answeredAt < giveUpAt) {

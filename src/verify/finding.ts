@@ -29,6 +29,7 @@ export function describeDiffering(
 }
 
 const NAMES: Readonly<Record<ComparedField, string>> = {
+  transactionRef: "id",
   username: "player",
   productId: "product",
   currency: "currency",

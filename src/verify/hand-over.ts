@@ -107,6 +107,7 @@ function readSentAt(given: Readonly<Record<string, unknown>>, now: Instant): Ins
   } catch (error) {
     throw wrong(describeError(error));
   }
+  if (sentAt < 0) throw wrong(`sentAt ${show(text)} lies before 1970`);
   if (sentAt <= now + MOST_AHEAD_MS) return sentAt;
   throw wrong(`sentAt ${show(text)} lies ahead: it is ${formatInstant(now)} now`);
 }

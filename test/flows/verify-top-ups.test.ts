@@ -7,7 +7,7 @@ import { pickUpTopUps } from "../../src/verify/top-up-store.ts";
 import { useDatabase } from "../support/database.ts";
 import { amount, exampleEntry, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { replyWith, topUpAnswer, topUpFailed, useVerifyProvider } from "../support/verify-provider.ts";
-import { SECOND_MS } from "../verify/sent.ts";
+import { deposit, SECOND_MS } from "../verify/sent.ts";
 import { DAY_MS, useVerifyWorld } from "./verify-world.ts";
 
 const { sql } = useDatabase();
@@ -67,6 +67,7 @@ describe("what becomes of a top-up", () => {
   test.each<[what: string, item: object, mismatch: string]>([
     ["another amount", { amount: 12.5 }, "top-up-differs open 2.5"],
     ["another player", { username: "bob" }, "top-up-differs open 10"],
+    ["another id", { id: "ref-2" }, "top-up-differs open 10"],
     ["the other direction", { type: "Withdraw" }, "top-up-differs open 10"],
   ])("%s is a mismatch at once, until an answer agrees", async (_, item, mismatch) => {
     provider.answer(() => topUpAnswer({ ...ITEM, ...item }));
@@ -97,7 +98,6 @@ describe("what becomes of a top-up", () => {
 
   test.each([
     ["no item", topUpAnswer()],
-    ["an item of another id only", topUpAnswer({ ...ITEM, id: "ref-2" })],
     ["another code", replyWith({ code: 2, message: "?", data: null })],
     ["garbage", replyWith("<html>")],
   ])("%s is no answer, and for a day a mismatch", async (_, reply) => {
@@ -109,8 +109,17 @@ describe("what becomes of a top-up", () => {
     expect(await world.mismatches()).toEqual(["top-up-inconclusive open 10"]);
   });
 
-  test("of several items that of the right direction counts", async () => {
-    provider.answer(() => topUpAnswer({ ...ITEM, type: "Withdraw", amount: 2 }, ITEM));
+  test("a refId longer than a mismatch shows is compared whole", async () => {
+    const id = "r".repeat(400);
+    provider.answer(() => topUpAnswer({ ...ITEM, id }));
+    await append(debit({ txnId: id }));
+    await world.verifyAt(MINUTE_MS);
+    expect((await world.story(id)).status).toBe("accepted");
+  });
+
+  test("of several items that of its id and direction counts", async () => {
+    const another = { ...ITEM, id: "ref-2", amount: 3 };
+    provider.answer(() => topUpAnswer(another, { ...ITEM, type: "Withdraw", amount: 2 }, ITEM));
     await append(debit());
     await world.verifyAt(MINUTE_MS);
     expect((await world.story()).status).toBe("accepted");
@@ -198,6 +207,17 @@ describe("what is picked up", () => {
     expect(await world.verifyAt(MINUTE_MS, world.context({ config }))).toEqual({ settled: 0, refused: null });
     expect(await world.verifyAt(MINUTE_MS)).toEqual({ settled: 1, refused: null });
   });
+});
+
+test("very many transfers do not hold back the top-ups, nor top-ups the transfers", async () => {
+  const numbers = Array.from({ length: 200 }, (_, index) => index);
+  await world.hand(...numbers.map((number) => deposit({ transactionRef: `t-${number}` })));
+  await append(...numbers.map((number) => debit({ txnId: `u-${number}` })));
+  await world.verifyAt(MINUTE_MS);
+  const paths = provider.questions.map(({ path }) => path);
+  expect(paths).toHaveLength(400);
+  expect(new Set(paths.slice(0, 100)).size).toBe(2);
+  expect(new Set(paths.slice(-100)).size).toBe(2);
 });
 
 test("a ref that several top-ups share must be told apart, and a transfer of that ref comes first", async () => {

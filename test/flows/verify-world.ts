@@ -14,6 +14,7 @@ import { openBudget } from "../../src/provider/budget.ts";
 import { openProvider } from "../../src/provider/client.ts";
 import type { Transfer } from "../../src/transfer.ts";
 import { createTestClock, type TestClock } from "../support/clock.ts";
+import { emptyTables } from "../support/database.ts";
 import { HOUR_MS, NOON } from "../support/examples.ts";
 import { CREDENTIALS } from "../support/http-provider.ts";
 import type { VerifyProvider } from "../support/verify-provider.ts";
@@ -40,8 +41,16 @@ export function useVerifyWorld(sql: Sql, provider: VerifyProvider): VerifyWorld 
   });
   beforeEach(async () => {
     clock.set(NOON);
-    await sql`truncate transfers, transfer_answers, top_ups, top_up_answers, top_up_states, callback_entries,
-      mismatches, mismatch_events restart identity cascade`;
+    await emptyTables(sql, [
+      "transfers",
+      "transfer_answers",
+      "top_ups",
+      "top_up_answers",
+      "top_up_states",
+      "callback_entries",
+      "mismatches",
+      "mismatch_events",
+    ]);
   });
   const context: VerifyWorld["context"] = (options = {}) => {
     const { requestTimeoutMs = 5_000 } = options;

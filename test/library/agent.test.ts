@@ -3,7 +3,7 @@ import { systemClock } from "../../src/clock.ts";
 import { type Agent, openAgent } from "../../src/library/agent.ts";
 import { type Sandbox, startSandbox } from "../../src/sandbox/server.ts";
 import { createWorld } from "../../src/sandbox/world.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 
 const database = useDatabase();
 const CREDENTIALS = { username: "agent", password: "not to be seen" };
@@ -43,7 +43,7 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await database.sql`truncate transfers`;
+  await emptyTables(database.sql, ["transfers"]);
 });
 
 afterAll(async () => {

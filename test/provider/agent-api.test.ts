@@ -329,6 +329,16 @@ describe("what is answered becomes words, exactly", () => {
     expect(String(answered.amount)).toBe(amount);
   });
 
+  test("a transfer that happened, with nothing but what makes it certain", async () => {
+    say(success('{"success":true,"username":"anna","productId":"P1","currency":"THB","amount":"10"}'));
+    expect(await provider.verifyDepositWithdraw(QUESTION)).toMatchObject({
+      success: true,
+      transactionRef: "R1",
+      beforeBalance: null,
+      afterBalance: null,
+    });
+  });
+
   test("a top-up that happened, with a negative amount, and several items", async () => {
     const two = TOPPED_UP.replace("]", `,${TOPPED_UP.slice(1)}`).replace("Withdraw", "TopUp");
     say(`{"code":0,"message":"ok","data":${two}}`);
@@ -340,8 +350,8 @@ describe("what is answered becomes words, exactly", () => {
     ]);
   });
 
-  test("code 1 of verify-topup is an answer: it failed", async () => {
-    say('{"code":1,"message":"no such transaction","data":null}');
+  test.each(["null", "[]", "{}", '""'])("code 1 of verify-topup with data %s: it failed", async (data) => {
+    say(`{"code":1,"message":"no such transaction","data":${data}}`);
     expect(await provider.verifyTopUp("P1_seamless", TOP_UP)).toMatchObject({
       code: 1,
       message: "no such transaction",
@@ -350,7 +360,7 @@ describe("what is answered becomes words, exactly", () => {
   });
 
   test("games, with languages in either case, and without what is optional", async () => {
-    const bare = '{"category":"c","type":"t","code":"G2","img":"i","rank":2.5,"providerCode":"p"}';
+    const bare = '{"category":"c","type":"t","code":"G2","img":"","rank":2.5,"providerCode":"p"}';
     say(success(`{"games":[${GAME},${bare}]}`));
     const games = await provider.listSeamlessGames("P1");
     expect(games).toEqual([
@@ -369,7 +379,7 @@ describe("what is answered becomes words, exactly", () => {
         category: "c",
         type: "t",
         code: "G2",
-        img: "i",
+        img: "",
         rank: 2.5,
         providerCode: "p",
         locale: null,
@@ -471,9 +481,9 @@ describe("a wrong answer has its code, says what is wrong, and is kept as eviden
       /data.balance/,
     ],
     [
-      "another top-up",
+      "a top-up without an id",
       topUp,
-      `{"code":0,"data":${TOPPED_UP.replace("T1", "T2")}}`,
+      `{"code":0,"data":${TOPPED_UP.replace("T1", "")}}`,
       "provider-bad-envelope",
       /data\[0\].id/,
     ],
@@ -497,7 +507,7 @@ describe("a wrong answer has its code, says what is wrong, and is kept as eviden
       topUp,
       `{"code":1,"data":${TOPPED_UP}}`,
       "provider-bad-envelope",
-      /yet data is not null/,
+      /yet data has items/,
     ],
     [
       "another code of verify-topup",
@@ -592,10 +602,11 @@ describe("no error shows what must not be shown, however it is printed", () => {
     ["a message", 200, `{"code":9,"message":"bad password ${SECRET}"}`],
     ["a field", 200, success(`{"success":"${SECRET}"}`)],
     ["no JSON", 200, `${SECRET} ${authorization}`],
+    ["a URL", 404, `/log-in?p=${encodeURIComponent(SECRET)}&a=${encodeURIComponent(authorization)}`],
   ])("credentials that the provider repeats in %s", async (_, status, body) => {
     say(body, status);
     const error = await failureOf(provider.verifyDepositWithdraw(QUESTION));
-    expectHidden(error, SECRET, authorization);
+    expectHidden(error, SECRET, authorization, encodeURIComponent(SECRET));
   });
 
   test.each([

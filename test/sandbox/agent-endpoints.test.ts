@@ -201,6 +201,7 @@ describe("the other endpoints", () => {
     };
     for (const body of ['{"username":"anna"}', '{"amount":10}', "[]", "{"]) {
       const response = await fetch(`${sandbox.url}/deposit`, { method: "POST", headers, body });
+      expect(response.headers.get("content-type")).toMatch(/^application\/json/);
       expect(await response.json()).toMatchObject({ code: 1, data: null });
     }
     expect(sandbox.requests()).toMatchObject({ total: 4, refused: 4, answered: 0 });

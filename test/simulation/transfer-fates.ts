@@ -94,7 +94,6 @@ const NO_ANSWER_OF: Readonly<Record<Fate["of"], readonly Action[]>> = {
   "top-up": [
     { kind: "missing", field: "amount" },
     { kind: "mistyped", field: "type" },
-    { kind: "wrong", field: "id" },
   ],
 };
 /** What is answered once in a while only: it takes time, or stops everybody. */
@@ -109,7 +108,7 @@ const RARE: readonly Action[] = [
 /** Another value of the same form in one field; the amount is one more. */
 const WRONG: Readonly<Record<Fate["of"], readonly string[]>> = {
   transfer: ["amount", "username", "productId", "currency"],
-  "top-up": ["amount", "username", "type"],
+  "top-up": ["amount", "username", "id", "type"],
 };
 
 /** What the faults of a seed depend on. */

@@ -67,11 +67,6 @@ describe("accepted", () => {
     expect(live(deposit()).booked("when due", { amount: amount(text) }).state.status).toBe("accepted");
   });
 
-  test.each(["WITHDRAW"] as const)("a withdrawal may be booked with a negative amount", (type) => {
-    const sent = deposit({ type });
-    expect(live(sent).booked("when due", { amount: amount("-10") }).state.status).toBe("accepted");
-  });
-
   test("comes after failures too, as long as they are not final", () => {
     const one = live(deposit());
     one.failed("when due");
@@ -121,6 +116,14 @@ describe("booked differently", () => {
     });
     expect(finding.amountAtRisk.toFixed()).toBe(atRisk);
     expect(finding.reason).toBe(`the deposit of 10.00 THB is booked at the provider with ${reason}`);
+  });
+
+  test("a withdrawal booked as a negative one is another amount: only a top-up's may be negative", () => {
+    const { state, finding } = live(deposit({ type: "WITHDRAW" })).booked("when due", {
+      amount: amount("-10"),
+    });
+    expect(state.mismatchKind).toBe("transfer-differs");
+    if (finding !== null && finding !== "as-before") expect(finding.amountAtRisk.toFixed()).toBe("20");
   });
 
   test("it is asked for every hour from then on", () => {
@@ -233,6 +236,13 @@ describe("rejected", () => {
     expect(one.nothing(3 * DAY_MS).state.status).toBe("rejected");
   });
 
+  test("a recheck without an answer does not put off the next one", () => {
+    const one = rejected();
+    one.failed("when due");
+    one.nothing(DAY_MS);
+    expect(one.nextAfterMs()).toBe(DAY_MS + 15 * MINUTE_MS + SECOND_MS);
+  });
+
   test("a success after it is accepted, and a mismatch of the whole amount", () => {
     const one = rejected();
     const { state, finding } = one.booked("when due");
@@ -324,6 +334,7 @@ describe("top-ups", () => {
   test.each<[what: string, fields: Partial<Booking>, atRisk: string]>([
     ["another amount", { amount: amount("7") }, "3"],
     ["another player", { username: "bob" }, "10"],
+    ["another id", { transactionRef: "ref-2" }, "10"],
     ["the other direction", { type: "CREDIT" }, "10"],
   ])("%s differs", (_, fields, atRisk) => {
     const { state, finding } = live(topUp()).booked("when due", { ...UNSAID, type: "DEBIT", ...fields });

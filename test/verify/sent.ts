@@ -31,7 +31,7 @@ export function topUp(fields: Partial<TopUp> = {}): TopUp {
 /** What the provider has booked: just what was sent, but for these fields. */
 function bookingOf(sent: Transfer | TopUp, fields: Partial<Booking> = {}): Booking {
   const { username, productId, currency, amount: booked } = sent;
-  return { username, productId, currency, type: null, amount: booked, ...fields };
+  return { transactionRef: null, username, productId, currency, type: null, amount: booked, ...fields };
 }
 
 /** One life, answer by answer: each is asked for at a time after noon, and takes a second. */

@@ -18,7 +18,7 @@ import {
   listTransfers,
   readAnswers,
 } from "../../src/verify/store.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { untilSomebodyWaits } from "../support/lock-wait.ts";
 import { deposit, VERIFY } from "./sent.ts";
@@ -26,7 +26,7 @@ import { deposit, VERIFY } from "./sent.ts";
 const { sql } = useDatabase();
 
 beforeEach(async () => {
-  await sql`truncate transfers, transfer_answers, top_ups, top_up_answers restart identity`;
+  await emptyTables(sql, ["transfers", "transfer_answers", "top_ups", "top_up_answers"]);
 });
 
 const add = (...transfers: Transfer[]) => addTransfers(sql, transfers, NOON, VERIFY);
