@@ -7,14 +7,14 @@ import { formatMoney } from "../money.ts";
 import { type AssessSettings, comparePair, type Difference } from "./compare.ts";
 import { toFinding } from "./finding.ts";
 import { matchBets, namesBet, type Pair } from "./match.ts";
-import { isRunning, type Sums, sumBets, sumRecords } from "./sums.ts";
+import { type Heard, heardOf, isRunning, type Sums, sumBets, sumRecords } from "./sums.ts";
 
 /** A finding with what its graces depend on. */
 export interface Verdict {
   readonly finding: Finding;
   readonly pair: Pair;
-  /** the bets whose entries the provider has to have heard of: the pair's own, or its whole round */
-  readonly heardBets: readonly LedgerBet[];
+  /** the entries that the provider has to have heard of, those of the pair's own bets or of its whole round; null: none */
+  readonly heard: Heard | null;
   /** something else of the round must end first */
   readonly waitsForRound: boolean;
   /** another record may be about to come, however fresh our copy is */
@@ -91,7 +91,7 @@ export function verdictOf(pair: Pair, difference: Difference, settings: AssessSe
   return {
     pair,
     finding: toFinding(pair, difference, settings),
-    heardBets: pair.bets,
+    heard: heardOf(pair.bets),
     waitsForRound: false,
     asksAgain: pair.matchedBy === "round" && !pair.agrees,
     holdsFrom: null,
@@ -115,17 +115,18 @@ function vanishedVerdict(pair: Pair, record: StoredRecord, settings: AssessSetti
   return verdictOf(pair, difference, settings);
 }
 
-/** Of each round all its bets, and the rounds in which something runs. */
+/** Of each round what was heard of all its bets, and the rounds in which something runs. */
 interface Rounds {
-  readonly betsOf: ReadonlyMap<string | null, readonly LedgerBet[]>;
+  readonly heardOf: ReadonlyMap<string | null, Heard | null>;
   readonly running: ReadonlySet<string | null>;
 }
 
 function seeRounds(records: readonly StoredRecord[], bets: readonly LedgerBet[]): Rounds {
   const open = bets.filter((bet) => bet.status === "open").map((bet) => bet.roundId);
+  const betsOf = Map.groupBy(bets, ({ roundId }) => roundId);
   const listedAsRunning = records.filter(isRunning).map((record) => realRound(record.roundId));
   return {
-    betsOf: Map.groupBy(bets, ({ roundId }) => roundId),
+    heardOf: new Map([...betsOf].map(([roundId, inRound]) => [roundId, heardOf(inRound)])),
     running: new Set([...open, ...listedAsRunning]),
   };
 }
@@ -134,9 +135,10 @@ function seeRounds(records: readonly StoredRecord[], bets: readonly LedgerBet[])
  * The provider may list a round as one record when its last bet ends: until then nothing is missing there, and
  * from then on it has the time it is given after that end.
  */
-function ofRound(verdict: Verdict, { roundId }: LedgerBet, { betsOf, running }: Rounds): Verdict {
+function ofRound(verdict: Verdict, { roundId }: LedgerBet, rounds: Rounds): Verdict {
   if (roundId === null) return verdict;
-  return { ...verdict, heardBets: betsOf.get(roundId) ?? [], waitsForRound: running.has(roundId) };
+  const heard = rounds.heardOf.get(roundId) ?? verdict.heard;
+  return { ...verdict, heard, waitsForRound: rounds.running.has(roundId) };
 }
 
 /** The provider need not list what is still open: what has ended may be all that it reports of the round. */

@@ -42,7 +42,7 @@ export function amountInOtherCurrency(bets: readonly LedgerBet[]): Amount {
   const moved = movedBy(bets).abs();
   if (!moved.eq(ZERO)) return moved;
   const { stake, payout } = sumBets(bets);
-  return largerAmount(stake, payout);
+  return largerAmount(stake.abs(), payout.abs());
 }
 
 /** What the wallet should have moved for a record. */

@@ -1,10 +1,10 @@
 /** When a difference may be called a mismatch: the graces and the confirm fetch, so that nothing merely late is one. */
 
-import type { LedgerBet, StoredRecord } from "../bet.ts";
+import type { StoredRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import { mergeRanges, subtractRanges, type TimeRange } from "../window.ts";
 import type { Verdict } from "./assess.ts";
-import { firstEntryOf } from "./sums.ts";
+import { type Heard, heardOf } from "./sums.ts";
 
 export interface Graces {
   /** a callback may come this late */
@@ -59,30 +59,29 @@ export function conditionsOf(given: Verdict, graces: Graces, now: Instant): Cond
  * asked again, late enough.
  */
 export function whatMustHold(verdict: Verdict, graces: Graces): Conditions {
+  const { heard } = verdict;
   const { records } = verdict.pair;
-  const bets = verdict.heardBets;
-  const lastReceivedAt = latest(bets.map((bet) => bet.lastReceivedAt));
+  const lastReceivedAt = heard?.lastReceivedAt ?? Number.NEGATIVE_INFINITY;
   const notBefore = Math.max(
     latest(records.map((record) => record.versionSeenAt)) + graces.callbackGraceMs,
     lastReceivedAt + graces.callbackGraceMs,
     verdict.holdsFrom ?? Number.NEGATIVE_INFINITY,
   );
-  if (bets.length === 0) return { notBefore, eitherFetched: [] };
+  if (heard === null) return { notBefore, eitherFetched: [] };
 
   const recordTimes = records.flatMap((record) => [
     instantRange(record.accountingDate),
     instantRange(record.updatedDate),
   ]);
-  const lastEntryAt = latest(bets.map((bet) => bet.lastEntryAt));
   const ofBets: TimeRange = {
-    from: firstEntryOf(bets) - graces.overlapMs,
-    to: Math.max(lastEntryAt + graces.providerGraceMs, verdict.holdsFrom ?? Number.NEGATIVE_INFINITY),
+    from: heard.firstEntryAt - graces.overlapMs,
+    to: Math.max(heard.lastEntryAt + graces.providerGraceMs, verdict.holdsFrom ?? Number.NEGATIVE_INFINITY),
   };
   const confirm: Fetched = {
     ranges: fetchable([ofBets, ...recordTimes], graces),
     since: lastReceivedAt + graces.providerGraceMs,
   };
-  if (verdict.asksAgain || !speakOfLastEntry(records, bets)) return { notBefore, eitherFetched: [confirm] };
+  if (verdict.asksAgain || !speakOfLastEntry(records, heard)) return { notBefore, eitherFetched: [confirm] };
   const settledAt = lastReceivedAt + graces.settleDelayMs;
   if (records.every((record) => record.requestedAt > settledAt)) return { notBefore, eitherFetched: [] };
   const again = { ranges: fetchable(recordTimes, graces), since: settledAt + 1 };
@@ -120,7 +119,7 @@ export function untilNow(ranges: readonly TimeRange[], now: Instant): TimeRange[
  */
 export function afterPatience(verdict: Verdict, { roundPatienceMs }: Graces, now: Instant): Verdict {
   if (now < patienceEnds(verdict, roundPatienceMs)) return verdict;
-  return { ...verdict, heardBets: verdict.pair.bets, waitsForRound: false };
+  return { ...verdict, heard: heardOf(verdict.pair.bets), waitsForRound: false };
 }
 
 function patienceEnds({ pair }: Verdict, roundPatienceMs: number): Instant {
@@ -137,8 +136,7 @@ export function fetchable(
     .filter(({ from, to }) => from < to);
 }
 
-function speakOfLastEntry(records: readonly StoredRecord[], bets: readonly LedgerBet[]): boolean {
-  const lastEntryAt = latest(bets.map((bet) => bet.lastEntryAt));
+function speakOfLastEntry(records: readonly StoredRecord[], { lastEntryAt }: Heard): boolean {
   const isLater = (record: StoredRecord) =>
     parseInstant(record.updatedDate, "updatedDate") + COARSE_TIME_MS > lastEntryAt;
   return records.length > 0 && records.every(isLater);

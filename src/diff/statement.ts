@@ -27,7 +27,7 @@ export function countsAt({ records, bets }: AssessedPair["pair"]): Instant {
 /**
  * A pair's statements, one for each currency.
  * Left out is what nothing is compared of: what lies before the ledger, a bet that ran when the ledger began, a tip that
- * agrees. Of a tip that does not, the provider's side is what the tip asked for.
+ * agrees. Of one whose wallet alone did something else, the provider's side is what the tip asked for.
  */
 export function statePair({ pair, verdict }: AssessedPair, settings: CompareSettings): Statement[] {
   const { records, bets } = pair;
@@ -36,9 +36,10 @@ export function statePair({ pair, verdict }: AssessedPair, settings: CompareSett
   const currencies = [...new Set([...records, ...bets].map((side) => side.currency))];
   return currencies.map((currency) => ({
     currency,
-    provider: isTip
-      ? { ...NO_SUMS, net: askedByState({ ...pair, records: [] }) }
-      : stateRecords(records.filter((record) => record.currency === currency)),
+    provider:
+      isTip && verdict?.finding.kind === "net-differs"
+        ? { ...NO_SUMS, net: askedByState({ ...pair, records: [] }) }
+        : stateRecords(records.filter((record) => record.currency === currency)),
     ledger: stateBets(
       bets.filter((bet) => bet.currency === currency),
       isTip,

@@ -84,6 +84,23 @@ export function lastEntryOf(bets: readonly LedgerBet[]): Instant {
   return bets.reduce((last, bet) => Math.max(last, bet.lastEntryAt), Number.NEGATIVE_INFINITY);
 }
 
+/** When the first and the last entry of some bets happened, and when the last one to come came. */
+export interface Heard {
+  readonly firstEntryAt: Instant;
+  readonly lastEntryAt: Instant;
+  readonly lastReceivedAt: Instant;
+}
+
+/** @returns null where there are no bets */
+export function heardOf(bets: readonly LedgerBet[]): Heard | null {
+  if (bets.length === 0) return null;
+  return {
+    firstEntryAt: firstEntryOf(bets),
+    lastEntryAt: lastEntryOf(bets),
+    lastReceivedAt: bets.reduce((last, bet) => Math.max(last, bet.lastReceivedAt), Number.NEGATIVE_INFINITY),
+  };
+}
+
 /** The latest of some dates, as UTC text; null: there is none. */
 export function latest(dates: readonly string[]): string | null {
   return dates.length === 0

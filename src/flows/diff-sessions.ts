@@ -100,9 +100,14 @@ function compareSessions({ settings, graces, context }: Scene, sessions: readonl
   });
 }
 
-function compareBalances({ product, graces }: Scene, entries: PlayedSessions["entries"]): Candidate[] {
-  return findBalances(entries, askedByEntry(entries, product)).map((finding) => {
-    const items = entries.filter((entry) => subjectOfRequest(entry) === finding.subject);
+function compareBalances(
+  { product, graces, settings }: Scene,
+  entries: PlayedSessions["entries"],
+): Candidate[] {
+  const itemsOf = Map.groupBy(entries, subjectOfRequest);
+  const compared = entries.filter((entry) => entry.occurredAt >= settings.ledgerStart);
+  return findBalances(compared, askedByEntry(entries, product)).map((finding) => {
+    const items = itemsOf.get(finding.subject) ?? [];
     const receivedAt = items.reduce((last, entry) => Math.max(last, entry.receivedAt), 0);
     const conditions = { notBefore: receivedAt + graces.callbackGraceMs, eitherFetched: [] };
     return { finding, subjects: [finding.subject], conditions };

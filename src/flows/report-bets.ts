@@ -11,8 +11,8 @@ import type { DiffMark } from "../diff/store.ts";
 import { foldEntries } from "../ledger/fold.ts";
 import type { MismatchKind } from "../mismatch.ts";
 import { readStanding, type StandingRow } from "../mismatches/standing-store.ts";
-import { ZERO } from "../money.ts";
-import { type Contribution, explainDifference } from "../report.ts";
+import { sumAmounts, ZERO } from "../money.ts";
+import { type Contribution, explainDifference, type StandingMismatch } from "../report.ts";
 import type { TimeRange } from "../window.ts";
 import type { Scene } from "./diff-scene.ts";
 import { findHeardUnusably } from "./follow-ledger.ts";
@@ -53,8 +53,8 @@ async function* reportNeighbourhood(
     if (at < day.from || at >= day.to) continue;
     for (const statement of statePair(assessed, scene.settings)) {
       const difference = statement.provider.net.minus(statement.ledger.net);
-      const mismatch = findStanding(assessed, username, own);
-      const isOpen = !difference.eq(ZERO) && mismatch === null;
+      const mismatch = findStanding(assessed, { username, currency: statement.currency }, own);
+      const isOpen = !difference.eq(ZERO) && (mismatch === null || tellsOnlyItsPart(assessed));
       const waits = isMarked(assessed) || (isOpen && (await isHeldBack(scene, assessed)));
       yield { ...statement, ...explainDifference(difference, mismatch, waits) };
     }
@@ -79,24 +79,33 @@ const STANDS_FOR_TWO: ReadonlySet<MismatchKind> = new Set(["username-differs", "
 /** Kinds that are about what one side says of itself: no difference between the two. */
 const STANDS_ALONE: ReadonlySet<MismatchKind> = new Set(["balance-differs", "provider-inconsistent"]);
 
-/** The mismatch that stands for a pair; where nothing is wrong with the pair any more, one that was corrected by hand. */
-function findStanding({ pair, verdict }: AssessedPair, username: string, rows: readonly StandingRow[]) {
+/**
+ * The mismatch that stands for a pair; where nothing is wrong with the pair any more, all that was corrected by hand.
+ * A correction is of the ledger's player and currency, and of one part alone nobody can say whether it was enough.
+ */
+function findStanding(
+  { pair, verdict }: AssessedPair,
+  { username, currency }: { readonly username: string; readonly currency: string },
+  rows: readonly StandingRow[],
+): StandingMismatch | null {
   const subjects = subjectsOf(pair.records, pair.bets);
   const names = (row: StandingRow) =>
     (row.username === username && subjects.includes(row.subject)) ||
     (row.kind === "username-differs" && pair.records.some((record) => record.betId === row.betId));
+  const isOfLedger = (row: StandingRow) =>
+    row.username === username && (pair.bets[0]?.currency ?? currency) === currency;
   const about = rows.filter((row) => !STANDS_ALONE.has(row.kind) && names(row));
+  if (verdict === null) {
+    const corrections = about.filter(isOfLedger).flatMap(({ adjustments }) => adjustments ?? []);
+    if (corrections.length === 0) return null;
+    return { amountAtRisk: null, resolved: true, adjustments: sumAmounts(corrections) };
+  }
   const found =
-    verdict === null
-      ? about.find((row) => row.adjustments !== null)
-      : (about.find((row) => row.stands && row.kind === verdict.finding.kind) ??
-        about.find((row) => row.stands || row.adjustments !== null));
+    about.find((row) => row.stands && row.kind === verdict.finding.kind) ??
+    about.find((row) => row.stands || row.adjustments !== null);
   if (found === undefined) return null;
-  return {
-    amountAtRisk: STANDS_FOR_TWO.has(found.kind) ? null : found.amountAtRisk,
-    resolved: found.resolved,
-    adjustments: found.adjustments,
-  };
+  if (!STANDS_FOR_TWO.has(found.kind)) return found;
+  return { amountAtRisk: null, resolved: false, adjustments: isOfLedger(found) ? found.adjustments : null };
 }
 
 function isMarkedFor(waiting: readonly DiffMark[]): (assessed: AssessedPair) => boolean {
@@ -106,6 +115,11 @@ function isMarkedFor(waiting: readonly DiffMark[]): (assessed: AssessedPair) => 
     records.some((record) => refs.has(record.betId) || refs.has(record.id)) ||
     bets.some((bet) => refs.has(bet.txnId)) ||
     [...records, ...bets].some((side) => rounds.has(realRound(side.roundId) ?? ""));
+}
+
+/** While a bet runs, what it rightly took need not agree yet; what was moved besides is all that a mismatch tells. */
+function tellsOnlyItsPart({ pair, verdict }: AssessedPair): boolean {
+  return verdict?.finding.kind === "net-differs" && stillRuns(pair);
 }
 
 /** What is not waited for by a mark: it still runs, or one side of it is there and cannot be used. */

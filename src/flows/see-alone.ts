@@ -70,8 +70,9 @@ export function seeAlone(
   const own = new Set(entries.map(keyOfRequest));
   const items = [...own].flatMap((request) => requests.itemsOf.get(request) ?? []);
   const compared = items.filter((entry) => entry.occurredAt >= settings.ledgerStart);
+  const itemsOf = Map.groupBy(items, subjectOfRequest);
   for (const finding of findBalances(compared, requests.asked)) {
-    const received = items.filter((entry) => subjectOfRequest(entry) === finding.subject);
+    const received = itemsOf.get(finding.subject) ?? [];
     see(finding, Math.max(...received.map((entry) => entry.receivedAt)));
   }
   return { seen, waits };

@@ -54,7 +54,11 @@ describe("a bet that the provider lacks", () => {
 
   test("leaves the provider time from the last end of its round: one record may report them all", () => {
     const last = bet({ txnId: "t2", lastEntryAt: NOON, lastReceivedAt: NOON });
-    expect(missing([last])?.heardBets.map(({ txnId }) => txnId)).toEqual(["t1", "t2"]);
+    expect(missing([last])?.heard).toEqual({
+      firstEntryAt: NOON - 5 * MINUTE_MS,
+      lastEntryAt: NOON,
+      lastReceivedAt: NOON,
+    });
   });
 });
 
@@ -68,10 +72,11 @@ test("what has ended of a round agrees while the provider does not list what is 
 });
 
 test("a difference that both sides speak of waits for nothing else of its round", () => {
-  const verdicts = assess([record({ payout: "1" })], [bet(), bet({ txnId: "t2", status: "open" })], SETTINGS);
+  const open = bet({ txnId: "t2", status: "open", lastEntryAt: NOON });
+  const verdicts = assess([record({ payout: "1" })], [bet(), open], SETTINGS);
   const verdict = verdicts.find(({ finding }) => finding.kind === "payout-differs");
   expect(verdict).toMatchObject({ finding: { kind: "payout-differs" }, waitsForRound: false });
-  expect(verdict?.heardBets.map(({ txnId }) => txnId)).toEqual(["bet-1"]);
+  expect(verdict?.heard?.lastEntryAt).toBe(NOON - 4 * MINUTE_MS);
 });
 
 test("ids that cross between two bets give each its own mismatch", () => {

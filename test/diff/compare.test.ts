@@ -248,6 +248,12 @@ describe("the amount at risk", () => {
       records: [record({ currency: "USD" })],
       bets: [bet()],
     },
+    {
+      what: "never negative, whatever the amounts in either currency are",
+      risk: "10",
+      records: [record({ currency: "USD" })],
+      bets: [bet({ stake: "-10", payout: "-10", moved: "0" })],
+    },
   ])("is $what", ({ risk, records = [], bets = [] }) => {
     const finding = compare({ records, bets });
     expect(riskOf(finding)).toBe(risk);

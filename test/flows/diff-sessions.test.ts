@@ -119,3 +119,10 @@ test("a record that the provider dates elsewhere leaves its old session right", 
   await settle(420, 470, 471, 520, 521);
   expect(await sessions()).toEqual(["session-differs 12:00 10 open", "session-differs 18:40 10 open"]);
 });
+
+test("a request of before the ledger's start is not compared, not even its balance", async () => {
+  const wrong = { balanceBefore: amount("500"), balanceAfter: amount("500") };
+  await receive({ ...adjust("DEBIT", "10", 0), ...wrong }, { ...adjust("DEBIT", "20", 30), ...wrong });
+  await diffAt(60, { settings: { ...SETTINGS.settings, ledger: { since: iso(10) } } });
+  expect(await sessions()).toEqual(["balance-differs 12:30 20 open"]);
+});

@@ -14,7 +14,7 @@ import { writeRecords } from "../../src/sync/record-store.ts";
 import { advanceWindow, leaseNextWindow, planWindows, recordGap } from "../../src/sync/store.ts";
 import type { TimeRange } from "../../src/window.ts";
 import { createTestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import {
   amount,
   exampleEntry,
@@ -55,8 +55,20 @@ export function useDiffWorld() {
   const clock = createTestClock(NOON);
 
   beforeEach(async () => {
-    await sql`truncate windows, bet_records, record_absences, alerts, incidents, incident_members, rejected_records, bet_record_versions, callback_entries, diff_marks, mismatches, mismatch_events
-    restart identity`;
+    await emptyTables(sql, [
+      "windows",
+      "bet_records",
+      "record_absences",
+      "alerts",
+      "incidents",
+      "incident_members",
+      "rejected_records",
+      "bet_record_versions",
+      "callback_entries",
+      "diff_marks",
+      "mismatches",
+      "mismatch_events",
+    ]);
     clock.set(NOON);
   });
 

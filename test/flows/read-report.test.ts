@@ -5,6 +5,7 @@ import { actOnMismatches } from "../../src/flows/act-on-mismatches.ts";
 import { readReport } from "../../src/flows/read-report.ts";
 import { silentLog } from "../../src/log.ts";
 import { readReportDay } from "../../src/ops/report-query.ts";
+import { emptyTables } from "../support/database.ts";
 import { amount, exampleEntry, HOUR_MS, NOON } from "../support/examples.ts";
 import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "./diff-world.ts";
 
@@ -22,7 +23,7 @@ const again = (entry: CallbackEntry): CallbackEntry => ({ ...entry, entryId: `${
 const look = (minutes: number) => diffAt(minutes, { settings: SETTINGS });
 
 beforeEach(async () => {
-  await sql`truncate adjustments restart identity`;
+  await emptyTables(sql, ["adjustments"]);
   await ledgerBegins();
 });
 
@@ -63,7 +64,7 @@ describe("the day's statement", () => {
   test("shows as rest what nobody has found", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("25"));
-    await sql`truncate diff_marks`;
+    await emptyTables(sql, ["diff_marks"]);
     expect(await rowOf()).toMatchObject({ difference: "5", mismatches: "0", pending: "0", rest: "5" });
   });
 
@@ -168,7 +169,7 @@ describe("what is no difference between the sides", () => {
   });
 
   test("a bet that ran when the ledger began is left out", async () => {
-    await sql`truncate callback_entries, diff_marks`;
+    await emptyTables(sql, ["callback_entries", "diff_marks"]);
     const [, settled] = callbacksOf("20");
     if (settled) await receive(settled);
     await listed(recordOf("20"));
@@ -176,16 +177,21 @@ describe("what is no difference between the sides", () => {
   });
 });
 
+/** A bet of anna's that the provider lists as ANNA's, found. */
+async function twoNames(): Promise<void> {
+  await receive(...callbacksOf("20"));
+  await listed(recordOf("30", { username: "ANNA" }));
+  await fetchRange(NOON - HOUR_MS, NOON);
+  await look(20);
+  await fetchPlanned();
+  await look(90);
+  await fetchPlanned();
+  await look(100);
+}
+
 describe("one mismatch explains", () => {
   test("both players' parts of a bet under two names", async () => {
-    await receive(...callbacksOf("20"));
-    await listed(recordOf("30", { username: "ANNA" }));
-    await fetchRange(NOON - HOUR_MS, NOON);
-    await look(20);
-    await fetchPlanned();
-    await look(90);
-    await fetchPlanned();
-    await look(100);
+    await twoNames();
     expect((await readAll()).map((one) => one.kind)).toEqual(["username-differs"]);
     expect(await rowOf()).toMatchObject({ difference: "10", mismatches: "10", rest: "0" });
   });
@@ -214,20 +220,73 @@ describe("one mismatch explains", () => {
   });
 });
 
+describe("one mismatch explains its part", () => {
+  test("of an unlisted bet that was debited twice, and what it rightly took is pending", async () => {
+    await receive(exampleEntry({ moved: amount("-20") }));
+    await look(20);
+    await look(70);
+    await fetchPlanned();
+    await look(71);
+    expect((await readAll()).map((one) => `${one.kind} ${one.amountAtRisk}`)).toEqual(["net-differs 10"]);
+    expect(await rowOf()).toMatchObject({ difference: "20", mismatches: "10", pending: "10", rest: "0" });
+  });
+
+  test("of a listed tip whose stakes differ, which moved something else besides", async () => {
+    const tip = { callback: "placeTips", status: "TIPS", moved: amount("-3") } as const;
+    await receive(exampleEntry({ ...tip, betAmount: amount("5") }));
+    await listed(recordOf("0", { stake: amount("7") }));
+    await look(20);
+    expect((await readAll()).map((one) => `${one.kind} ${one.amountAtRisk}`)).toEqual(["stake-differs 4"]);
+    expect(await rowOf()).toMatchObject({ difference: "-4", mismatches: "-4", rest: "0" });
+  });
+});
+
 describe("a correction by hand", () => {
   const resolveWith = async (adjustment: string) => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("25"));
     await look(20);
-    const [mismatch] = await readAll();
-    await sql`update mismatches set status = 'resolved', resolved_by = 'mia', resolved_at = ${clock.now()}`;
+    await correct(adjustment);
+  };
+  const correct = async (adjustment: string) => {
+    const [mismatch] = (await readAll()).filter(({ status }) => status === "open");
+    const id = Number(mismatch?.id);
+    await sql`
+      update mismatches set status = 'resolved', resolved_by = 'mia', resolved_at = ${clock.now()} where id = ${id}`;
     await sql`insert into adjustments (mismatch_id, ref, amount, currency, at, by, note)
-      values (${Number(mismatch?.id)}, 'r-1', ${adjustment}, 'THB', ${clock.now()}, 'mia', 'paid by hand')`;
+      values (${id}, ${`r-${id}`}, ${adjustment}, 'THB', ${clock.now()}, 'mia', 'paid by hand')`;
   };
 
   test("explains the difference in place of its mismatch", async () => {
     await resolveWith("5.00");
     expect(await rowOf()).toMatchObject({ difference: "5", mismatches: "0", adjustments: "5", rest: "0" });
+  });
+
+  test("of a bet in two currencies counts in the ledger's", async () => {
+    await receive(...callbacksOf("20"));
+    await listed(recordOf("20", { currency: "USD" }));
+    await look(20);
+    await correct("-10");
+    expect(await rowOf("THB")).toMatchObject({ mismatches: "0", adjustments: "-10", rest: "0" });
+    expect(await rowOf("USD")).toMatchObject({ mismatches: "10", adjustments: "0", rest: "0" });
+  });
+
+  test("of a bet under two names counts once", async () => {
+    await twoNames();
+    await correct("10");
+    expect(await rowOf()).toMatchObject({ difference: "10", mismatches: "0", adjustments: "10", rest: "0" });
+  });
+
+  test("of each bet of a round shows in the rest when all their callbacks come after all", async () => {
+    const bets = ["bet-1", "bet-2"].map((txnId) => callbacksOf("20", { txnId }));
+    await receive(...bets.map(([placed]) => placed as CallbackEntry));
+    await listed(recordOf("20"), recordOf("20", { id: "rec-2", betId: "bet-2" }));
+    await look(20);
+    await correct("20");
+    await correct("20");
+    await receive(...bets.map(([, settled]) => settled as CallbackEntry));
+    await look(60);
+    expect(await rowOf()).toMatchObject({ difference: "0", adjustments: "40", rest: "-40" });
   });
 
   test("that was too little, or that the callback came on top of, shows in the rest", async () => {
