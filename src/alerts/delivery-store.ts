@@ -53,6 +53,9 @@ export async function releaseChannel(sql: Query, { channel, token }: LeasedChann
     where channel = ${channel} and lease_token = ${token}`;
 }
 
+/** An alert at which a channel has failed so often may be the reason, and lets the others go first. */
+const MOST_FAILURES_AHEAD = 10;
+
 /** The oldest alerts that a channel has not had, and that it is not known to refuse for now. */
 export async function readWaiting(
   sql: Query,
@@ -66,7 +69,7 @@ export async function readWaiting(
     from alerts a left join alert_deliveries d on d.alert_id = a.id and d.channel = ${channel}
     where a.delivered_at is null and d.delivered_at is null
       and (d.next_attempt_at is null or d.next_attempt_at <= ${now})
-    order by a.id limit ${most}`;
+    order by coalesce(d.attempts, 0) / ${MOST_FAILURES_AHEAD}::integer, a.id limit ${most}`;
 }
 
 /** The channel has the alert, and works: whatever its lease says, that is true. */

@@ -21,6 +21,14 @@ export type Sql = postgres.Sql<Types>;
 /** A `Sql` inside a transaction, or outside of one. */
 export type Query = postgres.ISql<Types>;
 
+const FIRST_INSTANT = Date.parse("0001-01-01T00:00:00Z");
+const LAST_INSTANT = Date.parse("9999-12-31T23:59:59.999Z");
+
+/** Years beyond four digits are written in a way that PostgreSQL does not read: nothing is stored that lies out there. */
+function toTimestamp(instant: Instant): string {
+  return new Date(Math.min(Math.max(instant, FIRST_INSTANT), LAST_INSTANT)).toISOString();
+}
+
 /**
  * When the server restarts, every connection of the pool breaks, and postgres.js by itself would count each as one more
  * try in vain: some would then wait for 20 seconds although the server is long back.
@@ -43,8 +51,7 @@ export function openDatabase(url: string, most = 10): Sql {
       instant: {
         to: TIMESTAMPTZ,
         from: [TIMESTAMPTZ],
-        serialize: (value: Instant | string) =>
-          typeof value === "number" ? new Date(value).toISOString() : value,
+        serialize: (value: Instant | string) => (typeof value === "number" ? toTimestamp(value) : value),
         parse: (text: string) => Date.parse(`${text.slice(0, 10)}T${text.slice(11)}:00`),
       },
       count: { to: INT8, from: [INT8], serialize: String, parse: Number },

@@ -125,7 +125,7 @@ export async function hasMismatches(sql: Query, productId: string): Promise<bool
 }
 
 export async function readMismatch(sql: Query, id: string): Promise<Mismatch | null> {
-  if (!/^\d{1,15}$/.test(id)) return null;
+  if (!/^[1-9]\d{0,14}$/.test(id)) return null;
   const [row] = await sql<MismatchRow[]>`select ${columns(sql)} from mismatches where id = ${Number(id)}`;
   return row === undefined ? null : toMismatch(row);
 }

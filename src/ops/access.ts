@@ -127,5 +127,5 @@ function bearerOf({ headers }: FastifyRequest): string | null {
 }
 
 function isOwnHost(host: string | undefined): boolean {
-  return isLoopback((host ?? "").replace(/:\d+$/, ""));
+  return isLoopback((host ?? "").replace(/:\d+$/, "").toLowerCase());
 }

@@ -10,7 +10,7 @@ import { addAuditRoutes } from "./audit-routes.ts";
 import { addBackfillRoutes } from "./backfill-routes.ts";
 import { addMismatchRoutes } from "./mismatch-routes.ts";
 import { describeOperation } from "./operation.ts";
-import { checkFields, readProductRange } from "./range-query.ts";
+import { checkFields, readProductRange, usage } from "./range-query.ts";
 import { readReportDay } from "./report-query.ts";
 import { fieldsOf } from "./schema.ts";
 import { COVERAGE, COVERAGE_QUERY, REPORT, REPORT_QUERY, STATUS } from "./state-schema.ts";
@@ -49,6 +49,7 @@ const READ_OPENAPI = describeOperation({
 /** @param api where only those arrive who may look, and only those change anything who may write */
 export async function addApi(api: FastifyInstance, context: FlowContext): Promise<void> {
   const { config } = context;
+  takeJsonOnly(api);
   await addDocument(api);
   api.get("/status", { schema: READ_STATUS }, () => readStatus(context));
   addMismatchRoutes(api, context);
@@ -61,6 +62,26 @@ export async function addApi(api: FastifyInstance, context: FlowContext): Promis
   addBackfillRoutes(api, context);
   addTransferRoutes(api, context);
   addAuditRoutes(api, context);
+}
+
+/** No body needs more; what is nested without end could be read, and not be written into the audit log. */
+const DEEPEST_BODY = 8;
+
+/** Some clients announce JSON with every POST: where nothing follows there is no body, and whoever needs one says so. */
+function takeJsonOnly(api: FastifyInstance): void {
+  const parse = api.getDefaultJsonParser("error", "error");
+  api.removeAllContentTypeParsers();
+  api.addContentTypeParser<string>("application/json", { parseAs: "string" }, (request, text, done) => {
+    if (text === "") return done(null, undefined);
+    parse(request, text, (error, body: unknown) =>
+      isDeeper(body, DEEPEST_BODY) ? done(usage("the body is nested too deeply")) : done(error, body),
+    );
+  });
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((one) => isDeeper(one, levels - 1));
 }
 
 /**

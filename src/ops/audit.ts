@@ -15,17 +15,24 @@ const SECRET = /token|password|secret|authorization|cookie|key$/i;
  */
 export function addAudit(scope: FastifyInstance, { sql, clock, log }: FlowContext): void {
   const noted = new WeakMap<FastifyRequest, number>();
+  // Whoever hangs up before the answer has no address any more.
+  const addresses = new WeakMap<FastifyRequest, string>();
+  const addressOf = (request: FastifyRequest) => addresses.get(request) ?? "gone";
+  scope.addHook("onRequest", async (request) => {
+    if (request.ip !== undefined) addresses.set(request, request.ip);
+  });
   scope.addHook("preHandler", async (request) => {
     if (!isChange(request.method) || isUnknown(request)) return;
     const at = clock.now();
-    noted.set(request, await insertAudit(sql, describeRequest(request, at, null)));
+    noted.set(request, await insertAudit(sql, describeRequest(request, addressOf(request), at, null)));
   });
   scope.addHook("onSend", async (request, reply) => {
     if (!isChange(request.method) || isUnknown(request)) return;
     const id = noted.get(request);
     try {
       if (id !== undefined) await answerAudit(sql, id, reply.statusCode);
-      else await insertAudit(sql, describeRequest(request, clock.now(), reply.statusCode));
+      else
+        await insertAudit(sql, describeRequest(request, addressOf(request), clock.now(), reply.statusCode));
     } catch (error) {
       const { asker, url } = request;
       log.error(
@@ -41,14 +48,19 @@ function isUnknown({ asker }: FastifyRequest): boolean {
   return (asker ?? null) === null;
 }
 
-function describeRequest(request: FastifyRequest, at: number, status: number | null): AuditedRequest {
-  const { asker, ip, method, routeOptions, params, body } = request;
+function describeRequest(
+  request: FastifyRequest,
+  address: string,
+  at: number,
+  status: number | null,
+): AuditedRequest {
+  const { asker, method, routeOptions, params, body } = request;
   return {
     at,
     who: asker.name,
     role: asker.role,
     by: asker.by,
-    address: ip,
+    address,
     method,
     route: routeOptions.url ?? request.url,
     target: JSON.stringify(params ?? {}),

@@ -22,6 +22,9 @@ import { TEXT } from "./schema.ts";
 
 type Typed = Readonly<Record<string, unknown>>;
 
+/** As many ids as there may be. */
+const LONGEST_BULK = 256 * 1024;
+
 const LIST = describeOperation({
   id: "listMismatches",
   summary: "mismatches, in the order in which they were found; all of them as CSV",
@@ -74,7 +77,8 @@ export function addMismatchRoutes(api: FastifyInstance, context: FlowContext): v
       await actOnMismatches(context, { action, target, ...readAction(body), by: request.asker.name });
       return await readMismatchStory(context, request.params.id);
     });
-    api.post(`/mismatches/${action}`, { schema: describeBulk(action) }, async (request) => {
+    const many = { schema: describeBulk(action), bodyLimit: LONGEST_BULK };
+    api.post(`/mismatches/${action}`, many, async (request) => {
       const { isDryRun, ...asked } = await readBulk(context, action, request.body);
       const act = isDryRun ? previewAction : actOnMismatches;
       const result = await act(context, { ...asked, by: request.asker.name });

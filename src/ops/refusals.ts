@@ -1,6 +1,7 @@
 /** What the ops server answers where no route does, or one fails. */
 
 import { METHODS, STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type ErrorCode, ReconError } from "../errors.ts";
 import type { Log } from "../log.ts";
@@ -41,6 +42,22 @@ export function addRefusals(app: FastifyInstance, log: Log): void {
     log.error({ requestId: request.id, err: error }, "a request to the ops server failed");
     return await sendProblem(reply, 500, "Internal Server Error", "the request failed; the log says why");
   });
+}
+
+const STATUS_OF_BROKEN: Readonly<Record<string, number>> = {
+  HPE_HEADER_OVERFLOW: 431,
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+};
+
+/** Answers what cannot even be read as a request, and ends its connection. */
+export function refuseBroken({ code = "" }: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable) return;
+  const status = STATUS_OF_BROKEN[code] ?? 400;
+  const title = STATUS_CODES[status] ?? "Refused";
+  const detail = `this is no request that can be read (${code})`;
+  const body = JSON.stringify({ type: "about:blank", title, status, detail });
+  const head = `HTTP/1.1 ${status} ${title}\r\ncontent-type: application/problem+json\r\ncontent-length: ${body.length}`;
+  socket.end(`${head}\r\nconnection: close\r\n\r\n${body}`);
 }
 
 async function sendError(reply: FastifyReply, status: number, error: Error): Promise<FastifyReply> {

@@ -1,6 +1,6 @@
 /** Which day a statement is asked for, by the same names for HTTP and the command line. */
 
-import { DateTime } from "luxon";
+import { DateTime, IANAZone } from "luxon";
 import type { TimeRange } from "../window.ts";
 import { usage } from "./range-query.ts";
 
@@ -26,14 +26,15 @@ export function readReportDay({ day, zone = "UTC" }: ReportQuery): ReportDay {
   if (typeof day !== "string")
     throw usage(day === undefined ? "day is missing" : "day stands more than once");
   if (typeof zone !== "string") throw usage("zone stands more than once");
-  const begin = beginOf(day, zone);
-  if (begin.invalidReason === "unsupported zone") {
-    throw usage(`there is no zone "${zone}"; it is a name such as Asia/Bangkok or UTC`);
+  // Luxon knows more names than those of zones: "local" would be whatever the server has.
+  if (!IANAZone.isValidZone(zone)) {
+    throw usage(`there is no zone "${zone.slice(0, 60)}"; it is a name such as Asia/Bangkok or UTC`);
   }
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || !begin.isValid) {
+  const begin = beginOf(day, zone);
+  const next = beginOf(begin.plus({ days: 1 }).toFormat("yyyy-MM-dd"), zone);
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || !begin.isValid || !next.isValid) {
     throw usage(`day must be a date such as 2026-11-20, but is "${day.slice(0, 60)}"`);
   }
-  const next = beginOf(begin.plus({ days: 1 }).toFormat("yyyy-MM-dd"), zone);
   return { day, zone, from: begin.toMillis(), to: next.toMillis() };
 }
 

@@ -16,7 +16,7 @@ import { countFailedSignIns } from "./failed-sign-ins.ts";
 import { addHealth } from "./health.ts";
 import { addMetrics, type Metrics } from "./metrics/metrics.ts";
 import { sendProblem } from "./problem.ts";
-import { addRefusals } from "./refusals.ts";
+import { addRefusals, refuseBroken } from "./refusals.ts";
 import { addSecurityHeaders, setHeadersAtLeast } from "./security-headers.ts";
 import { openSessions } from "./sessions.ts";
 import { addSignIn } from "./sign-in.ts";
@@ -56,6 +56,7 @@ export async function startOpsServer(
     bodyLimit: LONGEST_BODY,
     routerOptions: { maxParamLength: LONGEST_PARAMETER },
     forceCloseConnections: true,
+    clientErrorHandler: refuseBroken,
     frameworkErrors: (error, _request, reply) => {
       setHeadersAtLeast(reply);
       return sendProblem(reply, 400, "Bad Request", error.message);
@@ -97,8 +98,8 @@ async function addGuarded(
   gate: Gate,
   { openBoard }: OpsParts,
 ): Promise<void> {
-  addAccess(guarded, gate);
   addAudit(guarded, context);
+  addAccess(guarded, gate);
   guarded.register((api) => addApi(api, context), { prefix: "/api" });
   guarded.register(async (pages) => {
     await pages.register(formbody);

@@ -4,7 +4,7 @@ import { inOneMoment, type Query } from "../../src/db/client.ts";
 import { recordTransitions } from "../../src/flows/record-transitions.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import type { Transition } from "../../src/mismatches/life.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { exampleFinding } from "../support/findings.ts";
 import { untilSomebodyWaits } from "../support/lock-wait.ts";
@@ -14,8 +14,15 @@ const config = (minAmount: Record<string, string> = {}) =>
   parseConfig({ products: [{ productId: "P1" }, { productId: "P2" }], alerts: { minAmount } });
 
 beforeEach(async () => {
-  await sql`truncate mismatches, mismatch_events, incidents, incident_members, alerts, windows, backfills
-    restart identity cascade`;
+  await emptyTables(sql, [
+    "mismatches",
+    "mismatch_events",
+    "incidents",
+    "incident_members",
+    "alerts",
+    "windows",
+    "backfills",
+  ]);
 });
 
 let bets = 0;

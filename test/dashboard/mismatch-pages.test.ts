@@ -6,7 +6,7 @@ import { silentLog } from "../../src/log.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import { createTestClock } from "../support/clock.ts";
 import { serveDashboard } from "../support/dashboard.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, HOUR_MS, NOON } from "../support/examples.ts";
 import { exampleFinding } from "../support/findings.ts";
 
@@ -18,8 +18,15 @@ const EVIL = "<img src=x onerror=alert(1)>";
 
 beforeEach(async () => {
   clock.set(NOON);
-  await sql`truncate mismatches, mismatch_events, adjustments, incidents, incident_members, alerts, diff_marks
-    restart identity cascade`;
+  await emptyTables(sql, [
+    "mismatches",
+    "mismatch_events",
+    "adjustments",
+    "incidents",
+    "incident_members",
+    "alerts",
+    "diff_marks",
+  ]);
 });
 
 const open = (...fields: Partial<Finding>[]) =>

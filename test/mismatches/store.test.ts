@@ -11,7 +11,7 @@ import {
   readMismatch,
 } from "../../src/mismatches/store.ts";
 import { writeTransitions } from "../../src/mismatches/transition-store.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, MINUTE_MS, NOON } from "../support/examples.ts";
 import { exampleFinding, exampleLedgerSide, exampleProviderSide } from "./findings.ts";
 
@@ -26,7 +26,7 @@ const EVERYTHING: MismatchFilter = {
 };
 
 beforeEach(async () => {
-  await sql`truncate mismatches, mismatch_events restart identity`;
+  await emptyTables(sql, ["mismatches", "mismatch_events"]);
 });
 
 const write = (minutes: number, ...transitions: Transition[]) =>
@@ -421,7 +421,7 @@ describe("the list", () => {
 
   test("is counted by status, with a 0 where there is none", async () => {
     expect(await countByStatus(sql)).toEqual({ open: 2, acknowledged: 1, resolved: 1, ignored: 1 });
-    await sql`truncate mismatches, mismatch_events`;
+    await emptyTables(sql, ["mismatches", "mismatch_events"]);
     expect(await countByStatus(sql)).toEqual({ open: 0, acknowledged: 0, resolved: 0, ignored: 0 });
   });
 

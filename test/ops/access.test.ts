@@ -5,7 +5,7 @@ import type { FlowContext } from "../../src/flows/context.ts";
 import { dropExpired } from "../../src/flows/drop-expired.ts";
 import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { type AskRaw, bearer, OWN_PAGE, READER, serveOps, signIn, WRITER } from "../support/ops-browser.ts";
 
@@ -20,7 +20,7 @@ const LET_THROUGH = 404;
 
 beforeEach(async () => {
   clock.set(NOON);
-  await sql`truncate ops_sessions`;
+  await emptyTables(sql, ["ops_sessions"]);
 });
 
 function typeToken(ask: AskRaw, token: string, fields: Record<string, string> = {}) {

@@ -1,4 +1,4 @@
-import { request as httpRequest } from "node:http";
+import { request as httpRequest, STATUS_CODES } from "node:http";
 import { connect } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { parseConfig } from "../../src/config.ts";
@@ -117,18 +117,28 @@ describe("what is refused", () => {
     expect(await allowOf("/api/transfers")).toEqual(["GET", "HEAD", "POST"]);
     expect(await allowOf("/api/backfills/7/pause")).toEqual(["POST"]);
     expect(await allowOf("/sign-in")).toEqual(["GET", "HEAD", "POST"]);
+    expect(await allowOf("/changes")).toEqual(["GET"]);
   });
 
   test.each([
     ["no JSON", "{", JSON_TYPE, 400, "Bad Request"],
     ["nothing where JSON is announced", "", JSON_TYPE, 400, "Bad Request"],
+    ["text", "note", { "content-type": "text/plain" }, 415, "Unsupported Media Type"],
     ["JSON that would change what objects are", '{"__proto__": {}}', JSON_TYPE, 400, "Bad Request"],
+    ["JSON without end", "[".repeat(30_000) + "]".repeat(30_000), JSON_TYPE, 400, "Bad Request"],
     ["too much", JSON.stringify({ note: "x".repeat(70_000) }), JSON_TYPE, 413, "Payload Too Large"],
     ["another type", "<a/>", { "content-type": "text/xml" }, 415, "Unsupported Media Type"],
   ])("a body with %s is a problem that says what is wrong", async (_, body, type, status, title) => {
     const ask = await serveOps(context);
     const answer = await ask("POST", BACKFILLS, { headers: { ...bearer(WRITER), ...type }, body });
     expect(answer).toMatchObject(problem(status, title, expect.stringMatching(/\w/)));
+  });
+
+  test("nothing where JSON is announced is no body: what needs none is done", async () => {
+    const ask = await serveOps(context);
+    const headers = { ...bearer(WRITER), ...JSON_TYPE };
+    const answer = await ask("POST", "/api/backfills/7/pause", { headers, body: "" });
+    expect(answer).toMatchObject(problem(404, "Not Found", 'there is no backfill "7"'));
   });
 
   test("a form is taken by pages, and not by the API", async () => {
@@ -149,14 +159,24 @@ describe("what is refused", () => {
   });
 });
 
-test("what is no HTTP at all ends its connection, and nothing else", async () => {
+test.each([
+  [400, "no http\r\n\r\n"],
+  [431, `GET /api/mismatches?username=${"x".repeat(20_000)} HTTP/1.1\r\nhost: localhost\r\n\r\n`],
+])("what cannot be read is a problem with status %i, and ends its connection alone", async (status, sent) => {
   const server = await startOpsServer(context, { host: "127.0.0.1", port: 0, tokens: [] }, async () => {});
   onTestFinished(() => server.close());
   const { port } = new URL(server.url);
   const socket = connect(Number(port), "127.0.0.1");
-  socket.end("no http\r\n\r\n");
+  socket.end(sent);
   const answer = (await socket.setEncoding("utf8").toArray()).join("");
-  expect(answer).toMatch(/^HTTP\/1\.1 400/);
+  const [head = "", body = ""] = answer.split("\r\n\r\n");
+  expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} .*content-type: application/problem\\+json`, "s"));
+  expect(JSON.parse(body)).toEqual({
+    type: "about:blank",
+    title: STATUS_CODES[status],
+    status,
+    detail: expect.stringContaining("no request that can be read"),
+  });
   const alive = await new Promise((resolve) => {
     httpRequest(`${server.url}/healthz`, (response) => resolve(response.resume().statusCode)).end();
   });

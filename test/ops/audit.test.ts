@@ -1,9 +1,11 @@
-import { beforeEach, describe, expect, test } from "vitest";
+import { connect } from "node:net";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { parseConfig } from "../../src/config.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { silentLog } from "../../src/log.ts";
+import { startOpsServer } from "../../src/ops/server.ts";
 import { createTestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { MINUTE_MS, NOON } from "../support/examples.ts";
 import { type AskRaw, bearer, OWN_PAGE, READER, serveOps, signIn, WRITER } from "../support/ops-browser.ts";
@@ -16,7 +18,7 @@ const RANGE = { productId: "P1", from: "2026-11-19T00:00:00Z", to: "2026-11-19T0
 
 beforeEach(async () => {
   clock.set(NOON);
-  await sql`truncate audit_log, ops_sessions, backfills, windows restart identity cascade`;
+  await emptyTables(sql, ["audit_log", "ops_sessions", "backfills", "windows"]);
 });
 
 function post(ask: AskRaw, path: string, headers: object, body?: unknown) {
@@ -67,7 +69,7 @@ describe("the audit log", () => {
   test("has what was refused: for the role, for where it came from, for its form", async () => {
     const ask = await serveOps(context);
     const { cookie } = await signIn(ask, WRITER);
-    await sql`truncate audit_log restart identity`;
+    await emptyTables(sql, ["audit_log"]);
     await post(ask, "/api/backfills", bearer(READER), RANGE);
     await post(ask, "/api/backfills", { cookie, "sec-fetch-site": "cross-site" }, RANGE);
     await post(ask, "/api/backfills", bearer(WRITER), "{");
@@ -82,6 +84,20 @@ describe("the audit log", () => {
       ["hand", 400],
     ]);
     expect(await sql`select from backfills`).toHaveLength(0);
+  });
+
+  test("has the address of who hangs up in the middle of a request", async () => {
+    const server = await startOpsServer(context, { host: "127.0.0.1", port: 0, tokens: [] }, async () => {});
+    onTestFinished(() => server.close());
+    const { port } = new URL(server.url);
+    const socket = connect(Number(port), "127.0.0.1");
+    const head = "POST /api/backfills HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
+    socket.write(`${head}\r\ncontent-length: 100\r\n\r\n{`, () => socket.destroy());
+    const [row] = await eventually("it stands in the log", async () => {
+      const rows = await sql`select address, status from audit_log`;
+      return rows.length > 0 ? rows : null;
+    });
+    expect(row).toEqual({ address: "127.0.0.1", status: 400 });
   });
 
   test("has nothing of who is unknown, nor of what only looks", async () => {
@@ -163,7 +179,7 @@ describe("the audit log", () => {
 test("no page changes anything unseen: every form that is sent leaves a line", async () => {
   const ask = await serveOps(context);
   const headers = { ...(await signIn(ask, WRITER)), ...OWN_PAGE };
-  await sql`truncate audit_log`;
+  await emptyTables(sql, ["audit_log"]);
   await post(ask, "/sign-out", headers);
   expect(await sql`select route, status from audit_log`).toEqual([{ route: "/sign-out", status: 303 }]);
 });

@@ -3,7 +3,7 @@ import { parseConfig } from "../../src/config.ts";
 import { openBackfillRunner } from "../../src/flows/run-backfills.ts";
 import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { NOON } from "../support/examples.ts";
 import { type AskApi, problemWith, serveApi } from "../support/ops-api.ts";
 
@@ -30,7 +30,7 @@ const QUEUED = {
 };
 
 beforeEach(async () => {
-  await sql`truncate windows, backfills restart identity cascade`;
+  await emptyTables(sql, ["windows", "backfills"]);
 });
 
 const request = (ask: AskApi, changes: object = {}) =>

@@ -5,7 +5,7 @@ import { parseConfig } from "../../src/config.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { NOON } from "../support/examples.ts";
 import { bearer, OWN_PAGE, READER, serveOps, signIn, TOKENS, WRITER } from "../support/ops-browser.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
@@ -18,7 +18,7 @@ const QUEUE = "board";
 const PAUSE = `/queues/api/queues/${QUEUE}/pause`;
 
 beforeEach(async () => {
-  await sql`truncate audit_log, ops_sessions restart identity`;
+  await emptyTables(sql, ["audit_log", "ops_sessions"]);
 });
 
 describe.each(["Redis", "PostgreSQL"])("the queues in %s", (backendName) => {
@@ -75,7 +75,7 @@ describe.each(["Redis", "PostgreSQL"])("the queues in %s", (backendName) => {
   test("are changed by whoever may write, and every try is in the audit log", async () => {
     const { ask, queue } = await open();
     const session = await signIn(ask, WRITER);
-    await sql`truncate audit_log restart identity`;
+    await emptyTables(sql, ["audit_log"]);
     expect((await ask("PUT", PAUSE, { headers: bearer(READER) })).status).toBe(403);
     expect(
       (await ask("PUT", PAUSE, { headers: { ...session, "sec-fetch-site": "cross-site" } })).status,

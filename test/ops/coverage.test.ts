@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
 import { formatInstant } from "../../src/clock.ts";
 import { pullProduct } from "../../src/flows/pull-product.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { HOUR_MS, NOON } from "../support/examples.ts";
 import { problemWith, serveApi } from "../support/ops-api.ts";
 import { listedRecords, openPastWorld, PRODUCT } from "../support/past-world.ts";
@@ -9,7 +9,7 @@ import { listedRecords, openPastWorld, PRODUCT } from "../support/past-world.ts"
 const { sql } = useDatabase();
 
 beforeEach(async () => {
-  await sql`truncate windows, pull_states, bet_records, diff_marks restart identity cascade`;
+  await emptyTables(sql, ["windows", "pull_states", "bet_records", "diff_marks"]);
 });
 
 const pathOf = (query: Record<string, string>) => `/api/coverage?${new URLSearchParams(query)}`;
@@ -45,6 +45,17 @@ test("coverage tells gaps and windows", async () => {
     pages: expect.any(Number),
     fetchedAt: "2026-11-20T12:00:00.000Z",
   });
+});
+
+test("a range may reach beyond all times that are stored", async () => {
+  const { context } = await openPastWorld(sql);
+  const ask = await serveApi(context);
+  const range = { from: "0000-01-01T00:00:00Z", to: "9999-12-31T23:00:00-14:00" };
+  const { status, json } = await ask("GET", pathOf({ product: PRODUCT, ...range }));
+  expect([status, json.complete, json.windows]).toEqual([200, false, []]);
+  const query = new URLSearchParams(range);
+  expect(await ask("GET", `/api/mismatches?${query}`)).toMatchObject({ status: 200 });
+  expect(await ask("GET", "/api/report?day=0001-01-01&zone=Asia/Bangkok")).toMatchObject({ status: 200 });
 });
 
 test.each<[what: string, changes: Record<string, string>, detail: string]>([

@@ -5,7 +5,7 @@ import { silentLog } from "../../src/log.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import { startOpsServer } from "../../src/ops/server.ts";
 import { createTestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, HOUR_MS, NOON } from "../support/examples.ts";
 import { exampleFinding, LEDGER_SIDE, PROVIDER_SIDE } from "../support/findings.ts";
 import { problemWith, serveApi } from "../support/ops-api.ts";
@@ -18,8 +18,15 @@ const NOTE = { note: "asked the provider" };
 
 beforeEach(async () => {
   clock.set(NOON);
-  await sql`truncate mismatches, mismatch_events, adjustments, incidents, incident_members, alerts, diff_marks
-    restart identity cascade`;
+  await emptyTables(sql, [
+    "mismatches",
+    "mismatch_events",
+    "adjustments",
+    "incidents",
+    "incident_members",
+    "alerts",
+    "diff_marks",
+  ]);
 });
 
 const open = (...fields: Partial<Finding>[]) =>
@@ -186,6 +193,14 @@ describe("many at once", () => {
     expect(await ack(["3", "1"])).toEqual(problemWith(409, "mismatch 1 is acknowledged"));
     expect(await ack(["3", "4"])).toEqual(problemWith(404, 'there is no mismatch "4"'));
     expect(await statuses()).toBe("acknowledged open open");
+  });
+
+  test("are as many as may be named, however long their ids are", async () => {
+    const ask = await serveApi(context);
+    const ids = Array.from({ length: 10_000 }, (_, index) => String(100_000_000_000_000 + index));
+    expect(await ask("POST", "/api/mismatches/ack", { body: { ids, ...NOTE } })).toEqual(
+      problemWith(404, 'there is no mismatch "100000000000000", '),
+    );
   });
 
   test.each<[string, object, string]>([

@@ -8,7 +8,7 @@ import { silentLog } from "../../src/log.ts";
 import { writeTransitions } from "../../src/mismatches/transition-store.ts";
 import { addApi } from "../../src/ops/api.ts";
 import { createTestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { exampleEntry, exampleRecord, exampleSettle, NOON } from "../support/examples.ts";
 import { exampleFinding } from "../support/findings.ts";
 import { useSchemas } from "../support/json-schema.ts";
@@ -123,8 +123,7 @@ function request(ask: AskRaw, { method, path, operationId }: Operation, changes:
 
 beforeEach(async () => {
   clock.set(NOON);
-  await sql`
-    truncate mismatches, mismatch_events, backfills, windows, transfers, audit_log restart identity cascade`;
+  await emptyTables(sql, ["mismatches", "mismatch_events", "backfills", "windows", "transfers", "audit_log"]);
 });
 
 describe("the document", () => {
@@ -287,7 +286,7 @@ function wrongValues(schema: Schema, typed: boolean): unknown[] {
 
 /** Something of everything that an answer can hold. */
 async function fillWorld(): Promise<void> {
-  await sql`truncate bet_records, pull_states, callback_entries, diff_marks restart identity cascade`;
+  await emptyTables(sql, ["bet_records", "pull_states", "callback_entries", "diff_marks"]);
   const fetchPage = async () => ({
     records: [exampleRecord()],
     rejected: [],

@@ -30,10 +30,15 @@ describe("a day", () => {
   test.each([
     [{}, "day is missing"],
     [{ day: "2026-02-30" }, 'day must be a date such as 2026-11-20, but is "2026-02-30"'],
+    [{ day: "9999-12-31" }, 'day must be a date such as 2026-11-20, but is "9999-12-31"'],
     [{ day: "20.11.2026" }, 'day must be a date such as 2026-11-20, but is "20.11.2026"'],
     [
       { day: "2026-11-20", zone: "Mars/Base" },
       'there is no zone "Mars/Base"; it is a name such as Asia/Bangkok or UTC',
+    ],
+    [
+      { day: "2026-11-20", zone: "local" },
+      'there is no zone "local"; it is a name such as Asia/Bangkok or UTC',
     ],
     [{ day: ["2026-11-20", "2026-11-21"] }, "day stands more than once"],
   ])("%j is refused with a line that names it", (typed, message) => {

@@ -13,7 +13,7 @@ import type { Finding, Mismatch } from "../../src/mismatch.ts";
 import { writeTransitions } from "../../src/mismatches/transition-store.ts";
 import { startOpsServer } from "../../src/ops/server.ts";
 import { createTestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { exampleEntry, exampleRecord, exampleSettle, MINUTE_MS, NOON } from "../support/examples.ts";
 import { exampleFinding, LEDGER_SIDE, PROVIDER_SIDE } from "../support/findings.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
@@ -36,7 +36,7 @@ const context: FlowContext = {
 
 beforeEach(async () => {
   clock.set(NOON);
-  await sql`truncate mismatches, mismatch_events restart identity cascade`;
+  await emptyTables(sql, ["mismatches", "mismatch_events"]);
 });
 
 interface Changes {
@@ -343,7 +343,7 @@ describe("mismatches", () => {
     expect(await ask(`${await serve()}/api/mismatches?${query}`)).toMatchObject(problem(400, detail));
   });
 
-  test.each(["2", "0", "none", "99999999999999999999"])("there is no mismatch %s", async (id) => {
+  test.each(["2", "0", "01", "none", "99999999999999999999"])("there is no mismatch %s", async (id) => {
     await open(exampleFinding());
     expect(await ask(`${await serve()}/api/mismatches/${id}`)).toMatchObject(
       problem(404, `there is no mismatch "${id}"`),
@@ -358,7 +358,12 @@ describe("access", () => {
     { origin: "https://wallet.example" },
     { origin: "null" },
   ];
-  const OWN = [{ host: "localhost:3000" }, { host: "[::1]:3000" }, { origin: "http://127.0.0.1:3000" }];
+  const OWN = [
+    { host: "localhost:3000" },
+    { host: "LocalHost" },
+    { host: "[::1]:3000" },
+    { origin: "http://127.0.0.1:3000" },
+  ];
 
   test.each(FOREIGN)("without tokens a request with %o is refused, whatever it asks for", async (headers) => {
     const url = await serve();

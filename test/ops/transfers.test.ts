@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from "vitest";
 import { parseConfig } from "../../src/config.ts";
 import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { NOON } from "../support/examples.ts";
 import { type AskApi, problemWith, serveApi } from "../support/ops-api.ts";
 
@@ -33,7 +33,7 @@ const HANDED = {
 };
 
 beforeEach(async () => {
-  await sql`truncate transfers, transfer_answers, top_ups, top_up_answers restart identity`;
+  await emptyTables(sql, ["transfers", "transfer_answers", "top_ups", "top_up_answers"]);
 });
 
 const add = (ask: AskApi, changes: object = {}, token?: string) =>
@@ -72,6 +72,7 @@ test.each<[what: string, changes: object, detail: string]>([
   ["an unknown product", { productId: "NONE" }, 'there is no productId "NONE"; it is one of P1, W1'],
   ["an amount as a number", { amount: 10 }, "amount must be text with two decimals"],
   ["no type", { type: undefined }, "type is missing"],
+  ["a time of long ago", { sentAt: "0000-01-01T00:00:00Z" }, "lies before 1970"],
   ["a field there is not", { note: "x" }, 'there is no field "note"'],
 ])("%s is refused, naming field and value", async (_, changes, detail) => {
   const ask = await serveApi(context);

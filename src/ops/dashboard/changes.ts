@@ -2,11 +2,13 @@
 
 import { setInterval } from "node:timers";
 import type { FastifyInstance } from "fastify";
+import { systemClock } from "../../clock.ts";
 import { describeError } from "../../errors.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { sendProblem } from "../problem.ts";
 import { readChangeMarks } from "./change-store.ts";
 import type { LiveTopic } from "./layout.ts";
+import { findChanged, type Known, LIVE_TOPICS } from "./what-changed.ts";
 
 /** One reader asks for all pages, and only while there are some. */
 const LOOK_EVERY_MS = 1_000;
@@ -20,7 +22,8 @@ const LONGEST_STREAM_MS = 10 * 60_000;
 /** Each holds a connection; more pages than these are not looked at by people. */
 const MOST_STREAMS = 200;
 
-const TOPICS: readonly LiveTopic[] = ["pull", "mismatches", "transfers", "backfills", "alerts"];
+/** A stream has no end to wait for. */
+const NO_HEAD = { exposeHeadRoute: false };
 
 type Listener = (changed: ReadonlySet<LiveTopic>) => void;
 
@@ -28,11 +31,11 @@ type Listener = (changed: ReadonlySet<LiveTopic>) => void;
 export function addChanges(pages: FastifyInstance, context: FlowContext): void {
   const watch = watchChanges(context);
   pages.addHook("onClose", async () => watch.end());
-  pages.get<{ Querystring: { topics?: string } }>("/changes", async (request, reply) => {
+  pages.get<{ Querystring: { topics?: string } }>("/changes", NO_HEAD, async (request, reply) => {
     const asked = (request.query.topics ?? "").split(",");
-    const topics = TOPICS.filter((topic) => asked.includes(topic));
+    const topics = LIVE_TOPICS.filter((topic) => asked.includes(topic));
     if (topics.length === 0) {
-      const detail = `topics must name some of ${TOPICS.join(", ")}, but is "${request.query.topics ?? ""}"`;
+      const detail = `topics must name some of ${LIVE_TOPICS.join(", ")}, but is "${request.query.topics ?? ""}"`;
       return await sendProblem(reply, 400, "Bad Request", detail);
     }
     if (watch.size() >= MOST_STREAMS) {
@@ -65,19 +68,18 @@ export function addChanges(pages: FastifyInstance, context: FlowContext): void {
 /** Looks for changes while anybody listens. */
 function watchChanges({ sql, clock, log }: FlowContext) {
   const listeners = new Set<Listener>();
-  let known: Record<LiveTopic, string> | null = null;
+  let known: Known | null = null;
   let looking: Promise<void> | null = null;
   let isFailing = false;
   const lookOnce = async () => {
     try {
+      const wasBlind = known === null && isFailing;
       const marks = await readChangeMarks(sql, clock.now());
-      const before = known;
-      const wasBlind = before === null && isFailing;
-      known = marks;
+      // How often pages are told is a matter of real time.
+      const found = findChanged(known, marks, systemClock.now());
+      known = found.known;
       isFailing = false;
-      const changed = new Set(
-        TOPICS.filter((topic) => wasBlind || (before !== null && before[topic] !== marks[topic])),
-      );
+      const changed = wasBlind ? new Set(LIVE_TOPICS) : found.changed;
       if (changed.size > 0) for (const tell of listeners) tell(changed);
     } catch (error) {
       // Pages stay open, and are told when the database is back.
