@@ -9,6 +9,10 @@ import { ReconError } from "./errors.ts";
 import { parseAmount } from "./money.ts";
 import { LONGEST_WINDOW_MS } from "./window.ts";
 
+const DAY_MS = 86_400_000;
+/** A thousand years: what is reckoned with it is still a time that can be written. */
+const LONGEST_DURATION_MS = 365_250 * DAY_MS;
+
 /** ISO 8601 text in, milliseconds out. */
 function duration(defaultText: string) {
   return z
@@ -16,12 +20,17 @@ function duration(defaultText: string) {
     .default(defaultText)
     .transform((text, context) => {
       const parsed = Duration.fromISO(text);
-      const lengthMs = parsed.years || parsed.months ? Number.NaN : parsed.toMillis();
-      if (Number.isFinite(lengthMs) && lengthMs >= 0) return lengthMs;
+      const hasLength = /^P[^-]*[WDHMS]$/.test(text) && !parsed.years && !parsed.months;
+      const lengthMs = hasLength ? Math.round(parsed.toMillis()) : Number.NaN;
+      if (lengthMs <= LONGEST_DURATION_MS) return lengthMs;
       context.addIssue(`must be an ISO 8601 duration of weeks, days or less such as "PT15M"`);
       return z.NEVER;
     });
 }
+
+/** Of what is done again and again, or waited for: without any length it would never end, or never begin. */
+const period = (defaultText: string) =>
+  duration(defaultText).refine((ms) => ms > 0, "must be longer than nothing");
 
 const durations = (defaults: string[]) =>
   z.array(duration("PT0S")).default(() => defaults.map((text) => Duration.fromISO(text).toMillis()));
@@ -50,8 +59,23 @@ const decimalText = z.string().refine((text) => {
   }
 }, 'must be a decimal that is not negative, as text, such as "10.00"');
 
+/** One segment of a path, so that it cannot lead anywhere else (§4.B5). */
+export const TOP_UP_PATH = /^(?!\.)[\w.~-]{1,200}$/;
+
+/** Whether both limits of windows could be read, however wrong other settings are. */
+function hasLengths(pull: unknown): boolean {
+  const { windowMin, windowMax } = (pull ?? {}) as Readonly<Record<string, unknown>>;
+  return typeof windowMin === "number" && typeof windowMax === "number";
+}
+
 const product = z.strictObject({
-  productId: z.string().min(1),
+  productId: z
+    .string()
+    .min(1)
+    .refine(
+      (text) => text.isWellFormed() && !/\p{Cc}/u.test(text),
+      "must be text without control characters",
+    ),
   walletMode: z.enum(["seamless", "transfer"]).default("seamless"),
   since: instant,
   matchBy: z
@@ -62,7 +86,11 @@ const product = z.strictObject({
   singleState: z.boolean().default(false),
   openBetsListed: z.boolean().default(false),
   stuckOpenAfter: duration("P1D"),
-  topUpPath: z.string().min(1).nullable().default(null),
+  topUpPath: z
+    .string()
+    .regex(TOP_UP_PATH, 'must be one segment of a path such as "P1_seamless"')
+    .nullable()
+    .default(null),
 });
 
 /** The table that callback entries are written to. */
@@ -74,23 +102,25 @@ export const configSchema = z.strictObject({
   products: z
     .array(product)
     .min(1)
-    .superRefine((products, context) => {
-      const seen = new Set<string>();
-      for (const [index, { productId }] of products.entries()) {
-        if (seen.has(productId)) {
+    .superRefine(
+      (products: readonly { readonly productId?: unknown }[], context) => {
+        const ids = products.map((one) => one?.productId);
+        for (const [index, id] of ids.entries()) {
+          if (typeof id !== "string" || ids.indexOf(id) === index) continue;
           context.addIssue({ code: "custom", message: "stands twice", path: [index, "productId"] });
         }
-        seen.add(productId);
-      }
-    }),
+      },
+      // Also where other settings are wrong: all problems are told at once.
+      { when: ({ value }) => Array.isArray(value) },
+    ),
   pull: z
     .strictObject({
-      every: duration("PT1M"),
+      every: period("PT1M"),
       windowMax: duration("PT1H").refine((ms) => ms <= LONGEST_WINDOW_MS, "must be at most an hour (PT1H)"),
       windowMin: duration("PT1M").refine((ms) => ms >= 1000, "must be at least a second (PT1S)"),
       settleDelay: duration("PT2M"),
       overlap: duration("PT5M"),
-      requestTimeout: duration("PT30S"),
+      requestTimeout: period("PT30S").refine((ms) => ms <= DAY_MS, "must be at most a day (P1D)"),
       minInterval: duration("PT0S"),
       concurrency: count(8, 256),
       maxPages: count(10_000, 1_000_000),
@@ -99,13 +129,14 @@ export const configSchema = z.strictObject({
       resweepAfter: durations(["PT1H", "P1D", "P3D", "P7D", "P30D"]),
     })
     .refine((pull) => pull.windowMin <= pull.windowMax, {
-      message: "must not be longer than windowMax",
+      message: "must not be longer than windowMax; where it is not set, it is PT1M",
       path: ["windowMin"],
+      when: ({ value }) => hasLengths(value),
     })
     .prefault({}),
   diff: z
     .strictObject({
-      every: duration("PT1M"),
+      every: period("PT1M"),
       callbackGrace: duration("PT15M"),
       providerGrace: duration("PT1H"),
       sessionQuiet: duration("PT1H"),
@@ -113,7 +144,7 @@ export const configSchema = z.strictObject({
     .prefault({}),
   verify: z
     .strictObject({
-      every: duration("PT10S"),
+      every: period("PT10S"),
       delays: durations(["PT10S", "PT30S", "PT2M", "PT10M", "PT1H"]),
       rejectedFinalAfter: duration("PT15M"),
       recheckRejectedAfter: durations(["PT1H", "P1D"]),
@@ -123,7 +154,7 @@ export const configSchema = z.strictObject({
     .prefault({}),
   alerts: z
     .strictObject({
-      every: duration("PT30S"),
+      every: period("PT30S"),
       incidentGap: duration("PT1H"),
       minAmount: z.record(z.string(), decimalText).default({}),
     })
@@ -164,8 +195,11 @@ const port = (fallback: string) =>
     .refine((text) => /^\d{1,5}$/.test(text) && Number(text) <= 65_535, "must be a port from 0 to 65535")
     .transform(Number);
 
+/** What is shorter can be guessed; for a try it will do. */
+const SHORTEST_TOKEN = 16;
+
 const opsToken = z.string().transform((text, context) => {
-  const [, name, role, token] = /^([^:]+):(read|write):(.{16,})$/.exec(text) ?? [];
+  const [, name, role, token] = /^([^:]+):(read|write):(.+)$/.exec(text.trim()) ?? [];
   // What "recon" resolved opens again by itself: no person may go by its name.
   if (name === "recon") {
     context.addIssue('must not be named "recon", as this program is in the history');
@@ -174,7 +208,7 @@ const opsToken = z.string().transform((text, context) => {
   if (name !== undefined && token !== undefined && (role === "read" || role === "write")) {
     return { name, role: role as "read" | "write", token };
   }
-  context.addIssue("must be name:read:token or name:write:token, the token at least 16 characters long");
+  context.addIssue("must be name:read:token or name:write:token");
   return z.NEVER;
 });
 
@@ -311,15 +345,17 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
     }
   }
 
-  if (parsed.success) problems.push(...alertProblems(given, production));
+  problems.push(...alertProblems(given, production));
+  if (parsed.success && production) problems.push(...tokenProblems(parsed.data.OPS_TOKENS));
 
   const path = given["RECON_CONFIG"] ?? "recon.config.json";
   const required =
     production || given["RECON_CONFIG"] !== undefined || given["PROVIDER_BASE_URL"] !== undefined;
   const config = readConfigFile(path, required, problems);
-  if (parsed.success && parsed.data.OPS_TOKENS.length === 0 && !isLoopback(parsed.data.OPS_HOST)) {
+  const opsHost = given["OPS_HOST"];
+  if (opsHost !== undefined && given["OPS_TOKENS"] === undefined && !isLoopback(opsHost)) {
     problems.push(
-      `OPS_HOST is "${parsed.data.OPS_HOST}", which others can reach, but OPS_TOKENS is not set: set tokens, or listen on 127.0.0.1`,
+      `OPS_HOST is "${opsHost}", which others can reach, but OPS_TOKENS is not set: set tokens, or listen on 127.0.0.1`,
     );
   }
   if (!parsed.success || problems.length > 0) throw settingsError(problems);
@@ -373,7 +409,7 @@ function alertProblems(given: NodeJS.ProcessEnv, production: boolean): string[] 
   const problems: string[] = [];
   for (const name of ["ALERT_WEBHOOK_URL", "ALERT_SLACK_URL"]) {
     const text = given[name];
-    if (!production || text === undefined) continue;
+    if (!production || text === undefined || !URL.canParse(text)) continue;
     const { protocol, hostname } = new URL(text);
     if (protocol === "https:" || isLoopback(hostname)) continue;
     problems.push(`${name} is plain http: in production alerts are sent over https only`);
@@ -382,6 +418,15 @@ function alertProblems(given: NodeJS.ProcessEnv, production: boolean): string[] 
     problems.push("ALERT_WEBHOOK_SECRET is not set: what is sent to ALERT_WEBHOOK_URL is signed with it");
   }
   return problems;
+}
+
+function tokenProblems(tokens: Settings["ops"]["tokens"]): string[] {
+  return tokens
+    .filter(({ token }) => token.length < SHORTEST_TOKEN)
+    .map(
+      ({ name }) =>
+        `OPS_TOKENS: the token of "${name}" has fewer than ${SHORTEST_TOKEN} characters, which can be guessed`,
+    );
 }
 
 /**
@@ -407,7 +452,8 @@ function readConfigFile(path: string, required: boolean, problems: string[]): Co
   }
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    // Some editors begin a file with a byte order mark, which is no JSON.
+    value = JSON.parse(text.replace(/^\uFEFF/, ""));
   } catch (error) {
     problems.push(`${path} is not JSON: ${(error as Error).message}`);
     return null;
@@ -419,18 +465,26 @@ function readConfigFile(path: string, required: boolean, problems: string[]): Co
 }
 
 function describeIssues(error: z.ZodError, value: unknown, prefix: string): string[] {
-  return error.issues.map((issue) => {
-    const path = issue.path
+  const problems = error.issues.flatMap((issue) =>
+    issue.code === "unrecognized_keys"
+      ? issue.keys.map((key) => ({ keys: [...issue.path, key], message: `there is no setting "${key}"` }))
+      : [{ keys: issue.path, message: issue.message }],
+  );
+  return problems.map(({ keys, message }) => {
+    const path = keys
       .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
       .join("")
       .replace(/^\./, "");
-    const at = issue.path.reduce<unknown>(
-      (inner, key) => (inner as Record<PropertyKey, unknown> | undefined)?.[key],
-      value,
-    );
+    const at = keys.reduce<unknown>(lookInto, value);
     const shown = at === undefined || SECRET.test(path) ? "" : ` (it is ${JSON.stringify(at)?.slice(0, 80)})`;
-    return `${prefix}${path || "the whole"}: ${issue.message}${shown}`;
+    return `${prefix}${path || "the whole"}: ${message}${shown}`;
   });
+}
+
+/** A list in the environment is one text. */
+function lookInto(value: unknown, key: PropertyKey): unknown {
+  if (typeof value === "string") return value.split(",")[Number(key)]?.trim();
+  return (value as Readonly<Record<PropertyKey, unknown>> | null | undefined)?.[key];
 }
 
 function settingsError(problems: string[]): ReconError {

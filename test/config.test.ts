@@ -39,6 +39,74 @@ test("all problems are told at once, each with its path and value", () => {
   );
 });
 
+/** @returns what is told of this config, with one product where it has none */
+function toldOf(config: object): string {
+  try {
+    parseConfig({ products: [{ productId: "P1" }], ...config });
+    return "";
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+test.each(["P", "PT", "P1DT", "P1M", "P1Y", "-PT1M", "PT-1M", "pt15m", "15", 15, "", "P99999999999D"])(
+  "%j is no duration",
+  (callbackGrace) => {
+    expect(toldOf({ diff: { callbackGrace } })).toMatch(/^ {2}diff\.callbackGrace: /m);
+  },
+);
+
+test("a duration may be made of several parts, and of fractions down to the millisecond", () => {
+  const parse = (callbackGrace: string) =>
+    parseConfig({ products: [{ productId: "P1" }], diff: { callbackGrace } }).diff.callbackGrace;
+  const given = ["PT0S", "PT1H30M", "P1W", "P1DT1H", "PT0.5S", "PT0.00001M"];
+  expect(given.map(parse)).toEqual([0, 5_400_000, 604_800_000, 90_000_000, 500, 1]);
+});
+
+test.each([
+  { pull: { every: "PT0S" } },
+  { pull: { requestTimeout: "PT0S" } },
+  { diff: { every: "PT0S" } },
+  { verify: { every: "PT0S" } },
+  { alerts: { every: "PT0S" } },
+])("%j is longer than nothing", (config) => {
+  expect(toldOf(config)).toMatch(/must be longer than nothing \(it is "PT0S"\)$/);
+});
+
+test.each(["", "/x", "x/y", "x?y", "x#y", "x%2fy", "x y", "x\ny", ".", "..", 5])(
+  "the top-up path %j is no segment of a URL",
+  (topUpPath) => {
+    expect(toldOf({ products: [{ productId: "P1", topUpPath }] })).toMatch(
+      /^ {2}products\[0\]\.topUpPath: /m,
+    );
+    expect(toldOf({ products: [{ productId: "P1", topUpPath: "P1_seamless" }] })).toBe("");
+  },
+);
+
+test("a product id that nothing could store is refused", () => {
+  expect(toldOf({ products: [{ productId: "P\0" }] })).toMatch(
+    /products\[0\]\.productId: .*control characters/,
+  );
+});
+
+test("what is wrong in one place hides nothing that is wrong beside it", () => {
+  const products = [{ productId: "P1", walletMode: "cash", since: 5 }, { productId: "P1" }];
+  const pull = { every: "1m", windowMin: "PT1H", windowMax: "PT30M", windwMax: 1 };
+  const told = toldOf({ products, pull, pul: 1 });
+  for (const path of [
+    "products[0].walletMode",
+    "products[0].since",
+    "products[1].productId",
+    "pull.every",
+    "pull.windowMin",
+    "pull.windwMax",
+    "pul",
+  ]) {
+    expect(told).toContain(`\n  ${path}: `);
+  }
+  expect(told).toMatch(/^7 settings are wrong:/);
+});
+
 test("a product that stands twice is named", () => {
   expect(() => parseConfig({ products: [{ productId: "P1" }, { productId: "P1" }] })).toThrow(
     /products\[1\]\.productId: stands twice \(it is "P1"\)/,
@@ -63,6 +131,29 @@ test("a secret is never shown, not even where it is wrong", () => {
     readSettings([], { OPS_TOKENS: "short-secret", DATABASE_URL: "mysql://user:hunter2@host/db" });
   expect(read).toThrow(/OPS_TOKENS[\s\S]*DATABASE_URL|DATABASE_URL[\s\S]*OPS_TOKENS/);
   expect(read).not.toThrow(/hunter2|short-secret/);
+});
+
+test("wrong variables are all told at once, of a list the one that is wrong", () => {
+  const wrong = {
+    OPS_HOST: "0.0.0.0",
+    OPS_PORT: "65536",
+    CALLBACK_ALLOWED_IPS: "10.0.0.1, 10.0.0.0/33",
+    LOG_LEVEL: "loud",
+  };
+  expect(() => readSettings([], wrong)).toThrow(
+    /^4 settings[\s\S]*OPS_PORT: .*"65536"[\s\S]*IPS\[1\]: .*\(it is "10\.0\.0\.0\/33"\)[\s\S]*LOG_LEVEL: .*"loud"[\s\S]*OPS_HOST is/,
+  );
+});
+
+test("tokens may stand apart, and must be long in production", () => {
+  const given = { OPS_TOKENS: "anna:read:short, ben:write:a-token:with-a-colon" };
+  expect(readSettings([], given).ops.tokens).toEqual([
+    { name: "anna", role: "read", token: "short" },
+    { name: "ben", role: "write", token: "a-token:with-a-colon" },
+  ]);
+  const read = () => readSettings([], { ...given, NODE_ENV: "production" });
+  expect(read).toThrow(/OPS_TOKENS: the token of "anna" has fewer than 16 characters/);
+  expect(read).not.toThrow(/ben|short/);
 });
 
 test("an ops server that others can reach needs tokens", () => {
@@ -123,6 +214,12 @@ test("a config file that is not JSON is named with what is wrong", () => {
   const path = join(mkdtempSync(join(tmpdir(), "recon-config-")), "recon.config.json");
   writeFileSync(path, '{ "products": [');
   expect(() => readSettings([], { RECON_CONFIG: path })).toThrow(/recon\.config\.json is not JSON/);
+});
+
+test("a config file may begin with the mark that some editors put there", () => {
+  const path = join(mkdtempSync(join(tmpdir(), "recon-config-")), "recon.config.json");
+  writeFileSync(path, '\ufeff{ "products": [{ "productId": "P1" }] }');
+  expect(readSettings([], { RECON_CONFIG: path }).config?.products).toHaveLength(1);
 });
 
 test("the JSON Schema that ships is the one of this code", () => {

@@ -37,6 +37,12 @@ export function addBackfillCommands(program: Command): void {
     .command("backfill")
     .description("fetch a past range of a product again, behind everything more urgent; the worker does it")
     .enablePositionalOptions()
+    // What stands behind it is meant as a command of its own, and none there is.
+    .allowExcessArguments()
+    .hook("preAction", (own, asked) => {
+      const [name] = own === asked ? own.args : [];
+      if (name !== undefined) own.error(`error: unknown command '${name}'`);
+    })
     .option("--product <product>", "of which product")
     .option("--from <time>", "from when on, such as 2026-11-01T00:00:00Z")
     .option("--to <time>", "up to when")

@@ -2,7 +2,7 @@
 
 import { argv, stderr, stdout } from "node:process";
 import { Command, CommanderError } from "commander";
-import { EXIT_USAGE, reportFailure } from "./run-command.ts";
+import { EXIT_FAILED, EXIT_USAGE, reportFailure } from "./run-command.ts";
 
 /** Each command is loaded when it is asked for: a short one need not wait for what the worker is made of. */
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
@@ -46,8 +46,11 @@ export async function createProgram(asked?: string): Promise<Command> {
 export async function runRecon(): Promise<void> {
   // The reader may have seen enough, as `head` has: the rest is then said to nobody.
   for (const stream of [stdout, stderr]) {
-    stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EPIPE") throw error;
+    stream.once("error", ({ code }: NodeJS.ErrnoException) => {
+      stream.on("error", () => {});
+      if (code === "EPIPE") return;
+      process.exitCode = EXIT_FAILED;
+      if (stream === stdout) stderr.write(`recon: standard output cannot be written to (${code})\n`);
     });
   }
 

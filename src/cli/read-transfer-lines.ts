@@ -52,12 +52,22 @@ async function readAll(input: AsyncIterable<Uint8Array | string>): Promise<strin
     if (bytes > MOST_BYTES) throw tooLarge(`more than ${MOST_BYTES / 1024 / 1024} MiB`);
     chunks.push(part);
   }
-  return Buffer.concat(chunks).toString("utf8");
+  return decode(Buffer.concat(chunks));
+}
+
+/** A name in another encoding would silently become another name. */
+function decode(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new ReconError("usage", "standard input is not UTF-8: nothing was handed over");
+  }
 }
 
 function parseLine(line: string): unknown {
   try {
-    return JSON.parse(line);
+    // Blanks, and the mark that some editors put at the beginning of a file.
+    return JSON.parse(line.trim());
   } catch {
     throw new ReconError("usage", `it is not JSON: ${line.trim().slice(0, 60)}`);
   }

@@ -4,6 +4,7 @@ import process from "node:process";
 import type { Command } from "commander";
 import { readReport } from "../flows/read-report.ts";
 import { formatMoney, parseAmount } from "../money.ts";
+import { usage } from "../ops/range-query.ts";
 import { reportAsCsv } from "../ops/report-csv.ts";
 import { readReportDay } from "../ops/report-query.ts";
 import { type DayReport, isUnexplained, type ReportRow, type ReportSide } from "../report.ts";
@@ -27,6 +28,7 @@ export function addReportCommand(program: Command): void {
     .option("--json", "one JSON document")
     .action(
       withRecon(["database"], async ({ context }, { csv, json, ...typed }: ReportOptions) => {
+        if (json && csv) throw usage("give either --json or --csv");
         const report = await readReport(context, readReportDay({ ...typed }));
         if (json) printJson(report);
         else if (csv) printCsv(reportAsCsv(report));

@@ -2,6 +2,7 @@
 
 import { stderr } from "node:process";
 import type { Need } from "../config.ts";
+import { isConnectionLost, unreachable } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
 import { type OpenRecon, openRecon } from "./open.ts";
 
@@ -17,6 +18,8 @@ export function withRecon<Args extends unknown[]>(
     const recon = await openRecon(needs);
     try {
       await run(recon, ...args);
+    } catch (error) {
+      throw isConnectionLost(error) ? unreachable(recon.context.sql.options, error) : error;
     } finally {
       await recon.close();
     }
@@ -25,6 +28,8 @@ export function withRecon<Args extends unknown[]>(
 
 /** PostgreSQL's codes for a table and a column that are not there. */
 const NOT_MIGRATED: ReadonlySet<string | undefined> = new Set(["42P01", "42703"]);
+/** What a server may refuse that is not to blame on this program: rights, a read-only server, no room, a limit of its own. */
+const REFUSAL = /^(25006|42501|5[3-8]...)$/;
 
 /** Tells a failure in words a tired person can act on. @returns the exit code */
 export function reportFailure(error: unknown): number {
@@ -35,6 +40,8 @@ export function reportFailure(error: unknown): number {
   const { code, message, stack } = error as { code?: string; message?: string; stack?: string };
   if (NOT_MIGRATED.has(code)) {
     stderr.write(`recon: the database is not up to date (${message}). Run "recon migrate".\n`);
+  } else if (REFUSAL.test(code ?? "")) {
+    stderr.write(`recon: the database refuses: ${message} (${code})\n`);
   } else {
     stderr.write(`recon: this should not happen: ${stack ?? String(error)}\n`);
   }

@@ -1,6 +1,6 @@
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,10 +14,11 @@ import { silentLog } from "../../src/log.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import { writeTransitions } from "../../src/mismatches/transition-store.ts";
 import { createTestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { NOON } from "../support/examples.ts";
 import { exampleFinding } from "../support/findings.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { type Ended, PROGRAM, startRecon } from "./run-recon.ts";
 
 const run = promisify(execFile);
@@ -65,7 +66,7 @@ async function open(...findings: Finding[]): Promise<void> {
 }
 
 beforeEach(async () => {
-  await sql`truncate mismatches, mismatch_events restart identity cascade`;
+  await emptyTables(sql, ["mismatches", "mismatch_events"]);
 });
 
 describe("help", () => {
@@ -126,6 +127,8 @@ describe("what is typed wrong is named in one line, with exit code 2", () => {
     ["mismatches list --product P9", /no product "P9"; it is one of P1, P2/],
     ["mismatches list --limit 1001", /limit "1001" is not a number from 1 to 1000/],
     ["sandbox --port 70000", /port "70000"/],
+    ["report --day 2026-11-20 --json --csv", /either --json or --csv/],
+    ["report --day 2026-11-20 --zone local", /no zone "local"/],
   ])("recon %s", async (args, line) => {
     await expectFailure(await recon(args.split(" ")), 2, line);
   });
@@ -165,6 +168,49 @@ describe("a database that cannot be used", () => {
     const ended = await recon(["status"], { DATABASE_URL: `${url}_not` });
     await expectFailure(ended, 1, /the database \w+_not at 127\.0\.0\.1:\d+ .*does not exist/);
     expect(ended.stderr).not.toContain(server.password);
+  });
+
+  test("because it went away meanwhile is named, without a stack trace", async () => {
+    const proxy = await startTcpProxy(url);
+    onTestFinished(() => proxy.close());
+    const asked = "backfill --product P1 --from 2026-01-01T00:00:00Z --to 2026-01-01T01:00:00Z --wait";
+    const waiting = startRecon(asked.split(" "), { ...SETTINGS, DATABASE_URL: proxy.url });
+    await eventually("it waits", () => waiting.said().includes("queued, 0/1 windows"));
+    await proxy.refuse();
+    const { code, stderr } = await waiting.ended;
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/^recon: the database recon_test_\w+ at .* does not answer: .*\n$/),
+    });
+  });
+
+  test("because the user may not read it is named, without a stack trace", async () => {
+    const own = new URL(url);
+    own.username = `${own.pathname.slice(1)}_guest`;
+    own.password = "guest";
+    await sql.unsafe(`create role ${own.username} login password 'guest'`);
+    onTestFinished(async () => {
+      await sql.unsafe(`drop role ${own.username}`);
+    });
+    await expectFailure(
+      await recon(["status"], { DATABASE_URL: own.href }),
+      1,
+      /the database refuses: permission denied .*\(42501\)/,
+    );
+  });
+});
+
+test("what cannot be written is told in one line", async () => {
+  const full = openSync("/dev/full", "w");
+  onTestFinished(() => closeSync(full));
+  const { status, stderr } = spawnSync(process.execPath, [PROGRAM, "status"], {
+    env: SETTINGS,
+    stdio: ["ignore", full, "pipe"],
+    encoding: "utf8",
+  });
+  expect({ status, stderr }).toEqual({
+    status: 1,
+    stderr: "recon: standard output cannot be written to (ENOSPC)\n",
   });
 });
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Redis } from "ioredis";
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { startRedis } from "../../src/embedded/redis.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { CREDENTIALS, page, useHttpProvider } from "../support/http-provider.ts";
 import { startRecon } from "./run-recon.ts";
 
@@ -16,7 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 beforeEach(async () => {
   await sql`drop schema if exists casino cascade`;
   await sql`create schema casino`;
-  await sql`truncate callback_entries, rejected_entries`;
+  await emptyTables(sql, ["callback_entries", "rejected_entries"]);
 });
 
 async function doctor(

@@ -8,7 +8,7 @@ import { parseConfig } from "../../src/config.ts";
 import { recordTransitions } from "../../src/flows/record-transitions.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import type { Finding } from "../../src/mismatch.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, exampleEntry, NOON } from "../support/examples.ts";
 import { exampleFinding } from "../support/findings.ts";
 import { PROGRAM, startRecon } from "./run-recon.ts";
@@ -23,8 +23,16 @@ const SETTINGS = { DATABASE_URL: url, RECON_CONFIG: join(folder, "recon.config.j
 const ME = `cli:${userInfo().username}`;
 
 beforeEach(async () => {
-  await sql`truncate mismatches, mismatch_events, adjustments, incidents, incident_members, alerts, callback_entries,
-    diff_marks restart identity cascade`;
+  await emptyTables(sql, [
+    "mismatches",
+    "mismatch_events",
+    "adjustments",
+    "incidents",
+    "incident_members",
+    "alerts",
+    "callback_entries",
+    "diff_marks",
+  ]);
 });
 
 const recon = (args: string) => {

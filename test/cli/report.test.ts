@@ -8,7 +8,7 @@ import { silentLog } from "../../src/log.ts";
 import { writeRecords } from "../../src/sync/record-store.ts";
 import { planWindows } from "../../src/sync/store.ts";
 import { createTestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, exampleEntry, exampleRecord, exampleSettle, HOUR_MS, NOON } from "../support/examples.ts";
 import { problemWith, serveApi } from "../support/ops-api.ts";
 import { startRecon } from "./run-recon.ts";
@@ -34,7 +34,7 @@ beforeAll(async () => {
   const midnight = NOON - 12 * HOUR_MS;
   await planWindows(sql, productId, "live", [{ from: midnight, to: midnight + 24 * HOUR_MS }]);
   await sql`update windows set status = 'done', started_at = now(), fetched_at = now()`;
-  await sql`truncate diff_marks`;
+  await emptyTables(sql, ["diff_marks"]);
 });
 
 test("a complete day with money that nothing explains fails, and shows it", async () => {

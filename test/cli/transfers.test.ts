@@ -2,9 +2,10 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { readTransferLines } from "../../src/cli/read-transfer-lines.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { NOON } from "../support/examples.ts";
 import { PROGRAM } from "./run-recon.ts";
 
@@ -41,7 +42,7 @@ const LISTED = {
 const line = (fields: object = {}) => JSON.stringify({ ...GIVEN, ...fields });
 
 beforeEach(async () => {
-  await sql`truncate transfers, transfer_answers restart identity`;
+  await emptyTables(sql, ["transfers", "transfer_answers"]);
 });
 
 /** @param input standard input */
@@ -135,8 +136,8 @@ describe("lines", () => {
     for (const text of texts) yield Buffer.from(text);
   }
 
-  test("are read across chunks, with any end of line", async () => {
-    const text = `${line({ username: "päuli" })}\r\n${line({ transactionRef: "ref-2" })}`;
+  test("are read across chunks, with any end of line, and whatever mark an editor begins a file with", async () => {
+    const text = `\ufeff${line({ username: "päuli" })}\r\n${line({ transactionRef: "ref-2" })}`;
     const bytes = Buffer.from(text);
     const cut = bytes.indexOf("ä") + 1;
     async function* input() {
@@ -148,6 +149,12 @@ describe("lines", () => {
       ["line 1: ", "päuli"],
       ["line 2: ", "anna"],
     ]);
+  });
+
+  test("in another encoding are refused, because names would become others", async () => {
+    const latin = Buffer.from(line({ username: "päuli" }), "latin1");
+    const given = readTransferLines(Readable.from([latin]), KNOWN);
+    await expect(given).rejects.toThrow("standard input is not UTF-8: nothing was handed over");
   });
 
   test("of a very wrong input only the first are named, and how many more there are", async () => {

@@ -5,7 +5,7 @@ import { parseConfig } from "../../src/config.ts";
 import { planBackfill, requestBackfill } from "../../src/flows/backfill.ts";
 import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { HOUR_MS, NOON } from "../support/examples.ts";
 
 const { sql } = useDatabase();
@@ -13,7 +13,7 @@ const never = new AbortController().signal;
 const config = parseConfig({ products: [{ productId: "P1" }] });
 
 beforeEach(async () => {
-  await sql`truncate windows, backfills restart identity cascade`;
+  await emptyTables(sql, ["windows", "backfills"]);
 });
 
 /** Four windows of an hour; `happens` is called before each look, with the time since the begin. */
