@@ -13,7 +13,7 @@ import { silentLog } from "../../src/log.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import type { MismatchChoice } from "../../src/mismatches/store.ts";
 import { createTestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, MINUTE_MS, NOON } from "../support/examples.ts";
 import { exampleFinding } from "../support/findings.ts";
 import { untilSomebodyWaits } from "../support/lock-wait.ts";
@@ -25,8 +25,15 @@ const context = { sql, config, clock, log: silentLog };
 
 beforeEach(async () => {
   clock.set(NOON);
-  await sql`truncate mismatches, mismatch_events, adjustments, incidents, incident_members, alerts, diff_marks
-    restart identity cascade`;
+  await emptyTables(sql, [
+    "mismatches",
+    "mismatch_events",
+    "adjustments",
+    "incidents",
+    "incident_members",
+    "alerts",
+    "diff_marks",
+  ]);
 });
 
 const open = (...fields: Partial<Finding>[]) =>

@@ -19,7 +19,7 @@ import {
   WEBHOOK_SECRET,
 } from "../support/alert-listener.ts";
 import { createTestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { exampleFinding } from "../support/findings.ts";
@@ -45,8 +45,16 @@ const never = new AbortController().signal;
 beforeEach(async () => {
   clock.set(NOON);
   logged.length = 0;
-  await sql`truncate alerts, alert_channels, alert_deliveries, alert_conditions, mismatches, mismatch_events,
-    incidents, incident_members restart identity cascade`;
+  await emptyTables(sql, [
+    "alerts",
+    "alert_channels",
+    "alert_deliveries",
+    "alert_conditions",
+    "mismatches",
+    "mismatch_events",
+    "incidents",
+    "incident_members",
+  ]);
 });
 
 const both = () => channelsTo({ webhook, slack });
@@ -205,6 +213,17 @@ test("an alert that a channel refuses waits alone: those behind it are delivered
   clock.advance(MINUTE_MS);
   await deliver();
   expect(keysAt(slack).at(-1)).toBe("alert bad");
+  expect(await countUndelivered(sql)).toBe(0);
+});
+
+test("an alert at which a channel fails again and again does not keep back the others for ever", async () => {
+  const isBad = (text: string) => text.includes("alert bad");
+  webhook.answer((heard, response) => response.writeHead(isBad(heard.body) ? 500 : 200).end());
+  await write("bad", 1, 2);
+  for (let hours = 0; hours < 12; hours += 1, clock.advance(HOUR_MS)) await deliver(channelsTo({ webhook }));
+  expect(keysAt(webhook).filter((key) => key !== "bad")).toEqual(["1", "2"]);
+  webhook.answer((_, response) => response.writeHead(200).end());
+  await deliver(channelsTo({ webhook }));
   expect(await countUndelivered(sql)).toBe(0);
 });
 

@@ -11,7 +11,7 @@ import { createWorld } from "../../src/sandbox/world.ts";
 import { CREDENTIALS, written } from "../sandbox/agent.ts";
 import { auditPull } from "../simulation/pull-audit.ts";
 import { createTestClock, type TestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 
 /** The product has an hour of records, many pages of them; at noon they are all there. */
@@ -46,7 +46,14 @@ let sandbox: Sandbox;
 let asked: Instant[];
 
 beforeEach(async () => {
-  await sql`truncate windows, pull_states, bet_records, bet_record_versions, rejected_records, diff_marks cascade`;
+  await emptyTables(sql, [
+    "windows",
+    "pull_states",
+    "bet_records",
+    "bet_record_versions",
+    "rejected_records",
+    "diff_marks",
+  ]);
   clock = createTestClock(NOON);
   asked = [];
 });
@@ -284,7 +291,7 @@ describe.each(UNUSABLE)("a record with %s", (_, fault, reason, fields) => {
     expect(await pull()).toMatchObject({ windows: 1, gaps: 0, records: RECORDS.length });
     expect(await sql`select rejected from windows`).toEqual([{ rejected: PAGES }]);
     await expectRejected();
-    await sql`truncate windows, pull_states`;
+    await emptyTables(sql, ["windows", "pull_states"]);
     await pull();
     await expectRejected();
   });

@@ -6,7 +6,7 @@ import { followLedger } from "../../src/flows/follow-ledger.ts";
 import { pullProduct } from "../../src/flows/pull-product.ts";
 import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 
 const { sql } = useDatabase();
@@ -60,8 +60,16 @@ const rejected = () => sql<{ id: string | null; reason: string }[]>`
 
 beforeEach(async () => {
   clock.set(NOON);
-  await sql`truncate callback_entries, diff_marks, ledger_follows, ledger_rereads, rejected_entries, windows, pull_states,
-    resweep_states restart identity cascade`;
+  await emptyTables(sql, [
+    "callback_entries",
+    "diff_marks",
+    "ledger_follows",
+    "ledger_rereads",
+    "rejected_entries",
+    "windows",
+    "pull_states",
+    "resweep_states",
+  ]);
   await sql`drop schema if exists casino cascade`;
   await sql`create schema casino`;
   await sql`
@@ -343,7 +351,7 @@ describe("what the diff may know", () => {
   const diff = () => diffProduct(contextOf(), "P1", never);
 
   beforeEach(async () => {
-    await sql`truncate bet_records, mismatches, mismatch_events restart identity cascade`;
+    await emptyTables(sql, ["bet_records", "mismatches", "mismatch_events"]);
     await write(row("a", receivedAt(NOON - DAY_MS)));
   });
 
@@ -368,7 +376,7 @@ describe("what the diff may know", () => {
     await diff();
     expect(await mismatches()).toEqual([]);
     await sql`update casino."Wallet Log" set username = 'bea' where entry_id = 'b'`;
-    await sql`truncate rejected_entries`;
+    await emptyTables(sql, ["rejected_entries"]);
     await mark();
     await diff();
     expect(await mismatches()).toEqual(["missing-in-ledger"]);

@@ -7,7 +7,7 @@ import { type Coverage, readCoverageOf } from "../../src/flows/read-coverage.ts"
 import { readStatus } from "../../src/flows/read-status.ts";
 import { openBackfillRunner } from "../../src/flows/run-backfills.ts";
 import type { TimeRange } from "../../src/window.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { listedRecords, openPastWorld, PLAYED, PRODUCT } from "../support/past-world.ts";
 
@@ -15,7 +15,7 @@ const { sql } = useDatabase();
 const never = new AbortController().signal;
 
 beforeEach(async () => {
-  await sql`truncate windows, backfills, pull_states, bet_records, diff_marks restart identity cascade`;
+  await emptyTables(sql, ["windows", "backfills", "pull_states", "bet_records", "diff_marks"]);
 });
 
 const read = (context: PullContext, range: TimeRange) =>

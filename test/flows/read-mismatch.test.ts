@@ -10,7 +10,7 @@ import { writeTransitions } from "../../src/mismatches/transition-store.ts";
 import { writeRecords } from "../../src/sync/record-store.ts";
 import type { WindowKind } from "../../src/sync/store.ts";
 import { createTestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, exampleEntry, exampleRecord, exampleSettle, MINUTE_MS, NOON } from "../support/examples.ts";
 import { exampleFinding, LEDGER_SIDE, PROVIDER_SIDE } from "../support/findings.ts";
 
@@ -19,8 +19,14 @@ const config = parseConfig({ products: [{ productId: "P1" }] });
 const context = { sql, config, clock: createTestClock(NOON), log: silentLog };
 
 beforeEach(async () => {
-  await sql`truncate windows, mismatches, mismatch_events, bet_records, bet_record_versions, callback_entries
-    restart identity cascade`;
+  await emptyTables(sql, [
+    "windows",
+    "mismatches",
+    "mismatch_events",
+    "bet_records",
+    "bet_record_versions",
+    "callback_entries",
+  ]);
 });
 
 const hear = (...entries: CallbackEntry[]) => appendEntries(sql, entries, NOON);

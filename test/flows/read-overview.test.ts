@@ -15,7 +15,7 @@ import {
 } from "../../src/sync/store.ts";
 import type { TimeRange } from "../../src/window.ts";
 import { createTestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { exampleEntry, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 
 const { sql } = useDatabase();
@@ -24,7 +24,16 @@ const RANGE = { windowMs: HOUR_MS, ceilingMs: null, holdFor: 1, quickAnswers: 0,
 
 beforeEach(async () => {
   clock.set(NOON);
-  await sql`truncate windows, backfills, pull_states, mismatches, mismatch_events, transfers, top_ups, callback_entries restart identity cascade`;
+  await emptyTables(sql, [
+    "windows",
+    "backfills",
+    "pull_states",
+    "mismatches",
+    "mismatch_events",
+    "transfers",
+    "top_ups",
+    "callback_entries",
+  ]);
 });
 
 const PRODUCTS = [{ productId: "P1" }, { productId: "P2" }, { productId: "WALLET", walletMode: "transfer" }];

@@ -8,7 +8,7 @@ import { undoStep } from "../../src/flows/undo-step.ts";
 import { silentLog } from "../../src/log.ts";
 import type { Transition } from "../../src/mismatches/life.ts";
 import { createTestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { MINUTE_MS, NOON } from "../support/examples.ts";
 import { exampleFinding, PROVIDER_SIDE } from "../support/findings.ts";
 
@@ -19,8 +19,15 @@ const context = { sql, config, clock, log: silentLog };
 
 beforeEach(async () => {
   clock.set(NOON);
-  await sql`truncate mismatches, mismatch_events, adjustments, incidents, incident_members, alerts, diff_marks
-    restart identity cascade`;
+  await emptyTables(sql, [
+    "mismatches",
+    "mismatch_events",
+    "adjustments",
+    "incidents",
+    "incident_members",
+    "alerts",
+    "diff_marks",
+  ]);
 });
 
 const change = (...transitions: Transition[]) => {

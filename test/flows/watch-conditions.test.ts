@@ -13,7 +13,7 @@ import { silentLog } from "../../src/log.ts";
 import type { Transition } from "../../src/mismatches/life.ts";
 import { resumeStopped } from "../../src/sync/store.ts";
 import { createTestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { exampleFinding } from "../support/findings.ts";
 import { deposit } from "../verify/sent.ts";
@@ -28,8 +28,18 @@ const never = new AbortController().signal;
 
 beforeEach(async () => {
   clock.set(NOON);
-  await sql`truncate windows, pull_states, alerts, alert_conditions, rejected_records, mismatches, mismatch_events,
-    incidents, incident_members, diff_marks restart identity cascade`;
+  await emptyTables(sql, [
+    "windows",
+    "pull_states",
+    "alerts",
+    "alert_conditions",
+    "rejected_records",
+    "mismatches",
+    "mismatch_events",
+    "incidents",
+    "incident_members",
+    "diff_marks",
+  ]);
 });
 
 const answers: FetchBetPage = async () => ({
@@ -88,7 +98,7 @@ describe("a product that cannot be fetched", () => {
 
   test("is told for each product by itself, and by one worker only", async () => {
     await tick(failing("provider-server-error"), ["P1", "P2"]);
-    await sql`truncate alerts, alert_conditions`;
+    await emptyTables(sql, ["alerts", "alert_conditions"]);
     const context = { sql, config, clock, log: silentLog };
     await Promise.all([1, 2, 3].map(() => watchConditions(context, [])));
     expect((await alerts()).map(({ productId }) => productId).sort()).toEqual(["P1", "P2"]);
@@ -186,7 +196,7 @@ test("once a day the money that nobody resolved is told by its age and currency"
   await openAt(41 * DAY_MS, "5", "THB");
   const resolve: Transition[] = [{ change: "resolve", id: 5 }];
   await sql.begin((tx) => recordTransitions(tx, resolve, config, NOON));
-  await sql`truncate alerts`;
+  await emptyTables(sql, ["alerts"]);
   const context = { sql, config, clock, log: silentLog };
   await Promise.all([1, 2, 3].map(() => writeDigest(context)));
   const [digest, ...others] = await alerts();

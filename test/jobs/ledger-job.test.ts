@@ -3,7 +3,7 @@ import { startWorker } from "../../jobs/worker.ts";
 import { systemClock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config.ts";
 import { silentLog } from "../../src/log.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { QUEUE_PLACES } from "./queue-places.ts";
 
@@ -48,7 +48,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
   const createView = () => sql`create view casino.ledger as select * from casino.log`;
 
   beforeEach(async () => {
-    await sql`truncate callback_entries, ledger_follows`;
+    await emptyTables(sql, ["callback_entries", "ledger_follows"]);
     await sql`drop schema if exists casino cascade`;
     await sql`create schema casino`;
     await sql`create table casino.log (like callback_entries including defaults)`;

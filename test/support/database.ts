@@ -24,6 +24,38 @@ export function useDatabase(): TestDatabase {
   return { sql, url: url.href };
 }
 
+/** What empties some tables, by their names. */
+const emptyings = new Map<string, string>();
+
+/**
+ * Empties these tables and those that refer to them, whose ids begin at 1 again: as `truncate … restart identity
+ * cascade`, which takes fifty times as long where there are few rows.
+ */
+export async function emptyTables(sql: Sql, tables: readonly string[]): Promise<void> {
+  const key = tables.join();
+  const emptying = emptyings.get(key) ?? (await planEmptying(sql, tables));
+  emptyings.set(key, emptying);
+  await sql.begin((tx) => tx.unsafe(emptying));
+}
+
+async function planEmptying(sql: Sql, tables: readonly string[]): Promise<string> {
+  const rows = await sql<{ statement: string }[]>`
+    with recursive emptied as (
+      select name::regclass as id from unnest(${tables}::text[]) as name
+      union
+      select conrelid from pg_constraint join emptied on confrelid = emptied.id where contype = 'f'
+    )
+    select format('delete from %s', id::regclass) as statement from emptied
+    union all
+    select format('select setval(%L, 1, false)', objid::regclass) from pg_depend join emptied on refobjid = emptied.id
+    where classid = 'pg_class'::regclass and refclassid = 'pg_class'::regclass and deptype = 'i'
+      and objid in (select seqrelid from pg_sequence)`;
+  // Without the check of references, the order of tables does not matter.
+  return ["set local session_replication_role = replica", ...rows.map(({ statement }) => statement)].join(
+    ";",
+  );
+}
+
 async function administer(statement: string): Promise<void> {
   const admin = postgres(inject("adminUrl"), { max: 1, onnotice: () => {} });
   await admin.unsafe(statement);
