@@ -10,5 +10,6 @@ export default defineConfig({
     maxWorkers: 3,
     // What a file needs is in its own database; to load the program anew for each takes a minute in all.
     isolate: false,
+    execArgv: ["--max-semi-space-size=32"],
   },
 });

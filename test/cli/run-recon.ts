@@ -7,6 +7,8 @@ import { text } from "node:stream/consumers";
 import { onTestFinished } from "vitest";
 
 export const PROGRAM = join(import.meta.dirname, "../../src/cli/main.ts");
+/** Where the program keeps what it compiled: named here, it is used for the first file of the program too. */
+const COMPILED = join(import.meta.dirname, "../../node_modules/.cache/wallet-recon");
 
 export interface Ended {
   readonly code: number | null;
@@ -31,7 +33,7 @@ export function startRecon(
   program = PROGRAM,
 ): RunningRecon {
   const child = spawn(process.execPath, [program, ...args], {
-    env: { PATH: process.env["PATH"], ...environment },
+    env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: COMPILED, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
   onTestFinished(async () => {

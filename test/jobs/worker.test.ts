@@ -16,7 +16,7 @@ import { MISMATCH_STATUSES, type Mismatch } from "../../src/mismatch.ts";
 import { listMismatches } from "../../src/mismatches/store.ts";
 import { openProvider } from "../../src/provider/client.ts";
 import type { PlantedFault } from "../../src/sandbox/world.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { exampleEntry, exampleSettle } from "../support/examples.ts";
 import { CREDENTIALS, hang, useHttpProvider } from "../support/http-provider.ts";
@@ -50,7 +50,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
       return true;
     });
     await queues.empty();
-    await sql`truncate ${sql(await tablesOf(sql))} restart identity cascade`;
+    await emptyTables(sql, await tablesOf(sql));
   });
 
   /** Stopped at the end of its block. */

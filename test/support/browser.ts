@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, expect } from "vitest";
 /** Where Debian's package puts it. */
 const CHROMIUM = "/usr/bin/chromium";
 
-/** Nothing of its own goes out to the network, and it runs in a container as root. */
+/** Nothing of its own goes out to the network, it runs in a container as root, and in few processes: all pages are ours. */
 const FLAGS = [
   "--headless",
   "--no-sandbox",
@@ -18,6 +18,9 @@ const FLAGS = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
+  "--in-process-gpu",
+  "--disable-site-isolation-trials",
+  "--renderer-process-limit=1",
 ];
 
 /** What does not come by then never will; a test that waits for it should say so before its own time is over. */
