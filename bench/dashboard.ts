@@ -1,7 +1,7 @@
 /** dashboard: the list of mismatches as a signed-in person is given it, against the bare SQL of what it shows. */
 
 import { Agent, request } from "node:http";
-import { parseConfig } from "../src/config.ts";
+import { parseConfig } from "../src/config-file.ts";
 import type { Sql } from "../src/db/client.ts";
 import type { FlowContext } from "../src/flows/context.ts";
 import { silentLog } from "../src/log.ts";

@@ -1,6 +1,6 @@
 /** diff-full, diff-hour: looking at a million bets against one bare join, and at one hour whatever lies behind it. */
 
-import { parseConfig } from "../src/config.ts";
+import { parseConfig } from "../src/config-file.ts";
 import type { Sql } from "../src/db/client.ts";
 import type { FlowContext } from "../src/flows/context.ts";
 import { diffProduct } from "../src/flows/diff-product.ts";

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import type { TransferQuestion } from "../src/agent-api.ts";
 import { systemClock } from "../src/clock.ts";
-import { parseConfig } from "../src/config.ts";
+import { parseConfig } from "../src/config-file.ts";
 import type { Sql } from "../src/db/client.ts";
 import { openAskOutcome } from "../src/flows/ask-outcome.ts";
 import { handOverTransfers } from "../src/flows/hand-over-transfers.ts";

@@ -7,7 +7,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { systemClock } from "../src/clock.ts";
-import { parseConfig } from "../src/config.ts";
+import { parseConfig } from "../src/config-file.ts";
 import type { Sql } from "../src/db/client.ts";
 import { startRedis } from "../src/embedded/redis.ts";
 import { planBackfill, requestBackfill } from "../src/flows/backfill.ts";

@@ -1,7 +1,7 @@
 /** Which jobs repeat, and how often: their schedulers, put back when the queue was emptied. */
 
 import type { Instant } from "../src/clock.ts";
-import type { Config } from "../src/config.ts";
+import type { Config } from "../src/config-file.ts";
 import type { Log } from "../src/log.ts";
 import type { JobData, JobQueue } from "./backend.ts";
 

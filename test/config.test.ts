@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { configSchema, parseConfig, readSettings } from "../src/config.ts";
+import { readSettings } from "../src/config.ts";
+import { configSchema, parseConfig } from "../src/config-file.ts";
 
 test("only the product ids are required; everything else has its documented default", () => {
   const config = parseConfig({ products: [{ productId: "P1" }] });

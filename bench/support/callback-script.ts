@@ -5,7 +5,7 @@
 
 import { startCallbackServer } from "../../src/callbacks/server.ts";
 import { creditWallet } from "../../src/callbacks/wallet-store.ts";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
 import { silentLog } from "../../src/log.ts";
 import { type Amount, formatAmount, parseAmount } from "../../src/money.ts";

@@ -3,7 +3,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import type { Sql } from "../../src/db/client.ts";
 import type { PullContext } from "../../src/flows/context.ts";
 import { silentLog } from "../../src/log.ts";

@@ -2,7 +2,7 @@
 
 import { startWorker } from "../../jobs/worker.ts";
 import { systemClock } from "../../src/clock.ts";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { openDatabase } from "../../src/db/client.ts";
 import { createLog } from "../../src/log.ts";
 import { openBudget, withinBudget } from "../../src/provider/budget.ts";

@@ -8,7 +8,8 @@ import fastify, {
 } from "fastify";
 import pLimit, { type LimitFunction } from "p-limit";
 import type { Clock } from "../clock.ts";
-import type { Config, Settings } from "../config.ts";
+import type { Settings } from "../config.ts";
+import type { Config } from "../config-file.ts";
 import type { Sql } from "../db/client.ts";
 import type { Lanes } from "../db/lanes.ts";
 import { describeError, ReconError } from "../errors.ts";

@@ -1,7 +1,7 @@
 /** What an embedded start tells the person who watches: what runs, and each mismatch as it is found. */
 
 import { type Clock, showDuration } from "../clock.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config-file.ts";
 import type { Sql } from "../db/client.ts";
 import { listMismatches } from "../mismatches/store.ts";
 import { showAtRisk } from "./mismatches.ts";

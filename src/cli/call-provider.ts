@@ -2,7 +2,8 @@
 
 import { stderr } from "node:process";
 import { systemClock } from "../clock.ts";
-import { type Config, type Need, type ProviderSettings, readSettings } from "../config.ts";
+import { type Need, type ProviderSettings, readSettings } from "../config.ts";
+import type { Config } from "../config-file.ts";
 import { ReconError } from "../errors.ts";
 import { sendTransfer, type TransferOrder } from "../flows/send-transfer.ts";
 import { openBudget } from "../provider/budget.ts";

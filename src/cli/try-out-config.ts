@@ -1,6 +1,6 @@
 /** The config of a start without one: three products of the sandbox, and graces short enough to watch. */
 
-import { type Config, parseConfig } from "../config.ts";
+import { type Config, parseConfig } from "../config-file.ts";
 import type { ProductPlan } from "../sandbox/world.ts";
 
 export const TRY_OUT_PRODUCTS: readonly ProductPlan[] = [

@@ -1,7 +1,7 @@
 /** Asks the provider what became of one transfer or top-up, and sorts what comes back: booked, failed, or no answer. */
 
 import type { TopUpAnswer, TransferAnswer, TransferApi } from "../agent-api.ts";
-import type { ProductConfig } from "../config.ts";
+import type { ProductConfig } from "../config-file.ts";
 import { describeError, ReconError } from "../errors.ts";
 import type { RequestBudget } from "../provider/budget.ts";
 import { isTopUp, type TopUp, type TopUpType, type Transfer } from "../transfer.ts";

@@ -2,7 +2,8 @@
 
 import { DateTime } from "luxon";
 import type { Clock } from "../clock.ts";
-import type { Config, ProviderSettings } from "../config.ts";
+import type { ProviderSettings } from "../config.ts";
+import type { Config } from "../config-file.ts";
 import { ReconError } from "../errors.ts";
 import { openProvider } from "../provider/client.ts";
 

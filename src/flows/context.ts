@@ -2,7 +2,7 @@
 
 import type { FetchBetPage } from "../bet.ts";
 import type { Clock } from "../clock.ts";
-import type { Config, ProductConfig } from "../config.ts";
+import type { Config, ProductConfig } from "../config-file.ts";
 import type { Sql } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
 import type { Log } from "../log.ts";

@@ -2,7 +2,7 @@
 
 import { recordAlert } from "../alerts/store.ts";
 import { formatInstant, type Instant } from "../clock.ts";
-import type { ProductConfig } from "../config.ts";
+import type { ProductConfig } from "../config-file.ts";
 import { inOneMoment, isOfData, type Query } from "../db/client.ts";
 import type { StaleKind } from "../diff/stale-store.ts";
 import { lockProduct, takeMarks } from "../diff/store.ts";

@@ -1,7 +1,7 @@
 /** What one look at a product has in common: where it reads, what the time is, and what it goes by. */
 
 import type { Instant } from "../clock.ts";
-import type { ProductConfig } from "../config.ts";
+import type { ProductConfig } from "../config-file.ts";
 import type { Query } from "../db/client.ts";
 import type { AssessSettings } from "../diff/compare.ts";
 import type { Graces } from "../diff/ripeness.ts";

@@ -2,7 +2,7 @@
 
 import { type BetRecord, type LedgerBet, realRound } from "../bet.ts";
 import type { Instant } from "../clock.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config-file.ts";
 import type { Query } from "../db/client.ts";
 import {
   areEntriesRejected,

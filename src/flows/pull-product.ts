@@ -1,7 +1,7 @@
 /** Pulls one product: plans what is due, fetches it, the most urgent first, until it is up to date. */
 
 import type { Instant } from "../clock.ts";
-import type { ProductConfig } from "../config.ts";
+import type { ProductConfig } from "../config-file.ts";
 import type { Query } from "../db/client.ts";
 import { planLive } from "../sync/plan-live.ts";
 import { planResweep } from "../sync/plan-resweep.ts";

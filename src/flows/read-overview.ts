@@ -3,7 +3,7 @@
 import { readConditions } from "../alerts/condition-store.ts";
 import { countUndelivered } from "../alerts/store.ts";
 import type { Instant } from "../clock.ts";
-import type { ProductConfig } from "../config.ts";
+import type { ProductConfig } from "../config-file.ts";
 import { readLastReceived } from "../ledger/newest-store.ts";
 import { type Risk, readRisk } from "../mismatches/risk-store.ts";
 import { type PresentBackfill, readPresentBackfills } from "../sync/backfill-overview-store.ts";

@@ -1,6 +1,6 @@
 /** The day's statement of every product (the JSON of `recon report` and `/api/report`). */
 
-import type { ProductConfig } from "../config.ts";
+import type { ProductConfig } from "../config-file.ts";
 import { inOneMoment, type Query } from "../db/client.ts";
 import { readLedgerStart } from "../ledger/store.ts";
 import { addUp, type DayReport, type ReportRow, type Totals, toRows } from "../report.ts";

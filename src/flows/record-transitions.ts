@@ -2,7 +2,7 @@
 
 import { recordIncidents } from "../alerts/record-incidents.ts";
 import type { Instant } from "../clock.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config-file.ts";
 import type { Query } from "../db/client.ts";
 import type { MismatchChange } from "../mismatch.ts";
 import type { Transition } from "../mismatches/life.ts";

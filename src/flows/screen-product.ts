@@ -1,7 +1,7 @@
 /** Screens what is due of a product before it is looked at, where it is so much that looking at all of it would take long. */
 
 import type { Instant } from "../clock.ts";
-import type { ProductConfig } from "../config.ts";
+import type { ProductConfig } from "../config-file.ts";
 import { inOneMoment } from "../db/client.ts";
 import { countDueMarks, type DueMarks, type Screened, screenMarks } from "../diff/screen-store.ts";
 import { lockProduct } from "../diff/store.ts";

@@ -2,7 +2,8 @@
 
 import type { MoneyAnswer } from "../agent-api.ts";
 import { systemClock } from "../clock.ts";
-import { type Config, type ProviderSettings, parseConfig } from "../config.ts";
+import type { ProviderSettings } from "../config.ts";
+import { type Config, parseConfig } from "../config-file.ts";
 import { openDatabase, type Sql } from "../db/client.ts";
 import { sendTransfer, type TransferOrder } from "../flows/send-transfer.ts";
 import { openProvider, type ProviderClient } from "../provider/client.ts";

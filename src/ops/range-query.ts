@@ -1,7 +1,7 @@
 /** A range of a product's time as it is typed, by the same names for HTTP and the command line. */
 
 import { parseInstant } from "../clock.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config-file.ts";
 import { describeError, ReconError } from "../errors.ts";
 import type { ProductRange } from "../window.ts";
 

@@ -1,6 +1,6 @@
 /** Filters and notes about transfers as they are typed, by the same names for HTTP and the command line. */
 
-import type { Config } from "../config.ts";
+import type { Config } from "../config-file.ts";
 import type { TransferChoice } from "../flows/read-transfer.ts";
 import { isTransferStatus, TRANSFER_STATUSES } from "../transfer.ts";
 import { VERIFY_KINDS, type VerifyKind } from "../verify/row-store.ts";

@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import type { MoneyRequest, TopUpQuestion, TransferQuestion } from "../agent-api.ts";
-import { TOP_UP_PATH } from "../config.ts";
+import { TOP_UP_PATH } from "../config-file.ts";
 import { ReconError } from "../errors.ts";
 import type {
   BetLimitQuestion,

@@ -1,7 +1,7 @@
 /** What one more answer, or the lack of one, makes of a transfer or top-up: the three-valued outcome. Pure. */
 
 import type { Instant } from "../clock.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config-file.ts";
 import type { Finding, MismatchKind } from "../mismatch.ts";
 import { isTopUp, type TopUp, type Transfer, type TransferStatus } from "../transfer.ts";
 import { type Answer, type Booking, compareBooking, type FieldDifference } from "./answer.ts";

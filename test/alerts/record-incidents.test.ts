@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { inOneMoment, type Query } from "../../src/db/client.ts";
 import { recordTransitions } from "../../src/flows/record-transitions.ts";
 import type { Finding } from "../../src/mismatch.ts";

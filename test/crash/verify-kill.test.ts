@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { handOverTransfers } from "../../src/flows/hand-over-transfers.ts";
 import { silentLog } from "../../src/log.ts";
 import { startCrew } from "../simulation/crew.ts";

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { type AskedAction, actOnMismatches } from "../../src/flows/act-on-mismatches.ts";
 import { recordTransitions } from "../../src/flows/record-transitions.ts";
 import { silentLog } from "../../src/log.ts";

@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { beforeEach, expect, test } from "vitest";
 import type { CallbackEntry } from "../../src/callback.ts";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { recordTransitions } from "../../src/flows/record-transitions.ts";
 import { silentLog } from "../../src/log.ts";

@@ -1,7 +1,7 @@
 /** A world of the sandbox, pulled and compared by the real flows, on a clock that the caller owns: data for pages. */
 
 import type { Instant } from "../../src/clock.ts";
-import { type Config, parseConfig } from "../../src/config.ts";
+import { type Config, parseConfig } from "../../src/config-file.ts";
 import type { Sql } from "../../src/db/client.ts";
 import type { PullContext } from "../../src/flows/context.ts";
 import { deliverCallbacks } from "../../src/flows/deliver-callbacks.ts";

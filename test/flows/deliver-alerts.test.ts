@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { AlertChannel } from "../../src/alerts/channel.ts";
 import { countUndelivered, recordAlert } from "../../src/alerts/store.ts";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { inOneMoment } from "../../src/db/client.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { deliverAlerts } from "../../src/flows/deliver-alerts.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { BetRecord } from "../../src/bet.ts";
 import type { CallbackEntry } from "../../src/callback.ts";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { actOnMismatches } from "../../src/flows/act-on-mismatches.ts";
 import { silentLog } from "../../src/log.ts";
 import { amount, exampleEntry } from "../support/examples.ts";

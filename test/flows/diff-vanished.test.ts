@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
 import type { BetRecord } from "../../src/bet.ts";
 import { type Instant, parseInstant } from "../../src/clock.ts";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { fetchNextWindow } from "../../src/flows/fetch-next-window.ts";
 import { silentLog } from "../../src/log.ts";
 import { planWindows } from "../../src/sync/store.ts";

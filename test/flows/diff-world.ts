@@ -4,7 +4,7 @@ import { beforeEach } from "vitest";
 import type { BetRecord } from "../../src/bet.ts";
 import type { CallbackEntry } from "../../src/callback.ts";
 import type { Instant } from "../../src/clock.ts";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import type { Query, Sql } from "../../src/db/client.ts";
 import { type DiffResult, diffProduct } from "../../src/flows/diff-product.ts";
 import { appendEntries } from "../../src/ledger/store.ts";

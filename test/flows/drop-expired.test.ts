@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { insertAudit, listAudit } from "../../src/access/audit-store.ts";
 import { keepBody } from "../../src/callbacks/body-store.ts";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import type { Query } from "../../src/db/client.ts";
 import { dropExpired } from "../../src/flows/drop-expired.ts";
 import { silentLog } from "../../src/log.ts";

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { type Config, parseConfig } from "../../src/config.ts";
+import { type Config, parseConfig } from "../../src/config-file.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { diffProduct } from "../../src/flows/diff-product.ts";
 import { followLedger } from "../../src/flows/follow-ledger.ts";

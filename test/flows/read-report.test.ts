@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { CallbackEntry } from "../../src/callback.ts";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { actOnMismatches } from "../../src/flows/act-on-mismatches.ts";
 import { readReport } from "../../src/flows/read-report.ts";
 import { silentLog } from "../../src/log.ts";

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { diffProduct } from "../../src/flows/diff-product.ts";
 import { followLedger } from "../../src/flows/follow-ledger.ts";
 import { silentLog } from "../../src/log.ts";

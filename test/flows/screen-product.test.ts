@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { inOneMoment } from "../../src/db/client.ts";
 import { countDueMarks, screenMarks } from "../../src/diff/screen-store.ts";
 import { diffProduct } from "../../src/flows/diff-product.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { type AskedAction, actOnMismatches } from "../../src/flows/act-on-mismatches.ts";
 import { readMismatchStory } from "../../src/flows/read-mismatch.ts";
 import { recordTransitions } from "../../src/flows/record-transitions.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { openDatabase } from "../../src/db/client.ts";
 import { closeTransfer } from "../../src/flows/close-transfer.ts";
 import { openVerifyRunner, verifyDue } from "../../src/flows/verify-due.ts";

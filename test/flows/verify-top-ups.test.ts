@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { CallbackEntry } from "../../src/callback.ts";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { findTransfer } from "../../src/flows/read-transfer.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { pickUpTopUps } from "../../src/verify/top-up-store.ts";

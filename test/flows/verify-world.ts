@@ -1,7 +1,7 @@
 /** Everything that verifies, against a real provider over HTTP, with a clock that the test owns. */
 
 import { beforeEach, onTestFinished } from "vitest";
-import { type Config, parseConfig } from "../../src/config.ts";
+import { type Config, parseConfig } from "../../src/config-file.ts";
 import type { Sql } from "../../src/db/client.ts";
 import { openAskOutcome, type VerifyContext } from "../../src/flows/ask-outcome.ts";
 import { handOverTransfers } from "../../src/flows/hand-over-transfers.ts";

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { FetchBetPage } from "../../src/bet.ts";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { ReconError } from "../../src/errors.ts";
 import type { AskOutcome } from "../../src/flows/ask-outcome.ts";
 import type { PullContext } from "../../src/flows/context.ts";

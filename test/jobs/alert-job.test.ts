@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { startWorker } from "../../jobs/worker.ts";
 import { countUndelivered, recordAlert } from "../../src/alerts/store.ts";
 import { formatInstant, systemClock } from "../../src/clock.ts";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { silentLog } from "../../src/log.ts";
 import { channelsTo, useAlertListener } from "../support/alert-listener.ts";
 import { useDatabase } from "../support/database.ts";

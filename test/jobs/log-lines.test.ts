@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { startWorker } from "../../jobs/worker.ts";
 import { formatInstant, systemClock } from "../../src/clock.ts";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { planBackfill, requestBackfill } from "../../src/flows/backfill.ts";
 import { createLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";

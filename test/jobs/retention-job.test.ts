@@ -3,7 +3,7 @@ import { openBackend } from "../../jobs/backend.ts";
 import { startWorker } from "../../jobs/worker.ts";
 import { keepBody } from "../../src/callbacks/body-store.ts";
 import { systemClock } from "../../src/clock.ts";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { silentLog } from "../../src/log.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll } from "vitest";
 import type { FetchBetPage } from "../../src/bet.ts";
 import { formatInstant, systemClock } from "../../src/clock.ts";
-import { type Config, parseConfig } from "../../src/config.ts";
+import { type Config, parseConfig } from "../../src/config-file.ts";
 import { openProvider, type ProviderClient } from "../../src/provider/client.ts";
 import { type Sandbox, startSandbox } from "../../src/sandbox/server.ts";
 import { createWorld, type World } from "../../src/sandbox/world.ts";

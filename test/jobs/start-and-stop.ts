@@ -2,7 +2,7 @@
 
 import { startWorker } from "../../jobs/worker.ts";
 import { systemClock } from "../../src/clock.ts";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { openDatabase } from "../../src/db/client.ts";
 import { readStatus } from "../../src/flows/read-status.ts";
 import { silentLog } from "../../src/log.ts";

@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { openBackend } from "../../jobs/backend.ts";
 import { startWorker, type WorkerContext } from "../../jobs/worker.ts";
 import { systemClock } from "../../src/clock.ts";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { openAskOutcome } from "../../src/flows/ask-outcome.ts";
 import { handOverTransfers } from "../../src/flows/hand-over-transfers.ts";
 import { appendEntries } from "../../src/ledger/store.ts";

@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { beforeEach, describe, expect, test } from "vitest";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { dropExpired } from "../../src/flows/drop-expired.ts";
 import { silentLog } from "../../src/log.ts";

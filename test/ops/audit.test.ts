@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { silentLog } from "../../src/log.ts";
 import { startOpsServer } from "../../src/ops/server.ts";

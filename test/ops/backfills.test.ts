@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { openBackfillRunner } from "../../src/flows/run-backfills.ts";
 import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, inject, onTestFinished, test } from "vitest";
 import { openBackend } from "../../jobs/backend.ts";
 import { openBoard } from "../../jobs/board.ts";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";

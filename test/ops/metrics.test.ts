@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
 import { type Log, silentLog } from "../../src/log.ts";
 import { type Metrics, openMetrics } from "../../src/ops/metrics/metrics.ts";

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { parseConfig, readSettings } from "../../src/config.ts";
+import { readSettings } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { recordTransitions } from "../../src/flows/record-transitions.ts";
 import { silentLog } from "../../src/log.ts";
 import type { Finding } from "../../src/mismatch.ts";

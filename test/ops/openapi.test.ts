@@ -1,6 +1,6 @@
 import fastify from "fastify";
 import { beforeEach, describe, expect, test } from "vitest";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { pullProduct } from "../../src/flows/pull-product.ts";
 import { appendEntries } from "../../src/ledger/store.ts";

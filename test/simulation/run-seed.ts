@@ -1,7 +1,7 @@
 /** Plays one seed through: real PostgreSQL, real HTTP to the sandbox, a clock that the simulation owns. */
 
 import type { Instant } from "../../src/clock.ts";
-import type { Config } from "../../src/config.ts";
+import type { Config } from "../../src/config-file.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
 import { deliverCallbacks } from "../../src/flows/deliver-callbacks.ts";
 import { diffProduct } from "../../src/flows/diff-product.ts";

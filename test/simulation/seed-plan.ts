@@ -1,6 +1,6 @@
 /** What a seed stands for: a world, and the settings of the worker that looks at it. */
 
-import { type Config, parseConfig } from "../../src/config.ts";
+import { type Config, parseConfig } from "../../src/config-file.ts";
 import type { Fault } from "../../src/sandbox/fault.ts";
 import type { StyleName, WorldPlan } from "../../src/sandbox/world-plan.ts";
 

@@ -1,7 +1,7 @@
 /** What can become of a transfer or top-up: what the provider does with it, what it says of it, and what must follow. */
 
 import { formatInstant } from "../../src/clock.ts";
-import type { Config } from "../../src/config.ts";
+import type { Config } from "../../src/config-file.ts";
 import type { MismatchKind } from "../../src/mismatch.ts";
 import type { AgentEndpoint, AgentFault } from "../../src/sandbox/agent-fault.ts";
 import type { Random } from "../../src/sandbox/random.ts";

@@ -1,7 +1,7 @@
 /** What a seed stands for in a run with transfers: who sends what when, what becomes of it, and how the workers fare. */
 
 import type { Instant } from "../../src/clock.ts";
-import { type Config, parseConfig } from "../../src/config.ts";
+import { type Config, parseConfig } from "../../src/config-file.ts";
 import { type Amount, parseAmount } from "../../src/money.ts";
 import type { AgentFault } from "../../src/sandbox/agent-fault.ts";
 import { createRandom, hashText, type Random } from "../../src/sandbox/random.ts";

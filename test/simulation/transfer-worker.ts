@@ -2,7 +2,7 @@
 
 import type { Clock } from "../../src/clock.ts";
 import { systemClock } from "../../src/clock.ts";
-import type { Config } from "../../src/config.ts";
+import type { Config } from "../../src/config-file.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
 import { openAskOutcome, type VerifyContext } from "../../src/flows/ask-outcome.ts";
 import { verifyDue } from "../../src/flows/verify-due.ts";

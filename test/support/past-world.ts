@@ -2,7 +2,7 @@
 
 import { onTestFinished } from "vitest";
 import type { BetPageRequest } from "../../src/bet.ts";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import type { Sql } from "../../src/db/client.ts";
 import type { PullContext } from "../../src/flows/context.ts";
 import { silentLog } from "../../src/log.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import type { Booking } from "../../src/verify/answer.ts";
 import { firstVerifyAt } from "../../src/verify/decide.ts";
 import { amount, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";

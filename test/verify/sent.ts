@@ -1,6 +1,6 @@
 /** Transfers, states and answers to start from: a test names only what it is about. */
 
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import type { TopUp, Transfer } from "../../src/transfer.ts";
 import type { Answer, Booking } from "../../src/verify/answer.ts";
 import { type Decision, decide, firstVerifyAt, type VerifyState } from "../../src/verify/decide.ts";

@@ -2,7 +2,7 @@
 
 import { Counter, Histogram, type Registry } from "prom-client";
 import type { Clock } from "../../clock.ts";
-import type { Config } from "../../config.ts";
+import type { Config } from "../../config-file.ts";
 import type { CommittedPage } from "../../flows/context.ts";
 import type { WatchRequest } from "../../provider-request.ts";
 

@@ -1,0 +1,220 @@
+/** The settings of `recon.config.json`: their shape, their defaults, and how the file is read. */
+
+import { readFileSync } from "node:fs";
+import { Duration } from "luxon";
+import { z } from "zod";
+import { parseInstant } from "./clock.ts";
+import { parseAmount } from "./money.ts";
+import { describeIssues, settingsError } from "./settings-problems.ts";
+import { LONGEST_WINDOW_MS } from "./window.ts";
+
+const DAY_MS = 86_400_000;
+/** A thousand years: what is reckoned with it is still a time that can be written. */
+const LONGEST_DURATION_MS = 365_250 * DAY_MS;
+
+/** ISO 8601 text in, milliseconds out. */
+function duration(defaultText: string) {
+  return z
+    .string()
+    .default(defaultText)
+    .transform((text, context) => {
+      const parsed = Duration.fromISO(text);
+      const hasLength = /^P[^-]*[WDHMS]$/.test(text) && !parsed.years && !parsed.months;
+      const lengthMs = hasLength ? Math.round(parsed.toMillis()) : Number.NaN;
+      if (lengthMs <= LONGEST_DURATION_MS) return lengthMs;
+      context.addIssue(`must be an ISO 8601 duration of weeks, days or less such as "PT15M"`);
+      return z.NEVER;
+    });
+}
+
+/** Of what is done again and again, or waited for: without any length it would never end, or never begin. */
+const period = (defaultText: string) =>
+  duration(defaultText).refine((ms) => ms > 0, "must be longer than nothing");
+
+const durations = (defaults: string[]) =>
+  z.array(duration("PT0S")).default(() => defaults.map((text) => Duration.fromISO(text).toMillis()));
+
+const instant = z
+  .string()
+  .nullable()
+  .default(null)
+  .transform((text, context) => {
+    if (text === null) return null;
+    try {
+      return parseInstant(text, "it");
+    } catch {
+      context.addIssue("must be a date-time with an offset such as 2026-11-20T10:00:00Z");
+      return z.NEVER;
+    }
+  });
+
+const count = (fallback: number, most: number) => z.int().min(1).max(most).default(fallback);
+
+const decimalText = z.string().refine((text) => {
+  try {
+    return parseAmount(text, "it").gte("0");
+  } catch {
+    return false;
+  }
+}, 'must be a decimal that is not negative, as text, such as "10.00"');
+
+/** One segment of a path, so that it cannot lead anywhere else (§4.B5). */
+export const TOP_UP_PATH = /^(?!\.)[\w.~-]{1,200}$/;
+
+/** Whether both limits of windows could be read, however wrong other settings are. */
+function hasLengths(pull: unknown): boolean {
+  const { windowMin, windowMax } = (pull ?? {}) as Readonly<Record<string, unknown>>;
+  return typeof windowMin === "number" && typeof windowMax === "number";
+}
+
+const product = z.strictObject({
+  productId: z
+    .string()
+    .min(1)
+    .refine(
+      (text) => text.isWellFormed() && !/\p{Cc}/u.test(text),
+      "must be text without control characters",
+    ),
+  walletMode: z.enum(["seamless", "transfer"]).default("seamless"),
+  since: instant,
+  matchBy: z
+    .array(z.enum(["betId", "id", "round"]))
+    .min(1)
+    .default(["betId", "id", "round"]),
+  settlement: z.enum(["bets", "session"]).default("bets"),
+  singleState: z.boolean().default(false),
+  openBetsListed: z.boolean().default(false),
+  stuckOpenAfter: duration("P1D"),
+  topUpPath: z
+    .string()
+    .regex(TOP_UP_PATH, 'must be one segment of a path such as "P1_seamless"')
+    .nullable()
+    .default(null),
+});
+
+/** The table that callback entries are written to. */
+const OWN_LEDGER: ReadonlySet<string> = new Set(["callback_entries", "public.callback_entries"]);
+
+/** The shape of `recon.config.json`; defaults as documented. */
+export const configSchema = z.strictObject({
+  $schema: z.string().optional(),
+  products: z
+    .array(product)
+    .min(1)
+    .superRefine(
+      (products: readonly { readonly productId?: unknown }[], context) => {
+        const ids = products.map((one) => one?.productId);
+        for (const [index, id] of ids.entries()) {
+          if (typeof id !== "string" || ids.indexOf(id) === index) continue;
+          context.addIssue({ code: "custom", message: "stands twice", path: [index, "productId"] });
+        }
+      },
+      // Also where other settings are wrong: all problems are told at once.
+      { when: ({ value }) => Array.isArray(value) },
+    ),
+  pull: z
+    .strictObject({
+      every: period("PT1M"),
+      windowMax: duration("PT1H").refine((ms) => ms <= LONGEST_WINDOW_MS, "must be at most an hour (PT1H)"),
+      windowMin: duration("PT1M").refine((ms) => ms >= 1000, "must be at least a second (PT1S)"),
+      settleDelay: duration("PT2M"),
+      overlap: duration("PT5M"),
+      requestTimeout: period("PT30S").refine((ms) => ms <= DAY_MS, "must be at most a day (P1D)"),
+      minInterval: duration("PT0S"),
+      concurrency: count(8, 256),
+      maxPages: count(10_000, 1_000_000),
+      attempts: count(5, 100),
+      cursorMaxAge: duration("PT10M"),
+      resweepAfter: durations(["PT1H", "P1D", "P3D", "P7D", "P30D"]),
+    })
+    .refine((pull) => pull.windowMin <= pull.windowMax, {
+      message: "must not be longer than windowMax; where it is not set, it is PT1M",
+      path: ["windowMin"],
+      when: ({ value }) => hasLengths(value),
+    })
+    .prefault({}),
+  diff: z
+    .strictObject({
+      every: period("PT1M"),
+      callbackGrace: duration("PT15M"),
+      providerGrace: duration("PT1H"),
+      sessionQuiet: duration("PT1H"),
+    })
+    .prefault({}),
+  verify: z
+    .strictObject({
+      every: period("PT10S"),
+      delays: durations(["PT10S", "PT30S", "PT2M", "PT10M", "PT1H"]),
+      rejectedFinalAfter: duration("PT15M"),
+      recheckRejectedAfter: durations(["PT1H", "P1D"]),
+      giveUpAfter: duration("P1D"),
+      concurrency: count(8, 256),
+    })
+    .prefault({}),
+  alerts: z
+    .strictObject({
+      every: period("PT30S"),
+      incidentGap: duration("PT1H"),
+      minAmount: z.record(z.string(), decimalText).default({}),
+    })
+    .prefault({}),
+  ledger: z
+    .strictObject({
+      relation: z
+        .string()
+        .regex(/^[A-Za-z_]\w*(\.[A-Za-z_]\w*)?$/, 'must be a table or view such as "schema.name"')
+        .nullable()
+        .default(null)
+        // Our own table needs no following: naming it is the same as naming none.
+        .transform((name) => (name !== null && OWN_LEDGER.has(name) ? null : name)),
+      since: instant,
+      lookback: duration("PT15M"),
+    })
+    .prefault({}),
+  retain: z
+    .strictObject({
+      recordVersions: duration("P90D"),
+      rawBodies: duration("P90D"),
+    })
+    .prefault({}),
+});
+
+/** Checked settings of `recon.config.json`; every duration is in milliseconds. */
+export type Config = z.output<typeof configSchema>;
+export type ProductConfig = Config["products"][number];
+
+/**
+ * Checks the value of a config file, or of a part of one with the defaults filled in.
+ * @throws ReconError `settings-invalid` that lists every problem
+ */
+export function parseConfig(value: unknown): Config {
+  const parsed = configSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw settingsError(describeIssues(parsed.error, value, ""));
+}
+
+/** @param problems those of the file are added; null: there is none, or it cannot be used */
+export function readConfigFile(path: string, required: boolean, problems: string[]): Config | null {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT" && !required) return null;
+    problems.push(
+      `RECON_CONFIG: ${path} cannot be read (${(error as NodeJS.ErrnoException).code}); it must name your products`,
+    );
+    return null;
+  }
+  let value: unknown;
+  try {
+    // Some editors begin a file with a byte order mark, which is no JSON.
+    value = JSON.parse(text.replace(/^\uFEFF/, ""));
+  } catch (error) {
+    problems.push(`${path} is not JSON: ${(error as Error).message}`);
+    return null;
+  }
+  const parsed = configSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  problems.push(...describeIssues(parsed.error, value, `${path}: `));
+  return null;
+}

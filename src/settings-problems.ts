@@ -1,0 +1,40 @@
+/** What is wrong with the settings, said with path and value. */
+
+import type { z } from "zod";
+import { ReconError } from "./errors.ts";
+
+/** Settings whose values are secret: named in an error, never shown. */
+const SECRET = /PASSWORD|TOKENS|SECRET|_KEY|_URL/;
+
+/** One line for each issue: its path, what is wrong, and the value, unless that is secret. @param prefix of each line */
+export function describeIssues(error: z.ZodError, value: unknown, prefix: string): string[] {
+  const problems = error.issues.flatMap((issue) =>
+    issue.code === "unrecognized_keys"
+      ? issue.keys.map((key) => ({ keys: [...issue.path, key], message: `there is no setting "${key}"` }))
+      : [{ keys: issue.path, message: issue.message }],
+  );
+  return problems.map(({ keys, message }) => {
+    const path = keys
+      .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
+      .join("")
+      .replace(/^\./, "");
+    const at = keys.reduce<unknown>(lookInto, value);
+    const shown = at === undefined || SECRET.test(path) ? "" : ` (it is ${JSON.stringify(at)?.slice(0, 80)})`;
+    return `${prefix}${path || "the whole"}: ${message}${shown}`;
+  });
+}
+
+/** A list in the environment is one text. */
+function lookInto(value: unknown, key: PropertyKey): unknown {
+  if (typeof value === "string") return value.split(",")[Number(key)]?.trim();
+  return (value as Readonly<Record<PropertyKey, unknown>> | null | undefined)?.[key];
+}
+
+/** Everything that is wrong with the settings, as one error. */
+export function settingsError(problems: string[]): ReconError {
+  const heading = problems.length === 1 ? "a setting is wrong" : `${problems.length} settings are wrong`;
+  return new ReconError(
+    "settings-invalid",
+    `${heading}:\n${problems.map((problem) => `  ${problem}`).join("\n")}`,
+  );
+}
