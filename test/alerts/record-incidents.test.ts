@@ -14,15 +14,7 @@ const config = (minAmount: Record<string, string> = {}) =>
   parseConfig({ products: [{ productId: "P1" }, { productId: "P2" }], alerts: { minAmount } });
 
 beforeEach(async () => {
-  await emptyTables(sql, [
-    "mismatches",
-    "mismatch_events",
-    "incidents",
-    "incident_members",
-    "alerts",
-    "windows",
-    "backfills",
-  ]);
+  await emptyTables(sql);
 });
 
 let bets = 0;

@@ -29,7 +29,7 @@ const records = world.recordsIn(PRODUCT, PLAYED, systemClock.now()).length;
 const ASKED = ["--product", PRODUCT, "--from", formatInstant(PLAYED.from), "--to", formatInstant(PLAYED.to)];
 
 beforeEach(async () => {
-  await emptyTables(sql, ["windows", "backfills", "pull_states", "bet_records", "diff_marks"]);
+  await emptyTables(sql);
 });
 
 /** @returns what a child process needs to know of the database and the provider */

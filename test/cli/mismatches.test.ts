@@ -23,16 +23,7 @@ const SETTINGS = { DATABASE_URL: url, RECON_CONFIG: join(folder, "recon.config.j
 const ME = `cli:${userInfo().username}`;
 
 beforeEach(async () => {
-  await emptyTables(sql, [
-    "mismatches",
-    "mismatch_events",
-    "adjustments",
-    "incidents",
-    "incident_members",
-    "alerts",
-    "callback_entries",
-    "diff_marks",
-  ]);
+  await emptyTables(sql);
 });
 
 const recon = (args: string) => {

@@ -18,15 +18,7 @@ const EVIL = "<img src=x onerror=alert(1)>";
 
 beforeEach(async () => {
   clock.set(NOON);
-  await emptyTables(sql, [
-    "mismatches",
-    "mismatch_events",
-    "adjustments",
-    "incidents",
-    "incident_members",
-    "alerts",
-    "diff_marks",
-  ]);
+  await emptyTables(sql);
 });
 
 const open = (...fields: Partial<Finding>[]) =>

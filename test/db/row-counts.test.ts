@@ -24,15 +24,7 @@ const keep = (table: CountedTable, limits = ANY_IS_LARGE, now = NOON) =>
   keepRowCounts(sql, table, now, limits);
 
 beforeEach(async () => {
-  await emptyTables(sql, [
-    "row_counts",
-    "rows_added",
-    "bet_records",
-    "rejected_records",
-    "callback_entries",
-    "top_ups",
-    "transfers",
-  ]);
+  await emptyTables(sql);
 });
 
 const write = (productId: string, ...betIds: string[]) =>

@@ -25,15 +25,7 @@ const { sql } = useDatabase();
 const never = new AbortController().signal;
 
 beforeEach(async () => {
-  await emptyTables(sql, [
-    "windows",
-    "backfills",
-    "pull_states",
-    "bet_records",
-    "bet_record_versions",
-    "rejected_records",
-    "diff_marks",
-  ]);
+  await emptyTables(sql);
 });
 
 async function ask(context: PullContext, range: TimeRange = PLAYED) {

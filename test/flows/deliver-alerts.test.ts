@@ -45,16 +45,7 @@ const never = new AbortController().signal;
 beforeEach(async () => {
   clock.set(NOON);
   logged.length = 0;
-  await emptyTables(sql, [
-    "alerts",
-    "alert_channels",
-    "alert_deliveries",
-    "alert_conditions",
-    "mismatches",
-    "mismatch_events",
-    "incidents",
-    "incident_members",
-  ]);
+  await emptyTables(sql);
 });
 
 const both = () => channelsTo({ webhook, slack });

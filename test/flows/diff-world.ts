@@ -55,20 +55,7 @@ export function useDiffWorld() {
   const clock = createTestClock(NOON);
 
   beforeEach(async () => {
-    await emptyTables(sql, [
-      "windows",
-      "bet_records",
-      "record_absences",
-      "alerts",
-      "incidents",
-      "incident_members",
-      "rejected_records",
-      "bet_record_versions",
-      "callback_entries",
-      "diff_marks",
-      "mismatches",
-      "mismatch_events",
-    ]);
+    await emptyTables(sql);
     clock.set(NOON);
   });
 

@@ -61,13 +61,7 @@ const replaced = async () => {
 };
 
 beforeEach(async () => {
-  await emptyTables(sql, [
-    "bet_records",
-    "bet_record_versions",
-    "callback_bodies",
-    "diff_marks",
-    "request_waiters",
-  ]);
+  await emptyTables(sql);
 });
 
 describe("what is kept as long as the settings say", () => {

@@ -46,14 +46,7 @@ let sandbox: Sandbox;
 let asked: Instant[];
 
 beforeEach(async () => {
-  await emptyTables(sql, [
-    "windows",
-    "pull_states",
-    "bet_records",
-    "bet_record_versions",
-    "rejected_records",
-    "diff_marks",
-  ]);
+  await emptyTables(sql);
   clock = createTestClock(NOON);
   asked = [];
 });

@@ -60,16 +60,7 @@ const rejected = () => sql<{ id: string | null; reason: string }[]>`
 
 beforeEach(async () => {
   clock.set(NOON);
-  await emptyTables(sql, [
-    "callback_entries",
-    "diff_marks",
-    "ledger_follows",
-    "ledger_rereads",
-    "rejected_entries",
-    "windows",
-    "pull_states",
-    "resweep_states",
-  ]);
+  await emptyTables(sql);
   await sql`drop schema if exists casino cascade`;
   await sql`create schema casino`;
   await sql`

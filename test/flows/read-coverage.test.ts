@@ -15,7 +15,7 @@ const { sql } = useDatabase();
 const never = new AbortController().signal;
 
 beforeEach(async () => {
-  await emptyTables(sql, ["windows", "backfills", "pull_states", "bet_records", "diff_marks"]);
+  await emptyTables(sql);
 });
 
 const read = (context: PullContext, range: TimeRange) =>

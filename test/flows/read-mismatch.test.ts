@@ -19,14 +19,7 @@ const config = parseConfig({ products: [{ productId: "P1" }] });
 const context = { sql, config, clock: createTestClock(NOON), log: silentLog };
 
 beforeEach(async () => {
-  await emptyTables(sql, [
-    "windows",
-    "mismatches",
-    "mismatch_events",
-    "bet_records",
-    "bet_record_versions",
-    "callback_entries",
-  ]);
+  await emptyTables(sql);
 });
 
 const hear = (...entries: CallbackEntry[]) => appendEntries(sql, entries, NOON);

@@ -24,16 +24,7 @@ const RANGE = { windowMs: HOUR_MS, ceilingMs: null, holdFor: 1, quickAnswers: 0,
 
 beforeEach(async () => {
   clock.set(NOON);
-  await emptyTables(sql, [
-    "windows",
-    "backfills",
-    "pull_states",
-    "mismatches",
-    "mismatch_events",
-    "transfers",
-    "top_ups",
-    "callback_entries",
-  ]);
+  await emptyTables(sql);
 });
 
 const PRODUCTS = [{ productId: "P1" }, { productId: "P2" }, { productId: "WALLET", walletMode: "transfer" }];

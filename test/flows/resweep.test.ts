@@ -18,14 +18,7 @@ let clock: TestClock;
 let client: ProviderClient;
 
 beforeEach(async () => {
-  await emptyTables(sql, [
-    "windows",
-    "pull_states",
-    "resweep_states",
-    "bet_records",
-    "bet_record_versions",
-    "diff_marks",
-  ]);
+  await emptyTables(sql);
   clock = createTestClock(NOON);
 });
 afterEach(() => client.close());

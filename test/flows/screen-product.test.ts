@@ -143,17 +143,7 @@ describe("a screening", () => {
 
   /** Two waves of what was played arrive, each looked at when it comes and when its graces are over. */
   const playThrough = async (played: readonly Played[], ways: readonly [Way, Way]) => {
-    await emptyTables(sql, [
-      "windows",
-      "bet_records",
-      "rejected_records",
-      "bet_record_versions",
-      "callback_entries",
-      "diff_marks",
-      "mismatches",
-      "mismatch_events",
-      "record_absences",
-    ]);
+    await emptyTables(sql);
     await ledgerBegins();
     let looked = 0;
     for (const [wave, way] of ways.entries()) {

@@ -19,15 +19,7 @@ const context = { sql, config, clock, log: silentLog };
 
 beforeEach(async () => {
   clock.set(NOON);
-  await emptyTables(sql, [
-    "mismatches",
-    "mismatch_events",
-    "adjustments",
-    "incidents",
-    "incident_members",
-    "alerts",
-    "diff_marks",
-  ]);
+  await emptyTables(sql);
 });
 
 const change = (...transitions: Transition[]) => {

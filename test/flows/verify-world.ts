@@ -41,16 +41,7 @@ export function useVerifyWorld(sql: Sql, provider: VerifyProvider): VerifyWorld 
   });
   beforeEach(async () => {
     clock.set(NOON);
-    await emptyTables(sql, [
-      "transfers",
-      "transfer_answers",
-      "top_ups",
-      "top_up_answers",
-      "top_up_states",
-      "callback_entries",
-      "mismatches",
-      "mismatch_events",
-    ]);
+    await emptyTables(sql);
   });
   const context: VerifyWorld["context"] = (options = {}) => {
     const { requestTimeoutMs = 5_000 } = options;

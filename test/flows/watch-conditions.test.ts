@@ -28,18 +28,7 @@ const never = new AbortController().signal;
 
 beforeEach(async () => {
   clock.set(NOON);
-  await emptyTables(sql, [
-    "windows",
-    "pull_states",
-    "alerts",
-    "alert_conditions",
-    "rejected_records",
-    "mismatches",
-    "mismatch_events",
-    "incidents",
-    "incident_members",
-    "diff_marks",
-  ]);
+  await emptyTables(sql);
 });
 
 const answers: FetchBetPage = async () => ({

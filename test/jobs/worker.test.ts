@@ -6,7 +6,7 @@ import { openBackend } from "../../jobs/backend.ts";
 import { ensureSchedules, schedulesFor } from "../../jobs/schedules.ts";
 import { startWorker } from "../../jobs/worker.ts";
 import { type Instant, systemClock } from "../../src/clock.ts";
-import { openDatabase, type Sql } from "../../src/db/client.ts";
+import { openDatabase } from "../../src/db/client.ts";
 import type { FlowContext, PullContext } from "../../src/flows/context.ts";
 import { deliverCallbacks } from "../../src/flows/deliver-callbacks.ts";
 import { readStatus } from "../../src/flows/read-status.ts";
@@ -50,7 +50,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
       return true;
     });
     await queues.empty();
-    await emptyTables(sql, await tablesOf(sql));
+    await emptyTables(sql);
   });
 
   /** Stopped at the end of its block. */
@@ -239,10 +239,4 @@ async function hasUnheardBet({ sql }: FlowContext): Promise<boolean> {
   const filter = { statuses: [], kind: null, productId: "SPORT", username: null, limit: 1000, after: null };
   const { mismatches } = await listMismatches(sql, filter);
   return mismatches.some((one) => one.transactionId === "unheard" && one.kind === "missing-at-provider");
-}
-
-async function tablesOf(sql: Sql): Promise<string[]> {
-  const rows = await sql<{ name: string }[]>`
-    select tablename as name from pg_tables where schemaname = 'public' and tablename <> 'recon_migrations'`;
-  return rows.map(({ name }) => name);
 }

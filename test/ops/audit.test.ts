@@ -18,7 +18,7 @@ const RANGE = { productId: "P1", from: "2026-11-19T00:00:00Z", to: "2026-11-19T0
 
 beforeEach(async () => {
   clock.set(NOON);
-  await emptyTables(sql, ["audit_log", "ops_sessions", "backfills", "windows"]);
+  await emptyTables(sql);
 });
 
 function post(ask: AskRaw, path: string, headers: object, body?: unknown) {

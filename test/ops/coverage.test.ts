@@ -9,7 +9,7 @@ import { listedRecords, openPastWorld, PRODUCT } from "../support/past-world.ts"
 const { sql } = useDatabase();
 
 beforeEach(async () => {
-  await emptyTables(sql, ["windows", "pull_states", "bet_records", "diff_marks"]);
+  await emptyTables(sql);
 });
 
 const pathOf = (query: Record<string, string>) => `/api/coverage?${new URLSearchParams(query)}`;

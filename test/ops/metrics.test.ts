@@ -31,16 +31,7 @@ const QUEUES: QueueState[] = [
 let clock = createTestClock(NOON);
 beforeEach(async () => {
   clock = createTestClock(NOON);
-  await emptyTables(sql, [
-    "pull_states",
-    "windows",
-    "backfills",
-    "mismatches",
-    "transfers",
-    "top_ups",
-    "alerts",
-    "callback_entries",
-  ]);
+  await emptyTables(sql);
 });
 
 interface Changes {

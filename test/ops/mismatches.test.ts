@@ -19,15 +19,7 @@ const NOTE = { note: "asked the provider" };
 
 beforeEach(async () => {
   clock.set(NOON);
-  await emptyTables(sql, [
-    "mismatches",
-    "mismatch_events",
-    "adjustments",
-    "incidents",
-    "incident_members",
-    "alerts",
-    "diff_marks",
-  ]);
+  await emptyTables(sql);
 });
 
 const open = (...fields: Partial<Finding>[]) =>

@@ -123,7 +123,7 @@ function request(ask: AskRaw, { method, path, operationId }: Operation, changes:
 
 beforeEach(async () => {
   clock.set(NOON);
-  await emptyTables(sql, ["mismatches", "mismatch_events", "backfills", "windows", "transfers", "audit_log"]);
+  await emptyTables(sql);
 });
 
 describe("the document", () => {
@@ -286,7 +286,7 @@ function wrongValues(schema: Schema, typed: boolean): unknown[] {
 
 /** Something of everything that an answer can hold. */
 async function fillWorld(): Promise<void> {
-  await emptyTables(sql, ["bet_records", "pull_states", "callback_entries", "diff_marks"]);
+  await emptyTables(sql);
   const fetchPage = async () => ({
     records: [exampleRecord()],
     rejected: [],

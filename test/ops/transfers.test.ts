@@ -33,7 +33,7 @@ const HANDED = {
 };
 
 beforeEach(async () => {
-  await emptyTables(sql, ["transfers", "transfer_answers", "top_ups", "top_up_answers"]);
+  await emptyTables(sql);
 });
 
 const add = (ask: AskApi, changes: object = {}, token?: string) =>

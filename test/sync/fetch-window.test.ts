@@ -33,14 +33,7 @@ const clients: ProviderClient[] = [];
 let clock: TestClock;
 
 beforeEach(async () => {
-  await emptyTables(sql, [
-    "windows",
-    "pull_states",
-    "bet_records",
-    "bet_record_versions",
-    "rejected_records",
-    "diff_marks",
-  ]);
+  await emptyTables(sql);
   clock = createTestClock(NOON);
 });
 afterEach(() => {
@@ -557,13 +550,7 @@ describe("whatever the provider does", () => {
     const bets = betsIn({ from: since, to: NOON + 24 * HOUR_MS }, 5 * MINUTE_MS + 7);
     await fc.assert(
       fc.asyncProperty(script, fc.integer({ min: 1, max: 3 }), async (outcomes, workers) => {
-        await emptyTables(sql, [
-          "windows",
-          "pull_states",
-          "bet_records",
-          "bet_record_versions",
-          "diff_marks",
-        ]);
+        await emptyTables(sql);
         clock.set(NOON);
         const left = [...outcomes];
         provider.answer((asked) => FAILURES[left.shift() ?? "answer"] ?? chunkOf(bets, asked, 7));

@@ -11,7 +11,7 @@ import { untilSomebodyWaits } from "../support/lock-wait.ts";
 const { sql } = useDatabase();
 
 beforeEach(async () => {
-  await emptyTables(sql, ["bet_records", "bet_record_versions", "rejected_records", "diff_marks"]);
+  await emptyTables(sql);
 });
 
 function write(records: readonly BetRecord[], times: Partial<PageTimes> = {}) {

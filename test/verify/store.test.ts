@@ -26,7 +26,7 @@ import { deposit, VERIFY } from "./sent.ts";
 const { sql } = useDatabase();
 
 beforeEach(async () => {
-  await emptyTables(sql, ["transfers", "transfer_answers", "top_ups", "top_up_answers"]);
+  await emptyTables(sql);
 });
 
 const add = (...transfers: Transfer[]) => addTransfers(sql, transfers, NOON, VERIFY);

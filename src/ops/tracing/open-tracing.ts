@@ -6,7 +6,13 @@ import { formatInstant } from "../../clock.ts";
 import type { TracingSettings } from "../../config.ts";
 import type { Log } from "../../log.ts";
 import type { BegunRequest, WatchRequest } from "../../provider-request.ts";
-import type { Tracing } from "./tracing.ts";
+
+export interface Tracing {
+  /** a span for each request to the provider, below that of the job it is for */
+  readonly watch: WatchRequest;
+  /** Sends what was not sent yet. */
+  close(): Promise<void>;
+}
 
 /** What it has to say may be a whole answer of a collector. */
 const LONGEST_WORDS = 300;

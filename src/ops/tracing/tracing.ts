@@ -3,13 +3,7 @@
 import type { TracingSettings } from "../../config.ts";
 import type { Log } from "../../log.ts";
 import type { WatchRequest } from "../../provider-request.ts";
-
-export interface Tracing {
-  /** a span for each request to the provider, below that of the job it is for */
-  readonly watch: WatchRequest;
-  /** Sends what was not sent yet. */
-  close(): Promise<void>;
-}
+import type { Tracing } from "./open-tracing.ts";
 
 /** @param settings null: nothing is traced, and nothing loaded */
 export async function startTracing(settings: TracingSettings | null, log: Log): Promise<Tracing | null> {
