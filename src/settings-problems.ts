@@ -10,16 +10,20 @@ const SECRET = /PASSWORD|TOKENS|SECRET|_KEY|_URL/;
 export function describeIssues(error: z.ZodError, value: unknown, prefix: string): string[] {
   const problems = error.issues.flatMap((issue) =>
     issue.code === "unrecognized_keys"
-      ? issue.keys.map((key) => ({ keys: [...issue.path, key], message: `there is no setting "${key}"` }))
-      : [{ keys: issue.path, message: issue.message }],
+      ? issue.keys.map((key) => {
+          // Whatever stands where it does not belong may be a password.
+          return { keys: [...issue.path, key], message: `there is no setting "${key}"`, isSecret: true };
+        })
+      : [{ keys: issue.path, message: issue.message, isSecret: false }],
   );
-  return problems.map(({ keys, message }) => {
+  return problems.map(({ keys, message, isSecret }) => {
     const path = keys
       .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
       .join("")
       .replace(/^\./, "");
     const at = keys.reduce<unknown>(lookInto, value);
-    const shown = at === undefined || SECRET.test(path) ? "" : ` (it is ${JSON.stringify(at)?.slice(0, 80)})`;
+    const shown =
+      at === undefined || isSecret || SECRET.test(path) ? "" : ` (it is ${JSON.stringify(at)?.slice(0, 80)})`;
     return `${prefix}${path || "the whole"}: ${message}${shown}`;
   });
 }

@@ -132,6 +132,15 @@ test("a secret is never shown, not even where it is wrong", () => {
     readSettings([], { OPS_TOKENS: "short-secret", DATABASE_URL: "mysql://user:hunter2@host/db" });
   expect(read).toThrow(/OPS_TOKENS[\s\S]*DATABASE_URL|DATABASE_URL[\s\S]*OPS_TOKENS/);
   expect(read).not.toThrow(/hunter2|short-secret/);
+  const misplaced = {
+    products: [{ productId: "P1" }],
+    provider: { password: "hunter2" },
+    databaseUrl: "hunter2",
+  };
+  expect(() => parseConfig(misplaced)).toThrow(
+    /provider: there is no setting[\s\S]*databaseUrl: there is no setting/,
+  );
+  expect(() => parseConfig(misplaced)).not.toThrow(/hunter2/);
 });
 
 test("wrong variables are all told at once, of a list the one that is wrong", () => {

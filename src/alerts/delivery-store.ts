@@ -22,6 +22,8 @@ export interface WaitingAlert extends Alert {
   readonly id: number;
   /** how often the channel has not taken it */
   readonly attempts: number;
+  /** the channel took others and not this one */
+  readonly waitedAlone: boolean;
 }
 
 export async function ensureChannel(sql: Query, channel: string): Promise<void> {
@@ -53,9 +55,6 @@ export async function releaseChannel(sql: Query, { channel, token }: LeasedChann
     where channel = ${channel} and lease_token = ${token}`;
 }
 
-/** An alert at which a channel has failed so often may be the reason, and lets the others go first. */
-const MOST_FAILURES_AHEAD = 10;
-
 /** The oldest alerts that a channel has not had, and that it is not known to refuse for now. */
 export async function readWaiting(
   sql: Query,
@@ -65,11 +64,11 @@ export async function readWaiting(
 ): Promise<WaitingAlert[]> {
   return await sql<WaitingAlert[]>`
     select a.id, a.idempotency_key as "idempotencyKey", a.kind, a.product_id as "productId", a.body,
-      a.created_at as at, coalesce(d.attempts, 0) as attempts
+      a.created_at as at, coalesce(d.attempts, 0) as attempts, d.next_attempt_at is not null as "waitedAlone"
     from alerts a left join alert_deliveries d on d.alert_id = a.id and d.channel = ${channel}
     where a.delivered_at is null and d.delivered_at is null
       and (d.next_attempt_at is null or d.next_attempt_at <= ${now})
-    order by coalesce(d.attempts, 0) / ${MOST_FAILURES_AHEAD}::integer, a.id limit ${most}`;
+    order by a.id limit ${most}`;
 }
 
 /** The channel has the alert, and works: whatever its lease says, that is true. */

@@ -63,7 +63,10 @@ export function judgeItem(
 function findBet({ bets }: Desk, { txnId, roundId }: CallbackItem): BetState | undefined {
   const bet = bets.get(txnId);
   const round = bet?.roundId === null ? realRound(roundId) : null;
-  return bet === undefined || round === null ? bet : { ...bet, roundId: round };
+  if (bet === undefined || round === null) return bet;
+  const named = { ...bet, roundId: round };
+  bets.set(txnId, named);
+  return named;
 }
 
 /** One txn id is one bet, which has one currency. */

@@ -84,7 +84,7 @@ export function judgeRequest(request: CallbackRequest, state: PlayerState, setti
   const before = new Set(state.bets);
   const bets = [...desk.bets.values()].filter((bet) => !before.has(bet));
   const sums = bets.flatMap(({ debited, settlement, reward }) => [debited, settlement, reward]);
-  if ([desk.balance, ...sums].some(isTooLong)) {
+  if ([desk.balance, ...moved, ...sums].some(isTooLong)) {
     return { statusCode: 30001, reason: "the balance would have too many digits", tombstones: none };
   }
   return {

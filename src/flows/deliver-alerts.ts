@@ -44,43 +44,88 @@ async function deliverTo(context: FlowContext, channel: AlertChannel, signal: Ab
   await ensureChannel(sql, channel.name);
   const lease = await leaseChannel(sql, channel.name, clock.now());
   if (lease === null) return;
+  const run: Run = { context, channel, lease, failures: lease.attempts, sent: 0 };
   try {
-    let sent = 0;
-    while (sent < MOST_PER_RUN && !signal.aborted) {
+    while (run.sent < MOST_PER_RUN && !signal.aborted) {
       const waiting = await readWaiting(sql, channel.name, clock.now(), READ_AT_ONCE);
-      if (waiting.length === 0) return;
-      for (const alert of waiting) {
-        if (!(await renewChannel(sql, lease))) return;
-        const result = await channel.send(alert, clock.now(), signal);
-        await note(context, lease, alert, result);
-        if (result.outcome === "failed") return;
-        sent += 1;
-      }
+      if (waiting.length === 0 || !(await deliverAll(run, waiting, signal))) return;
     }
   } finally {
     await releaseChannel(sql, lease);
   }
 }
 
-async function note(
-  { sql, clock, log }: FlowContext,
-  lease: LeasedChannel,
-  alert: WaitingAlert,
-  result: SendResult,
-): Promise<void> {
-  const now = clock.now();
-  const about = { channel: lease.channel, alert: alert.idempotencyKey };
-  if (result.outcome === "delivered") {
-    await noteDelivered(sql, lease.channel, alert.id, now);
-    log.info(about, "alert delivered");
-    return;
+/** One worker's turn at a channel. */
+interface Run {
+  readonly context: FlowContext;
+  readonly channel: AlertChannel;
+  readonly lease: LeasedChannel;
+  /** of the channel, in a row */
+  failures: number;
+  sent: number;
+}
+
+type Vain = Exclude<SendResult, { outcome: "delivered" }>;
+
+/** After so many failures the alert may be the reason: the next one tells whether it is, or the channel is down. */
+const DOUBTFUL_FAILURES = 10;
+
+/** @returns whether the channel works */
+async function deliverAll(run: Run, waiting: readonly WaitingAlert[], signal: AbortSignal): Promise<boolean> {
+  const { context, channel, lease } = run;
+  const { sql, clock } = context;
+  const doubtful: (readonly [WaitingAlert, Vain])[] = [];
+  for (const alert of waiting) {
+    if (!(await renewChannel(sql, lease))) return false;
+    const result = await channel.send(alert, clock.now(), signal);
+    if (result.outcome === "failed") {
+      doubtful.push([alert, result]);
+      if (alert.attempts + 1 >= DOUBTFUL_FAILURES) continue;
+      break;
+    }
+    for (const [other, vain] of doubtful.splice(0)) await letWait(run, other, vain);
+    run.sent += 1;
+    if (result.outcome === "refused") {
+      await letWait(run, alert, result);
+      continue;
+    }
+    run.failures = 0;
+    await noteDelivered(sql, channel.name, alert.id, clock.now());
+    context.log.info({ channel: channel.name, alert: alert.idempotencyKey }, "alert delivered");
   }
-  const isRefused = result.outcome === "refused";
-  const attempts = (isRefused ? alert.attempts : lease.attempts) + 1;
-  const waitMs = waitAfter(attempts, Math.random(), isRefused ? null : result.retryAfterMs);
-  const vain = { error: result.error, now, nextAttemptAt: now + waitMs };
-  if (isRefused) await noteRefused(sql, lease.channel, alert.id, vain);
-  else await noteFailed(sql, lease, alert.id, vain);
-  const waits = isRefused ? "the alert was refused; it is sent again later" : "alerts wait for their channel";
-  log.warn({ ...about, attempts, error: result.error, retryInSeconds: Math.round(waitMs / 1000) }, waits);
+  const [first] = doubtful;
+  if (first === undefined) return true;
+  const [alert, vain] = first;
+  if (doubtful.length === waiting.length && alert.waitedAlone) await letWait(run, alert, vain);
+  else await letChannelWait(run, alert, vain);
+  return false;
+}
+
+/** The channel takes others but not this one. */
+async function letWait({ context, channel }: Run, alert: WaitingAlert, { error }: Vain): Promise<void> {
+  const { sql, clock, log } = context;
+  const attempts = alert.attempts + 1;
+  const waitMs = waitAfter(attempts, Math.random(), null);
+  const now = clock.now();
+  await noteRefused(sql, channel.name, alert.id, { error, now, nextAttemptAt: now + waitMs });
+  const about = { channel: channel.name, alert: alert.idempotencyKey, attempts, error };
+  log.warn(
+    { ...about, retryInSeconds: Math.round(waitMs / 1000) },
+    "the alert was refused; it is sent again later",
+  );
+}
+
+async function letChannelWait(
+  { context, lease, failures }: Run,
+  alert: WaitingAlert,
+  vain: Vain,
+): Promise<void> {
+  const { sql, clock, log } = context;
+  const { error } = vain;
+  const attempts = failures + 1;
+  const waitMs = waitAfter(attempts, Math.random(), vain.outcome === "failed" ? vain.retryAfterMs : null);
+  const now = clock.now();
+  await noteFailed(sql, lease, alert.id, { error, now, nextAttemptAt: now + waitMs });
+  const about = { channel: lease.channel, alert: alert.idempotencyKey, attempts, error };
+  log.warn({ ...about, retryInSeconds: Math.round(waitMs / 1000) }, "alerts wait for their channel");
 }

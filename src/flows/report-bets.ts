@@ -48,12 +48,19 @@ async function* reportNeighbourhood(
   const isGone = bets.some(({ txnId }) => own.some((row) => saysVanished(row, txnId)));
   const vanished = isGone ? await readVanished(scene, records) : [];
   const isMarked = isMarkedFor(waiting);
-  for (const assessed of assessPairs(records, bets, scene.settings, vanished)) {
+  const all = assessPairs(records, bets, scene.settings, vanished);
+  const subjectsOfPair = shareSubjects(all);
+  for (const assessed of all) {
     const at = countsAt(assessed.pair);
     if (at < day.from || at >= day.to) continue;
     for (const statement of statePair(assessed, scene.settings)) {
       const difference = statement.provider.net.minus(statement.ledger.net);
-      const mismatch = findStanding(assessed, { username, currency: statement.currency }, own);
+      const mismatch = findStanding(
+        assessed,
+        subjectsOfPair.get(assessed) ?? [],
+        { username, currency: statement.currency },
+        own,
+      );
       const isOpen = !difference.eq(ZERO) && (mismatch === null || tellsOnlyItsPart(assessed));
       const waits = isMarked(assessed) || (isOpen && (await isHeldBack(scene, assessed)));
       yield { ...statement, ...explainDifference(difference, mismatch, waits) };
@@ -80,15 +87,39 @@ const STANDS_FOR_TWO: ReadonlySet<MismatchKind> = new Set(["username-differs", "
 const STANDS_ALONE: ReadonlySet<MismatchKind> = new Set(["balance-differs", "provider-inconsistent"]);
 
 /**
+ * What a mismatch can be about, of each pair. What is told of a round is of one pair only: what is compared by the round's
+ * sums, or the first of it where nothing is any more.
+ */
+function shareSubjects(all: readonly AssessedPair[]): ReadonlyMap<AssessedPair, readonly string[]> {
+  const subjects = new Map(all.map((one) => [one, subjectsOf(one.pair.records, one.pair.bets)]));
+  const ofRound = new Map<string, AssessedPair>();
+  for (const [one, own] of subjects) {
+    for (const subject of own.filter(isOfRound)) {
+      if (one.pair.matchedBy === "round" || !ofRound.has(subject)) ofRound.set(subject, one);
+    }
+  }
+  return new Map(
+    [...subjects].map(([one, own]) => [
+      one,
+      own.filter((subject) => !isOfRound(subject) || ofRound.get(subject) === one),
+    ]),
+  );
+}
+
+function isOfRound(subject: string): boolean {
+  return subject.startsWith("round:");
+}
+
+/**
  * The mismatch that stands for a pair; where nothing is wrong with the pair any more, all that was corrected by hand.
  * A correction is of the ledger's player and currency, and of one part alone nobody can say whether it was enough.
  */
 function findStanding(
   { pair, verdict }: AssessedPair,
+  subjects: readonly string[],
   { username, currency }: { readonly username: string; readonly currency: string },
   rows: readonly StandingRow[],
 ): StandingMismatch | null {
-  const subjects = subjectsOf(pair.records, pair.bets);
   const names = (row: StandingRow) =>
     (row.username === username && subjects.includes(row.subject)) ||
     (row.kind === "username-differs" && pair.records.some((record) => record.betId === row.betId));

@@ -45,7 +45,7 @@ export function openBackfillRunner(context: PullContext): RunBackfills {
       } else {
         await fetchLeasedWindow({ ...context, log }, window, signal).catch(tolerateLostLease);
         // Its parts are due where it was split, although nothing was when another lane looked.
-        turns.set(backfill.id, backfill);
+        if (!isResting(signal)) turns.set(backfill.id, backfill);
       }
     }
   };

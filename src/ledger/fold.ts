@@ -92,6 +92,8 @@ function scopeOf({ bets, carriers }: Known, entry: CallbackEntry, settings: Fold
   const round = realRound(entry.roundId);
   if (entry.transactionType === "BY_ROUND" && round !== null && actsOnRounds(entry)) {
     const { currency } = entry;
+    // The bet that is named is one of the round, whatever round it was placed in.
+    if (own !== undefined) own.roundId ??= round;
     const inRound = [...bets.values()].filter(
       (bet) => bet.roundId === round && bet.first.currency === currency && !bet.tip,
     );

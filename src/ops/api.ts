@@ -71,6 +71,10 @@ const DEEPEST_BODY = 8;
 function takeJsonOnly(api: FastifyInstance): void {
   const parse = api.getDefaultJsonParser("error", "error");
   api.removeAllContentTypeParsers();
+  api.addContentTypeParser<string>("*", { parseAs: "string" }, (_request, text, done) => {
+    if (text === "") return done(null, undefined);
+    done(Object.assign(new Error("the body must be application/json"), { statusCode: 415 }));
+  });
   api.addContentTypeParser<string>("application/json", { parseAs: "string" }, (request, text, done) => {
     if (text === "") return done(null, undefined);
     parse(request, text, (error, body: unknown) =>

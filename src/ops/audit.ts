@@ -71,7 +71,12 @@ function describeRequest(
 
 /** JSON without secrets; what is too long is cut off, and says so. */
 function describeBody(body: unknown): string {
-  const text = JSON.stringify(body, (field, value: unknown) => (SECRET.test(field) ? "(hidden)" : value));
+  let text: string;
+  try {
+    text = JSON.stringify(body, (field, value: unknown) => (SECRET.test(field) ? "(hidden)" : value));
+  } catch {
+    return JSON.stringify({ cut: "it is nested too deeply to be written" });
+  }
   if (text.length <= MOST_DETAILS) return text;
   return JSON.stringify({ cut: text.slice(0, MOST_DETAILS), characters: text.length });
 }

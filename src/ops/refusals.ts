@@ -44,6 +44,7 @@ export function addRefusals(app: FastifyInstance, log: Log): void {
   });
 }
 
+const LONGEST_GOODBYE_MS = 5_000;
 const STATUS_OF_BROKEN: Readonly<Record<string, number>> = {
   HPE_HEADER_OVERFLOW: 431,
   ERR_HTTP_REQUEST_TIMEOUT: 408,
@@ -51,13 +52,18 @@ const STATUS_OF_BROKEN: Readonly<Record<string, number>> = {
 
 /** Answers what cannot even be read as a request, and ends its connection. */
 export function refuseBroken({ code = "" }: NodeJS.ErrnoException, socket: Socket): void {
-  if (!socket.writable) return;
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
   const status = STATUS_OF_BROKEN[code] ?? 400;
   const title = STATUS_CODES[status] ?? "Refused";
   const detail = `this is no request that can be read (${code})`;
   const body = JSON.stringify({ type: "about:blank", title, status, detail });
   const head = `HTTP/1.1 ${status} ${title}\r\ncontent-type: application/problem+json\r\ncontent-length: ${body.length}`;
   socket.end(`${head}\r\nconnection: close\r\n\r\n${body}`);
+  // Its own side it may never close.
+  socket.setTimeout(LONGEST_GOODBYE_MS, () => socket.destroy());
 }
 
 async function sendError(reply: FastifyReply, status: number, error: Error): Promise<FastifyReply> {

@@ -128,8 +128,8 @@ export async function countTransfers(
     )
     select status, count from others
     union all
-    select 'accepted', (select coalesce(sum(rows), 0) from (${sql.unsafe(rowCountsText(table))}) counted)::bigint
-      - (select coalesce(sum(count), 0) from others)::bigint`;
+    select 'accepted', greatest(0, (select coalesce(sum(rows), 0) from (${sql.unsafe(rowCountsText(table))}) counted)::bigint
+      - (select coalesce(sum(count), 0) from others)::bigint)`;
   const counts = new Map(rows.map(({ status, count }) => [status, count]));
   return Object.fromEntries(TRANSFER_STATUSES.map((status) => [status, counts.get(status) ?? 0])) as Record<
     TransferStatus,

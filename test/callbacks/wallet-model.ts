@@ -180,7 +180,7 @@ class Judged {
     }
     const byRound = this.#item.byRound && this.#round !== null;
     const does = byRound ? this.#ofRound[callback] : undefined;
-    if (own !== undefined && does === undefined) own.round ??= this.#round;
+    if (own !== undefined) own.round ??= this.#round;
     (does ?? this.#ofBet[callback])?.(own);
   }
 

@@ -289,6 +289,19 @@ describe("a correction by hand", () => {
     expect(await rowOf()).toMatchObject({ difference: "0", adjustments: "40", rest: "-40" });
   });
 
+  test("of what is left of a round counts once, however many other bets of the round agree", async () => {
+    const others = ["bet-2", "bet-3"].flatMap((txnId) => callbacksOf("0", { txnId }));
+    await receive(...callbacksOf("20"), ...others);
+    const rest = { id: "rec-2", betId: "both", stake: amount("22") };
+    await listed(recordOf("20"), recordOf("0", rest));
+    await look(120);
+    await fetchPlanned();
+    await look(125);
+    expect((await readAll()).map(({ kind }) => kind)).toEqual(["round-differs"]);
+    await correct("-2");
+    expect(await rowOf()).toMatchObject({ difference: "-2", adjustments: "-2", rest: "0" });
+  });
+
   test("that was too little, or that the callback came on top of, shows in the rest", async () => {
     await resolveWith("4");
     expect(await rowOf()).toMatchObject({ adjustments: "4", rest: "1" });

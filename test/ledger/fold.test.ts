@@ -215,6 +215,14 @@ describe("by round", () => {
     ]);
   });
 
+  test("a bet that was placed in no round is one of the round that its end names", () => {
+    const placed = place({ roundId: "UNKNOWN" });
+    expect(told([placed, place(second), settle("30", byRound)])).toEqual([
+      "bet-1 settled 30 20",
+      "bet-2 settled 0 -10",
+    ]);
+  });
+
   test("where it names none, its payout is on the earliest, and its id is that bet's from then on", () => {
     const named = { txnId: "of the round", payoutAmount: amount("50") };
     const entries = [place(), place(second), round("settleBets", named)];

@@ -54,6 +54,8 @@ async function planEmptying(sql: Sql, tables: readonly string[] | null): Promise
     select format('select setval(%L, 1, false)', objid::regclass) from pg_depend join emptied on refobjid = emptied.id
     where classid = 'pg_class'::regclass and refclassid = 'pg_class'::regclass and deptype = 'i'
       and objid in (select seqrelid from pg_sequence)`;
+  if (rows.length < (tables ?? []).length)
+    throw new Error(`not all of these are tables: ${tables?.join(", ")}`);
   // Without the check of references, the order of tables does not matter.
   return ["set local session_replication_role = replica", ...rows.map(({ statement }) => statement)].join(
     ";",
