@@ -1,7 +1,7 @@
 /** An answer of the agent API for people and for programs: every digit and every field as the provider sent it. */
 
 import { isLosslessNumber, parse, stringify } from "lossless-json";
-import { printLine, printTable, showText } from "./print.ts";
+import { printDocument, printLine, printTable, showText } from "./print.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -18,10 +18,8 @@ export function printAnswer(text: string, { json }: { readonly json?: boolean })
   return true;
 }
 
-/** One JSON document, as safe for a terminal as any other text. */
 function printLossless(value: unknown): void {
-  const text = stringify(value, null, 2) ?? "null";
-  printLine(text.split("\n").map(showText).join("\n"));
+  printDocument(stringify(value, null, 2) ?? "null");
 }
 
 function printForPeople({ data, ...envelope }: Fields): void {

@@ -14,9 +14,14 @@ export function printLine(text = ""): void {
   stdout.write(`${text}\n`);
 }
 
-/** Exactly one JSON document; its text is as safe for a terminal as any other. */
+/** Exactly one JSON document. */
 export function printJson(value: unknown): void {
-  printLine(JSON.stringify(value, null, 2).split("\n").map(showText).join("\n"));
+  printDocument(JSON.stringify(value, null, 2));
+}
+
+/** Lines that are as safe for a terminal as any other text. */
+export function printDocument(text: string): void {
+  printLine(text.split("\n").map(showText).join("\n"));
 }
 
 /**

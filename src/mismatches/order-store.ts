@@ -1,9 +1,8 @@
 /** The mismatches of a choice in an order that a person asks for, page by page in both directions, and what they sum up to. */
 
-import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { Mismatch, MismatchStatus } from "../mismatch.ts";
-import { chosenBy, type MismatchChoice, narrowedBy, statusesOf } from "./store.ts";
+import { chosenBy, inWords, type MismatchChoice, narrowedBy, type RowOf, statusesOf } from "./store.ts";
 
 export const MISMATCH_SORTS = ["firstSeenAt", "occurredAt", "amountAtRisk"] as const;
 export type MismatchSort = (typeof MISMATCH_SORTS)[number];
@@ -29,14 +28,6 @@ export interface OrderedPage {
 
 /** A mismatch without what its two sides say. */
 export type ListedMismatch = Omit<Mismatch, "provider" | "ledger">;
-
-type ListedRow = Omit<ListedMismatch, "id" | "occurredAt" | "firstSeenAt" | "lastSeenAt" | "resolvedAt"> & {
-  readonly id: number;
-  readonly occurredAt: Instant;
-  readonly firstSeenAt: Instant;
-  readonly lastSeenAt: Instant;
-  readonly resolvedAt: Instant | null;
-};
 
 const COLUMN_OF: Readonly<Record<MismatchSort, string>> = {
   firstSeenAt: "first_seen_at",
@@ -68,7 +59,7 @@ export async function listInOrder(
     (select * from mismatches where status = ${status} ${narrowedBy(sql, choice)} ${beyond}
       ${inOrder} limit ${limit + 1})`;
   const parts = statusesOf(choice).map(ofStatus);
-  const rows = await sql<ListedRow[]>`
+  const rows = await sql<RowOf<ListedMismatch>[]>`
     select id, kind, status, product_id as "productId", username, currency, bet_id as "betId",
       transaction_id as "transactionId", round_id as "roundId", transaction_ref as "transactionRef",
       amount_at_risk as "amountAtRisk", reason, occurred_at as "occurredAt", first_seen_at as "firstSeenAt",
@@ -76,7 +67,7 @@ export async function listInOrder(
     from (${parts.reduce((all, part) => sql`${all} union all ${part}`)}) chosen
     ${inOrder} limit ${limit + 1}`;
   const isMore = rows.length > limit;
-  const mismatches = rows.slice(0, limit).map(toListed);
+  const mismatches = rows.slice(0, limit).map(inWords);
   if (backwards) mismatches.reverse();
   const [first, last] = [mismatches.at(0), mismatches.at(-1)];
   return {
@@ -104,15 +95,4 @@ export async function sumChosen(sql: Query, choice: MismatchChoice): Promise<Sum
 
 function placeOf(mismatch: ListedMismatch, { by }: MismatchOrder): OrderPlace {
   return { value: mismatch[by], id: mismatch.id };
-}
-
-function toListed(row: ListedRow): ListedMismatch {
-  return {
-    ...row,
-    id: String(row.id),
-    occurredAt: formatInstant(row.occurredAt),
-    firstSeenAt: formatInstant(row.firstSeenAt),
-    lastSeenAt: formatInstant(row.lastSeenAt),
-    resolvedAt: row.resolvedAt === null ? null : formatInstant(row.resolvedAt),
-  };
 }

@@ -64,14 +64,16 @@ export interface MismatchFilter extends MismatchChoice {
   readonly after: string | null;
 }
 
-interface MismatchRow
-  extends Omit<Mismatch, "id" | "occurredAt" | "firstSeenAt" | "lastSeenAt" | "resolvedAt"> {
+type InWords = Pick<Mismatch, "id" | "occurredAt" | "firstSeenAt" | "lastSeenAt" | "resolvedAt">;
+
+/** A mismatch, or a part of one, as PostgreSQL gives it. */
+export type RowOf<Part extends InWords> = Omit<Part, keyof InWords> & {
   readonly id: number;
   readonly occurredAt: Instant;
   readonly firstSeenAt: Instant;
   readonly lastSeenAt: Instant;
   readonly resolvedAt: Instant | null;
-}
+};
 
 /**
  * One page of mismatches, oldest first; `next` is null on the last page.
@@ -82,7 +84,7 @@ export async function listMismatches(
   sql: Query,
   filter: MismatchFilter,
 ): Promise<{ mismatches: Mismatch[]; next: string | null }> {
-  const rows = await sql<MismatchRow[]>`
+  const rows = await sql<RowOf<Mismatch>[]>`
     select ${columns(sql)} from mismatches
     where ${chosenBy(sql, filter)}
       ${filter.after === null ? sql`` : sql`and id > ${Number(filter.after)}`}
@@ -91,7 +93,7 @@ export async function listMismatches(
   const page = rows.slice(0, filter.limit);
   const last = page.at(-1);
   return {
-    mismatches: page.map(toMismatch),
+    mismatches: page.map(inWords),
     next: rows.length > filter.limit && last ? String(last.id) : null,
   };
 }
@@ -126,8 +128,8 @@ export async function hasMismatches(sql: Query, productId: string): Promise<bool
 
 export async function readMismatch(sql: Query, id: string): Promise<Mismatch | null> {
   if (!/^[1-9]\d{0,14}$/.test(id)) return null;
-  const [row] = await sql<MismatchRow[]>`select ${columns(sql)} from mismatches where id = ${Number(id)}`;
-  return row === undefined ? null : toMismatch(row);
+  const [row] = await sql<RowOf<Mismatch>[]>`select ${columns(sql)} from mismatches where id = ${Number(id)}`;
+  return row === undefined ? null : inWords(row);
 }
 
 /** One change of a mismatch's status, with the values of that moment. */
@@ -174,7 +176,8 @@ function columns(sql: Query) {
     resolved_by as "resolvedBy", note`;
 }
 
-function toMismatch(row: MismatchRow): Mismatch {
+/** Its id and its times as text. */
+export function inWords<Row extends RowOf<InWords>>(row: Row): Omit<Row, keyof InWords> & InWords {
   return {
     ...row,
     id: String(row.id),
