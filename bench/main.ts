@@ -5,6 +5,7 @@ import { measureCallbacks } from "./callbacks.ts";
 import { measureDashboard } from "./dashboard.ts";
 import { measureDiff } from "./diff.ts";
 import { measureIdle } from "./idle.ts";
+import { measureInsert } from "./insert.ts";
 import { measureMemory } from "./memory.ts";
 import { measurePull } from "./pull.ts";
 import { measureRange } from "./range.ts";
@@ -24,6 +25,7 @@ const MEASUREMENTS: Readonly<
   pull: { figures: ["pull-copy", "pull-rows"], measure: measurePull },
   resweep: { figures: ["resweep"], measure: measureResweep },
   callbacks: { figures: ["callbacks"], measure: measureCallbacks },
+  insert: { figures: ["insert-one", "insert-thousand"], measure: measureInsert },
   memory: { figures: ["memory"], measure: measureMemory },
   diff: { figures: ["diff-full", "diff-hour"], measure: (isWanted) => measureDiff(isWanted) },
   verify: { figures: ["verify"], measure: measureVerify },

@@ -1,13 +1,15 @@
-/** The repeating job that follows a ledger of the operator's own, of all products at once. */
+/** The repeating job that follows a ledger of the operator's own, and reports rows that were not taken. */
 
 import { checkLedger } from "../src/flows/check-ledger.ts";
 import type { FlowContext } from "../src/flows/context.ts";
 import { followLedger } from "../src/flows/follow-ledger.ts";
+import { reportRejectedEntries } from "../src/flows/report-rejected-entries.ts";
 import type { TickJob } from "./schedules.ts";
 
 export function openLedgerJob(context: FlowContext): TickJob {
   const run: TickJob["run"] = async (signal, log) => {
     await followLedger({ ...context, log }, signal);
+    await reportRejectedEntries({ ...context, log });
   };
   return { queue: "ledger", everyMs: context.config.diff.every, concurrency: 1, run };
 }
@@ -17,7 +19,13 @@ export function openLedgerJob(context: FlowContext): TickJob {
  * @throws ReconError `ledger-unreadable` that names every column that is missing or has another type
  */
 export async function checkLedgerAtStart(context: FlowContext): Promise<void> {
-  const { relation, isEmpty } = await checkLedger(context);
+  const { relation, isEmpty, foreignProducts } = await checkLedger(context);
+  if (foreignProducts.length > 0) {
+    context.log.warn(
+      { products: foreignProducts },
+      "the ledger has entries of products that are not in the settings: they are not compared",
+    );
+  }
   if (!isEmpty) return;
   const waits = relation === null ? "callback_entries" : `callback_entries, into which "${relation}" is read`;
   context.log.info(`no entry is in ${waits} yet: nothing is compared until the first one`);

@@ -7,6 +7,7 @@ import type { AlertChannel } from "../src/alerts/channel.ts";
 import { describeError, ReconError } from "../src/errors.ts";
 import type { AskOutcome } from "../src/flows/ask-outcome.ts";
 import type { PullContext } from "../src/flows/context.ts";
+import { lookAtUnsettled } from "../src/flows/look-at-unsettled.ts";
 import type { Log } from "../src/log.ts";
 import { resumeStopped } from "../src/sync/store.ts";
 import { openAlertJob } from "./alert-job.ts";
@@ -64,6 +65,7 @@ export async function startWorker(
   const backend = openBackend(connections.redisUrl, connections.databaseUrl, log, telemetry);
   await backend.check();
   await resumeStopped(context.sql);
+  await lookAtUnsettled(context);
   const ending = new AbortController();
   const pullQueue = backend.openQueue("pull");
   const diffQueue = backend.openQueue("diff");
@@ -144,9 +146,8 @@ function tickJobs(context: WorkerContext): TickJob[] {
     openBackfillJob(context),
     openAlertJob(context, context.channels ?? []),
     openRetentionJob(context),
+    openLedgerJob(context),
   ];
-  // Entries that are written into our own table need no following.
-  if (context.config.ledger.relation !== null) jobs.push(openLedgerJob(context));
   if (context.ask !== undefined) jobs.push(openVerifyJob({ ...context, ask: context.ask }));
   return jobs;
 }

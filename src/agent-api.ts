@@ -24,6 +24,8 @@ export interface MoneyAnswer {
   readonly txId: string;
   /** "SUCCESS" in the interface's sample; other values are not shown there */
   readonly status: string;
+  /** JSON object text of the fields the interface does not name, or null where there is none */
+  readonly extra: string | null;
 }
 
 /** Which transfer to ask about (§4.C4). */

@@ -95,13 +95,17 @@ export interface LedgerBet {
   readonly stake: Amount;
   /** settlement and reward together */
   readonly payout: Amount;
+  /** how many settlements and rewards `payout` is the sum of, at least 1 */
+  readonly payouts: number;
   /** what the wallet really did, signed: negative is money taken from the player */
   readonly moved: Amount;
+  /** how many entries `moved` is the sum of */
+  readonly movements: number;
   /** what the entries asked the wallet to do, signed alike */
   readonly asked: Amount;
   /** placed as WAITING and not yet taken: the provider still considers it (§4.A2) */
   readonly waiting: boolean;
-  /** a placeBets entry is known */
+  /** a placeBets entry is known, or a single-state settle, which places and settles in one */
   readonly placed: boolean;
   /** made of winRewards entries alone */
   readonly rewardOnly: boolean;

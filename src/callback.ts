@@ -35,6 +35,10 @@ export interface CallbackEntry {
   readonly betAmount: Amount | null;
   readonly payoutAmount: Amount | null;
   readonly transactionType: string | null;
+  /** a settle's `isSingleState`: it places and settles in one, or says that it does not; null: as its product does */
+  readonly singleState: boolean | null;
+  /** a settle's `isEndRound`: no other settle follows; null: not known, as where none follows */
+  readonly endRound: boolean | null;
   readonly skipBalanceUpdate: boolean;
   /** the signed change of the player's balance made for this item; null: what the item asks for */
   readonly moved: Amount | null;

@@ -58,6 +58,11 @@ const decimalText = z.string().refine((text) => {
   }
 }, 'must be a decimal that is not negative, as text, such as "10.00"');
 
+/** A currency in another spelling would never meet the records' own (ISO 4217, in capital letters). */
+const currencyCode = z
+  .string()
+  .regex(/^[A-Z][A-Z0-9]{2,9}$/, 'must be a currency code in capital letters such as "THB"');
+
 /** One segment of a path, so that it cannot lead anywhere else (§4.B5). */
 export const TOP_UP_PATH = /^(?!\.)[\w.~-]{1,200}$/;
 
@@ -90,6 +95,8 @@ const product = z.strictObject({
     .regex(TOP_UP_PATH, 'must be one segment of a path such as "P1_seamless"')
     .nullable()
     .default(null),
+  lostBets: z.enum(["written", "omitted"]).default("written"),
+  ledgerSince: instant,
 });
 
 /** The table that callback entries are written to. */
@@ -139,6 +146,7 @@ export const configSchema = z.strictObject({
       callbackGrace: duration("PT15M"),
       providerGrace: duration("PT1H"),
       sessionQuiet: duration("PT1H"),
+      tolerance: z.record(currencyCode, decimalText).default({}),
     })
     .prefault({}),
   verify: z
@@ -149,6 +157,7 @@ export const configSchema = z.strictObject({
       recheckRejectedAfter: durations(["PT1H", "P1D"]),
       giveUpAfter: duration("P1D"),
       concurrency: count(8, 256),
+      notFoundCodes: z.array(z.int().refine((code) => code !== 0, "0 means success")).default(() => [5004]),
     })
     .prefault({}),
   alerts: z
@@ -169,6 +178,7 @@ export const configSchema = z.strictObject({
         .transform((name) => (name !== null && OWN_LEDGER.has(name) ? null : name)),
       since: instant,
       lookback: duration("PT15M"),
+      rowsChange: z.enum(["never", "replace"]).default("never"),
     })
     .prefault({}),
   retain: z

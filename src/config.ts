@@ -48,6 +48,13 @@ const webhookSecret = z.string().refine((text) => {
   return isBase64 && Buffer.from(encoded, "base64").length >= FEWEST_SECRET_BYTES;
 }, `must be "whsec_" and at least ${FEWEST_SECRET_BYTES} random bytes in base64, as "openssl rand -base64 32" makes them`);
 
+const basePath = z
+  .string()
+  .regex(
+    /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+){1,20}$/,
+    "must be a path such as /api/callback: it begins with a slash, ends without one, and its parts are of letters, digits and - _ . ~",
+  );
+
 const environmentSchema = z.object({
   DATABASE_URL: url(["postgres:", "postgresql:"]).optional(),
   REDIS_URL: url(["redis:", "rediss:"]).optional(),
@@ -63,6 +70,7 @@ const environmentSchema = z.object({
     .default([]),
   CALLBACK_HOST: z.string().default("127.0.0.1"),
   CALLBACK_PORT: port("3001"),
+  CALLBACK_BASE_PATH: basePath.default(""),
   CALLBACK_SIGNATURE_KEY: z.string().optional(),
   CALLBACK_ALLOWED_IPS: z
     .string()
@@ -90,6 +98,8 @@ export interface Settings {
   readonly callbacks: {
     readonly host: string;
     readonly port: number;
+    /** callbacks are served only below it: "/api/callback"; empty: at the root */
+    readonly basePath: string;
     /** null: signatures are not asked for */
     readonly signatureKey: string | null;
     /** addresses and CIDR ranges; none: everybody may send */
@@ -195,6 +205,7 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
     callbacks: {
       host: data.CALLBACK_HOST,
       port: data.CALLBACK_PORT,
+      basePath: data.CALLBACK_BASE_PATH,
       signatureKey: data.CALLBACK_SIGNATURE_KEY ?? null,
       allowedIps: data.CALLBACK_ALLOWED_IPS,
     },

@@ -15,6 +15,11 @@ interface LogInRequest {
   readonly callbackUrl?: string;
 }
 
+interface Documented {
+  /** JSON object text of the fields the interface does not name, or null where there is none */
+  readonly extra: string | null;
+}
+
 /** §4.B1 */
 export interface SeamlessLogInRequest extends LogInRequest {
   /** made by the operator; checkBalance brings it back. Change it where a product refuses it again. */
@@ -31,9 +36,11 @@ export interface TransferLogInRequest extends LogInRequest {
   readonly betLimit?: object;
 }
 
-export interface SeamlessLogIn {
-  /** the game's address, for the player alone: it may hold a token */
+export interface SeamlessLogIn extends Documented {
+  /** the game's address, for the player alone: it may hold a token; the first of `urls` */
   readonly url: string;
+  /** all that were answered, in their order: some providers answer a list. At least one */
+  readonly urls: readonly string[];
 }
 
 export interface TransferLogIn extends SeamlessLogIn {
@@ -41,7 +48,7 @@ export interface TransferLogIn extends SeamlessLogIn {
 }
 
 /** §2.5 */
-export interface Game {
+export interface Game extends Documented {
   /** null: a seamless list may lack it */
   readonly name: string | null;
   readonly category: string;
@@ -56,12 +63,12 @@ export interface Game {
 }
 
 /** §2.6 */
-export interface BetLimitGroup {
+export interface BetLimitGroup extends Documented {
   readonly productId: string;
   readonly limits: readonly BetLimit[];
 }
 
-interface BetLimit {
+interface BetLimit extends Documented {
   /** what a login takes as its `limit` */
   readonly limit: number;
   readonly most: Amount;
@@ -91,7 +98,7 @@ export interface FreeGameRequest {
   readonly productId: string;
 }
 
-export interface FreeGame {
+export interface FreeGame extends Documented {
   /** digits as they came */
   readonly freeGameId: string;
 }

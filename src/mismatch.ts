@@ -27,6 +27,7 @@ export const MISMATCH_KINDS = [
   "top-up-rejected",
   "top-up-inconclusive",
   "top-up-differs",
+  "top-up-late-success",
 ] as const;
 export type MismatchKind = (typeof MISMATCH_KINDS)[number];
 

@@ -24,6 +24,8 @@ export interface ReportRow {
   readonly adjustments: string;
   /** what is not judged yet: graces still hold it, or it runs */
   readonly pending: string;
+  /** what amounts differ by that count as equal (`diff.tolerance`) */
+  readonly rounding: string;
   /** what nothing explains; anything but 0 is an error while the day is complete */
   readonly rest: string;
   /** the day has been fetched without a gap */
@@ -53,6 +55,15 @@ export interface Explained {
   readonly mismatches: Amount;
   readonly adjustments: Amount;
   readonly pending: Amount;
+  readonly rounding: Amount;
+}
+
+/** How both sides of a bet, a round or a session were compared. */
+export interface Compared {
+  /** what their money may differ by and still be equal */
+  readonly allowance: Amount;
+  /** both sides are there, and were found equal */
+  readonly agrees: boolean;
 }
 
 /** What a bet, a round or a session adds to the row of its currency. */
@@ -78,11 +89,19 @@ export interface StandingMismatch {
  * @param waits graces still hold it
  */
 export function explainDifference(
-  difference: Amount,
+  whole: Amount,
   standing: StandingMismatch | null,
   waits: boolean,
+  { allowance, agrees }: Compared,
 ): Explained {
-  const nothing = { mismatches: ZERO, adjustments: ZERO, pending: ZERO };
+  const isRounding = agrees && whole.abs().lte(allowance);
+  const difference = isRounding ? ZERO : whole;
+  const nothing = {
+    mismatches: ZERO,
+    adjustments: ZERO,
+    pending: ZERO,
+    rounding: isRounding ? whole : ZERO,
+  };
   if (standing === null) return waits ? { ...nothing, pending: difference } : nothing;
   const adjustments = standing.adjustments ?? ZERO;
   // Who corrected by hand says that this was all: what the correction left open must be seen.
@@ -91,7 +110,10 @@ export function explainDifference(
   const told = difference.lt(ZERO) ? atRisk.neg() : atRisk;
   const mismatches = difference.eq(ZERO) || isCorrected ? ZERO : told.minus(adjustments);
   const left = difference.minus(mismatches).minus(adjustments);
-  return { mismatches, adjustments, pending: waits ? left : ZERO };
+  // Nobody can correct by hand what is less than the smallest amount that the ledger keeps.
+  if (isCorrected && !difference.eq(ZERO) && left.abs().lte(allowance))
+    return { ...nothing, adjustments, rounding: left };
+  return { ...nothing, mismatches, adjustments, pending: waits ? left : ZERO };
 }
 
 /** What has been added up so far, by currency. */
@@ -122,6 +144,7 @@ function addContribution(a: Contribution, b: Contribution): Contribution {
     mismatches: a.mismatches.plus(b.mismatches),
     adjustments: a.adjustments.plus(b.adjustments),
     pending: a.pending.plus(b.pending),
+    rounding: a.rounding.plus(b.rounding),
   };
 }
 
@@ -136,7 +159,7 @@ function addSums(a: SideSums, b: SideSums): SideSums {
 
 function toRow(productId: string, total: Contribution, complete: boolean): ReportRow {
   const difference = total.provider.net.minus(total.ledger.net);
-  const explained = sumAmounts([total.mismatches, total.adjustments, total.pending]);
+  const explained = sumAmounts([total.mismatches, total.adjustments, total.pending, total.rounding]);
   return {
     productId,
     currency: total.currency,
@@ -146,6 +169,7 @@ function toRow(productId: string, total: Contribution, complete: boolean): Repor
     mismatches: formatAmount(total.mismatches),
     adjustments: formatAmount(total.adjustments),
     pending: formatAmount(total.pending),
+    rounding: formatAmount(total.rounding),
     rest: formatAmount(difference.minus(explained)),
     complete,
   };

@@ -14,7 +14,7 @@ export function describeIssues(error: z.ZodError, value: unknown, prefix: string
           // Whatever stands where it does not belong may be a password.
           return { keys: [...issue.path, key], message: `there is no setting "${key}"`, isSecret: true };
         })
-      : [{ keys: issue.path, message: issue.message, isSecret: false }],
+      : [{ keys: issue.path, message: messageOf(issue), isSecret: false }],
   );
   return problems.map(({ keys, message, isSecret }) => {
     const path = keys
@@ -26,6 +26,12 @@ export function describeIssues(error: z.ZodError, value: unknown, prefix: string
       at === undefined || isSecret || SECRET.test(path) ? "" : ` (it is ${JSON.stringify(at)?.slice(0, 80)})`;
     return `${prefix}${path || "the whole"}: ${message}${shown}`;
   });
+}
+
+/** Of a wrong key the message is what its own check says. */
+function messageOf(issue: z.core.$ZodIssue): string {
+  const inner = issue.code === "invalid_key" ? issue.issues[0] : undefined;
+  return inner?.message ?? issue.message;
 }
 
 /** A list in the environment is one text. */

@@ -18,9 +18,35 @@ test("only the product ids are required; everything else has its documented defa
     openBetsListed: false,
     stuckOpenAfter: 86_400_000,
     topUpPath: null,
+    lostBets: "written",
+    ledgerSince: null,
   });
   expect(config.pull).toMatchObject({ every: 60_000, windowMax: 3_600_000, windowMin: 60_000, attempts: 5 });
-  expect(config.diff).toMatchObject({ callbackGrace: 900_000, providerGrace: 3_600_000 });
+  expect(config.diff).toMatchObject({ callbackGrace: 900_000, providerGrace: 3_600_000, tolerance: {} });
+  expect(config.verify.notFoundCodes).toEqual([5004]);
+  expect(config.ledger.rowsChange).toBe("never");
+});
+
+test.each([
+  [{ diff: { tolerance: { THB: "-0.01" } } }, "diff.tolerance.THB: must be a decimal that is not negative"],
+  [{ diff: { tolerance: { THB: 0.01 } } }, "diff.tolerance.THB: "],
+  [{ diff: { tolerance: { THB: "a cent" } } }, "diff.tolerance.THB: must be a decimal"],
+  [
+    { diff: { tolerance: { thb: "0.01" } } },
+    "diff.tolerance.thb: must be a currency code in capital letters",
+  ],
+  [{ diff: { tolerance: { "": "0.01" } } }, "diff.tolerance."],
+  [{ diff: { tolerance: "0.01" } }, "diff.tolerance: "],
+  [{ verify: { notFoundCodes: [0] } }, "verify.notFoundCodes[0]: 0 means success"],
+  [{ verify: { notFoundCodes: ["5004"] } }, "verify.notFoundCodes[0]: "],
+  [{ products: [{ productId: "P1", lostBets: "sometimes" }] }, "products[0].lostBets: "],
+  [
+    { products: [{ productId: "P1", ledgerSince: "2026-11-20" }] },
+    "products[0].ledgerSince: must be a date-time",
+  ],
+  [{ ledger: { rowsChange: "keep" } }, "ledger.rowsChange: "],
+])("%j is a wrong setting, and the error names its path", (config, expected) => {
+  expect(toldOf(config)).toContain(`\n  ${expected}`);
 });
 
 test("all problems are told at once, each with its path and value", () => {
@@ -152,6 +178,29 @@ test("wrong variables are all told at once, of a list the one that is wrong", ()
   };
   expect(() => readSettings([], wrong)).toThrow(
     /^4 settings[\s\S]*OPS_PORT: .*"65536"[\s\S]*IPS\[1\]: .*\(it is "10\.0\.0\.0\/33"\)[\s\S]*LOG_LEVEL: .*"loud"[\s\S]*OPS_HOST is/,
+  );
+});
+
+test.each([
+  "api/callback",
+  "/api/callback/",
+  "/",
+  "//api",
+  "/api/../callback",
+  "/api/:any",
+  "/api/*",
+  "/a?b",
+  "/a b",
+])("a base path of callbacks like %j is an error that names it", (path) => {
+  expect(() => readSettings([], { CALLBACK_BASE_PATH: path })).toThrow(
+    `CALLBACK_BASE_PATH: must be a path such as /api/callback: it begins with a slash, ends without one, and its parts are of letters, digits and - _ . ~ (it is ${JSON.stringify(path)})`,
+  );
+});
+
+test("callbacks are served at the root, or below the base path that is set", () => {
+  expect(readSettings([], {}).callbacks.basePath).toBe("");
+  expect(readSettings([], { CALLBACK_BASE_PATH: "/api/v1.2/call-back" }).callbacks.basePath).toBe(
+    "/api/v1.2/call-back",
   );
 });
 

@@ -8,7 +8,13 @@ const standing = (fields: { atRisk?: string | null; resolved?: boolean; adjustme
   adjustments: fields.adjustments === undefined ? null : amount(fields.adjustments),
 });
 const explain = (difference: string, mismatch: ReturnType<typeof standing> | null, waits = false) => {
-  const { mismatches, adjustments, pending } = explainDifference(amount(difference), mismatch, waits);
+  const compared = { allowance: amount("0"), agrees: false };
+  const { mismatches, adjustments, pending } = explainDifference(
+    amount(difference),
+    mismatch,
+    waits,
+    compared,
+  );
   return [mismatches.toFixed(), adjustments.toFixed(), pending.toFixed()];
 };
 
@@ -61,6 +67,41 @@ describe("a difference of the day is explained", () => {
   });
 });
 
+describe("a difference of amounts that count as equal", () => {
+  const within = (difference: string, mismatch: ReturnType<typeof standing> | null, agrees: boolean) => {
+    const compared = { allowance: amount("0.01"), agrees };
+    const { mismatches, adjustments, pending, rounding } = explainDifference(
+      amount(difference),
+      mismatch,
+      false,
+      compared,
+    );
+    return [mismatches, adjustments, pending, rounding].map((one) => one.toFixed());
+  };
+
+  test.each([
+    ["is rounding, with its sign", "-0.01", null, true, ["0", "0", "0", "-0.01"]],
+    ["is none where it is larger", "0.011", null, true, ["0", "0", "0", "0"]],
+    ["is none where the sides were not found equal", "0.01", null, false, ["0", "0", "0", "0"]],
+    [
+      "is the mismatch's where one stands",
+      "0.01",
+      standing({ atRisk: "0.01" }),
+      false,
+      ["0.01", "0", "0", "0"],
+    ],
+    [
+      "is what a correction by hand could not reach",
+      "20.004",
+      standing({ resolved: true, adjustments: "20" }),
+      false,
+      ["0", "20", "0", "0.004"],
+    ],
+  ])("%s", (_, difference, mismatch, agrees, expected) => {
+    expect(within(difference, mismatch, agrees)).toEqual(expected);
+  });
+});
+
 describe("a row", () => {
   const side = (net: string) => ({ ...NO_SUMS, bets: 1, net: amount(net) });
   const contribution = (currency: string, provider: string, ledger: string, mismatches = "0") => ({
@@ -70,6 +111,7 @@ describe("a row", () => {
     mismatches: amount(mismatches),
     adjustments: amount("0"),
     pending: amount("0"),
+    rounding: amount("0"),
   });
   const rowsOf = (...contributions: ReturnType<typeof contribution>[]) => {
     const totals: Totals = new Map();

@@ -38,7 +38,7 @@ export function callbackBody(
       : { id: `bet-${bet}`, status: "SETTLED", ...game, payoutAmount: PAYOUT, betAmount: STAKE };
   return JSON.stringify({
     id: `${callback}-${bet}`,
-    timestampMillis: 1_790_000_000_000,
+    timestampMillis: 1_750_000_000_000,
     productId: "P1",
     currency: "THB",
     username,

@@ -58,7 +58,7 @@ async function listen(sql: Sql, callback: "placeBets" | "settleBets"): Promise<S
   const context = { sql, config: parseConfig({ products: [{ productId: "P1" }] }), log: silentLog };
   const server = await startCallbackServer(
     { ...context, clock: createTestClock(1_790_000_000_000) },
-    { host: "127.0.0.1", port: 0, signatureKey: null, allowedIps: [] },
+    { host: "127.0.0.1", port: 0, basePath: "", signatureKey: null, allowedIps: [] },
   );
   const heard: Statement[] = [];
   Object.assign(sql.options, {

@@ -42,7 +42,12 @@ export async function runPgbench(program: string, url: string, args: readonly st
 /** The password goes by the environment, because an error shows the arguments. */
 async function runProgram(program: string, url: string, args: readonly string[]): Promise<string> {
   const open = new URL(url);
-  const environment = { ...process.env, PGPASSWORD: decodeURIComponent(open.password) };
+  const environment = {
+    ...process.env,
+    PGPASSWORD: decodeURIComponent(open.password),
+    // As the wallet's own sessions.
+    PGOPTIONS: "-c wallet_recon.writes=checked",
+  };
   open.password = "";
   const { stdout } = await run(program, [...args, open.href], { env: environment });
   return stdout;

@@ -34,7 +34,7 @@ export interface Money {
 
 const GROWTH = 10;
 /** Money went out twice, or came in unseen: each one is told of at once, however small. */
-const TOLD_AT_ONCE: ReadonlySet<MismatchKind> = new Set(["transfer-late-success"]);
+const TOLD_AT_ONCE: ReadonlySet<MismatchKind> = new Set(["transfer-late-success", "top-up-late-success"]);
 
 /** What a change does to the number of mismatches that wait for somebody. */
 export function isEntering({ change }: Pick<MismatchChange, "change">): boolean {

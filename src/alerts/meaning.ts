@@ -25,4 +25,5 @@ export const MEANING_OF_KIND: Readonly<Record<MismatchKind, string>> = {
   "top-up-rejected": "the ledger has a top-up that the provider says it did not make",
   "top-up-inconclusive": "nobody can say whether the top-up was made: a person must decide",
   "top-up-differs": "the top-up was made with another amount or player",
+  "top-up-late-success": "the top-up was made after the provider had said it was not",
 };

@@ -1,15 +1,16 @@
 /** Where the items of one request are judged, one after the other: what each one changes, the next one sees. */
 
 import { realRound } from "../bet.ts";
-import { type Amount, ZERO } from "../money.ts";
-import { type BetState, beginBet } from "./bet-state.ts";
+import type { KnownBets } from "../ledger/apply-entry.ts";
+import { isSingleState, type RuleSettings } from "../ledger/bet-entry.ts";
+import type { BetState } from "../ledger/bet-state.ts";
+import type { Amount } from "../money.ts";
 import type { CallbackItem, CallbackRequest } from "./request.ts";
 import { Refusal } from "./status-code.ts";
 
 export interface Desk {
   balance: Amount;
-  /** by txn id, in the order in which they began */
-  readonly bets: Map<string, BetState>;
+  readonly bets: WalletBets;
   readonly tombstones: Tombstones;
   readonly takenRefs: Set<string>;
 }
@@ -21,60 +22,18 @@ export interface Tombstones {
   readonly rounds: ReadonlySet<string>;
 }
 
-export interface JudgeSettings {
-  /** of the product: a settle without a placement debits its betAmount as well */
-  readonly singleState: boolean;
-}
-
-/** An item, with the desk it is judged at. */
-export interface ItemCase {
-  readonly desk: Desk;
-  readonly item: CallbackItem;
-  /** of the request */
-  readonly currency: string;
-  readonly settings: JudgeSettings;
-  /** the bet of its txn id; undefined: there is none */
-  readonly own: BetState | undefined;
-}
-
-/** The round that an item acts on as a whole; null: it acts on its own bet. */
-export function roundOf(item: CallbackItem): string | null {
-  return item.transactionType === "BY_ROUND" ? realRound(item.roundId) : null;
-}
-
-/** The bets of the item's round in the order in which they began; tips are outside of every round. */
-export function betsOfRound({ desk, item, currency }: ItemCase): BetState[] {
-  const round = roundOf(item);
-  return [...desk.bets.values()].filter(
-    (bet) => bet.roundId === round && bet.currency === currency && !bet.tip,
-  );
-}
-
-export function newBet({ item, currency }: ItemCase): BetState {
-  return beginBet(item.txnId, currency, realRound(item.roundId));
-}
-
-/** Takes a part of the stake from the player, or gives it back where negative. @returns what was moved */
-export function take({ desk, item }: ItemCase, bet: BetState, amount: Amount): Amount {
-  if (item.skipBalanceUpdate) {
-    desk.bets.set(bet.txnId, bet);
-    return ZERO;
+/** The bets of a wallet as the rules see them: by txn id, in the order in which they began. */
+export class WalletBets extends Map<string, BetState> implements KnownBets {
+  inRound(roundId: string, currency: string): BetState[] {
+    return [...this.values()].filter(
+      (bet) => bet.roundId === roundId && bet.currency === currency && !bet.tip,
+    );
   }
-  refuseShortage(desk, amount);
-  desk.balance = desk.balance.minus(amount);
-  desk.bets.set(bet.txnId, { ...bet, debited: bet.debited.plus(amount), wasDebited: true });
-  return amount.neg();
-}
 
-/**
- * Gives the player what is no stake, or takes it where negative, even below zero: an end that the provider has undone
- * is undone. @returns what was moved
- */
-export function give({ desk, item }: ItemCase, bet: BetState, amount: Amount): Amount {
-  desk.bets.set(bet.txnId, bet);
-  if (item.skipBalanceUpdate) return ZERO;
-  desk.balance = desk.balance.plus(amount);
-  return amount;
+  /** A wallet pays no bet under an id that is not its own. */
+  carrierOf(): undefined {
+    return undefined;
+  }
 }
 
 /** Nothing is not too much, even for a balance below zero. */
@@ -88,11 +47,12 @@ export function refuseShortage({ balance }: Desk, amount: Amount): void {
 }
 
 /** Whether a request can begin a bet that may have been cancelled before it arrived. */
-export function heedsTombstones({ callback }: CallbackRequest, { singleState }: JudgeSettings): boolean {
-  return callback === "placeBets" || (callback === "settleBets" && singleState);
+export function heedsTombstones({ callback, items }: CallbackRequest, settings: RuleSettings): boolean {
+  if (callback === "placeBets") return true;
+  return callback === "settleBets" && items.some((item) => isSingleState(item, settings));
 }
 
-export function refuseTombstone({ desk: { tombstones }, item }: ItemCase): void {
+export function refuseTombstone({ tombstones }: Desk, item: CallbackItem): void {
   const round = realRound(item.roundId);
   if (tombstones.bets.has(item.txnId) || (round !== null && tombstones.rounds.has(round))) {
     throw new Refusal(20003, "the bet was cancelled before it arrived");

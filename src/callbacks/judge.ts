@@ -5,9 +5,10 @@
 
 import { realRound } from "../bet.ts";
 import type { Instant } from "../clock.ts";
+import { type RuleSettings, roundActedOn } from "../ledger/bet-entry.ts";
+import type { BetState } from "../ledger/bet-state.ts";
 import { type Amount, isTooLong } from "../money.ts";
-import type { BetState } from "./bet-state.ts";
-import { type Desk, type JudgeSettings, roundOf, type Tombstones } from "./desk.ts";
+import { type Desk, type Tombstones, WalletBets } from "./desk.ts";
 import { judgeItem } from "./judge-item.ts";
 import type { CallbackRequest } from "./request.ts";
 import { Refusal, type StatusCode } from "./status-code.ts";
@@ -62,7 +63,7 @@ export interface Failure {
 export type Verdict = Success | Failure;
 
 /** Nothing of a request that fails is applied, but what it cancelled in vain is remembered. */
-export function judgeRequest(request: CallbackRequest, state: PlayerState, settings: JudgeSettings): Verdict {
+export function judgeRequest(request: CallbackRequest, state: PlayerState, settings: RuleSettings): Verdict {
   const none: Tombstones = { bets: new Set(), rounds: new Set() };
   if (state.balance === null) {
     return { statusCode: 10001, reason: "the player has no wallet of this currency", tombstones: none };
@@ -104,7 +105,7 @@ function refuseSecondItem(): never {
 function openDesk({ bets, tombstones, takenRefs }: PlayerState, balance: Amount): Desk {
   return {
     balance,
-    bets: new Map(bets.map((bet) => [bet.txnId, bet])),
+    bets: new WalletBets(bets.map((bet) => [bet.txnId, bet])),
     tombstones,
     takenRefs: new Set(takenRefs),
   };
@@ -127,7 +128,7 @@ function judgeRepeat({ callback, digest }: CallbackRequest, earlier: EarlierRequ
 function tombstonesOf({ callback, items }: CallbackRequest, { bets }: PlayerState): Tombstones {
   const found = { bets: new Set<string>(), rounds: new Set<string>() };
   for (const item of callback === "cancelBets" ? items : []) {
-    const round = roundOf(item);
+    const round = roundActedOn({ ...item, callback });
     if (!bets.some((bet) => bet.txnId === item.txnId || (round !== null && bet.roundId === round))) {
       found.bets.add(item.txnId);
       if (round !== null) found.rounds.add(round);
@@ -137,11 +138,11 @@ function tombstonesOf({ callback, items }: CallbackRequest, { bets }: PlayerStat
 }
 
 /** What a request names: its bets, the rounds it acts on as a whole, and every real round of its items. */
-export function namesOf({ items }: CallbackRequest) {
+export function namesOf({ callback, items }: CallbackRequest) {
   const isReal = (round: string | null) => round !== null;
   return {
     txnIds: [...new Set(items.map(({ txnId }) => txnId))],
-    roundsActedOn: [...new Set(items.map(roundOf).filter(isReal))],
+    roundsActedOn: [...new Set(items.map((item) => roundActedOn({ ...item, callback })).filter(isReal))],
     rounds: [...new Set(items.map(({ roundId }) => realRound(roundId)).filter(isReal))],
   };
 }

@@ -1,11 +1,9 @@
 /** What a request that was judged leaves behind: of a success everything in one statement. */
 
-import { realRound } from "../bet.ts";
 import { formatInstant, type Instant } from "../clock.ts";
-import { noteAddedText } from "../db/row-counts.ts";
 import { type Put, putAll, type Statement, writeStatement } from "../db/statement.ts";
+import type { BetState } from "../ledger/bet-state.ts";
 import { type Amount, formatAmount } from "../money.ts";
-import type { BetState } from "./bet-state.ts";
 import type { Tombstones } from "./desk.ts";
 import type { Failure, Success } from "./judge.ts";
 import type { LockedPlayer } from "./player-store.ts";
@@ -33,7 +31,7 @@ export function writeFailure(judged: Judged, { statusCode, tombstones }: Failure
   return tombstones.bets.size === 0 ? [kept] : [kept, leaveTombstones(judged, tombstones)];
 }
 
-/** The wallet, the bets, the request with its body, the ledger with its marks: only what there is to write of each. */
+/** The wallet, the bets, the request with its body, the ledger: only what there is to write of each. */
 function successText(
   put: Put,
   { request, body, player, receivedAt }: Judged,
@@ -68,8 +66,6 @@ function successText(
       common,
       bets.filter(({ txnId }) => known.has(txnId)),
     ),
-    ...marksText(put, common, request),
-    noteAddedText("callback_entries", String(request.items.length)),
   ];
   const named = parts.map((part, index) => `part_${index} as (${part})`);
   return `with ${named.join(",\n")}\n${entriesText(put, common, request, { number: player.number, moved })}`;
@@ -153,25 +149,6 @@ function standingOf(bet: BetState) {
   ];
 }
 
-/** Rounds, and bets without one, each once. */
-function marksText(put: Put, { product, receivedAt }: Common, request: CallbackRequest): string[] {
-  if (request.callback === "adjustBalance") return [];
-  const rounds = new Set<string>();
-  const bets = new Set<string>();
-  for (const { txnId, roundId } of request.items) {
-    const round = realRound(roundId);
-    if (round === null) bets.add(txnId);
-    else rounds.add(round);
-  }
-  const usernames = [...rounds, ...bets].map(() => request.username);
-  const roundIds = [...rounds, ...[...bets].map(() => null)];
-  const betRefs = [...[...rounds].map(() => null), ...bets];
-  return [
-    `insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
-      values (${product}, ${put(usernames)}::text[], ${put(roundIds)}::text[], ${put(betRefs)}::text[], ${receivedAt})`,
-  ];
-}
-
 function entriesText(
   put: Put,
   { callback, requestId, product, player, currency, before, after, receivedAt }: Common,
@@ -192,13 +169,15 @@ function entriesText(
       item.transactionType,
       item.skipBalanceUpdate,
       textOf(moved[place]),
+      item.singleState,
+      item.endRound,
     ];
     return `(${callback}, ${requestId}, ${product}, ${player}, ${currency}, ${before}, ${after}, ${occurredAt}, ${receivedAt},
       ${putAll(put, own)})`;
   });
   return `insert into callback_entries (callback, request_id, product_id, username, currency, balance_before, balance_after,
       occurred_at, received_at, entry_id, txn_id, round_id, status, bet_amount, payout_amount, transaction_type,
-      skip_balance_update, moved)
+      skip_balance_update, moved, single_state, end_round)
     values ${rows.join(", ")}`;
 }
 

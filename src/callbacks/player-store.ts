@@ -8,9 +8,10 @@
 import type { LedgerStatus } from "../bet.ts";
 import type { Row } from "../db/lane.ts";
 import { type Put, putAll, type Statement, writeStatement } from "../db/statement.ts";
+import type { RuleSettings } from "../ledger/bet-entry.ts";
+import type { BetState } from "../ledger/bet-state.ts";
 import { type Amount, parseAmount } from "../money.ts";
-import type { BetState } from "./bet-state.ts";
-import { heedsTombstones, type JudgeSettings, type Tombstones } from "./desk.ts";
+import { heedsTombstones, type Tombstones } from "./desk.ts";
 import { namesOf, type PlayerState } from "./judge.ts";
 import type { CallbackRequest } from "./request.ts";
 
@@ -24,7 +25,7 @@ export interface LockedPlayer {
  * The statements that lock and read what a request names, to be run in this order in one transaction.
  * All wallets of the player are locked, in sorted order, because a bet may be named with any currency.
  */
-export function askForPlayer(request: CallbackRequest, settings: JudgeSettings): [Statement, Statement] {
+export function askForPlayer(request: CallbackRequest, settings: RuleSettings): [Statement, Statement] {
   const lock = writeStatement(
     (put) =>
       `select currency, balance from wallets where username = ${put(request.username)} order by currency for update`,
@@ -63,7 +64,7 @@ function askForRefs(request: CallbackRequest): Statement {
 }
 
 /** A row for each bet that is found, or one where none is. */
-function askForBets(request: CallbackRequest, settings: JudgeSettings): Statement {
+function askForBets(request: CallbackRequest, settings: RuleSettings): Statement {
   const { txnIds, roundsActedOn } = namesOf(request);
   return writeStatement((put) => {
     const [product, player] = [put(request.productId), put(request.username)];

@@ -8,8 +8,15 @@ import { type Amount, parseAmount } from "../money.ts";
 import { digestOf } from "./raw-body.ts";
 
 /** Every callback that is answered, checkBalance among them, which moves nothing (§4.A1). */
-export const ANSWERED = ["checkBalance", ...CALLBACKS] as const;
+const ANSWERED = ["checkBalance", ...CALLBACKS] as const;
 export type AnsweredName = (typeof ANSWERED)[number];
+
+/** By the last part of its address, the callback that is meant: two names of rollback are in use beside its own. */
+export const CALLBACK_AT: ReadonlyMap<string, AnsweredName> = new Map([
+  ...ANSWERED.map((name) => [name, name] as const),
+  ["unsettleBets", "rollback"],
+  ["rollbackBets", "rollback"],
+]);
 
 /** The envelope of every callback (§2.1). */
 export interface Envelope {
@@ -40,10 +47,13 @@ export interface CallbackItem {
   readonly betAmount: Amount | null;
   /** never negative; adjustBalance's amount for CREDIT */
   readonly payoutAmount: Amount | null;
+  /** null: nothing is said, which means BY_TRANSACTION */
   readonly transactionType: "BY_TRANSACTION" | "BY_ROUND" | null;
   readonly skipBalanceUpdate: boolean;
-  /** no other settle follows; true where nothing is said */
-  readonly isEndRound: boolean;
+  /** a settle's isSingleState: its own flag, before the product's setting; null: it has none */
+  readonly singleState: boolean | null;
+  /** a settle's isEndRound: no other settle follows; null: nothing is said, which means true */
+  readonly endRound: boolean | null;
 }
 
 /** A request that says too little, or something wrong: `reason` names the field. */
@@ -57,18 +67,23 @@ type Fields = Readonly<Record<string, unknown>>;
 const MOST_ITEMS = 500;
 /** An index entry of PostgreSQL holds 2,704 bytes; the longest key here has four parts. */
 const LONGEST_KEY_BYTES = 512;
-/** The year 9999 ends here; PostgreSQL and ISO 8601 agree until then. */
-const LAST_MS = 253_402_300_799_999;
+/** The ledger rejects entries of other times (design §3.4), so no money may move for them: seconds are none. */
+const FIRST_MS = Date.parse("2010-01-01T00:00:00Z");
+const LONGEST_AHEAD_MS = 86_400_000;
 
-/** The envelope alone, which is all that checkBalance has. */
-export function readEnvelope(body: unknown): Envelope | Malformed {
-  return orMalformed(() => envelopeOf(body));
+/** The envelope alone, which is all that checkBalance has. @param now when it was received */
+export function readEnvelope(body: unknown, now: Instant): Envelope | Malformed {
+  return orMalformed(() => envelopeOf(body, now));
 }
 
-/** The whole request of a callback that can move money. */
-export function readRequest(callback: CallbackName, body: unknown): CallbackRequest | Malformed {
+/** The whole request of a callback that can move money. @param now when it was received */
+export function readRequest(
+  callback: CallbackName,
+  body: unknown,
+  now: Instant,
+): CallbackRequest | Malformed {
   return orMalformed(() => {
-    const envelope = envelopeOf(body);
+    const envelope = envelopeOf(body, now);
     const txns = (body as Fields)["txns"];
     if (!Array.isArray(txns)) throw bad("txns must be an array");
     if (txns.length === 0 || txns.length > MOST_ITEMS) {
@@ -105,12 +120,12 @@ function orMalformed<Read>(read: () => Read): Read | Malformed {
   }
 }
 
-function envelopeOf(body: unknown): Envelope {
+function envelopeOf(body: unknown, now: Instant): Envelope {
   if (body === undefined) throw bad("the body is not JSON");
   if (!isFields(body)) throw bad("the body must be an object");
   return {
     requestId: keyOf(body, "id", ""),
-    occurredAt: millisOf(body, "timestampMillis"),
+    occurredAt: millisOf(body, "timestampMillis", now),
     productId: keyOf(body, "productId", ""),
     currency: keyOf(body, "currency", ""),
     username: keyOf(body, "username", ""),
@@ -121,21 +136,22 @@ type Presence = "required" | "optional" | "none";
 interface Shape {
   readonly betAmount: Presence;
   readonly payoutAmount: Presence;
-  readonly transactionType: Presence;
 }
 
 /** §2.3 and §4.A; settleBets, cancelBets and voidSettled are not shown by the interface (§1.7). */
 const SHAPES: Readonly<Record<Exclude<CallbackName, "adjustBalance">, Shape>> = {
-  placeBets: { betAmount: "required", payoutAmount: "none", transactionType: "none" },
-  adjustBets: { betAmount: "required", payoutAmount: "none", transactionType: "none" },
-  placeTips: { betAmount: "required", payoutAmount: "none", transactionType: "none" },
-  cancelTips: { betAmount: "required", payoutAmount: "none", transactionType: "none" },
-  winRewards: { betAmount: "optional", payoutAmount: "required", transactionType: "none" },
-  settleBets: { betAmount: "optional", payoutAmount: "required", transactionType: "optional" },
-  voidSettled: { betAmount: "optional", payoutAmount: "required", transactionType: "optional" },
-  cancelBets: { betAmount: "required", payoutAmount: "none", transactionType: "optional" },
-  rollback: { betAmount: "required", payoutAmount: "required", transactionType: "required" },
+  placeBets: { betAmount: "required", payoutAmount: "none" },
+  adjustBets: { betAmount: "required", payoutAmount: "none" },
+  placeTips: { betAmount: "required", payoutAmount: "none" },
+  cancelTips: { betAmount: "required", payoutAmount: "none" },
+  winRewards: { betAmount: "optional", payoutAmount: "required" },
+  settleBets: { betAmount: "optional", payoutAmount: "required" },
+  voidSettled: { betAmount: "optional", payoutAmount: "required" },
+  cancelBets: { betAmount: "required", payoutAmount: "none" },
+  rollback: { betAmount: "required", payoutAmount: "required" },
 };
+
+const HAVE_TYPE: ReadonlySet<CallbackName> = new Set(["settleBets", "voidSettled", "cancelBets", "rollback"]);
 
 function itemOf(callback: CallbackName, item: unknown, at: string): CallbackItem {
   if (!isFields(item)) throw bad(`${at} must be an object`);
@@ -148,9 +164,10 @@ function itemOf(callback: CallbackName, item: unknown, at: string): CallbackItem
     roundId: textOf(item, "roundId", prefix),
     betAmount: amountOf(item, "betAmount", shape.betAmount, prefix),
     payoutAmount: amountOf(item, "payoutAmount", shape.payoutAmount, prefix),
-    transactionType: transactionTypeOf(item, shape.transactionType, prefix),
-    skipBalanceUpdate: flagOf(item, "skipBalanceUpdate", false, prefix),
-    isEndRound: flagOf(item, "isEndRound", true, prefix),
+    transactionType: transactionTypeOf(item, callback, prefix),
+    skipBalanceUpdate: flagOf(item, "skipBalanceUpdate", prefix) ?? false,
+    singleState: callback === "settleBets" ? flagOf(item, "isSingleState", prefix) : null,
+    endRound: callback === "settleBets" ? flagOf(item, "isEndRound", prefix) : null,
   };
 }
 
@@ -169,7 +186,8 @@ function adjustmentOf(item: Fields, prefix: string): CallbackItem {
     payoutAmount: status === "CREDIT" ? amount : null,
     transactionType: null,
     skipBalanceUpdate: false,
-    isEndRound: true,
+    singleState: null,
+    endRound: null,
   };
 }
 
@@ -183,28 +201,34 @@ function amountOf(item: Fields, field: string, presence: Presence, prefix: strin
   return amount;
 }
 
-function transactionTypeOf(item: Fields, presence: Presence, prefix: string) {
+/** BY_BET is an older name of BY_TRANSACTION, which is meant too where nothing is said. */
+function transactionTypeOf(item: Fields, callback: CallbackName, prefix: string) {
   const value = item["transactionType"];
-  if (presence === "none") return null;
-  if (presence === "optional" && (value === undefined || value === null || value === "")) return null;
+  if (!HAVE_TYPE.has(callback) || value === undefined || value === null || value === "") return null;
   if (value === "BY_TRANSACTION" || value === "BY_ROUND") return value;
-  throw bad(`${prefix}transactionType must be BY_TRANSACTION or BY_ROUND, but is ${excerpt(value)}`);
+  if (value === "BY_BET") return "BY_TRANSACTION";
+  throw bad(`${prefix}transactionType must be BY_TRANSACTION, BY_BET or BY_ROUND, but is ${excerpt(value)}`);
 }
 
-function flagOf(item: Fields, field: string, fallback: boolean, prefix: string): boolean {
-  const value = item[field] ?? fallback;
-  if (typeof value !== "boolean")
+function flagOf(item: Fields, field: string, prefix: string): boolean | null {
+  const value = item[field] ?? null;
+  if (value !== null && typeof value !== "boolean")
     throw bad(`${prefix}${field} must be true or false, but is ${excerpt(value)}`);
   return value;
 }
 
-function millisOf(body: Fields, field: string): Instant {
+function millisOf(body: Fields, field: string, now: Instant): Instant {
   const value = body[field];
   const text = isLosslessNumber(value) ? value.toString() : "";
-  if (!/^\d{1,15}$/.test(text) || Number(text) > LAST_MS) {
+  if (!/^\d{1,15}$/.test(text)) {
     throw bad(`${field} must be whole milliseconds since 1970, as a number, but is ${excerpt(value)}`);
   }
-  return Number(text);
+  const millis = Number(text);
+  if (millis < FIRST_MS) throw bad(`${field} must not lie before 2010, but is ${text}`);
+  if (millis > now + LONGEST_AHEAD_MS) {
+    throw bad(`${field} must not lie more than a day ahead of now, but is ${text}`);
+  }
+  return millis;
 }
 
 function keyOf(fields: Fields, field: string, prefix: string): string {

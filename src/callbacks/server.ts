@@ -18,7 +18,14 @@ import { allowAddresses, findSignatureFault } from "./access.ts";
 import { failureAnswer, successAnswer } from "./answer.ts";
 import { checkBalance, keepBody } from "./body-store.ts";
 import { type ReadBody, readBody } from "./raw-body.ts";
-import { ANSWERED, type AnsweredName, isMalformed, readEnvelope, readNames, readRequest } from "./request.ts";
+import {
+  type AnsweredName,
+  CALLBACK_AT,
+  isMalformed,
+  readEnvelope,
+  readNames,
+  readRequest,
+} from "./request.ts";
 import type { StatusCode } from "./status-code.ts";
 import { applyRequest, openWalletLanes } from "./store.ts";
 
@@ -72,7 +79,8 @@ export async function startCallbackServer(
     done(null, body),
   );
   const lanes = openWalletLanes(context.sql);
-  addRoutes(app, { ...context, lanes, signatureKey: settings.signatureKey, limit: pLimit(AT_ONCE) });
+  const desk = { ...context, lanes, signatureKey: settings.signatureKey, limit: pLimit(AT_ONCE) };
+  addRoutes(app, desk, settings.basePath);
   app.setNotFoundHandler((request, reply) =>
     refuse(reply, 404, `there is no callback at ${request.url.slice(0, 200)}`),
   );
@@ -118,17 +126,21 @@ async function refuse(reply: FastifyReply, status: number, error: string): Promi
   return await reply.code(status).send({ error });
 }
 
-function addRoutes(app: FastifyInstance, desk: Desk): void {
-  for (const callback of ANSWERED) {
-    app.post(`/${callback}`, async (request, reply) => {
-      const answer = await answerCallback(desk, callback, request);
-      return await reply.type(JSON_TYPE).send(answer);
-    });
-    app.route({
-      method: OTHER_METHODS,
-      url: `/${callback}`,
-      handler: (_request, reply) => refuse(reply.header("allow", "POST"), 405, "callbacks are sent by POST"),
-    });
+/** Each callback below the base path, and once more below any one segment: one address may serve many products. */
+function addRoutes(app: FastifyInstance, desk: Desk, basePath: string): void {
+  for (const [name, callback] of CALLBACK_AT) {
+    for (const url of [`${basePath}/${name}`, `${basePath}/:segment/${name}`]) {
+      app.post(url, async (request, reply) => {
+        const answer = await answerCallback(desk, callback, request);
+        return await reply.type(JSON_TYPE).send(answer);
+      });
+      app.route({
+        method: OTHER_METHODS,
+        url,
+        handler: (_request, reply) =>
+          refuse(reply.header("allow", "POST"), 405, "callbacks are sent by POST"),
+      });
+    }
   }
 }
 
@@ -184,11 +196,11 @@ async function answerArrived(desk: Desk, arrived: Arrived): Promise<string> {
   const { callback, body } = arrived;
   return callback === "checkBalance"
     ? await answerBalance(desk, arrived)
-    : await answerMove(desk, arrived, readRequest(callback, body.value));
+    : await answerMove(desk, arrived, readRequest(callback, body.value, desk.clock.now()));
 }
 
 async function answerBalance(desk: Desk, arrived: Arrived): Promise<string> {
-  const envelope = readEnvelope(arrived.body.value);
+  const envelope = readEnvelope(arrived.body.value, desk.clock.now());
   if (isMalformed(envelope)) return await refuseMalformed(desk, arrived, envelope.reason);
   const unserved = whyUnserved(desk.config, envelope.productId);
   if (unserved !== null) return await refuseMalformed(desk, arrived, unserved);

@@ -3,7 +3,7 @@
 import type { Clock } from "../clock.ts";
 import type { Sql } from "../db/client.ts";
 import { type Lanes, openLanes } from "../db/lanes.ts";
-import type { JudgeSettings } from "./desk.ts";
+import type { RuleSettings } from "../ledger/bet-entry.ts";
 import { judgeRequest, type Verdict } from "./judge.ts";
 import { writeFailure, writeSuccess } from "./outcome-store.ts";
 import { askForPlayer, playerOf } from "./player-store.ts";
@@ -25,7 +25,7 @@ export async function applyRequest(
   lanes: Lanes,
   request: CallbackRequest,
   body: string,
-  settings: JudgeSettings,
+  settings: RuleSettings,
   clock: Clock,
 ): Promise<Verdict> {
   return await lanes.transact<Verdict>(askForPlayer(request, settings), (answers) => {

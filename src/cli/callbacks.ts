@@ -21,9 +21,9 @@ async function startCallbacks({ settings, context, databaseUrl }: OpenRecon, ope
   await migrateDatabase(databaseUrl, context.log);
   const server = await startCallbackServer(context, settings.callbacks);
   opened.push({ name: "the callback server", longestMs: LONGEST_STOP_MS, close: () => server.close() });
-  const { signatureKey, allowedIps } = settings.callbacks;
+  const { basePath, signatureKey, allowedIps } = settings.callbacks;
   const from = allowedIps.length === 0 ? "from anywhere" : `from ${allowedIps.join(", ")}`;
-  printLine(`callbacks are answered at ${server.url}/<callback>, for the products`);
+  printLine(`callbacks are answered at ${server.url}${basePath}/<callback>, for the products`);
   printLine(`  ${context.config.products.map(({ productId }) => productId).join(", ")}`);
   printLine(`  ${from}, ${signatureKey === null ? "signed or not" : "signed with CALLBACK_SIGNATURE_KEY"}`);
   printLine('Players are made by "recon wallet credit". Ctrl-C ends it.');

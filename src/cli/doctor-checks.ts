@@ -4,6 +4,7 @@ import { type RedisFacts, readRedisFacts } from "../../jobs/backend.ts";
 import { showDuration } from "../clock.ts";
 import { countMissingMigrations } from "../db/migrate.ts";
 import { OLDEST_SERVER, readServerVersion } from "../db/server-version.ts";
+import { findLongAmounts, MOST_DECIMALS } from "../diff/long-amount-store.ts";
 import { describeError, type ErrorCode, ReconError } from "../errors.ts";
 import { askProviderOnce, type ClockSkew, type ProviderVisit } from "../flows/ask-provider-once.ts";
 import { checkLedger } from "../flows/check-ledger.ts";
@@ -35,7 +36,7 @@ export async function runChecks(recon: OpenRecon): Promise<Diagnosis[]> {
   for (const [check, look] of CHECKS) {
     diagnoses.push({ check, ...(await look(recon).catch(sayUnchecked)) });
   }
-  return [...diagnoses, ...(await lookAtProvider(recon))];
+  return [...diagnoses, ...(await lookAtAmounts(recon)), ...(await lookAtProvider(recon))];
 }
 
 function sayUnchecked(error: unknown): Finding {
@@ -91,12 +92,35 @@ function judgeRedis({ version, evictionPolicy }: RedisFacts): Finding {
 
 async function lookAtLedger({ context }: OpenRecon): Promise<Finding> {
   try {
-    const { relation, isEmpty, rejected } = await checkLedger(context);
+    const { relation, isEmpty, rejected, idleTriggers, findsPlaceless, foreignProducts } =
+      await checkLedger(context);
     const source = relation === null ? "the table callback_entries" : `"${relation}" can be read`;
-    if (rejected > 0) {
+    if (idleTriggers.length > 0) {
       return wrong(
-        `${source}, but ${rejected} of its rows cannot be used`,
-        "look at rejected_entries, which has them with their reasons; mended rows are read again with their day",
+        `${source}, but triggers of callback_entries are missing or switched off (${idleTriggers.join(", ")}): new rows may never be compared`,
+        "start a worker: it switches them on, and compares every entry anew",
+      );
+    }
+    if (rejected.unusable > 0) {
+      return wrong(
+        `${source}, but ${rejected.unusable} of its rows cannot be used`,
+        `look at rejected_entries, which has them with their reasons; ${relation === null ? "insert a row again as it should be, with the same entry_id" : "mended rows are read again with their day"}`,
+      );
+    }
+    if (rejected.changed > 0) {
+      return wrong(
+        `${source}, but ${rejected.changed} changes of its rows were refused: their first content stays`,
+        'look at rejected_entries; where rows of your ledger may change, set ledger.rowsChange to "replace"',
+      );
+    }
+    if (!findsPlaceless) {
+      return right(
+        `${source}; rows without a received_at are not looked for, because no index leads to them: declare the column not null`,
+      );
+    }
+    if (foreignProducts.length > 0) {
+      return right(
+        `${source}; it has entries of products that are not in the settings and are not compared: ${foreignProducts.join(", ")}`,
       );
     }
     return right(
@@ -108,6 +132,21 @@ async function lookAtLedger({ context }: OpenRecon): Promise<Finding> {
       "give the user of DATABASE_URL a table or view with these columns (README, Connect it to your provider and your ledger)";
     return wrong(describeError(error), mend);
   }
+}
+
+/** Every digit is compared, so that the noise of a sender's arithmetic is a difference: only said where it was seen. */
+async function lookAtAmounts({ context: { sql, config } }: OpenRecon): Promise<Diagnosis[]> {
+  const productIds = config.products.map(({ productId }) => productId);
+  // Where the tables cannot be read, another check has said so.
+  const found = await findLongAmounts(sql, productIds).catch(() => []);
+  return found
+    .filter(({ currency }) => config.diff.tolerance[currency] === undefined)
+    .map(({ side, productId, currency, amount }) => ({
+      check: "amounts",
+      ok: true,
+      found: `${productId} has amounts with more than ${MOST_DECIMALS} decimals ${side === "provider" ? "at the provider" : "in the ledger"}, such as ${amount} ${currency}: somebody computes in floating point`,
+      mend: `if the other side keeps fewer digits, set diff.tolerance, such as { "${currency}": "0.01" }; the day's statement then shows what it adds up to as rounding`,
+    }));
 }
 
 /** One call tells of the provider and of the clock. */

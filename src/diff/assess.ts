@@ -6,6 +6,7 @@ import type { Finding } from "../mismatch.ts";
 import { formatMoney } from "../money.ts";
 import { type AssessSettings, comparePair, type Difference } from "./compare.ts";
 import { toFinding } from "./finding.ts";
+import { settleOmittedLosses, settleOmittedLossesOfRound } from "./lost-bets.ts";
 import { matchBets, namesBet, type Pair } from "./match.ts";
 import { type Heard, heardOf, isRunning, type Sums, sumBets, sumRecords } from "./sums.ts";
 
@@ -38,13 +39,21 @@ export interface AssessedPair {
  */
 export function assessPairs(
   records: readonly StoredRecord[],
-  bets: readonly LedgerBet[],
+  held: readonly LedgerBet[],
   settings: AssessSettings,
   vanished: readonly StoredRecord[] = [],
 ): AssessedPair[] {
-  const listed = records.filter((record) => !vanished.includes(record)).sort(byKey);
-  const pairs = matchBets(listed, bets, settings).flatMap((pair) => withoutOpenPart(pair, settings));
-  const rounds = seeRounds(listed, bets);
+  const gone = new Set(vanished);
+  const listed = records.filter((record) => !gone.has(record)).sort(byKey);
+  // What the provider has dropped told all the same that the bet had ended.
+  const bets = settleOmittedLosses(records, held, settings);
+  const pairs = matchBets(listed, bets, settings)
+    .map((pair) => settleOmittedLossesOfRound(pair, settings))
+    .flatMap((pair) => withoutOpenPart(pair, settings));
+  const rounds = seeRounds(
+    listed,
+    pairs.flatMap((pair) => pair.bets),
+  );
   return pairs.map((pair) => {
     const difference = comparePair(pair, settings);
     return {

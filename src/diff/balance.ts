@@ -5,6 +5,7 @@ import type { CallbackEntry } from "../callback.ts";
 import { formatInstant } from "../clock.ts";
 import type { Finding } from "../mismatch.ts";
 import { type Amount, formatAmount, formatMoney, sumAmounts, ZERO } from "../money.ts";
+import { allowanceOf, differByAtMost, type Tolerance } from "./tolerance.ts";
 
 /** What was answered once: one request, or the first answer to it again. */
 interface Answer {
@@ -22,13 +23,18 @@ interface Answer {
 export function findBalances(
   entries: readonly CallbackEntry[],
   asked: ReadonlyMap<string, Amount>,
+  tolerance: Tolerance,
 ): Finding[] {
   const movedFor = (entry: CallbackEntry) => entry.moved ?? asked.get(entry.entryId) ?? null;
   const requests = Map.groupBy(entries, subjectOfRequest);
   return [...requests].flatMap(([subject, items]) => {
-    const wrong = answersTo(items, movedFor).filter(({ changed, moved }) => !changed.eq(moved));
+    const wrong = answersTo(items, movedFor).filter((answer) => !isAsMoved(answer, tolerance));
     return wrong.length === 0 ? [] : [toFinding(subject, wrong)];
   });
+}
+
+function isAsMoved({ entries, changed, moved }: Answer, tolerance: Tolerance): boolean {
+  return differByAtMost(changed, moved, allowanceOf(tolerance, entries[0]?.currency ?? "", entries.length));
 }
 
 /** The subject of what is wrong with a request; JSON, because its id may hold any character. */

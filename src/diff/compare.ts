@@ -5,8 +5,9 @@ import { type Instant, parseInstant } from "../clock.ts";
 import type { MismatchKind } from "../mismatch.ts";
 import { formatMoney, ZERO } from "../money.ts";
 import type { MatchSettings, Pair } from "./match.ts";
-import { askedByState } from "./money-moved.ts";
+import { amountsMoved, askedByState } from "./money-moved.ts";
 import { movedBy, type Sums, sumBets, sumRecords } from "./sums.ts";
+import { allowanceOf, differByAtMost, type Tolerance } from "./tolerance.ts";
 
 export interface CompareSettings {
   readonly productId: string;
@@ -14,10 +15,9 @@ export interface CompareSettings {
   readonly ledgerStart: Instant;
   /** a bet may be open this long; it was running when the ledger began where its first entry is this close to it */
   readonly stuckOpenAfterMs: number;
-  /** a settlement without a placement is complete, and names its stake */
-  readonly singleState: boolean;
   /** the provider lists bets that are still open */
   readonly openBetsListed: boolean;
+  readonly tolerance: Tolerance;
 }
 
 export type AssessSettings = MatchSettings & CompareSettings;
@@ -78,7 +78,8 @@ function whenBothHave(pair: Pair, settings: CompareSettings): Difference | null 
   const ledger = sumBets(pair.bets);
   const first = currencyDifference(pair) ?? placementDifference(pair, settings);
   if (first !== null) return first;
-  const declared = statusDifference(provider, ledger) ?? amountDifference(pair, provider, ledger, settings);
+  const declared =
+    statusDifference(pair, provider, ledger) ?? amountDifference(pair, provider, ledger, settings);
   if (declared !== null) return pair.matchedBy === "round" ? roundDifference(provider, ledger) : declared;
   return moneyDifference(pair, settings);
 }
@@ -95,7 +96,6 @@ function currencyDifference({ records, bets }: Pair): Difference | null {
 
 /** Settled bets that were never placed, of those that must be. */
 export function unplacedOf(bets: readonly LedgerBet[], settings: CompareSettings): LedgerBet[] {
-  if (settings.singleState) return [];
   return bets.filter(
     (bet) =>
       bet.status === "settled" &&
@@ -117,11 +117,19 @@ function placementDifference(pair: Pair, settings: CompareSettings): Difference 
   };
 }
 
-function statusDifference(provider: Sums<BetStatus>, ledger: Sums<LedgerStatus>): Difference | null {
+/** Nothing was placed that a settle could end, unless the settle is single-state. */
+const UNPLACED_SETTLE = "placeBets, and no settleBets that is single-state,";
+
+function statusDifference(
+  { bets }: Pair,
+  provider: Sums<BetStatus>,
+  ledger: Sums<LedgerStatus>,
+): Difference | null {
   const providerRuns = provider.status === "OPEN" || provider.status === "UNSETTLED";
   if (ledger.status === "open") {
     if (providerRuns) return null;
-    const missing = provider.status === "VOID" ? "cancelBets" : "settleBets";
+    const settle = bets.some((bet) => bet.status === "open" && bet.placed) ? "settleBets" : UNPLACED_SETTLE;
+    const missing = provider.status === "VOID" ? "cancelBets" : settle;
     const paid =
       provider.status === "VOID"
         ? ""
@@ -150,7 +158,10 @@ function amountDifference(
   const stakeIsKnown = !pair.bets.some((bet) => ranAtLedgerStart(bet, settings));
   const tipWithoutAmount =
     pair.bets.every((bet) => bet.tip) && (provider.stake.eq(ZERO) || ledger.stake.eq(ZERO));
-  if (stakeIsKnown && !tipWithoutAmount && !provider.stake.eq(ledger.stake)) {
+  const allowance = (amounts: "stakes" | "payouts") =>
+    allowanceOf(settings.tolerance, currency, Math.max(provider[amounts], ledger[amounts]));
+  const sameStake = differByAtMost(provider.stake, ledger.stake, allowance("stakes"));
+  if (stakeIsKnown && !tipWithoutAmount && !sameStake) {
     return {
       kind: "stake-differs",
       reason: `the stake is ${formatMoney(provider.stake, currency)} at the provider, ${formatMoney(ledger.stake, currency)} in the ledger`,
@@ -158,7 +169,7 @@ function amountDifference(
   }
   if (
     ledger.status === "settled" &&
-    !provider.payout.eq(ledger.payout) &&
+    !differByAtMost(provider.payout, ledger.payout, allowance("payouts")) &&
     !pair.bets.every((bet) => bet.tip)
   ) {
     return {
@@ -181,8 +192,9 @@ function moneyDifference(pair: Pair, settings: CompareSettings): Difference | nu
   if (pair.bets.some((bet) => ranAtLedgerStart(bet, settings))) return null;
   const moved = movedBy(pair.bets);
   const asked = askedByState(pair);
-  if (moved.eq(asked)) return null;
   const ledger = sumBets(pair.bets);
+  const allowance = allowanceOf(settings.tolerance, ledger.currency, amountsMoved(pair));
+  if (differByAtMost(moved, asked, allowance)) return null;
   const what = pair.agrees && pair.bets.length > 1 ? "round" : "bet";
   return {
     kind: "net-differs",
@@ -191,7 +203,7 @@ function moneyDifference(pair: Pair, settings: CompareSettings): Difference | nu
 }
 
 export function ranAtLedgerStart(bet: LedgerBet, settings: CompareSettings): boolean {
-  if (bet.placed || settings.singleState) return false;
+  if (bet.placed) return false;
   return bet.firstEntryAt - settings.ledgerStart <= settings.stuckOpenAfterMs;
 }
 

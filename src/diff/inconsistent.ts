@@ -6,6 +6,7 @@ import type { Finding } from "../mismatch.ts";
 import { formatMoney, ZERO } from "../money.ts";
 import type { CompareSettings } from "./compare.ts";
 import { providerSide, sumRecords } from "./sums.ts";
+import { allowanceOf } from "./tolerance.ts";
 
 /**
  * Only a result that stands can contradict its payout: one of a bet that runs again, or is void, is left over.
@@ -14,12 +15,13 @@ import { providerSide, sumRecords } from "./sums.ts";
 export function findInconsistent(
   record: StoredRecord,
   transactionIdOf: (record: StoredRecord) => string | null,
-  { productId, ledgerStart }: Pick<CompareSettings, "productId" | "ledgerStart">,
+  { productId, ledgerStart, tolerance }: Pick<CompareSettings, "productId" | "ledgerStart" | "tolerance">,
 ): Finding | null {
   const { betStatus, payoutStatus, stake, payout, currency, betId, username } = record;
   const accountedAt = parseInstant(record.accountingDate, "accountingDate");
   const contradicts =
-    (payoutStatus === "WIN" && payout.eq(ZERO)) || (payoutStatus === "LOSE" && payout.gt(stake));
+    (payoutStatus === "WIN" && payout.eq(ZERO)) ||
+    (payoutStatus === "LOSE" && payout.gt(stake.plus(allowanceOf(tolerance, currency, 1))));
   if (betStatus !== "SETTLED" || !contradicts || accountedAt < ledgerStart) return null;
   return {
     kind: "provider-inconsistent",

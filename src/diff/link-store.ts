@@ -1,8 +1,6 @@
 /** What a look needs beside a player's own records and entries: other players' bets of the same id, whole requests, absences, rejected records. */
 
-import type { StoredRecord } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
-import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { DiffMark } from "./store.ts";
 
@@ -85,29 +83,6 @@ export async function readBetsOfRequests(
       and e.product_id = ${productId} and e.username = k.username and e.callback = k.callback
       and e.request_id = k.request_id`;
   return rows.map(({ username, txnId }) => [username, txnId]);
-}
-
-export interface AbsentRecord {
-  readonly username: string;
-  readonly betId: string;
-  readonly id: string;
-  /** a complete pass that began then did not return it, and nothing has since */
-  readonly missedSince: Instant;
-}
-
-/** Which of some records the provider did not return lately. */
-export async function readAbsent(
-  tx: Query,
-  productId: string,
-  records: readonly StoredRecord[],
-): Promise<AbsentRecord[]> {
-  if (records.length === 0) return [];
-  return await tx<AbsentRecord[]>`
-    select a.username, a.bet_id as "betId", a.id, a.missed_since as "missedSince"
-    from record_absences a
-    join unnest(${records.map((r) => r.username)}::text[], ${records.map((r) => r.betId)}::text[],
-      ${records.map((r) => r.id)}::text[]) as k (username, bet_id, id) using (username, bet_id, id)
-    where a.product_id = ${productId} and not a.elsewhere`;
 }
 
 /** The player that a rejected record names, as JSON writes it; the index of rejected records has the same expression. */

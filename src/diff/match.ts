@@ -2,6 +2,8 @@
 
 import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
 import { type Amount, sumAmounts } from "../money.ts";
+import type { LostBets } from "./lost-bets.ts";
+import { allowanceOf, differByAtMost, type Tolerance } from "./tolerance.ts";
 
 export type MatchRule = "betId" | "id" | "round";
 
@@ -17,7 +19,8 @@ export interface Pair {
 
 export interface MatchSettings {
   readonly matchBy: readonly MatchRule[];
-  readonly singleState: boolean;
+  readonly lostBets: LostBets;
+  readonly tolerance: Tolerance;
 }
 
 /** All pairs: each record and each bet is in one of them, rounds whose sums agree included. */
@@ -28,7 +31,7 @@ export function matchBets(
 ): Pair[] {
   const isOfTip = namesTip(bets, settings);
   const inRounds = records.filter((record) => !isOfTip(record));
-  const agreed = agreedRounds(inRounds, bets, settings);
+  const agreed = agreedRounds(inRounds, bets);
   const leftRecords = unmatched(records, agreed);
   const leftInRounds = unmatched(inRounds, agreed);
   const leftBets = unmatched(bets, agreed);
@@ -41,7 +44,7 @@ export function matchBets(
   );
   for (const rule of settings.matchBy) {
     if (rule === "round") {
-      pairs = withoutWiderRecords(pairs, unmatched(leftBets, pairs));
+      pairs = withoutWiderRecords(pairs, unmatched(leftBets, pairs), settings);
       pairs = [
         ...pairs,
         ...matchRounds(unmatched(leftInRounds, pairs), unmatched(leftBets, pairs), settings),
@@ -76,15 +79,29 @@ function unmatched<Side extends StoredRecord | LedgerBet>(
  * Without the pairs whose record has another stake than its bet while other bets of the round have no record:
  * it may report them all, and is compared with them all.
  */
-function withoutWiderRecords(pairs: readonly Pair[], left: readonly LedgerBet[]): Pair[] {
+function withoutWiderRecords(
+  pairs: readonly Pair[],
+  left: readonly LedgerBet[],
+  settings: MatchSettings,
+): Pair[] {
   const rounds = new Set(left.filter((bet) => !bet.tip && bet.status !== "void").map((bet) => bet.roundId));
   return pairs.filter(({ matchedBy, records, bets: [bet] }) => {
     if (matchedBy === "round" || bet === undefined || bet.tip || !rounds.has(bet.roundId)) return true;
     const listed = records.filter((record) => record.betStatus !== "VOID");
     const isInRound = (record: StoredRecord) =>
       bet.roundId !== null && realRound(record.roundId) === bet.roundId && record.currency === bet.currency;
-    return listed.length === 0 || !records.every(isInRound) || stakeOf(listed).eq(bet.stake);
+    return listed.length === 0 || !records.every(isInRound) || haveEqualStakes(listed, [bet], settings);
   });
+}
+
+function haveEqualStakes(
+  records: readonly StoredRecord[],
+  bets: readonly LedgerBet[],
+  { tolerance }: MatchSettings,
+): boolean {
+  const amounts = Math.max(records.length, bets.length);
+  const allowance = allowanceOf(tolerance, bets[0]?.currency ?? "", amounts);
+  return differByAtMost(stakeOf(records), stakeOf(bets), allowance);
 }
 
 function stakeOf(sides: readonly { readonly stake: Amount }[]): Amount {
@@ -99,13 +116,9 @@ function namesTip(bets: readonly LedgerBet[], settings: MatchSettings): (record:
 }
 
 /** Rounds that have ended on both sides with equal sums (§4.3: rounds first). */
-function agreedRounds(
-  records: readonly StoredRecord[],
-  bets: readonly LedgerBet[],
-  settings: MatchSettings,
-): Pair[] {
+function agreedRounds(records: readonly StoredRecord[], bets: readonly LedgerBet[]): Pair[] {
   return sidesOfRounds(records, bets)
-    .filter(([inRound, others]) => roundAgrees(inRound, others, settings))
+    .filter(([inRound, others]) => roundAgrees(inRound, others))
     .map(([inRound, others]) => ({ matchedBy: "round", agrees: true, records: inRound, bets: others }));
 }
 
@@ -126,19 +139,15 @@ function sidesOfRounds(
   return rounds;
 }
 
-function roundAgrees(
-  records: readonly StoredRecord[],
-  bets: readonly LedgerBet[],
-  settings: MatchSettings,
-): boolean {
+function roundAgrees(records: readonly StoredRecord[], bets: readonly LedgerBet[]): boolean {
   if (new Set([...records, ...bets].map((side) => side.currency)).size > 1) return false;
   if (records.some((record) => record.betStatus === "OPEN" || record.betStatus === "UNSETTLED")) return false;
   if (bets.some((bet) => bet.status === "open")) return false;
-  if (!settings.singleState && bets.some((bet) => bet.status === "settled" && !bet.placed && !bet.rewardOnly))
-    return false;
+  if (bets.some((bet) => bet.status === "settled" && !bet.placed && !bet.rewardOnly)) return false;
   const listed = records.filter((record) => record.betStatus !== "VOID");
   const held = bets.filter((bet) => bet.status !== "void");
   if ((listed.length === 0) !== (held.length === 0)) return false;
+  // To the last digit: a tolerance of the whole round could hide a small bet that one side lacks.
   return (
     stakeOf(listed).eq(stakeOf(held)) &&
     sumAmounts(listed.map((record) => record.payout)).eq(sumAmounts(held.map((bet) => bet.payout)))
@@ -175,14 +184,15 @@ function matchRounds(
 function belongTogether(
   records: readonly StoredRecord[],
   bets: readonly LedgerBet[],
-  { matchBy }: MatchSettings,
+  settings: MatchSettings,
 ): boolean {
+  const { matchBy } = settings;
   const recordsAreVoid = records.every((record) => record.betStatus === "VOID");
   const betsAreVoid = bets.every((bet) => bet.status === "void");
   if (recordsAreVoid === betsAreVoid || matchBy.every((rule) => rule === "round")) return true;
   const listed = recordsAreVoid ? records : records.filter((record) => record.betStatus !== "VOID");
   const held = betsAreVoid ? bets : bets.filter((bet) => bet.status !== "void");
-  return stakeOf(listed).eq(stakeOf(held));
+  return haveEqualStakes(listed, held, settings);
 }
 
 function groupBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {

@@ -20,6 +20,20 @@ export function askedByState({ records, bets }: Pair): Amount {
   return (ledger.status === "open" ? ledger : provider).payout.minus(provider.stake);
 }
 
+/** How many amounts what moved, and what it is compared with, are the sums of, whichever are more. */
+export function amountsMoved({ records, bets }: Pair): number {
+  return Math.max(
+    amountsListed(records),
+    bets.reduce((sum, bet) => sum + bet.movements, 0),
+  );
+}
+
+/** How many amounts the net of some records is the sum of: a stake each, and a payout where something was paid. */
+export function amountsListed(records: readonly StoredRecord[]): number {
+  const paid = records.filter(({ betStatus, payout }) => betStatus === "SETTLED" && !payout.eq(ZERO));
+  return records.length + paid.length;
+}
+
 /** |moved − expected|, where expected is what the records say; where that is 0, the largest difference of the amounts. */
 export function amountAtRisk({ records, bets }: Pick<Pair, "records" | "bets">): Amount {
   const atRisk = movedBy(bets)

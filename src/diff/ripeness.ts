@@ -4,7 +4,8 @@ import type { StoredRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import { mergeRanges, subtractRanges, type TimeRange } from "../window.ts";
 import type { Verdict } from "./assess.ts";
-import { type Heard, heardOf } from "./sums.ts";
+import type { Pair } from "./match.ts";
+import { type Heard, heardOf, isRunning } from "./sums.ts";
 
 export interface Graces {
   /** a callback may come this late */
@@ -31,19 +32,20 @@ export interface Conditions {
   readonly notBefore: Instant;
   /** one of these must have been fetched; empty: our copy of the record is fresh as it is */
   readonly eitherFetched: readonly Fetched[];
+  /** there are records that may be stale: only a pass of which all is known tells whether it returned them */
+  readonly ofRecords?: boolean;
 }
 
 /** A window that was fetched to its last page. */
 export interface Pass extends TimeRange {
   readonly startedAt: Instant;
   readonly fetchedAt: Instant;
+  /** another process began it: nobody knows all that it returned */
+  readonly resumed?: boolean;
 }
 
 /** What is still missing: that time passes, or that some time is fetched. */
 export type Lack = { readonly until: Instant } | { readonly fetch: readonly TimeRange[] };
-
-/** Providers that report times in whole seconds seem up to this much older than their own callbacks. */
-const COARSE_TIME_MS = 1000;
 
 /** What must hold before a verdict of this moment becomes a mismatch; one that waits for its round is looked at after that. */
 export function conditionsOf(given: Verdict, graces: Graces, now: Instant): Conditions {
@@ -81,31 +83,39 @@ export function whatMustHold(verdict: Verdict, graces: Graces): Conditions {
     ranges: fetchable([ofBets, ...recordTimes], graces),
     since: lastReceivedAt + graces.providerGraceMs,
   };
-  if (verdict.asksAgain || !speakOfLastEntry(records, heard)) return { notBefore, eitherFetched: [confirm] };
+  const ofRecords = records.length > 0 ? { ofRecords: true } : {};
+  if (verdict.asksAgain || !speakOfLastEntry(verdict.pair, heard))
+    return { notBefore, eitherFetched: [confirm], ...ofRecords };
   const settledAt = lastReceivedAt + graces.settleDelayMs;
   if (records.every((record) => record.requestedAt > settledAt)) return { notBefore, eitherFetched: [] };
   const again = { ranges: fetchable(recordTimes, graces), since: settledAt + 1 };
-  return { notBefore, eitherFetched: [again, confirm] };
+  return { notBefore, eitherFetched: [again, confirm], ...ofRecords };
 }
 
 /**
  * What of some conditions does not hold yet; null: all of them hold.
- * @param passes all that were fetched of the time that the conditions name
+ * @param all passes over the time that the conditions name
  */
 export function whatIsLacking(
-  { notBefore, eitherFetched }: Conditions,
-  passes: readonly Pass[],
+  { notBefore, eitherFetched, ofRecords = false }: Conditions,
+  all: readonly Pass[],
   now: Instant,
 ): Lack | null {
   if (now < notBefore) return { until: notBefore };
+  const passes = ofRecords ? all.filter(({ resumed }) => resumed !== true) : all;
   const confirm = eitherFetched.at(-1);
   if (confirm === undefined || eitherFetched.some((fetched) => wasFetched(fetched, passes, now))) return null;
-  return now < confirm.since ? { until: confirm.since } : { fetch: confirm.ranges };
+  return now < confirm.since ? { until: confirm.since } : { fetch: missingOf(confirm, passes, now) };
 }
 
-function wasFetched({ ranges, since }: Fetched, passes: readonly Pass[], now: Instant): boolean {
+function wasFetched(fetched: Fetched, passes: readonly Pass[], now: Instant): boolean {
+  return missingOf(fetched, passes, now).length === 0;
+}
+
+/** What of some time no pass that began late enough has fetched yet, in order. */
+export function missingOf({ ranges, since }: Fetched, passes: readonly Pass[], now: Instant): TimeRange[] {
   const late = passes.filter(({ startedAt }) => startedAt >= since);
-  return untilNow(mergeRanges(ranges), now).every((range) => subtractRanges(range, late).length === 0);
+  return untilNow(mergeRanges(ranges), now).flatMap((range) => subtractRanges(range, late));
 }
 
 /** What lies ahead of `now` cannot be fetched, and is not waited for: a record may be dated when its match is played. */
@@ -136,10 +146,18 @@ export function fetchable(
     .filter(({ from, to }) => from < to);
 }
 
-function speakOfLastEntry(records: readonly StoredRecord[], { lastEntryAt }: Heard): boolean {
-  const isLater = (record: StoredRecord) =>
-    parseInstant(record.updatedDate, "updatedDate") + COARSE_TIME_MS > lastEntryAt;
-  return records.length > 0 && records.every(isLater);
+/**
+ * Whether the records cannot be older than the bets' last entry. One of the same moment speaks of it only where both
+ * sides run, or neither does: a bet may be placed and settled in one moment. Providers that write whole seconds seem
+ * older than their own callbacks: they are asked again, which decides.
+ */
+function speakOfLastEntry({ records, bets }: Pair, { lastEntryAt }: Heard): boolean {
+  const runs = bets.some((bet) => bet.status === "open");
+  const speaks = (record: StoredRecord) => {
+    const updatedAt = parseInstant(record.updatedDate, "updatedDate");
+    return updatedAt > lastEntryAt || (updatedAt === lastEntryAt && isRunning(record) === runs);
+  };
+  return records.length > 0 && records.every(speaks);
 }
 
 /** A round can be too long for its times to be the arguments of one call. */

@@ -2,6 +2,8 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import { formatAmount } from "../money.ts";
+import type { Tolerance } from "./tolerance.ts";
 
 /** What is due of a product when its screening begins. */
 export interface DueMarks {
@@ -11,6 +13,21 @@ export interface DueMarks {
   /** the marks are so many that reading both sides whole is cheaper than looking for each round */
   readonly readsAll: boolean;
 }
+
+/** What counts as agreement beside equal amounts: nothing of it is dropped that the exact comparison would find. */
+export interface ScreenRules {
+  /** a bet that is only placed agrees with a record that paid nothing, which names it by its betId */
+  readonly dropsOmittedLosses: boolean;
+  readonly tolerance: Tolerance;
+}
+
+/** The rules of one statement. */
+interface StatementRules extends ScreenRules {
+  /** some settlements say themselves whether they are single-state */
+  readonly areFlagged: boolean;
+}
+
+const EXACT: ScreenRules = { dropsOmittedLosses: false, tolerance: new Map() };
 
 export interface Screened {
   readonly marks: number;
@@ -39,7 +56,7 @@ export async function countDueMarks(tx: Query, productId: string, now: Instant):
 /**
  * Takes due marks and writes back those whose round does not obviously agree, and those of bets without a round.
  * A round is dropped only where the exact comparison could find nothing in it, nor anywhere else because of it:
- * it has ended alike on both sides, bet by bet, and shares no id with anything outside of it (`BAD_ROUNDS`).
+ * it has ended alike on both sides, bet by bet, and shares no id with anything outside of it (`badRounds`).
  * Runs in a transaction that sees one moment, and holds the product's lock.
  * @param most marks at a time where not everything is read; the last row taken may bring more
  * @param workers of PostgreSQL that may help where everything is read; null: as many as it is set to
@@ -51,6 +68,7 @@ export async function screenMarks(
   due: DueMarks,
   most: number,
   workers: number | null = null,
+  rules: ScreenRules = EXACT,
 ): Promise<Screened> {
   const taken = due.readsAll ? DUE : FIRST_DUE;
   const parameters = due.readsAll ? [productId, now, due.upTo] : [productId, now, due.upTo, most];
@@ -59,10 +77,11 @@ export async function screenMarks(
     set_config('enable_mergejoin', 'off', true), set_config('enable_sort', 'off', true),
     set_config('max_parallel_workers_per_gather', coalesce(${due.readsAll ? workers : 0}::text,
       current_setting('max_parallel_workers_per_gather')), true)`;
+  const all = { ...rules, areFlagged: !due.readsAll || (await haveFlags(tx, productId)) };
   // Apart from the statement that deletes, because PostgreSQL uses more than one core only where nothing is written.
   await tx.unsafe(
-    `create temporary table bad_rounds on commit drop as with ${due.readsAll ? EVERYTHING : AROUND_MARKS},
-    ${BAD_ROUNDS}
+    `create temporary table bad_rounds on commit drop as with ${(due.readsAll ? everything : aroundMarks)(all)},
+    ${badRounds(all)}
     select distinct u, r from bad`,
     due.readsAll ? [productId] : parameters,
   );
@@ -88,6 +107,13 @@ export async function screenMarks(
   return screened ?? { marks: 0, left: 0 };
 }
 
+/** Whether any settlement of the product says itself whether it is single-state: asked once, not of every bet. */
+async function haveFlags(tx: Query, productId: string): Promise<boolean> {
+  const [row] = await tx<{ have: boolean }[]>`
+    select exists (select from callback_entries where product_id = ${productId} and single_state is not null) as have`;
+  return row?.have ?? true;
+}
+
 /** The rows of marks that a screening takes: all that were due when it began, or the first of them. */
 const DUE =
   "select id from diff_marks where product_id = $1 and due_at <= $2::timestamptz and id <= $3::bigint";
@@ -103,19 +129,40 @@ const MOVED =
 /** The entry says how the balance changed with its request, and some money moved for it. */
 const ANSWERED = `f.balance_before is not null and f.balance_after is not null and ${MOVED} <> 0`;
 
+/** Whether two amounts of a currency are equal; both are whole expressions. */
+function equal({ tolerance }: ScreenRules, currency: string, a: string, b: string): string {
+  if (tolerance.size === 0) return `${a} = ${b}`;
+  return `abs(${a} - (${b})) <= ${allowed(tolerance, currency)}`;
+}
+
+/** The codes and amounts are those of checked settings: capital letters, digits and decimals. */
+function allowed(tolerance: Tolerance, currency: string): string {
+  const cases = [...tolerance].map(([code, amount]) => `when '${code}' then ${formatAmount(amount)}`);
+  return cases.length === 0 ? "0" : `case ${currency} ${cases.join(" ")} else 0 end`;
+}
+
 /** An entry is plain where nothing but its amount needs to be known to fold it, and the wallet did what it asks for. */
-const ENTRY = `f.username as u, f.txn_id as t, coalesce(f.round_id, '') as r, f.currency as c, f.request_id as q,
+function entry(rules: StatementRules): string {
+  const isExact = rules.tolerance.size === 0;
+  // What moved is held against the record's amount as well where that need not be what is declared.
+  const movedAs = (declared: string) => (isExact ? `and coalesce(f.moved, ${declared}) = ${declared}` : "");
+  return `f.username as u, f.txn_id as t, coalesce(f.round_id, '') as r, f.currency as c, f.request_id as q,
   f.entry_id, f.occurred_at, ${ANSWERED} as answered,
-  f.callback = 'placeBets' as places, f.bet_amount, f.payout_amount,
+  f.callback = 'placeBets' as places, f.bet_amount, f.payout_amount,${isExact ? "" : ` ${MOVED} as moved,`}
+  ${rules.areFlagged ? FLAGS : ""}
   coalesce(
     not f.skip_balance_update
     and case f.callback
-      when 'placeBets' then f.status = 'OPEN' and coalesce(f.moved, -f.bet_amount) = -f.bet_amount
-      when 'settleBets' then coalesce(f.transaction_type, 'BY_TRANSACTION') = 'BY_TRANSACTION'
-        and coalesce(f.moved, f.payout_amount) = f.payout_amount
+      when 'placeBets' then f.status = 'OPEN' ${movedAs("-f.bet_amount")}
+      when 'settleBets' then coalesce(f.transaction_type, '') <> 'BY_ROUND' ${movedAs("f.payout_amount")}
     end
-    and coalesce(f.balance_after - f.balance_before = ${MOVED}, true),
+    and coalesce(${equal(rules, "f.currency", "f.balance_after - f.balance_before", MOVED)}, true),
   false) as plain`;
+}
+
+/** Of settlements that are flagged, which takes longer: what they do depends on what came first. */
+const FLAGS = `case when f.callback = 'placeBets' then f.occurred_at end as placed_at,
+  case when f.callback = 'settleBets' and f.single_state is not null then f.occurred_at end as flagged_at,`;
 
 const RECORD = `f.username as u, f.bet_id as b, f.id as i, f.round_id as r, f.currency as c, f.stake, f.payout,
   f.bet_status = 'SETTLED' and case f.payout_status
@@ -136,9 +183,9 @@ const NAMED =
   "values (bet_id), (transaction_id), (case when subject like 'bet:%' then substr(subject, 5) end)";
 
 /** Both sides whole: what does not belong to the marks is judged as well, and asked for by none of them. */
-const EVERYTHING = `${UNSETTLED},
+const everything = (rules: StatementRules) => `${UNSETTLED},
   entries as not materialized (
-    select ${ENTRY} from callback_entries f where f.product_id = $1 and f.callback <> 'adjustBalance'
+    select ${entry(rules)} from callback_entries f where f.product_id = $1 and f.callback <> 'adjustBalance'
   ),
   records as not materialized (select ${RECORD} from bet_records f where f.product_id = $1),
   foreign_ids as (
@@ -161,7 +208,7 @@ const EVERYTHING = `${UNSETTLED},
  * Every row of the marked rounds, and every row, of whatever round or player, that has one of their ids.
  * "offset 0" keeps each search one by index, whatever the planner believes about the number of marks.
  */
-const AROUND_MARKS = `${UNSETTLED},
+const aroundMarks = (rules: StatementRules) => `${UNSETTLED},
   rounds as materialized (
     select distinct u, r
     from (select unnest(usernames) as u, unnest(round_ids) as r from diff_marks where id in (${FIRST_DUE})) marks
@@ -178,7 +225,7 @@ const AROUND_MARKS = `${UNSETTLED},
     cross join lateral (values (f.bet_id), (f.id)) as id (id)
   ),
   entries as materialized (
-    select ${ENTRY} from ids cross join lateral (
+    select ${entry(rules)} from ids cross join lateral (
       select * from callback_entries f where f.product_id = $1 and f.txn_id = ids.id offset 0) f
     where f.callback <> 'adjustBalance'
   ),
@@ -205,15 +252,34 @@ const AROUND_MARKS = `${UNSETTLED},
     where answered
   )`;
 
+/** What a plain entry adds up to. Where losses are omitted, the placement of a lost bet is complete by itself. */
+function weightOf({ dropsOmittedLosses }: ScreenRules): string {
+  if (!dropsOmittedLosses) return "case when entries.places then 1 else 1 << 29 end";
+  return `case when entries.places then 1 else 0 end
+        + case when entries.places = (records.payout = 0) then 1 << 29 else 0 end`;
+}
+
+/** Whether an entry declares and moved what its record says. */
+function agreesWithRecord(rules: ScreenRules): string {
+  const equals = (amount: string, listed: string) => equal(rules, "entries.c", amount, listed);
+  const moved = (amount: string, listed: string) =>
+    rules.tolerance.size === 0 ? "" : ` and ${equals(amount, listed)}`;
+  return `case when entries.places
+          then ${equals("entries.bet_amount", "records.stake")}${moved("-entries.moved", "records.stake")}
+          else ${equals("entries.payout_amount", "records.payout")}${moved("entries.moved", "records.payout")} end`;
+}
+
 /**
  * Rounds of which it is not certain that they agree. All others consist of bets that were each placed once and settled
- * once, whatever came first, with entries that are plain; each has one record, plain too, of the same player, round,
- * currency, stake and payout, whose betId is its txn id. Such a round agrees as a round, and moved what it asks for.
+ * once (a lost one perhaps not, where that is omitted), whatever came first, with entries that are plain; each has one
+ * record, plain too, of the same player, round, currency, stake and payout (but for the tolerance of each amount), whose
+ * betId is its txn id; a flagged settlement comes after its placement. Such a round agrees as a round, and moved what it
+ * asks for.
  * None of its ids, the record's other one included, is known in another round or to another player, so that nothing
  * else depends on it; none of its requests has another item; no record of it was missed by a later fetch; and no
  * mismatch that is still open names one of its ids.
  */
-const BAD_ROUNDS = `
+const badRounds = (rules: StatementRules) => `
   uncertain as (
     select coalesce(records.b, entries.t) as id
     from records full join entries on entries.t = records.b
@@ -221,9 +287,10 @@ const BAD_ROUNDS = `
     -- Nothing but one placement and one settlement, both of which agree, adds up to this: what does not agree is more.
     having sum(case
       when entries.plain and records.plain and entries.u = records.u and entries.r = records.r and entries.c = records.c
-        and case when entries.places then entries.bet_amount = records.stake
-          else entries.payout_amount = records.payout end
-      then case when entries.places then 1 else 1 << 29 end else 1 << 30 end) <> 1 + (1 << 29)
+        and ${agreesWithRecord(rules)}
+      then ${weightOf(rules)} else 1 << 30 end) <> 1 + (1 << 29)
+      -- A settlement that says itself whether it is single-state does something else before its placement.
+      ${rules.areFlagged ? "or max(entries.placed_at) >= min(entries.flagged_at)" : ""}
     union all
     select id from foreign_ids
     union all

@@ -8,7 +8,7 @@ import type { Reference } from "./link-store.ts";
 import { type RecordRow, recordColumns, toRecord } from "./store.ts";
 
 /**
- * Of each player the times that the marks speak of: of entries, of records, and of the versions they replaced.
+ * Of each player the times that the marks speak of: of entries and records, and of what they replaced.
  * @param within a time beyond it is taken to be its end: a record may be dated in year 1 or 9999
  */
 export async function readTouchedTimes(
@@ -29,6 +29,11 @@ export async function readTouchedTimes(
     cross join lateral (select e.occurred_at from callback_entries e
       where e.product_id = ${productId} and e.username = k.username and e.txn_id = k.ref
         and e.callback = 'adjustBalance' offset 0) found
+    union
+    select k.username, found.occurred_at from marks k
+    cross join lateral (select (v.content ->> 'occurred_at')::timestamptz as occurred_at from entry_versions v
+      where v.product_id = ${productId} and v.txn_id = k.ref and v.username = k.username
+        and v.content ->> 'callback' = 'adjustBalance' offset 0) found
     union
     select k.username, greatest(least(found.accounting_date, ${within.to}), ${within.from}) from marks k
     cross join lateral (

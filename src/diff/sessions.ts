@@ -8,9 +8,11 @@ import type { Finding } from "../mismatch.ts";
 import { type Amount, formatAmount, formatMoney, sumAmounts, ZERO } from "../money.ts";
 import type { SideSums } from "../report.ts";
 import type { TimeRange } from "../window.ts";
+import { amountsListed } from "./money-moved.ts";
 import type { Conditions, Graces } from "./ripeness.ts";
 import { fetchable } from "./ripeness.ts";
 import { latest } from "./sums.ts";
+import { allowanceOf, differByAtMost, type Tolerance } from "./tolerance.ts";
 
 /** A player's run of entries and records in one currency, with no pause above the quiet time. */
 export interface Session {
@@ -89,18 +91,22 @@ export function subjectsOfSession({ entries, records, currency }: Session): stri
   return [...new Set(times)].map((at) => subjectOfSession(at, currency));
 }
 
+interface SessionSettings {
+  readonly productId: string;
+  readonly ledgerStart: Instant;
+  readonly tolerance: Tolerance;
+}
+
 /** @returns null where ΣCREDIT − ΣDEBIT is Σ(payout − stake), or the session began before the ledger did */
-export function compareSession(
-  session: Session,
-  { productId, ledgerStart }: { readonly productId: string; readonly ledgerStart: Instant },
-): Finding | null {
+export function compareSession(session: Session, settings: SessionSettings): Finding | null {
+  const { productId, ledgerStart } = settings;
   if (session.firstAt < ledgerStart) return null;
   const { currency, username, records, entries } = session;
   const { provider, ledger } = sumSession(session);
   const { stake, payout } = provider;
   const [debits, credits] = [ledger.stake, ledger.payout];
   const net = { ledger: ledger.net, provider: provider.net };
-  if (net.ledger.eq(net.provider)) return null;
+  if (differByAtMost(net.ledger, net.provider, allowanceOfSession(session, settings))) return null;
   return {
     kind: "session-differs",
     productId,
@@ -145,6 +151,14 @@ export function compareSession(
   };
 }
 
+/** What the sums of a session may differ by: so many amounts are in them, of the side that has more. */
+export function allowanceOfSession(
+  { records, entries, currency }: Session,
+  { tolerance }: Pick<SessionSettings, "tolerance">,
+): Amount {
+  return allowanceOf(tolerance, currency, Math.max(amountsListed(records), entries.length));
+}
+
 /** Both sides of a session: what records were staked and paid, what adjustBalance took and gave; the ledger knows no bets. */
 export function sumSession({ records, entries }: Session): { provider: SideSums; ledger: SideSums } {
   const played = records.filter((record) => record.betStatus !== "VOID");
@@ -181,6 +195,7 @@ export function whatSessionNeeds(session: Session, quietMs: number, graces: Grac
     .filter((at) => at < whole.from || at >= whole.to)
     .map((at): TimeRange => ({ from: at, to: at + 1 }));
   return {
+    ...(session.records.length > 0 ? { ofRecords: true } : {}),
     notBefore: Math.max(session.lastAt + quietMs + 1, seenAt + graces.callbackGraceMs),
     eitherFetched: [
       { ranges: fetchable([whole, ...dates], graces), since: heardAt + graces.providerGraceMs },

@@ -3,11 +3,12 @@
 import type { LedgerBet, StoredRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import { sumAmounts } from "../money.ts";
-import { NO_SUMS, type SideSums } from "../report.ts";
+import { type Compared, NO_SUMS, type SideSums } from "../report.ts";
 import type { AssessedPair } from "./assess.ts";
 import { type CompareSettings, isBefore, ranAtLedgerStart } from "./compare.ts";
-import { askedByState, expectedMove } from "./money-moved.ts";
+import { amountsMoved, askedByState, expectedMove } from "./money-moved.ts";
 import { isRunning, lastEntryOf, movedBy } from "./sums.ts";
+import { allowanceOf } from "./tolerance.ts";
 
 /** Both sides of a pair in one currency. */
 export interface Statement {
@@ -45,6 +46,20 @@ export function statePair({ pair, verdict }: AssessedPair, settings: CompareSett
       isTip,
     ),
   }));
+}
+
+/** What the money of both sides may differ by. A bet without a record was compared only where it is void, as absent ones are. */
+export function howCompared(
+  { pair, verdict }: AssessedPair,
+  currency: string,
+  settings: CompareSettings,
+): Compared {
+  const { records, bets } = pair;
+  const hasBoth = bets.length > 0 && (records.length > 0 || bets.every((bet) => bet.status === "void"));
+  return {
+    allowance: allowanceOf(settings.tolerance, currency, amountsMoved(pair)),
+    agrees: verdict === null && hasBoth,
+  };
 }
 
 /** Whether one of the sides still runs: their money need not agree yet. */

@@ -60,6 +60,57 @@ export async function putMarks(
     group by due_at, row`;
 }
 
+/** More open mismatches than these are left to what touches them: each costs a part of a look. */
+const MOST_UNSETTLED = 100_000;
+
+/** Asks for another look at the bets and rounds of every open mismatch. @returns how many there are */
+export async function markUnsettled(
+  sql: Query,
+  productIds: readonly string[],
+  dueAt: Instant,
+): Promise<number> {
+  const [row] = await sql<{ marked: number }[]>`
+    with unsettled as (
+      select product_id, username, round_id, case when round_id is null then coalesce(transaction_id, bet_id) end as bet_ref
+      from mismatches
+      where product_id = any(${productIds as string[]}) and status in ('open', 'acknowledged')
+        and transaction_ref is null and coalesce(round_id, transaction_id, bet_id) is not null
+      order by id desc limit ${MOST_UNSETTLED}
+    ),
+    marked as (
+      insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+      select product_id, array_agg(username), array_agg(round_id), array_agg(bet_ref), ${dueAt}::timestamptz
+      from (
+        select *, (row_number() over (partition by product_id) - 1) / ${MARKS_PER_ROW} as row from unsettled
+      ) numbered
+      group by product_id, row
+    )
+    select count(*) as marked from unsettled`;
+  return row?.marked ?? 0;
+}
+
+/**
+ * Products that have marks and are not among those of the settings: nothing of them is compared.
+ * @param most so many at the most
+ */
+export async function findForeignProducts(
+  sql: Query,
+  productIds: readonly string[],
+  most: number,
+): Promise<string[]> {
+  // From product to product by the index: those of the settings may have millions of marks.
+  const rows = await sql<{ productId: string }[]>`
+    with recursive found as (
+      (select product_id from diff_marks order by product_id limit 1)
+      union all
+      select (select m.product_id from diff_marks m where m.product_id > f.product_id order by m.product_id limit 1)
+      from found f where f.product_id is not null
+    )
+    select product_id as "productId" from found
+    where product_id is not null and product_id <> all(${productIds as string[]}) limit ${most}`;
+  return rows.map(({ productId }) => productId);
+}
+
 /**
  * One look at a product at a time: two looks at the same bet could otherwise write an older verdict last.
  * @returns false where another worker is looking

@@ -10,6 +10,10 @@ export interface Sums<Status> {
   readonly status: Status;
   readonly stake: Amount;
   readonly payout: Amount;
+  /** how many stakes were added up */
+  readonly stakes: number;
+  /** how many payouts were added up */
+  readonly payouts: number;
   readonly currency: string;
 }
 
@@ -21,6 +25,8 @@ export function sumRecords(records: readonly StoredRecord[]): Sums<BetStatus> {
     status: listed.find(isRunning)?.betStatus ?? (listed.length === 0 ? "VOID" : "SETTLED"),
     stake: sumAmounts(counted.map((record) => record.stake)),
     payout: sumAmounts(counted.map((record) => record.payout)),
+    stakes: counted.length,
+    payouts: counted.length,
     currency: records[0]?.currency ?? "",
   };
 }
@@ -33,6 +39,8 @@ export function sumBets(bets: readonly LedgerBet[]): Sums<LedgerStatus> {
     status: held.some((bet) => bet.status === "open") ? "open" : held.length === 0 ? "void" : "settled",
     stake: sumAmounts(counted.map((bet) => bet.stake)),
     payout: sumAmounts(counted.map((bet) => bet.payout)),
+    stakes: counted.length,
+    payouts: counted.reduce((sum, bet) => sum + bet.payouts, 0),
     currency: bets[0]?.currency ?? "",
   };
 }

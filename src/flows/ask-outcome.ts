@@ -1,7 +1,7 @@
 /** Asks the provider what became of one transfer or top-up, and sorts what comes back: booked, failed, or no answer. */
 
 import type { TopUpAnswer, TransferAnswer, TransferApi } from "../agent-api.ts";
-import type { ProductConfig } from "../config-file.ts";
+import type { Config, ProductConfig } from "../config-file.ts";
 import { describeError, ReconError } from "../errors.ts";
 import type { RequestBudget } from "../provider/budget.ts";
 import { isTopUp, type TopUp, type TopUpType, type Transfer } from "../transfer.ts";
@@ -45,7 +45,7 @@ export function openAskOutcome(
     };
     const heard = await budget.spend("verify", request, signal).catch((error: unknown) => {
       signal.throwIfAborted();
-      return hearFailure(error);
+      return hearNotFound(error, config.verify) ?? hearFailure(error);
     });
     const { saying, ...evidence } = heard;
     return {
@@ -112,6 +112,15 @@ function hearTopUp(sent: TopUp, { code, data }: TopUpAnswer): Saying {
     amount,
   };
   return { says: "booked", booking };
+}
+
+/** A code by which the provider says that it has no such transfer is its "no" (§4.4). @returns null: it is none */
+function hearNotFound(error: unknown, { notFoundCodes }: Config["verify"]): Sorted | null {
+  if (!(error instanceof ReconError) || error.code !== "provider-rejected" || error.answer === null)
+    return null;
+  const { code, message, raw } = error.answer;
+  if (!notFoundCodes.some((one) => String(one) === code)) return null;
+  return { ...NO_EVIDENCE, code, message, raw, saying: { says: "failed" } };
 }
 
 /** Time-outs, statuses, codes, garbage: whatever it is, it says nothing about the money. */

@@ -2,10 +2,10 @@
 
 import type { Instant } from "../clock.ts";
 import { type Fetched, type Pass, untilNow } from "../diff/ripeness.ts";
-import { readNextAttempts, readPasses } from "../sync/coverage-store.ts";
+import { readPasses, readUnfinishedConfirms } from "../sync/coverage-store.ts";
 import { planConfirm } from "../sync/plan-confirm.ts";
 import { planWindows, readPullState } from "../sync/store.ts";
-import { mergeRanges, type TimeRange } from "../window.ts";
+import { hoursOf, mergeRanges, type TimeRange } from "../window.ts";
 import type { Scene } from "./diff-scene.ts";
 
 /** Everything that was fetched of what a look needs, at once. */
@@ -15,26 +15,35 @@ export async function loadPasses({ tx, product, now }: Scene, needed: readonly F
   return await readPasses(tx, product.productId, ranges, since);
 }
 
-/**
- * Plans the confirm fetches that a look asks for, all at once.
- * @returns when it can be seen whether some of these ranges were fetched: with the next look, or once that is possible
- * where it became a gap before
- */
+/** The confirm fetches that a look has asked for. */
+export interface AskedFetches {
+  /** some of them were planned just now: the product wants pulling */
+  readonly wantsFetch: boolean;
+  /**
+   * When it can be seen whether some of these ranges were fetched: with the next look, or once that is possible where it
+   * became a gap before.
+   */
+  readonly seenAt: (ranges: readonly TimeRange[]) => Instant;
+}
+
+/** Plans the confirm fetches that a look asks for, all at once; what is being asked for already is not planned again. */
 export async function fetchAgain(
   { context, tx, product: { productId }, now }: Scene,
   asked: readonly TimeRange[],
-): Promise<(ranges: readonly TimeRange[]) => Instant> {
+): Promise<AskedFetches> {
   const { diff, pull } = context.config;
   const ranges = mergeRanges(untilNow(asked, now));
-  if (asked.length === 0) return () => now + diff.every;
-  const [state, attempts] = await Promise.all([
+  if (ranges.length === 0) return { wantsFetch: false, seenAt: () => now + diff.every };
+  const hours = ranges.flatMap((range) => hoursOf(range, now));
+  const [state, unfinished] = await Promise.all([
     readPullState(tx, productId),
-    readNextAttempts(tx, productId, "confirm", ranges),
+    readUnfinishedConfirms(tx, productId, hours),
   ]);
-  const windowMs = state?.windowMs ?? pull.windowMax;
-  await planWindows(tx, productId, "confirm", planConfirm(ranges, now, windowMs));
-  return (own) => {
-    const touching = attempts.filter(({ from, to }) => own.some((one) => from < one.to && to > one.from));
-    return touching.reduce((last, { nextAttemptAt }) => Math.max(last, nextAttemptAt), now) + diff.every;
+  const windows = planConfirm(ranges, now, state?.windowMs ?? pull.windowMax, unfinished);
+  await planWindows(tx, productId, "confirm", windows);
+  const seenAt = (own: readonly TimeRange[]) => {
+    const touching = unfinished.filter(({ from, to }) => own.some((one) => from < one.to && to > one.from));
+    return touching.reduce((last, { nextAttemptAt }) => Math.max(last, nextAttemptAt ?? 0), now) + diff.every;
   };
+  return { wantsFetch: windows.length > 0, seenAt };
 }

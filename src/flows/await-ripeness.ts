@@ -55,7 +55,7 @@ interface WhatDecides {
 }
 
 async function readWhatDecides(scene: Scene, candidates: readonly Candidate[]): Promise<WhatDecides> {
-  const { tx, product, context, now } = scene;
+  const { tx, product, now } = scene;
   const due = candidates.filter(({ conditions }) => now >= conditions.notBefore);
   const verdicts = due.map(({ verdict }) => verdict);
   const lonely = verdicts.filter(({ finding }) => LACK_A_RECORD.has(finding.kind));
@@ -66,7 +66,7 @@ async function readWhatDecides(scene: Scene, candidates: readonly Candidate[]): 
   const needed = due.flatMap(({ conditions }) => conditions.eitherFetched);
   const [rejected, unheard, passes] = await Promise.all([
     readRejected(tx, product.productId, lonely.map(betOf)),
-    findHeardUnusably(context.config, tx, verdicts),
+    findHeardUnusably(tx, verdicts),
     loadPasses(scene, needed),
   ]);
   const isRejected = (verdict: Verdict) => {

@@ -1,23 +1,39 @@
 /** Whether there is a ledger to compare with: asked at the start of a worker, and by `recon doctor`. */
 
+import { findForeignProducts } from "../diff/store.ts";
 import { countRejectedEntries } from "../ledger/follow-store.ts";
-import { openRelation } from "../ledger/relation-store.ts";
-import { readLedgerStart } from "../ledger/store.ts";
+import { findsPlacelessRows, openRelation } from "../ledger/relation-store.ts";
+import { findIdleTriggers, readLedgerStart } from "../ledger/store.ts";
 import type { FlowContext } from "./context.ts";
+
+const MOST_FOREIGN = 20;
 
 export interface LedgerCheck {
   /** null: entries are written into our own table */
   readonly relation: string | null;
   /** while there is no entry, nothing is compared */
   readonly isEmpty: boolean;
-  /** rows of the relation that cannot be used */
-  readonly rejected: number;
+  /** rows that were not taken: those that cannot be used, and changes of entries whose first content stays */
+  readonly rejected: { readonly unusable: number; readonly changed: number };
+  /** triggers of `callback_entries` that are missing or switched off: rows may be inserted and never compared */
+  readonly idleTriggers: readonly string[];
+  /** false: rows without a received_at cannot be looked for without reading the whole relation */
+  readonly findsPlaceless: boolean;
+  /** products that have entries and are not in the settings, some of them: nothing of them is compared */
+  readonly foreignProducts: readonly string[];
 }
 
 /** @throws ReconError `ledger-unreadable` that names every column that is missing or has another type */
 export async function checkLedger({ sql, config }: FlowContext): Promise<LedgerCheck> {
   const { relation } = config.ledger;
-  if (relation !== null) await openRelation(sql, relation);
-  const [start, rejected] = await Promise.all([readLedgerStart(sql), countRejectedEntries(sql)]);
-  return { relation, isEmpty: start === null, rejected };
+  const opened = relation === null ? null : await openRelation(sql, relation);
+  const productIds = config.products.map(({ productId }) => productId);
+  const [start, rejected, idleTriggers, findsPlaceless, foreignProducts] = await Promise.all([
+    readLedgerStart(sql),
+    countRejectedEntries(sql),
+    findIdleTriggers(sql),
+    opened === null ? true : findsPlacelessRows(sql, opened),
+    findForeignProducts(sql, productIds, MOST_FOREIGN),
+  ]);
+  return { relation, isEmpty: start === null, rejected, idleTriggers, findsPlaceless, foreignProducts };
 }

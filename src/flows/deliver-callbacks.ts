@@ -22,7 +22,7 @@ export async function deliverCallbacks(
   const { lastReceivedAt } = await readLedgerExtent(context.sql);
   let added = 0;
   for (const piece of cutIntoPieces({ from: lastReceivedAt ?? from, to: until }, PIECE_MS)) {
-    added += await appendEntries(context.sql, world.entriesReceived(piece), context.clock.now());
+    added += await appendEntries(context.sql, world.entriesReceived(piece));
   }
   return added;
 }

@@ -2,20 +2,20 @@
 
 import type { LedgerBet } from "../bet.ts";
 import type { Instant } from "../clock.ts";
-import { type AssessedPair, assessPairs, type Verdict } from "../diff/assess.ts";
+import type { AssessedPair, Verdict } from "../diff/assess.ts";
 import { subjectOfRequest } from "../diff/balance.ts";
 import { subjectsOf } from "../diff/finding.ts";
+import { assessInDoubt, containsAny } from "../diff/in-doubt.ts";
 import { subjectOfRecord } from "../diff/inconsistent.ts";
 import { keyOfSubject, type Neighbourhood } from "../diff/neighbourhood.ts";
 import { findMisnamed, type MisnamedBet } from "../diff/other-player.ts";
-import { conditionsOf } from "../diff/ripeness.ts";
+import { type Conditions, conditionsOf, type Graces } from "../diff/ripeness.ts";
 import type { DiffMark } from "../diff/store.ts";
 import { foldEntries } from "../ledger/fold.ts";
 import type { SeenFinding } from "../mismatches/life.ts";
-import type { TimeRange } from "../window.ts";
 import { awaitRipeness, type Candidate, type Wait } from "./await-ripeness.ts";
 import type { Looked, Scene } from "./diff-scene.ts";
-import { findVanished } from "./diff-vanished.ts";
+import { type DecidedAbsences, decideAbsences } from "./diff-vanished.ts";
 import { loadNeighbourhoods, loadOthers } from "./load-neighbourhoods.ts";
 import { putBack } from "./put-back.ts";
 import { readRequests, seeAlone } from "./see-alone.ts";
@@ -27,8 +27,11 @@ interface Assessment {
   readonly username: string;
   readonly bets: readonly LedgerBet[];
   readonly pairs: readonly AssessedPair[];
-  /** must be fetched again whatever is found */
-  readonly fetch: readonly TimeRange[];
+  readonly absences: DecidedAbsences;
+  /** verdicts that depend on a record in doubt */
+  readonly undecided: ReadonlySet<Verdict>;
+  /** verdicts that hold only where the records in doubt are absent */
+  readonly otherwise: readonly Verdict[];
 }
 
 export async function lookAtBets(scene: Scene, marks: readonly DiffMark[]): Promise<Looked> {
@@ -43,18 +46,24 @@ export async function lookAtBets(scene: Scene, marks: readonly DiffMark[]): Prom
   return await judgeAll(scene, assessments, loaded.judged);
 }
 
+/** That a record went away is news of the provider as a new version is: the callback that tells why may be as late. */
+function sinceMissed(conditions: Conditions, { missedAt }: DecidedAbsences, graces: Graces): Conditions {
+  if (missedAt === null) return conditions;
+  return { ...conditions, notBefore: Math.max(conditions.notBefore, missedAt + graces.callbackGraceMs) };
+}
+
 async function assessAll(scene: Scene, neighbourhoods: readonly Neighbourhood[]): Promise<Assessment[]> {
   const sides = neighbourhoods.map((neighbourhood) => ({
     neighbourhood,
     records: neighbourhood.records,
-    bets: foldEntries(neighbourhood.entries, scene.product),
+    bets: foldEntries(neighbourhood.entries, scene.fold),
   }));
-  const vanishedOf = await findVanished(scene, sides);
+  const absencesOf = await decideAbsences(scene, sides);
   return sides.map((one) => {
     const { neighbourhood, records, bets } = one;
-    const { vanished, fetch } = vanishedOf(one);
-    const pairs = assessPairs(records, bets, scene.settings, vanished);
-    return { neighbourhood, username: neighbourhood.username, bets, pairs, fetch };
+    const absences = absencesOf(one);
+    const assessed = assessInDoubt(records, bets, scene.settings, absences);
+    return { neighbourhood, username: neighbourhood.username, bets, absences, ...assessed };
   });
 }
 
@@ -81,19 +90,30 @@ async function judgeAll(
   const verdicts = assessments.map((assessment) =>
     verdictsOf(assessment, misnamed).filter(({ finding }) => isJudged(assessment, finding.subject)),
   );
-  const candidates = verdicts
-    .flat()
-    .filter((verdict) => holds(verdict, now))
-    .map((verdict): Candidate => ({ verdict, conditions: conditionsOf(verdict, graces, now) }));
-  const { waits, stale } = await awaitRipeness(scene, candidates);
+  const doubts = waitsOfDoubts(assessments, verdicts.flat());
+  const candidates = assessments.flatMap(({ absences }, place) =>
+    (verdicts[place] ?? [])
+      .filter((verdict) => holds(verdict, now) && !doubts.has(verdict))
+      .map((verdict): Candidate => {
+        const conditions = conditionsOf(verdict, graces, now);
+        return { verdict, conditions: sinceMissed(conditions, absences, graces) };
+      }),
+  );
+  const { waits: graceWaits, stale } = await awaitRipeness(scene, candidates);
+  const waits = new Map([...graceWaits, ...doubts]);
   const judgements = assessments.map((assessment, place): Judgement => {
     const own = verdicts[place] ?? [];
-    const alone = seeAlone(scene, assessment.neighbourhood, assessment.pairs, requests);
+    const alone = seeAlone(scene, assessment, requests);
+    const otherwise = assessment.otherwise.filter((one) => holds(one, now));
     return {
       assessment,
-      seen: [...own.filter((one) => holds(one, now)).map((one) => see(one, waits)), ...alone.seen],
+      seen: [
+        ...otherwise.map((one) => ({ ...see(one, waits), ripe: false })),
+        ...own.filter((one) => holds(one, now)).map((one) => see(one, waits)),
+        ...alone.seen,
+      ],
       waits: [
-        { fetch: assessment.fetch },
+        ...assessment.absences.lacks.values(),
         ...alone.waits,
         ...own.flatMap((one) => (holds(one, now) ? (waits.get(one) ?? []) : untilItHolds(one))),
       ],
@@ -124,11 +144,20 @@ function holds({ holdsFrom }: Verdict, now: Instant): boolean {
   return holdsFrom === null || now >= holdsFrom;
 }
 
-const MINUTE_MS = 60_000;
-
-/** Marks of one minute share a row. */
 function untilItHolds({ holdsFrom }: Verdict): Wait[] {
-  return holdsFrom === null ? [] : [{ until: Math.ceil(holdsFrom / MINUTE_MS) * MINUTE_MS }];
+  return holdsFrom === null ? [] : [{ until: holdsFrom }];
+}
+
+/** What each verdict waits for that depends on a record in doubt, be it another player's. */
+function waitsOfDoubts(assessments: readonly Assessment[], verdicts: readonly Verdict[]): Map<Verdict, Wait> {
+  const waits = new Map<Verdict, Wait>();
+  for (const { absences, undecided } of assessments) {
+    const [lack] = absences.lacks.values();
+    if (lack === undefined) continue;
+    for (const verdict of verdicts)
+      if (undecided.has(verdict) || containsAny(verdict, absences.doubtful)) waits.set(verdict, lack);
+  }
+  return waits;
 }
 
 function see(verdict: Verdict, waits: ReadonlyMap<Verdict, Wait>): SeenFinding {

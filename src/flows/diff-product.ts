@@ -6,13 +6,13 @@ import type { ProductConfig } from "../config-file.ts";
 import { inOneMoment, isOfData, type Query } from "../db/client.ts";
 import type { StaleKind } from "../diff/stale-store.ts";
 import { lockProduct, takeMarks } from "../diff/store.ts";
-import { readLedgerStart } from "../ledger/store.ts";
 import { type FlowContext, findProduct } from "./context.ts";
 import { lookApart, partsOf } from "./diff-apart.ts";
 import { lookAtBets } from "./diff-bets.ts";
 import { openScene, type Scene } from "./diff-scene.ts";
 import { lookAtSessions } from "./diff-sessions.ts";
 import { readLedgerMoment } from "./follow-ledger.ts";
+import { openLedgerStart } from "./ledger-start.ts";
 import { screenProduct } from "./screen-product.ts";
 
 const MARKS_PER_LOOK = 500;
@@ -78,7 +78,7 @@ async function lookOnce(context: FlowContext, product: ProductConfig, now: Insta
 async function takeDue(context: FlowContext, tx: Query, product: ProductConfig, now: Instant) {
   const { productId } = product;
   if (!(await lockProduct(tx, productId))) return null;
-  const ledgerStart = context.config.ledger.since ?? (await readLedgerStart(tx));
+  const ledgerStart = await openLedgerStart(tx, context.config, product, now);
   if (ledgerStart === null) return null;
   const marks = await takeMarks(tx, productId, now, MARKS_PER_LOOK);
   if (marks.length === 0) return null;

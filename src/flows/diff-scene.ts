@@ -6,6 +6,9 @@ import type { Query } from "../db/client.ts";
 import type { AssessSettings } from "../diff/compare.ts";
 import type { Graces } from "../diff/ripeness.ts";
 import type { StaleKind } from "../diff/stale-store.ts";
+import type { Tolerance } from "../diff/tolerance.ts";
+import type { FoldSettings } from "../ledger/fold.ts";
+import { parseAmount } from "../money.ts";
 import type { FlowContext } from "./context.ts";
 
 export interface Scene {
@@ -15,6 +18,7 @@ export interface Scene {
   readonly now: Instant;
   readonly settings: AssessSettings;
   readonly graces: Graces;
+  readonly fold: FoldSettings;
 }
 
 /** What became of a look. */
@@ -38,7 +42,7 @@ export function openScene(
   now: Instant,
 ): Scene {
   const { diff, pull } = context.config;
-  const { productId, matchBy, singleState, openBetsListed, stuckOpenAfter } = product;
+  const { productId, matchBy, singleState, openBetsListed, stuckOpenAfter, lostBets } = product;
   return {
     context,
     tx,
@@ -48,9 +52,10 @@ export function openScene(
       productId,
       ledgerStart,
       matchBy,
-      singleState,
       openBetsListed,
       stuckOpenAfterMs: stuckOpenAfter,
+      lostBets,
+      tolerance: readTolerance(diff.tolerance),
     },
     graces: {
       callbackGraceMs: diff.callbackGrace,
@@ -60,5 +65,17 @@ export function openScene(
       roundPatienceMs: stuckOpenAfter,
       earliestFetch: Math.max(ledgerStart - stuckOpenAfter, now - LONGEST_BET_MS),
     },
+    fold: {
+      singleState,
+      omitsLostBets: lostBets === "omitted",
+      runningUntil: ledgerStart + stuckOpenAfter,
+    },
   };
+}
+
+/** @param byCurrency decimal text, as in the config file */
+export function readTolerance(byCurrency: Readonly<Record<string, string>>): Tolerance {
+  return new Map(
+    Object.entries(byCurrency).map(([currency, text]) => [currency, parseAmount(text, "diff.tolerance")]),
+  );
 }

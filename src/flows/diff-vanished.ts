@@ -1,58 +1,114 @@
-/** Which records of some neighbourhoods the provider no longer returns, and which it must be asked for once more. */
+/** Which records of a comparison are absent, and which are in doubt because a fetch of their time did not return them. */
 
 import type { LedgerBet, StoredRecord } from "../bet.ts";
-import { type AbsentRecord, readAbsent } from "../diff/link-store.ts";
-import { untilNow } from "../diff/ripeness.ts";
-import { hoursOfRecord, wasFetchedTwice } from "../diff/vanished.ts";
-import { mergeRanges, type TimeRange } from "../window.ts";
+import type { Instant } from "../clock.ts";
+import {
+  hasNotedAbsences,
+  type NotedAbsence,
+  readNotedAbsences,
+  writeAbsent,
+} from "../diff/absence-store.ts";
+import type { Lack } from "../diff/ripeness.ts";
+import {
+  type Absences,
+  longestRest,
+  NO_ABSENCES,
+  whatAbsenceLacks,
+  whatAbsenceNeeds,
+} from "../diff/vanished.ts";
 import { loadPasses } from "./await-fetch.ts";
 import type { Scene } from "./diff-scene.ts";
 
-/** The records of a neighbourhood, and its bets. */
-interface BothSides {
+/** Records that are compared together, with the bets that may share an id or a round with them. */
+export interface BothSides {
   readonly records: readonly StoredRecord[];
   readonly bets: readonly LedgerBet[];
 }
 
-export interface Vanished {
-  /** they count as absent */
-  readonly vanished: readonly StoredRecord[];
-  /** must be fetched once more before others do */
-  readonly fetch: readonly TimeRange[];
+/** What of some records is absent or in doubt. */
+export interface DecidedAbsences extends Absences {
+  /** of each record in doubt, what its decision still lacks */
+  readonly lacks: ReadonlyMap<StoredRecord, Lack>;
+  /** when the latest of these records was missed first; null: none was */
+  readonly missedAt: Instant | null;
 }
 
-/** A record counts as absent when two complete fetches in a row of all its hours have not returned it. */
-export async function findVanished(
+const NOTHING_ABSENT: DecidedAbsences = { ...NO_ABSENCES, lacks: new Map(), missedAt: null };
+
+/** Decides which missed records are absent by now, and keeps that. */
+export async function decideAbsences(
   scene: Scene,
   sides: readonly BothSides[],
-): Promise<(one: BothSides) => Vanished> {
-  const all = sides.flatMap((one) => one.records);
-  const absent = new Map<string, AbsentRecord>();
-  for (const one of await readAbsent(scene.tx, scene.product.productId, all)) absent.set(keyOf(one), one);
-  const missedOf = ({ records, bets }: BothSides) =>
+): Promise<(one: BothSides) => DecidedAbsences> {
+  const { tx, product, graces, now } = scene;
+  const noted = await readNoted(scene, sides);
+  if (noted.size === 0) return () => NOTHING_ABSENT;
+  const missed = sides.flatMap(({ records, bets }) =>
     records.flatMap((record) => {
-      const missed = absent.get(keyOf(record));
-      if (missed === undefined) return [];
-      const ranges = untilNow(mergeRanges(hoursOfRecord(record, bets, scene.graces)), scene.now);
-      return [{ record, ranges, since: missed.missedSince }];
-    });
-  if (absent.size === 0) return () => ({ vanished: [], fetch: [] });
-  const passes = await loadPasses(scene, sides.flatMap(missedOf));
-  return (one) => {
-    const missed = missedOf(one).map((of) => ({
-      ...of,
-      isGone: wasFetchedTwice(
-        of.ranges,
-        passes.filter(({ startedAt }) => startedAt >= of.since),
-      ),
-    }));
+      const absence = noted.get(keyOf(record));
+      if (absence === undefined || absence.absentSince !== null) return [];
+      const needs = whatAbsenceNeeds({ record, missedAt: absence.missedAt }, bets, graces);
+      return [{ record, needs }];
+    }),
+  );
+  const searches = missed.map(({ needs }) => needs.search);
+  const restsSince = now - longestRest(searches, now);
+  const passes = await loadPasses(
+    scene,
+    missed.flatMap(({ needs }) => [
+      needs.again,
+      { ...needs.search, since: Math.min(needs.search.since, restsSince) },
+    ]),
+  );
+  const lacks = new Map<StoredRecord, Lack>();
+  const decided: StoredRecord[] = [];
+  for (const { record, needs } of missed) {
+    const lack = whatAbsenceLacks(needs, passes, now);
+    if (lack === null) decided.push(record);
+    else lacks.set(record, lack);
+  }
+  await writeAbsent(tx, product.productId, decided, now);
+  return ({ records }) => {
+    const doubtful = records.filter((record) => lacks.has(record));
+    const missedAt = records.flatMap((record) => noted.get(keyOf(record))?.missedAt ?? []);
     return {
-      vanished: missed.filter(({ isGone }) => isGone).map(({ record }) => record),
-      fetch: missed.filter(({ isGone }) => !isGone).flatMap(({ ranges }) => ranges),
+      missedAt: missedAt.length === 0 ? null : missedAt.reduce((a, b) => Math.max(a, b)),
+      absent: records.filter((record) => noted.has(keyOf(record)) && !lacks.has(record)),
+      doubtful,
+      lacks: new Map(doubtful.flatMap((record) => lackOf(lacks, record))),
     };
   };
 }
 
-function keyOf({ username, betId, id }: Pick<AbsentRecord, "username" | "betId" | "id">): string {
+function lackOf(lacks: ReadonlyMap<StoredRecord, Lack>, record: StoredRecord): [StoredRecord, Lack][] {
+  const lack = lacks.get(record);
+  return lack === undefined ? [] : [[record, lack]];
+}
+
+/** What was decided so far, for who only reads: whatever is not decided is in doubt. */
+export async function readAbsences(
+  scene: Scene,
+  sides: readonly BothSides[],
+): Promise<(one: BothSides) => Absences> {
+  const noted = await readNoted(scene, sides);
+  if (noted.size === 0) return () => NO_ABSENCES;
+  const isAbsent = (record: StoredRecord) => (noted.get(keyOf(record))?.absentSince ?? null) !== null;
+  return ({ records }) => ({
+    absent: records.filter(isAbsent),
+    doubtful: records.filter((record) => noted.has(keyOf(record)) && !isAbsent(record)),
+  });
+}
+
+async function readNoted(
+  { tx, product: { productId } }: Scene,
+  sides: readonly BothSides[],
+): Promise<Map<string, NotedAbsence>> {
+  if (!(await hasNotedAbsences(tx, productId))) return new Map();
+  const all = sides.flatMap(({ records }) => records);
+  const noted = await readNotedAbsences(tx, productId, all);
+  return new Map(noted.map((one) => [keyOf(one), one]));
+}
+
+function keyOf({ username, betId, id }: Pick<NotedAbsence, "username" | "betId" | "id">): string {
   return JSON.stringify([username, betId, id]);
 }

@@ -130,7 +130,8 @@ function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
         if (written.created < page.records.length) await endAbsences(tx, window, page.records, now);
         remember(returned, page.records, written.created);
         if (page.nextId === null) await noteAbsences(tx, window, returned, startedAt, now);
-        await advanceWindow(tx, window, { nextId: page.nextId, startedAt, now, counts });
+        const { isResumed: resumed } = returned;
+        await advanceWindow(tx, window, { nextId: page.nextId, startedAt, now, counts, resumed });
         return counts;
       });
       context.onPage?.({ ...counts, productId: window.productId });

@@ -1,4 +1,4 @@
-/** Follows a ledger of the operator's own: what is new in it comes into ours, and is looked at by the diff. */
+/** Follows a ledger of the operator's own: its new and changed rows are copied into ours, whose triggers ask for the comparison. */
 
 import { type BetRecord, type LedgerBet, realRound } from "../bet.ts";
 import type { Instant } from "../clock.ts";
@@ -7,24 +7,25 @@ import type { Query } from "../db/client.ts";
 import {
   areEntriesRejected,
   askRereads,
-  forgetRejected,
   lockFollowing,
   nextReread,
   type Reread,
   readFollowing,
-  rejectEntries,
   writeFollowing,
+  writeLedgerSettings,
   writeReread,
 } from "../ledger/follow-store.ts";
-import { type RelationRow, readRelationRow } from "../ledger/relation.ts";
 import {
+  type Copied,
+  type CopyRange,
+  copyRows,
+  findsPlacelessRows,
   type LedgerRelation,
   openRelation,
   type Place,
-  readPlacelessRows,
-  readRows,
+  rejectPlacelessRows,
 } from "../ledger/relation-store.ts";
-import { appendEntriesWithin } from "../ledger/store.ts";
+import { watchEntries } from "../ledger/store.ts";
 import type { Finding, MismatchKind } from "../mismatch.ts";
 import type { TimeRange } from "../window.ts";
 import type { FlowContext } from "./context.ts";
@@ -32,10 +33,15 @@ import type { FlowContext } from "./context.ts";
 const ROWS_PER_BATCH = 2_000;
 /** More batches than this in one run leave the rest to the next, which goes on behind them. */
 const MOST_BATCHES = 5_000;
-/** Reading days again must not keep what is new waiting for long. */
+/** Reading hours again must not keep what is new waiting for long. */
 const MOST_REREAD_BATCHES = 50;
-/** A resweep may ask for the same day every minute; it is read again at most this often. */
+/** A resweep may ask for the same hour every minute; it is read again at most this often. */
 const REREAD_PAUSE_MS = 3_600_000;
+/** So much behind the newest row is read again in every run, for rows that were changed in place. */
+const TAIL_MS = 60_000;
+/** Older rows are read again at these shares of `ledger.lookback` after they were received. */
+const AGES = [1 / 8, 1 / 4, 1 / 2, 1];
+const PLACELESS_EVERY_MS = 3_600_000;
 
 export interface FollowResult {
   /** entries that were new */
@@ -45,28 +51,31 @@ export interface FollowResult {
 }
 
 /**
- * Reads what is new in `ledger.relation`, from `ledger.lookback` before the newest received_at seen, and then the days
- * that a resweep asked for. Without a relation there is nothing to do; where another worker follows, neither.
- * @throws ReconError `ledger-unreadable` where the relation cannot be read; what was read of it stays
+ * Copies what is new in `ledger.relation`: rows behind the newest received_at seen, rows that were committed late within
+ * `ledger.lookback`, rows that were changed in place, and then the hours that a resweep asked for. Without a relation
+ * there is nothing to follow; where another worker follows, neither.
+ * @throws ReconError `ledger-unreadable` where the relation cannot be read; what was copied stays
  */
 export async function followLedger(context: FlowContext, signal: AbortSignal): Promise<FollowResult> {
   const { sql, config, clock, log } = context;
-  const { relation: name } = config.ledger;
+  const { relation: name, rowsChange } = config.ledger;
   const result = { added: 0, rejected: 0 };
+  await writeLedgerSettings(sql, rowsChange);
+  if (await watchEntries(sql)) {
+    log.warn("triggers of callback_entries were not all on; they are, and every entry is compared anew");
+  }
   if (name === null) return result;
   const run: Run = {
     context,
     signal,
-    name,
     now: clock.now(),
     relation: await openRelation(sql, name),
-    count: (step) => {
-      result.added += step.added;
-      result.rejected += step.rejected;
+    count: ({ added, rejected }) => {
+      result.added += added;
+      result.rejected += rejected;
     },
   };
-  await followNews(run);
-  await readDaysAgain(run);
+  if (await followNews(run)) await readHoursAgain(run);
   if (result.added > 0) log.debug({ relation: name, ...result }, "the ledger was read");
   return result;
 }
@@ -74,101 +83,100 @@ export async function followLedger(context: FlowContext, signal: AbortSignal): P
 interface Run {
   readonly context: FlowContext;
   readonly signal: AbortSignal;
-  /** the relation as the settings name it */
-  readonly name: string;
   readonly relation: LedgerRelation;
   /** when this run began */
   readonly now: Instant;
-  readonly count: (step: FollowResult) => void;
+  readonly count: (copied: FollowResult) => void;
 }
 
-/** What one transaction did. */
-interface Step extends FollowResult {
-  /** null: all of it was read */
-  readonly after: Place | null;
-  readonly newest: Instant | null;
-}
-
-async function followNews(run: Run): Promise<void> {
+/** @returns false where another worker follows, or this one was stopped */
+async function followNews(run: Run): Promise<boolean> {
   const { sql, config } = run.context;
-  const following = await readFollowing(sql, run.name);
-  if (following === null) run.count(await sql.begin((tx) => takePlacelessRows(run, tx)));
+  const following = await readFollowing(sql, run.relation.name);
   const readUntil = following?.readUntil ?? null;
-  const range = { from: readUntil === null ? null : readUntil - config.ledger.lookback, to: null };
+  const readAt = following?.readAt ?? null;
+  const { lookback } = config.ledger;
+  for (const range of rangesToRead({ readUntil, readAt, now: run.now, lookbackMs: lookback })) {
+    if (!(await readRange(run, range))) return false;
+  }
+  if (readAt === null || Math.floor(readAt / PLACELESS_EVERY_MS) < Math.floor(run.now / PLACELESS_EVERY_MS)) {
+    await rejectPlaceless(run);
+  }
+  await writeFollowing(sql, run.relation.name, { readUntil: null, readAt: run.now });
+  return true;
+}
+
+/** What one run has to read, besides hours that a resweep asked for. */
+interface Progress {
+  /** the newest received_at seen; null: none yet */
+  readonly readUntil: Instant | null;
+  /** when the last run that reached its end began; null: none did yet */
+  readonly readAt: Instant | null;
+  readonly now: Instant;
+  readonly lookbackMs: number;
+}
+
+/**
+ * The ranges of received_at that a run reads: unknown rows within the lookback, every row since shortly before the newest
+ * one, and of older rows those that have just reached one of a few ages. So a row that changes is noticed when it is
+ * at most twice as old, and no row of the lookback is read more than a few times.
+ */
+export function rangesToRead({ readUntil, readAt, now, lookbackMs }: Progress): CopyRange[] {
+  if (readUntil === null) return [{ from: null, to: null }];
+  const tail = readUntil - Math.min(lookbackMs, TAIL_MS);
+  const late: CopyRange = { from: readUntil - lookbackMs, to: tail, onlyUnknown: true };
+  const aged = AGES.map((share) => share * lookbackMs)
+    .filter((ageMs) => ageMs > TAIL_MS && readAt !== null)
+    .map((ageMs) => ({ from: (readAt ?? now) - ageMs, to: Math.min(now - ageMs, tail) }));
+  return [late, { from: tail, to: null }, ...aged].filter(
+    ({ from, to }) => to === null || from === null || from < to,
+  );
+}
+
+/** @returns whether it was read to its end */
+async function readRange(run: Run, range: CopyRange): Promise<boolean> {
   let after: Place | null = null;
   for (let batch = 0; batch < MOST_BATCHES && !run.signal.aborted; batch += 1) {
-    const step: Step | null = await sql.begin(async (tx) => {
-      if (!(await lockFollowing(tx, run.name))) return null;
-      const read = await readBatch(run, tx, range, after);
-      const readAt = read.after === null ? run.now : null;
-      await writeFollowing(tx, run.name, { readUntil: read.newest, readAt });
-      return read;
+    const copied: Copied | null = await run.context.sql.begin(async (tx) => {
+      if (!(await lockFollowing(tx, run.relation.name))) return null;
+      const step = await copyRows(tx, run.relation, range, after, ROWS_PER_BATCH);
+      // One row dated ahead must not make everything before it look old.
+      const readUntil = step.newest === null ? null : Math.min(step.newest, run.now);
+      await writeFollowing(tx, run.relation.name, { readUntil, readAt: null });
+      return step;
     });
-    if (step === null) return;
-    run.count(step);
-    after = step.after;
-    if (after === null) return;
+    if (copied === null) return false;
+    run.count(copied);
+    after = copied.after;
+    if (after === null) return true;
   }
+  return false;
 }
 
-/** The UTC days of received_at that a resweep fetches again: rows may have come in behind what was read. */
-async function readDaysAgain(run: Run): Promise<void> {
+/** The hours of received_at that a resweep fetches again: rows may have come in behind what was read. */
+async function readHoursAgain(run: Run): Promise<void> {
   for (let batch = 0; batch < MOST_REREAD_BATCHES && !run.signal.aborted; batch += 1) {
-    const step = await run.context.sql.begin(async (tx) => {
-      if (!(await lockFollowing(tx, run.name))) return null;
-      const day = await nextReread(tx, run.now, REREAD_PAUSE_MS);
-      return day === null ? null : await readDayOn(run, tx, day);
+    const copied = await run.context.sql.begin(async (tx) => {
+      if (!(await lockFollowing(tx, run.relation.name))) return null;
+      const hour = await nextReread(tx, run.now, REREAD_PAUSE_MS);
+      return hour === null ? null : await readHourOn(run, tx, hour);
     });
-    if (step === null) return;
-    run.count(step);
+    if (copied === null) return;
+    run.count(copied);
   }
 }
 
-async function readDayOn(run: Run, tx: Query, day: Reread): Promise<FollowResult> {
-  const step = await readBatch(run, tx, day, day.after);
-  await writeReread(tx, day, step.after);
-  if (step.after !== null) return step;
-  const placeless = await takePlacelessRows(run, tx);
-  return { added: step.added, rejected: step.rejected + placeless.rejected };
+async function readHourOn(run: Run, tx: Query, hour: Reread): Promise<Copied> {
+  const copied = await copyRows(tx, run.relation, hour, hour.after, ROWS_PER_BATCH);
+  await writeReread(tx, hour, copied.after);
+  return copied;
 }
 
-async function readBatch(
-  run: Run,
-  tx: Query,
-  range: { readonly from: Instant | null; readonly to: Instant | null },
-  after: Place | null,
-): Promise<Step> {
-  const found = await readRows(tx, run.name, run.relation, range, after, ROWS_PER_BATCH);
-  const unknown = found.map(({ row }) => row).filter((row) => row !== null);
-  const taken = await takeRows(run, tx, unknown);
-  const isLast = found.length < ROWS_PER_BATCH;
-  const last = found.findLast((one) => one.receivedAt !== null)?.receivedAt ?? null;
-  // One row dated ahead must not make everything before it look old.
-  const newest = last === null ? null : Math.min(last, run.now);
-  return { ...taken, newest, after: isLast ? null : (found.at(-1)?.place ?? null) };
-}
-
-async function takePlacelessRows(run: Run, tx: Query): Promise<FollowResult> {
-  return await takeRows(run, tx, await readPlacelessRows(tx, run.name, run.relation, ROWS_PER_BATCH));
-}
-
-/** Appends the rows that are entries, and keeps the others for people. */
-async function takeRows({ context, name, now }: Run, tx: Query, rows: readonly RelationRow[]) {
-  const read = rows.map(readRelationRow);
-  const entries = read.flatMap((one) => ("entry" in one ? [one.entry] : []));
-  const unusable = read.flatMap((one) => ("rejected" in one ? [one.rejected] : []));
-  const added = await appendEntriesWithin(tx, entries, now);
-  const entryIds = entries.map((entry) => entry.entryId);
-  if (entries.length > 0) await forgetRejected(tx, entryIds);
-  const rejected = await rejectEntries(tx, unusable, now);
-  if (rejected > 0) {
-    const { entryId, reason } = unusable[0] ?? {};
-    context.log.warn(
-      { relation: name, rows: rejected, example: { entryId, reason } },
-      "rows of the ledger cannot be used; rejected_entries has them with their reasons",
-    );
-  }
-  return { added, rejected };
+/** Rows without a received_at are in no range: they are looked for only where an index leads to them. */
+async function rejectPlaceless(run: Run): Promise<void> {
+  const { sql } = run.context;
+  if (!(await findsPlacelessRows(sql, run.relation))) return;
+  run.count(await rejectPlacelessRows(sql, run.relation, ROWS_PER_BATCH));
 }
 
 /** What a resweep fetches again is read again in the ledger too; part of the transaction that plans it. */
@@ -209,12 +217,11 @@ interface Suspicion {
 
 /** What of it is called missing and may be in a row that cannot be used: the row has to be mended first. */
 export async function findHeardUnusably<Suspected extends Suspicion>(
-  { ledger }: Config,
   tx: Query,
   suspicions: readonly Suspected[],
 ): Promise<Suspected[]> {
   const lacking = suspicions.filter(({ finding }) => LACKS_AN_ENTRY.has(finding.kind));
-  if (ledger.relation === null || lacking.length === 0) return [];
+  if (lacking.length === 0) return [];
   const rejected = await areEntriesRejected(
     tx,
     lacking.map(({ finding: { productId, username }, pair: { records, bets } }) => ({

@@ -5,10 +5,12 @@ import { type CallbackEntry, inLedgerOrder } from "../callback.ts";
 import { formatInstant, type Instant } from "../clock.ts";
 import { readRecordsWithin } from "../diff/session-store.ts";
 import { type Session, splitSessions } from "../diff/sessions.ts";
+import type { Absences } from "../diff/vanished.ts";
 import { ReconError } from "../errors.ts";
 import { readEntriesWithin } from "../ledger/store.ts";
 import type { TimeRange } from "../window.ts";
 import type { Scene } from "./diff-scene.ts";
+import type { BothSides } from "./diff-vanished.ts";
 
 /** A session is loaded with this much time around it at first, and with twice as much until it is whole. */
 const FIRST_MARGIN_QUIETS = 4;
@@ -18,23 +20,34 @@ const DAY_MS = 24 * 3_600_000;
 const MOST_ROWS = 100_000;
 
 /** A player's sessions near the touched times, and all entries around them. */
-export interface PlayedSessions {
+export interface PlayedSessions<Found extends Absences> {
+  /** without the records that are absent */
   readonly sessions: readonly Session[];
+  /** as they would be without the records in doubt too; the same where none is */
+  readonly otherwise: readonly Session[];
   /** in ledger order */
   readonly entries: readonly CallbackEntry[];
+  readonly absences: Found;
 }
+
+/** Tells which of some records are absent or in doubt. */
+type FindAbsences<Found extends Absences> = (
+  scene: Scene,
+  sides: readonly BothSides[],
+) => Promise<(one: BothSides) => Found>;
 
 /**
  * Of each player every session that one of the touched times may belong to.
  * @param touched by player; both ends of a time count
  * @throws ReconError `session-too-long` where a session, or all of them together, cannot be held: nothing is cut off
  */
-export async function loadSessions(
+export async function loadSessions<Found extends Absences>(
   scene: Scene,
   touched: ReadonlyMap<string, readonly Instant[]>,
-): Promise<Map<string, PlayedSessions>> {
+  findAbsences: FindAbsences<Found>,
+): Promise<Map<string, PlayedSessions<Found>>> {
   const quietMs = scene.context.config.diff.sessionQuiet;
-  const whole = new Map<string, PlayedSessions>();
+  const whole = new Map<string, PlayedSessions<Found>>();
   let marginMs = (quietMs + 1) * FIRST_MARGIN_QUIETS;
   for (let doublings = 0; doublings <= MOST_DOUBLINGS; doublings += 1) {
     const spans = new Map<string, TimeRange>();
@@ -42,15 +55,25 @@ export async function loadSessions(
       if (!whole.has(username)) spans.set(username, spanOf(times, marginMs));
     if (spans.size === 0) return whole;
     const { entries, records } = await loadSpans(scene, spans);
+    // No bets are known of such a product: a record is searched by its own dates.
+    const side: BothSides = { records: [...records.values()].flat(), bets: [] };
+    const absences = (await findAbsences(scene, [side]))(side);
+    const absent = new Set(absences.absent);
+    const unlisted = new Set([...absent, ...absences.doubtful]);
     for (const [username, span] of spans) {
       const own = (entries.get(username) ?? []).sort(inLedgerOrder);
-      const sessions = splitSessions(username, own, records.get(username) ?? [], quietMs);
       const { from, to } = spanOf(touched.get(username) ?? [], quietMs);
-      const near = sessions.filter((one) => one.lastAt >= from && one.firstAt <= to);
-      const isWhole = near.every(
+      const near = (without: ReadonlySet<StoredRecord>) => {
+        const listed = (records.get(username) ?? []).filter((record) => !without.has(record));
+        const sessions = splitSessions(username, own, listed, quietMs);
+        return sessions.filter((one) => one.lastAt >= from && one.firstAt <= to);
+      };
+      const sessions = near(absent);
+      const otherwise = unlisted.size === absent.size ? sessions : near(unlisted);
+      const isWhole = sessions.every(
         (one) => one.firstAt - span.from > quietMs && span.to - one.lastAt > quietMs,
       );
-      if (isWhole) whole.set(username, { sessions: near, entries: own });
+      if (isWhole) whole.set(username, { sessions, otherwise, entries: own, absences });
     }
     marginMs *= 2;
   }

@@ -14,9 +14,9 @@ export interface Waiting {
 /** @returns whether confirm fetches were planned: the product wants pulling */
 export async function putBack(scene: Scene, parts: readonly Waiting[]): Promise<boolean> {
   const asked = parts.flatMap(({ waits }) => waits.flatMap((wait) => ("fetch" in wait ? wait.fetch : [])));
-  const fetchedAt = await fetchAgain(scene, asked);
+  const { wantsFetch, seenAt } = await fetchAgain(scene, asked);
   const endOf = (wait: Wait) =>
-    "until" in wait ? wait.until : wait.fetch.length === 0 ? null : fetchedAt(wait.fetch);
+    "until" in wait ? wait.until : wait.fetch.length === 0 ? null : seenAt(wait.fetch);
   const again = parts.flatMap(({ marks, waits }) => {
     const ends = waits.map(endOf).filter((end) => end !== null);
     if (ends.length === 0) return [];
@@ -24,7 +24,7 @@ export async function putBack(scene: Scene, parts: readonly Waiting[]): Promise<
     return distinctMarks(marks).map((mark) => ({ ...mark, dueAt }));
   });
   await putMarks(scene.tx, scene.product.productId, again);
-  return asked.length > 0;
+  return wantsFetch;
 }
 
 export function distinctMarks(marks: readonly DiffMark[]): DiffMark[] {

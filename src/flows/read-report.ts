@@ -2,13 +2,13 @@
 
 import type { ProductConfig } from "../config-file.ts";
 import { inOneMoment, type Query } from "../db/client.ts";
-import { readLedgerStart } from "../ledger/store.ts";
 import { addUp, type DayReport, type ReportRow, type Totals, toRows } from "../report.ts";
 import { findGaps } from "../sync/coverage.ts";
 import { readCoverage } from "../sync/store.ts";
 import type { TimeRange } from "../window.ts";
 import type { FlowContext } from "./context.ts";
 import { openScene } from "./diff-scene.ts";
+import { findLedgerStart } from "./ledger-start.ts";
 import { reportBets } from "./report-bets.ts";
 import { reportSessions } from "./report-sessions.ts";
 
@@ -44,7 +44,7 @@ async function reportProduct(
   const settledUntil = now - context.config.pull.settleDelay;
   const covered = await readCoverage(tx, product.productId, range, 0);
   const complete = findGaps(range, settledUntil, covered, []).length === 0;
-  const ledgerStart = context.config.ledger.since ?? (await readLedgerStart(tx));
+  const ledgerStart = await findLedgerStart(tx, context.config, product);
   // While the ledger is empty nothing is compared, and there is nothing to hold against the provider.
   if (ledgerStart === null) return [];
   const scene = openScene(context, tx, product, ledgerStart, now);

@@ -1,12 +1,12 @@
 /** What the bets of a day add to its statement, each with what explains its difference. */
 
-import { realRound, type StoredRecord } from "../bet.ts";
+import { realRound } from "../bet.ts";
 import { readActivity, readWaiting } from "../diff/activity-store.ts";
-import { type AssessedPair, assessPairs } from "../diff/assess.ts";
+import type { AssessedPair } from "../diff/assess.ts";
 import { subjectsOf } from "../diff/finding.ts";
-import { readAbsent, readRejected } from "../diff/link-store.ts";
-import type { Neighbourhood } from "../diff/neighbourhood.ts";
-import { countsAt, statePair, stillRuns } from "../diff/statement.ts";
+import { type AssessedInDoubt, assessInDoubt } from "../diff/in-doubt.ts";
+import { readRejected } from "../diff/link-store.ts";
+import { countsAt, howCompared, statePair, stillRuns } from "../diff/statement.ts";
 import type { DiffMark } from "../diff/store.ts";
 import { foldEntries } from "../ledger/fold.ts";
 import type { MismatchKind } from "../mismatch.ts";
@@ -15,6 +15,7 @@ import { sumAmounts, ZERO } from "../money.ts";
 import { type Contribution, explainDifference, type StandingMismatch } from "../report.ts";
 import type { TimeRange } from "../window.ts";
 import type { Scene } from "./diff-scene.ts";
+import { readAbsences } from "./diff-vanished.ts";
 import { findHeardUnusably } from "./follow-ledger.ts";
 import { loadNeighbourhoods } from "./load-neighbourhoods.ts";
 
@@ -29,28 +30,35 @@ export async function* reportBets(scene: Scene, day: TimeRange): AsyncGenerator<
       ({ username }) => username,
     );
     const { neighbourhoods } = await loadNeighbourhoods(tx, product.productId, active);
-    for (const neighbourhood of neighbourhoods) {
-      const { username } = neighbourhood;
+    const sides = neighbourhoods.map((neighbourhood) => ({
+      ...neighbourhood,
+      bets: foldEntries(neighbourhood.entries, scene.fold),
+    }));
+    const absencesOf = await readAbsences(scene, sides);
+    for (const one of sides) {
+      const { username, records, bets } = one;
       const own = standing.filter((row) => row.username === username || row.providerUsername === username);
-      yield* reportNeighbourhood(scene, day, neighbourhood, own, waiting.get(username) ?? []);
+      const assessed = assessInDoubt(records, bets, scene.settings, absencesOf(one));
+      yield* reportNeighbourhood(scene, day, { username, ...assessed }, own, waiting.get(username) ?? []);
     }
   }
+}
+
+/** What belongs together of a player: records that are absent are left out, those in doubt counted as they were. */
+interface Reported extends AssessedInDoubt {
+  readonly username: string;
 }
 
 async function* reportNeighbourhood(
   scene: Scene,
   day: TimeRange,
-  { username, records, entries }: Neighbourhood,
+  { username, pairs, undecided }: Reported,
   own: readonly StandingRow[],
   waiting: readonly DiffMark[],
 ): AsyncGenerator<Contribution> {
-  const bets = foldEntries(entries, scene.product);
-  const isGone = bets.some(({ txnId }) => own.some((row) => saysVanished(row, txnId)));
-  const vanished = isGone ? await readVanished(scene, records) : [];
   const isMarked = isMarkedFor(waiting);
-  const all = assessPairs(records, bets, scene.settings, vanished);
-  const subjectsOfPair = shareSubjects(all);
-  for (const assessed of all) {
+  const subjectsOfPair = shareSubjects(pairs);
+  for (const assessed of pairs) {
     const at = countsAt(assessed.pair);
     if (at < day.from || at >= day.to) continue;
     for (const statement of statePair(assessed, scene.settings)) {
@@ -62,23 +70,12 @@ async function* reportNeighbourhood(
         own,
       );
       const isOpen = !difference.eq(ZERO) && (mismatch === null || tellsOnlyItsPart(assessed));
-      const waits = isMarked(assessed) || (isOpen && (await isHeldBack(scene, assessed)));
-      yield { ...statement, ...explainDifference(difference, mismatch, waits) };
+      const isInDoubt = assessed.verdict !== null && undecided.has(assessed.verdict);
+      const waits = isInDoubt || isMarked(assessed) || (isOpen && (await isHeldBack(scene, assessed)));
+      const compared = howCompared(assessed, statement.currency, scene.settings);
+      yield { ...statement, ...explainDifference(difference, mismatch, waits, compared) };
     }
   }
-}
-
-function saysVanished({ kind, stands, subject }: StandingRow, txnId: string): boolean {
-  return kind === "vanished-at-provider" && stands && subject === `bet:${txnId}`;
-}
-
-/** The mismatch names the bet and no record: of the records beside it, it is those that the provider did not return. */
-async function readVanished(
-  { tx, product: { productId } }: Scene,
-  records: readonly StoredRecord[],
-): Promise<StoredRecord[]> {
-  const absent = await readAbsent(tx, productId, records);
-  return records.filter(({ betId, id }) => absent.some((one) => one.betId === betId && one.id === id));
 }
 
 /** Kinds that stand for two players or currencies, each of whose parts is explained by itself. */
@@ -154,15 +151,12 @@ function tellsOnlyItsPart({ pair, verdict }: AssessedPair): boolean {
 }
 
 /** What is not waited for by a mark: it still runs, or one side of it is there and cannot be used. */
-async function isHeldBack(
-  { context, tx, product }: Scene,
-  { pair, verdict }: AssessedPair,
-): Promise<boolean> {
+async function isHeldBack({ tx, product }: Scene, { pair, verdict }: AssessedPair): Promise<boolean> {
   if (stillRuns(pair)) return true;
   if (verdict === null) return false;
   const { username, transactionId } = verdict.finding;
   if (verdict.waitsForRound) return true;
-  if ((await findHeardUnusably(context.config, tx, [verdict])).length > 0) return true;
+  if ((await findHeardUnusably(tx, [verdict])).length > 0) return true;
   const bet = { username, ref: transactionId ?? "" };
   return pair.records.length === 0 && (await readRejected(tx, product.productId, [bet])).length > 0;
 }

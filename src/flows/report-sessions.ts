@@ -3,11 +3,18 @@
 import type { Instant } from "../clock.ts";
 import { readActivity, readWaiting } from "../diff/activity-store.ts";
 import { readTouchedTimes } from "../diff/session-store.ts";
-import { compareSession, type Session, subjectsOfSession, sumSession } from "../diff/sessions.ts";
+import {
+  allowanceOfSession,
+  compareSession,
+  type Session,
+  subjectsOfSession,
+  sumSession,
+} from "../diff/sessions.ts";
 import { readStanding, type StandingRow } from "../mismatches/standing-store.ts";
 import { type Contribution, explainDifference } from "../report.ts";
 import type { TimeRange } from "../window.ts";
 import type { Scene } from "./diff-scene.ts";
+import { readAbsences } from "./diff-vanished.ts";
 import { loadSessions } from "./load-sessions.ts";
 
 /** Every session that ends on the day; one that goes on is pending until it is over. */
@@ -35,7 +42,7 @@ interface Player {
 }
 
 async function* reportPlayer(scene: Scene, day: TimeRange, player: Player): AsyncGenerator<Contribution> {
-  const played = await loadSessions(scene, new Map([[player.username, player.times]]));
+  const played = await loadSessions(scene, new Map([[player.username, player.times]]), readAbsences);
   const { settings, now, context } = scene;
   for (const session of played.get(player.username)?.sessions ?? []) {
     if (session.lastAt < day.from || session.lastAt >= day.to) continue;
@@ -49,7 +56,10 @@ async function* reportPlayer(scene: Scene, day: TimeRange, player: Player): Asyn
       currency: session.currency,
       provider,
       ledger,
-      ...explainDifference(difference, mismatch, player.isMarked || !isOver),
+      ...explainDifference(difference, mismatch, player.isMarked || !isOver, {
+        allowance: allowanceOfSession(session, settings),
+        agrees: finding === null,
+      }),
     };
   }
 }

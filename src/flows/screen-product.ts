@@ -3,11 +3,18 @@
 import type { Instant } from "../clock.ts";
 import type { ProductConfig } from "../config-file.ts";
 import { inOneMoment } from "../db/client.ts";
-import { countDueMarks, type DueMarks, type Screened, screenMarks } from "../diff/screen-store.ts";
+import {
+  countDueMarks,
+  type DueMarks,
+  type Screened,
+  type ScreenRules,
+  screenMarks,
+} from "../diff/screen-store.ts";
 import { lockProduct } from "../diff/store.ts";
 import { describeError } from "../errors.ts";
-import { readLedgerStart } from "../ledger/store.ts";
 import type { FlowContext } from "./context.ts";
+import { readTolerance } from "./diff-scene.ts";
+import { findLedgerStart } from "./ledger-start.ts";
 
 /** Fewer marks are looked at as they are: the screening would take longer than it saves. */
 const FEWEST_MARKS = 1_000;
@@ -28,12 +35,11 @@ export async function screenProduct(
   const { productId } = product;
   // A settlement without a placement is what such a product's rounds consist of: none of them is ever certain.
   if (product.singleState) return total;
-  const { since } = context.config.ledger;
-  if (since === null && (await readLedgerStart(context.sql)) === null) return total;
+  if ((await findLedgerStart(context.sql, context.config, product)) === null) return total;
   const due = await countDueMarks(context.sql, productId, now);
   if (due.marks < fewest) return total;
   for (let batches = 0; batches < MOST_BATCHES && !signal.aborted; batches += 1) {
-    const { marks, left } = await screenBatch(context, productId, now, due);
+    const { marks, left } = await screenBatch(context, product, now, due);
     total.marks += marks;
     total.left += left;
     if (due.readsAll || marks === 0 || marks - left < marks * WORTHWHILE_SHARE) break;
@@ -48,16 +54,21 @@ const NOTHING: Screened = { marks: 0, left: 0 };
  * What the server has no room for is tried again in one process, and then left to the exact comparison.
  */
 async function screenBatch(
-  { sql, log }: FlowContext,
-  productId: string,
+  { sql, log, config }: FlowContext,
+  { productId, lostBets, matchBy }: ProductConfig,
   now: Instant,
   due: DueMarks,
 ): Promise<Screened> {
+  const rules: ScreenRules = {
+    dropsOmittedLosses: lostBets === "omitted" && matchBy.includes("betId"),
+    // Within a tolerance bets agree by themselves, or by what is left of their round.
+    tolerance: readTolerance(matchBy.some((rule) => rule !== "id") ? config.diff.tolerance : {}),
+  };
   for (const workers of due.readsAll ? [null, 0] : [0]) {
     try {
       return await inOneMoment(sql, async (tx) =>
         (await lockProduct(tx, productId))
-          ? await screenMarks(tx, productId, now, due, MARKS_AT_ONCE, workers)
+          ? await screenMarks(tx, productId, now, due, MARKS_AT_ONCE, workers, rules)
           : NOTHING,
       );
     } catch (error) {

@@ -9,6 +9,7 @@ import { findInconsistent } from "../diff/inconsistent.ts";
 import { readBetsOfRequests } from "../diff/link-store.ts";
 import type { Neighbourhood } from "../diff/neighbourhood.ts";
 import type { Lack } from "../diff/ripeness.ts";
+import type { Absences } from "../diff/vanished.ts";
 import { askedByEntry } from "../ledger/fold.ts";
 import { readEntries } from "../ledger/store.ts";
 import type { Finding } from "../mismatch.ts";
@@ -25,19 +26,19 @@ export interface Requests {
 
 /** @param entries of the look; where they do not explain a balance, an item of another round may, and is read too */
 export async function readRequests(
-  { tx, product }: Scene,
+  { tx, product, fold, settings }: Scene,
   entries: readonly CallbackEntry[],
 ): Promise<Requests> {
   const askedBy = (of: readonly CallbackEntry[]) =>
     new Map(
       [...Map.groupBy(of, ({ username }) => username).values()].flatMap((own) => [
-        ...askedByEntry(own, product),
+        ...askedByEntry(own, fold),
       ]),
     );
   const asked = askedBy(entries);
   const byPlayer = [...Map.groupBy(entries, ({ username }) => username).values()];
   const doubtful = byPlayer.flatMap((own) => {
-    const subjects = new Set(findBalances(own, asked).map(({ subject }) => subject));
+    const subjects = new Set(findBalances(own, asked, settings.tolerance).map(({ subject }) => subject));
     return own.filter((entry) => subjects.has(subjectOfRequest(entry)));
   });
   if (doubtful.length === 0) return { itemsOf: Map.groupBy(entries, keyOfRequest), asked };
@@ -49,29 +50,41 @@ export async function readRequests(
   return { itemsOf: Map.groupBy(whole, keyOfRequest), asked: askedBy(whole) };
 }
 
-/** What is wrong with a neighbourhood's own records and requests: ripe with the callbacks' grace. */
+/** A neighbourhood with what was paired of it, and what of it is absent or in doubt. */
+interface Assessed {
+  readonly neighbourhood: Neighbourhood;
+  readonly pairs: readonly AssessedPair[];
+  readonly absences: Absences;
+}
+
+/**
+ * What is wrong with a neighbourhood's own records and requests: ripe with the callbacks' grace. A record in doubt opens
+ * nothing, and an absent one says nothing.
+ */
 export function seeAlone(
   { settings, graces, now }: Scene,
-  { records, entries }: Neighbourhood,
-  pairs: readonly AssessedPair[],
+  { neighbourhood: { records, entries }, pairs, absences }: Assessed,
   requests: Requests,
 ): { readonly seen: SeenFinding[]; readonly waits: Lack[] } {
   const seen: SeenFinding[] = [];
   const waits: Lack[] = [];
-  const see = (finding: Finding | null, lastHeardAt: Instant) => {
+  const see = (finding: Finding | null, lastHeardAt: Instant, isCertain = true) => {
     if (finding === null) return;
     const until = lastHeardAt + graces.callbackGraceMs;
-    seen.push({ finding, subjects: [finding.subject], ripe: now >= until });
+    seen.push({ finding, subjects: [finding.subject], ripe: isCertain && now >= until });
     if (now < until) waits.push({ until });
   };
   const transactionIdOf = (record: StoredRecord) => transactionOf(record, pairs, settings);
-  for (const record of records)
-    see(findInconsistent(record, transactionIdOf, settings), record.versionSeenAt);
+  for (const record of records) {
+    if (absences.absent.includes(record)) continue;
+    const isCertain = !absences.doubtful.includes(record);
+    see(findInconsistent(record, transactionIdOf, settings), record.versionSeenAt, isCertain);
+  }
   const own = new Set(entries.map(keyOfRequest));
   const items = [...own].flatMap((request) => requests.itemsOf.get(request) ?? []);
   const compared = items.filter((entry) => entry.occurredAt >= settings.ledgerStart);
   const itemsOf = Map.groupBy(items, subjectOfRequest);
-  for (const finding of findBalances(compared, requests.asked)) {
+  for (const finding of findBalances(compared, requests.asked, settings.tolerance)) {
     const received = itemsOf.get(finding.subject) ?? [];
     see(finding, Math.max(...received.map((entry) => entry.receivedAt)));
   }

@@ -1,12 +1,13 @@
 /** One answer settled: what it decides, the evidence and the mismatches it begins or ends, in one transaction. */
 
 import type { Query } from "../db/client.ts";
+import { ReconError } from "../errors.ts";
 import type { Finding } from "../mismatch.ts";
 import { decideTransitions } from "../mismatches/life.ts";
 import { readKnown } from "../mismatches/store.ts";
-import { type Claim, writeAnswer } from "../verify/claim-store.ts";
-import { decide, type VerifyState } from "../verify/decide.ts";
-import { subjectOf } from "../verify/finding.ts";
+import { type Claim, keepAfterClose, writeAnswer } from "../verify/claim-store.ts";
+import { type Decision, decide, type VerifyState } from "../verify/decide.ts";
+import { describeAfterClose, subjectOf } from "../verify/finding.ts";
 import type { Heard } from "./ask-outcome.ts";
 import type { FlowContext } from "./context.ts";
 import { recordTransitions } from "./record-transitions.ts";
@@ -16,7 +17,7 @@ import { recordTransitions } from "./record-transitions.ts";
  * @throws ReconError `lease-lost`
  */
 export async function settleAnswer(context: FlowContext, claim: Claim, heard: Heard): Promise<void> {
-  const { sql, config, log } = context;
+  const { config, log } = context;
   const { answer, code, message, raw } = heard;
   const { state, finding } = decide(claim.sent, claim.state, answer, config.verify);
   const kept = {
@@ -28,6 +29,26 @@ export async function settleAnswer(context: FlowContext, claim: Claim, heard: He
     raw,
     isDecisive: isDecisive(claim.state, state),
   };
+  try {
+    await writeDecision(context, claim, { state, finding, kept });
+  } catch (error) {
+    if (!(error instanceof ReconError) || error.code !== "lease-lost") throw error;
+    if (!(await settleAfterClose(context, claim, heard, kept))) throw error;
+    return;
+  }
+  if (state.status !== claim.state.status) {
+    const { transactionRef, productId } = claim.sent;
+    const about = { kind: claim.kind, ref: transactionRef, productId };
+    log.info({ ...about, from: claim.state.status, to: state.status }, "the outcome has changed");
+  }
+}
+
+async function writeDecision(
+  context: FlowContext,
+  claim: Claim,
+  { state, finding, kept }: Decision & { readonly kept: Parameters<typeof writeAnswer>[3] },
+): Promise<void> {
+  const { sql } = context;
   const isQuiet = finding === "as-before" || (finding === null && claim.state.mismatchKind === null);
   if (isQuiet) {
     await writeAnswer(sql, claim, state, kept);
@@ -37,19 +58,35 @@ export async function settleAnswer(context: FlowContext, claim: Claim, heard: He
       await recordFinding(context, tx, claim, finding);
     });
   }
-  if (state.status !== claim.state.status) {
-    const { transactionRef, productId } = claim.sent;
-    const about = { kind: claim.kind, ref: transactionRef, productId };
-    log.info({ ...about, from: claim.state.status, to: state.status }, "the outcome has changed");
-  }
+}
+
+/**
+ * An answer that was under way when a person closed what it is about is kept. Their decision stays; where the answer
+ * says something, a mismatch shows it, because they may have decided otherwise.
+ * @returns false where nobody has closed it
+ */
+async function settleAfterClose(
+  context: FlowContext,
+  claim: Claim,
+  { answer }: Heard,
+  kept: Parameters<typeof keepAfterClose>[2],
+): Promise<boolean> {
+  return await context.sql.begin(async (tx) => {
+    const closed = await keepAfterClose(tx, claim, kept);
+    if (closed === null) return false;
+    const finding = describeAfterClose(claim.sent, answer, closed);
+    if (finding !== null) await recordFinding(context, tx, claim, finding);
+    return true;
+  });
 }
 
 async function recordFinding(
   { config, clock }: FlowContext,
   tx: Query,
   { sent }: Claim,
-  finding: Finding | null,
+  finding: Finding | null | "as-before",
 ): Promise<void> {
+  if (finding === "as-before") return;
   const subject = subjectOf(sent);
   const known = await readKnown(tx, sent.productId, sent.username, [subject]);
   const seen = finding === null ? [] : [{ finding, subjects: [subject], ripe: true }];

@@ -93,10 +93,11 @@ export function openVerifyRunner(
 }
 
 async function pickUp({ sql, config, clock }: VerifyContext): Promise<void> {
-  const products = productsWithTopUps(config);
+  const products = config.products
+    .filter(({ topUpPath }) => topUpPath !== null)
+    .map(({ productId, ledgerSince }) => ({ productId, since: ledgerSince ?? config.ledger.since }));
   if (products.length === 0) return;
-  const pick = { now: clock.now(), since: config.ledger.since, firstDelayMs: firstDelayMs(config.verify) };
-  await pickUpTopUps(sql, products, pick);
+  await pickUpTopUps(sql, products, { now: clock.now(), firstDelayMs: firstDelayMs(config.verify) });
 }
 
 /** @param first of this kind as many as there are, of the other what is left: very many of one kind hold back no other */

@@ -1,23 +1,48 @@
 /** Folds callback entries into ledger bets: what the ledger says about each bet. */
 
 import type { LedgerBet } from "../bet.ts";
-import { realRound } from "../bet.ts";
 import { type CallbackEntry, inLedgerOrder } from "../callback.ts";
+import type { Instant } from "../clock.ts";
 import { type Amount, sumAmounts, ZERO } from "../money.ts";
-import { beginBet, declareEntry, type Folding, type FoldSettings, type Share } from "./declare.ts";
+import { applyEntry, type KnownBets } from "./apply-entry.ts";
+import { isSingleState, type RuleSettings, roundActedOn } from "./bet-entry.ts";
+import { type BetState, beginBet, nameRound } from "./bet-state.ts";
+import type { Change } from "./change-bet.ts";
 
-interface Known {
-  /** by txn id, in the order in which they began */
-  readonly bets: Map<string, Folding>;
-  /** by an id that only the end of a round was named by: the bet that carries what it said */
-  readonly carriers: Map<string, Folding>;
+export interface FoldSettings extends RuleSettings {
+  /** a bet whose first entry is not later ran when the ledger began: its placement is older; undefined: none did */
+  readonly runningUntil?: Instant;
+}
+
+/** A bet while it is folded. */
+interface Folding {
+  readonly first: CallbackEntry;
+  state: BetState;
+  /** false: nothing that was said of it was possible, and nothing has begun */
+  begun: boolean;
+  /** a single-state settle placed it */
+  singleState: boolean;
+  /** how many amounts settlement and reward are the sum of */
+  payouts: number;
+  moved: Amount;
+  /** how many entries `moved` is the sum of */
+  movements: number;
+  /** what the entries asked to be moved */
+  asked: Amount;
+  settledByRound: boolean;
+  /** what entries have said, and whether that moved anything; begins again at each rollback of an ended state */
+  readonly declared: Map<string, "moved" | "still to be moved">;
+  lastEntryAt: Instant;
+  lastReceivedAt: Instant;
 }
 
 /** The bets that an entry acts on; the first of them carries what cannot be shared. */
 interface Scope {
   readonly targets: readonly Folding[];
-  /** false: nothing is left to act on, and the first target only carries what was moved */
-  readonly declares: boolean;
+  /** of each target; none: nothing is left to act on, and the first target only carries what was moved */
+  readonly changes: readonly Change[];
+  /** what the entry asks for is known */
+  readonly isCertain: boolean;
 }
 
 /**
@@ -39,7 +64,7 @@ export function askedByEntry(entries: readonly CallbackEntry[], settings: FoldSe
 }
 
 function foldAll(entries: readonly CallbackEntry[], settings: FoldSettings) {
-  const known: Known = { bets: new Map(), carriers: new Map() };
+  const ledger = new FoldedBets();
   const requests = new Map<string, readonly Folding[]>();
   const references = new Set<string>();
   const asked = new Map<string, Amount>();
@@ -50,120 +75,154 @@ function foldAll(entries: readonly CallbackEntry[], settings: FoldSettings) {
       references.add(entry.txnId);
       continue;
     }
-    const request = JSON.stringify([entry.callback, entry.requestId, entry.txnId]);
+    const { callback, requestId, txnId } = entry;
+    const request = `${callback} ${requestId.length} ${requestId} ${txnId}`;
     const repeated = requests.get(request);
     const scope =
-      repeated === undefined ? scopeOf(known, entry, settings) : { targets: repeated, declares: false };
+      repeated === undefined
+        ? scopeOf(ledger, entry, settings)
+        : { targets: repeated, changes: [], isCertain: true };
     requests.set(request, scope.targets);
     const amount = foldEntry(scope, entry, settings);
-    if (isKnown(scope, entry, settings)) asked.set(entry.entryId, amount);
+    if (isKnown(scope, entry)) asked.set(entry.entryId, amount);
   }
-  return { bets: [...known.bets.values()], asked };
+  return { bets: [...ledger.bets.values()], asked };
+}
+
+/** The bets as the rules see them. */
+class FoldedBets implements KnownBets {
+  /** by txn id, in the order in which they began */
+  readonly bets = new Map<string, Folding>();
+  /** by an id that only the end of a round was named by: the bet that carries what it said */
+  readonly carriers = new Map<string, Folding>();
+
+  get(txnId: string): BetState | undefined {
+    return begunState(this.bets.get(txnId));
+  }
+
+  carrierOf(txnId: string): BetState | undefined {
+    return begunState(this.carriers.get(txnId));
+  }
+
+  inRound(roundId: string, currency: string): BetState[] {
+    const found: BetState[] = [];
+    for (const { state, begun } of this.bets.values()) {
+      if (begun && state.roundId === roundId && state.currency === currency && !state.tip) found.push(state);
+    }
+    return found;
+  }
+}
+
+function begunState(bet: Folding | undefined): BetState | undefined {
+  return bet?.begun ? bet.state : undefined;
+}
+
+/**
+ * The rules are asked what the entry does. An entry that is not possible was answered with success all the same, so it
+ * did what the rules say of it, but for a settle without a placement that says itself that it is not single-state.
+ */
+function scopeOf(ledger: FoldedBets, entry: CallbackEntry, settings: FoldSettings): Scope {
+  const { bets, carriers } = ledger;
+  const own = bets.get(entry.txnId);
+  const round = roundActedOn(entry);
+  // The bet that is named is one of the round, whatever round it was placed in.
+  if (own !== undefined && round !== null) own.state = nameRound(own.state, round);
+  const { impossible, changes } = applyEntry(ledger, entry, settings);
+  const [first] = changes;
+  if (impossible === "not-placed" && entry.singleState === false && !ranBefore(own, entry, settings)) {
+    return { targets: [own ?? begin(bets, entry, false)], changes: [], isCertain: false };
+  }
+  if (first === undefined) {
+    const bearer = own ?? bets.get(ledger.inRound(round ?? "", entry.currency)[0]?.txnId ?? "");
+    return { targets: [bearer ?? begin(bets, entry, false)], changes, isCertain: true };
+  }
+  const targets = changes.map(({ bet }) => bets.get(bet.txnId) ?? begin(bets, entry, true));
+  const [payee] = targets;
+  if (round !== null && own === undefined && payee !== undefined && payee.first !== entry) {
+    carriers.set(entry.txnId, payee);
+  }
+  return { targets, changes, isCertain: true };
+}
+
+function begin(bets: Map<string, Folding>, entry: CallbackEntry, begun: boolean): Folding {
+  const bet: Folding = {
+    first: entry,
+    state: beginBet(entry.txnId, entry.currency, entry.roundId),
+    begun,
+    singleState: false,
+    payouts: 0,
+    moved: ZERO,
+    movements: 0,
+    asked: ZERO,
+    settledByRound: false,
+    declared: new Map(),
+    lastEntryAt: entry.occurredAt,
+    lastReceivedAt: entry.receivedAt,
+  };
+  bets.set(entry.txnId, bet);
+  return bet;
+}
+
+function ranBefore(own: Folding | undefined, entry: CallbackEntry, { runningUntil }: FoldSettings): boolean {
+  return runningUntil !== undefined && (own?.first ?? entry).occurredAt <= runningUntil;
 }
 
 /** What gives back, or takes the difference, asks for what the placement took: where it was never seen, nobody knows. */
-function isKnown({ targets }: Scope, { callback }: CallbackEntry, { singleState }: FoldSettings): boolean {
+function isKnown({ targets, isCertain }: Scope, { callback }: CallbackEntry): boolean {
+  if (!isCertain) return false;
   const stands = callback === "placeBets" || callback === "settleBets" || callback === "winRewards";
-  return stands || singleState || targets.every((bet) => bet.placed || bet.tip);
+  return stands || targets.every(({ state, singleState }) => state.placed || singleState || state.tip);
 }
 
 /** @returns what the entry asks to be moved */
-function foldEntry({ targets, declares }: Scope, entry: CallbackEntry, settings: FoldSettings): Amount {
-  const share = shareOf(targets);
-  const ends = targets.map((bet) => bet.status);
-  const asked = targets.map((bet, index) =>
-    declares ? declareOnce(bet, entry, { ...share, isFirst: index === 0 }, settings) : ZERO,
-  );
-  if (declares && entry.callback === "rollback" && targets.length > 1 && !entry.skipBalanceUpdate) {
-    const whole = askedOfRound(entry, ends);
-    asked[0] = (asked[0] ?? ZERO).plus(whole).minus(sumAmounts(asked));
-  }
+function foldEntry({ targets, changes }: Scope, entry: CallbackEntry, settings: FoldSettings): Amount {
+  const asked = targets.map((bet, index) => {
+    const change = changes[index];
+    if (change === undefined || !declaresAnew(bet, entry, change)) return ZERO;
+    adopt(bet, change, entry, targets.length === 1, settings);
+    return change.asked;
+  });
   shareMoved(targets, asked, entry.moved);
   for (const bet of targets) {
-    bet.roundId ??= realRound(entry.roundId);
+    countAmounts(bet, entry);
+    bet.state = nameRound(bet.state, entry.roundId);
     bet.lastEntryAt = Math.max(bet.lastEntryAt, entry.occurredAt);
     bet.lastReceivedAt = Math.max(bet.lastReceivedAt, entry.receivedAt);
   }
   return sumAmounts(asked);
 }
 
-function scopeOf({ bets, carriers }: Known, entry: CallbackEntry, settings: FoldSettings): Scope {
-  const own = bets.get(entry.txnId);
-  const round = realRound(entry.roundId);
-  if (entry.transactionType === "BY_ROUND" && round !== null && actsOnRounds(entry)) {
-    const { currency } = entry;
-    // The bet that is named is one of the round, whatever round it was placed in.
-    if (own !== undefined) own.roundId ??= round;
-    const inRound = [...bets.values()].filter(
-      (bet) => bet.roundId === round && bet.first.currency === currency && !bet.tip,
-    );
-    const targets = inRound.filter((bet) => isActedOn(bet, own, entry));
-    const first = targets.find((bet) => bet === own) ?? targets[0];
-    if (first !== undefined) {
-      if (own === undefined) carriers.set(entry.txnId, first);
-      return { targets: [first, ...targets.filter((bet) => bet !== first)], declares: true };
-    }
-    const carrier = own ?? inRound[0];
-    if (carrier !== undefined && entry.callback !== "settleBets")
-      return { targets: [carrier], declares: false };
-  }
-  const found = own ?? (beginsBet(entry, settings) ? undefined : carriers.get(entry.txnId));
-  if (found !== undefined) return { targets: [found], declares: true };
-  const begun = beginBet(entry);
-  bets.set(entry.txnId, begun);
-  return { targets: [begun], declares: true };
-}
-
-/** Where its id is no bet yet; every other callback speaks of one that is known. */
-function beginsBet({ callback }: CallbackEntry, { singleState }: FoldSettings): boolean {
-  if (callback === "settleBets") return singleState;
-  return callback === "placeBets" || callback === "winRewards" || callback === "placeTips";
-}
-
-function actsOnRounds({ callback }: CallbackEntry): boolean {
-  return callback === "settleBets" || callback === "cancelBets" || callback === "rollback";
-}
-
-/** Of a round that is settled, the payout belongs to the bet that is named, although it may have ended before. */
-function isActedOn(bet: Folding, own: Folding | undefined, entry: CallbackEntry): boolean {
-  if (entry.callback === "rollback") return bet.status !== "open" && !bet.rewardOnly;
-  if (bet.status === "open") return true;
-  return entry.callback === "settleBets" && bet === own && bet.status === "settled";
-}
-
-function shareOf(targets: readonly Folding[]): Omit<Share, "isFirst"> {
-  const settled = targets.filter((bet) => bet.status === "settled");
-  const paid = sumAmounts(settled.map((bet) => bet.settlement.plus(bet.reward)));
-  return { isAlone: targets.length === 1, paid };
-}
-
-/** What a rollback of several bets asks for all of them: its amounts are those of the round. */
-function askedOfRound(entry: CallbackEntry, ends: readonly string[]): Amount {
-  const ofSettled = ends.includes("settled") ? (entry.payoutAmount ?? ZERO) : ZERO;
-  const ofVoid = ends.includes("void") ? (entry.betAmount ?? ZERO) : ZERO;
-  return ofSettled.plus(ofVoid).neg();
-}
-
 /**
- * Of equal entries of one generation, one that moved nothing declares nothing new, whichever of them comes first.
- * A rollback begins a generation. @returns what the entry asks to be moved for the bet
+ * Of equal entries of one generation, one that moved nothing declares nothing new, whichever of them comes first. An
+ * adjustment that skips never moves anything: whether it is one more, its amount says.
  */
-function declareOnce(bet: Folding, entry: CallbackEntry, share: Share, settings: FoldSettings): Amount {
-  if (entry.callback === "rollback") return declareEntry(bet, entry, share, settings);
-  const said = JSON.stringify([
-    entry.callback,
-    entry.status,
-    entry.betAmount?.toFixed() ?? null,
-    entry.payoutAmount?.toFixed() ?? null,
-  ]);
-  const movedNothing = entry.moved?.eq(ZERO) ?? false;
-  const before = bet.declared.get(said);
-  if (before !== undefined && movedNothing) return ZERO;
-  bet.declared.set(said, "moved");
-  if (before === "still to be moved") return ZERO;
-  const asked = declareEntry(bet, entry, share, settings);
-  if (movedNothing && !asked.eq(ZERO)) bet.declared.set(said, "still to be moved");
-  return asked;
+function declaresAnew({ declared }: Folding, entry: CallbackEntry, { asked, said }: Change): boolean {
+  const { callback, skipBalanceUpdate, moved } = entry;
+  if (callback === "rollback" || (callback === "adjustBets" && skipBalanceUpdate)) return true;
+  const movedNothing = moved?.eq(ZERO) ?? false;
+  const before = declared.get(said);
+  if (before !== undefined && movedNothing) return false;
+  declared.set(said, movedNothing && !asked.eq(ZERO) && before === undefined ? "still to be moved" : "moved");
+  return before !== "still to be moved";
+}
+
+function adopt(
+  bet: Folding,
+  change: Change,
+  entry: CallbackEntry,
+  isAlone: boolean,
+  settings: FoldSettings,
+): void {
+  if (entry.callback === "rollback" && bet.state.status !== "open") {
+    bet.settledByRound = false;
+    bet.declared.clear();
+  }
+  if (entry.callback === "settleBets") {
+    bet.settledByRound ||= !isAlone || bet.first.txnId !== entry.txnId;
+    bet.singleState ||= !bet.state.placed && isSingleState(entry, settings);
+  }
+  bet.state = change.bet;
+  bet.begun = true;
 }
 
 /** Each bet gets its part of what the wallet moved; what is over or short goes to the first. */
@@ -176,23 +235,31 @@ function shareMoved(bets: readonly Folding[], asked: readonly Amount[], moved: A
   }
 }
 
-function toLedgerBet(bet: Folding): LedgerBet {
-  const { first } = bet;
+/** A tolerance holds for each amount: of a sum it must be known how many there are. */
+function countAmounts(bet: Folding, { callback }: CallbackEntry): void {
+  bet.movements += 1;
+  if (callback === "settleBets" || callback === "winRewards") bet.payouts += 1;
+  if (callback === "rollback") bet.payouts = 0;
+}
+
+function toLedgerBet({ first, state, ...bet }: Folding): LedgerBet {
   return {
     productId: first.productId,
     username: first.username,
     currency: first.currency,
     txnId: first.txnId,
-    roundId: bet.roundId,
-    status: bet.status,
-    stake: bet.stake,
-    payout: bet.settlement.plus(bet.reward),
+    roundId: state.roundId,
+    status: state.status,
+    stake: state.stake,
+    payout: state.settlement.plus(state.reward),
+    payouts: Math.max(1, bet.payouts),
     moved: bet.moved,
+    movements: bet.movements,
     asked: bet.asked,
-    waiting: bet.waiting && bet.status === "open",
-    placed: bet.placed,
-    rewardOnly: bet.rewardOnly,
-    tip: bet.tip,
+    waiting: state.waiting && state.status === "open",
+    placed: state.placed || bet.singleState,
+    rewardOnly: state.rewardOnly,
+    tip: state.tip,
     settledByRound: bet.settledByRound,
     firstEntryAt: first.occurredAt,
     lastEntryAt: bet.lastEntryAt,

@@ -1,12 +1,11 @@
-/** How far the operator's relation has been read, which days to read again, and the rows that cannot be used. */
+/** How far the operator's relation has been read, which hours to read again, and the rows that were not taken. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { TimeRange } from "../window.ts";
-import type { RejectedEntry } from "./relation.ts";
 import type { Place } from "./relation-store.ts";
 
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 
 /** One follows at a time, until its transaction ends. @returns false where another worker does */
 export async function lockFollowing(tx: Query, relation: string): Promise<boolean> {
@@ -39,29 +38,44 @@ export async function writeFollowing(sql: Query, relation: string, seen: Followi
       read_at = greatest(ledger_follows.read_at, excluded.read_at)`;
 }
 
-/** Asks for the UTC days that the ranges touch to be read again. */
+const DAY_MS = 24 * HOUR_MS;
+const UNTOUCHED_PAUSE_MS = 6 * HOUR_MS;
+
+/**
+ * Asks for the UTC days that the ranges touch to be read again: the hours that they touch each time, the other hours of
+ * these days every six hours, so that a day of millions of rows is not read for every window of it.
+ */
 export async function askRereads(tx: Query, ranges: readonly TimeRange[], now: Instant): Promise<void> {
-  const days = new Set<Instant>();
+  const isTouched = new Map<Instant, boolean>();
   for (const { from, to } of ranges) {
-    for (let day = Math.floor(from / DAY_MS) * DAY_MS; day < to; day += DAY_MS) days.add(day);
+    const end = Math.ceil(to / DAY_MS) * DAY_MS;
+    for (let hour = Math.floor(from / DAY_MS) * DAY_MS; hour < end; hour += HOUR_MS) {
+      const isOwn = hour < to && hour + HOUR_MS > from;
+      isTouched.set(hour, isOwn || isTouched.get(hour) === true);
+    }
   }
-  if (days.size === 0) return;
-  // In order, so that two who ask for the same days never wait for each other crosswise.
+  if (isTouched.size === 0) return;
+  // In order, so that two that ask for the same hours never wait for each other crosswise.
   await tx`
     insert into ledger_rereads (day, asked_at)
-    select day, ${now} from unnest(${[...days]}::timestamptz[]) as asked (day) order by day
+    select hour, ${now}
+    from unnest(${[...isTouched.keys()]}::timestamptz[], ${[...isTouched.values()].map(String)}::text[]::boolean[])
+      as asked (hour, touched)
+    where touched
+      or not exists (select from ledger_rereads r where r.day = asked.hour and r.asked_at > ${now - UNTOUCHED_PAUSE_MS})
+    order by hour
     on conflict (day) do update set asked_at = excluded.asked_at`;
 }
 
-/** A day to read again, and behind which row. */
+/** An hour to read again, and behind which row. */
 export interface Reread extends TimeRange {
   readonly begunAt: Instant;
   readonly after: Place | null;
 }
 
 /**
- * The day under way, or the next one asked for.
- * @param pauseMs a day is not begun again before so much time has passed since it was last begun
+ * The hour under way, or the newest one asked for.
+ * @param pauseMs an hour is not begun again before so much time has passed since it was last begun
  */
 export async function nextReread(tx: Query, now: Instant, pauseMs: number): Promise<Reread | null> {
   const [row] = await tx<
@@ -72,63 +86,26 @@ export async function nextReread(tx: Query, now: Instant, pauseMs: number): Prom
       case when is_begun then after_entry_id end as "entryId"
     from (
       select *, begun_at is not null and (read_at is null or begun_at > read_at) as is_begun from ledger_rereads
-    ) days
+    ) hours
     where is_begun or read_at is null or (asked_at > read_at and read_at <= ${now - pauseMs})
-    order by is_begun desc, day limit 1`;
+    order by is_begun desc, day desc limit 1`;
   if (row === undefined) return null;
   const { day, begunAt, receivedAt, entryId } = row;
   return {
     from: day,
-    to: day + DAY_MS,
+    to: day + HOUR_MS,
     begunAt: begunAt ?? now,
     after: receivedAt === null ? null : { receivedAt, entryId },
   };
 }
 
-/** @param after null: the day has been read to its end */
+/** @param after null: the hour has been read to its end */
 export async function writeReread(tx: Query, reread: Reread, after: Place | null): Promise<void> {
   await tx`
     update ledger_rereads set begun_at = ${reread.begunAt},
       read_at = case when ${after === null} then ${reread.begunAt}::timestamptz else read_at end,
       after_received_at = ${after?.receivedAt ?? null}::text::timestamptz, after_entry_id = ${after?.entryId ?? null}
     where day = ${reread.from}`;
-}
-
-/** Keeps rows that cannot be used, each once. @returns how many were not known before */
-export async function rejectEntries(
-  tx: Query,
-  rejected: readonly RejectedEntry[],
-  now: Instant,
-): Promise<number> {
-  if (rejected.length === 0) return 0;
-  const [row] = await tx<{ added: number }[]>`
-    with kept as (
-      insert into rejected_entries
-        (entry_digest, entry_id, product_id, username, txn_id, round_id, raw, reason, first_seen_at)
-      select distinct on (md5(coalesce(r.entry_id, r.raw))) md5(coalesce(r.entry_id, r.raw)), r.entry_id,
-        r.product_id, r.username, r.txn_id, r.round_id, r.raw, r.reason, ${now}
-      from unnest(
-        ${rejected.map((one) => one.entryId)}::text[], ${rejected.map((one) => one.productId)}::text[],
-        ${rejected.map((one) => one.username)}::text[], ${rejected.map((one) => one.txnId)}::text[],
-        ${rejected.map((one) => one.roundId)}::text[], ${rejected.map((one) => one.raw)}::text[],
-        ${rejected.map((one) => one.reason)}::text[]
-      ) as r (entry_id, product_id, username, txn_id, round_id, raw, reason)
-      order by md5(coalesce(r.entry_id, r.raw))
-      on conflict (entry_digest) do update set raw = excluded.raw, reason = excluded.reason,
-        product_id = excluded.product_id, username = excluded.username, txn_id = excluded.txn_id,
-        round_id = excluded.round_id
-        where rejected_entries.raw <> excluded.raw
-      returning (xmax = 0) as is_new
-    )
-    select count(*) filter (where is_new) as added from kept`;
-  return row?.added ?? 0;
-}
-
-/** Rows that were mended are rejected no more. */
-export async function forgetRejected(tx: Query, entryIds: readonly string[]): Promise<void> {
-  await tx`
-    delete from rejected_entries
-    where entry_digest in (select md5(id) from unnest(${[...entryIds]}::text[]) as mended (id))`;
 }
 
 /** Bets of a player, and their rounds. */
@@ -144,7 +121,7 @@ export async function areEntriesRejected(tx: Query, asked: readonly BetsOfPlayer
   const rows = await tx.unsafe<{ rejected: boolean }[]>(
     `select exists (
       select from rejected_entries e
-      where e.username = k.username and e.product_id = k."productId"
+      where e.username = k.username and e.product_id = k."productId" and e.kind = 'unusable'
         and (k."txnIds" ? e.txn_id or k."roundIds" ? e.round_id)
     ) as rejected
     from jsonb_to_recordset($1::text::jsonb)
@@ -156,8 +133,59 @@ export async function areEntriesRejected(tx: Query, asked: readonly BetsOfPlayer
   return rows.map(({ rejected }) => rejected);
 }
 
-/** How many rows of the relation cannot be used. */
-export async function countRejectedEntries(sql: Query): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`select count(*) as count from rejected_entries`;
-  return row?.count ?? 0;
+/** How many rows were not taken: those that cannot be used, and changes of entries whose first content stays. */
+export async function countRejectedEntries(sql: Query): Promise<{ unusable: number; changed: number }> {
+  const [row] = await sql<{ unusable: number; changed: number }[]>`
+    select count(*) filter (where kind = 'unusable') as unusable, count(*) filter (where kind = 'changed') as changed
+    from rejected_entries`;
+  return row ?? { unusable: 0, changed: 0 };
+}
+
+/**
+ * Forgets rows that could not be used and were written again as they should be. What they spoke of was not called
+ * missing because of them, maybe after the new row had been compared: it is compared again.
+ */
+export async function forgetMended(tx: Query, now: Instant): Promise<void> {
+  await tx`
+    with mended as (
+      delete from rejected_entries r using callback_entries e
+      where r.kind = 'unusable' and e.entry_id = r.entry_id
+      returning r.product_id, r.username, nullif(nullif(r.round_id, ''), 'UNKNOWN') as round_id, r.txn_id
+    )
+    insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+    select product_id, array[username, username], array[round_id, null], array[null, txn_id], ${now}
+    from mended where product_id is not null and username is not null and txn_id is not null`;
+}
+
+export type RejectedKind = "unusable" | "changed";
+
+/** Rejected entries of one product and kind that no alert has spoken of yet. */
+export interface UnreportedEntries {
+  readonly kind: RejectedKind;
+  /** null: the rows name none */
+  readonly productId: string | null;
+  readonly entries: number;
+  /** of one of them: names the column and the value */
+  readonly reason: string;
+}
+
+/** Takes what no alert has spoken of yet; part of the transaction that writes the alerts. @param most rows at the most */
+export async function takeUnreported(tx: Query, now: Instant, most: number): Promise<UnreportedEntries[]> {
+  return await tx<UnreportedEntries[]>`
+    with taken as (
+      update rejected_entries set reported_at = ${now}
+      where id in (
+        select id from rejected_entries where reported_at is null order by id limit ${most} for update skip locked)
+      returning id, kind, product_id, reason
+    )
+    select kind, product_id as "productId", count(*) as entries, (array_agg(reason order by id))[1] as reason
+    from taken group by kind, product_id order by kind, product_id`;
+}
+
+/** Writes the settings that the triggers of `callback_entries` go by; where they stand already, nothing is written. */
+export async function writeLedgerSettings(sql: Query, rowsChange: "never" | "replace"): Promise<void> {
+  await sql`
+    insert into ledger_settings (id, rows_change) select 1, ${rowsChange}
+    where not exists (select from ledger_settings where rows_change = ${rowsChange})
+    on conflict (id) do update set rows_change = excluded.rows_change`;
 }

@@ -1,17 +1,21 @@
-/** The operator's own relation in PostgreSQL: what it looks like, and its rows in the order in which they came. */
+/** The operator's own relation in PostgreSQL: what it looks like, and how its rows are copied into our ledger. */
 
 import postgres from "postgres";
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { describeError, ReconError } from "../errors.ts";
-import { type FoundColumn, findColumnProblems, LEDGER_COLUMNS, type RelationRow } from "./relation.ts";
+import { type FoundColumn, findColumnProblems, LEDGER_COLUMNS } from "./relation.ts";
 
 /** A relation that was looked at and can be read. */
 export interface LedgerRelation {
+  /** as the settings name it */
+  readonly name: string;
   /** quoted, as a statement names it */
   readonly from: string;
   /** the type of entry_id, as a statement names it */
   readonly idType: string;
+  /** the columns of `LEDGER_COLUMNS` that it has */
+  readonly columns: ReadonlySet<string>;
 }
 
 /** The row behind which to read on. */
@@ -19,15 +23,6 @@ export interface Place {
   /** as PostgreSQL writes it, to the microsecond */
   readonly receivedAt: string;
   readonly entryId: string | null;
-}
-
-/** One of the rows read, in their order. */
-export interface FoundRow {
-  readonly place: Place;
-  /** null: it is no moment that can be told */
-  readonly receivedAt: Instant | null;
-  /** null: its entry is known already */
-  readonly row: RelationRow | null;
 }
 
 /**
@@ -47,8 +42,13 @@ export async function openRelation(sql: Query, relation: string): Promise<Ledger
   const columns = await readColumns(sql, from);
   const problems = findColumnProblems(columns);
   if (problems.length > 0) throw unreadable(relation, problems);
-  const opened = { from, idType: columns.get("entry_id")?.castType ?? "text" };
-  await reading(relation, () => sql.unsafe(`select ${selectList()} from ${from} r limit 0`));
+  const opened: LedgerRelation = {
+    name: relation,
+    from,
+    idType: columns.get("entry_id")?.castType ?? "text",
+    columns: new Set(LEDGER_COLUMNS.map(({ name }) => name).filter((name) => columns.has(name))),
+  };
+  await reading(relation, () => sql.unsafe(`select ${selectList(opened)} from ${from} r limit 0`));
   return opened;
 }
 
@@ -78,82 +78,179 @@ async function readColumns(sql: Query, from: string): Promise<Map<string, Descri
   return new Map(rows.map(({ name, ...column }) => [name, column]));
 }
 
+/** Which rows to copy, of those that have a received_at. */
+export interface CopyRange {
+  /** the received_at of the first row; null: unbounded */
+  readonly from: Instant | null;
+  /** exclusive; null: unbounded */
+  readonly to: Instant | null;
+  /** rows whose entry_id is known are passed over, and may have changed */
+  readonly onlyUnknown?: boolean;
+}
+
+/** What one batch of rows did. */
+export interface Copied {
+  /** entries that are new */
+  readonly added: number;
+  /** rows that cannot be used and were not known as such */
+  readonly rejected: number;
+  /** the row behind which to go on; null: there are no more rows */
+  readonly after: Place | null;
+  /** the newest received_at of the batch; null: there was no row, or its time cannot be told in milliseconds */
+  readonly newest: Instant | null;
+}
+
 /**
- * Rows of which received_at is known, in the order of (received_at, entry_id).
- * @param range from, inclusive; to, exclusive; null: unbounded
+ * Copies rows into `callback_entries`, in the order of (received_at, entry_id). A known entry whose content has changed
+ * is updated: the triggers of the table decide what becomes of an update (`ledger.rowsChange`), and ask for the
+ * comparison of what was written. Rows that cannot be used, and further rows of one entry_id, go to `rejected_entries`.
  * @param after null: from the beginning of the range
+ * @throws ReconError `ledger-unreadable`
  */
-export async function readRows(
+export async function copyRows(
   tx: Query,
-  name: string,
-  { from, idType }: LedgerRelation,
-  range: { readonly from: Instant | null; readonly to: Instant | null },
+  relation: LedgerRelation,
+  { from, to, onlyUnknown = false }: CopyRange,
   after: Place | null,
   most: number,
-): Promise<FoundRow[]> {
+): Promise<Copied> {
   const values: (string | number)[] = [most];
   const value = (given: string | Instant) => {
     values.push(typeof given === "number" ? new Date(given).toISOString() : given);
     return `$${values.length}`;
   };
   const conditions = ["r.received_at is not null"];
-  if (range.from !== null) conditions.push(`r.received_at >= ${value(range.from)}::timestamptz`);
-  if (range.to !== null) conditions.push(`r.received_at < ${value(range.to)}::timestamptz`);
+  const bounds: string[] = [];
+  if (from !== null) bounds.push(`received_at >= ${value(from)}::timestamptz`);
+  if (to !== null) bounds.push(`received_at < ${value(to)}::timestamptz`);
+  conditions.push(...bounds.map((bound) => `r.${bound}`));
+  if (onlyUnknown) {
+    // The same bounds on both sides, so that neither is read as a whole.
+    const known = ["k.entry_id = r.entry_id::text", ...bounds.map((bound) => `k.${bound}`)];
+    conditions.push(`not exists (select from callback_entries k where ${known.join(" and ")})`);
+  }
   if (after !== null) {
     const at = `${value(after.receivedAt)}::timestamptz`;
     conditions.push(
       after.entryId === null
         ? `r.received_at > ${at}`
-        : `(r.received_at, r.entry_id) > (${at}, ${value(after.entryId)}::text::${idType})`,
+        : `(r.received_at, r.entry_id) > (${at}, ${value(after.entryId)}::text::${relation.idType})`,
       `r.received_at >= ${at}`,
     );
   }
-  const rows = await reading(name, () =>
-    tx.unsafe<{ receivedAt: string; receivedMs: string; entryId: string | null; row: string | null }[]>(
-      `with batch as materialized (
-        select ${selectList()}, row_number() over (order by r.received_at, r.entry_id) as place
-        from ${from} r where ${conditions.join(" and ")}
-        order by r.received_at, r.entry_id limit $1::int
-      )
-      select b.received_at as "receivedAt", b.received_at_ms as "receivedMs", b.entry_id as "entryId",
-        case when k.entry_id is null then row_to_json(b)::text end as row
-      from batch b left join callback_entries k on k.entry_id = b.entry_id
-      order by b.place`,
-      values,
-    ),
-  );
-  return rows.map(({ receivedAt, receivedMs, entryId, row }) => ({
-    place: { receivedAt, entryId },
-    receivedAt: Number.isSafeInteger(Number(receivedMs)) ? Number(receivedMs) : null,
-    row: row === null ? null : (JSON.parse(row) as RelationRow),
-  }));
+  const batch = `select ${selectList(relation)}, row_number() over (order by r.received_at, r.entry_id) as place
+    from ${relation.from} r where ${conditions.join(" and ")}
+    order by r.received_at, r.entry_id limit $1::int`;
+  return await copyBatch(tx, relation, batch, values, most);
 }
 
-/** Some of the rows that no order knows: those without a received_at or an entry_id. */
-export async function readPlacelessRows(
+/** Reads and rejects some rows that have no received_at, which no order leads to. */
+export async function rejectPlacelessRows(
   tx: Query,
-  name: string,
-  { from }: LedgerRelation,
+  relation: LedgerRelation,
   most: number,
-): Promise<RelationRow[]> {
-  const rows = await reading(name, () =>
-    tx.unsafe<{ row: string }[]>(
-      `select row_to_json(b)::text as row from (
-        select ${selectList()} from ${from} r where r.received_at is null or r.entry_id is null limit $1::int
-      ) b`,
-      [most],
-    ),
-  );
-  return rows.map(({ row }) => JSON.parse(row) as RelationRow);
+): Promise<Copied> {
+  const batch = `select ${selectList(relation)}, 1 as place from ${relation.from} r
+    where r.received_at is null limit $1::int`;
+  return await copyBatch(tx, relation, batch, [most], most);
 }
 
-/** Every column as text, so that no driver and no float stands between the operator's digits and ours. */
-function selectList(): string {
-  return LEDGER_COLUMNS.flatMap(({ name, kind }) => {
-    const asText = `r.${quote(name)}::text as ${name}`;
-    const asMs = `floor(extract(epoch from r.${quote(name)}) * 1000)::text as ${name}_ms`;
-    return kind === "timestamptz" ? [asText, asMs] : [asText];
-  }).join(", ");
+/** A plan above this cost, in PostgreSQL's units, may read a large table from end to end. */
+const MOST_PLAN_COST = 50_000;
+
+/** Whether rows without a received_at can be looked for without reading the relation as a whole. */
+export async function findsPlacelessRows(sql: Query, { name, from }: LedgerRelation): Promise<boolean> {
+  const [row] = await reading(name, () =>
+    sql.unsafe<{ "QUERY PLAN": readonly { Plan: { "Total Cost": number } }[] }[]>(
+      `explain (format json) select r.entry_id from ${from} r where r.received_at is null`,
+    ),
+  );
+  return (row?.["QUERY PLAN"][0]?.Plan["Total Cost"] ?? 0) <= MOST_PLAN_COST;
+}
+
+interface CopiedRow {
+  readonly rows: number;
+  readonly added: number;
+  readonly rejected: number;
+  readonly receivedAt: string | null;
+  readonly entryId: string | null;
+  readonly receivedMs: string | null;
+}
+
+async function copyBatch(
+  tx: Query,
+  relation: LedgerRelation,
+  batch: string,
+  values: readonly (string | number)[],
+  most: number,
+): Promise<Copied> {
+  const columns = [...relation.columns];
+  const list = columns.join(", ");
+  const of = (alias: string) => `(${columns.map((name) => `${alias}.${name}`).join(", ")})`;
+  const missing = LEDGER_COLUMNS.filter(({ nullable }) => !nullable).map(
+    ({ name }) => `when b.${name} is null then '${name} is null'`,
+  );
+  const [found] = await reading(relation.name, () =>
+    tx.unsafe<CopiedRow[]>(
+      `with batch as materialized (${batch}),
+      checked as materialized (
+        select b.*, jsonb_populate_record(null::callback_entries, to_jsonb(b)) as entry, case ${missing.join(" ")}
+          else recon_entry_fault(b.entry_id, b.callback, b.product_id, b.username, b.txn_id, b.round_id, b.bet_amount,
+            b.payout_amount, b.moved, b.balance_before, b.balance_after, b.occurred_at, b.received_at) end as fault
+        from batch b
+      ),
+      usable as (
+        select distinct on (entry_id) ${list} from checked where fault is null order by entry_id, place
+      ),
+      rejected as (
+        select count(*) filter (where case
+          when c.fault is null then recon_reject_entry(c.entry, 'changed', format(
+            'entry_id "%s" stands in more than one row, and must be unique: the first of them is taken', c.entry_id))
+          else recon_reject_entry(c.entry,
+            case when exists (select from callback_entries k where k.entry_id = c.entry_id)
+              then 'changed' else 'unusable' end,
+            case when c.fault like '% is null' then c.fault else recon_describe_fault(c.fault, to_jsonb(c.entry)) end)
+          end) as count
+        from checked c left join usable u on u.entry_id = c.entry_id and c.fault is null
+        where c.fault is not null or ${of("u")} is distinct from ${of("c")}
+      ),
+      written as (
+        insert into callback_entries (${list})
+        select ${list} from usable u
+        where not exists (select from callback_entries k
+          where k.entry_id = u.entry_id and ${of("k")} is not distinct from ${of("u")})
+        order by entry_id
+        on conflict (entry_id) do update set (${list}) = ${of("excluded")}
+        where ${of("callback_entries")} is distinct from ${of("excluded")}
+        returning (xmax = 0) as is_new
+      ),
+      last as (
+        select received_at::text as "receivedAt", entry_id as "entryId",
+          floor(extract(epoch from received_at) * 1000)::text as "receivedMs"
+        from batch order by place desc limit 1
+      )
+      select (select count(*) from batch) as rows, (select count(*) filter (where is_new) from written) as added,
+        (select count from rejected) as rejected, last.*
+      from (values (1)) as one left join last on true`,
+      [...values],
+    ),
+  );
+  if (found === undefined) throw new Error("a statement that always gives one row gave none");
+  const { rows, added, rejected, receivedAt, entryId, receivedMs } = found;
+  const newestMs = Number(receivedMs ?? Number.NaN);
+  return {
+    added,
+    rejected,
+    after: rows < most || receivedAt === null ? null : { receivedAt, entryId },
+    newest: Number.isSafeInteger(newestMs) ? newestMs : null,
+  };
+}
+
+/** Every column as the ledger has it: casts of the accepted types keep every digit. */
+function selectList({ columns }: LedgerRelation): string {
+  return LEDGER_COLUMNS.filter(({ name }) => columns.has(name))
+    .map(({ name, kind }) => `r.${quote(name)}::${kind} as ${name}`)
+    .join(", ");
 }
 
 function quoteRelation(relation: string): string {

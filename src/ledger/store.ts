@@ -3,7 +3,7 @@
 import type { CallbackEntry } from "../callback.ts";
 import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "../db/client.ts";
-import { noteAddedText, rowCountsText } from "../db/row-counts.ts";
+import { rowCountsText } from "../db/row-counts.ts";
 import { type Amount, formatAmount, parseAmount } from "../money.ts";
 import type { TimeRange } from "../window.ts";
 
@@ -12,52 +12,28 @@ type EntryRow = Omit<CallbackEntry, AmountField> & Record<AmountField, string | 
 type AmountField = "betAmount" | "payoutAmount" | "moved" | "balanceBefore" | "balanceAfter";
 
 /**
- * Appends entries and marks what they touch for the diff, in one transaction.
+ * Appends entries. The triggers of the table ask for the comparison of what they touch.
  * An entry whose entryId is known is passed over.
  * @returns how many were new
  */
-export async function appendEntries(
-  sql: Sql,
-  entries: readonly CallbackEntry[],
-  now: Instant,
-): Promise<number> {
-  return await sql.begin((tx) => appendEntriesWithin(tx, entries, now));
-}
-
-/** The same inside the caller's transaction. */
-export async function appendEntriesWithin(
-  tx: Query,
-  entries: readonly CallbackEntry[],
-  now: Instant,
-): Promise<number> {
+export async function appendEntries(sql: Query, entries: readonly CallbackEntry[]): Promise<number> {
   if (entries.length === 0) return 0;
-  const [row] = await tx.unsafe<{ added: number }[]>(
+  const [row] = await sql.unsafe<{ added: number }[]>(
     `with added as (
       insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, round_id,
         status, bet_amount, payout_amount, transaction_type, skip_balance_update, moved, balance_before,
-        balance_after, occurred_at, received_at)
+        balance_after, occurred_at, received_at, single_state, end_round)
       select * from jsonb_to_recordset($1::text::jsonb) as t (
         entry_id text, callback text, request_id text, product_id text, username text, currency text, txn_id text,
         round_id text, status text, bet_amount numeric, payout_amount numeric, transaction_type text,
         skip_balance_update boolean, moved numeric, balance_before numeric, balance_after numeric,
-        occurred_at timestamptz, received_at timestamptz)
+        occurred_at timestamptz, received_at timestamptz, single_state boolean, end_round boolean)
       order by entry_id
       on conflict (entry_id) do nothing
-      returning product_id, username, round_id, txn_id, callback
-    ),
-    marked as (
-      insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
-      select product_id, array_agg(username), array_agg(round), array_agg(bet), $2::timestamptz
-      from (
-        select distinct product_id, username, nullif(nullif(round_id, ''), 'UNKNOWN') as round,
-          case when round_id is null or round_id in ('', 'UNKNOWN') then txn_id end as bet
-        from added
-      ) marks
-      group by product_id
-    ),
-    noted as (${noteAddedText("callback_entries", "count(*)", "from added having count(*) > 0")})
+      returning entry_id
+    )
     select count(*) as added from added`,
-    [JSON.stringify(entries.map(toRow)), now],
+    [JSON.stringify(entries.map(toRow))],
     { prepare: true },
   );
   return row?.added ?? 0;
@@ -94,7 +70,8 @@ function entryColumns(sql: Query) {
     e.username, e.currency, e.txn_id as "txnId", e.round_id as "roundId", e.status, e.bet_amount as "betAmount",
     e.payout_amount as "payoutAmount", e.transaction_type as "transactionType",
     e.skip_balance_update as "skipBalanceUpdate", e.moved, e.balance_before as "balanceBefore",
-    e.balance_after as "balanceAfter", e.occurred_at as "occurredAt", e.received_at as "receivedAt"`;
+    e.balance_after as "balanceAfter", e.occurred_at as "occurredAt", e.received_at as "receivedAt",
+    e.single_state as "singleState", e.end_round as "endRound"`;
 }
 
 /**
@@ -155,6 +132,56 @@ export async function readLedgerStart(sql: Query): Promise<Instant | null> {
   return row?.start ?? null;
 }
 
+/** What must stand on `callback_entries` and be switched on, so that no row is forgotten; with pg_trigger's tgenabled. */
+const TRIGGERS: Readonly<Record<string, string>> = {
+  recon_checked: "O",
+  recon_inserted: "O",
+  recon_replicated: "R",
+  recon_updated: "A",
+  recon_deleted: "O",
+  recon_truncated: "O",
+};
+
+/** It is switched to what it must be once every entry has been marked. */
+const SWITCHED_LAST = "recon_truncated";
+
+/** The triggers of `callback_entries` that are missing or switched off. */
+export async function findIdleTriggers(sql: Query): Promise<string[]> {
+  const found = await sql<{ name: string; enabled: string }[]>`
+    select tgname as name, tgenabled as enabled from pg_trigger where tgrelid = 'callback_entries'::regclass`;
+  return Object.entries(TRIGGERS)
+    .filter(([name, enabled]) => !found.some((one) => one.name === name && one.enabled === enabled))
+    .map(([name]) => name);
+}
+
+/** Longer than this nobody waits for a restore that is still under way: the next tick tries again. */
+const LOCK_WAIT_MS = 300;
+const LOCK_NOT_AVAILABLE = "55P03";
+
+/**
+ * Switches the triggers on where something has switched them off, and asks for the comparison of every entry: rows may
+ * have come in unseen. A data restore with `--disable-triggers` leaves them changed, so that it is noticed afterwards.
+ * @returns whether there was something to mend
+ */
+export async function watchEntries(sql: Sql): Promise<boolean> {
+  const idle = await findIdleTriggers(sql);
+  if (idle.length === 0) return false;
+  const call = (text: string) =>
+    sql.begin(async (tx) => {
+      await tx.unsafe(`set local lock_timeout = ${LOCK_WAIT_MS}`);
+      return await tx.unsafe<{ done: boolean }[]>(`select ${text} as done`);
+    });
+  try {
+    // Marking a large ledger takes long, and for switching triggers writers must wait: one after the other.
+    if (idle.some((name) => name !== SWITCHED_LAST)) await call("recon_watch_entries() is not null");
+    const [marked] = await call("recon_mark_entries()");
+    return marked?.done ?? false;
+  } catch (error) {
+    if ((error as { code?: string }).code === LOCK_NOT_AVAILABLE) return false;
+    throw error;
+  }
+}
+
 function toRow(entry: CallbackEntry): Record<string, unknown> {
   return {
     entry_id: entry.entryId,
@@ -175,6 +202,8 @@ function toRow(entry: CallbackEntry): Record<string, unknown> {
     balance_after: toText(entry.balanceAfter),
     occurred_at: new Date(entry.occurredAt).toISOString(),
     received_at: new Date(entry.receivedAt).toISOString(),
+    single_state: entry.singleState,
+    end_round: entry.endRound,
   };
 }
 

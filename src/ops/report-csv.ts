@@ -4,7 +4,7 @@ import type { DayReport, ReportSide } from "../report.ts";
 import { toCsv } from "./csv.ts";
 
 const SIDE_FIELDS = ["bets", "stake", "payout", "net"] as const satisfies readonly (keyof ReportSide)[];
-const EXPLAINED = ["difference", "mismatches", "adjustments", "pending", "rest"] as const;
+const EXPLAINED = ["difference", "mismatches", "adjustments", "pending", "rounding", "rest"] as const;
 
 /** The head, then a line for each row of the report; amounts are decimal text. */
 export function reportAsCsv({ day, zone, rows }: DayReport): string {

@@ -89,6 +89,7 @@ export const REPORT = documentOf<DayReport>({
       mismatches: AMOUNT,
       adjustments: AMOUNT,
       pending: AMOUNT,
+      rounding: AMOUNT,
       rest: AMOUNT,
       complete: FLAG,
     }),

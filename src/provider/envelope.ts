@@ -69,11 +69,23 @@ export function rejection(answered: Answered, { code, message }: Envelope): Reco
   );
 }
 
+/** A field that is not as the interface says. Its `rule` names the field without the value, which may be a secret. */
+export class FieldError extends ReconError {
+  readonly rule: string;
+
+  /** @param value said behind the rule, where it may be shown */
+  constructor(rule: string, value = "") {
+    super("bad-record", `${rule}${value}`);
+    this.rule = rule;
+  }
+}
+
 /** @throws ReconError `provider-bad-envelope` where `read` finds a field that is not as the interface says */
 export function readFields<Words>(answered: Answered, read: () => Words): Words {
   try {
     return read();
   } catch (error) {
+    if (answered.secrets === "all" && error instanceof FieldError) throw badAnswer(answered, error.rule);
     throw badAnswer(answered, hide(describeError(error), answered.secrets));
   }
 }

@@ -1,9 +1,9 @@
 /** Reads the fields of an answer one by one, tolerant of what the interface does not name, strict in what it does. */
 
 import { isLosslessNumber, isSafeNumber } from "lossless-json";
-import { ReconError } from "../errors.ts";
+import type { ReconError } from "../errors.ts";
 import { type Amount, parseAmount } from "../money.ts";
-import { excerpt, isObject, type JsonObject } from "./envelope.ts";
+import { excerpt, FieldError, isObject, type JsonObject, textOf } from "./envelope.ts";
 
 /** An object of an answer, and the name under which errors speak of it. */
 export interface Place {
@@ -48,7 +48,26 @@ export function readOptionalText({ name, fields }: Place, field: string): string
 export function readSecretText({ name, fields }: Place, field: string): string {
   const value = fields[field];
   if (typeof value === "string" && value !== "") return value;
-  throw new ReconError("bad-record", `${name}.${field} must be text, and not empty`);
+  throw new FieldError(`${name}.${field} must be text, and not empty`);
+}
+
+/** The same where a list of texts may be answered instead of one: at least one, in their order. */
+export function readSecretTexts({ name, fields }: Place, field: string): readonly [string, ...string[]] {
+  const value = fields[field];
+  if (!Array.isArray(value)) return [readSecretText({ name, fields }, field)];
+  const texts = value.map((text, index) => {
+    if (typeof text === "string" && text !== "") return text;
+    throw new FieldError(`${name}.${field}[${index}] must be text, and not empty`);
+  });
+  const [first, ...others] = texts;
+  if (first === undefined) throw new FieldError(`${name}.${field} must not be an empty list`);
+  return [first, ...others];
+}
+
+/** JSON object text of the fields that are not named; null: there is none. */
+export function readExtra({ fields }: Place, known: readonly string[]): string | null {
+  const unknown = Object.entries(fields).filter(([field]) => !known.includes(field));
+  return unknown.length === 0 ? null : textOf(Object.fromEntries(unknown));
 }
 
 export function readBoolean({ name, fields }: Place, field: string): boolean {
@@ -78,5 +97,5 @@ export function readNumber({ name, fields }: Place, field: string): number {
 }
 
 function wrong(name: string, expected: string, value: unknown): ReconError {
-  return new ReconError("bad-record", `${name} must be ${expected}, but is ${excerpt(value)}`);
+  return new FieldError(`${name} must be ${expected}`, `, but is ${excerpt(value)}`);
 }

@@ -13,6 +13,7 @@ import {
   type Place,
   readAmount,
   readBoolean,
+  readExtra,
   readList,
   readObject,
   readOptionalAmount,
@@ -34,6 +35,7 @@ export function readMoneyAnswer(answered: Answered, transactionRef: string): Mon
       balance: readAmount(place, "balance"),
       txId,
       status: readText(place, "status"),
+      extra: readExtra(place, ["username", "amount", "beforeBalance", "balance", "txId", "status"]),
     };
   });
 }

@@ -68,6 +68,8 @@ const ACTIONS = [
   plain("no-code").extend(done),
   z.strictObject({ kind: z.literal("late"), delay: duration }),
   plain("denied"),
+  plain("not-found"),
+  plain("url-list"),
   z.strictObject({ kind: z.literal("wrong"), ...field }),
   z.strictObject({ kind: z.literal("missing"), ...field }),
   z.strictObject({ kind: z.literal("mistyped"), ...field }),
@@ -90,6 +92,8 @@ const ENDPOINTS_OF: ReadonlyMap<unknown, readonly AgentEndpoint[]> = new Map<
 >([
   ["late", ["deposit", "withdraw"]],
   ["denied", ["verifyDepositWithdraw", "verify-topup"]],
+  ["not-found", ["verifyDepositWithdraw", "verify-topup"]],
+  ["url-list", ["logIn", "seamless/logIn"]],
   ["several", ["verify-topup"]],
   ["negative", ["verify-topup"]],
 ]);

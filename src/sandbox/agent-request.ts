@@ -7,9 +7,13 @@ import type { AgentEndpoint } from "./agent-fault.ts";
 import { CODES, type Refusal } from "./answer.ts";
 
 const text = z.string().min(1);
+/** Text by the interface; some send a number, whose trailing zeros JSON does not keep. */
+const numericAmount = z
+  .number()
+  .transform((number) => (/^\d{1,15}(\.\d\d?)?$/.test(String(number)) ? number.toFixed(2) : String(number)));
 const amount = z
-  .string()
-  .regex(/^\d{1,30}\.\d\d$/, "must have 2 decimal digits")
+  .union([z.string(), numericAmount])
+  .pipe(z.string().regex(/^\d{1,30}\.\d\d$/, "must have 2 decimal digits"))
   .refine((digits) => /[1-9]/.test(digits), "must be above 0")
   .transform((digits) => parseAmount(digits, "amount"));
 

@@ -20,6 +20,7 @@ export const CODES = {
   internal: 7,
   duplicate: 8,
   balanceTooLow: 9,
+  transactionNotFound: 5004,
 } as const;
 
 /** Why a request is not answered with data. */

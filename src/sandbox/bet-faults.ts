@@ -88,6 +88,19 @@ function losePlacement(round: RoundScript): Script {
   return round.wrong("missing-placement", { bets: ["a"], records: ["a"], ledger: { stake, payout } });
 }
 
+/** The settlement says that it does not place its bet, and nothing did: it settles nothing, whatever it paid. */
+function settleUnplaced(round: RoundScript): Script {
+  const stake = round.money();
+  const payout = round.payoutOf(stake);
+  round.settle("a", round.at(0.2), payout, { bet: stake, singleState: false, unasked: true });
+  round.show("a", round.at(0.2), { status: "SETTLED", stake, payout });
+  return round.wrong("missing-settlement", {
+    bets: ["a"],
+    records: ["a"],
+    ledger: { stake: ZERO, payout: ZERO },
+  });
+}
+
 function loseSettlement(round: RoundScript): Script {
   accompany(round);
   const stake = round.money();
@@ -231,6 +244,7 @@ export const BET_FAULTS = {
   nameSomebodyElse,
   nameOtherCurrency,
   losePlacement,
+  settleUnplaced,
   loseSettlement,
   loseCancel,
   loseChangedResult,

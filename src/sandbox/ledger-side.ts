@@ -37,6 +37,8 @@ export function entryOf(round: PlayedRound, bet: PlayedBet, index: number): Call
     betAmount: event.type === "rewarded" ? null : amountOf(after.stake),
     payoutAmount: pays ? amountOf(event.payout) : null,
     transactionType: null,
+    singleState: null,
+    endRound: null,
     skipBalanceUpdate: false,
     moved: amountOf(after.moved - before.moved),
     balanceBefore: null,

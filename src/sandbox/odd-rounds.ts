@@ -37,6 +37,34 @@ function cancelRound(round: RoundScript): void {
   }
 }
 
+/** Every settled bet of the round is declared void by one item; one may still run, and the result may be given again. */
+function voidRound(round: RoundScript): void {
+  const bets = placeSeveral(round);
+  const [late, ...ended] = bets as [Bet, Bet, ...Bet[]];
+  const isLate = round.random.oneIn(2);
+  const settled = isLate ? ended : bets;
+  for (const { txn, payout } of settled) round.settle(txn, round.at(0.1), payout);
+  listEach(round, settled, 0.1);
+  const named = round.random.pick([settled[0]?.txn ?? late.txn, "none"]);
+  const [stake, payout] = [stakesOf(settled), payoutsOf(settled)];
+  const byRound = { type: "BY_ROUND" } as const;
+  round.say("voidSettled", named, round.at(0.3), {
+    bet: stake,
+    payout,
+    moved: stake.minus(payout),
+    ...byRound,
+  });
+  for (const bet of settled) round.show(bet.txn, round.at(0.3), { status: "VOID", stake: bet.stake });
+  if (round.random.oneIn(3)) {
+    round.rollback(named, round.at(0.5), ZERO, { bet: stake, moved: stake.neg(), ...byRound });
+    for (const bet of settled) round.settle(bet.txn, round.at(0.6), bet.payout);
+    listEach(round, settled, 0.6);
+  }
+  if (!isLate) return;
+  round.settle(late.txn, round.at(0.8), late.payout);
+  round.show(late.txn, round.at(0.8), settledAs(late));
+}
+
 /** One item settles every bet of the round; the report tells each bet, or all in one. */
 function settleRound(round: RoundScript): void {
   const bets = placeSeveral(round);
@@ -177,6 +205,7 @@ function wholeIds(round: RoundScript): { id: string; betId: string } {
 
 export const ODD_ROUNDS = {
   cancelRound,
+  voidRound,
   settleRound,
   changeRound,
   listAsOne,

@@ -3,6 +3,7 @@
 import { ZERO } from "../money.ts";
 import { BET_FAULTS, type PlantFault } from "./bet-faults.ts";
 import { ODD_BETS } from "./odd-bets.ts";
+import { ODD_LISTINGS } from "./odd-listings.ts";
 import { ODD_RESULTS, type Oddity } from "./odd-results.ts";
 import type { RoundScript } from "./round-script.ts";
 import type { Script } from "./script.ts";
@@ -35,6 +36,7 @@ export const LISTED_ODDITIES = {
   waitThenCancel: ODD_BETS.waitThenCancel,
   voidNowhere: ODD_BETS.voidNowhere,
   settleInParts: ODD_RESULTS.settleInParts,
+  ...ODD_LISTINGS,
 } satisfies Record<string, Oddity>;
 
 /** An open bet that is not listed. */

@@ -18,6 +18,9 @@ const GAMES: readonly [Game, ...Game[]] = [
   { code: "ปลา", name: "ยิงปลา <Deluxe>" },
 ];
 
+/** Played nowhere else, so that a tolerance for it hides nothing of other products. */
+const CENTS_CURRENCY = "EUR";
+
 /** A player's sessions begin this far apart, so that the pause between two of them ends the first. */
 const SESSION_EVERY_MINUTES = 180;
 /** One session in so many is spoilt where faults are wanted at all. */
@@ -91,11 +94,14 @@ function chooseSession(plan: WorldPlan, round: RoundScript): Script {
 function openScript(
   plan: WorldPlan,
   players: readonly Player[],
-  { productId }: ProductPlan,
+  { productId, style }: ProductPlan,
   { roundId, startedAt, player }: { roundId: string; startedAt: Instant; player: number },
 ): RoundScript {
   const random: Random = createRandom(hashText(`${plan.seed}|${roundId}`));
-  const playerOf = (index: number) => players[index % players.length] as Player;
+  const playerOf = (index: number): Player => {
+    const player = players[index % players.length] as Player;
+    return style === "two-decimals" ? { ...player, currency: CENTS_CURRENCY } : player;
+  };
   return new RoundScript({
     plan,
     productId,

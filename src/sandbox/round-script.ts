@@ -64,7 +64,9 @@ export class RoundScript {
       status: line.status ?? STATUS_OF[callback],
       betAmount: line.bet ?? null,
       payoutAmount: line.payout ?? null,
-      transactionType: line.type ?? null,
+      transactionType: this.#typeOf(callback, line),
+      singleState: line.singleState ?? this.#flagOf(callback, txn, at),
+      endRound: line.endRound ?? null,
       skipBalanceUpdate: line.skip ?? false,
       moved: line.moved,
       balanceBefore: null,
@@ -119,9 +121,15 @@ export class RoundScript {
     return this.#turn(name, at + this.#reportLag(), accountedAt, record);
   }
 
-  /** Listed once, the record is never shown again. */
+  /** Listed once, the record is not shown any more. */
   hide(name: string, at: Instant): this {
     return this.#turn(name, at, this.#last(name)?.accountedAt ?? at, null);
+  }
+
+  /** Hidden for a while, the record is shown again as it was. */
+  restore(name: string, at: Instant): this {
+    const last = this.#records.get(name)?.findLast(({ record }) => record !== null);
+    return this.#turn(name, at, last?.accountedAt ?? at, last?.record ?? null);
   }
 
   /** The report tells of this round without delay, so that what comes next meets it. */
@@ -186,6 +194,20 @@ export class RoundScript {
     };
   }
 
+  #typeOf(callback: CallbackName, { type }: Line): string | null {
+    const { ownType } = this.#style;
+    if (type === "BY_ROUND" || ownType === "as written" || !HAVE_TYPE.has(callback)) return type ?? null;
+    return ownType === "BY_BET" ? "BY_BET" : null;
+  }
+
+  #flagOf(callback: CallbackName, txn: string, at: Instant): false | null {
+    const isPlaced = () =>
+      this.#lines.some(
+        (line) => line.txn === txn && line.entry.callback === "placeBets" && line.entry.occurredAt < at,
+      );
+    return callback === "settleBets" && this.#style.flagsPlaced && isPlaced() ? false : null;
+  }
+
   #reportLag(): number {
     const { plan } = this.scene;
     if (this.#style.prompt) return 0;
@@ -204,6 +226,8 @@ export class RoundScript {
     return this.#records.get(name)?.at(-1);
   }
 }
+
+const HAVE_TYPE: ReadonlySet<CallbackName> = new Set(["settleBets", "cancelBets", "voidSettled", "rollback"]);
 
 const STATUS_OF: Readonly<Record<CallbackName, string>> = {
   placeBets: "OPEN",

@@ -12,6 +12,10 @@ export interface ScriptStyle {
   readonly silentWallet: boolean;
   readonly latestReport: boolean;
   readonly prompt: boolean;
+  /** what an item says that acts on one transaction: what its line says, the older word for it, or nothing */
+  readonly ownType: "as written" | "BY_BET" | "nothing";
+  /** a settle of a bet that was placed says that it is not single-state */
+  readonly flagsPlaced: boolean;
 }
 
 export function drawStyle(random: Random): ScriptStyle {
@@ -22,5 +26,7 @@ export function drawStyle(random: Random): ScriptStyle {
     silentWallet: random.oneIn(4),
     latestReport: random.oneIn(10),
     prompt: false,
+    ownType: random.pick(["as written", "as written", "BY_BET", "nothing"]),
+    flagsPlaced: random.oneIn(3),
   };
 }

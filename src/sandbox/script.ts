@@ -52,6 +52,9 @@ export interface Line {
   readonly payout?: Amount;
   readonly status?: string;
   readonly type?: "BY_TRANSACTION" | "BY_ROUND";
+  /** a settle's own flags; without them it has none */
+  readonly singleState?: boolean;
+  readonly endRound?: boolean;
   readonly skip?: boolean;
   /** lines of one request share this name; without it the line is a request of its own */
   readonly request?: string;

@@ -4,6 +4,7 @@ import { type Amount, ZERO } from "../money.ts";
 import { BET_FAULTS, difference, type PlantFault } from "./bet-faults.ts";
 import { ODD_BETS } from "./odd-bets.ts";
 import { ODD_RESULTS, type Oddity } from "./odd-results.ts";
+import { ODD_SETTLES } from "./odd-settles.ts";
 import type { RoundScript } from "./round-script.ts";
 import type { Script } from "./script.ts";
 
@@ -17,6 +18,14 @@ function settleOnce(round: RoundScript, share = 0.1): { stake: Amount; payout: A
 function settleAlone(round: RoundScript): void {
   const bet = settleOnce(round);
   round.show("a", round.at(0.1), { status: "SETTLED", ...bet });
+}
+
+/** The settlement says that it is not single-state, although its product is: the bet was placed. */
+function settlePlaced(round: RoundScript): void {
+  const stake = round.money();
+  const payout = round.payoutOf(stake);
+  round.place("a", round.at(0), stake).settle("a", round.at(0.1), payout, { singleState: false });
+  round.show("a", round.at(0.1), { status: "SETTLED", stake, payout });
 }
 
 /** The first part takes the stake, the second only pays. */
@@ -58,6 +67,8 @@ function spinTwice(round: RoundScript): void {
 export const SINGLE_ODDITIES = {
   settleAlone,
   settleAloneInParts,
+  settlePlaced,
+  settleBoth: ODD_SETTLES.settleBoth,
   changeResultAlone,
   voidAlone,
   spinTwice,

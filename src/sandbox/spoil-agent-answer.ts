@@ -4,6 +4,7 @@ import Big from "big.js";
 import type { Instant } from "../clock.ts";
 import { type Amount, formatAmount, parseAmount } from "../money.ts";
 import type { AgentAction } from "./agent-fault.ts";
+import { CODES } from "./answer.ts";
 import type { Delivery } from "./delivery.ts";
 import { isPlain, spoilDelivery } from "./spoil-answer.ts";
 
@@ -29,9 +30,26 @@ export function spoilAgentAnswer(
       return { way: "whole", body: write(outcome).replace(/"code":-?\d+,/, "") };
     case "denied":
       return { way: "whole", body: write(outcome) };
+    case "not-found":
+      return { way: "whole", body: write(NOT_FOUND) };
+    case "url-list":
+      return { way: "whole", body: write({ ...outcome, data: listUrls(outcome.data) }) };
     default:
       return { way: "whole", body: write({ ...outcome, data: spoilData(action, outcome.data) }) };
   }
+}
+
+const NOT_FOUND: AgentOutcome = {
+  code: CODES.transactionNotFound,
+  message: "Transaction not found",
+  data: null,
+};
+
+/** The address, and another one for the same game. */
+function listUrls(data: object | null): object | null {
+  if (data === null) return null;
+  const { url } = data as { readonly url?: unknown };
+  return { ...data, url: [url, `${String(url)}&mirror=1`] };
 }
 
 type DataAction = Extract<AgentAction, { kind: "wrong" | "missing" | "mistyped" | "several" | "negative" }>;

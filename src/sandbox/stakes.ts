@@ -10,7 +10,7 @@ const UNIT: Ticks = 10_000;
 export const CENT: Ticks = 100;
 
 /** What one chip is worth where the currency is played. */
-const CHIPS = { THB: 10 * UNIT, USD: UNIT, VND: 10_000 * UNIT } as const;
+const CHIPS = { THB: 10 * UNIT, USD: UNIT, EUR: UNIT, VND: 10_000 * UNIT } as const;
 export type Currency = keyof typeof CHIPS;
 
 /** Payouts of a won bet in hundredths of the stake, the stake included. */

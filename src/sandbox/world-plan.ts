@@ -7,9 +7,17 @@ export type PlainStyle = "table" | "slot" | "sport";
 
 /**
  * The ways of products that are full of oddities: everything there is, settlements without placements, open bets that
- * are listed, records that only name the round, and money that only moves by adjustBalance.
+ * are listed, records that only name the round, and money that only moves by adjustBalance; and operators that write no
+ * entry for a settlement that pays 0, or keep two decimals of what a sender computes in floating point.
  */
-export type OddStyle = "odd" | "single-state" | "open-listed" | "by-round" | "session";
+export type OddStyle =
+  | "odd"
+  | "single-state"
+  | "open-listed"
+  | "by-round"
+  | "session"
+  | "lost-omitted"
+  | "two-decimals";
 
 export type StyleName = PlainStyle | OddStyle;
 

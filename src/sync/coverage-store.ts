@@ -3,6 +3,7 @@
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { LONGEST_WINDOW_MS, type TimeRange } from "../window.ts";
+import type { UnfinishedWindow } from "./plan-confirm.ts";
 import type { WindowKind } from "./store.ts";
 
 /** A window that touches a range: fetched to its last page, or given up for now. */
@@ -38,6 +39,14 @@ export async function readTriedWindows(
     limit ${most}`;
 }
 
+/** A window that was fetched to its last page. */
+interface PassedWindow extends TimeRange {
+  readonly startedAt: Instant;
+  readonly fetchedAt: Instant;
+  /** another process began the pass: nobody knows all that it returned */
+  readonly resumed: boolean;
+}
+
 /**
  * The windows that touch one of these ranges, were fetched to their last page, and began at `since` or later.
  * Confirm fetches, resweeps, backfills and live windows all count.
@@ -47,29 +56,28 @@ export async function readPasses(
   productId: string,
   ranges: readonly TimeRange[],
   since: Instant,
-): Promise<(TimeRange & { readonly startedAt: Instant; readonly fetchedAt: Instant })[]> {
+): Promise<PassedWindow[]> {
   if (ranges.length === 0) return [];
-  return await sql<(TimeRange & { startedAt: Instant; fetchedAt: Instant })[]>`
-    select distinct w.from_at as "from", w.to_at as "to", w.started_at as "startedAt", w.fetched_at as "fetchedAt"
+  return await sql<PassedWindow[]>`
+    select distinct w.from_at as "from", w.to_at as "to", w.started_at as "startedAt", w.fetched_at as "fetchedAt",
+      w.resumed
     from windows w
     join ${rangesSql(sql, ranges)} on w.to_at > asked.from_at and w.from_at < asked.to_at
       and w.to_at < asked.to_at + ${LONGEST_WINDOW_MS}::integer * interval '1 millisecond'
     where w.product_id = ${productId} and w.status = 'done' and w.started_at >= ${since}`;
 }
 
-/** The unfinished windows of a kind that touch one of these ranges and became a gap before, with when they are tried again. */
-export async function readNextAttempts(
+/** The confirm fetches that touch one of these ranges and have not been made. */
+export async function readUnfinishedConfirms(
   sql: Query,
   productId: string,
-  kind: WindowKind,
   ranges: readonly TimeRange[],
-): Promise<(TimeRange & { readonly nextAttemptAt: Instant })[]> {
-  return await sql<(TimeRange & { nextAttemptAt: Instant })[]>`
+): Promise<UnfinishedWindow[]> {
+  return await sql<UnfinishedWindow[]>`
     select distinct w.from_at as "from", w.to_at as "to", w.next_attempt_at as "nextAttemptAt"
     from windows w
     join ${rangesSql(sql, ranges)} on w.from_at < asked.to_at and w.to_at > asked.from_at
-    where w.product_id = ${productId} and w.kind = ${kind} and w.status in ('planned', 'gap')
-      and w.next_attempt_at is not null`;
+    where w.product_id = ${productId} and w.kind = 'confirm' and w.status in ('planned', 'gap')`;
 }
 
 function rangesSql(sql: Query, ranges: readonly TimeRange[]) {

@@ -200,6 +200,8 @@ export async function advanceWindow(
     readonly startedAt: Instant;
     readonly now: Instant;
     readonly counts: PageCounts;
+    /** another process began the pass; without it none did */
+    readonly resumed?: boolean;
   },
 ): Promise<void> {
   const { counts } = page;
@@ -210,7 +212,7 @@ export async function advanceWindow(
       started_at = ${page.startedAt}, fetched_at = ${done ? page.now : null},
       lease_token = ${done ? null : window.leaseToken},
       lease_until = ${done ? null : tx`clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})`},
-      error_code = null, error_message = null, next_attempt_at = null,
+      resumed = ${page.resumed ?? false}, error_code = null, error_message = null, next_attempt_at = null,
       pages = pages + 1, records = records + ${counts.records}, created = created + ${counts.created},
       changed = changed + ${counts.changed}, unchanged = unchanged + ${counts.unchanged},
       rejected = rejected + ${counts.rejected}, out_of_range = out_of_range + ${counts.outOfRange}

@@ -21,7 +21,7 @@ export interface Booking {
 
 export type Saying =
   | { readonly says: "booked"; readonly booking: Booking }
-  /** `success: false`, or code 1 of verify-topup */
+  /** `success: false`, code 1 of verify-topup, or one of `verify.notFoundCodes` */
   | { readonly says: "failed" }
   /** a time-out, an error, a code that means nothing certain, garbage */
   | { readonly says: "nothing" };

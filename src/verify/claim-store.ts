@@ -118,3 +118,35 @@ export async function writeAnswer(
     throw new ReconError("lease-lost", `the claim of ${kind} ${id} is lost: its answer is dropped`);
   }
 }
+
+/** How a person closed it while its answer was under way. */
+export interface Closed {
+  readonly by: string;
+  readonly at: Instant;
+}
+
+/**
+ * Keeps an answer that arrived after a person had closed what it is about: what they decided stays.
+ * @returns null where nobody has closed it: the claim went to another worker
+ */
+export async function keepAfterClose(
+  tx: Query,
+  { kind, id }: Pick<Claim, "kind" | "id">,
+  kept: Omit<KeptAnswer, "attempt" | "status" | "nextVerifyAt" | "isDecisive">,
+): Promise<Closed | null> {
+  const [row] = await tx<Closed[]>`
+    with closed as (
+      update ${tx(TABLE_OF[kind])} set attempts = attempts + 1
+      where id = ${id} and closed_by is not null
+      returning id, attempts, status, closed_by, decided_at
+    ),
+    kept as (
+      insert into ${tx(ANSWERS_OF[kind])} (of_id, attempt, asked_at, took_ms, says, code, message, raw, status,
+        is_decisive, next_verify_at)
+      select id, attempts, ${kept.askedAt}::timestamptz, ${kept.tookMs}::integer, ${kept.says}, ${kept.code},
+        ${kept.message}, ${kept.raw}, status, true, null
+      from closed
+    )
+    select closed_by as by, decided_at as at from closed`;
+  return row ?? null;
+}

@@ -77,7 +77,7 @@ function decideBooked(
       finding: describeDiffering(sent, booking, differences, answeredAt),
     };
   }
-  const isLate = state.rejectedAt !== null && !isTopUp(sent);
+  const isLate = state.rejectedAt !== null;
   return {
     state: { ...state, status: "accepted", nextVerifyAt: null, decidedAt: answeredAt, failedSince: null },
     finding: isLate ? describeLateSuccess(sent, booking, state.rejectedAt, answeredAt) : null,

@@ -4,7 +4,14 @@ import { formatInstant, type Instant, showInstant } from "../clock.ts";
 import type { Finding, MismatchKind, TransferSide } from "../mismatch.ts";
 import { formatAmount, formatMoney } from "../money.ts";
 import { isTopUp, type TopUp, type Transfer } from "../transfer.ts";
-import { amountDifference, type Booking, type ComparedField, type FieldDifference } from "./answer.ts";
+import {
+  type Answer,
+  amountDifference,
+  type Booking,
+  type ComparedField,
+  compareBooking,
+  type FieldDifference,
+} from "./answer.ts";
 
 /** What identifies its mismatches, with product, player and kind. */
 export function subjectOf(sent: Transfer | TopUp): string {
@@ -46,7 +53,7 @@ export function describeLateSuccess(
 ): Finding {
   const since = rejectedAt === null ? "" : ` at ${showInstant(rejectedAt)}`;
   return {
-    ...common(sent, "transfer-late-success"),
+    ...common(sent, isTopUp(sent) ? "top-up-late-success" : "transfer-late-success"),
     reason: `${name(sent)} was rejected${since}, and is booked at the provider after all`,
     provider: sideOf(sent, booking, answeredAt),
   };
@@ -54,12 +61,21 @@ export function describeLateSuccess(
 
 /** The ledger has moved the money, and the provider says for certain that it never got it. */
 export function describeRejected(sent: TopUp, answeredAt: Instant): Finding {
-  const { username, productId } = sent;
-  const at = formatInstant(answeredAt);
   return {
     ...common(sent, "top-up-rejected"),
     reason: `${name(sent)} is in the ledger, and the provider says that it failed`,
-    provider: { status: "failed", amount: null, currency: null, username, productId, at },
+    provider: failedSide(sent, answeredAt),
+  };
+}
+
+function failedSide({ username, productId }: Transfer | TopUp, answeredAt: Instant): TransferSide {
+  return {
+    status: "failed",
+    amount: null,
+    currency: null,
+    username,
+    productId,
+    at: formatInstant(answeredAt),
   };
 }
 
@@ -70,6 +86,37 @@ export function describeInconclusive(sent: Transfer | TopUp, handedAt: Instant, 
     ...common(sent, isTopUp(sent) ? "top-up-inconclusive" : "transfer-inconclusive"),
     reason: `whether ${name(sent)} happened is unknown: the provider has given no certain answer ${since}`,
     provider: null,
+  };
+}
+
+/**
+ * What an answer says of something that a person closed before it came: they may have decided otherwise.
+ * @returns null where it says nothing
+ */
+export function describeAfterClose(
+  sent: Transfer | TopUp,
+  answer: Answer,
+  closed: { readonly by: string; readonly at: Instant },
+): Finding | null {
+  if (answer.says === "nothing") return null;
+  const before = `${closed.by} closed ${name(sent)} at ${showInstant(closed.at)}, and an answer that came after that says`;
+  const kind = isTopUp(sent) ? "top-up-inconclusive" : "transfer-inconclusive";
+  if (answer.says === "failed") {
+    return {
+      ...common(sent, kind),
+      reason: `${before} that it failed`,
+      provider: failedSide(sent, answer.answeredAt),
+    };
+  }
+  const differences = compareBooking(sent, answer.booking);
+  if (differences.length > 0) {
+    const differing = describeDiffering(sent, answer.booking, differences, answer.answeredAt);
+    return { ...differing, reason: `${before} otherwise: ${differing.reason}` };
+  }
+  return {
+    ...common(sent, kind),
+    reason: `${before} that it is booked`,
+    provider: sideOf(sent, answer.booking, answer.answeredAt),
   };
 }
 

@@ -8,19 +8,22 @@ import { noteAddedText } from "../db/row-counts.ts";
  * Picks up the top-ups of every adjustBalance entry that was appended since the last time, however late or out of order
  * it came: entries carry the transaction that wrote them, and what is older than every transaction still under way is
  * behind us. A database that was restored elsewhere counts its transactions anew; then all are looked at again.
- * @param pick `since`: earlier ones are not verified; `firstDelayMs` from a top-up to its first ask
+ * @param products `since`: where the product's ledger begins; earlier top-ups are not verified; null: all are
+ * @param pick `firstDelayMs` from a top-up to its first ask
  * @returns how many were new
  */
 export async function pickUpTopUps(
   sql: Query,
-  products: readonly string[],
-  pick: { readonly now: Instant; readonly since: Instant | null; readonly firstDelayMs: number },
+  products: readonly { readonly productId: string; readonly since: Instant | null }[],
+  pick: { readonly now: Instant; readonly firstDelayMs: number },
 ): Promise<number> {
   const [row] = await sql<{ picked: number }[]>`
     with horizon as (select pg_snapshot_xmin(pg_current_snapshot()) as xmin),
     open as (
-      select p.product_id, case when s.picked_until <= h.xmin then s.picked_until else '0'::xid8 end as picked_until
-      from unnest(${products as string[]}::text[]) as p (product_id)
+      select p.product_id, p.since,
+        case when s.picked_until <= h.xmin then s.picked_until else '0'::xid8 end as picked_until
+      from unnest(${products.map((one) => one.productId)}::text[], ${products.map((one) => one.since)}::timestamptz[])
+        as p (product_id, since)
       cross join horizon h
       left join top_up_states s on s.product_id = p.product_id
     ),
@@ -29,7 +32,7 @@ export async function pickUpTopUps(
       from open o
       join callback_entries e on e.product_id = o.product_id and e.appended_in >= o.picked_until
       where e.callback = 'adjustBalance' and e.status in ('DEBIT', 'CREDIT')
-        ${pick.since === null ? sql`` : sql`and e.occurred_at >= ${pick.since}`}
+        and (o.since is null or e.occurred_at >= o.since)
       order by e.txn_id, e.product_id, e.username, e.received_at, e.entry_id
     ),
     picked as (

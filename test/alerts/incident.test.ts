@@ -96,6 +96,12 @@ describe("what is told of an incident", () => {
       "opened",
     ],
     [
+      "a top-up's late success at once, too",
+      { kind: "top-up-late-success", total: 1, open: 1 },
+      false,
+      "opened",
+    ],
+    [
       "each further late success at once",
       { kind: "transfer-late-success", total: 2, open: 2, alertedTotal: 1 },
       false,

@@ -73,10 +73,12 @@ test("the examples are one of each, all marked as tests, each with a key of its 
     "incident-grown",
     "incident-opened",
     "incident-over",
+    "ledger-changed",
     "ledger-stale",
     "product-stalled",
     "product-stalled-over",
     "provider-stale",
+    "rejected-entries",
     "rejected-records",
   ]);
   for (const one of examples) expect(describeOne(one).title).toMatch(/^TEST, nothing happened: /);

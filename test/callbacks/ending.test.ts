@@ -18,6 +18,7 @@ async function startServer() {
   return await startCallbackServer(context, {
     host: "127.0.0.1",
     port: 0,
+    basePath: "",
     signatureKey: null,
     allowedIps: [],
   });

@@ -28,6 +28,7 @@ beforeAll(async () => {
   server = await startCallbackServer(context, {
     host: "127.0.0.1",
     port: 0,
+    basePath: "",
     signatureKey: null,
     allowedIps: [],
   });

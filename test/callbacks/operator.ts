@@ -81,7 +81,14 @@ export interface Changes {
 /** Starts a server with a player of its own, until the test has finished. */
 export async function startOperator(sql: Sql, changes: Changes = {}): Promise<Operator> {
   const context = { sql, config: CONFIG, clock: createTestClock(NOON), log: silentLog, ...changes.context };
-  const settings = { host: "127.0.0.1", port: 0, signatureKey: null, allowedIps: [], ...changes.settings };
+  const settings = {
+    host: "127.0.0.1",
+    port: 0,
+    basePath: "",
+    signatureKey: null,
+    allowedIps: [],
+    ...changes.settings,
+  };
   const server = await startCallbackServer(context, settings);
   onTestFinished(() => server.close());
   players += 1;

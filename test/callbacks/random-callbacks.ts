@@ -27,6 +27,9 @@ const item = fc.record({
   byRound: fc.boolean(),
   skip: fc.constantFrom(true, false, false, false, false),
   isEndRound: fc.constantFrom(true, true, false),
+  isSingleState: fc.constantFrom(null, null, true, false),
+  /** what is sent for BY_TRANSACTION; undefined: nothing is said */
+  ownType: fc.constantFrom("BY_TRANSACTION", "BY_BET", "", null, undefined),
 });
 
 /** What to ask, before it is known of whom and as which request. */
@@ -44,31 +47,27 @@ export const step = fc.record({
 });
 export type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
-const ACTS_ON_ROUNDS = ["settleBets", "cancelBets", "rollback"];
+const ACTS_ON_ROUNDS = ["settleBets", "cancelBets", "voidSettled", "rollback"];
 const NAMES_STAKE = ["placeBets", "adjustBets", "placeTips", "cancelTips", "cancelBets", "rollback"];
 
 /**
- * The requests of a run: names and ids are its own, so that runs do not meet. An adjustment with skipped items is
- * repeated as it was or not at all: the ledger takes a second one that moved nothing for a repeat.
+ * The requests of a run: names and ids are its own, so that runs do not meet.
  * @param ids what request ids begin with
  */
 export function toRequests(steps: readonly Step[], run: string, ids = run): ModelRequest[] {
   const requests: ModelRequest[] = [];
   for (const [index, one] of steps.entries()) {
     const earlier = one.repeats === null ? undefined : requests[requests.length - one.repeats.back];
-    const fresh = toRequest(one, run, `${ids}-${index}`, index);
+    const fresh = toRequest(one, run, `${ids}-${index}`);
     if (earlier === undefined || one.repeats === null) requests.push(fresh);
-    else if (one.repeats.what === "all" || skipsAdjustment(earlier)) requests.push(earlier);
+    else if (one.repeats.what === "all") requests.push(earlier);
     else if (one.repeats.what === "content") requests.push({ ...earlier, requestId: fresh.requestId });
     else requests.push({ ...fresh, requestId: earlier.requestId });
   }
   return requests;
 }
 
-const skipsAdjustment = ({ callback, items }: ModelRequest) =>
-  callback === "adjustBets" && items.some(({ skip }) => skip);
-
-function toRequest(one: Step, run: string, requestId: string, index: number): ModelRequest {
+function toRequest(one: Step, run: string, requestId: string): ModelRequest {
   const { callback, productId, currency } = one;
   return {
     callback,
@@ -77,35 +76,34 @@ function toRequest(one: Step, run: string, requestId: string, index: number): Mo
     singleState: productId === "S1",
     username: `${run}-${one.player}`,
     currency,
-    items: one.items.map((asked, place) => toItem(callback, asked, index * 10 + place)),
+    items: one.items.map((asked) => toItem(callback, asked)),
   };
 }
 
-/** @param unique so that no two skipped adjustments are equal, which the ledger could not tell apart */
-function toItem(callback: string, asked: Step["items"][number], unique: number): ModelItem {
+const UNFLAGGED = { isEndRound: true, isSingleState: null, ownType: undefined } as const;
+
+function toItem(callback: string, asked: Step["items"][number]): ModelItem {
   const skip = asked.skip && callback !== "adjustBalance";
-  const rare = (text: string) =>
-    skip && callback === "adjustBets" && !text.includes("e")
-      ? `${text}${text.includes(".") ? "" : "."}00${1000 + unique}`
-      : text;
   const first = asked.isFirstStatus;
   const byRound = asked.byRound && ACTS_ON_ROUNDS.includes(callback);
   if (callback === "adjustBalance") {
     const status = first ? "DEBIT" : "CREDIT";
     const [betAmount, payoutAmount] = first ? [asked.betAmount, null] : [null, asked.betAmount];
-    return { id: asked.id, status, roundId: "", betAmount, payoutAmount, byRound, skip, isEndRound: true };
+    return { ...UNFLAGGED, id: asked.id, status, roundId: "", betAmount, payoutAmount, byRound, skip };
   }
   const named = NAMES_STAKE.includes(callback) || (asked.namesStake && callback !== "winRewards");
   return {
     id: callback.endsWith("Tips") && asked.namesStake ? `tip-${asked.id}` : asked.id,
     status: callback === "placeBets" && first ? "WAITING" : "OPEN",
     roundId: asked.roundId,
-    betAmount: named ? rare(asked.betAmount) : null,
+    betAmount: named ? asked.betAmount : null,
     payoutAmount:
-      named && NAMES_STAKE.includes(callback) && callback !== "rollback" ? null : rare(asked.payoutAmount),
+      named && NAMES_STAKE.includes(callback) && callback !== "rollback" ? null : asked.payoutAmount,
     byRound,
     skip,
     isEndRound: asked.isEndRound,
+    isSingleState: callback === "settleBets" ? asked.isSingleState : null,
+    ownType: asked.ownType,
   };
 }
 
@@ -137,6 +135,8 @@ function itemToWire({
   byRound,
   skip,
   isEndRound,
+  isSingleState,
+  ownType,
 }: ModelItem): object {
   return {
     id,
@@ -146,8 +146,9 @@ function itemToWire({
     playInfo: "UNKNOWN",
     ...(betAmount === null ? {} : { betAmount: digits(betAmount) }),
     ...(payoutAmount === null ? {} : { payoutAmount: digits(payoutAmount) }),
-    transactionType: byRound ? "BY_ROUND" : "BY_TRANSACTION",
+    transactionType: byRound ? "BY_ROUND" : ownType,
     skipBalanceUpdate: skip,
     isEndRound,
+    ...(isSingleState === null ? {} : { isSingleState }),
   };
 }

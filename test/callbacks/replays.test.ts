@@ -182,7 +182,7 @@ test("the entries of one moment lie in the ledger in the order in which they too
     const envelope = { ...exampleEnvelope(operator.player), timestampMillis: NOON };
     const txns = [{ id: "bet-1", status: "ANY", roundId: "round-1", ...item }];
     const body = readBody(Buffer.from(JSON.stringify({ ...envelope, txns })));
-    const request = readRequest(callback, body.value);
+    const request = readRequest(callback, body.value, NOON);
     if (isMalformed(request)) throw new Error(request.reason);
     return await applyRequest(lanes, request, body.kept, { singleState: false }, clock);
   };

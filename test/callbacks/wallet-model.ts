@@ -25,6 +25,10 @@ export interface ModelItem {
   readonly byRound: boolean;
   readonly skip: boolean;
   readonly isEndRound: boolean;
+  /** null: the item has no flag */
+  readonly isSingleState: boolean | null;
+  /** the transactionType of an item that is not BY_ROUND: whatever it says, it means the one transaction */
+  readonly ownType: string | null | undefined;
 }
 
 export interface ModelRequest {
@@ -59,6 +63,8 @@ export interface ModelBet {
   payoutReturned: boolean;
   /** of its present generation */
   said: string[];
+  /** what was paid to it as single-state settles of the round, by ids that are no bets' */
+  carried: Record<string, string[]>;
 }
 
 /** All that a wallet knows, as plain data: it can be copied, and told from another. */
@@ -162,6 +168,7 @@ class Judged {
   readonly #stake: bigint;
   readonly #payout: bigint;
   readonly #round: string | null;
+  readonly #isSingleState: boolean;
 
   constructor(state: ModelState, request: ModelRequest, item: ModelItem) {
     this.#state = state;
@@ -170,6 +177,7 @@ class Judged {
     this.#stake = toSteps(item.betAmount ?? "0");
     this.#payout = toSteps(item.payoutAmount ?? "0");
     this.#round = realRound(item.roundId);
+    this.#isSingleState = item.isSingleState ?? request.singleState;
   }
 
   apply(): void {
@@ -188,6 +196,7 @@ class Judged {
     return {
       settleBets: (own) => this.#settleRound(own),
       cancelBets: () => this.#cancelRound(),
+      voidSettled: () => this.#voidRound(),
       rollback: () => this.#rollBackRound(),
     };
   }
@@ -234,6 +243,7 @@ class Judged {
       mayBeSettledAgain: false,
       payoutReturned: false,
       said: [],
+      carried: {},
       ...known,
     };
     this.#state.bets[betKey(productId, username, this.#item.id)] = bet;
@@ -293,7 +303,7 @@ class Judged {
 
   #settle(own: ModelBet | undefined): void {
     if (own === undefined || own.rewardOnly) {
-      if (!this.#request.singleState) throw new Refused(20001);
+      if (!this.#isSingleState) throw new Refused(20001);
       this.#refuseBuried();
     } else if (own.status === "void") {
       throw new Refused(20003);
@@ -307,7 +317,7 @@ class Judged {
     const namesStake =
       !bet.placed && this.#item.betAmount !== null && (bet.status === "open" || bet.stake === 0n);
     if (namesStake) bet.stake = this.#stake;
-    const debits = this.#request.singleState && !bet.placed && !bet.wasDebited;
+    const debits = this.#isSingleState && !bet.placed && !bet.wasDebited;
     const movesNothing = this.#item.skip || payout === (debits ? this.#stake : 0n);
     const isRepeat = movesNothing && bet.said.includes(this.#saidBySettle);
     if (!isRepeat) {
@@ -335,9 +345,14 @@ class Judged {
     const open = bets.filter(({ status }) => status === "open");
     if (open.length === 0) {
       const ended = bets.filter(({ rewardOnly }) => !rewardOnly);
-      if (own === undefined && !this.#request.singleState && ended.length > 0) {
+      if (own === undefined && !this.#isSingleState && ended.length > 0) {
         if (ended.every(({ status }) => status === "void")) throw new Refused(20003);
         throw new Refused(ended.some(({ said }) => said.includes(this.#saidBySettle)) ? 20002 : 20004);
+      }
+      // It was paid to another bet of the round before: it must not become a bet of its own.
+      const before = bets.map(({ carried }) => carried[this.#item.id]).filter((said) => said !== undefined);
+      if (own === undefined && before.length > 0) {
+        throw new Refused(before.flat().includes(this.#saidBySettle) ? 20002 : 20004);
       }
       if (own !== undefined) own.round ??= this.#round;
       this.#settle(own);
@@ -345,7 +360,12 @@ class Judged {
     }
     const named = bets.find((bet) => bet === own && bet.status !== "void");
     const payee = named ?? open[0];
-    if (payee !== undefined) this.#pay(payee, this.#payout);
+    if (payee !== undefined) {
+      this.#pay(payee, this.#payout);
+      if (own === undefined && this.#isSingleState) {
+        payee.carried[this.#item.id] = [...(payee.carried[this.#item.id] ?? []), this.#saidBySettle];
+      }
+    }
     for (const bet of open.filter((one) => one !== payee)) this.#pay(bet, 0n);
   }
 
@@ -367,6 +387,17 @@ class Judged {
     if (own.status === "void") throw new Refused(20003);
     own.payoutReturned = true;
     this.#endVoid(own, own.stake - own.settlement - own.reward);
+  }
+
+  /** Nothing settled: not settled yet where one is open, else void already. */
+  #voidRound(): void {
+    const bets = this.#betsOfRound;
+    const settled = bets.filter(({ status }) => status === "settled");
+    if (settled.length === 0) {
+      const mayStillBeSettled = bets.length === 0 || bets.some(({ status }) => status === "open");
+      throw new Refused(mayStillBeSettled ? 20001 : 20003);
+    }
+    for (const bet of settled) this.#void(bet);
   }
 
   #endVoid(bet: ModelBet, returned: bigint): void {
@@ -415,7 +446,14 @@ class Judged {
       bet.wasDebited = true;
     }
     if (wasVoid ? bet.payoutReturned : takesReward) bet.reward = 0n;
-    Object.assign(bet, { status: "open", settlement: 0n, waiting: false, payoutReturned: false, said: [] });
+    Object.assign(bet, {
+      status: "open",
+      settlement: 0n,
+      waiting: false,
+      payoutReturned: false,
+      said: [],
+      carried: {},
+    });
     bet.mayBeSettledAgain = false;
   }
 

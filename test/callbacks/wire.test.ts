@@ -66,12 +66,37 @@ describe("the answer", () => {
   );
 });
 
+const SECONDS = NOON / 1000;
+const Y2010 = Date.parse("2010-01-01T00:00:00Z");
+const TOMORROW = NOON + 24 * 3_600_000;
+
 describe("a malformed request is 30001, and the log names the field", () => {
   const bet = { id: "bet-1", status: "OPEN", roundId: "round-1", betAmount: 1 };
   test.each([
     ["placeBets", { timestampMillis: "now" }, /timestampMillis must be whole milliseconds.*\\"now\\"/],
     ["placeBets", { timestampMillis: digits("1.5") }, /timestampMillis/],
     ["placeBets", { timestampMillis: digits("9999999999999999") }, /timestampMillis/],
+    ["placeBets", { timestampMillis: undefined }, /timestampMillis must be whole.*but is missing/],
+    [
+      "placeBets",
+      { timestampMillis: SECONDS },
+      /timestampMillis must not lie before 2010, but is 1795176000/,
+    ],
+    [
+      "settleBets",
+      { timestampMillis: Y2010 - 1 },
+      /timestampMillis must not lie before 2010, but is 1262303999999/,
+    ],
+    [
+      "placeBets",
+      { timestampMillis: TOMORROW + 1 },
+      /timestampMillis must not lie more than a day ahead of now, but is 1795262400001/,
+    ],
+    [
+      "checkBalance",
+      { timestampMillis: SECONDS },
+      /timestampMillis must not lie before 2010, but is 1795176000/,
+    ],
     ["placeBets", { currency: undefined }, /currency must be text, but is missing/],
     ["placeBets", { username: 7 }, /username must be text, but is 7/],
     ["placeBets", { username: "a\0b" }, /username has a character that cannot be stored/],
@@ -95,6 +120,16 @@ describe("a malformed request is 30001, and the log names the field", () => {
       { txns: [{ ...bet, betAmount: digits("1e99") }] },
       /txns\[0\]\.betAmount must be a decimal/,
     ],
+    [
+      "placeBets",
+      { txns: [{ ...bet, status: undefined }] },
+      /txns\[0\]\.status must be text, but is missing/,
+    ],
+    [
+      "settleBets",
+      { txns: [{ ...bet, payoutAmount: 1, isSingleState: "yes" }] },
+      /txns\[0\]\.isSingleState must be true or false, but is \\"yes\\"/,
+    ],
     ["placeBets", { txns: [{ ...bet, roundId: null }] }, /txns\[0\]\.roundId must be text, but is null/],
     [
       "placeBets",
@@ -104,8 +139,8 @@ describe("a malformed request is 30001, and the log names the field", () => {
     ["settleBets", { txns: [bet] }, /txns\[0\]\.payoutAmount must be a number, but is missing/],
     [
       "rollback",
-      { txns: [{ ...bet, payoutAmount: 1 }] },
-      /transactionType must be BY_TRANSACTION or BY_ROUND/,
+      { txns: [{ ...bet, payoutAmount: 1, transactionType: "BY_HAND" }] },
+      /transactionType must be BY_TRANSACTION, BY_BET or BY_ROUND, but is \\"BY_HAND\\"/,
     ],
     [
       "adjustBalance",

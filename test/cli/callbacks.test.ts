@@ -65,9 +65,16 @@ describe("recon wallet", () => {
 describe("recon callbacks", () => {
   test("says where it listens, answers, and ends at once when it is told to", async () => {
     await wallet("credit --username ben --currency THB --amount 5 --ref b-1");
-    const { child, ended, said } = startRecon(["callbacks"], SETTINGS);
-    const base = await eventually("it listens", () => /http:\/\/127\.0\.0\.1:\d+/.exec(said())?.[0]);
-    expect((await post(base, "checkBalance", exampleEnvelope("ben"))).json).toMatchObject({ balance: 5 });
+    const { child, ended, said } = startRecon(["callbacks"], {
+      ...SETTINGS,
+      CALLBACK_BASE_PATH: "/api/callback",
+    });
+    const base = await eventually(
+      "it listens",
+      () => /(http:\/\/127\.0\.0\.1:\d+\/api\/callback)\/<callback>/.exec(said())?.[1],
+    );
+    const asked = { ...exampleEnvelope("ben"), timestampMillis: Date.now() };
+    expect((await post(base, "checkBalance", asked)).json).toMatchObject({ balance: 5 });
     child.kill("SIGTERM");
     expect((await ended).code).toBe(0);
   });

@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { Redis } from "ioredis";
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { startRedis } from "../../src/embedded/redis.ts";
+import { writeRecords } from "../../src/sync/record-store.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
+import { amount, exampleRecord, NOON } from "../support/examples.ts";
 import { CREDENTIALS, page, useHttpProvider } from "../support/http-provider.ts";
 import { startRecon } from "./run-recon.ts";
 
@@ -16,7 +18,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 beforeEach(async () => {
   await sql`drop schema if exists casino cascade`;
   await sql`create schema casino`;
-  await emptyTables(sql, ["callback_entries", "rejected_entries"]);
+  await emptyTables(sql, ["callback_entries", "rejected_entries", "diff_marks"]);
 });
 
 async function doctor(
@@ -98,7 +100,7 @@ test("every column that is missing or has another type is named, with both types
     "the column skip_balance_update is integer, but must be boolean",
     "the column moved is money, but must be numeric: money is shown by the locale; cast it to numeric",
     "the column balance_after is text, but must be numeric",
-    "the column occurred_at is timestamp without time zone, but must be timestamp with time zone: without a zone it is not known which moment is meant; say it, as in occurred_at at time zone 'UTC'",
+    "the column occurred_at is timestamp without time zone, but must be timestamp with time zone: without a zone nobody can know which moment is meant; ask whoever writes it which zone its clock keeps, and say so in the view: occurred_at at time zone '…'",
     "the column received_at is bigint, but must be timestamp with time zone; milliseconds since 1970 become one by to_timestamp(ms / 1000.0)",
     expect.stringMatching(/^-> give the user of DATABASE_URL a table or view with these columns/),
     expect.stringMatching(/^ok {5}provider /),
@@ -120,6 +122,24 @@ test("a relation that is not there, or only in small letters, is named", async (
   );
 });
 
+test("amounts that floating point has left its digits in are named, with the setting that takes them", async () => {
+  await emptyTables(sql, ["bet_records"]);
+  const seen = { requestedAt: NOON, now: NOON };
+  const record = exampleRecord({ stake: amount("0.30000000000000004"), payout: amount("0.30000000") });
+  await sql.begin((tx) => writeRecords(tx, "P1", [record], seen));
+  const { code, stdout } = await doctor(null);
+  expect(code).toBe(0);
+  expect(checkOf(stdout, "amounts")).toEqual({
+    check: "amounts",
+    ok: true,
+    found:
+      "P1 has amounts with more than 8 decimals at the provider, such as 0.30000000000000004 THB: somebody computes in floating point",
+    mend: expect.stringContaining('set diff.tolerance, such as { "THB": "0.01" }'),
+  });
+  await emptyTables(sql, ["bet_records"]);
+  expect(checkOf((await doctor(null)).stdout, "amounts")).toBeUndefined();
+});
+
 test("rows that cannot be used are counted", async () => {
   await sql`create view casino.ledger as select * from callback_entries`;
   await sql`insert into rejected_entries (entry_digest, raw, reason, first_seen_at) values ('1', '{}', 'callback is "?"', now())`;
@@ -134,6 +154,19 @@ test("without a relation the own table is the ledger", async () => {
   const { code, stdout } = await doctor(null);
   expect(code).toBe(0);
   expect(checkOf(stdout, "ledger")?.found).toMatch(/^the table callback_entries/);
+});
+
+test("entries of a product that is not in the settings are named", async () => {
+  await sql`
+    insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, status,
+      skip_balance_update, occurred_at, received_at)
+    select 'e' || product, 'placeBets', 'q', product, 'anna', 'THB', 'bet-1', 'OPEN', false, now(), now()
+    from unnest(array['P1', 'P9', 'p1']) as product`;
+  const { code, stdout } = await doctor(null);
+  expect(code).toBe(0);
+  expect(checkOf(stdout, "ledger")?.found).toMatch(
+    /entries of products that are not in the settings and are not compared: P9, p1$|: p1, P9$/,
+  );
 });
 
 test("a database that is not up to date, or does not answer, or a wrong setting, is what is told", async () => {

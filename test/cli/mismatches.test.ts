@@ -179,7 +179,7 @@ test("the list as CSV is whole, unless it is limited", async () => {
 
 describe("one is shown with", () => {
   test("what each side said when", async () => {
-    await appendEntries(sql, [exampleEntry({ requestId: "q-1", moved: amount("-10") })], NOON);
+    await appendEntries(sql, [exampleEntry({ requestId: "q-1", moved: amount("-10") })]);
     await open({});
     const { stdout } = await recon("show 1");
     expect(stdout).toMatch(/^WHEN +SIDE +SAID +ID +STAKE +PAYOUT +MOVED +CURRENCY +SEEN +REQUEST$/m);

@@ -24,11 +24,10 @@ const recon = (...args: string[]) => startRecon(["report", ...args], SETTINGS).e
 /** The provider paid 25.00 and the ledger 20.00; the whole day has been fetched, and nobody has looked at it. */
 beforeAll(async () => {
   const productId = "=P1";
-  await appendEntries(
-    sql,
-    [exampleEntry({ productId }), exampleSettle({ productId, payoutAmount: amount("20") })],
-    NOON,
-  );
+  await appendEntries(sql, [
+    exampleEntry({ productId }),
+    exampleSettle({ productId, payoutAmount: amount("20") }),
+  ]);
   const record = exampleRecord({ productId, payout: amount("25") });
   await sql.begin((tx) => writeRecords(tx, productId, [record], { requestedAt: NOON, now: NOON }));
   const midnight = NOON - 12 * HOUR_MS;
@@ -49,8 +48,8 @@ test("a complete day with money that nothing explains fails, and shows it", asyn
 test("--csv gives a line for each product and currency that no spreadsheet takes for a formula", async () => {
   const { stdout } = await recon("--day", "2026-11-20", "--csv");
   expect(stdout.split("\n")).toEqual([
-    "day,zone,productId,currency,provider.bets,provider.stake,provider.payout,provider.net,ledger.bets,ledger.stake,ledger.payout,ledger.net,difference,mismatches,adjustments,pending,rest,complete",
-    "2026-11-20,UTC,'=P1,THB,1,10,25,15,1,10,20,10,5,0,0,0,5,true",
+    "day,zone,productId,currency,provider.bets,provider.stake,provider.payout,provider.net,ledger.bets,ledger.stake,ledger.payout,ledger.net,difference,mismatches,adjustments,pending,rounding,rest,complete",
+    "2026-11-20,UTC,'=P1,THB,1,10,25,15,1,10,20,10,5,0,0,0,0,5,true",
     "",
   ]);
 });

@@ -15,7 +15,6 @@ import {
 import { type ReconProcess, startRecon } from "../simulation/recon-process.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { NOON } from "../support/examples.ts";
 
 const { sql, url: databaseUrl } = useDatabase();
 const SENDERS = 6;
@@ -65,13 +64,14 @@ interface Progress {
  */
 async function send({ exchanges }: Plan, url: string, progress: Progress): Promise<string[]> {
   const wrong: string[] = [];
+  const startedAt = Date.now();
   for (const [index, { request, answer }] of exchanges.entries()) {
     let tries = 0;
     const got = await eventually(
       `${request.callback} is answered`,
       async () => {
         tries += 1;
-        const one = await ask(url, request, NOON + index).catch(() => null);
+        const one = await ask(url, request, startedAt + index).catch(() => null);
         if (one === null) progress.unanswered += 1;
         return one?.statusCode === 50001 ? null : one;
       },

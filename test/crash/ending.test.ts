@@ -220,7 +220,10 @@ describe.concurrent("recon callbacks", () => {
     const [base = ""] = /http:\/\/127\.0\.0\.1:\d+/.exec(recon.lines.join("\n")) ?? [];
     await sql.begin(async (tx) => {
       await tx`lock table wallets`;
-      const asked = post(base, "checkBalance", exampleEnvelope("anna"));
+      const asked = post(base, "checkBalance", {
+        ...exampleEnvelope("anna"),
+        timestampMillis: Date.now(),
+      });
       await untilSomebodyWaits(sql);
       expect(await expectToEnd(recon)).toHaveLength(1);
       expect((await asked).json).toMatchObject({ statusCode: 50001 });

@@ -79,6 +79,8 @@ export async function openPlayedWorld(sql: Sql, plan: PlayedPlan): Promise<Playe
       }
       clock.set(Math.max(until, clock.now()));
       await step();
+      // What failed has moved the clock: live pulling is behind by that.
+      for (const { productId } of config.products) await pullProduct(context, productId, signal);
     },
     close: async () => {
       provider.close();

@@ -100,12 +100,12 @@ describe("the rows of a table", () => {
       txnId: "top-up",
       roundId: null,
     });
-    await appendEntries(sql, [debit, debit, exampleEntry()], NOON);
+    await appendEntries(sql, [debit, debit, exampleEntry()]);
     const operator = await startOperator(sql);
     expect(await operator.tell("placeBets", [{ id: "a" }, { id: "b" }])).toBe("0 80");
     await addTransfers(sql, [deposit(), deposit({ transactionRef: "another" })], NOON, VERIFY);
     await addTransfers(sql, [deposit()], NOON, VERIFY);
-    await pickUpTopUps(sql, ["P1"], { now: NOON, since: null, firstDelayMs: 0 });
+    await pickUpTopUps(sql, [{ productId: "P1", since: null }], { now: NOON, firstDelayMs: 0 });
     const known = await Promise.all(COUNTED_TABLES.map((table) => countRows(sql, table)));
     expect(known).toEqual([2, 4, 2, 1, 2]);
   });

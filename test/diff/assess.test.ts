@@ -135,7 +135,7 @@ describe("callbacks by round", () => {
   const fold = (entries: readonly CallbackEntry[]) =>
     foldEntries(
       entries.map((entry, index) => ({ ...entry, occurredAt: NOON - (60 - index) * MINUTE_MS })),
-      SETTINGS,
+      { singleState: false },
     );
   const first = record({ id: "r1", betId: "t1", payout: "20" });
   const second = record({ id: "r2", betId: "t2", payout: "30" });
@@ -144,6 +144,18 @@ describe("callbacks by round", () => {
     const settled = (payout: string) => fold([place("t1"), place("t2"), settle("t2", payout, byRound)]);
     expect(show([first, second], settled("50"))).toEqual([]);
     expect(show([first, second], settled("49.99"))).toEqual(["round-differs round:round-1 0.01"]);
+  });
+
+  test("a settlement that says itself that it places its bet is complete, in its round and as a bet", () => {
+    const single = (flag: boolean | null) =>
+      fold([settle("t1", "20", { betAmount: amount("10"), singleState: flag })]);
+    expect(show([first], single(true))).toEqual([]);
+    expect(show([record({ id: "r1", betId: "t1", payout: "20", roundId: "another" })], single(true))).toEqual(
+      [],
+    );
+    expect(show([first], single(null))).toEqual(["missing-placement bet:t1 10"]);
+    // It settles nothing, and pays nothing that anybody asked for.
+    expect(show([first], single(false))).toEqual(["missing-settlement bet:t1 10"]);
   });
 
   test("a settlement of a round with one bet is compared like any other", () => {

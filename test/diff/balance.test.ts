@@ -19,7 +19,7 @@ const item = (
     ...fields,
   });
 const found = (...entries: CallbackEntry[]) =>
-  findBalances(entries, askedByEntry(entries, { singleState: false })).map(
+  findBalances(entries, askedByEntry(entries, { singleState: false }), new Map()).map(
     ({ subject, amountAtRisk }) => `${subject} ${formatAmount(amountAtRisk)}`,
   );
 
@@ -72,7 +72,7 @@ describe("a request's balances and what its items moved", () => {
   });
 
   test("are told in one sentence", () => {
-    expect(findBalances([item("-10", "100", "95")], new Map())[0]).toMatchObject({
+    expect(findBalances([item("-10", "100", "95")], new Map(), new Map())[0]).toMatchObject({
       kind: "balance-differs",
       transactionId: "bet-1",
       provider: null,

@@ -475,11 +475,10 @@ describe("where the ledger begins", () => {
     expect(kindOf(compare({ records: [record()], bets: [late] }))).toBe("missing-placement");
   });
 
-  test("where a settlement needs no placement, no bet was running", () => {
-    const settled = bet({ placed: false, stake: "9", firstEntryAt: SETTINGS.ledgerStart });
-    const sides = { records: [record()], bets: [settled] };
-    expect(kindOf(compare(sides, "betId", { singleState: true }))).toBe("stake-differs");
-    expect(compare(sides)).toBeNull();
+  test("a bet that its own settlement placed was not running", () => {
+    const settled = (placed: boolean) => bet({ placed, stake: "9", firstEntryAt: SETTINGS.ledgerStart });
+    expect(kindOf(compare({ records: [record()], bets: [settled(true)] }))).toBe("stake-differs");
+    expect(compare({ records: [record()], bets: [settled(false)] })).toBeNull();
   });
 });
 

@@ -64,11 +64,6 @@ describe("a round", () => {
         held("t2", { stake: "0", payout: "25", placed: false, rewardOnly: true }),
       ],
     },
-    {
-      name: "a bet lacks its placement where the product sends none",
-      bets: [held("t1", { stake: "30", payout: "25", placed: false })],
-      settings: { singleState: true },
-    },
     { name: "no rule of the product matches anything in it", settings: { matchBy: ["betId"] } },
   ];
   const differing: Case[] = [
@@ -291,7 +286,7 @@ test("whatever hangs together how, each record and each bet is compared once, or
       const pairs = matchBets(
         sides.slice(0, recordFields.length) as StoredRecord[],
         sides.slice(recordFields.length) as LedgerBet[],
-        { matchBy, singleState: false },
+        { ...SETTINGS, matchBy },
       );
       const compared = pairs.flatMap((pair) => [...pair.records, ...pair.bets]);
       expect(new Set(compared).size).toBe(compared.length);

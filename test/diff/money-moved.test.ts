@@ -149,11 +149,6 @@ describe("a settled bet without its placement", () => {
     expect(found({ name: "", records: [elsewhere], bets })).toEqual(["missing-placement bet:t2 10"]);
   });
 
-  test("is complete where the product sends none", () => {
-    const single = bet({ placed: false, payout: "25" });
-    expect(found({ name: "", records: [won], bets: [single], settings: { singleState: true } })).toEqual([]);
-  });
-
   test.each([
     {
       name: "it is a reward of its own",

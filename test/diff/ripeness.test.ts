@@ -90,9 +90,11 @@ describe("our copy of a record is fresh", () => {
     expect(fetchOf([listed()], [held()])).toEqual([]);
   });
 
-  test("where it seems older by less than the second that coarse times hide", () => {
-    expect(fetchOf([listed({ updatedDate: iso(-10, -999) })], [held()])).toEqual([]);
-    expect(fetchOf([listed({ updatedDate: iso(-10, -1000) })], [held()])).not.toEqual([]);
+  test("where it bears the time of the last entry, and both sides run or both have ended", () => {
+    expect(fetchOf([listed({ updatedDate: iso(-10) })], [held()])).toEqual([]);
+    const placed = { firstEntryAt: minute(-10), stake: "9" };
+    const running = listed({ betStatus: "OPEN", payout: "0", updatedDate: iso(-10) });
+    expect(fetchOf([running], [held({ ...placed, status: "open" })])).toEqual([]);
   });
 
   test("where no entry of it was received", () => {
@@ -124,6 +126,22 @@ describe("the provider is asked again", () => {
     expect(fetchOf([stale], [held()])).toEqual([
       { ...CONFIRM, ranges: [{ from: minute(-25), to: minute(50) }, at(-11), at(-15)] },
     ]);
+  });
+
+  test("where the record may be that of a placement in the same second, or the same moment", () => {
+    const placed = listed({ betStatus: "OPEN", payout: "0", updatedDate: iso(-10) });
+    const settledAt = (lastEntryAt: number) => held({ firstEntryAt: minute(-10), lastEntryAt });
+    expect(fetchOf([placed], [settledAt(minute(-10) + 600)])).toHaveLength(1);
+    expect(fetchOf([placed], [settledAt(minute(-10))])).toHaveLength(1);
+  });
+
+  test("where it is older by the part of a second that a provider's whole seconds leave out", () => {
+    const [again, ...others] = fetchOf(
+      [listed({ updatedDate: iso(-10) })],
+      [held({ lastEntryAt: minute(-10) + 600 })],
+    );
+    expect(again?.since).toBe(CONFIRM.since);
+    expect(others).toEqual([]);
   });
 
   test("where one of a bet's records is older than the last entry: that one may be stale", () => {

@@ -36,7 +36,7 @@ const played = (minutes: number, fields: RecordFields = {}) => {
 };
 const split = (entries: CallbackEntry[], records: ReturnType<typeof record>[] = []) =>
   splitSessions("anna", entries, records, HOUR_MS);
-const START = { productId: "P1", ledgerStart: NOON };
+const START = { productId: "P1", ledgerStart: NOON, tolerance: new Map() };
 const findings = (sessions: readonly Session[]) =>
   sessions.flatMap((session) => {
     const finding = compareSession(session, START);
@@ -100,6 +100,7 @@ test("a session is judged when it is over, its graces have passed, and all of it
   );
   const needs = whatSessionNeeds(session as Session, HOUR_MS, graces);
   expect(needs).toEqual({
+    ofRecords: true,
     notBefore: at(90) + 1,
     eitherFetched: [{ ranges: [{ from: at(-5), to: at(90) }], since: at(100) }],
   });

@@ -33,6 +33,8 @@ export function bet(fields: BetFields = {}): LedgerBet {
     rewardOnly: false,
     tip: false,
     settledByRound: false,
+    payouts: 1,
+    movements: status === "open" ? 1 : 2,
     firstEntryAt: NOON - 5 * MINUTE_MS,
     lastEntryAt: NOON - 4 * MINUTE_MS,
     lastReceivedAt: NOON - 4 * MINUTE_MS,
@@ -48,7 +50,8 @@ export const SETTINGS: AssessSettings = {
   productId: "P1",
   ledgerStart: NOON - 48 * HOUR_MS,
   matchBy: ["betId", "id", "round"],
-  singleState: false,
   openBetsListed: false,
   stuckOpenAfterMs: 24 * HOUR_MS,
+  lostBets: "written",
+  tolerance: new Map(),
 };

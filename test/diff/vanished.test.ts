@@ -1,28 +1,148 @@
 import { describe, expect, test } from "vitest";
 import { assessPairs } from "../../src/diff/assess.ts";
-import type { Pass } from "../../src/diff/ripeness.ts";
-import { wasFetchedTwice } from "../../src/diff/vanished.ts";
+import { assessInDoubt } from "../../src/diff/in-doubt.ts";
+import type { Fetched, Graces, Pass } from "../../src/diff/ripeness.ts";
+import { whatAbsenceLacks, whatAbsenceNeeds } from "../../src/diff/vanished.ts";
+import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { bet, record, SETTINGS } from "./sides.ts";
 
-const pass = (from: number, to: number, startedAt: number, fetchedAt: number): Pass => ({
-  from,
-  to,
-  startedAt,
-  fetchedAt,
+const GRACES: Graces = {
+  callbackGraceMs: 15 * MINUTE_MS,
+  providerGraceMs: HOUR_MS,
+  settleDelayMs: 2 * MINUTE_MS,
+  overlapMs: 5 * MINUTE_MS,
+  roundPatienceMs: 24 * HOUR_MS,
+  earliestFetch: NOON - 90 * 24 * HOUR_MS,
+};
+const minute = (minutes: number) => NOON + minutes * MINUTE_MS;
+const iso = (minutes: number) => new Date(minute(minutes)).toISOString();
+const range = (from: number, to: number) => ({ from: minute(from), to: minute(to) });
+/** A pass over a range of minutes that began and ended at a minute. */
+const pass = (from: number, to: number, at: number): Pass => ({
+  ...range(from, to),
+  startedAt: minute(at),
+  fetchedAt: minute(at),
 });
 
-test.each([
-  { name: "by two passes one after the other", passes: [pass(0, 9, 1, 2), pass(0, 9, 3, 4)], twice: true },
-  { name: "not by one", passes: [pass(0, 9, 1, 2)], twice: false },
-  { name: "not by two side by side", passes: [pass(0, 9, 1, 3), pass(0, 9, 2, 4)], twice: false },
-  { name: "not where the second leaves a part", passes: [pass(0, 9, 1, 2), pass(0, 5, 3, 4)], twice: false },
-  {
-    name: "by parts that together are everything twice",
-    passes: [pass(0, 5, 1, 2), pass(5, 9, 2, 3), pass(5, 9, 4, 5), pass(0, 5, 5, 6)],
-    twice: true,
-  },
-])("time was fetched twice $name", ({ passes, twice }) => {
-  expect(wasFetchedTwice([{ from: 1, to: 7 }], passes)).toBe(twice);
+describe("what must be fetched before a missed record counts as absent", () => {
+  const needs = (fields: Parameters<typeof record>[0], bets = [bet({})].slice(1)) =>
+    whatAbsenceNeeds({ record: record(fields), missedAt: NOON }, bets, GRACES);
+
+  test("wherever it could be listed, the settle delay after the first fetch; and all since its date", () => {
+    const { again, search } = needs({ accountingDate: iso(-120), updatedDate: iso(-60) });
+    expect(again).toEqual({ ranges: [range(-125, -115), range(-65, -55)], since: minute(2) });
+    expect(search).toEqual({ ranges: [range(-120, 0)], since: NOON + 1 });
+  });
+
+  test("the time of the bets that share its id or round with it, up to the first fetch and no further", () => {
+    const own = bet({ txnId: "t1", roundId: "r", firstEntryAt: minute(-200), lastEntryAt: minute(1) });
+    const other = bet({ txnId: "t2", roundId: "s", firstEntryAt: minute(-900), lastEntryAt: minute(-800) });
+    const date = { accountingDate: iso(-120), updatedDate: iso(-120) };
+    expect(needs({ betId: "t1", ...date }, [own, other]).again.ranges).toEqual([range(-205, 0)]);
+  });
+
+  test("nothing before the earliest time is searched, but where it was missed it is asked for again", () => {
+    const old = -100 * 24 * 60;
+    const { again, search } = needs({ accountingDate: iso(old), updatedDate: iso(old) });
+    expect(again.ranges).toEqual([range(old - 5, old + 5)]);
+    expect(search.ranges).toEqual([{ from: GRACES.earliestFetch, to: NOON }]);
+  });
+});
+
+describe("a missed record, dated an hour before the fetch at noon that missed it,", () => {
+  const again: Fetched = { ranges: [range(-65, -55)], since: minute(2) };
+  const search: Fetched = { ranges: [range(-60, 0)], since: NOON + 1 };
+  const own = pass(-65, -55, 3);
+
+  test.each([
+    { name: "waits for the settle delay", passes: [], now: 1, lack: { until: minute(2) } },
+    { name: "is asked for again", passes: [], now: 2, lack: { fetch: [range(-65, -55)] } },
+    {
+      name: "is asked for where it was not fetched again",
+      passes: [pass(-65, -60, 3)],
+      now: 4,
+      lack: { fetch: [range(-60, -55)] },
+    },
+    {
+      name: "is not missed twice by a fetch that came too soon",
+      passes: [pass(-65, 0, 1)],
+      now: 4,
+      lack: { fetch: [range(-65, -55)] },
+    },
+    {
+      name: "is searched in all the time up to the first fetch",
+      passes: [own],
+      now: 4,
+      lack: { fetch: [range(-55, 0)] },
+    },
+    {
+      name: "is not searched by what was fetched before it was missed",
+      passes: [own, pass(-60, 0, -600)],
+      now: 4,
+      lack: { fetch: [range(-55, 0)] },
+    },
+    {
+      name: "is not searched again where that was done after the first fetch, however soon",
+      passes: [own, pass(-60, -20, 1), pass(-30, 0, 5)],
+      now: 6,
+      lack: null,
+    },
+    {
+      name: "is in doubt while a part of that time cannot be fetched",
+      passes: [own, pass(-60, -20, 1), pass(-10, 0, 5)],
+      now: 600,
+      lack: { fetch: [range(-20, -10)] },
+    },
+  ])("$name", ({ passes, now, lack }) => {
+    expect(whatAbsenceLacks({ again, search }, passes, minute(now))).toEqual(lack);
+  });
+});
+
+describe("a search of many days", () => {
+  const DAYS = 30;
+  const again: Fetched = { ranges: [], since: NOON };
+  const search: Fetched = { ranges: [range(-DAYS * 24 * 60, 0)], since: NOON + 1 };
+  const hours = (lack: ReturnType<typeof whatAbsenceLacks>) =>
+    lack !== null && "fetch" in lack ? lack.fetch : [];
+
+  test("asks for some hours at once, the newest first, until all of them were fetched", () => {
+    const passes: Pass[] = [];
+    let asked = 0;
+    let rounds = 0;
+    for (let now = 1; ; now += 1) {
+      const fetch = hours(whatAbsenceLacks({ again, search }, passes, minute(now)));
+      if (fetch.length === 0) break;
+      expect(fetch.length).toBeLessThanOrEqual(96);
+      expect(fetch[0]?.to).toBe(Math.min(NOON, ...passes.map(({ from }) => from)));
+      passes.push(...fetch.map((hour) => ({ ...hour, startedAt: minute(now), fetchedAt: minute(now) })));
+      asked += fetch.length;
+      rounds += 1;
+    }
+    expect({ asked, rounds }).toEqual({ asked: DAYS * 24, rounds: 8 });
+    expect(whatAbsenceLacks({ again, search }, passes, minute(100))).toBe(null);
+  });
+
+  test("leaves an hour that was just fetched for another record, until it has rested for a 24th of its age", () => {
+    const whole = pass(-DAYS * 24 * 60, 0, 0);
+    expect(hours(whatAbsenceLacks({ again, search }, [whole], minute(1)))).toEqual([]);
+    const later = hours(whatAbsenceLacks({ again, search }, [whole], minute(60)));
+    expect(later[0]).toEqual(range(-60, 0));
+    expect(later.at(-1)).toEqual(range(-23 * 60, -22 * 60));
+  });
+
+  test("is over in a bounded time, however often other records are missed meanwhile", () => {
+    const passes: Pass[] = [pass(-DAYS * 24 * 60, 0, 0)];
+    let asked = 0;
+    let now = 1;
+    for (let lack = whatAbsenceLacks({ again, search }, passes, minute(now)); lack !== null; now += 10) {
+      for (const hour of hours(lack))
+        passes.push({ ...hour, startedAt: minute(now), fetchedAt: minute(now) });
+      asked += hours(lack).length;
+      lack = whatAbsenceLacks({ again, search }, passes, minute(now + 10));
+    }
+    expect(asked).toBe(DAYS * 24);
+    expect(now).toBeLessThan(32 * 60);
+  });
 });
 
 describe("a record that the provider no longer returns", () => {
@@ -43,5 +163,64 @@ describe("a record that the provider no longer returns", () => {
     expect(kinds([gone], [bet({ status: "void" })], SETTINGS, [gone])).toEqual([]);
     const listed = { ...SETTINGS, openBetsListed: true };
     expect(kinds([gone], [bet({ status: "open" })], listed, [gone])).toEqual(["vanished-at-provider"]);
+  });
+});
+
+describe("while a record is in doubt", () => {
+  const doubted = record({ payout: "25" });
+  const said = (bets: ReturnType<typeof bet>[], others: ReturnType<typeof record>[] = []) => {
+    const { pairs, undecided, otherwise } = assessInDoubt([doubted, ...others], bets, SETTINGS, {
+      absent: [],
+      doubtful: [doubted],
+    });
+    const verdicts = pairs.flatMap(({ verdict }) => verdict ?? []);
+    const kindsOf = (all: readonly (typeof verdicts)[number][]) => all.map(({ finding }) => finding.kind);
+    return {
+      certain: kindsOf(verdicts.filter((verdict) => !undecided.has(verdict))),
+      undecided: kindsOf([...undecided]),
+      otherwise: kindsOf(otherwise),
+    };
+  };
+
+  test.each([
+    {
+      name: "its old status says nothing of a bet that the ledger took back",
+      bets: [bet({ status: "void" })],
+      undecided: ["status-differs"],
+      otherwise: [],
+    },
+    {
+      name: "its old amounts say nothing",
+      bets: [bet({ payout: "20" })],
+      undecided: ["payout-differs"],
+      otherwise: ["vanished-at-provider"],
+    },
+    {
+      name: "that it agrees ends nothing that its absence would be",
+      bets: [bet({ payout: "25" })],
+      undecided: [],
+      otherwise: ["vanished-at-provider"],
+    },
+    {
+      name: "what its wallet moved is not called wrong",
+      bets: [bet({ payout: "25", moved: "0" })],
+      undecided: ["net-differs"],
+      otherwise: ["vanished-at-provider"],
+    },
+    { name: "it is missing in no ledger", bets: [], undecided: ["missing-in-ledger"], otherwise: [] },
+  ])("$name", ({ bets, undecided, otherwise }) => {
+    expect(said(bets)).toEqual({ certain: [], undecided, otherwise });
+  });
+
+  test("the sums of a round that contains it say nothing", () => {
+    const other = record({ id: "r2", betId: "x2", stake: "7" });
+    const bets = [bet({ txnId: "t8", payout: "25" }), bet({ txnId: "t9", payout: "3" })];
+    expect(said(bets, [other])).toEqual({ certain: [], undecided: ["round-differs"], otherwise: [] });
+  });
+
+  test("what is wrong with another bet of its round either way is certain", () => {
+    const other = record({ id: "r2", betId: "t2", payout: "9" });
+    const bets = [bet({ payout: "25" }), bet({ txnId: "t2", payout: "8" })];
+    expect(said(bets, [other]).certain).toEqual(["payout-differs"]);
   });
 });

@@ -48,6 +48,39 @@ describe("a bet that both sides have", () => {
     expect(await mismatches()).toEqual([]);
   });
 
+  test("does not differ where its record is that of the placement in the same second, however often it is fetched", async () => {
+    const [placed, settled] = callbacksOf("20");
+    if (placed && settled)
+      await receive(placed, { ...settled, occurredAt: minute(-5) + 600, receivedAt: minute(-5) + 600 });
+    const open = { betStatus: "OPEN", updatedDate: iso(-5), accountingDate: iso(-5) } as const;
+    await listed(recordOf("0", open));
+    for (const minutes of [5, 20, 40, 54]) {
+      clock.set(minute(minutes));
+      await fetchRange(minute(-60), minute(minutes));
+      await diffAt(minutes);
+      expect(await mismatches()).toEqual([]);
+    }
+    await listed(recordOf("20", { updatedDate: iso(-5), accountingDate: iso(-5) }));
+    for (const minutes of [56, 57, 58, 80]) {
+      await diffAt(minutes);
+      await fetchPlanned();
+    }
+    expect(await mismatches()).toEqual([]);
+  });
+
+  test("differs where its provider writes whole seconds, once it was fetched late", async () => {
+    const [placed, settled] = callbacksOf("20");
+    if (placed && settled)
+      await receive(placed, { ...settled, occurredAt: minute(-4) + 600, receivedAt: minute(-4) + 600 });
+    await listed(recordOf("25", { updatedDate: iso(-4), accountingDate: iso(-4) }));
+    for (const minutes of [20, 56]) await diffAt(minutes);
+    expect(await mismatches()).toEqual([]);
+    await diffAt(57);
+    await fetchPlanned();
+    await diffAt(58);
+    expect(await mismatches()).toEqual(["payout-differs of bet-1 is open"]);
+  });
+
   test("differs where a late fetch did not change the record either", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("0", { betStatus: "OPEN", updatedDate: iso(-5), accountingDate: iso(-5) }));

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { CallbackEntry } from "../../src/callback.ts";
+import { changeEntriesUnseen } from "../support/database.ts";
 import { amount, exampleEntry, exampleSettle } from "../support/examples.ts";
 import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "./diff-world.ts";
 
@@ -138,6 +139,13 @@ describe("a bet that stays open", () => {
     expect((await readAll())[0]).toMatchObject({ amountAtRisk: "10" });
   });
 
+  test("is looked at to the moment at which it becomes stuck", async () => {
+    const occurredAt = minute(-5) + 20_345;
+    await receive(exampleEntry({ occurredAt }));
+    await diffAt(1);
+    expect(await sql`select due_at as at from diff_marks`).toEqual([{ at: occurredAt + DAY * 60_000 }]);
+  });
+
   test("is not stuck while a part of that time is a gap", async () => {
     await receive(exampleEntry());
     await diffAt(1);
@@ -227,10 +235,16 @@ describe("a stale side", () => {
 test("what cannot be compared holds up nothing else, and is tried again", async () => {
   await receive(...callbacksOf("20"), ...callbacksOf("1", { username: "bob" }));
   await listed(recordOf("25"), recordOf("2", { username: "bob" }));
-  await sql`update callback_entries set occurred_at = '12000-01-01Z' where username = 'bob'`;
+  await changeEntriesUnseen(
+    sql,
+    "update callback_entries set occurred_at = '12000-01-01Z' where username = 'bob'",
+  );
   await diffAt(15);
   expect(await mismatches()).toEqual(["payout-differs of bet-1 is open"]);
-  await sql`update callback_entries set occurred_at = received_at where username = 'bob'`;
+  await changeEntriesUnseen(
+    sql,
+    "update callback_entries set occurred_at = received_at where username = 'bob'",
+  );
   await diffAt(75);
   expect((await readAll()).map(({ username }) => username).sort()).toEqual(["anna", "bob"]);
 });

@@ -3,6 +3,7 @@ import type { BetRecord } from "../../src/bet.ts";
 import type { CallbackEntry } from "../../src/callback.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { actOnMismatches } from "../../src/flows/act-on-mismatches.ts";
+import { writeLedgerSettings } from "../../src/ledger/follow-store.ts";
 import { silentLog } from "../../src/log.ts";
 import { amount, exampleEntry } from "../support/examples.ts";
 import { iso, minute, recordOf, useDiffWorld } from "./diff-world.ts";
@@ -52,6 +53,17 @@ test("a session that differs opens once it is over and its time was fetched agai
     expect(await sessions()).toEqual([]);
   }
   await settle(91, 92);
+  expect(await sessions()).toEqual(["session-differs 12:00 5 open"]);
+});
+
+test("a session is compared again where an entry of it is deleted", async () => {
+  await writeLedgerSettings(sql, "replace");
+  await receive(adjust("DEBIT", "10", 0), adjust("CREDIT", "5", 30));
+  await listed(shot("5", 10));
+  await settle(31, 91, 92);
+  expect(await sessions()).toEqual([]);
+  await sql`delete from callback_entries where status = 'CREDIT'`;
+  await settle(200, 201);
   expect(await sessions()).toEqual(["session-differs 12:00 5 open"]);
 });
 
@@ -118,6 +130,43 @@ test("a record that the provider dates elsewhere leaves its old session right", 
   await listed(shot("0", 5, { accountingDate: iso(400), updatedDate: iso(400) }));
   await settle(420, 470, 471, 520, 521);
   expect(await sessions()).toEqual(["session-differs 12:00 10 open", "session-differs 18:40 10 open"]);
+});
+
+test("a record that is in doubt opens no session and ends none; once it is absent the session goes on without it", async () => {
+  const miss = (missedAt: number) =>
+    sql`insert into record_absences (product_id, username, bet_id, id, missed_since, missed_at)
+      values ('P1', 'anna', 'b 10', 'r 10', ${minute(missedAt)}, ${minute(missedAt)})`;
+  const look = () => receive(adjust("DEBIT", "0", 20));
+  await receive(adjust("DEBIT", "10", 0));
+  await listed(shot("0", 10));
+  await settle(91, 92, 93);
+  expect(await sessions()).toEqual([]);
+  clock.set(minute(100));
+  await miss(100);
+  await look();
+  await settle(101, 102);
+  expect(await sessions()).toEqual([]);
+  await settle(103, 104, 105, 106, 200, 201);
+  expect(await sessions()).toEqual(["session-differs 12:00 10 open"]);
+  await sql`delete from record_absences`;
+  await receive(adjust("DEBIT", "0", 21));
+  await settle(202);
+  expect(await sessions()).toEqual(["session-differs 12:00 10 resolved"]);
+});
+
+test("a session that differs stays open while it would agree only with a record in doubt", async () => {
+  await receive(adjust("DEBIT", "10", 0));
+  await listed(shot("5", 10));
+  await settle(91, 92, 93);
+  expect(await sessions()).toEqual(["session-differs 12:00 5 open"]);
+  clock.set(minute(100));
+  await sql`insert into record_absences (product_id, username, bet_id, id, missed_since, missed_at)
+    values ('P1', 'anna', 'b 10', 'r 10', ${minute(100)}, ${minute(100)})`;
+  await receive({ ...adjust("CREDIT", "5", 15), receivedAt: minute(100) });
+  await settle(101, 102, 103);
+  expect(await sessions()).toEqual(["session-differs 12:00 5 open"]);
+  await settle(104, 105, 106, 180, 181, 182);
+  expect(await sessions()).toEqual(["session-differs 12:00 5 open"]);
 });
 
 test("a request of before the ledger's start is not compared, not even its balance", async () => {

@@ -51,7 +51,7 @@ export const recordOf = (payout: string, fields: Partial<BetRecord> = {}): BetRe
 
 /** Call at the top of a test file; each test begins at noon, with nothing known. */
 export function useDiffWorld() {
-  const { sql } = useDatabase();
+  const { sql, url } = useDatabase();
   const clock = createTestClock(NOON);
 
   beforeEach(async () => {
@@ -77,7 +77,7 @@ export function useDiffWorld() {
   }
 
   async function receive(...entries: CallbackEntry[]): Promise<void> {
-    await appendEntries(sql, entries, clock.now());
+    await appendEntries(sql, entries);
   }
 
   /** A page of one window, asked for now. */
@@ -140,6 +140,7 @@ export function useDiffWorld() {
 
   return {
     sql,
+    url,
     clock,
     diff,
     diffAt,

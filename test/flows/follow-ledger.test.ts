@@ -2,8 +2,11 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { type Config, parseConfig } from "../../src/config-file.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { diffProduct } from "../../src/flows/diff-product.ts";
-import { followLedger } from "../../src/flows/follow-ledger.ts";
+import { followLedger, rangesToRead } from "../../src/flows/follow-ledger.ts";
 import { pullProduct } from "../../src/flows/pull-product.ts";
+import { reportRejectedEntries } from "../../src/flows/report-rejected-entries.ts";
+import { askRereads, nextReread, writeReread } from "../../src/ledger/follow-store.ts";
+import { findsPlacelessRows, openRelation } from "../../src/ledger/relation-store.ts";
 import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
@@ -103,9 +106,9 @@ describe("what is new", () => {
       },
       { entry_id: "b", bet_amount: null, moved: null, product_id: "P1", currency: "THB", received_at: NOON },
     ]);
-    expect(await sql`select round_ids from diff_marks order by id`).toEqual([
-      { round_ids: ["round-a", "round-b"] },
-    ]);
+    expect(await sql`select array(select unnest(round_ids) order by 1) as round_ids from diff_marks`).toEqual(
+      [{ round_ids: ["round-a", "round-b"] }],
+    );
   });
 
   test("a row is read once, and marks its bet once", async () => {
@@ -124,6 +127,25 @@ describe("what is new", () => {
     );
     await follow();
     expect(await entryIds()).toEqual(["a", "late"]);
+  });
+
+  test("what a settle says of itself is read where the relation has columns for it", async () => {
+    await sql`alter table casino."Wallet Log" add column single_state boolean, add column end_round boolean`;
+    await sql`
+      create view casino.flagged as select *, entry_id = 'b' as single_state, null::boolean as end_round
+      from casino.ledger where entry_id <> 'c'`;
+    await write(row("a"), row("b"), row("c"));
+    await follow(contextOf({ relation: "casino.flagged" }));
+    // Without the columns nothing is said.
+    await follow(contextOf({ relation: "casino.ledger" }));
+    expect(
+      await sql`
+        select entry_id as id, single_state as single, end_round as "end" from callback_entries order by entry_id`,
+    ).toEqual([
+      { id: "a", single: false, end: null },
+      { id: "b", single: true, end: null },
+      { id: "c", single: null, end: null },
+    ]);
   });
 
   test("thousands of rows of one moment are all read, with ids of any type", async () => {
@@ -172,9 +194,10 @@ describe("what is new", () => {
 
   test("a worker that was cut off goes on behind what it has read", async () => {
     await write(row("a", receivedAt(NOON - DAY_MS)), row("b"));
-    await follow();
+    const context = contextOf({ rowsChange: "replace" });
+    await follow(context);
     await sql`delete from callback_entries where entry_id = 'a'`;
-    await follow();
+    await follow(context);
     expect(await entryIds()).toEqual(["b"]);
   });
 
@@ -194,19 +217,41 @@ describe("rows that cannot be used", () => {
     [
       "an amount that is not a number",
       { bet_amount: "NaN" },
-      /^bet_amount must be a decimal number, but is "NaN"$/,
+      /^bet_amount is NaN, which is no decimal of at most 60 digits/,
     ],
-    ["an endless amount", { moved: "-Infinity" }, /^moved must be a decimal number, but is "-Infinity"$/],
+    ["an endless amount", { moved: "-Infinity" }, /^moved is -Infinity, which is no decimal/],
     ["no player", { username: null }, /^username is null$/],
     ["no word on the balance", { skip_balance_update: null }, /^skip_balance_update is null$/],
-    ["a time without end", { occurred_at: "infinity" }, /^occurred_at is infinity, which is no moment/],
-    ["a receipt without end", { received_at: "infinity" }, /^received_at is infinity, which is no moment/],
+    [
+      "a time without end",
+      { occurred_at: "infinity" },
+      /^occurred_at is infinity, more than a day after received_at/,
+    ],
+    [
+      "a receipt without end",
+      { received_at: "infinity" },
+      /^received_at is infinity, which lies before 2010 or after 9999$/,
+    ],
     [
       "a receipt before all time",
       { received_at: "-infinity" },
-      /^received_at is -infinity, which is no moment/,
+      /^received_at is -infinity, which lies before 2010 or after 9999$/,
     ],
-    ["a time before the year 1", { occurred_at: "0044-03-15 12:00:00+00 BC" }, /^occurred_at is 0044-/],
+    [
+      "a time before the year 1",
+      { occurred_at: "0044-03-15 12:00:00+00 BC" },
+      /^occurred_at is 0044-.* lies before 2010/,
+    ],
+    [
+      "seconds read as milliseconds",
+      { occurred_at: "1970-01-21 12:00:00+00" },
+      /^occurred_at is 1970-.* lies before 2010/,
+    ],
+    [
+      "a time a year ahead",
+      { occurred_at: iso(NOON + 365 * DAY_MS) },
+      /^occurred_at is 2027-11-20.*, more than a day after received_at/,
+    ],
     ["no receipt", { received_at: null }, /^received_at is null$/],
     ["an id too long for an index", { txn_id: "x".repeat(5000) }, /^txn_id is longer than 600 bytes: "xxx/],
   ];
@@ -224,6 +269,19 @@ describe("rows that cannot be used", () => {
     expect(await follow()).toEqual({ added: 1, rejected: 0 });
   });
 
+  test("of several rows with one id the first is taken, and the others are kept, each once", async () => {
+    await write(row("a"), row("a", { txn_id: "bet-b", received_at: iso(NOON + 1) }), row("a"));
+    await follow();
+    await follow();
+    expect(await sql`select txn_id as txn from callback_entries`).toEqual([{ txn: "bet-a" }]);
+    expect(await rejected()).toEqual([
+      {
+        id: "a",
+        reason: 'entry_id "a" stands in more than one row, and must be unique: the first of them is taken',
+      },
+    ]);
+  });
+
   test("rows without an id are kept too, each once", async () => {
     await write(row(null), row(null), row(null, { username: "bea" }), row("a"));
     expect(await follow()).toEqual({ added: 1, rejected: 2 });
@@ -235,29 +293,26 @@ describe("rows that cannot be used", () => {
     await follow();
     await sql`update casino."Wallet Log" set callback = 'placeBets'`;
     expect(await follow()).toEqual({ added: 1, rejected: 0 });
+    await reportRejectedEntries(contextOf());
     expect(await rejected()).toEqual([]);
   });
 
-  test("they are told with an example", async () => {
-    const told: unknown[] = [];
-    const log = Object.assign(Object.create(silentLog), { warn: (about: unknown) => told.push(about) });
-    await write(row("a", { callback: "?" }));
-    await follow(contextOf({}, log));
-    await follow(contextOf({}, log));
-    expect(told).toEqual([
-      {
-        relation: "casino.ledger",
-        rows: 1,
-        example: { entryId: "a", reason: expect.stringMatching(/^callback is/) },
-      },
+  test("a row that was changed to what cannot be used keeps its first content, and the change is kept", async () => {
+    const context = contextOf({ rowsChange: "replace" });
+    await write(row("a"));
+    await follow(context);
+    await sql`update casino."Wallet Log" set callback = '?'`;
+    await follow(context);
+    await reportRejectedEntries(context);
+    expect(await sql`select kind, entry_id from rejected_entries`).toEqual([
+      { kind: "changed", entry_id: "a" },
     ]);
+    expect(await sql`select callback from callback_entries`).toEqual([{ callback: "placeBets" }]);
   });
 });
 
 describe("days read again", () => {
-  const ask = (day: number) => sql`
-    insert into ledger_rereads (day, asked_at) values (${day}, ${clock.now()})
-    on conflict (day) do update set asked_at = excluded.asked_at`;
+  const ask = (from: number, to = from + DAY_MS) => askRereads(sql, [{ from, to }], clock.now());
   const DAY = Math.floor(NOON / DAY_MS) * DAY_MS - DAY_MS;
 
   test("a day that is asked for is read whole, and no other", async () => {
@@ -274,20 +329,33 @@ describe("days read again", () => {
     expect(await entryIds()).toEqual(["a", "first", "last"]);
   });
 
+  test("the newest hours are read first", async () => {
+    await ask(DAY, DAY + 2 * HOUR_MS);
+    const order: number[] = [];
+    for (;;) {
+      const hour = await nextReread(sql, clock.now(), HOUR_MS);
+      if (hour === null) break;
+      order.push(hour.from);
+      await writeReread(sql, hour, null);
+    }
+    expect(order).toHaveLength(24);
+    expect(order).toEqual(order.toSorted((a, b) => b - a));
+  });
+
   test("a long day is read to its end, batch by batch", async () => {
     await write(row("a"));
     await follow();
     await sql`
       insert into casino."Wallet Log" (entry_id, callback, request_id, product_id, username, currency, txn_id, status,
         skip_balance_update, occurred_at, received_at)
-      select 'e' || n, 'placeBets', 'r' || n, 'P1', 'anna', 'THB', 't' || n, 'OPEN', false, ${iso(NOON)}, ${iso(DAY)}
+      select 'e' || n, 'placeBets', 'r' || n, 'P1', 'anna', 'THB', 't' || n, 'OPEN', false, ${iso(DAY)}, ${iso(DAY)}
       from generate_series(1, 4100) n`;
     await ask(DAY);
     await follow(contextOf());
     expect(await sql`select count(*) as entries from callback_entries`).toEqual([{ entries: 4101 }]);
-    expect(await sql`select read_at as "readAt", after_received_at as after from ledger_rereads`).toEqual([
-      { readAt: NOON, after: null },
-    ]);
+    expect(
+      await sql`select distinct read_at as "readAt", after_received_at as after from ledger_rereads`,
+    ).toEqual([{ readAt: NOON, after: null }]);
   });
 
   test("what a resweep of the provider's records fetches again is read again", async () => {
@@ -309,13 +377,13 @@ describe("days read again", () => {
     await write(row("imported", receivedAt(NOON - 4 * HOUR_MS)));
     await follow(context);
     expect(await entryIds()).toEqual(["a"]);
-    clock.advance(2 * HOUR_MS);
+    clock.advance(6 * HOUR_MS);
     await pullProduct({ ...context, fetchPage }, "P1", never);
     await follow(context);
     expect(await entryIds()).toEqual(["a", "imported"]);
   });
 
-  test("asked for every minute, a day is read again every hour", async () => {
+  test("asked for every minute, an hour is read again every hour", async () => {
     await ask(DAY);
     await follow();
     await write(row("late", receivedAt(DAY)));
@@ -325,6 +393,126 @@ describe("days read again", () => {
     expect(await follow()).toMatchObject({ added: 0 });
     clock.advance(30 * MINUTE_MS);
     expect(await follow()).toMatchObject({ added: 1 });
+  });
+});
+
+describe("rows that are changed in place", () => {
+  const change = (where: string) =>
+    sql.unsafe(`update casino."Wallet Log" set bet_amount = 12 where entry_id = '${where}'`);
+  const amounts = async () =>
+    (
+      await sql<{ amount: string }[]>`
+        select bet_amount::text as amount from callback_entries order by entry_id`
+    ).map(({ amount }) => amount);
+
+  test('keep their first content with "never", and each change is kept once', async () => {
+    await write(row("a"));
+    await follow();
+    await change("a");
+    await follow();
+    await follow();
+    expect(await amounts()).toEqual(["10.00"]);
+    expect(await sql`select kind, entry_id, reason from rejected_entries`).toEqual([
+      {
+        kind: "changed",
+        entry_id: "a",
+        reason: expect.stringMatching(
+          /^entry "a" was changed \(bet_amount from 10.00 to 12\); its first content stays/,
+        ),
+      },
+    ]);
+  });
+
+  test('replace it with "replace", and the history is kept', async () => {
+    const context = contextOf({ rowsChange: "replace" });
+    await write(row("a"));
+    await follow(context);
+    await emptyTables(sql, ["diff_marks"]);
+    await change("a");
+    await follow(context);
+    expect(await amounts()).toEqual(["12"]);
+    expect(await sql`select entry_id, content ->> 'bet_amount' as amount from entry_versions`).toEqual([
+      { entry_id: "a", amount: "10.00" },
+    ]);
+    const [marked] = await sql<{ rounds: string[] }[]>`select round_ids as rounds from diff_marks limit 1`;
+    expect(marked?.rounds).toEqual(["round-a"]);
+  });
+
+  test("are noticed at most when they are twice as old", async () => {
+    const context = contextOf({ rowsChange: "replace" });
+    await write(row("a"), row("b", receivedAt(NOON + 1)));
+    await follow(context);
+    for (let minutes = 1; minutes <= 6; minutes += 1) {
+      clock.advance(MINUTE_MS);
+      await write(row(`n${minutes}`, receivedAt(clock.now())));
+      await follow(context);
+    }
+    await change("a");
+    for (let minutes = 7; minutes <= 9; minutes += 1) {
+      clock.advance(MINUTE_MS);
+      await write(row(`n${minutes}`, receivedAt(clock.now())));
+      await follow(context);
+    }
+    expect((await amounts())[0]).toBe("12");
+  });
+
+  test("are noticed, however old, when a resweep has their day read again", async () => {
+    const context = contextOf({ rowsChange: "replace" });
+    await write(row("a", receivedAt(NOON - 30 * DAY_MS)), row("b"));
+    await follow(context);
+    await change("a");
+    await follow(context);
+    expect((await amounts())[0]).toBe("10.00");
+    await askRereads(sql, [{ from: NOON - 30 * DAY_MS, to: NOON - 30 * DAY_MS + 1 }], NOON);
+    await follow(context);
+    expect((await amounts())[0]).toBe("12");
+  });
+});
+
+describe("what one run reads", () => {
+  const lookbackMs = 16 * MINUTE_MS;
+
+  test("everything, as long as nothing was read", () => {
+    expect(rangesToRead({ readUntil: null, readAt: null, now: NOON, lookbackMs })).toEqual([
+      { from: null, to: null },
+    ]);
+  });
+
+  test("unknown rows of the lookback, the newest minute, and older rows at four ages", () => {
+    const readAt = NOON - MINUTE_MS;
+    expect(rangesToRead({ readUntil: NOON, readAt, now: NOON, lookbackMs })).toEqual([
+      { from: NOON - lookbackMs, to: NOON - MINUTE_MS, onlyUnknown: true },
+      { from: NOON - MINUTE_MS, to: null },
+      { from: NOON - 3 * MINUTE_MS, to: NOON - 2 * MINUTE_MS },
+      { from: NOON - 5 * MINUTE_MS, to: NOON - 4 * MINUTE_MS },
+      { from: NOON - 9 * MINUTE_MS, to: NOON - 8 * MINUTE_MS },
+      { from: NOON - 17 * MINUTE_MS, to: NOON - 16 * MINUTE_MS },
+    ]);
+  });
+
+  test("no row twice after a long pause, and nothing older than a lookback of zero asks for", () => {
+    const ranges = rangesToRead({
+      readUntil: NOON - HOUR_MS,
+      readAt: NOON - HOUR_MS,
+      now: NOON,
+      lookbackMs: 16 * MINUTE_MS,
+    });
+    expect(ranges.at(-1)).toEqual({ from: NOON - HOUR_MS - 16 * MINUTE_MS, to: NOON - HOUR_MS - MINUTE_MS });
+    expect(rangesToRead({ readUntil: NOON, readAt: NOON, now: NOON, lookbackMs: 0 })).toEqual([
+      { from: NOON, to: null },
+    ]);
+  });
+
+  test("rows without a received_at only where no large table is read for them", async () => {
+    const relation = await openRelation(sql, "casino.ledger");
+    expect(await findsPlacelessRows(sql, relation)).toBe(true);
+    await sql.unsafe(`
+      insert into casino."Wallet Log" (entry_id, received_at, callback) select n::text, now(), repeat('x', 1000)
+      from generate_series(1, 400000) n`);
+    await sql`analyze casino."Wallet Log"`;
+    expect(await findsPlacelessRows(sql, relation)).toBe(false);
+    await sql`create index on casino."Wallet Log" (received_at, entry_id)`;
+    expect(await findsPlacelessRows(sql, relation)).toBe(true);
   });
 });
 

@@ -22,7 +22,7 @@ beforeEach(async () => {
   await emptyTables(sql);
 });
 
-const hear = (...entries: CallbackEntry[]) => appendEntries(sql, entries, NOON);
+const hear = (...entries: CallbackEntry[]) => appendEntries(sql, entries);
 const fetch = (record: BetRecord, seenAt: number) =>
   sql.begin((tx) => writeRecords(tx, record.productId, [record], { requestedAt: seenAt, now: seenAt }));
 const timelineOf = async (fields: Partial<Finding> = {}) => {

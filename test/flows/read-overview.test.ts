@@ -148,7 +148,7 @@ describe("what waits", () => {
 
   test("transfers, backfills and the ledger are told as they stand", async () => {
     const entry = exampleEntry({ receivedAt: NOON - 5 * MINUTE_MS });
-    await appendEntries(sql, [entry], NOON);
+    await appendEntries(sql, [entry]);
     await sql`
       insert into transfers (transaction_ref, product_id, username, currency, type, amount, status, sent_at, handed_at)
       select 'ref-' || status || n, 'WALLET', 'anna', 'THB', 'DEPOSIT', 1, status, ${NOON}, ${NOON}

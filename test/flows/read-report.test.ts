@@ -19,7 +19,6 @@ const context = () => ({ sql, config: parseConfig(SETTINGS), clock, log: silentL
 const report = (day = "2026-11-20", zone = "UTC") => readReport(context(), readReportDay({ day, zone }));
 const rowOf = async (currency = "THB", day?: string, zone?: string) =>
   (await report(day, zone)).rows.find((row) => row.currency === currency);
-const again = (entry: CallbackEntry): CallbackEntry => ({ ...entry, entryId: `${entry.entryId} again` });
 const look = (minutes: number) => diffAt(minutes, { settings: SETTINGS });
 
 beforeEach(async () => {
@@ -45,6 +44,7 @@ describe("the day's statement", () => {
           mismatches: "0",
           adjustments: "0",
           pending: "0",
+          rounding: "0",
           rest: "0",
           complete: false,
         },
@@ -76,24 +76,70 @@ describe("the day's statement", () => {
     expect(await rowOf()).toMatchObject({ difference: "5", mismatches: "3", rest: "2" });
   });
 
+  /** A fetch that ended 30 minutes after noon did not return any record, nor does any other. */
+  const stopListing = async () => {
+    await sql`
+      insert into record_absences (product_id, username, bet_id, id, missed_since, missed_at)
+      select product_id, username, bet_id, id, ${minute(30)}, ${minute(30)} from bet_records`;
+    await sql`
+      insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+      select product_id, array[username], array[null::text], array[bet_id], ${minute(30)} from bet_records`;
+  };
+  const settle = async (...looks: number[]) => {
+    for (const minutes of looks) {
+      await look(minutes);
+      await fetchPlanned();
+    }
+  };
+
   test("counts a bet whose record has vanished on the ledger's side alone, as its mismatch does", async () => {
     await receive(...callbacksOf("25"));
     await listed(recordOf("25"));
     await look(20);
-    await sql`
-      insert into record_absences (product_id, username, bet_id, id, missed_since)
-      select product_id, username, bet_id, id, ${minute(30)} from bet_records`;
-    await fetchRange(minute(-120), minute(30));
-    clock.set(minute(40));
-    await receive(...callbacksOf("25", { requestId: "again", moved: amount("0") }).map(again));
-    for (const minutes of [40, 120, 121, 122, 123, 124, 125]) {
-      await look(minutes);
-      await fetchPlanned();
-    }
+    await stopListing();
+    await settle(40, 41, 42, 120, 121, 122);
     expect((await readAll()).map(({ kind, status }) => `${kind} ${status}`)).toEqual([
       "vanished-at-provider open",
     ]);
     expect(await rowOf()).toMatchObject({ difference: "-15", mismatches: "-15", pending: "0", rest: "0" });
+  });
+
+  test("leaves out what the provider stopped listing after the ledger took it back; until that is certain it is pending", async () => {
+    await receive(...callbacksOf("25"));
+    await listed(recordOf("25"));
+    await look(20);
+    clock.set(minute(29));
+    const voided = { occurredAt: minute(29), receivedAt: minute(29), payoutAmount: amount("25") };
+    await receive(exampleEntry({ callback: "voidSettled", status: "SETTLED", ...voided }));
+    await stopListing();
+    for (const minutes of [30, 31, 32]) {
+      await settle(minutes);
+      expect(await rowOf()).toMatchObject({ difference: "15", mismatches: "0", pending: "15", rest: "0" });
+    }
+    await settle(33, 34);
+    expect(await sql`select from diff_marks`).toHaveLength(0);
+    expect(await rowOf()).toMatchObject({
+      provider: { bets: 0, net: "0" },
+      ledger: { bets: 0, net: "0" },
+      difference: "0",
+      pending: "0",
+      rest: "0",
+    });
+    expect(await readAll()).toEqual([]);
+  });
+
+  test("leaves out a record that nobody knows once the provider has dropped it for good", async () => {
+    await listed(recordOf("25"));
+    await look(20);
+    expect(await rowOf()).toMatchObject({ difference: "15", mismatches: "15", rest: "0" });
+    await stopListing();
+    await settle(31, 32);
+    expect(await rowOf()).toMatchObject({ difference: "15", mismatches: "15", rest: "0" });
+    await settle(33, 34);
+    expect(await rowOf()).toBeUndefined();
+    expect((await readAll()).map(({ kind, status }) => `${kind} ${status}`)).toEqual([
+      "missing-in-ledger resolved",
+    ]);
   });
 
   test("takes what a person resolved or ignored as explained", async () => {

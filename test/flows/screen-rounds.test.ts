@@ -2,7 +2,7 @@
 
 import { beforeAll, describe, expect, test } from "vitest";
 import { inOneMoment } from "../../src/db/client.ts";
-import { screenMarks } from "../../src/diff/screen-store.ts";
+import { type ScreenRules, screenMarks } from "../../src/diff/screen-store.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { writeRecords } from "../../src/sync/record-store.ts";
 import { useDatabase } from "../support/database.ts";
@@ -30,7 +30,7 @@ async function play(rounds: readonly (Round & { readonly productId: string })[])
       entryId: `${round.productId} ${entry.entryId}`,
     })),
   );
-  await appendEntries(sql, entries, NOON);
+  await appendEntries(sql, entries);
   await sql.begin(async (tx) => {
     for (const { productId, records } of rounds) {
       await writeRecords(
@@ -44,9 +44,9 @@ async function play(rounds: readonly (Round & { readonly productId: string })[])
 }
 
 /** The rounds whose marks a screening of the product leaves, each once. */
-async function screened(productId: string, readsAll: boolean): Promise<string[]> {
+async function screened(productId: string, readsAll: boolean, rules?: ScreenRules): Promise<string[]> {
   const due = { marks: 0, upTo: Number.MAX_SAFE_INTEGER, readsAll };
-  await inOneMoment(sql, (tx) => screenMarks(tx, productId, NOON, due, 1000));
+  await inOneMoment(sql, (tx) => screenMarks(tx, productId, NOON, due, 1000, null, rules));
   return await marked(productId);
 }
 
@@ -113,5 +113,131 @@ describe.each([
       (${productId}, '{anna}', '{later}', '{null}', ${NOON + 1}), (${other}, '{anna}', '{other}', '{null}', ${NOON})`;
     expect(await screened(productId, readsAll)).toEqual(["anna bet-1", "anna later"]);
     expect(await marked(other)).toEqual(["anna other"]);
+  });
+});
+
+const lost = listedAs({ payout: amount("0"), payoutStatus: "LOSE" });
+const settledLost = settled({ payoutAmount: amount("0"), moved: amount("0") });
+const OMITTED: ScreenRules = { dropsOmittedLosses: true, tolerance: new Map() };
+const CENT: ScreenRules = { dropsOmittedLosses: false, tolerance: new Map([["THB", amount("0.01")]]) };
+const CENT_OMITTED: ScreenRules = { ...CENT, dropsOmittedLosses: true };
+const inCents = (stake: string, payout: string): Round => ({
+  entries: [placed({ moved: null }), settled({ moved: null })],
+  records: [listedAs({ stake: amount(stake), payout: amount(payout) })],
+});
+
+interface Ruled extends Round {
+  readonly rules: ScreenRules;
+}
+
+/** What the settings call agreement. */
+const agreeingByRules: Readonly<Record<string, Ruled>> = {
+  "of a lost bet without a settlement, where losses are omitted": {
+    rules: OMITTED,
+    entries: [placed()],
+    records: [lost],
+  },
+  "of a lost bet that was settled all the same": {
+    rules: OMITTED,
+    entries: [placed(), settledLost],
+    records: [lost],
+  },
+  "of a lost bet and one that won": {
+    rules: OMITTED,
+    entries: [
+      placed(),
+      placed({ entryId: "p2", txnId: "bet-2" }),
+      settled({ entryId: "s2", txnId: "bet-2" }),
+    ],
+    records: [lost, listedAs({ betId: "bet-2", id: "rec-2" })],
+  },
+  "whose amounts differ by the tolerance": { rules: CENT, ...inCents("10.01", "24.99") },
+  "whose wallet moved cents of what was declared exactly": {
+    rules: CENT,
+    entries: [
+      placed({ betAmount: amount("10.004"), moved: amount("-10") }),
+      settled({ payoutAmount: amount("25.006"), moved: amount("25") }),
+    ],
+    records: [listedAs({ stake: amount("10.004"), payout: amount("25.006") })],
+  },
+  "of a lost bet without a settlement, whose stake differs by the tolerance": {
+    rules: CENT_OMITTED,
+    entries: [placed({ moved: null })],
+    records: [{ ...lost, stake: amount("10.01") }],
+  },
+};
+
+const uncertainByRules: Readonly<Record<string, Ruled>> = {
+  "of a lost bet without a settlement, where losses are written": {
+    rules: CENT,
+    entries: [placed()],
+    records: [lost],
+  },
+  "of a won bet without a settlement": { rules: OMITTED, entries: [placed()], records: plain.records },
+  "of a bet without a settlement that is listed as void": {
+    rules: OMITTED,
+    entries: [placed()],
+    records: [{ ...lost, betStatus: "VOID" }],
+  },
+  "of a bet without a settlement that is listed as unsettled": {
+    rules: OMITTED,
+    entries: [placed()],
+    records: [{ ...lost, betStatus: "UNSETTLED" }],
+  },
+  "of a lost bet that was placed twice": {
+    rules: OMITTED,
+    entries: [placed(), placed({ entryId: "p2", requestId: "p2" })],
+    records: [lost],
+  },
+  "of a lost bet that waits": { rules: OMITTED, entries: [placed({ status: "WAITING" })], records: [lost] },
+  "of a lost bet that was never placed": { rules: OMITTED, entries: [settledLost], records: [lost] },
+  "of a won bet that was settled twice and never placed": {
+    rules: OMITTED,
+    entries: [settled(), settled({ entryId: "s2", requestId: "s2" })],
+    records: plain.records,
+  },
+  "whose stake differs by more than the tolerance": { rules: CENT, ...inCents("10.011", "25") },
+  "whose payout differs by more than the tolerance": { rules: CENT, ...inCents("10", "25.011") },
+  "whose wallet moved more than the tolerance beside what is listed": {
+    rules: CENT,
+    entries: [placed({ moved: amount("-10.02") }), settled()],
+    records: plain.records,
+  },
+  "whose balance changed by more than the tolerance": {
+    rules: CENT,
+    entries: [
+      placed(),
+      settled({ balanceBefore: amount("0"), balanceAfter: amount("25.02"), moved: amount("25") }),
+    ],
+    records: plain.records,
+  },
+  "of another currency than the tolerance is for": {
+    rules: CENT,
+    entries: [placed({ currency: "USD", moved: null }), settled({ currency: "USD", moved: null })],
+    records: [listedAs({ currency: "USD", stake: amount("10.01") })],
+  },
+};
+
+describe.each([
+  ["found by index", false],
+  ["read whole", true],
+])("by the rules of the settings, a round %s", (way, readsAll) => {
+  const productOf = (name: string) => `${name}, by rules, ${way}`;
+
+  beforeAll(() =>
+    play(
+      Object.entries({ ...agreeingByRules, ...uncertainByRules }).map(([name, round]) => ({
+        ...round,
+        productId: productOf(name),
+      })),
+    ),
+  );
+
+  test.each(Object.entries(agreeingByRules))("%s is dropped", async (name, { rules }) => {
+    expect(await screened(productOf(name), readsAll, rules)).toEqual([]);
+  });
+
+  test.each(Object.entries(uncertainByRules))("%s is looked at", async (name, { rules }) => {
+    expect(await screened(productOf(name), readsAll, rules)).toContain("anna round-1");
   });
 });

@@ -41,6 +41,14 @@ export const agreeing: Readonly<Record<string, Round>> = {
     entries: [placed(), settled({ occurredAt: NOON - 9 * MINUTE_MS })],
     records: [listedAs()],
   },
+  "whose settlement says that it is single-state, after the placement": {
+    entries: [placed(), settled({ singleState: true })],
+    records: [listedAs()],
+  },
+  "whose settlement says that it is not single-state, by the older word for its transaction": {
+    entries: [placed(), settled({ singleState: false, transactionType: "BY_BET" })],
+    records: [listedAs()],
+  },
   "that moved what it asks for": {
     entries: [placed(answered("10", "0", "-10")), settled(answered("0", "25", "25"))],
     records: [listedAs()],
@@ -93,6 +101,18 @@ export const uncertain: Readonly<Record<string, Round>> = {
   "that was settled in parts": {
     ...plain,
     entries: [placed(), settled(), settled({ entryId: "s2", payoutAmount: amount("0") })],
+  },
+  "whose settlement came first, and says that it is single-state": {
+    ...plain,
+    entries: [placed(), settled({ singleState: true, occurredAt: NOON - 9 * MINUTE_MS })],
+  },
+  "whose settlement came first, and says that it is not single-state": {
+    ...plain,
+    entries: [placed(), settled({ singleState: false, occurredAt: NOON - 9 * MINUTE_MS })],
+  },
+  "whose settlement says that it is single-state, at the moment of the placement": {
+    ...plain,
+    entries: [placed(), settled({ singleState: true, occurredAt: NOON - 5 * MINUTE_MS })],
   },
   "that was placed as WAITING": { ...plain, entries: [placed({ status: "WAITING" }), settled()] },
   "that was settled BY_ROUND": { ...plain, entries: [placed(), settled({ transactionType: "BY_ROUND" })] },

@@ -182,6 +182,44 @@ describe("a person closes it", () => {
     expect(row).toEqual({ status: "resolved", by: "mary", note: CLOSE.note });
   });
 
+  test.each([
+    [
+      "that it is booked",
+      { reply: (question: Parameters<typeof bookedAs>[0]) => bookedAs(question) },
+      "transfer-inconclusive open 10",
+      /^mary closed the deposit of 10\.00 THB at .*, and an answer that came after that says that it is booked$/,
+    ],
+    [
+      "that it is booked with another amount",
+      { reply: (question: Parameters<typeof bookedAs>[0]) => bookedAs(question, { amount: "12.50" }) },
+      "transfer-differs open 2.5",
+      /^mary closed .* otherwise: .*12\.5 instead of 10/,
+    ],
+    [
+      "nothing certain",
+      { reply: () => replyWith("<html>") },
+      "transfer-inconclusive resolved 10",
+      /no certain answer/,
+    ],
+  ])("an answer that was under way is kept; one that says %s %#", async (_, { reply }, mismatch, reason) => {
+    provider.answer(() => replyWith("<html>"));
+    await world.hand();
+    await world.liveUntil(DAY_MS);
+    provider.answer(async (question) => {
+      await closeTransfer(world.context(), REF_1, CLOSE);
+      return reply(question);
+    });
+    const { attempts } = await world.story();
+    await world.verifyAt(DAY_MS + HOUR_MS + MINUTE_MS);
+    const story = await world.story();
+    expect(story).toMatchObject({ status: "inconclusive", closedBy: "mary", attempts: attempts + 1 });
+    expect(story.answers.at(-1)).toMatchObject({ attempt: attempts + 1, status: "inconclusive" });
+    expect(await world.mismatches()).toContain(mismatch);
+    const [last] = await sql<{ reason: string }[]>`
+      select reason from mismatches where kind = ${mismatch.split(" ")[0] ?? ""} order by id desc limit 1`;
+    expect(last?.reason).toMatch(reason);
+  });
+
   test("only an inconclusive one, and only once", async () => {
     await world.hand();
     const close = () => closeTransfer(world.context(), REF_1, CLOSE);

@@ -23,7 +23,7 @@ function debit(fields: Partial<CallbackEntry> = {}): CallbackEntry {
 
 const credit = (fields: Partial<CallbackEntry> = {}) =>
   debit({ status: "CREDIT", betAmount: null, payoutAmount: amount("10.00"), ...fields });
-const append = (...entries: readonly CallbackEntry[]) => appendEntries(sql, entries, NOON);
+const append = (...entries: readonly CallbackEntry[]) => appendEntries(sql, entries);
 
 async function topUps(): Promise<string[]> {
   const rows = await sql<{ text: string }[]>`
@@ -79,7 +79,7 @@ describe("what becomes of a top-up", () => {
     expect(await world.mismatches()).toEqual([mismatch.replace("open", "resolved")]);
   });
 
-  test("code 1 that is repeated late enough is a rejection and a mismatch, which a later success resolves", async () => {
+  test("code 1 that is repeated late enough is a rejection and a mismatch, and a later success is another one", async () => {
     provider.answer(() => topUpFailed);
     await append(debit());
     await world.verifyAt(10 * SECOND_MS);
@@ -93,7 +93,7 @@ describe("what becomes of a top-up", () => {
     provider.answer(() => topUpAnswer(ITEM));
     await world.liveUntil(2 * HOUR_MS);
     expect(await world.story()).toMatchObject({ status: "accepted" });
-    expect(await world.mismatches()).toEqual(["top-up-rejected resolved 10"]);
+    expect(await world.mismatches()).toEqual(["top-up-rejected resolved 10", "top-up-late-success open 10"]);
   });
 
   test.each([
@@ -128,7 +128,11 @@ describe("what becomes of a top-up", () => {
 
 describe("what is picked up", () => {
   const pick = (since: number | null = null, products = ["P1"]) =>
-    pickUpTopUps(sql, products, { now: NOON, since, firstDelayMs: 10_000 });
+    pickUpTopUps(
+      sql,
+      products.map((productId) => ({ productId, since })),
+      { now: NOON, firstDelayMs: 10_000 },
+    );
 
   test("every adjustBalance entry once, and no other entry", async () => {
     await append(debit(), credit({ txnId: "ref-2" }), exampleEntry());

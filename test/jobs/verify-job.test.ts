@@ -66,7 +66,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     const context = contextOf();
     const at = systemClock.now() - 11 * SECOND_MS;
     const moved = { callback: "adjustBalance", status: "DEBIT", roundId: null, txnId: "top-up" } as const;
-    await appendEntries(sql, [exampleEntry({ ...moved, occurredAt: at, receivedAt: at })], at);
+    await appendEntries(sql, [exampleEntry({ ...moved, occurredAt: at, receivedAt: at })]);
     await hand(context, "before");
     const connections = { redisUrl: queues.redisUrl(), databaseUrl: database.url };
     const worker = await startWorker(context, connections, SCHEDULE_CHECK_MS);

@@ -232,7 +232,7 @@ async function settleUnheardBet({ sql }: FlowContext): Promise<void> {
   const at = systemClock.now();
   const bet = { productId: "SPORT", txnId: "unheard", roundId: "unheard", occurredAt: at, receivedAt: at };
   const entries = [exampleEntry(bet), exampleSettle(bet)];
-  await appendEntries(sql, entries, at);
+  await appendEntries(sql, entries);
 }
 
 async function hasUnheardBet({ sql }: FlowContext): Promise<boolean> {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { CallbackEntry } from "../../src/callback.ts";
-import { foldEntries } from "../../src/ledger/fold.ts";
+import { askedByEntry, foldEntries } from "../../src/ledger/fold.ts";
 import { formatAmount } from "../../src/money.ts";
 import { amount, exampleEntry, exampleSettle, MINUTE_MS, NOON } from "../support/examples.ts";
 
@@ -55,6 +55,22 @@ describe("ordinary play", () => {
 
   test("a bet may be settled in several parts", () => {
     expect(only([place(), settle("5"), settle("7")])).toMatchObject({ payout: "12", moved: "2" });
+  });
+
+  test("it is known how many amounts a bet's payout and its movements are the sums of", () => {
+    const back = other("rollback", { payoutAmount: amount("12") });
+    const countsOf = (entries: readonly CallbackEntry[]) => {
+      const [bet] = foldEntries(inOrder(entries), { singleState: false });
+      return [bet?.payouts, bet?.movements];
+    };
+    expect(countsOf([place()])).toEqual([1, 1]);
+    expect(countsOf([place(), settle("5"), settle("7")])).toEqual([2, 3]);
+    expect(countsOf([place(), settle("5"), settle("7"), back, settle("1")])).toEqual([1, 5]);
+  });
+
+  test("a settled bet whose settlement is not in the ledger can be void", () => {
+    const undone = other("voidSettled", { betAmount: amount("10"), payoutAmount: amount("0") });
+    expect(only([place(), undone])).toMatchObject({ status: "void", moved: "0" });
   });
 
   test("an adjusted bet has the new stake, and the difference is moved", () => {
@@ -529,6 +545,125 @@ describe("odd turns", () => {
     );
     expect([bet?.asked, bet?.moved].map((one) => one?.toFixed())).toEqual(["-5", "-20"]);
   });
+});
+
+describe("a settle that says itself whether it is single-state", () => {
+  const single = (flag: boolean | null, fields: Fields = {}) =>
+    settle("30", { betAmount: amount("10"), singleState: flag, ...fields });
+  const shown = (entries: readonly CallbackEntry[], product = false) =>
+    fold(entries, product).map(({ status, stake, payout, moved }) => `${status} ${stake} ${payout} ${moved}`);
+  const rollback = (payout: string) =>
+    other("rollback", { payoutAmount: amount(payout), betAmount: amount("0") });
+
+  test.each([true, false])("places and settles in one where it is (product singleState: %j)", (product) => {
+    expect(shown([single(true)], product)).toEqual(["settled 10 30 20"]);
+    expect(shown([single(true), single(true, { payoutAmount: amount("5") })], product)).toEqual([
+      "settled 10 35 25",
+    ]);
+    expect(shown([single(true), rollback("30"), single(false)], product)).toEqual(["settled 10 30 20"]);
+    expect(shown([place(), single(true)], product)).toEqual(["settled 10 30 20"]);
+  });
+
+  test.each([true, false])(
+    "settles nothing where it is not, and nothing was placed (product singleState: %j)",
+    (product) => {
+      expect(shown([single(false)], product)).toEqual(["open 0 0 0"]);
+      expect(shown([single(false, { moved: amount("30") })], product)).toEqual(["open 0 0 30"]);
+      expect(shown([single(false), single(false)], product)).toEqual(["open 0 0 0"]);
+      expect(shown([single(false), place()], product)).toEqual(["open 10 0 -10"]);
+      expect(shown([single(false), place(), single(false)], product)).toEqual(["settled 10 30 20"]);
+      expect(shown([place(), single(false)], product)).toEqual(["settled 10 30 20"]);
+      const reward = other("winRewards", { payoutAmount: amount("5") });
+      expect(shown([reward, single(false)], product)).toEqual(["settled 0 5 5"]);
+    },
+  );
+
+  test("settles what ran when the ledger began: its placement is older", () => {
+    const entries = inOrder([single(false), single(false, { payoutAmount: amount("1") })]);
+    const settledBy = (runningUntil: number) =>
+      foldEntries(entries, { singleState: false, runningUntil }).map(({ status, payout, placed }) => ({
+        status,
+        payout: payout.toFixed(),
+        placed,
+      }));
+    expect(settledBy(NOON)).toEqual([{ status: "settled", payout: "31", placed: false }]);
+    expect(settledBy(NOON - 1)).toEqual([{ status: "open", payout: "0", placed: false }]);
+  });
+
+  test("a bet that its settle placed lacks no placement, whatever its product does", () => {
+    const placed = (entry: CallbackEntry, singleState: boolean) =>
+      foldEntries([entry], { singleState }).map((bet) => bet.placed);
+    expect(placed(single(true), false)).toEqual([true]);
+    expect(placed(single(null), true)).toEqual([true]);
+    expect(placed(single(null), false)).toEqual([false]);
+    expect(placed(single(false), true)).toEqual([false]);
+  });
+
+  test("what it asks for is not guessed where it settles nothing", () => {
+    const asked = (flag: boolean | null) => {
+      const entry = single(flag);
+      return askedByEntry([entry], { singleState: false }).get(entry.entryId)?.toFixed();
+    };
+    expect([asked(true), asked(null), asked(false)]).toEqual(["20", "30", undefined]);
+  });
+});
+
+describe("a round that is declared void", () => {
+  const second = { txnId: "bet-2" };
+  const byRound = { transactionType: "BY_ROUND" };
+  const voided = (fields: Fields = {}) => other("voidSettled", { ...byRound, ...fields });
+  const told = (entries: readonly CallbackEntry[]) =>
+    fold(entries).map(({ txnId, status, moved }) => `${txnId} ${status} ${moved}`);
+  const tip = other("placeTips", { txnId: "tip", betAmount: amount("3") });
+  const played = [place(), place(second), place({ txnId: "bet-3" }), tip, settle("30"), settle("0", second)];
+
+  test("every settled bet of it is void; an open one and a tip stay", () => {
+    const expected = ["bet-1 void 0", "bet-2 void 0", "bet-3 open -10", "tip settled -3"];
+    expect(told([...played, voided()])).toEqual(expected);
+    expect(told([...played, voided({ txnId: "of the round" })])).toEqual(expected);
+  });
+
+  test("where lost settlements are not written, a bet that looks open may have been lost, and is void too", () => {
+    const entries = [place(), place(second), settle("30"), voided()];
+    const bets = foldEntries(inOrder(entries), { singleState: false, omitsLostBets: true });
+    expect(bets.map(({ txnId, status, moved }) => `${txnId} ${status} ${moved}`)).toEqual([
+      "bet-1 void 0",
+      "bet-2 void 0",
+    ]);
+  });
+
+  test("what it moved is shared, and what is over is the named bet's", () => {
+    const moved = { moved: amount("-7") };
+    expect(told([...played, voided({ ...second, ...moved })]).slice(0, 2)).toEqual([
+      "bet-1 void 0",
+      "bet-2 void 3",
+    ]);
+  });
+
+  test("where nothing of it is settled, no bet changes or begins; what it moved counts", () => {
+    expect(told([place(), voided({ txnId: "another", moved: amount("4") })])).toEqual(["bet-1 open -6"]);
+    expect(told([place(), other("cancelBets"), voided()])).toEqual(["bet-1 void 0"]);
+  });
+});
+
+test.each(["BY_BET", "BY_TRANSACTION", "", null])(
+  "a transactionType of %j acts on its own bet only",
+  (type) => {
+    const own = { transactionType: type };
+    const entries = [place(), place({ txnId: "bet-2" }), settle("5", own)];
+    expect(fold(entries).map(({ status }) => status)).toEqual(["settled", "open"]);
+    const back = other("rollback", { ...own, payoutAmount: amount("5") });
+    expect(fold([...entries, back, other("cancelBets", own)]).map(({ status }) => status)).toEqual([
+      "void",
+      "open",
+    ]);
+  },
+);
+
+test("adjustments that skip are no repeats of each other: each changes the stake", () => {
+  const adjust = (bet: string) =>
+    other("adjustBets", { betAmount: amount(bet), skipBalanceUpdate: true, moved: amount("0") });
+  expect(only([place(), adjust("4"), adjust("6"), adjust("4")])).toMatchObject({ stake: "4", moved: "-10" });
 });
 
 test("an entry belongs to its bet whatever round it names", () => {

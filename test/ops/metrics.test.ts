@@ -61,6 +61,10 @@ async function fill(): Promise<void> {
       ('P1', 'live', ${NOON - HOUR_MS}, ${NOON - 40 * MINUTE_MS}, 'gap', 1),
       ('P1', 'live', ${NOON - 40 * MINUTE_MS}, ${NOON - MINUTE_MS}, 'done', 0)`;
   await sql`
+    insert into record_absences (product_id, username, bet_id, id, missed_since, elsewhere, absent_since) values
+      ('P1', 'anna', 'b1', 'r1', ${NOON}, false, null), ('P1', 'anna', 'b2', 'r2', ${NOON}, true, null),
+      ('P1', 'anna', 'b3', 'r3', ${NOON}, false, ${NOON})`;
+  await sql`
     insert into backfills (product_id, from_at, to_at, status, requested_at)
     select 'P1', ${NOON - HOUR_MS}, ${NOON}, status, ${NOON} from unnest(array['running', 'done', 'done']) as status`;
   await sql`
@@ -99,6 +103,7 @@ describe("the state of the whole", () => {
     expect(of("gaps")).toEqual(["product=P1: 1", 'product=P\\"2: 0']);
     expect(of("gap_seconds")).toEqual(["product=P1: 1200", 'product=P\\"2: 0']);
     expect(of("stalled")).toEqual(["product=P1: 1", 'product=P\\"2: 1']);
+    expect(of("records_in_doubt")).toEqual(["product=P1: 1", 'product=P\\"2: 0']);
   });
 
   test("is told of mismatches and what is at risk in those to be resolved, of transfers and of top-ups", async () => {

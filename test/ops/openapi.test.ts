@@ -296,7 +296,7 @@ async function fillWorld(): Promise<void> {
   });
   await pullProduct({ ...context, fetchPage }, "P1", new AbortController().signal);
   clock.set(NOON);
-  await appendEntries(sql, [exampleEntry(), exampleSettle()], NOON);
+  await appendEntries(sql, [exampleEntry(), exampleSettle()]);
   const missing = exampleFinding({ kind: "missing-in-ledger", betId: "other", ledger: null, roundId: null });
   await writeTransitions(
     sql,

@@ -171,7 +171,7 @@ test("status tells where each product stands, and what is in the ledger and in t
     clock.set(NOON);
     await pullProduct({ ...context, fetchPage }, productId, new AbortController().signal);
   }
-  await appendEntries(sql, [exampleEntry(), exampleSettle()], NOON);
+  await appendEntries(sql, [exampleEntry(), exampleSettle()]);
   await open(...["a", "b", "c", "d"].map((betId) => exampleFinding({ betId })));
   await sql`update mismatches set status = 'acknowledged' where id = 2`;
   await sql`update mismatches set status = 'ignored' where id = 3`;

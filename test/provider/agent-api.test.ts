@@ -373,6 +373,7 @@ describe("what is answered becomes words, exactly", () => {
         rank: 1,
         providerCode: null,
         locale: { TH: "หนึ่ง", EN: "One" },
+        extra: null,
       },
       {
         name: null,
@@ -383,6 +384,7 @@ describe("what is answered becomes words, exactly", () => {
         rank: 2.5,
         providerCode: "p",
         locale: null,
+        extra: null,
       },
     ]);
     expect(await failureOf(provider.listTransferGames("P1"))).toMatchObject({
@@ -399,12 +401,32 @@ describe("what is answered becomes words, exactly", () => {
     }).toEqual({
       productId: "P1",
       limits: [[1, "1000.5", "1"]],
+      extra: null,
     });
     say(success('{"username":"anna","url":"https://play"}'));
-    expect(await provider.logInTransfer(LOG_IN)).toEqual({ username: "anna", url: "https://play" });
-    expect(await provider.logInSeamless(SEAMLESS)).toEqual({ url: "https://play" });
+    const address = { url: "https://play", urls: ["https://play"] };
+    expect(await provider.logInTransfer(LOG_IN)).toEqual({ username: "anna", ...address, extra: null });
+    expect(await provider.logInSeamless(SEAMLESS)).toMatchObject(address);
     say(success('{"freeGameId":90071992547409931}'));
-    expect(await provider.grantFreeGame(FREE_GAME)).toEqual({ freeGameId: "90071992547409931" });
+    expect(await provider.grantFreeGame(FREE_GAME)).toEqual({
+      freeGameId: "90071992547409931",
+      extra: null,
+    });
+  });
+
+  test("a login that answers a list of addresses: the first is the one to use", async () => {
+    say(success('{"username":"anna","url":["https://play","https://mirror"]}'));
+    const addresses = { url: "https://play", urls: ["https://play", "https://mirror"] };
+    expect(await provider.logInTransfer(LOG_IN)).toMatchObject(addresses);
+    expect(await provider.logInSeamless(SEAMLESS)).toMatchObject(addresses);
+  });
+
+  test("fields nobody documented are kept as they came", async () => {
+    say(success('{"freeGameId":1,"expiresAt":12.340,"more":{"a":[1]}}'));
+    const { extra } = await provider.grantFreeGame(FREE_GAME);
+    expect(extra).toBe('{"expiresAt":12.340,"more":{"a":[1]}}');
+    say(success('{"url":"https://play","region":"asia"}'));
+    expect((await provider.logInSeamless(SEAMLESS)).extra).toBe('{"region":"asia"}');
   });
 });
 
@@ -620,6 +642,19 @@ describe("no error shows what must not be shown, however it is printed", () => {
     say(body, status);
     expectHidden(await failureOf(provider.logInSeamless(SEAMLESS)), TOKEN, SECRET);
     expectHidden(await failureOf(provider.logInTransfer(LOG_IN)), TOKEN, SECRET);
+  });
+
+  test.each([
+    ['{"username":"anna"}', "data.url must be text, and not empty"],
+    ['{"username":"anna","url":[]}', "data.url must not be an empty list"],
+    [`{"username":"anna","url":["${TOKEN}",5]}`, "data.url[1] must be text, and not empty"],
+    [`{"url":"${TOKEN}"}`, "data.username must be text, and not empty"],
+    [`"${TOKEN}"`, "data must be an object"],
+  ])("the field is named although its value is not shown: %#", async (data, problem) => {
+    say(success(data));
+    const error = await failureOf(provider.logInTransfer(LOG_IN));
+    expect(error.message).toContain(problem);
+    expectHidden(error, TOKEN);
   });
 
   test("a session token in a request that is none", async () => {

@@ -60,6 +60,8 @@ const TOP_UP: CallbackEntry = {
   betAmount: null,
   payoutAmount: parseAmount("12.5", "payoutAmount"),
   transactionType: null,
+  singleState: null,
+  endRound: null,
   skipBalanceUpdate: false,
   moved: null,
   balanceBefore: null,
@@ -173,6 +175,7 @@ describe("the other endpoints", () => {
     const game = { freeGameName: "f", expiresInHours: 1, betAmount: 1, gameCount: 1, gameIds: "g" };
     expect(await agent.grantFreeGame({ ...game, playerName: "anna", productId: "SLOT" })).toEqual({
       freeGameId: "1",
+      extra: null,
     });
     expect(sandbox.books.freeGames()).toBe(1);
   });

@@ -6,7 +6,15 @@ import { createWorld, type PlantedFault, type World } from "../../src/sandbox/wo
 import type { OddStyle, ProductPlan } from "../../src/sandbox/world-plan.ts";
 import { HOUR, MINUTE, planOf, START } from "./plans.ts";
 
-const STYLES: readonly OddStyle[] = ["odd", "single-state", "open-listed", "by-round", "session"];
+const STYLES: readonly OddStyle[] = [
+  "odd",
+  "single-state",
+  "open-listed",
+  "by-round",
+  "session",
+  "lost-omitted",
+  "two-decimals",
+];
 const PRODUCTS = STYLES.map((style): ProductPlan => ({ productId: style, style, roundsPerMinute: 1 }));
 const ALL = { from: START - HOUR, to: START + 8 * HOUR };
 const ODD = planOf({
@@ -73,6 +81,9 @@ describe("a world full of oddities", () => {
       entries.flatMap((entry) => [
         `${entry.callback} ${entry.status}`,
         ...(entry.transactionType === "BY_ROUND" ? [`${entry.callback} BY_ROUND`] : []),
+        ...(entry.transactionType === "BY_BET" ? [`${entry.callback} BY_BET`] : []),
+        ...(entry.callback === "rollback" && entry.transactionType === null ? ["rollback of no type"] : []),
+        ...(entry.singleState === null ? [] : [`isSingleState ${entry.singleState}`]),
         ...(entry.skipBalanceUpdate ? ["skipBalanceUpdate"] : []),
         ...(entry.moved === null ? ["moved is not said"] : []),
         ...(entry.balanceAfter === null ? [] : ["balances are said"]),
@@ -85,21 +96,29 @@ describe("a world full of oddities", () => {
         "adjustBalance DEBIT",
         "adjustBets OPEN",
         "balances are said",
+        "cancelBets BY_BET",
         "cancelBets BY_ROUND",
         "cancelBets REFUND",
         "cancelBets REJECT",
         "cancelTips REFUND",
+        "isSingleState false",
+        "isSingleState true",
         "moved is not said",
         "placeBets OPEN",
         "placeBets WAITING",
         "placeTips TIPS",
+        "rollback BY_BET",
         "rollback BY_ROUND",
+        "rollback of no type",
         "rollback ROLLBACK",
         'round ""',
         'round "UNKNOWN"',
+        "settleBets BY_BET",
         "settleBets BY_ROUND",
         "settleBets SETTLED",
         "skipBalanceUpdate",
+        "voidSettled BY_BET",
+        "voidSettled BY_ROUND",
         "voidSettled SETTLED",
         "winRewards SETTLED",
       ].sort(),

@@ -5,7 +5,7 @@ import type { MismatchKind } from "../../src/mismatch.ts";
 import type { Fault } from "../../src/sandbox/fault.ts";
 import { createRandom, hashText } from "../../src/sandbox/random.ts";
 import type { WorldPlan } from "../../src/sandbox/world.ts";
-import { planSeed } from "./seed-plan.ts";
+import { planSeed, type SeedPlan } from "./seed-plan.ts";
 
 export interface CallbackPlan {
   readonly seed: number;
@@ -50,7 +50,7 @@ export function isByWallet(kind: MismatchKind): boolean {
 
 /** @param kills how often the worker is killed; the callbacks are killed half as often */
 export function planCallbackRun(seed: number, kills: number): CallbackPlan {
-  const { world, begin, config } = planSeed(seed);
+  const { world, begin, config } = withoutOtherLedgers(planSeed(seed));
   const stuckMs = Math.max(
     ...config.products.map(({ stuckOpenAfter }) => stuckOpenAfter).filter((ms) => ms < 24 * HOUR_MS),
   );
@@ -92,6 +92,18 @@ export function planCallbackRun(seed: number, kills: number): CallbackPlan {
       // Long before anything is played, so that no bet counts as one that ran when the ledger began.
       ledger: { since: formatInstant(now - HOUR_MS) },
     }),
+  };
+}
+
+/** The ledger is written by `recon callbacks`, as its settings say: products whose operator writes another one are left out. */
+function withoutOtherLedgers({ world, config, ...plan }: SeedPlan): SeedPlan {
+  const others = world.products.filter(({ style }) => style === "lost-omitted" || style === "two-decimals");
+  const isOwn = ({ productId }: { readonly productId: string }) =>
+    others.every((other) => other.productId !== productId);
+  return {
+    ...plan,
+    world: { ...world, products: world.products.filter(isOwn) },
+    config: { ...config, products: config.products.filter(isOwn) },
   };
 }
 

@@ -21,14 +21,17 @@ export interface WorldRequest {
 /** @param entries of one player, in the order in which they happened */
 export function requestsOf(entries: readonly CallbackEntry[]): WorldRequest[] {
   const requests = new Set<string>();
-  const said = new Set<string>();
+  const said = new Map<string, CallbackEntry>();
   return groupByRequest(entries).map((items): WorldRequest => {
     const [first] = items as [CallbackEntry];
     const name = JSON.stringify([first.productId, first.callback, first.requestId]);
     const isRepeated = requests.has(name);
     const isSaidBefore = items.every((item) => item.moved?.eq("0") && said.has(contentOf(item)));
     if (!isSaidBefore || isRepeated) requests.add(name);
-    for (const item of items) said.add(contentOf(item));
+    for (const item of items) {
+      forgetRolledBack(said, item);
+      said.set(contentOf(item), item);
+    }
     return {
       callback: first.callback,
       items,
@@ -37,6 +40,13 @@ export function requestsOf(entries: readonly CallbackEntry[]): WorldRequest[] {
       moved: sumOf(items.map(({ moved }) => moved)),
     };
   });
+}
+
+/** What ended a bet may be said again once it was rolled back; its placement may not. */
+function forgetRolledBack(said: Map<string, CallbackEntry>, item: CallbackEntry): void {
+  for (const [content, before] of said) {
+    if (before.callback !== "placeBets" && isRollbackOf(item, before)) said.delete(content);
+  }
 }
 
 /** Items under one request id at one moment are one request; later ones are that request again. */
@@ -84,6 +94,7 @@ function writeItem(item: CallbackEntry, all: readonly CallbackEntry[]): string {
     ...(transactionType === null ? {} : { transactionType }),
     ...(skipBalanceUpdate ? { skipBalanceUpdate } : {}),
     ...(isFollowedByPart(item, all) ? { isEndRound: false } : {}),
+    ...(item.singleState === null ? {} : { isSingleState: item.singleState }),
   };
   return withAmounts(fields, [...bet, ...payout]);
 }

@@ -7,6 +7,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { creditWallet } from "../../src/callbacks/wallet-store.ts";
 import { type Instant, systemClock } from "../../src/clock.ts";
 import { describeError } from "../../src/errors.ts";
+import { appendEntries } from "../../src/ledger/store.ts";
 import { parseAmount } from "../../src/money.ts";
 import { createRandom, hashText } from "../../src/sandbox/random.ts";
 import { eventually } from "../support/eventually.ts";
@@ -83,7 +84,7 @@ async function play(plan: CallbackPlan, stage: CallbackStage): Promise<Played> {
   const watched = watchVanishing(stage, watching.signal);
   const [outageMs, latestMs] = await Promise.all([
     strikeAll(plan, stage, startsAt),
-    deliverScript(script, sender, sql),
+    deliverScript(script, sender, (entry) => appendEntries(sql, [entry])),
   ]);
   const saidAt = Math.max(systemClock.now(), world.quietAt());
   await pause(Math.max(0, startsAt + plan.lastsMs - systemClock.now()));

@@ -3,8 +3,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { CallbackEntry } from "../../src/callback.ts";
 import { type Instant, systemClock } from "../../src/clock.ts";
-import type { Sql } from "../../src/db/client.ts";
-import { appendEntries } from "../../src/ledger/store.ts";
 import type { PlantedFault, World } from "../../src/sandbox/world.ts";
 import { isByWallet } from "./callback-plan.ts";
 import { requestsOf, type WorldRequest } from "./callback-requests.ts";
@@ -21,11 +19,23 @@ export interface CallbackScript {
 export function readScript(world: World, planted: readonly PlantedFault[]): CallbackScript {
   const spoilt = new Set(planted.filter(({ kind }) => isByWallet(kind)).map(nameRound));
   const all = world.entriesReceived({ from: 0, to: world.quietAt() + 1 });
+  for (const entry of unplacedOf(all)) spoilt.add(nameRound(entry));
   const { direct = [], sent = [] } = Object.groupBy(all, (entry) =>
     spoilt.has(nameRound(entry)) ? "direct" : "sent",
   );
   const players = Map.groupBy(sent, ({ username }) => username);
   return { sent, direct, requests: [...players.values()].map(requestsOf) };
+}
+
+/** Settles that a callback server refuses: without a placement, and not single-state by their own word. */
+function unplacedOf(entries: readonly CallbackEntry[]): CallbackEntry[] {
+  const placed = new Set(
+    entries.filter(({ callback }) => callback === "placeBets").map(({ txnId }) => txnId),
+  );
+  const single = new Set(entries.filter(({ singleState }) => singleState === true).map(({ txnId }) => txnId));
+  return entries.filter(
+    ({ singleState, txnId }) => singleState === false && !placed.has(txnId) && !single.has(txnId),
+  );
 }
 
 function nameRound({ productId, roundId }: { productId: string; roundId: string | null }): string {
@@ -34,12 +44,13 @@ function nameRound({ productId, roundId }: { productId: string; roundId: string 
 
 /**
  * Lets the operator hear of everything when it is due, players side by side.
+ * @param write stores an entry that no callback server would leave behind
  * @returns how many milliseconds the latest of it came after it was due
  */
 export async function deliverScript(
   script: CallbackScript,
   sender: CallbackSender,
-  sql: Sql,
+  write: (entry: CallbackEntry) => Promise<unknown>,
 ): Promise<number> {
   let latestMs = 0;
   const inTime = async (dueAt: Instant, hear: () => Promise<unknown>) => {
@@ -51,10 +62,7 @@ export async function deliverScript(
     for (const request of requests) await inTime(dueAt(request), () => sender.deliver(request));
   });
   const written = script.direct.map((entry) =>
-    inTime(entry.receivedAt, async () => {
-      const receivedAt = systemClock.now();
-      await appendEntries(sql, [{ ...entry, receivedAt }], receivedAt);
-    }),
+    inTime(entry.receivedAt, () => write({ ...entry, receivedAt: systemClock.now() })),
   );
   await Promise.all([...players, ...written]);
   await sender.idle();

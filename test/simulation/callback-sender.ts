@@ -33,6 +33,7 @@ const IMPATIENT_MS = 15;
 const ONE_IN_REPEATED = 6;
 const LATEST_REPEAT_MS = 2_000;
 const INTERNAL_ERROR = 50001;
+const ROLLBACKS = ["rollback", "unsettleBets", "rollbackBets"] as const;
 
 export class CallbackSender {
   readonly problems: string[] = [];
@@ -94,7 +95,7 @@ export class CallbackSender {
     let reason = "";
     for (let tries = 1; performance.now() < deadline; tries += 1) {
       try {
-        const answer = await send(this.#receiver, callback, body, withinMs);
+        const answer = await send(this.#receiver, this.#pathOf(callback), body, withinMs);
         if (answer.statusCode !== INTERNAL_ERROR) return { answer, tries };
         reason = "it was answered 50001";
       } catch (error) {
@@ -108,21 +109,22 @@ export class CallbackSender {
     return null;
   }
 
+  /** Each time another of the addresses in use: they all mean the same. */
+  #pathOf(callback: string): string {
+    const name = callback === "rollback" ? this.#random.pick(ROLLBACKS) : callback;
+    return `${this.#random.pick(["", "sexy/", "hentory/"])}${name}`;
+  }
+
   #note(problem: string | null): void {
     if (problem !== null) this.problems.push(problem);
   }
 }
 
-async function send(
-  { url, key }: Receiver,
-  callback: string,
-  body: string,
-  withinMs: number,
-): Promise<Answer> {
+async function send({ url, key }: Receiver, path: string, body: string, withinMs: number): Promise<Answer> {
   const timestamp = String(systemClock.now());
   const signature = createHmac("sha256", key).update(`${body}.${timestamp}`).digest("hex");
   const headers = { "sapi-timestamp": timestamp, "sapi-signature": signature };
-  const response = await fetch(`${url}/${callback}`, {
+  const response = await fetch(`${url}/${path}`, {
     method: "POST",
     headers: { "content-type": "application/json", ...headers },
     body,

@@ -32,6 +32,7 @@ export interface CallbackStage {
   close(): Promise<void>;
 }
 
+const BASE_PATH = "/api/callback";
 const KEY = "the key that signs the callbacks";
 const PAGE_SIZE = 60;
 
@@ -61,6 +62,7 @@ export async function openCallbackStage(plan: CallbackPlan, databaseUrl: string)
     RECON_CONFIG: config,
     OPS_PORT: "0",
     CALLBACK_PORT: String(port),
+    CALLBACK_BASE_PATH: BASE_PATH,
     CALLBACK_SIGNATURE_KEY: KEY,
     LOG_LEVEL: "info",
   };
@@ -79,7 +81,7 @@ export async function openCallbackStage(plan: CallbackPlan, databaseUrl: string)
     stop,
     planted: inner.plantedBy(Number.POSITIVE_INFINITY),
     wallets: walletsOf(inner.entriesReceived({ from: 0, to: inner.quietAt() + 1 })),
-    callbacks: { url: `http://127.0.0.1:${port}`, key: KEY },
+    callbacks: { url: `http://127.0.0.1:${port}${BASE_PATH}`, key: KEY },
     keep: ({ transactionId }) => kept.add(transactionId),
     close: async () => {
       await stop();

@@ -1,11 +1,14 @@
 /** Workers as whoever operates them keeps them: one that ended is started again, and one that ended by itself is told of. */
 
+import { setTimeout as pause } from "node:timers/promises";
 import { eventually } from "../support/eventually.ts";
 import { type ReconProcess, startRecon } from "./recon-process.ts";
 
 export interface Crew {
   /** kill -9 of one of them; resolves when it is gone. The next is started at once. */
   kill(index: number): Promise<void>;
+  /** SIGSTOP to one of them, and SIGCONT so much later; resolves then. */
+  halt(index: number, forMs: number): Promise<void>;
   /** Resolves when all of them are up, those that were started for killed ones too. */
   untilUp(): Promise<unknown>;
   /** Ends all of them in good order; idempotent. */
@@ -37,6 +40,7 @@ export function startCrew(
   return {
     problems,
     kill: async (index) => await workers[index % size]?.kill(),
+    halt: async (index, forMs) => await workers[index % size]?.halt(forMs),
     untilUp: () => Promise.all(workers.map((worker) => worker.untilUp())),
     stop: async () => {
       stopped ??= Promise.all(workers.map((worker) => worker.stop()));
@@ -74,6 +78,12 @@ function keepRunning(
       lastKilled = worker;
       worker.kill("SIGKILL");
       await worker.ended;
+    },
+    halt: async (forMs: number) => {
+      const halted = worker;
+      halted.kill("SIGSTOP");
+      await pause(forMs);
+      halted.kill("SIGCONT");
     },
     untilUp: () =>
       eventually(`the ${name} is up`, async () => worker !== lastKilled && (await worker.ready), START_MS),

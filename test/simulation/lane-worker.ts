@@ -4,8 +4,8 @@ import { parentPort } from "node:worker_threads";
 import type { Asked } from "./lane.ts";
 import { runSeed } from "./run-seed.ts";
 
-parentPort?.on("message", ({ seed, databaseUrl }: Asked) => {
-  runSeed(seed, databaseUrl).then(
+parentPort?.on("message", ({ seed, databaseUrl, ledger }: Asked) => {
+  runSeed(seed, databaseUrl, ledger).then(
     (played) => parentPort?.postMessage(played),
     (error: unknown) => parentPort?.postMessage({ error }),
   );

@@ -2,11 +2,12 @@
 
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
+import type { LedgerHabit } from "./ledger-writer.ts";
 import type { PlayedSeed } from "./run-seed.ts";
 
 export interface Lane {
   /** @param databaseUrl a migrated, empty database */
-  run(seed: number, databaseUrl: string): Promise<PlayedSeed>;
+  run(seed: number, databaseUrl: string, ledger: LedgerHabit): Promise<PlayedSeed>;
   close(): Promise<void>;
 }
 
@@ -17,13 +18,14 @@ const ROOMY = { maxYoungGenerationSizeMb: 96 };
 export interface Asked {
   readonly seed: number;
   readonly databaseUrl: string;
+  readonly ledger: LedgerHabit;
 }
 
 export function openLane(): Lane {
   const worker = new Worker(new URL("./lane-worker.ts", import.meta.url), { resourceLimits: ROOMY });
   return {
-    run: async (seed, databaseUrl) => {
-      worker.postMessage({ seed, databaseUrl } satisfies Asked);
+    run: async (seed, databaseUrl, ledger) => {
+      worker.postMessage({ seed, databaseUrl, ledger } satisfies Asked);
       const [answer]: [PlayedSeed | { readonly error: unknown }] = (await once(worker, "message")) as never;
       if ("error" in answer) throw answer.error;
       return answer;

@@ -1,14 +1,17 @@
 /**
- * `npm run simulate -- [--callbacks] [--faults hostile|none] [--kills K] --seed N | --seeds A..B [--json]`: runs seeds
+ * `npm run simulate -- [--ledger own|insert|relation|changing] [--cost] [--callbacks] [--faults hostile|none] [--kills K]
+ * --seed N | --seeds A..B [--json]`: runs seeds
  * and audits them. With `--callbacks` a world is played through real callbacks to real processes that are killed.
  * Without, with kills or faults, the worker pulls as real processes that are killed; else a world is played through,
- * with `--transfers` one of transfers and top-ups.
+ * with `--transfers` one of transfers and top-ups. `--cost` shows instead what an hour of play costs in requests.
  */
 
 import { parseArgs } from "node:util";
 import { openCallbackPlays } from "./callback-plays.ts";
 import { openKills } from "./kills.ts";
+import { LEDGERS, type LedgerHabit } from "./ledger-writer.ts";
 import { openPlays } from "./plays.ts";
+import { showCost } from "./show-cost.ts";
 import { holds, runSeeds, type SeedRun } from "./simulation.ts";
 import { openTransferPlays } from "./transfer-plays.ts";
 
@@ -20,15 +23,21 @@ const { values } = parseArgs({
     seeds: { type: "string" },
     faults: { type: "string" },
     kills: { type: "string" },
+    ledger: { type: "string" },
     transfers: { type: "boolean", default: false },
     callbacks: { type: "boolean", default: false },
+    cost: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
   },
 });
+if (values.cost) {
+  await showCost();
+  process.exit();
+}
 const [first, last] = readSeeds(values.seeds ?? values.seed ?? "1");
 const open = values.transfers
   ? openTransferPlays
-  : chooseSimulation(values.faults, values.kills, values.callbacks);
+  : chooseSimulation(values.faults, values.kills, values.callbacks, readLedger(values.ledger));
 
 const seeds = Array.from({ length: last - first + 1 }, (_, index) => first + index);
 const simulation = await open();
@@ -69,8 +78,15 @@ function printKinds(all: readonly SeedRun[]): void {
   console.log(failed.length === 0 ? "every seed holds" : `seeds that do not hold: ${failed.join(", ")}`);
 }
 
-function chooseSimulation(faults: string | undefined, kills: string | undefined, throughCallbacks: boolean) {
-  if (faults === undefined && kills === undefined && !throughCallbacks) return openPlays;
+function chooseSimulation(
+  faults: string | undefined,
+  kills: string | undefined,
+  throughCallbacks: boolean,
+  ledger: LedgerHabit,
+) {
+  if (faults === undefined && kills === undefined && !throughCallbacks) return () => openPlays(ledger);
+  if (ledger !== "own")
+    fail("--ledger stands alone: with kills, faults or callbacks there is no other ledger");
   if (kills !== undefined && !/^\d{1,4}$/.test(kills))
     fail(`--kills "${kills}" is not a number from 0 to 9999`);
   if (faults !== undefined && faults !== "hostile" && faults !== "none") {
@@ -78,6 +94,10 @@ function chooseSimulation(faults: string | undefined, kills: string | undefined,
   }
   if (throughCallbacks) return () => openCallbackPlays(Number(kills ?? 0));
   return async () => openKills(Number(kills ?? 0), faults === "hostile" ? "hostile" : "none");
+}
+
+function readLedger(text = "own"): LedgerHabit {
+  return LEDGERS.find((one) => one === text) ?? fail(`--ledger "${text}" is none of ${LEDGERS.join(", ")}`);
 }
 
 function readSeeds(text: string): [number, number] {

@@ -1,6 +1,7 @@
 /** Seeds that are played through: players play, the worker looks, and must find exactly the planted faults. */
 
 import { openLane } from "./lane.ts";
+import type { LedgerHabit } from "./ledger-writer.ts";
 import type { PlayedSeed } from "./run-seed.ts";
 import { openScratchDatabases } from "./scratch-databases.ts";
 import type { SeedRun, Simulation } from "./simulation.ts";
@@ -8,7 +9,8 @@ import type { SeedRun, Simulation } from "./simulation.ts";
 /** Each has a thread of its own. */
 const LANES = 4;
 
-export async function openPlays(): Promise<Simulation> {
+/** @param ledger how the operator keeps its ledger */
+export async function openPlays(ledger: LedgerHabit): Promise<Simulation> {
   const databases = await openScratchDatabases();
   const lanes = Array.from({ length: LANES }, openLane);
   return {
@@ -16,7 +18,7 @@ export async function openPlays(): Promise<Simulation> {
     run: async (seed) => {
       const lane = lanes.shift() ?? openLane();
       try {
-        return tellSeed(await databases.use(seed, (url) => lane.run(seed, url)));
+        return tellSeed(await databases.use(seed, (url) => lane.run(seed, url, ledger)));
       } finally {
         lanes.push(lane);
       }

@@ -18,7 +18,7 @@ export interface ReconProcess {
   lastLines(): string;
   /** all but the oldest lines of its output */
   readonly lines: readonly string[];
-  kill(signal: "SIGKILL" | "SIGTERM" | "SIGINT"): void;
+  kill(signal: "SIGKILL" | "SIGTERM" | "SIGINT" | "SIGSTOP" | "SIGCONT"): void;
 }
 
 /**

@@ -3,7 +3,6 @@
 import type { Instant } from "../../src/clock.ts";
 import type { Config } from "../../src/config-file.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
-import { deliverCallbacks } from "../../src/flows/deliver-callbacks.ts";
 import { diffProduct } from "../../src/flows/diff-product.ts";
 import { pullProduct } from "../../src/flows/pull-product.ts";
 import { silentLog } from "../../src/log.ts";
@@ -12,6 +11,7 @@ import { startSandbox } from "../../src/sandbox/server.ts";
 import { createWorld, type PlantedFault } from "../../src/sandbox/world.ts";
 import { createTestClock, type TestClock } from "../support/clock.ts";
 import { type Audit, type AuditedMismatch, auditMismatches } from "./audit.ts";
+import { type LedgerHabit, openLedgerWriter } from "./ledger-writer.ts";
 import { auditReports } from "./report-audit.ts";
 import { planSeed } from "./seed-plan.ts";
 
@@ -26,8 +26,12 @@ export interface PlayedSeed extends Audit {
 }
 
 /** @param databaseUrl a migrated, empty database */
-export async function runSeed(seed: number, databaseUrl: string): Promise<PlayedSeed> {
-  const plan = planSeed(seed);
+export async function runSeed(
+  seed: number,
+  databaseUrl: string,
+  ledger: LedgerHabit = "own",
+): Promise<PlayedSeed> {
+  const plan = planSeed(seed, ledger);
   const clock = createTestClock(plan.begin);
   const world = createWorld(plan.world);
   const sandbox = await startSandbox({
@@ -39,11 +43,13 @@ export async function runSeed(seed: number, databaseUrl: string): Promise<Played
     pageSize: 40,
     faults: plan.faults,
   });
+  const writer = await openLedgerWriter(ledger, databaseUrl, world, plan.begin);
   let worker = startWorker(databaseUrl, sandbox.url, plan.config, clock);
   try {
-    for (const now of plan.steps) {
+    for (const [index, now] of plan.steps.entries()) {
       clock.set(now);
-      await deliverCallbacks(worker.context, world, plan.begin, now);
+      const nextAt = plan.steps[index + 1] ?? Number.POSITIVE_INFINITY;
+      await writer.deliver(worker.context, now, nextAt - now <= plan.config.diff.callbackGrace);
       await work(worker);
       if (!plan.restarts.has(now)) continue;
       await analyze(worker.context.sql);
@@ -55,6 +61,7 @@ export async function runSeed(seed: number, databaseUrl: string): Promise<Played
     const unexplained = await auditReports(worker.context);
     return { seed, allPlanted, restarts: plan.restarts.size, unexplained, ...audit };
   } finally {
+    await writer.close();
     await worker.stop();
     await sandbox.close();
   }

@@ -3,6 +3,7 @@
 import { type Config, parseConfig } from "../../src/config-file.ts";
 import type { Fault } from "../../src/sandbox/fault.ts";
 import type { StyleName, WorldPlan } from "../../src/sandbox/world-plan.ts";
+import { type LedgerHabit, ledgerSettings } from "./ledger-writer.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -63,7 +64,18 @@ const SPECIAL: readonly Product[] = [
   { productId: "FISH", style: "session", roundsPerMinute: 0, settings: { settlement: "session" } },
 ];
 
-/** Four products a seed, so that a seed takes seconds: the odd one always, the others in turn. */
+/** How operators keep their ledger; one of them a seed. */
+const LEDGERS: readonly Product[] = [
+  {
+    productId: "OMITTED",
+    style: "lost-omitted",
+    roundsPerMinute: 0.3,
+    settings: { lostBets: "omitted", stuckOpenAfter: STUCK },
+  },
+  { productId: "CENTS", style: "two-decimals", roundsPerMinute: 0.3, settings: { stuckOpenAfter: STUCK } },
+];
+
+/** Five products a seed, so that a seed takes seconds: the odd one always, the others in turn. */
 function productsOf(seed: number): Product[] {
   const special = seed % SPECIAL.length;
   // The second special one is each of the others in turn.
@@ -72,11 +84,12 @@ function productsOf(seed: number): Product[] {
     ODD,
     ...PLAIN.filter((_, index) => index === seed % PLAIN.length),
     ...SPECIAL.filter((_, index) => index === special || index === other),
+    ...LEDGERS.filter((_, index) => index === seed % LEDGERS.length),
   ];
 }
 
 /** Each seed plays at another time of another day, so that hours, days and months end at different points. */
-export function planSeed(seed: number): SeedPlan {
+export function planSeed(seed: number, ledger: LedgerHabit = "own"): SeedPlan {
   const begin = BEGIN + seed * 29 * HOUR_MS + (seed % 7) * 11 * MINUTE_MS;
   const steps = planSteps(begin);
   const products = productsOf(seed);
@@ -105,8 +118,10 @@ export function planSeed(seed: number): SeedPlan {
         ...settings,
       })),
       pull: { requestTimeout: "PT0.4S", overlap: "PT15M", resweepAfter: ["PT1H", "PT2H"] },
+      // Of a currency that only the product with two decimals is played in.
+      diff: { tolerance: { EUR: "0.01" } },
       // Long before anything is played, so that no bet counts as one that ran when the ledger began.
-      ledger: { since: new Date(begin - STUCK_MS - HOUR_MS).toISOString() },
+      ledger: { since: new Date(begin - STUCK_MS - HOUR_MS).toISOString(), ...ledgerSettings(ledger) },
     }),
   };
 }

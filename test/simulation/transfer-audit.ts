@@ -102,7 +102,7 @@ function tellTruth(move: Move, books: AgentBooks) {
   if (!difference.eq("0")) return end("inconclusive", mismatch(`${fate.of}-differs`, difference));
   if (booked.currency !== sent.currency)
     return end("inconclusive", mismatch(`${fate.of}-differs`, sent.amount));
-  return end("accepted", ...(fate.isLateSuccess ? [mismatch("transfer-late-success", sent.amount)] : []));
+  return end("accepted", ...(fate.isLateSuccess ? [mismatch(`${fate.of}-late-success`, sent.amount)] : []));
 }
 
 /** A wrong amount is one more than the right one. */

@@ -144,6 +144,15 @@ function drawTransferFates(random: Random, circumstances: Circumstances): Fate[]
       { isLateSuccess: true },
     ),
     fate("transfer", "unsent", [], { isUnsent: true }),
+    // What never arrived is not found; what did may be not found for a while.
+    answering("transfer", "unsent-not-found", { kind: "not-found" }, {}, { isUnsent: true }),
+    answering(
+      "transfer",
+      "not-found-long",
+      { kind: "not-found" },
+      { youngerThan: afterRejection },
+      { isLateSuccess: true },
+    ),
     fate("transfer", "beyond", [], { isBeyondBalance: true }),
     ...(["amount", "currency", "player"] as const).map((slip) =>
       fate("transfer", `slip-${slip}`, [], { slip }),
@@ -161,6 +170,7 @@ function drawTopUpFates(random: Random, circumstances: Circumstances): Fate[] {
     fate("top-up", "late", [], { bookedAfterMs: 5 * MINUTE_MS }),
     fate("top-up", "very-late", [], {
       bookedAfterMs: lateMs,
+      isLateSuccess: true,
       passing: { kind: "top-up-rejected", wrong: null },
     }),
     fate("top-up", "slip-amount", [], { slip: "amount" }),
@@ -192,6 +202,7 @@ function drawCommonFates(of: Fate["of"], random: Random, { verify, busy }: Circu
     // What never happened has no other fields that could be missing.
     ...never("vain", NO_ANSWER, untilGivenUp, { isUnsent: true, passing: inconclusive }),
     answering(of, "denied-once", { kind: "denied" }, { calls: [1] }),
+    answering(of, "not-found-once", { kind: "not-found" }, { calls: [1] }),
     answering(of, `wrong-${wrong}`, { kind: "wrong", field: wrong }, {}, { told: { wrong } }),
     answering(
       of,

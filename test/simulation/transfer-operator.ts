@@ -84,7 +84,7 @@ export async function handOver({ sent }: Move, { context }: VerifyWorker): Promi
 export async function keepEntry(move: Move, { context }: VerifyWorker): Promise<void> {
   const entry = entryOf(move.sent as TopUp);
   const repeated = { ...entry, entryId: `${entry.entryId} again`, receivedAt: entry.receivedAt + 1 };
-  await appendEntries(context.sql, [entry, repeated], context.clock.now());
+  await appendEntries(context.sql, [entry, repeated]);
 }
 
 /** The provider's books have it, as it really was. */
@@ -114,6 +114,8 @@ function entryOf({
     betAmount: type === "DEBIT" ? amount : null,
     payoutAmount: type === "CREDIT" ? amount : null,
     transactionType: null,
+    singleState: null,
+    endRound: null,
     skipBalanceUpdate: false,
     moved: type === "DEBIT" ? amount.neg() : amount,
     balanceBefore: null,

@@ -13,6 +13,7 @@ describe.each([1, 2])("with the transfers of seed %i", (seed) => {
     expect(Object.keys(run.kinds).sort()).toEqual([
       "top-up-differs",
       "top-up-inconclusive",
+      "top-up-late-success",
       "top-up-rejected",
       "transfer-differs",
       "transfer-inconclusive",

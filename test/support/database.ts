@@ -57,9 +57,21 @@ async function planEmptying(sql: Sql, tables: readonly string[] | null): Promise
   if (rows.length < (tables ?? []).length)
     throw new Error(`not all of these are tables: ${tables?.join(", ")}`);
   // Without the check of references, the order of tables does not matter.
-  return ["set local session_replication_role = replica", ...rows.map(({ statement }) => statement)].join(
-    ";",
-  );
+  return [
+    "set local session_replication_role = replica",
+    "set local wallet_recon.writes = own",
+    ...rows.map(({ statement }) => statement),
+  ].join(";");
+}
+
+/** Runs a statement that changes `callback_entries` behind the back of its triggers, as a damaged disk would. */
+export async function changeEntriesUnseen(sql: Sql, statement: string): Promise<void> {
+  await sql.begin(async (tx) => {
+    await tx.unsafe("alter table callback_entries disable trigger user");
+    await tx.unsafe(statement);
+    await tx`select recon_watch_entries(), recon_mark_entries()`;
+    await tx`delete from diff_marks where xmin::text = (pg_current_xact_id()::text::bigint % 4294967296)::text`;
+  });
 }
 
 async function administer(statement: string): Promise<void> {

@@ -52,6 +52,8 @@ export function exampleEntry(fields: Partial<CallbackEntry> = {}): CallbackEntry
     betAmount: amount("10.00"),
     payoutAmount: null,
     transactionType: null,
+    singleState: null,
+    endRound: null,
     skipBalanceUpdate: false,
     moved: null,
     balanceBefore: null,

@@ -363,7 +363,13 @@ describe("top-ups", () => {
     expect(one.failed("when due").state.mismatchKind).toBe("top-up-rejected");
     expect(one.nothing("when due").state.mismatchKind).toBe("top-up-rejected");
     const { state, finding } = one.booked("when due");
-    expect([state.status, state.mismatchKind, finding]).toEqual(["accepted", null, null]);
+    expect(state).toMatchObject({ status: "accepted", mismatchKind: "top-up-late-success" });
+    expect(finding).toMatchObject({
+      kind: "top-up-late-success",
+      subject: "top-up:ref-1",
+      provider: { status: "booked" },
+      reason: expect.stringMatching(/was rejected at .* and is booked at the provider after all/),
+    });
   });
 
   test("without a certain answer for a day it is inconclusive", () => {

@@ -1,10 +1,14 @@
 /** What the operator has heard: callback entries, and how far a relation of its own has been read. */
 
 import { sql } from "drizzle-orm";
-import { boolean, index, numeric, pgTable, text } from "drizzle-orm/pg-core";
+import { boolean, index, integer, jsonb, numeric, pgTable, text } from "drizzle-orm/pg-core";
 import { identity, instant, transactionId } from "./columns.ts";
 
-/** The ledger: every callback item the operator answered with success, append-only. */
+/**
+ * The ledger: every callback item the operator answered with success. Any program may write rows. Triggers (the
+ * migrations have them) mark what a row touches for comparison, move rows that cannot be used to `rejected_entries`,
+ * and decide what becomes of an update or a delete.
+ */
 export const callbackEntries = pgTable(
   "callback_entries",
   {
@@ -26,6 +30,9 @@ export const callbackEntries = pgTable(
     balanceAfter: numeric("balance_after"),
     occurredAt: instant("occurred_at").notNull(),
     receivedAt: instant("received_at").notNull(),
+    /** the item's own isSingleState and isEndRound; null: it says nothing, or the writer does not know */
+    singleState: boolean("single_state"),
+    endRound: boolean("end_round"),
     /** which transaction wrote it, so that what is new is found whatever its times say */
     appendedIn: transactionId("appended_in").notNull().default(sql`pg_current_xact_id()`),
   },
@@ -52,9 +59,9 @@ export const ledgerFollows = pgTable("ledger_follows", {
   readAt: instant("read_at"),
 });
 
-/** Days whose entries are read again, because a resweep fetches them again. */
+/** Hours whose rows are read again, because a resweep fetches them again. */
 export const ledgerRereads = pgTable("ledger_rereads", {
-  /** its first moment, UTC */
+  /** the first moment of the hour, UTC */
   day: instant("day").primaryKey(),
   askedAt: instant("asked_at").notNull(),
   /** of the reading under way, or of the last one */
@@ -66,13 +73,49 @@ export const ledgerRereads = pgTable("ledger_rereads", {
   afterEntryId: text("after_entry_id"),
 });
 
-/** Rows of the operator's relation that cannot be used, with their text, each once however often it is read. */
+/** One row: the settings that the triggers of `callback_entries` go by. */
+export const ledgerSettings = pgTable("ledger_settings", {
+  id: integer("id").primaryKey(),
+  /** `ledger.rowsChange`: never, replace */
+  rowsChange: text("rows_change").notNull(),
+});
+
+/** The former contents of entries that were replaced or deleted. */
+export const entryVersions = pgTable(
+  "entry_versions",
+  {
+    id: identity().primaryKey(),
+    entryId: text("entry_id").notNull(),
+    productId: text("product_id").notNull(),
+    username: text("username").notNull(),
+    txnId: text("txn_id").notNull(),
+    /** the columns of `callback_entries` */
+    content: jsonb("content").notNull(),
+    /** replaced, deleted */
+    change: text("change").notNull(),
+    changedAt: instant("changed_at").notNull(),
+  },
+  (t) => [index("entry_versions_bet").on(t.productId, t.txnId, t.username)],
+);
+
+/** From when on each product was compared last: where that moves back, older records are compared again. */
+export const ledgerStarts = pgTable("ledger_starts", {
+  productId: text("product_id").primaryKey(),
+  startsAt: instant("starts_at").notNull(),
+});
+
+/** Entries that were not taken, with their text, each once however often it comes. */
 export const rejectedEntries = pgTable(
   "rejected_entries",
   {
     id: identity().primaryKey(),
-    /** md5 of entry_id, or of raw where there is none, so that the text may be longer than an index entry */
+    /**
+     * md5 of entry_id, or of raw where there is none, so that the text may be longer than an index entry; of a change,
+     * md5 of "changed" and raw
+     */
     entryDigest: text("entry_digest").notNull().unique(),
+    /** unusable: there is no such entry; changed: the first content of the entry stays, and this one was refused */
+    kind: text("kind").notNull().default("unusable"),
     entryId: text("entry_id"),
     productId: text("product_id"),
     username: text("username"),
@@ -81,6 +124,11 @@ export const rejectedEntries = pgTable(
     raw: text("raw").notNull(),
     reason: text("reason").notNull(),
     firstSeenAt: instant("first_seen_at").notNull(),
+    /** when an alert spoke of it, or of others of its kind on that day; null: none did yet */
+    reportedAt: instant("reported_at"),
   },
-  (t) => [index("rejected_entries_username").using("hash", t.username)],
+  (t) => [
+    index("rejected_entries_username").using("hash", t.username),
+    index("rejected_entries_unreported").on(t.id).where(sql`reported_at is null`),
+  ],
 );

@@ -3,6 +3,7 @@
 import { sql } from "drizzle-orm";
 import {
   bigint,
+  boolean,
   check,
   doublePrecision,
   index,
@@ -77,6 +78,8 @@ export const windows = pgTable(
     startedAt: instant("started_at"),
     /** of the last page */
     fetchedAt: instant("fetched_at"),
+    /** another process began the pass: nobody knows all that it returned */
+    resumed: boolean("resumed").notNull().default(false),
     attempts: integer("attempts").notNull().default(0),
     nextAttemptAt: instant("next_attempt_at"),
     errorCode: text("error_code"),

@@ -56,10 +56,20 @@ export const recordAbsences = pgTable(
     id: text("id").notNull(),
     /** when that pass began */
     missedSince: instant("missed_since").notNull(),
+    /** when it had read its last page; null: noted by an older version */
+    missedAt: instant("missed_at"),
+    /** since then it is certain that the record is absent; null: it is in doubt */
+    absentSince: instant("absent_since"),
     /** another window returns it: the provider does not list it by its accountingDate */
     elsewhere: boolean("elsewhere").notNull().default(false),
+    /** of one listed elsewhere: the time in which the provider listed it last; null: noted by an older version */
+    listedFrom: instant("listed_from"),
+    listedTo: instant("listed_to"),
   },
-  (t) => [primaryKey({ columns: [t.productId, t.username, t.betId, t.id] })],
+  (t) => [
+    primaryKey({ columns: [t.productId, t.username, t.betId, t.id] }),
+    index("record_absences_elsewhere").on(t.productId, t.listedTo).where(sql`elsewhere`),
+  ],
 );
 
 /** Records that cannot be used, with their text, each once however often it is fetched. */

@@ -34,7 +34,7 @@ function renderStatement(report: DayReport): SafeHtml {
 <div class="scroll" tabindex="0" role="group" aria-label="Nets, table"><table id="nets">
 <thead><tr><th scope="col">product</th><th scope="col">currency</th><th scope="col" class="number">provider</th><th scope="col" class="number">ledger</th>
 <th scope="col" class="number">difference</th><th scope="col" class="number">mismatches</th><th scope="col" class="number">corrected</th>
-<th scope="col" class="number">pending</th><th scope="col" class="number">rest</th></tr></thead>
+<th scope="col" class="number">pending</th><th scope="col" class="number">rounding</th><th scope="col" class="number">rest</th></tr></thead>
 <tbody>${rows.map(renderNets)}</tbody></table></div>
 <p class="faint">Net is what the players won. A bet counts on the day of its record's accounting date on both sides, one without a record on the day of its last callback.</p>
 </section>
@@ -70,8 +70,8 @@ function renderVerdict(rows: readonly ReportRow[]): SafeHtml {
 }
 
 function renderNets(row: ReportRow): SafeHtml {
-  const { provider, ledger, difference, mismatches, adjustments, pending, rest } = row;
-  const amounts = [provider.net, ledger.net, difference, mismatches, adjustments, pending];
+  const { provider, ledger, difference, mismatches, adjustments, pending, rounding, rest } = row;
+  const amounts = [provider.net, ledger.net, difference, mismatches, adjustments, pending, rounding];
   return html`<tr>${renderHead(row)}
 ${amounts.map((amount) => html`<td class="number">${showAmount(amount, null)}</td>`)}
 <td class="number${rest === "0" ? "" : " differs"}"><strong>${showAmount(rest, null)}</strong></td>
@@ -93,8 +93,8 @@ function renderSide({ bets, stake, payout }: ReportSide): SafeHtml {
 
 function renderExplanations(rows: readonly ReportRow[]): SafeHtml {
   const differing = rows.filter(
-    ({ difference, mismatches, adjustments, pending }) =>
-      ![difference, mismatches, adjustments, pending].every((amount) => amount === "0"),
+    ({ difference, mismatches, adjustments, pending, rounding }) =>
+      ![difference, mismatches, adjustments, pending, rounding].every((amount) => amount === "0"),
   );
   if (differing.length === 0) return html`<p>There is no difference.</p>`;
   return html`<ul>${differing.map(renderExplanation)}</ul>`;
@@ -102,9 +102,10 @@ function renderExplanations(rows: readonly ReportRow[]): SafeHtml {
 
 /** One sentence that a finance person can check by adding up. */
 function renderExplanation(row: ReportRow): SafeHtml {
-  const { productId, currency, difference, mismatches, adjustments, pending, rest } = row;
+  const { productId, currency, difference, mismatches, adjustments, pending, rounding, rest } = row;
   const money = (amount: string) => showAmount(amount, currency);
   const query = new URLSearchParams({ product: productId, status: "open,acknowledged,resolved,ignored" });
   return html`<li>${productId}, ${currency}: ${money(difference)} = ${money(mismatches)} by <a href="/mismatches?${String(query)}">mismatches</a>
-+ ${money(adjustments)} corrected by hand + ${money(pending)} that graces still hold or that still runs + ${money(rest)} that nothing explains.</li>`;
++ ${money(adjustments)} corrected by hand + ${money(pending)} that graces still hold or that still runs
++ ${money(rounding)} of rounding + ${money(rest)} that nothing explains.</li>`;
 }

@@ -42,4 +42,6 @@ export const WHAT_TO_DO: Readonly<Record<MismatchKind, string>> = {
     "Your wallet moved the money and the provider says that it never did: give it back or take it back, then resolve this.",
   "top-up-inconclusive": "Find it in the provider's statement, then close it with what you found.",
   "top-up-differs": "Have the provider correct it, which resolves this by itself, or correct your side.",
+  "top-up-late-success":
+    "If you gave the money back or took it back after the rejection, undo that: the top-up stands. Then resolve this.",
 };

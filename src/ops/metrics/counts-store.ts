@@ -33,6 +33,15 @@ export async function countMismatches(
     group by product_id, kind, status`;
 }
 
+/** By product, how many records a fetch did not return of which it is not certain yet that they are absent. */
+export async function countInDoubt(tx: Query): Promise<ReadonlyMap<string, number>> {
+  const rows = await tx<{ productId: string; count: number }[]>`
+    select product_id as "productId", count(*) as count from record_absences
+    where absent_since is null and not elsewhere
+    group by product_id`;
+  return new Map(rows.map(({ productId, count }) => [productId, count]));
+}
+
 export interface AmountAtRisk {
   readonly productId: string;
   readonly kind: MismatchKind;

@@ -10,6 +10,7 @@ import {
   type AmountAtRisk,
   type BackfillCount,
   countBackfills,
+  countInDoubt,
   countMismatches,
   countVerifications,
   limitStatements,
@@ -32,6 +33,8 @@ interface Counts {
 /** What somebody, or this program, still has to do: its size is that of the work at hand. */
 export interface StateAtHand extends Counts {
   readonly progress: readonly PullProgress[];
+  /** records in doubt, by product */
+  readonly inDoubt: ReadonlyMap<string, number>;
   readonly atRisk: readonly AmountAtRisk[];
   readonly alerts: AlertBacklog;
   readonly backfills: readonly BackfillCount[];
@@ -44,6 +47,7 @@ export async function readStateAtHand(sql: Sql): Promise<StateAtHand> {
     await limitStatements(tx, LONGEST_STATEMENT_MS);
     return {
       progress: await readPullProgress(tx),
+      inDoubt: await countInDoubt(tx),
       mismatches: await countMismatches(tx, ["open", "acknowledged"]),
       atRisk: await sumAtRisk(tx),
       transfers: await countVerifications(tx, "transfer", ["pending", "inconclusive"]),

@@ -79,8 +79,13 @@ function addProductGauges(gauge: AddGauge) {
     "1: the product has gaps, or its credentials are refused; 0: neither.",
     "product",
   );
+  const inDoubt = gauge(
+    "product_records_in_doubt",
+    "Records that a fetch did not return, and that may have been moved: they are searched, and open no mismatch.",
+    "product",
+  );
   return (state: StateAtHand | null, now: Instant): void => {
-    for (const one of [lag, headLag, windowLength, gaps, gapSeconds, stalled]) one.reset();
+    for (const one of [lag, headLag, windowLength, gaps, gapSeconds, stalled, inDoubt]) one.reset();
     for (const progress of state?.progress ?? []) {
       const of = { product: progress.productId };
       lag.set(of, (now - watermarkOf(progress)) / 1000);
@@ -89,6 +94,7 @@ function addProductGauges(gauge: AddGauge) {
       gaps.set(of, progress.gaps);
       gapSeconds.set(of, progress.gapMs / 1000);
       stalled.set(of, isStalled(progress) ? 1 : 0);
+      inDoubt.set(of, state?.inDoubt.get(progress.productId) ?? 0);
     }
   };
 }

@@ -1,13 +1,13 @@
-/** How a bet stands for the built-in wallet: all that the next callback for it is judged by. */
+/** How one bet stands: all that the next entry for it is judged by, in the ledger's fold and in the built-in wallet. */
 
-import type { LedgerStatus } from "../bet.ts";
+import { type LedgerStatus, realRound } from "../bet.ts";
 import { type Amount, ZERO } from "../money.ts";
 
-/** A bet of one player at one product; never changed, only replaced. */
+/** A bet of one player at one product, as data that can be stored; never changed, only replaced. */
 export interface BetState {
   readonly txnId: string;
   readonly currency: string;
-  /** of the first callback that named a real one; null: none did */
+  /** of the first entry that named a real one; null: none did */
   readonly roundId: string | null;
   readonly status: LedgerStatus;
   readonly stake: Amount;
@@ -36,7 +36,7 @@ export function beginBet(txnId: string, currency: string, roundId: string | null
   return {
     txnId,
     currency,
-    roundId,
+    roundId: realRound(roundId),
     status: "open",
     stake: ZERO,
     debited: ZERO,
@@ -51,4 +51,11 @@ export function beginBet(txnId: string, currency: string, roundId: string | null
     payoutReturned: false,
     said: [],
   };
+}
+
+/** A bet belongs to the round that an entry first names for it. */
+export function nameRound(bet: BetState, roundId: string | null): BetState {
+  if (bet.roundId !== null) return bet;
+  const named = realRound(roundId);
+  return named === null ? bet : { ...bet, roundId: named };
 }

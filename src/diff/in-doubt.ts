@@ -1,0 +1,53 @@
+/** What can be said of pairs while some of their records may be absent: only what holds either way (§4.3). */
+
+import type { LedgerBet, StoredRecord } from "../bet.ts";
+import { type AssessedPair, assessPairs, type Verdict } from "./assess.ts";
+import type { AssessSettings } from "./compare.ts";
+import type { Absences } from "./vanished.ts";
+
+export interface AssessedInDoubt {
+  /** as if the records in doubt were still listed */
+  readonly pairs: readonly AssessedPair[];
+  /** verdicts of these pairs that depend on a record in doubt: they open nothing, and end nothing */
+  readonly undecided: ReadonlySet<Verdict>;
+  /** verdicts that hold only where those records are absent: until that is decided they end nothing */
+  readonly otherwise: readonly Verdict[];
+}
+
+export function assessInDoubt(
+  records: readonly StoredRecord[],
+  bets: readonly LedgerBet[],
+  settings: AssessSettings,
+  { absent, doubtful }: Absences,
+): AssessedInDoubt {
+  const pairs = assessPairs(records, bets, settings, absent);
+  if (doubtful.length === 0) return { pairs, undecided: new Set(), otherwise: [] };
+  const listed = verdictsOf(pairs);
+  const unlisted = verdictsOf(assessPairs(records, bets, settings, [...absent, ...doubtful]));
+  const saidEitherWay = new Set(unlisted.map(wordsOf));
+  const identities = new Set(listed.map(identityOf));
+  const isUndecided = (verdict: Verdict) =>
+    containsAny(verdict, doubtful) || !saidEitherWay.has(wordsOf(verdict));
+  return {
+    pairs,
+    undecided: new Set(listed.filter(isUndecided)),
+    otherwise: unlisted.filter((verdict) => !identities.has(identityOf(verdict))),
+  };
+}
+
+export function containsAny({ pair }: Pick<AssessedPair, "pair">, records: readonly StoredRecord[]): boolean {
+  return pair.records.some((record) => records.includes(record));
+}
+
+function verdictsOf(pairs: readonly AssessedPair[]): Verdict[] {
+  return pairs.flatMap(({ verdict }) => verdict ?? []);
+}
+
+function identityOf({ finding: { kind, subject } }: Verdict): string {
+  return `${kind} ${subject}`;
+}
+
+/** A reason names the values of both sides. */
+function wordsOf(verdict: Verdict): string {
+  return `${identityOf(verdict)} ${verdict.finding.reason}`;
+}

@@ -1,0 +1,305 @@
+/** Each row of the table "Callbacks" of what is seen in the field, by name, over real HTTP. */
+
+import { pino } from "pino";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import {
+  type Changes,
+  digits,
+  exampleEnvelope,
+  expectLedgerAgrees,
+  foldLedger,
+  type Operator,
+  post,
+  startOperator,
+} from "../callbacks/operator.ts";
+import { useDatabase } from "../support/database.ts";
+
+const { sql } = useDatabase();
+const byRound = { transactionType: "BY_ROUND" };
+let operator: Operator;
+
+/** A player of a server of its own; in the end the ledger tells what the wallet did. */
+async function openWith(changes: Changes = {}): Promise<void> {
+  operator = await startOperator(sql, changes);
+  const { player } = operator;
+  onTestFinished(() => expectLedgerAgrees(sql, player, changes.productId));
+}
+beforeEach(() => openWith());
+
+const tell: Operator["tell"] = (...request) => operator.tell(...request);
+const statuses = async () =>
+  (await foldLedger(sql, operator.player)).map(({ txnId, status }) => `${txnId} ${status}`).sort();
+const columnsOf = (callback: string) => sql`
+  select transaction_type as type, single_state as single, end_round as "end", callback
+  from callback_entries where username = ${operator.player} and callback = ${callback} order by entry_id`;
+
+describe("isSingleState is a field of each settle item, not a property of a product", () => {
+  const settle = (isSingleState: boolean | null, fields = {}) =>
+    tell("settleBets", {
+      betAmount: 10,
+      payoutAmount: 25,
+      ...(isSingleState === null ? {} : { isSingleState }),
+      ...fields,
+    });
+
+  test("true debits betAmount and credits payoutAmount although nothing was placed", async () => {
+    expect(await settle(true)).toBe("0 115");
+    expect(await statuses()).toEqual(["bet-1 settled"]);
+  });
+
+  test("true is 10002 where the balance before is below the stake, and 20003 where it was cancelled before", async () => {
+    expect(await settle(true, { betAmount: 101, payoutAmount: 500 })).toBe("10002");
+    expect(await tell("cancelBets", {})).toBe("20001");
+    expect(await settle(true)).toBe("20003");
+  });
+
+  test("false without a placement is 20001 and debits nobody, also where the product is single-state", async () => {
+    expect(await settle(false)).toBe("20001");
+    await openWith({ productId: "S1" });
+    expect(await settle(false)).toBe("20001");
+    expect(await operator.balance()).toBe("100");
+  });
+
+  test("false, and true, only pay a bet that was placed", async () => {
+    await tell("placeBets", [{ id: "bet-1" }, { id: "bet-2" }]);
+    expect(await settle(false)).toBe("0 105");
+    expect(await settle(true, { id: "bet-2" })).toBe("0 130");
+  });
+
+  test("an item without the flag is what its product is", async () => {
+    expect(await settle(null)).toBe("20001");
+    await openWith({ productId: "S1" });
+    expect(await settle(null)).toBe("0 115");
+  });
+
+  test("each item of a request has its own, and the ledger keeps what each said", async () => {
+    await tell("placeBets", { id: "bet-2" });
+    const items = [
+      { betAmount: 10, payoutAmount: 25, isSingleState: true, isEndRound: true },
+      { id: "bet-2", payoutAmount: 5, isSingleState: false, isEndRound: false },
+      { id: "bet-2", payoutAmount: 5 },
+    ];
+    expect(await tell("settleBets", items.slice(0, 2))).toBe("0 110");
+    expect(await tell("settleBets", items.slice(2))).toBe("0 115");
+    expect(await columnsOf("settleBets")).toMatchObject([
+      { single: true, end: true },
+      { single: false, end: false },
+      { single: null, end: null },
+    ]);
+  });
+});
+
+describe("one address often serves all products under a prefix", () => {
+  const checkAt = (path: string) => post(operator.url, path, exampleEnvelope(operator.player));
+
+  test("an optional segment before the callback's name is passed over", async () => {
+    expect((await checkAt("sexy/checkBalance")).json).toMatchObject({ statusCode: 0, balance: 100 });
+    expect((await checkAt("checkBalance")).json).toMatchObject({ statusCode: 0, balance: 100 });
+  });
+
+  test.each(["sexy/live/checkBalance", "checkBalance/sexy", "sexy/", "sexy/placeBet"])(
+    "%s is 404",
+    async (path) => {
+      expect((await checkAt(path)).status).toBe(404);
+    },
+  );
+
+  test("callbacks are served below the base path only, once more with a segment", async () => {
+    await openWith({ settings: { basePath: "/api/callback" } });
+    expect((await checkAt("api/callback/checkBalance")).json).toMatchObject({ balance: 100 });
+    expect((await checkAt("api/callback/hentory/checkBalance")).json).toMatchObject({ balance: 100 });
+    for (const path of [
+      "checkBalance",
+      "sexy/checkBalance",
+      "api/checkBalance",
+      "api/callback/a/b/checkBalance",
+    ]) {
+      expect((await checkAt(path)).status).toBe(404);
+    }
+    const { status, headers } = await fetch(`${operator.url}/api/callback/hentory/placeBets`);
+    expect([status, headers.get("allow")]).toEqual([405, "POST"]);
+  });
+});
+
+describe("other names are in use: unsettleBets and rollbackBets for rollback", () => {
+  const rollback = (path: string, fields = {}) =>
+    post(operator.url, path, {
+      ...exampleEnvelope(operator.player),
+      id: `back-${operator.player}`,
+      txns: [
+        { id: "bet-1", status: "ROLLBACK", roundId: "round-1", betAmount: 10, payoutAmount: 5, ...fields },
+      ],
+    });
+  beforeEach(async () => {
+    await tell("placeBets", {});
+    await tell("settleBets", { payoutAmount: 5 });
+  });
+
+  test.each(["unsettleBets", "rollbackBets", "sexy/unsettleBets"])(
+    "%s is rollback, in the wallet and in the ledger",
+    async (path) => {
+      expect((await rollback(path)).json).toMatchObject({ statusCode: 0, balanceAfter: 90 });
+      expect(await columnsOf("rollback")).toHaveLength(1);
+      expect(await statuses()).toEqual(["bet-1 open"]);
+    },
+  );
+
+  test("the same request under another of the names is a replay, other items under it are 20002", async () => {
+    const first = await rollback("unsettleBets");
+    for (const path of ["rollback", "rollbackBets", "sexy/rollback", "unsettleBets"]) {
+      expect((await rollback(path)).text).toBe(first.text);
+    }
+    expect((await rollback("rollback", { payoutAmount: 6 })).json).toMatchObject({ statusCode: 20002 });
+    expect(await operator.balance()).toBe("90");
+  });
+});
+
+describe("transactionType has a legacy value BY_BET, meaning BY_TRANSACTION; rollbacks sometimes leave it out", () => {
+  test.each([["BY_BET"], ["BY_TRANSACTION"], [""], [null], [undefined]])(
+    "%j acts on the one bet, whatever is done",
+    async (transactionType) => {
+      const own = { transactionType };
+      await tell("placeBets", [{ id: "bet-1" }, { id: "bet-2" }]);
+      expect(await tell("settleBets", { payoutAmount: 5, ...own })).toBe("0 85");
+      expect(await tell("rollback", { payoutAmount: 5, ...own })).toBe("0 80");
+      expect(await tell("settleBets", { payoutAmount: 7, ...own })).toBe("0 87");
+      expect(await tell("voidSettled", own)).toBe("0 90");
+      expect(await tell("rollback", { betAmount: 10, ...own })).toBe("0 80");
+      expect(await tell("cancelBets", own)).toBe("0 90");
+      expect(await statuses()).toEqual(["bet-1 void", "bet-2 open"]);
+    },
+  );
+});
+
+describe("voidSettled comes BY_ROUND too: every settled bet of the player's round", () => {
+  const voidRound = (fields = {}) => tell("voidSettled", { ...byRound, ...fields });
+
+  test("stakes and payouts of the settled bets are undone; an open bet, a void one and a tip stay", async () => {
+    await tell(
+      "placeBets",
+      ["bet-1", "bet-2", "bet-3", "bet-4"].map((id) => ({ id })),
+    );
+    await tell("placeBets", { id: "bet-9", roundId: "round-9" });
+    await tell("placeTips", {});
+    await tell("settleBets", [{ payoutAmount: 30 }, { id: "bet-2" }, { id: "bet-9", roundId: "round-9" }]);
+    await tell("cancelBets", { id: "bet-3" });
+    expect(await operator.balance()).toBe("87");
+    expect(await voidRound({ id: "of the round" })).toBe("0 77");
+    expect(await statuses()).toEqual([
+      "bet-1 void",
+      "bet-2 void",
+      "bet-3 void",
+      "bet-4 open",
+      "bet-9 settled",
+      "tip-1 settled",
+    ]);
+    const [entry] = await sql`
+      select moved from callback_entries where username = ${operator.player} and callback = 'voidSettled'`;
+    expect(Number(entry?.["moved"])).toBe(-10);
+  });
+
+  test("an unknown round, and one in which nothing has ended, are 20001; a void one is 20003", async () => {
+    expect(await voidRound()).toBe("20001");
+    await tell("placeBets", [{ id: "bet-1" }, { id: "bet-2" }]);
+    expect(await voidRound()).toBe("20001");
+    await tell("cancelBets", { id: "bet-1" });
+    expect(await voidRound()).toBe("20001");
+    await tell("settleBets", { id: "bet-2", payoutAmount: 5 });
+    expect(await voidRound()).toBe("0 100");
+    expect(await voidRound()).toBe("20003");
+  });
+
+  test("the round can be rolled back, and settled again", async () => {
+    await tell("placeBets", [{ id: "bet-1" }, { id: "bet-2" }]);
+    await tell("settleBets", { ...byRound, payoutAmount: 50 });
+    expect(await voidRound()).toBe("0 100");
+    expect(await tell("rollback", { ...byRound, betAmount: 20 })).toBe("0 80");
+    expect(await tell("settleBets", { ...byRound, payoutAmount: 50 })).toBe("0 130");
+  });
+});
+
+describe("a settle is retried under a new request id with the same items: 20002, and nothing moves", () => {
+  const retried = async (items: Parameters<Operator["tell"]>[1], balance: string) => {
+    expect(await tell("settleBets", items)).toBe(`0 ${balance}`);
+    expect(await tell("settleBets", items)).toBe("20002");
+    expect(await operator.balance()).toBe(balance);
+  };
+
+  test("of one bet", async () => {
+    await tell("placeBets", {});
+    await retried({ payoutAmount: 25 }, "115");
+  });
+
+  test("of one that pays nothing, or that skips", async () => {
+    await tell("placeBets", [{}, { id: "bet-2" }]);
+    await retried({ payoutAmount: 0 }, "80");
+    await retried({ id: "bet-2", payoutAmount: 5, skipBalanceUpdate: true }, "80");
+  });
+
+  test("of several items", async () => {
+    await tell("placeBets", [{}, { id: "bet-2" }]);
+    await retried([{ payoutAmount: 25 }, { id: "bet-2", payoutAmount: 5 }], "110");
+  });
+
+  test("of a single-state item", () =>
+    retried({ isSingleState: true, betAmount: 10, payoutAmount: 25 }, "115"));
+
+  test("BY_ROUND, whether it names a bet or the round", async () => {
+    await tell("placeBets", [{}, { id: "bet-2" }]);
+    await retried({ ...byRound, payoutAmount: 25 }, "105");
+    await tell("placeBets", { id: "bet-3", roundId: "round-2" });
+    await retried({ ...byRound, id: "end", roundId: "round-2", payoutAmount: 5 }, "100");
+  });
+
+  test("of a single-state item BY_ROUND, whose payout another bet of the round was given", async () => {
+    const single = { isSingleState: true, betAmount: 10 };
+    await tell("placeBets", {});
+    await retried({ ...byRound, ...single, id: "end", payoutAmount: 25 }, "115");
+    expect(await tell("settleBets", { ...byRound, ...single, id: "end", payoutAmount: 24 })).toBe("20004");
+    // A bet of its own in the same round, equal but for its id.
+    await retried({ ...byRound, ...single, id: "bet-2", payoutAmount: 25 }, "130");
+  });
+
+  test("of items of which one is new: none is applied", async () => {
+    await tell("placeBets", [{}, { id: "bet-2" }]);
+    await tell("settleBets", { payoutAmount: 25 });
+    expect(await tell("settleBets", [{ id: "bet-2", payoutAmount: 5 }, { payoutAmount: 25 }])).toBe("20002");
+    expect(await statuses()).toEqual(["bet-1 settled", "bet-2 open"]);
+  });
+});
+
+test("a sender that computes amounts in floating point: digits are kept as they came", async () => {
+  await tell("placeBets", { betAmount: digits("0.30000000000000004") });
+  const { text } = await operator.send("settleBets", {
+    payoutAmount: digits("0.1000000000000000055511151231257827"),
+  });
+  expect(text).toContain(
+    `"balanceBefore":99.69999999999999996,"balanceAfter":99.7999999999999999655511151231257827`,
+  );
+  const rows = await sql`
+    select coalesce(payout_amount, bet_amount)::text as amount from callback_entries
+    where username = ${operator.player} order by entry_id`;
+  expect(rows.map(({ amount }) => amount)).toEqual([
+    "0.30000000000000004",
+    "0.1000000000000000055511151231257827",
+  ]);
+});
+
+test("some testers leave out timestampMillis and item status: 30001, and the log names the field", async () => {
+  const logged: string[] = [];
+  await openWith({ context: { log: pino({}, { write: (line) => logged.push(line) }) } });
+  expect(await tell("placeBets", {}, { timestampMillis: undefined })).toBe("30001");
+  expect(await tell("placeBets", { status: undefined })).toBe("30001");
+  expect(logged[0]).toMatch(/timestampMillis must be whole milliseconds since 1970.*but is missing/);
+  expect(logged[1]).toMatch(/txns\[0\]\.status must be text, but is missing/);
+  expect(await operator.balance()).toBe("100");
+});
+
+test("an operator may check the sessionToken of checkBalance and placeBets: the token is never kept", async () => {
+  const token = { sessionToken: "token-of-anna" };
+  expect((await operator.send("placeBets", {}, token)).json).toMatchObject({ statusCode: 0 });
+  await post(operator.url, "sexy/checkBalance", { ...exampleEnvelope(operator.player), ...token });
+  const bodies = await sql`select body from callback_bodies where body like ${`%${operator.player}%`}`;
+  expect(bodies).toHaveLength(2);
+  expect(JSON.stringify(bodies)).not.toContain("token-of-anna");
+});

@@ -1,0 +1,101 @@
+/** A provider of the sandbox over real HTTP, and an operator with a habit: played through once by a worker's own flows. */
+
+import { parseConfig } from "../../src/config-file.ts";
+import { diffProduct } from "../../src/flows/diff-product.ts";
+import { pullProduct } from "../../src/flows/pull-product.ts";
+import { readReport } from "../../src/flows/read-report.ts";
+import { silentLog } from "../../src/log.ts";
+import { openProvider } from "../../src/provider/client.ts";
+import { startSandbox } from "../../src/sandbox/server.ts";
+import { createWorld, type PlantedFault } from "../../src/sandbox/world.ts";
+import type { StyleName } from "../../src/sandbox/world-plan.ts";
+import { type AuditedMismatch, auditMismatches } from "../simulation/audit.ts";
+import { type LedgerHabit, ledgerSettings, openLedgerWriter } from "../simulation/ledger-writer.ts";
+import { readEverOpened } from "../simulation/run-seed.ts";
+import { createTestClock } from "../support/clock.ts";
+import { emptyTables, type TestDatabase } from "../support/database.ts";
+import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+
+const CREDENTIALS = { username: "field", password: "seen there" };
+const PRODUCT = "P1";
+const PLAYED_MS = HOUR_MS;
+const LATE_MS = HOUR_MS;
+const STUCK_MS = 3 * HOUR_MS;
+const STEP_MS = 15 * MINUTE_MS;
+/** Shorter than callbackGrace, so that rows may be committed or corrected with the next step. */
+const SHORT_STEP_MS = 10 * MINUTE_MS;
+
+export interface Habit {
+  readonly style: StyleName;
+  readonly product?: object;
+  readonly diff?: object;
+  /** how the operator's program writes its rows; by default as `recon callbacks` does */
+  readonly ledger?: LedgerHabit;
+}
+
+export interface Played {
+  readonly planted: readonly PlantedFault[];
+  /** planted faults that are not open, or not as they should be */
+  readonly missed: readonly PlantedFault[];
+  /** whatever else was ever opened */
+  readonly wrong: readonly AuditedMismatch[];
+  readonly rows: Awaited<ReturnType<typeof readReport>>["rows"];
+}
+
+/** An hour of play, from noon on, and the time until everything is judged. */
+export async function playField(
+  { sql, url }: TestDatabase,
+  { style, product, diff, ledger = "own" }: Habit,
+): Promise<Played> {
+  await emptyTables(sql);
+  const clock = createTestClock(NOON);
+  const world = createWorld({
+    seed: 11,
+    periods: [{ from: NOON, to: NOON + PLAYED_MS }],
+    products: [{ productId: PRODUCT, style, roundsPerMinute: 1 }],
+    players: 8,
+    lateSettlementMs: LATE_MS,
+    callbackLagMs: 5 * MINUTE_MS,
+    reportLagMs: MINUTE_MS,
+    faultEveryMinutes: 6,
+  });
+  const config = parseConfig({
+    products: [
+      { productId: PRODUCT, since: new Date(NOON).toISOString(), stuckOpenAfter: "PT3H", ...product },
+    ],
+    pull: { resweepAfter: ["PT1H"] },
+    diff: diff ?? {},
+    ledger: { since: new Date(NOON - STUCK_MS - HOUR_MS).toISOString(), ...ledgerSettings(ledger) },
+  });
+  const sandbox = await startSandbox({
+    ...CREDENTIALS,
+    world,
+    clock,
+    host: "127.0.0.1",
+    port: 0,
+    pageSize: 50,
+  });
+  const limits = { requestTimeoutMs: 5_000, connections: 2, production: false };
+  const provider = openProvider({ baseUrl: sandbox.url, ...CREDENTIALS }, limits, clock);
+  const context = { sql, config, clock, log: silentLog, fetchPage: provider.fetchBetPage };
+  const writer = await openLedgerWriter(ledger, url, world, NOON);
+  const never = new AbortController().signal;
+  const end = NOON + PLAYED_MS + LATE_MS + STUCK_MS + 2 * HOUR_MS;
+  try {
+    const stepMs = ledger === "own" ? STEP_MS : SHORT_STEP_MS;
+    for (let now = NOON + stepMs; now <= end; now += stepMs) {
+      clock.set(now);
+      await writer.deliver(context, now, stepMs === SHORT_STEP_MS);
+      await pullProduct(context, PRODUCT, never);
+      await diffProduct(context, PRODUCT, never);
+    }
+  } finally {
+    provider.close();
+    await Promise.all([writer.close(), sandbox.close()]);
+  }
+  const planted = world.plantedBy(clock.now());
+  const { missed, wrong } = auditMismatches(planted, await readEverOpened(sql));
+  const day = { day: "2026-11-20", zone: "UTC", from: NOON - 12 * HOUR_MS, to: NOON + 12 * HOUR_MS };
+  const { rows } = await readReport(context, day);
+  return { planted, missed, wrong, rows };
+}

@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { useDatabase } from "../support/database.ts";
+import { HURRIED, playAt } from "./confirm-cost.ts";
+
+const { url } = useDatabase();
+
+test("where pulling is far behind, comparisons pile up no confirm fetches, and raise no false alarm", {
+  timeout: 180_000,
+}, async () => {
+  const pace = { ...HURRIED, lengthMs: 9 * 60_000, pullEvery: 10 };
+  const played = await playAt(url, 1, pace);
+  expect(played.opened).toBeGreaterThan(10);
+  expect(played.wrong).toEqual([]);
+  const runs = pace.lengthMs / pace.stepMs / pace.pullEvery;
+  const confirms = played.costs.find(({ kind }) => kind === "confirm");
+  expect(confirms?.windows).toBeGreaterThan(0);
+  // Once for each of two products whenever something is fetched at all, and two hours where one has just begun.
+  expect(confirms?.windows).toBeLessThan(runs * 2);
+  expect(played.mostPlanned).toBeLessThanOrEqual(4);
+});

@@ -1,0 +1,147 @@
+/** How many requests an hour of play costs: a world played minute by minute with the default settings, as a worker does. */
+
+import type { Instant } from "../../src/clock.ts";
+import { parseConfig } from "../../src/config-file.ts";
+import { openDatabase, type Sql } from "../../src/db/client.ts";
+import { deliverCallbacks } from "../../src/flows/deliver-callbacks.ts";
+import { diffProduct } from "../../src/flows/diff-product.ts";
+import { pullProduct } from "../../src/flows/pull-product.ts";
+import { silentLog } from "../../src/log.ts";
+import { openProvider } from "../../src/provider/client.ts";
+import { startSandbox } from "../../src/sandbox/server.ts";
+import { createWorld } from "../../src/sandbox/world.ts";
+import { createTestClock } from "../support/clock.ts";
+import { type AuditedMismatch, auditMismatches } from "./audit.ts";
+import { readEverOpened } from "./run-seed.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const BEGIN = Date.parse("2026-03-02T08:00:00Z");
+const CREDENTIALS = { username: "simulation", password: "a seeded world" };
+const PRODUCTS = [
+  { productId: "ODD", style: "odd" },
+  { productId: "TABLE", style: "table" },
+] as const;
+
+/** How a world is played, and how the worker is set up for it. */
+export interface Pace {
+  readonly lengthMs: number;
+  /** comparisons are this far apart */
+  readonly stepMs: number;
+  /** everything in the world that takes time takes this share of what it takes by default */
+  readonly share: number;
+  readonly roundsPerMinute: number;
+  readonly faultEveryMinutes: number;
+  /** as in the config file */
+  readonly settings: object;
+  /** steps between two runs of pulling; 1: whatever is planned is fetched at once */
+  readonly pullEvery: number;
+}
+
+/** The default settings, for some hours. */
+export const USUAL: Pace = {
+  lengthMs: 4 * HOUR_MS,
+  stepMs: MINUTE_MS,
+  share: 1,
+  roundsPerMinute: 2,
+  faultEveryMinutes: 6,
+  settings: {},
+  pullEvery: 1,
+};
+
+/** Everything in a thirtieth of the time, with a comparison every two seconds. */
+export const HURRIED: Pace = {
+  lengthMs: 12 * MINUTE_MS,
+  stepMs: 2_000,
+  share: 1 / 30,
+  roundsPerMinute: 30,
+  faultEveryMinutes: 1,
+  settings: {
+    pull: { settleDelay: "PT4S", overlap: "PT10S", resweepAfter: ["PT2M", "PT5M"] },
+    diff: { every: "PT2S", callbackGrace: "PT30S", providerGrace: "PT2M" },
+  },
+  pullEvery: 1,
+};
+
+/** Of each kind of window how many were fetched, and how many pages of them were asked for. */
+interface PullCost {
+  readonly kind: string;
+  readonly windows: number;
+  readonly pages: number;
+}
+
+export interface PlayedHours {
+  readonly costs: readonly PullCost[];
+  readonly bets: number;
+  readonly opened: number;
+  /** mismatches that were not planted, whatever became of them */
+  readonly wrong: readonly AuditedMismatch[];
+  /** most confirm fetches that were planned and not made at once */
+  readonly mostPlanned: number;
+}
+
+export async function playAt(databaseUrl: string, seed: number, pace: Pace): Promise<PlayedHours> {
+  const { share, stepMs } = pace;
+  const end = BEGIN + pace.lengthMs;
+  const world = createWorld({
+    seed,
+    periods: [{ from: BEGIN, to: end }],
+    products: PRODUCTS.map((product) => ({ ...product, roundsPerMinute: pace.roundsPerMinute })),
+    players: 12,
+    lateSettlementMs: HOUR_MS * share,
+    callbackLagMs: 5 * MINUTE_MS * share,
+    reportLagMs: 2 * MINUTE_MS * share,
+    lateReportMs: 30 * MINUTE_MS * share,
+    faultEveryMinutes: pace.faultEveryMinutes,
+  });
+  const clock = createTestClock(BEGIN);
+  const since = new Date(BEGIN).toISOString();
+  const config = parseConfig({
+    products: PRODUCTS.map(({ productId }) => ({ productId, since })),
+    ...pace.settings,
+    ledger: { since: new Date(BEGIN - 30 * HOUR_MS).toISOString() },
+  });
+  const sandbox = await startSandbox({
+    ...CREDENTIALS,
+    world,
+    clock,
+    host: "127.0.0.1",
+    port: 0,
+    pageSize: 100,
+  });
+  const limits = { requestTimeoutMs: config.pull.requestTimeout, connections: 4, production: false };
+  const provider = openProvider({ baseUrl: sandbox.url, ...CREDENTIALS }, limits, clock);
+  const sql = openDatabase(databaseUrl, 4);
+  const context = { sql, config, clock, log: silentLog, fetchPage: provider.fetchBetPage };
+  const never = new AbortController().signal;
+  let mostPlanned = 0;
+  try {
+    for (let now: Instant = BEGIN + stepMs, step = 0; now <= end; now += stepMs, step += 1) {
+      clock.set(now);
+      await deliverCallbacks(context, world, BEGIN, now);
+      for (const { productId } of config.products) {
+        const isPulled = step % pace.pullEvery === 0;
+        if (isPulled) await pullProduct(context, productId, never);
+        const { wantsFetch } = await diffProduct(context, productId, never);
+        mostPlanned = Math.max(mostPlanned, await countPlanned(sql));
+        if (wantsFetch && isPulled) await pullProduct(context, productId, never);
+      }
+    }
+    const costs = await sql<PullCost[]>`
+      select kind, count(*) as windows, sum(pages) as pages from windows where status = 'done' group by kind order by kind`;
+    const [counts] = await sql<{ bets: number; opened: number }[]>`
+      select (select count(*) from bet_records) as bets, (select count(*) from mismatches) as opened`;
+    const { wrong } = auditMismatches(world.plantedBy(Number.POSITIVE_INFINITY), await readEverOpened(sql));
+    return { costs: [...costs], bets: counts?.bets ?? 0, opened: counts?.opened ?? 0, wrong, mostPlanned };
+  } finally {
+    await sql.end({ timeout: 5 });
+    provider.close();
+    await sandbox.close();
+  }
+}
+
+async function countPlanned(sql: Sql): Promise<number> {
+  const [row] = await sql<{ planned: number }[]>`
+    select count(*) as planned from windows where kind = 'confirm' and status in ('planned', 'gap')`;
+  return row?.planned ?? 0;
+}

@@ -1,0 +1,245 @@
+/** What a seed stands for in a run in real time: how long is played, at which pace, with which settings, and what breaks when. */
+
+import { formatInstant, type Instant } from "../../../src/clock.ts";
+import { createRandom, hashText } from "../../../src/sandbox/random.ts";
+import type { StyleName, WorldPlan } from "../../../src/sandbox/world-plan.ts";
+import type { Restart } from "../own-postgres.ts";
+
+export interface LivePlan {
+  readonly seed: number;
+  readonly playedMs: number;
+  /** of all products together */
+  readonly roundsPerSecond: number;
+  /** one round in so many is planted */
+  readonly faultEvery: number;
+  readonly workers: number;
+  readonly graces: Graces;
+  readonly times: Times;
+  readonly products: readonly LiveProduct[];
+  /** what a killed worker held may be taken over at once, as if half a minute had passed */
+  readonly endsLeases: boolean;
+  /** rounds of which a part takes some seconds, however short a round is, are left out */
+  readonly shortRoundsOnly: boolean;
+  readonly blows: readonly Blow[];
+  /** after the last planted mismatch is found, false alarms are waited for this long */
+  readonly calmMs: number;
+}
+
+export interface LiveProduct {
+  readonly productId: string;
+  readonly style: StyleName;
+  /** of all rounds, relative to the other products; sessions follow from the players */
+  readonly share: number;
+  /** as in the config file */
+  readonly settings?: object;
+}
+
+/** Something that breaks, so long after the start of play. */
+export interface Blow {
+  readonly afterMs: number;
+  readonly what: /** kill -9, and started again at once */
+    | { readonly kind: "kill"; readonly who: "worker" | "callbacks"; readonly place: number }
+    /** SIGSTOP, and SIGCONT so much later */
+    | {
+        readonly kind: "stop";
+        readonly who: "worker" | "callbacks";
+        readonly place: number;
+        readonly forMs: number;
+      }
+    | { readonly kind: "restart-postgres"; readonly how: Restart }
+    | { readonly kind: "empty-redis" }
+    | { readonly kind: "restart-redis" };
+}
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+
+/** The worker's settings that say what is late, in milliseconds. */
+export interface Graces {
+  readonly callbackGrace: number;
+  readonly providerGrace: number;
+  readonly settleDelay: number;
+  readonly overlap: number;
+  readonly sessionQuiet: number;
+  readonly stuckOpenAfter: number;
+  readonly resweepAfter: readonly number[];
+  /** of top-ups */
+  readonly rejectedFinalAfter: number;
+}
+
+/** How long what happens in the world takes, in milliseconds. */
+interface Times {
+  /** a round takes at most this long */
+  readonly lateSettlement: number;
+  readonly callbackLag: number;
+  readonly reportLag: number;
+  /** later than callbackGrace and sooner than providerGrace */
+  readonly lateReport: number;
+  /** a player's sessions begin so far apart: sessionQuiet fits in between */
+  readonly sessionEvery: number;
+}
+
+const GRACES: Graces = {
+  callbackGrace: 20 * SECOND_MS,
+  providerGrace: 30 * SECOND_MS,
+  settleDelay: 2 * SECOND_MS,
+  overlap: 10 * SECOND_MS,
+  sessionQuiet: 20 * SECOND_MS,
+  stuckOpenAfter: 100 * SECOND_MS,
+  resweepAfter: [MINUTE_MS, 3 * MINUTE_MS],
+  rejectedFinalAfter: 20 * SECOND_MS,
+};
+const TIMES: Times = {
+  lateSettlement: 60 * SECOND_MS,
+  callbackLag: 2 * SECOND_MS,
+  reportLag: 2 * SECOND_MS,
+  lateReport: 24 * SECOND_MS,
+  sessionEvery: 100 * SECOND_MS,
+};
+
+const PRODUCTS: readonly LiveProduct[] = [
+  { productId: "ODD", style: "odd", share: 5, settings: { topUpPath: "ODD_seamless" } },
+  { productId: "SINGLE", style: "single-state", share: 1, settings: { singleState: true } },
+  { productId: "LISTED", style: "open-listed", share: 1, settings: { openBetsListed: true } },
+  {
+    productId: "ROUND",
+    style: "by-round",
+    share: 1,
+    settings: { matchBy: ["round"], stuckOpenAfter: "P1D" },
+  },
+  { productId: "FISH", style: "session", share: 0, settings: { settlement: "session" } },
+];
+
+export function planLiveRun(seed: number, minutes: number): LivePlan {
+  const playedMs = Math.round(minutes * MINUTE_MS);
+  return {
+    seed,
+    playedMs,
+    roundsPerSecond: 20,
+    faultEvery: 30,
+    workers: 2,
+    graces: GRACES,
+    times: TIMES,
+    endsLeases: false,
+    shortRoundsOnly: false,
+    products: PRODUCTS,
+    blows: planBlows(seed, playedMs),
+    calmMs: 45 * SECOND_MS,
+  };
+}
+
+/** A few seconds of play with one kill, of the product in which most happens. */
+export function planShortRun(seed: number): LivePlan {
+  return {
+    seed,
+    playedMs: 6 * SECOND_MS,
+    roundsPerSecond: 12,
+    faultEvery: 4,
+    workers: 1,
+    graces: {
+      ...GRACES,
+      callbackGrace: 4 * SECOND_MS,
+      providerGrace: 6 * SECOND_MS,
+      overlap: 4 * SECOND_MS,
+      stuckOpenAfter: 12 * SECOND_MS,
+      resweepAfter: [8 * SECOND_MS],
+      rejectedFinalAfter: 6 * SECOND_MS,
+    },
+    times: { ...TIMES, lateSettlement: 8 * SECOND_MS, callbackLag: 400, reportLag: 400, lateReport: 4_800 },
+    endsLeases: true,
+    shortRoundsOnly: true,
+    products: PRODUCTS.filter(({ productId }) => productId === "ODD"),
+    blows: [{ afterMs: 3 * SECOND_MS, what: { kind: "kill", who: "worker", place: 0 } }],
+    calmMs: 0,
+  };
+}
+
+/** @param plan the world's side of a run, as the scripts of rounds read it */
+export function worldPlanOf(plan: LivePlan, startsAt: Instant): WorldPlan {
+  const { lateSettlement, callbackLag, reportLag, lateReport } = plan.times;
+  return {
+    seed: plan.seed,
+    periods: [{ from: startsAt, to: startsAt + plan.playedMs }],
+    products: plan.products.map(({ productId, style }) => ({ productId, style, roundsPerMinute: 0 })),
+    players: 40,
+    lateSettlementMs: lateSettlement,
+    callbackLagMs: callbackLag,
+    reportLagMs: reportLag,
+    lateReportMs: lateReport,
+    faultEveryMinutes: 0,
+  };
+}
+
+/** The content of recon.config.json. */
+export function configFrom({ products, graces }: LivePlan, now: Instant): object {
+  return {
+    products: products.map(({ productId, settings }) => ({
+      productId,
+      since: formatInstant(now - SECOND_MS),
+      stuckOpenAfter: iso(graces.stuckOpenAfter),
+      ...settings,
+    })),
+    pull: {
+      every: "PT2S",
+      settleDelay: iso(graces.settleDelay),
+      overlap: iso(graces.overlap),
+      requestTimeout: "PT4S",
+      windowMin: "PT5S",
+      // No fault of the provider lasts: whatever is asked for often enough is answered.
+      attempts: 100,
+      resweepAfter: graces.resweepAfter.map(iso),
+    },
+    diff: {
+      every: "PT1S",
+      callbackGrace: iso(graces.callbackGrace),
+      providerGrace: iso(graces.providerGrace),
+      sessionQuiet: iso(graces.sessionQuiet),
+    },
+    verify: {
+      every: "PT2S",
+      delays: ["PT2S", "PT5S"],
+      rejectedFinalAfter: iso(graces.rejectedFinalAfter),
+      recheckRejectedAfter: ["PT1M"],
+    },
+    alerts: { every: "PT5S" },
+    // Long before anything is played, so that no bet counts as one that ran when the ledger began.
+    ledger: { since: formatInstant(now - HOUR_MS) },
+  };
+}
+
+/** Each kind of blow again and again, in turn; the callbacks are never away for as long as callbackGrace. */
+function planBlows(seed: number, playedMs: number): Blow[] {
+  const random = createRandom(hashText(`${seed}|live blows`));
+  const every = (eachMs: number, what: () => Blow["what"]) =>
+    Array.from({ length: Math.max(1, Math.floor(playedMs / eachMs)) }, (_, index) => {
+      const partMs = Math.min(eachMs, playedMs);
+      return { afterMs: index * partMs + random.below(partMs), what: what() };
+    });
+  const at = (share: number, what: Blow["what"]) => ({ afterMs: Math.floor(playedMs * share), what });
+  return [
+    ...every(80_000, () => ({ kind: "kill", who: "worker", place: random.below(2) })),
+    ...every(130_000, () => ({ kind: "kill", who: "callbacks", place: 0 })),
+    ...every(110_000, () => ({
+      kind: "stop",
+      who: "worker",
+      place: random.below(2),
+      // Now and then longer than a lease.
+      forMs: random.oneIn(4) ? 35_000 : random.between(2_000, 12_000),
+    })),
+    ...every(150_000, () => ({
+      kind: "stop",
+      who: "callbacks",
+      place: 0,
+      forMs: random.between(500, 3_000),
+    })),
+    at(0.3, { kind: "empty-redis" }),
+    at(0.45, { kind: "restart-postgres", how: "fast" }),
+    at(0.6, { kind: "restart-redis" }),
+    at(0.75, { kind: "restart-postgres", how: "crash" }),
+  ].sort((a, b) => a.afterMs - b.afterMs) as Blow[];
+}
+
+function iso(lengthMs: number): string {
+  return `PT${lengthMs / 1000}S`;
+}

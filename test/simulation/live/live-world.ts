@@ -1,0 +1,196 @@
+/** A seeded world that is played in real time: everything that will happen is written when play begins. */
+
+import type { BetRecord } from "../../../src/bet.ts";
+import { type CallbackEntry, inLedgerOrder } from "../../../src/callback.ts";
+import type { Instant } from "../../../src/clock.ts";
+import { BET_FAULTS } from "../../../src/sandbox/bet-faults.ts";
+import { ODD_LISTINGS } from "../../../src/sandbox/odd-listings.ts";
+import { ODD_RESULTS, type Oddity } from "../../../src/sandbox/odd-results.ts";
+import { HAPPENINGS, type Happenings } from "../../../src/sandbox/odd-styles.ts";
+import type { Player } from "../../../src/sandbox/played-round.ts";
+import { seatOddPlayers } from "../../../src/sandbox/players.ts";
+import { createRandom, hashText, type Random } from "../../../src/sandbox/random.ts";
+import { RoundScript } from "../../../src/sandbox/round-script.ts";
+import type { Script, ShownVersion } from "../../../src/sandbox/script.ts";
+import type { Game } from "../../../src/sandbox/styles.ts";
+import type { PlantedFault, World } from "../../../src/sandbox/world.ts";
+import type { WorldPlan } from "../../../src/sandbox/world-plan.ts";
+import { LIVE_FAULTS, LIVE_ODDITIES, type PlayRound, playLiveSession } from "./live-oddities.ts";
+import { type LivePlan, type LiveProduct, worldPlanOf } from "./live-plan.ts";
+
+/** A round of one player as it is played, for the auditor. */
+export interface LiveRound extends Script {
+  readonly productId: string;
+  readonly roundId: string;
+  readonly username: string;
+}
+
+export interface LiveWorld extends World {
+  readonly players: readonly Player[];
+  /** Writes all that happens from this moment on; until then nothing is shown. */
+  begin(startsAt: Instant): void;
+  rounds(): readonly LiveRound[];
+  /** What is to vanish must have been stored before: it is listed until then. @param fault one that is planted */
+  keep(fault: PlantedFault, at: Instant): void;
+  /** when its record went away; null: the fault is of another kind, or its record is still listed */
+  vanishedAt(fault: PlantedFault): Instant | null;
+}
+
+const GAMES: readonly [Game, ...Game[]] = [
+  { code: "live-1", name: "Live & Direct" },
+  { code: "UNKNOWN", name: "UNKNOWN" },
+];
+
+/** All that happens in them has its share of the round's time. */
+const SHORT_ROUNDS: Happenings = {
+  oddities: Object.values(ODD_RESULTS) as [Oddity, ...Oddity[]],
+  faults: Object.values(BET_FAULTS),
+};
+
+/** A record that is not listed for minutes is missed by two fetches of the short graces here: it has vanished. */
+const LASTS_MINUTES: Oddity = ODD_LISTINGS.comeBack;
+
+/** Of the odd product's rounds, one in so many is of those that only a run in real time plays. */
+const ONE_IN_LIVE = 2;
+
+export function createLiveWorld(plan: LivePlan): LiveWorld {
+  const template = worldPlanOf(plan, 0);
+  const players = seatOddPlayers(plan.seed, template.players);
+  let rounds: readonly LiveRound[] = [];
+  let listed: Listed = new Map();
+  let entries: readonly CallbackEntry[] = [];
+  let quietAt = 0;
+  const keptAt = new Map<PlantedFault, Instant>();
+  return {
+    seed: plan.seed,
+    products: template.products,
+    players,
+    begin(startsAt) {
+      rounds = plan.products.flatMap((product) => playProduct(plan, product, players, startsAt));
+      listed = listRecords(rounds);
+      entries = rounds.flatMap((round) => round.entries).sort(inLedgerOrder);
+      const heard = entries.map(({ receivedAt }) => receivedAt);
+      const listedAt = rounds.flatMap(({ records }) => records.flat().map(({ at }) => at));
+      quietAt = [...heard, ...listedAt].reduce((last, at) => Math.max(last, at), startsAt);
+    },
+    rounds: () => rounds,
+    keep: (fault, at) => keptAt.set(fault, at),
+    vanishedAt(fault) {
+      const hidden = rounds.find((round) => round.fault === fault)?.records[0]?.at(-1);
+      const kept = keptAt.get(fault);
+      return hidden?.record !== null || kept === undefined ? null : Math.max(hidden.at, kept);
+    },
+    recordsIn(productId, range, now) {
+      const found: { at: Instant; record: BetRecord }[] = [];
+      for (const { versions, fault } of listed.get(productId) ?? []) {
+        if ((versions[0]?.accountedAt ?? 0) >= range.to) break;
+        const isHeld = fault?.kind === "vanished-at-provider" && !((keptAt.get(fault) ?? Infinity) <= now);
+        const shown = versions.findLast(({ at, record }) => at <= now && !(isHeld && record === null));
+        if (shown === undefined || shown.record === null) continue;
+        if (range.from <= shown.accountedAt && shown.accountedAt < range.to) {
+          found.push({ at: shown.accountedAt, record: shown.record });
+        }
+      }
+      return found
+        .sort((a, b) => a.at - b.at || (a.record.id < b.record.id ? -1 : 1))
+        .map(({ record }) => record);
+    },
+    entriesReceived: ({ from, to }) =>
+      entries.filter(({ receivedAt }) => from <= receivedAt && receivedAt < to),
+    plantedBy: (now) =>
+      rounds.flatMap(({ fault }) => (fault !== null && fault.completeAt <= now ? [fault] : [])),
+    quietAt: () => quietAt,
+  };
+}
+
+/** By product, in the order of their first accountingDate; a later version is never dated before the first. */
+type Listed = ReadonlyMap<
+  string,
+  readonly { readonly versions: readonly ShownVersion[]; readonly fault: PlantedFault | null }[]
+>;
+
+function listRecords(rounds: readonly LiveRound[]): Listed {
+  const records = rounds.flatMap(({ productId, records, fault }) =>
+    records.map((versions) => ({ productId, versions, fault })),
+  );
+  const firstDate = ({ versions }: (typeof records)[number]) => versions[0]?.accountedAt ?? 0;
+  return Map.groupBy(
+    records.sort((a, b) => firstDate(a) - firstDate(b)),
+    ({ productId }) => productId,
+  );
+}
+
+function playProduct(
+  plan: LivePlan,
+  product: LiveProduct,
+  players: readonly Player[],
+  startsAt: Instant,
+): LiveRound[] {
+  const world = worldPlanOf(plan, startsAt);
+  const random = createRandom(hashText(`${plan.seed}|${product.productId}|live`));
+  const open = (number: number, startedAt: Instant, player: number) =>
+    openRound(world, product, players, { number, startedAt, player });
+  if (product.style === "session") {
+    const sessions = Math.ceil(plan.playedMs / plan.times.sessionEvery);
+    return players.flatMap((_, player) => {
+      const offset = Math.floor((player * plan.times.sessionEvery) / players.length);
+      return Array.from({ length: sessions }, (_, index) => {
+        const startedAt = startsAt + offset + index * plan.times.sessionEvery;
+        const spoil = random.oneIn(8) ? random.pick(["debit", "shot"] as const) : "nothing";
+        return named(open(player * sessions + index, startedAt, player), (round) =>
+          playLiveSession(round, spoil),
+        );
+      });
+    });
+  }
+  const shares = plan.products.reduce((sum, { share }) => sum + share, 0);
+  const count = Math.round((plan.roundsPerSecond * plan.playedMs * product.share) / shares / 1000);
+  const offset = random.below(plan.faultEvery);
+  return Array.from({ length: count }, (_, number) => {
+    const startedAt = startsAt + Math.floor((number * plan.playedMs) / count) + random.below(200);
+    const round = open(number, startedAt, random.below(players.length));
+    return named(round, choose(plan, product, random, number + offset));
+  });
+}
+
+/** Which kind of round is played: each planted kind in its turn, the others as it comes. */
+function choose(plan: LivePlan, { style }: LiveProduct, random: Random, turn: number): PlayRound {
+  const { oddities, faults: usual } = plan.shortRoundsOnly
+    ? SHORT_ROUNDS
+    : HAPPENINGS[style as keyof typeof HAPPENINGS];
+  const faults = style === "odd" ? [...LIVE_FAULTS, ...usual] : usual;
+  const fault = faults[Math.floor(turn / plan.faultEvery) % faults.length];
+  if (turn % plan.faultEvery === 0 && fault !== undefined) return fault;
+  if (style === "odd" && random.oneIn(ONE_IN_LIVE)) return random.pick(LIVE_ODDITIES);
+  const oddity = random.pick(oddities.filter((one) => one !== LASTS_MINUTES) as [Oddity, ...Oddity[]]);
+  return (round) => {
+    oddity(round);
+    return round.right();
+  };
+}
+
+function named(round: RoundScript, play: PlayRound): LiveRound {
+  const { productId, roundId, player } = round.scene;
+  return { ...play(round), productId, roundId, username: player.username };
+}
+
+function openRound(
+  plan: WorldPlan,
+  { productId }: LiveProduct,
+  players: readonly Player[],
+  { number, startedAt, player }: { number: number; startedAt: Instant; player: number },
+): RoundScript {
+  const roundId = `${productId}-${plan.seed.toString(36)}-${number.toString(36)}`;
+  const random = createRandom(hashText(`${plan.seed}|${roundId}`));
+  const playerOf = (index: number) => players[index % players.length] as Player;
+  return new RoundScript({
+    plan,
+    productId,
+    roundId,
+    startedAt,
+    random,
+    game: random.pick(GAMES),
+    player: playerOf(player),
+    stranger: playerOf(player + 1),
+  });
+}
