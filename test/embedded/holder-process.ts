@@ -7,7 +7,8 @@ const server =
   kind === "redis"
     ? await startRedis({ cache: folder })
     : await startEmbeddedPostgres({ home: folder, settings: { fsync: "off" } });
-process.stdout.write(`${JSON.stringify(server)}\n`);
-// Ctrl-C means: finish your work first. In mode "exit" there is nothing left to do.
+// Ctrl-C means: finish your work first. Whoever reads the line below may press it at once.
 process.on("SIGINT", () => process.stdout.write("interrupted\n"));
+process.stdout.write(`${JSON.stringify(server)}\n`);
+// In mode "exit" there is nothing left to do.
 if (mode !== "exit") process.stdin.resume();
