@@ -79,10 +79,14 @@ export async function measureRange(): Promise<Figure[]> {
   return figures;
 }
 
+interface PlannedWindow extends TimeRange, Partial<Pick<LeasedWindow, "failures" | "timeouts" | "restarts">> {
+  readonly notBefore: Instant;
+}
+
 /** Fetches the day window by window; a fixed range is asked for until it is answered. */
 async function fetchDay(profile: Profile, start: RangeState, adapts: boolean): Promise<Effort> {
   const clock = createTestClock(DAY.to);
-  const planned: (TimeRange & { notBefore: Instant })[] = [];
+  const planned: PlannedWindow[] = [];
   let requests = 0;
   let range = start;
   let head = DAY.from;
@@ -99,7 +103,11 @@ async function fetchDay(profile: Profile, start: RangeState, adapts: boolean): P
       clock.set(Math.min(...planned.map((window) => window.notBefore)));
       continue;
     }
-    const window = next ?? { from: head, to: Math.min(head + range.windowMs, DAY.to), notBefore: 0 };
+    const window: PlannedWindow = next ?? {
+      from: head,
+      to: Math.min(head + range.windowMs, DAY.to),
+      notBefore: 0,
+    };
     head = Math.max(head, window.to);
     if (!adapts) {
       await askUntilAnswered(fetchPage, window);
@@ -149,7 +157,7 @@ async function askUntilAnswered(
 
 function stepsInMemory(
   fetchPage: WindowSteps["fetchPage"],
-  planned: (TimeRange & { notBefore: Instant })[],
+  planned: PlannedWindow[],
   clock: TestClock,
 ): WindowSteps {
   const nothing = async () => {};
@@ -165,13 +173,20 @@ function stepsInMemory(
     recordGap: async (window, gap) => {
       planned.push({ from: window.from, to: window.to, notBefore: gap.nextAttemptAt });
     },
+    postpone: async ({ from, to }, { retryAt, ...seen }) => {
+      planned.unshift({ from, to, notBefore: retryAt, ...seen });
+    },
   };
 }
 
-function leased(range: TimeRange): LeasedWindow {
+function leased({ from, to, failures = 0, timeouts = 0, restarts = 0 }: PlannedWindow): LeasedWindow {
   return {
-    from: range.from,
-    to: range.to,
+    from,
+    to,
+    failures,
+    timeouts,
+    restarts,
+    pages: 0,
     id: 1,
     productId: "P1",
     kind: "live",

@@ -1,9 +1,29 @@
-/** The repeating job that pulls one product. */
+/** The repeating jobs that pull: each plans one product, and all fetch what is planned of any. */
 
 import type { PullContext } from "../src/flows/context.ts";
-import { pullProduct } from "../src/flows/pull-product.ts";
+import { planProduct } from "../src/flows/plan-product.ts";
+import type { RunPullLanes } from "../src/flows/pull-lanes.ts";
 import type { ProductJob } from "./backend.ts";
+import type { TickJob } from "./schedules.ts";
 
-export async function runPullJob(context: PullContext, data: ProductJob, signal: AbortSignal): Promise<void> {
-  await pullProduct(context, data.productId, signal);
+/** So long may a window wait that was planned elsewhere, or is to be tried again, while this process has free lanes. */
+const LOOK_EVERY_MS = 1_000;
+
+/** Each run may fill the lanes of its process; with one more a tick plans, and ends, while all of them are busy. */
+export function pullJobsAtOnce({ config }: PullContext): number {
+  return 2 * config.pull.concurrency + 1;
+}
+
+export async function runPullJob(
+  context: PullContext,
+  { productId }: ProductJob,
+  runLanes: RunPullLanes,
+  signal: AbortSignal,
+): Promise<void> {
+  await planProduct(context, productId, context.clock.now());
+  await runLanes(signal, context.log);
+}
+
+export function openFetchJob(context: PullContext, runLanes: RunPullLanes): TickJob {
+  return { queue: "fetch", everyMs: LOOK_EVERY_MS, concurrency: pullJobsAtOnce(context), run: runLanes };
 }

@@ -8,6 +8,7 @@ import { describeError, ReconError } from "../src/errors.ts";
 import type { AskOutcome } from "../src/flows/ask-outcome.ts";
 import type { PullContext } from "../src/flows/context.ts";
 import { lookAtUnsettled } from "../src/flows/look-at-unsettled.ts";
+import { openPullLanes } from "../src/flows/pull-lanes.ts";
 import type { Log } from "../src/log.ts";
 import { resumeStopped } from "../src/sync/store.ts";
 import { openAlertJob } from "./alert-job.ts";
@@ -17,7 +18,7 @@ import { openBackfillJob } from "./backfill-job.ts";
 import { closeQueues } from "./close-queues.ts";
 import { runDiffJob } from "./diff-job.ts";
 import { checkLedgerAtStart, openLedgerJob } from "./ledger-job.ts";
-import { runPullJob } from "./pull-job.ts";
+import { openFetchJob, pullJobsAtOnce, runPullJob } from "./pull-job.ts";
 import { countJobs, type QueueCounts } from "./queue-counts.ts";
 import { openRetentionJob } from "./retention-job.ts";
 import { ensureSchedules, scheduleOf, schedulesFor, type TickJob } from "./schedules.ts";
@@ -69,7 +70,11 @@ export async function startWorker(
   const ending = new AbortController();
   const pullQueue = backend.openQueue("pull");
   const diffQueue = backend.openQueue("diff");
-  const ticks = tickJobs(context).map((job) => ({ job, queue: backend.openQueue(job.queue) }));
+  const runLanes = openPullLanes(context);
+  const ticks = [openFetchJob(context, runLanes), ...tickJobs(context)].map((job) => ({
+    job,
+    queue: backend.openQueue(job.queue),
+  }));
   const queues = [pullQueue, diffQueue, ...ticks.map(({ queue }) => queue)];
   const workers: JobWorker[] = [];
   const atWork = openAtWork();
@@ -93,13 +98,13 @@ export async function startWorker(
         throw error;
       }
     };
-  const pull = run((data: ProductJob, log) => runPullJob({ ...context, log }, data, ending.signal));
+  const pull = run((data: ProductJob, log) => runPullJob({ ...context, log }, data, runLanes, ending.signal));
   const diff = run((data: ProductJob, log) =>
     runDiffJob({ ...context, log }, data, pullQueue, ending.signal),
   );
   try {
     await schedule();
-    workers.push(backend.openWorker("pull", pull, config.pull.concurrency));
+    workers.push(backend.openWorker("pull", pull, pullJobsAtOnce(context)));
     workers.push(backend.openWorker("diff", diff, config.pull.concurrency));
     for (const { job } of ticks) {
       const tick = run((_, log) => job.run(ending.signal, log));

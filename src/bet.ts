@@ -59,6 +59,8 @@ export interface BetPageRequest {
   readonly from: Instant;
   readonly to: Instant;
   readonly nextId: string | null;
+  /** runs right before the request is sent, however long it had to wait; what it throws is the answer */
+  readonly beforeSending?: () => void;
 }
 
 /** What a request is for, in the order in which requests are let through. */

@@ -43,7 +43,7 @@ export function openAskOutcome(
         ? await askTopUp(api, sent, config.products, signal)
         : await askTransfer(api, sent, signal);
     };
-    const heard = await budget.spend("verify", request, signal).catch((error: unknown) => {
+    const heard = await budget.spend("verify", request, signal, sent.productId).catch((error: unknown) => {
       signal.throwIfAborted();
       return hearNotFound(error, config.verify) ?? hearFailure(error);
     });

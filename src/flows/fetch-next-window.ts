@@ -24,6 +24,7 @@ import {
   advanceWindow,
   type LeasedWindow,
   leaseNextWindow,
+  postponeWindow,
   readPullState,
   recordGap,
   releaseWindow,
@@ -143,6 +144,7 @@ function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
     },
     split: (window, halves) => splitWindow(sql, window, halves),
     recordGap: (window, gap) => recordGap(sql, window, gap),
+    postpone: (window, postponement) => postponeWindow(sql, window, postponement),
     release: (window) => releaseWindow(sql, window),
   };
 }
@@ -162,7 +164,7 @@ async function learn(
   outcome: WindowOutcome,
   known: RangeState,
 ): Promise<void> {
-  if (outcome.outcome === "abandoned" || outcome.outcome === "gap") return;
+  if (outcome.outcome !== "done" && outcome.outcome !== "split") return;
   const windowMs = lengthOf(window);
   const seen =
     outcome.outcome === "done"
@@ -190,6 +192,12 @@ function logOutcome(log: Log, outcome: WindowOutcome): void {
     log.debug({ records: outcome.records, pages: outcome.pages }, "window fetched");
   } else if (outcome.outcome === "split") {
     log.info({ code: outcome.error.code }, "window was too slow; its halves are fetched instead");
+  } else if (outcome.outcome === "postponed") {
+    const { error, retryAt } = outcome;
+    log.debug(
+      { code: error.code, retryAt: formatInstant(retryAt) },
+      "a request failed; it is made again then",
+    );
   } else if (outcome.outcome === "gap") {
     const { code, message } = outcome.error;
     log.error({ code, error: message }, "window could not be fetched; it is a gap, retried later");

@@ -1,29 +1,11 @@
-/** Pulls one product: plans what is due, fetches it, the most urgent first, until it is up to date. */
+/** Pulls one product alone: plans what is due, fetches it, the most urgent first, until it is up to date. */
 
 import type { Instant } from "../clock.ts";
-import type { ProductConfig } from "../config-file.ts";
-import type { Query } from "../db/client.ts";
-import { planLive } from "../sync/plan-live.ts";
-import { planResweep } from "../sync/plan-resweep.ts";
-import { initialRange } from "../sync/range-control.ts";
-import {
-  ensurePullState,
-  lockPullState,
-  type PullPlan,
-  type PullState,
-  planWindows,
-  readCoverage,
-  readPullPlan,
-  readPullState,
-  stopPulling,
-  writeResweep,
-} from "../sync/store.ts";
-import { subtractRanges, type TimeRange } from "../window.ts";
-import { findProduct, type PullContext } from "./context.ts";
-import { fetchNextWindow, rangeLimits } from "./fetch-next-window.ts";
-import { rereadWith } from "./follow-ledger.ts";
+import type { PullContext } from "./context.ts";
+import { fetchNextWindow } from "./fetch-next-window.ts";
+import { planProduct } from "./plan-product.ts";
 
-/** More windows than this in one run leave the rest to the next, so that one product cannot hold a worker for ever. */
+/** More windows than this in one run leave the rest to the next, so that none lasts for ever. */
 const MOST_WINDOWS_PER_RUN = 500;
 const KINDS = ["live", "confirm", "resweep"] as const;
 
@@ -34,7 +16,8 @@ export interface PullResult {
 }
 
 /**
- * Fetches what is due of one product: live windows, then confirm fetches, then resweeps.
+ * Fetches what is due of one product: live windows, then confirm fetches, then resweeps. It waits for what is to be
+ * tried again soon; a worker with other products serves them meanwhile (`openPullLanes`).
  * @throws ReconError `provider-refused` where the credentials are not accepted
  */
 export async function pullProduct(
@@ -42,101 +25,33 @@ export async function pullProduct(
   productId: string,
   signal: AbortSignal,
 ): Promise<PullResult> {
-  const product = findProduct(context.config, productId);
+  const { clock } = context;
   const result = { windows: 0, records: 0, gaps: 0 };
-  if (product.walletMode === "transfer") return result;
-  const startedAt = context.clock.now();
-  const state = await readPullState(context.sql, productId);
-  if (state === null) await beginPulling(context, product, startedAt);
-  else if (await isStopped(context, productId, state, startedAt)) return result;
-
+  const startedAt = clock.now();
+  const retries: Instant[] = [];
+  let dueBy = startedAt;
   // Only what live pulling has fetched, and a plan that was carried out, make room for more.
   let hasRoom = true;
   while (result.windows < MOST_WINDOWS_PER_RUN && !signal.aborted) {
-    const hasPlanned = hasRoom && (await planDue(context, productId, startedAt));
-    const fetched = await fetchNextWindow(context, productId, KINDS, startedAt, signal);
-    if (fetched === null && hasRoom && !hasPlanned) break;
+    const hasPlanned = hasRoom ? await planProduct(context, productId, startedAt) : false;
+    if (hasPlanned === null) break;
+    const fetched = await fetchNextWindow(context, productId, KINDS, dueBy, signal);
+    if (fetched === null && hasRoom && !hasPlanned) {
+      const retryAt = retries.sort((a, b) => a - b).shift();
+      if (retryAt === undefined) break;
+      await clock.sleep(Math.max(0, retryAt - clock.now()), signal);
+      dueBy = Math.max(dueBy, retryAt);
+      continue;
+    }
     hasRoom = fetched === null || fetched.kind === "live";
     if (fetched === null) continue;
+    if (fetched.outcome === "postponed") {
+      retries.push(fetched.retryAt);
+      continue;
+    }
     result.windows += 1;
     if (fetched.outcome === "done") result.records += fetched.records;
     if (fetched.outcome === "gap") result.gaps += 1;
   }
   return result;
-}
-
-async function isStopped(
-  { sql }: PullContext,
-  productId: string,
-  { stoppedUntil }: PullState,
-  now: Instant,
-): Promise<boolean> {
-  if (stoppedUntil === null) return false;
-  if (stoppedUntil > now) return true;
-  await stopPulling(sql, productId, null);
-  return false;
-}
-
-async function beginPulling(context: PullContext, product: ProductConfig, now: Instant): Promise<void> {
-  const head = product.since ?? now - context.config.pull.settleDelay;
-  await ensurePullState(context.sql, product.productId, head, initialRange(rangeLimits(context)));
-}
-
-/** What is due of a product by now. */
-interface Due {
-  readonly live: readonly TimeRange[];
-  readonly resweeps: readonly { readonly ageMs: number; readonly ranges: readonly TimeRange[] }[];
-}
-
-function whatIsDue({ config: { pull } }: PullContext, plan: PullPlan | null, now: Instant): Due {
-  if (plan === null) return { live: [], resweeps: [] };
-  const { head, windowMs, begin, sweptUntil } = plan;
-  const { settleDelay: settleDelayMs, overlap: overlapMs } = pull;
-  const live = plan.hasPlannedLive ? [] : planLive({ head, now, windowMs, settleDelayMs, overlapMs });
-  // What live pulling still has to fetch comes before what was fetched already.
-  if (live.length > 0) return { live, resweeps: [] };
-  const resweeps = pull.resweepAfter.map((ageMs) => ({
-    ageMs,
-    ranges: planResweep({ ageMs, sweptUntil: sweptUntil.get(ageMs) ?? begin, head, now, windowMs }),
-  }));
-  return { live, resweeps: resweeps.filter(({ ranges }) => ranges.length > 0) };
-}
-
-/**
- * One worker at a time plans for a product; that nothing is due is seen without waiting for the others.
- * @returns whether something was
- */
-async function planDue(context: PullContext, productId: string, now: Instant): Promise<boolean> {
-  const { live, resweeps } = whatIsDue(context, await readPullPlan(context.sql, productId), now);
-  if (live.length === 0 && resweeps.length === 0) return false;
-  await context.sql.begin(async (tx) => {
-    const due = whatIsDue(context, await lockPullState(tx, productId), now);
-    await planWindows(tx, productId, "live", due.live);
-    for (const { ageMs, ranges } of due.resweeps) await planResweeps(tx, productId, ageMs, ranges);
-    await rereadWith(
-      tx,
-      context.config,
-      due.resweeps.flatMap(({ ranges }) => ranges),
-      now,
-    );
-  });
-  return true;
-}
-
-/** Time that was fetched when it had this age already needs no other fetch. */
-async function planResweeps(
-  tx: Query,
-  productId: string,
-  ageMs: number,
-  ranges: readonly TimeRange[],
-): Promise<void> {
-  const last = ranges.at(-1);
-  if (last === undefined) return;
-  const missing: TimeRange[] = [];
-  for (const range of ranges) {
-    const covered = await readCoverage(tx, productId, range, range.to + ageMs);
-    missing.push(...subtractRanges(range, covered));
-  }
-  await planWindows(tx, productId, "resweep", missing);
-  await writeResweep(tx, productId, ageMs, last.to);
 }

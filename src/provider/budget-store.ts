@@ -22,8 +22,10 @@ export interface BudgetLimits {
  */
 const unhurried = (sql: Sql) => sql`set_config('synchronous_commit', 'off', true)`;
 
-/** A waiter that asks no more is forgotten after this; a place whose holder died comes free after its own time. */
+/** A waiter that asks no more is forgotten after this. */
 const WAITER_SECONDS = 3;
+/** So long the places of a process that died stay taken; one that lives renews its own. */
+export const PLACE_LEASE_MS = 5_000;
 
 /** The budget's one row, open from the beginning. */
 export async function ensureBudget(sql: Sql): Promise<void> {
@@ -40,16 +42,17 @@ export async function ensurePlaces(sql: Sql, places: number): Promise<void> {
 }
 
 /**
- * Takes a place, unless none is free, all are paused, the last request began too short ago, or somebody more urgent
- * waits. Those who ask at the same time do not wait for each other: each gets a place of its own, while there are any.
+ * Takes a place for `PLACE_LEASE_MS`, unless none is free, all or this product are paused, the last request began too
+ * short ago, or somebody more urgent waits. Those who ask at the same time do not wait for each other: each gets a place
+ * of its own, while there are any.
  * @param urgency smaller is more urgent
- * @param holdMs after this the place is free again, whatever became of its holder
+ * @param productId null: the request is about no single product
  */
 export async function takePlace(
   sql: Sql,
   urgency: number,
   limits: BudgetLimits,
-  holdMs: number,
+  productId: string | null,
 ): Promise<Place | null> {
   const holder = randomUUID();
   const isSpaced = limits.minIntervalMs > 0;
@@ -57,6 +60,8 @@ export async function takePlace(
     with open as (
       select id from request_budget
       where id = 1 and paused_until <= clock_timestamp() and next_at <= clock_timestamp()
+        and not exists (
+          select from request_pauses p where p.product_id = ${productId} and p.paused_until > clock_timestamp())
       ${isSpaced ? sql`for update` : sql``}
     ),
     free as (
@@ -72,7 +77,7 @@ export async function takePlace(
     ),
     taken as (
       update request_slots s
-      set holder = ${holder}, held_until = clock_timestamp() + make_interval(secs => ${holdMs / 1000})
+      set holder = ${holder}, held_until = clock_timestamp() + make_interval(secs => ${PLACE_LEASE_MS / 1000})
       from free where s.slot = free.slot
       returning s.slot
     )
@@ -107,12 +112,31 @@ export async function forgetWaiter(sql: Sql, waiter: string): Promise<void> {
   await sql`delete from request_waiters where waiter = ${waiter} returning ${unhurried(sql)}`;
 }
 
-/** Nobody asks the provider anything before this many milliseconds have passed. */
-export async function pauseRequests(sql: Sql, pauseMs: number): Promise<void> {
+/** Keeps the places of those who still hold theirs. */
+export async function renewPlaces(sql: Sql, holders: readonly string[]): Promise<void> {
   await sql`
-    update request_budget
-    set paused_until = greatest(paused_until, clock_timestamp() + make_interval(secs => ${pauseMs / 1000}))
-    where id = 1`;
+    update request_slots set held_until = clock_timestamp() + make_interval(secs => ${PLACE_LEASE_MS / 1000})
+    where holder = any(${holders as string[]}::uuid[]) returning ${unhurried(sql)}`;
+}
+
+/**
+ * Nobody asks for this product before so many milliseconds have passed. Where another product is paused already the
+ * provider means all of them, and so it does where the request was about no single product: then nobody asks anything.
+ */
+export async function pauseRequests(sql: Sql, productId: string | null, pauseMs: number): Promise<void> {
+  const until = sql`clock_timestamp() + make_interval(secs => ${pauseMs / 1000})`;
+  if (productId !== null) {
+    await sql`
+      insert into request_pauses as p (product_id, paused_until) values (${productId}, ${until})
+      on conflict (product_id) do update set paused_until = greatest(p.paused_until, excluded.paused_until)`;
+  }
+  const isGeneral =
+    productId === null
+      ? sql`true`
+      : sql`exists (
+          select from request_pauses where product_id <> ${productId} and paused_until > clock_timestamp())`;
+  await sql`
+    update request_budget set paused_until = greatest(paused_until, ${until}) where id = 1 and ${isGeneral}`;
 }
 
 /** Waiters that ask no more since an hour died while they waited; nobody lets them pass any more. */

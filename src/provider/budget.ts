@@ -1,6 +1,7 @@
 /** One budget of requests for all work and all worker processes: the urgent first, nobody while paused. */
 
 import { randomUUID } from "node:crypto";
+import { setInterval } from "node:timers";
 import { type FetchBetPage, REQUEST_URGENCIES, type RequestUrgency } from "../bet.ts";
 import type { Clock } from "../clock.ts";
 import type { Sql } from "../db/client.ts";
@@ -11,19 +12,25 @@ import {
   ensurePlaces,
   forgetWaiter,
   givePlaceBack,
+  PLACE_LEASE_MS,
   type Place,
   pauseRequests,
   rememberWaiter,
+  renewPlaces,
   takePlace,
 } from "./budget-store.ts";
 import { keepPlaces } from "./kept-places.ts";
 
 export interface RequestBudget {
-  /** Runs one request when the budget allows it. Rejects like `request`, or with the signal's reason. */
+  /**
+   * Runs one request when the budget allows it. Rejects like `request`, or with the signal's reason.
+   * @param productId whom a 429 of this request pauses; null: the request is about no single product
+   */
   spend<Answer>(
     urgency: RequestUrgency,
     request: () => Promise<Answer>,
     signal: AbortSignal,
+    productId?: string | null,
   ): Promise<Answer>;
 }
 
@@ -39,11 +46,16 @@ const LONGEST_PAUSE_MS = 3_600_000;
 
 /** The same requests, each within the budget. */
 export function withinBudget(fetchPage: FetchBetPage, budget: RequestBudget): FetchBetPage {
-  return (request, signal, urgency = "live") =>
-    budget.spend(urgency, () => fetchPage(request, signal), signal);
+  return async (request, signal, urgency = "live") => {
+    const send = async () => {
+      request.beforeSending?.();
+      return await fetchPage(request, signal);
+    };
+    return await budget.spend(urgency, send, signal, request.productId);
+  };
 }
 
-/** @param requestTimeoutMs a place is held a little longer than a request can take */
+/** @param requestTimeoutMs no request takes longer */
 export function openBudget(
   sql: Sql,
   limits: BudgetLimits,
@@ -51,7 +63,9 @@ export function openBudget(
   clock: Clock,
 ): RequestBudget {
   const doorbell = createDoorbell(clock);
+  const leases = leasePlaces(sql, requestTimeoutMs);
   const giveBack = async (place: Place) => {
+    leases.end(place);
     await givePlaceBack(sql, place);
     doorbell.ring();
   };
@@ -60,7 +74,7 @@ export function openBudget(
   const kept = keepPlaces(reusedMs, giveBack, clock);
   let ensured = false;
   return {
-    spend: async (urgencyName, request, signal) => {
+    spend: async (urgencyName, request, signal, productId = null) => {
       signal.throwIfAborted();
       if (!ensured) {
         await ensureBudget(sql);
@@ -69,10 +83,11 @@ export function openBudget(
       }
       const urgency = REQUEST_URGENCIES.indexOf(urgencyName);
       const held = kept.reuse(urgency) ?? {
-        place: await waitForPlace(sql, limits, urgency, requestTimeoutMs, doorbell, signal),
+        place: await waitForPlace(sql, limits, { urgency, productId }, doorbell, signal),
         urgency,
         takenAt: clock.now(),
       };
+      leases.begin(held.place);
       let mayKeep = false;
       try {
         const answer = await request();
@@ -81,7 +96,8 @@ export function openBudget(
       } catch (error) {
         if (error instanceof ReconError && error.code === "provider-throttled") {
           kept.forget();
-          await pauseRequests(sql, Math.min(error.retryAfterMs ?? DEFAULT_PAUSE_MS, LONGEST_PAUSE_MS));
+          const pauseMs = Math.min(error.retryAfterMs ?? DEFAULT_PAUSE_MS, LONGEST_PAUSE_MS);
+          await pauseRequests(sql, productId, pauseMs);
         }
         throw error;
       } finally {
@@ -94,8 +110,7 @@ export function openBudget(
 async function waitForPlace(
   sql: Sql,
   limits: BudgetLimits,
-  urgency: number,
-  requestTimeoutMs: number,
+  { urgency, productId }: { readonly urgency: number; readonly productId: string | null },
   doorbell: Doorbell,
   signal: AbortSignal,
 ): Promise<Place> {
@@ -105,7 +120,7 @@ async function waitForPlace(
   try {
     for (;;) {
       signal.throwIfAborted();
-      const place = await takePlace(sql, urgency, limits, requestTimeoutMs * 2);
+      const place = await takePlace(sql, urgency, limits, productId);
       if (place !== null) return place;
       await rememberWaiter(sql, waiter, urgency);
       waited = true;
@@ -115,6 +130,37 @@ async function waitForPlace(
   } finally {
     if (waited) await forgetWaiter(sql, waiter);
   }
+}
+
+const RENEW_MS = PLACE_LEASE_MS / 3;
+
+/**
+ * Renews the places of this process, all by one statement, while their requests are under way, and no longer than a
+ * request can take: one that hangs for ever does not keep its place for ever.
+ */
+function leasePlaces(sql: Sql, requestTimeoutMs: number) {
+  const renewalsLeft = new Map<string, number>();
+  let timer: NodeJS.Timeout | null = null;
+  const renew = () => {
+    const living = [...renewalsLeft].filter(([, left]) => left > 0);
+    for (const [holder, left] of living) renewalsLeft.set(holder, left - 1);
+    if (living.length === 0) return;
+    const holders = living.map(([holder]) => holder);
+    // A renewal that fails is made up for by the next.
+    renewPlaces(sql, holders).catch(() => {});
+  };
+  return {
+    begin: ({ holder }: Place) => {
+      renewalsLeft.set(holder, Math.ceil((2 * requestTimeoutMs) / RENEW_MS));
+      timer ??= setInterval(renew, RENEW_MS).unref();
+    },
+    end: ({ holder }: Place) => {
+      renewalsLeft.delete(holder);
+      if (renewalsLeft.size > 0 || timer === null) return;
+      clearInterval(timer);
+      timer = null;
+    },
+  };
 }
 
 /** Wakes the most urgent waiter of this process when a place of this process comes free; others find out by asking. */

@@ -4,7 +4,7 @@ import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { TimeRange } from "../window.ts";
 import type { Backfill, BackfillStatus } from "./backfill.ts";
-import { LEASE_SECONDS, type LeasedWindow } from "./store.ts";
+import { LEASE_SECONDS, type LeasedWindow, leasedColumns } from "./store.ts";
 
 /** Writes a queued backfill with all its windows. Runs in a transaction. @returns its id */
 export async function insertBackfill(
@@ -167,8 +167,7 @@ export async function leaseBackfillWindow(
       limit 1
       for update skip locked
     )
-    returning id, product_id as "productId", kind, from_at as "from", to_at as "to", cursor,
-      cursor_at as "cursorAt", started_at as "startedAt", attempts, lease_token as "leaseToken"`;
+    returning ${leasedColumns(sql)}`;
   return row ?? null;
 }
 

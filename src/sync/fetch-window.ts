@@ -6,7 +6,7 @@ import type { Clock, Instant } from "../clock.ts";
 import { asksForShorterWindow, describeError, type ErrorCode, ReconError } from "../errors.ts";
 import { halve, lengthOf, type TimeRange } from "../window.ts";
 import { afterFailure, type FailureSeen, type NextStep } from "./after-failure.ts";
-import { LEASE_SECONDS, type LeasedWindow } from "./store.ts";
+import { LEASE_SECONDS, type LeasedWindow, type Postponement } from "./store.ts";
 
 /** What the loop does to the world; every write is fenced by the window's lease. */
 export interface WindowSteps {
@@ -20,6 +20,8 @@ export interface WindowSteps {
     window: LeasedWindow,
     gap: { code: ErrorCode; message: string; nextAttemptAt: Instant },
   ): Promise<void>;
+  /** gives it back until it is to be tried again, so that nobody waits while it waits */
+  postpone(window: LeasedWindow, postponement: Postponement): Promise<void>;
   release(window: LeasedWindow): Promise<void>;
 }
 
@@ -33,6 +35,8 @@ export interface WindowLimits {
 export type WindowOutcome =
   | { readonly outcome: "done"; readonly records: number; readonly pages: number; readonly slowestMs: number }
   | { readonly outcome: "split" | "gap"; readonly error: ReconError }
+  /** it failed, and is planned to be tried again then */
+  | { readonly outcome: "postponed"; readonly error: ReconError; readonly retryAt: Instant }
   /** the process is ending; the window stays planned, with what it has */
   | { readonly outcome: "abandoned" };
 
@@ -64,7 +68,7 @@ interface Pass {
   nextId: string | null;
   cursorAt: Instant;
   startedAt: Instant;
-  /** cursors of this pass: one that comes again would never end */
+  /** cursors of this pass that are remembered: one that comes again would never end */
   seen: Set<string>;
   /** in a row, of the present request */
   failures: number;
@@ -73,6 +77,8 @@ interface Pass {
   restarts: number;
   records: number;
   pages: number;
+  /** of this pass, committed before this lease */
+  pagesBefore: number;
   slowestMs: number;
   /** the next page, asked for while the one before is written */
   ahead: Promise<BetPage> | null;
@@ -85,13 +91,17 @@ async function readToLastPage(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<WindowOutcome> {
+  const { productId, from, to, failures, timeouts, restarts } = window;
   const begin = resume(window, clock.now());
   const seen = new Set(begin.nextId === null ? [] : [begin.nextId]);
-  const pass: Pass = { ...begin, ...freshCounts(), seen, failures: 0, timeouts: 0, restarts: 0, ahead: null };
+  const pass: Pass = { ...begin, ...freshCounts(), seen, failures, timeouts, restarts, ahead: null };
   const ask = async (): Promise<BetPage> => {
-    const { productId, from, to } = window;
-    if (pass.nextId !== null) checkAge(window, clock.now() - pass.cursorAt, limits);
-    return await steps.fetchPage({ productId, from, to, nextId: pass.nextId }, signal);
+    const { nextId, cursorAt } = pass;
+    const beforeSending = () => {
+      if (nextId !== null) checkAge(window, clock.now() - cursorAt, limits);
+    };
+    beforeSending();
+    return await steps.fetchPage({ productId, from, to, nextId, beforeSending }, signal);
   };
 
   for (;;) {
@@ -99,7 +109,7 @@ async function readToLastPage(
     try {
       const page = await (pass.ahead ?? ask());
       pass.ahead = null;
-      checkCursor(window, page.nextId, pass.seen, limits);
+      checkCursor(window, page.nextId, pass, limits);
       if (page.nextId !== null) {
         pass.seen.add(page.nextId);
         pass.nextId = page.nextId;
@@ -117,7 +127,7 @@ async function readToLastPage(
     } catch (error) {
       pass.ahead = null;
       if (signal.aborted || !(error instanceof ReconError) || error.code === "lease-lost") throw error;
-      const outcome = await meetFailure(window, pass, error, steps, limits, clock, signal);
+      const outcome = await meetFailure(window, pass, error, steps, limits, clock);
       if (outcome !== null) return outcome;
     }
   }
@@ -143,13 +153,17 @@ async function meetFailure(
   steps: WindowSteps,
   limits: WindowLimits,
   clock: Clock,
-  signal: AbortSignal,
 ): Promise<WindowOutcome | null> {
   pass.failures += 1;
   pass.timeouts = asksForShorterWindow(error) ? pass.timeouts + 1 : 0;
   const { failures, timeouts, restarts } = pass;
   const failure = { error, failures, timeouts, restarts, withCursor: pass.nextId !== null };
   const step = decide(window, failure, limits);
+  const postpone = async (seen: Omit<Postponement, "retryAt">, waitMs: number): Promise<WindowOutcome> => {
+    const retryAt = clock.now() + waitMs;
+    await steps.postpone(window, { ...seen, retryAt });
+    return { outcome: "postponed", error, retryAt };
+  };
   switch (step.step) {
     case "stop":
       throw error;
@@ -163,30 +177,23 @@ async function meetFailure(
     }
     case "restart":
       await steps.restart(window);
-      Object.assign(pass, {
-        ...freshCounts(),
-        nextId: null,
-        seen: new Set(),
-        failures: 0,
-        timeouts: 0,
-        restarts: restarts + 1,
-      });
-      pass.startedAt = clock.now();
-      break;
+      return await postpone({ failures: 0, timeouts: 0, restarts: restarts + 1 }, step.waitMs);
     case "retry":
-      break;
+      if (step.waitMs === 0) return null;
+      return await postpone({ failures, timeouts, restarts }, step.waitMs);
   }
-  await clock.sleep(step.waitMs, signal);
-  return null;
 }
 
 /** Where an interrupted pass goes on. */
-function resume(window: LeasedWindow, now: Instant): Pick<Pass, "nextId" | "cursorAt" | "startedAt"> {
-  const { cursor, cursorAt, startedAt } = window;
+function resume(
+  window: LeasedWindow,
+  now: Instant,
+): Pick<Pass, "nextId" | "cursorAt" | "startedAt" | "pagesBefore"> {
+  const { cursor, cursorAt, startedAt, pages } = window;
   if (cursor === null || cursorAt === null || startedAt === null) {
-    return { nextId: null, cursorAt: now, startedAt: now };
+    return { nextId: null, cursorAt: now, startedAt: now, pagesBefore: 0 };
   }
-  return { nextId: cursor, cursorAt, startedAt };
+  return { nextId: cursor, cursorAt, startedAt, pagesBefore: pages };
 }
 
 function decide(
@@ -211,7 +218,7 @@ function checkAge(window: LeasedWindow, ageMs: number, limits: WindowLimits): vo
 function checkCursor(
   window: LeasedWindow,
   nextId: string | null,
-  seen: ReadonlySet<string>,
+  { seen, pages, pagesBefore }: Pass,
   limits: WindowLimits,
 ): void {
   if (nextId === null) return;
@@ -221,7 +228,7 @@ function checkCursor(
       `${window.productId}: nextId "${nextId.slice(0, 80)}" came twice in one window`,
     );
   }
-  if (seen.size + 1 >= limits.maxPages) {
+  if (pagesBefore + pages + 1 >= limits.maxPages) {
     throw new ReconError(
       "page-limit",
       `${window.productId}: more than ${limits.maxPages} pages in one window`,

@@ -23,6 +23,12 @@ export interface LeasedWindow extends TimeRange {
   readonly startedAt: Instant | null;
   /** how often it became a gap before */
   readonly attempts: number;
+  /** pages of the present pass that were committed */
+  readonly pages: number;
+  /** what the attempts that were postponed had seen, as `FailureSeen` says */
+  readonly failures: number;
+  readonly timeouts: number;
+  readonly restarts: number;
   readonly leaseToken: string;
 }
 
@@ -35,7 +41,8 @@ export interface PullState extends RangeState {
   readonly stoppedUntil: Instant | null;
 }
 
-export const LEASE_SECONDS = 30;
+/** So long a dead worker's windows wait for the next; a living one renews its leases three times as often. */
+export const LEASE_SECONDS = 10;
 
 export async function ensurePullState(
   sql: Query,
@@ -72,17 +79,23 @@ export async function writeRange(sql: Query, productId: string, range: RangeStat
 /** A product's pull state, with what has been planned by it. */
 export interface PullPlan extends PullState {
   readonly hasPlannedLive: boolean;
+  readonly hasPlannedResweep: boolean;
   /** of each age, up to where its resweeps have been planned */
   readonly sweptUntil: ReadonlyMap<number, Instant>;
 }
 
 export async function readPullPlan(sql: Query, productId: string): Promise<PullPlan | null> {
   const rows = await sql<
-    (PullState & { hasPlannedLive: boolean; ageMs: number | null; sweptUntil: Instant })[]
+    (PullState & {
+      hasPlannedLive: boolean;
+      hasPlannedResweep: boolean;
+      ageMs: number | null;
+      sweptUntil: Instant;
+    })[]
   >`
-    select ${stateColumns(sql)}, r.age_ms as "ageMs", r.swept_until as "sweptUntil", exists (
-      select from windows
-      where product_id = ${productId} and kind = 'live' and status = 'planned') as "hasPlannedLive"
+    select ${stateColumns(sql)}, r.age_ms as "ageMs", r.swept_until as "sweptUntil",
+      ${isPlanned(sql, productId, "live")} as "hasPlannedLive",
+      ${isPlanned(sql, productId, "resweep")} as "hasPlannedResweep"
     from pull_states left join resweep_states r using (product_id)
     where product_id = ${productId}`;
   const [state] = rows;
@@ -91,6 +104,11 @@ export async function readPullPlan(sql: Query, productId: string): Promise<PullP
     ageMs === null ? [] : [[ageMs, sweptUntil] as const],
   );
   return { ...state, sweptUntil: new Map(swept) };
+}
+
+function isPlanned(sql: Query, productId: string, kind: WindowKind) {
+  return sql`exists (
+    select from windows where product_id = ${productId} and kind = ${kind} and status = 'planned')`;
 }
 
 /** Holds the pull state of a product until the transaction ends, so that one worker at a time plans. */
@@ -157,9 +175,13 @@ export async function leaseNextWindow(
       limit 1
       for update skip locked
     )
-    returning id, product_id as "productId", kind, from_at as "from", to_at as "to", cursor,
-      cursor_at as "cursorAt", started_at as "startedAt", attempts, lease_token as "leaseToken"`;
+    returning ${leasedColumns(sql)}`;
   return row ?? null;
+}
+
+export function leasedColumns(sql: Query) {
+  return sql`id, product_id as "productId", kind, from_at as "from", to_at as "to", cursor, cursor_at as "cursorAt",
+    started_at as "startedAt", attempts, pages, failures, timeouts, restarts, lease_token as "leaseToken"`;
 }
 
 /** @throws ReconError `lease-lost` where another worker has taken the window */
@@ -213,12 +235,34 @@ export async function advanceWindow(
       lease_token = ${done ? null : window.leaseToken},
       lease_until = ${done ? null : tx`clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})`},
       resumed = ${page.resumed ?? false}, error_code = null, error_message = null, next_attempt_at = null,
+      failures = 0, timeouts = 0,
       pages = pages + 1, records = records + ${counts.records}, created = created + ${counts.created},
       changed = changed + ${counts.changed}, unchanged = unchanged + ${counts.unchanged},
       rejected = rejected + ${counts.rejected}, out_of_range = out_of_range + ${counts.outOfRange}
     where id = ${window.id} and lease_token = ${window.leaseToken}`;
   assertLeased(count, window);
   if (done) await advanceHead(tx, window);
+}
+
+/** What is to be known of a window's failures when it is tried again. */
+export interface Postponement {
+  readonly retryAt: Instant;
+  readonly failures: number;
+  readonly timeouts: number;
+  readonly restarts: number;
+}
+
+/** Gives a window back with what it has: nobody leases it before `retryAt`. */
+export async function postponeWindow(
+  sql: Query,
+  window: LeasedWindow,
+  { retryAt, failures, timeouts, restarts }: Postponement,
+): Promise<void> {
+  const { count } = await sql`
+    update windows set failures = ${failures}, timeouts = ${timeouts}, restarts = ${restarts},
+      next_attempt_at = ${retryAt}, lease_token = null, lease_until = null
+    where id = ${window.id} and lease_token = ${window.leaseToken}`;
+  assertLeased(count, window);
 }
 
 /** Begins a window again at its first page. */
@@ -260,7 +304,8 @@ export async function recordGap(
   await sql.begin(async (tx) => {
     const { count } = await tx`
       update windows set status = 'gap', cursor = null, started_at = null, pages = 0, records = 0,
-        unchanged = 0, rejected = 0, out_of_range = 0, attempts = attempts + 1, error_code = ${gap.code},
+        unchanged = 0, rejected = 0, out_of_range = 0, attempts = attempts + 1, failures = 0, timeouts = 0,
+        restarts = 0, error_code = ${gap.code},
         error_message = ${gap.message}, next_attempt_at = ${gap.nextAttemptAt},
         lease_token = null, lease_until = null
       where id = ${window.id} and lease_token = ${window.leaseToken}`;

@@ -46,6 +46,18 @@ export const resweepStates = pgTable(
   (t) => [primaryKey({ columns: [t.productId, t.ageMs] })],
 );
 
+/** When a product was served last, by those who fetch live windows and by those who fetch the rest: the first is the next. */
+export const pullTurns = pgTable(
+  "pull_turns",
+  {
+    productId: text("product_id").notNull(),
+    /** live, rest */
+    lanes: text("lanes").notNull(),
+    servedAt: instant("served_at").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.productId, t.lanes] })],
+);
+
 /** Ranges that somebody asked to be fetched again; the windows that do it name their backfill. */
 export const backfills = pgTable("backfills", {
   id: identity().primaryKey(),
@@ -81,6 +93,12 @@ export const windows = pgTable(
     /** another process began the pass: nobody knows all that it returned */
     resumed: boolean("resumed").notNull().default(false),
     attempts: integer("attempts").notNull().default(0),
+    /** in a row, of the request that is to be made again */
+    failures: integer("failures").notNull().default(0),
+    /** the last of them that asked for a shorter window, in a row */
+    timeouts: integer("timeouts").notNull().default(0),
+    /** how often it began again since it was planned, or became a gap */
+    restarts: integer("restarts").notNull().default(0),
     nextAttemptAt: instant("next_attempt_at"),
     errorCode: text("error_code"),
     errorMessage: text("error_message"),
@@ -100,6 +118,7 @@ export const windows = pgTable(
   (t) => [
     index("windows_unfinished").on(t.productId, t.kind, t.fromAt).where(sql`status in ('planned', 'gap')`),
     index("windows_backfill").on(t.backfillId).where(sql`backfill_id is not null`),
+    index("windows_leased").on(t.productId, t.kind).where(sql`lease_token is not null`),
     index("windows_coverage").on(t.productId, t.toAt).where(sql`status = 'done'`),
     check("windows_range", sql`from_at < to_at`),
   ],
@@ -112,6 +131,12 @@ export const requestBudget = pgTable("request_budget", {
   pausedUntil: instant("paused_until").notNull(),
   /** the minimal interval between two requests ends then */
   nextAt: instant("next_at").notNull(),
+});
+
+/** A 429 of one product asked for silence until then: nobody asks for that product. */
+export const requestPauses = pgTable("request_pauses", {
+  productId: text("product_id").primaryKey(),
+  pausedUntil: instant("paused_until").notNull(),
 });
 
 /** A row per request under way; one whose time is over died with its holder. */

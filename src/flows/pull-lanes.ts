@@ -1,0 +1,115 @@
+/** Fetches what is planned of all products: live windows side by side, and beside them what can wait; products take turns. */
+
+import type { Instant } from "../clock.ts";
+import { describeError, ReconError } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { LeasedWindow, WindowKind } from "../sync/store.ts";
+import { ensureTurns, type Lanes, leaseInTurn } from "../sync/turn-store.ts";
+import type { PullContext } from "./context.ts";
+import { fetchLeasedWindow } from "./fetch-next-window.ts";
+import { planNextStep } from "./plan-product.ts";
+
+/** After so many windows a lane ends and leaves the rest to the next run, so that no job lasts for ever. */
+const MOST_WINDOWS_PER_LANE = 500;
+const KINDS: Readonly<Record<Lanes, readonly WindowKind[]>> = {
+  live: ["live"],
+  rest: ["confirm", "resweep"],
+};
+
+/**
+ * Fetches until nothing is due that another lane does not fetch already. A run may begin while another is under way.
+ * `log` names the run in its lines; without it the context's.
+ */
+export type RunPullLanes = (signal: AbortSignal, log?: Log) => Promise<void>;
+
+/**
+ * All runs of one process together fetch at most `pull.concurrency` live windows side by side, and as many of what can
+ * wait: neither takes the other's lanes, and the request budget lets the live ones through first. What fails for one
+ * product is logged, and ends nothing of the others; a run rejects where the database cannot be asked.
+ */
+export function openPullLanes(context: PullContext): RunPullLanes {
+  const { concurrency } = context.config.pull;
+  const runs = [openLanes(context, "live", concurrency), openLanes(context, "rest", concurrency)];
+  return async (signal, log = context.log) => {
+    const ended = await Promise.allSettled(runs.map((run) => run(signal, log)));
+    for (const one of ended) if (one.status === "rejected") throw one.reason;
+  };
+}
+
+function openLanes(context: PullContext, lanes: Lanes, size: number) {
+  const { sql, clock, config } = context;
+  const products = config.products
+    .filter(({ walletMode }) => walletMode === "seamless")
+    .map(({ productId }) => productId);
+  /** a fault of our own: their windows rest, so that they are not asked for again and again */
+  const resting = new Map<string, Instant>();
+  let free = size;
+  let ensured = false;
+  let leasing: Promise<unknown> = Promise.resolve();
+
+  const lease = async () => {
+    if (!ensured) await ensureTurns(sql, lanes, products);
+    ensured = true;
+    const now = clock.now();
+    const awake = products.filter((productId) => (resting.get(productId) ?? now) <= now);
+    return await leaseInTurn(sql, lanes, awake, KINDS[lanes], now);
+  };
+  /** One after the other: two at once would pass over each other's products. */
+  const leaseNext = (): Promise<LeasedWindow | null> => {
+    const leased = leasing.then(lease);
+    leasing = leased.catch(() => {});
+    return leased;
+  };
+
+  const fetchOne = async (window: LeasedWindow, signal: AbortSignal, log: Log) => {
+    const { productId, kind } = window;
+    try {
+      const { outcome } = await fetchLeasedWindow({ ...context, log }, window, signal);
+      if (kind === "live" && outcome === "done") await planNextStep(context, productId);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof ReconError)) resting.set(productId, clock.now() + config.pull.every);
+      logFailure(log, productId, error);
+    }
+  };
+
+  const runLane = async (first: LeasedWindow, signal: AbortSignal, log: Log) => {
+    let window: LeasedWindow | null = first;
+    for (let count = 0; window !== null && count < MOST_WINDOWS_PER_LANE; count++) {
+      await fetchOne(window, signal, log);
+      window = signal.aborted || count + 1 === MOST_WINDOWS_PER_LANE ? null : await leaseNext();
+    }
+  };
+
+  return async (signal: AbortSignal, log: Log): Promise<void> => {
+    const running: Promise<void>[] = [];
+    const endLane = () => {
+      free += 1;
+    };
+    try {
+      while (free > 0 && !signal.aborted) {
+        free -= 1;
+        const first = await leaseNext().catch((error: unknown) => {
+          endLane();
+          throw error;
+        });
+        running.push(
+          first === null ? Promise.resolve().then(endLane) : runLane(first, signal, log).finally(endLane),
+        );
+        if (first === null) break;
+      }
+    } finally {
+      await Promise.all(running);
+    }
+  };
+}
+
+function logFailure(log: Log, productId: string, error: unknown): void {
+  if (!(error instanceof ReconError)) {
+    log.error({ productId, err: error }, "a window could not be fetched; it is tried again later");
+    return;
+  }
+  const message = describeError(error);
+  if (error.code === "lease-lost") log.info({ productId, code: error.code }, message);
+  else log.error({ productId, code: error.code }, message);
+}

@@ -1,0 +1,69 @@
+/** Whose window is fetched next, over all products and worker processes, in PostgreSQL. */
+
+import type { Instant } from "../clock.ts";
+import type { Query, Sql } from "../db/client.ts";
+import { LEASE_SECONDS, type LeasedWindow, leasedColumns, type WindowKind } from "./store.ts";
+
+/** Those who fetch live windows, and those who fetch what can wait, each take turns of their own. */
+export type Lanes = "live" | "rest";
+
+/** Products that were never served come first. */
+export async function ensureTurns(sql: Query, lanes: Lanes, products: readonly string[]): Promise<void> {
+  await sql`
+    insert into pull_turns (product_id, lanes, served_at)
+    select product_id, ${lanes}, 'epoch' from unnest(${products as string[]}::text[]) as product_id
+    on conflict do nothing`;
+}
+
+/**
+ * Takes the most urgent window of the product that was served least recently; null: nothing is due of any. A product
+ * that somebody fetches for already comes after all others with windows of that urgency; one that is stopped or paused
+ * has none.
+ * @param products whose windows may be taken; `ensureTurns` knows them
+ * @param kinds in the order of their urgency
+ * @param now windows that are due by then
+ */
+export async function leaseInTurn(
+  sql: Sql,
+  lanes: Lanes,
+  products: readonly string[],
+  kinds: readonly WindowKind[],
+  now: Instant,
+): Promise<LeasedWindow | null> {
+  const urgency = sql`array_position(${kinds as WindowKind[]}::text[], w.kind)`;
+  const due = sql`w.status in ('planned', 'gap') and w.kind = any(${kinds as WindowKind[]}::text[])
+    and (w.next_attempt_at is null or w.next_attempt_at <= ${now})
+    and (w.lease_until is null or w.lease_until < clock_timestamp())`;
+  const [row] = await sql<LeasedWindow[]>`
+    with turn as materialized (
+      select t.product_id, first.id
+      from pull_turns t
+      cross join lateral (
+        select w.id, ${urgency} as urgency from windows w
+        where w.product_id = t.product_id and ${due}
+        order by urgency, w.from_at limit 1
+      ) first
+      where t.lanes = ${lanes} and t.product_id = any(${products as string[]}::text[])
+        and not exists (
+          select from pull_states s where s.product_id = t.product_id and s.stopped_until > ${now})
+        and not exists (
+          select from request_pauses p where p.product_id = t.product_id and p.paused_until > clock_timestamp())
+      order by first.urgency, exists (
+          select from windows b
+          where b.product_id = t.product_id and b.kind = any(${kinds as WindowKind[]}::text[])
+            and b.lease_token is not null and b.lease_until > clock_timestamp()
+        ), t.served_at, t.product_id
+      limit 1
+      for update of t skip locked
+    ),
+    served as (
+      update pull_turns t set served_at = clock_timestamp() from turn
+      where t.product_id = turn.product_id and t.lanes = ${lanes}
+    )
+    update windows w
+    set lease_token = gen_random_uuid(), lease_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
+    where w.id = (
+      select w.id from windows w where w.id = (select id from turn) and ${due} for update skip locked)
+    returning ${leasedColumns(sql)}`;
+  return row ?? null;
+}
