@@ -5,11 +5,11 @@ import { productNames, type QueuePlace, underLoad, unfairness } from "../pulling
 
 const PRODUCTS = productNames(100);
 const PLACES = 8;
-const ANSWER_MS = 200;
+const ANSWER_MS = 800;
 /** Each product is due four times for each time that the places can serve it. */
 const EVERY_S = (PRODUCTS.length * ANSWER_MS) / PLACES / 4 / 1000;
 const DAY_MS = 86_400_000;
-const WATCHED_MS = 25_000;
+const WATCHED_MS = 40_000;
 
 export const saturation: SaturationCase = {
   name: "fair-turns",
