@@ -35,16 +35,19 @@ export function schedulesFor(config: Config, everyMs: number): Schedule[] {
   );
 }
 
-/**
- * A tick this late has been lost with a worker's connection, in the moment between a job and its successor; or all
- * workers are busy, and then asking for it again changes nothing.
- */
+/** A tick is looked for when it is this late: one that was just taken by a worker gets its successor in that time. */
 const LATE_MS = 3_000;
+/** Of the job of a tick that has not begun. */
+const WAITING: ReadonlySet<string> = new Set(["waiting", "delayed", "prioritized", "paused"]);
 
 /** Each tick begins a trace: by default all of them would continue the one in which they were scheduled, for ever. */
 const OWN_TRACE = { telemetry: { omitContext: true } };
 
-/** Makes the queue's schedulers those asked for; what is right already is left alone, ticks and all. */
+/**
+ * Makes the queue's schedulers those asked for; what is right already is left alone, ticks and all. A tick that waits for
+ * a busy worker is late and keeps its place; one that is lost (the queue was emptied, or a worker was killed between
+ * taking it and scheduling the next) is scheduled anew.
+ */
 export async function ensureSchedules(
   queue: JobQueue,
   schedules: readonly Schedule[],
@@ -57,8 +60,17 @@ export async function ensureSchedules(
   }
   for (const { id, everyMs, data } of schedules) {
     const scheduler = present.find(({ key }) => key === id);
-    const isRight = Number(scheduler?.every) === everyMs && (scheduler?.next ?? 0) > now - LATE_MS;
-    if (isRight) continue;
+    const next = scheduler?.next ?? 0;
+    const isRight = Number(scheduler?.every) === everyMs;
+    if (isRight && (next > now - LATE_MS || (await isTickThere(queue, id, next)))) continue;
     await queue.upsertJobScheduler(id, { every: everyMs }, { name: queue.name, data, opts: OWN_TRACE });
   }
+}
+
+/** Whether the tick of this moment still waits, or was taken meanwhile and has its successor. */
+async function isTickThere(queue: JobQueue, id: string, next: Instant): Promise<boolean> {
+  // BullMQ names the job of each tick so.
+  if (WAITING.has(await queue.getJobState(`repeat:${id}:${next}`))) return true;
+  const scheduler = await queue.getJobScheduler(id);
+  return scheduler?.next !== undefined && scheduler.next !== next;
 }

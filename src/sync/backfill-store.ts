@@ -163,6 +163,8 @@ export async function leaseBackfillWindow(
         and (status = 'planned' or attempts < ${attempts})
         and (next_attempt_at is null or next_attempt_at <= ${now})
         and (lease_until is null or lease_until < clock_timestamp())
+        and not exists (
+          select from request_pauses where product_id = ${productId} and paused_until > clock_timestamp())
       order by from_at
       limit 1
       for update skip locked

@@ -30,8 +30,7 @@ export async function leaseInTurn(
   kinds: readonly WindowKind[],
   now: Instant,
 ): Promise<LeasedWindow | null> {
-  const urgency = sql`array_position(${kinds as WindowKind[]}::text[], w.kind)`;
-  const due = sql`w.status in ('planned', 'gap') and w.kind = any(${kinds as WindowKind[]}::text[])
+  const due = sql`w.status in ('planned', 'gap')
     and (w.next_attempt_at is null or w.next_attempt_at <= ${now})
     and (w.lease_until is null or w.lease_until < clock_timestamp())`;
   const [row] = await sql<LeasedWindow[]>`
@@ -39,9 +38,14 @@ export async function leaseInTurn(
       select t.product_id, first.id
       from pull_turns t
       cross join lateral (
-        select w.id, ${urgency} as urgency from windows w
-        where w.product_id = t.product_id and ${due}
-        order by urgency, w.from_at limit 1
+        select w.id, k.urgency
+        from unnest(${kinds as WindowKind[]}::text[]) with ordinality as k (kind, urgency)
+        cross join lateral (
+          select id from windows w
+          where w.product_id = t.product_id and w.kind = k.kind and ${due}
+          order by w.from_at limit 1
+        ) w
+        order by k.urgency limit 1
       ) first
       where t.lanes = ${lanes} and t.product_id = any(${products as string[]}::text[])
         and not exists (

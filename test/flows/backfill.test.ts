@@ -20,6 +20,7 @@ import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { listedRecords, openPastWorld, PAGE_SIZE, PLAYED, PRODUCT } from "../support/past-world.ts";
+import { runBackfills } from "../support/run-backfills.ts";
 
 const { sql } = useDatabase();
 const never = new AbortController().signal;
@@ -347,7 +348,7 @@ describe("a backfill that cannot be fetched", () => {
   test("keeps running and shows its gaps, which are tried again when they are due", async () => {
     const { context, clock, asked } = await open();
     const { id } = await ask(context);
-    await run(context);
+    await runBackfills(context, clock);
     expect(await find(context, id)).toMatchObject({
       ...{ status: "running", windowsDone: 3, gaps: 1, gapCode: "provider-server-error", endedAt: null },
     });
@@ -363,9 +364,9 @@ describe("a backfill that cannot be fetched", () => {
   test("has failed when a window was a gap pull.attempts times, and tries again when it is resumed", async () => {
     const { context, clock } = await open();
     const { id } = await ask(context);
-    await run(context);
+    await runBackfills(context, clock);
     clock.advance(HOUR_MS);
-    await run(context);
+    await runBackfills(context, clock);
     expect(await find(context, id)).toMatchObject({
       ...{ status: "failed", windowsDone: 3, windowsTotal: 4, gaps: 1, endedAt: clock.now() },
     });

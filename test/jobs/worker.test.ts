@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
-import { afterEach, describe, expect, onTestFinished, test } from "vitest";
-import { openBackend } from "../../jobs/backend.ts";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { type JobQueue, openBackend, type QueueBackend } from "../../jobs/backend.ts";
 import { ensureSchedules, schedulesFor } from "../../jobs/schedules.ts";
 import { startWorker } from "../../jobs/worker.ts";
 import { type Instant, systemClock } from "../../src/clock.ts";
@@ -138,16 +139,47 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     expect(await readSchedules()).toEqual(["diff SPORT 200", "pull SPORT 7000"]);
   });
 
-  test("a tick that waits for a free worker is not doubled when the schedules are checked", async () => {
-    const backend = openBackend(queues.redisUrl(), database.url, silentLog);
-    const queue = backend.openQueue("pull");
+  describe("when the schedules are checked long after ticks were due", () => {
     const schedules = schedulesFor(small.config(), 200);
     const anHourOn = systemClock.now() + 3_600_000;
-    for (const now of [systemClock.now(), anHourOn, anHourOn]) await ensureSchedules(queue, schedules, now);
-    const products = (await queue.getJobs()).map(({ data }) => data.productId);
-    await queue.close();
-    await backend.close();
-    expect(products.sort()).toEqual(["SLOT 2", "SPORT", "TABLE:1"]);
+    let backend: QueueBackend;
+    let queue: JobQueue;
+
+    beforeEach(async () => {
+      backend = openBackend(queues.redisUrl(), database.url, silentLog);
+      queue = backend.openQueue("pull");
+      // Not in the order in which they are checked.
+      await ensureSchedules(queue, schedules.toReversed(), systemClock.now());
+    });
+    afterEach(async () => {
+      await queue.close();
+      await backend.close();
+    });
+
+    const readProducts = async () => (await queue.getJobs()).map(({ data }) => data.productId).sort();
+
+    test("those that wait for a free worker keep their places, and none is doubled", async () => {
+      const inTurn = async () => (await queue.getWaiting()).map(({ data }) => data.productId);
+      const waiting = await inTurn();
+      expect(waiting).toEqual(["SPORT", "SLOT 2", "TABLE:1"]);
+      await pause(5);
+      for (let check = 0; check < 2; check++) await ensureSchedules(queue, schedules, anHourOn);
+      expect(await inTurn()).toEqual(waiting);
+      expect(await readProducts()).toHaveLength(3);
+    });
+
+    test("one that a killed worker took along comes again", async () => {
+      // As a worker takes one, up to the moment in which it would schedule the next.
+      Object.assign(queue.opts, { lockDuration: 30_000 });
+      const { backend: taking } = queue as unknown as {
+        backend: { moveToActive(token: string): Promise<unknown> };
+      };
+      await taking.moveToActive("of a worker that died");
+      expect(await queue.getActiveCount()).toBe(1);
+      await ensureSchedules(queue, schedules, anHourOn);
+      expect([...new Set(await readProducts())]).toEqual(["SLOT 2", "SPORT", "TABLE:1"]);
+      expect((await queue.getDelayed()).length + (await queue.getWaiting()).length).toBe(3);
+    });
   });
 
   /** "<queue> <product> <interval>" of each schedule; what is queued for a product without one is an error. */

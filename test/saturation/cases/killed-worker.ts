@@ -1,0 +1,67 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { formatInstant, systemClock } from "../../../src/clock.ts";
+import { eventually } from "../../support/eventually.ts";
+import type { Check, SaturationCase } from "../case.ts";
+import { productNames, type QueuePlace, underLoad } from "../pulling.ts";
+
+const PRODUCTS = productNames(20);
+const PLACES = 4;
+const HOUR_MS = 3_600_000;
+const WORKED_MS = 6_000;
+const LONGEST_MS = 90_000;
+/** What a dead worker held comes free in seconds. */
+const FIRST_BAR_MS = 6_000;
+const ALL_BAR_MS = 15_000;
+
+export const saturation: SaturationCase = {
+  name: "killed-worker",
+  what: `kill -9 of the only worker while it pulls ${PRODUCTS.length} products, and a new one`,
+  run: async () => [...(await measure("Redis")), ...(await measure("PostgreSQL"))],
+};
+
+async function measure(queues: QueuePlace): Promise<Check[]> {
+  const since = formatInstant(systemClock.now() - 48 * HOUR_MS);
+  const config = {
+    products: PRODUCTS.map((productId) => ({ productId, since })),
+    pull: {
+      every: "PT5S",
+      concurrency: PLACES,
+      windowMax: "PT10M",
+      requestTimeout: "PT2S",
+      resweepAfter: [],
+    },
+  };
+  const load = { config, workers: 1, queues, answerMs: 300 } as const;
+  return await underLoad(load, async ({ asked, workers, nowMs, startWorker }) => {
+    await pause(WORKED_MS);
+    workers[0]?.kill("SIGKILL");
+    await workers[0]?.ended;
+    const killedMs = nowMs();
+    await startWorker();
+    const upMs = nowMs();
+    const since = () => asked.filter(({ atMs }) => atMs > killedMs);
+    await eventually("it asks", () => since().length > 0, LONGEST_MS);
+    const firstMs = Math.round((since()[0]?.atMs ?? 0) - upMs);
+    await eventually(
+      "it asks for every product",
+      () => new Set(since().map((one) => one.productId)).size === PRODUCTS.length,
+      LONGEST_MS,
+    );
+    const allMs = Math.round(nowMs() - upMs);
+    const head = `queues in ${queues}: a restarted worker`;
+    return [
+      {
+        what: `${head} asks for the first time after ms`,
+        value: firstMs,
+        bar: `≤ ${FIRST_BAR_MS}`,
+        holds: firstMs <= FIRST_BAR_MS,
+      },
+      {
+        what: `${head} has asked for every product after ms`,
+        value: allMs,
+        bar: `≤ ${ALL_BAR_MS}`,
+        holds: allMs <= ALL_BAR_MS,
+      },
+    ];
+  });
+}

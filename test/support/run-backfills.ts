@@ -1,0 +1,19 @@
+/** Backfills as a worker's ticks run them. */
+
+import type { PullContext } from "../../src/flows/context.ts";
+import { openBackfillRunner } from "../../src/flows/run-backfills.ts";
+import type { TestClock } from "./clock.ts";
+
+/** Runs until nothing is due and nothing waits to be made again; time passes up to each of these attempts. */
+export async function runBackfills(context: PullContext, clock: TestClock): Promise<void> {
+  const { sql } = context;
+  const run = openBackfillRunner(context);
+  for (;;) {
+    await run(new AbortController().signal);
+    const [next] = await sql<{ at: number | null }[]>`
+      select min(next_attempt_at) as at from windows
+      where kind = 'backfill' and status = 'planned' and next_attempt_at is not null`;
+    if (next?.at == null) return;
+    clock.set(Math.max(clock.now(), next.at));
+  }
+}
