@@ -39,6 +39,7 @@ export const ERROR_CODES = [
   "lease-lost",
   "ledger-unreadable",
   "session-too-long",
+  "round-too-wide",
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];
 

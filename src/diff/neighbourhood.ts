@@ -2,6 +2,7 @@
 
 import { type BetRecord, realRound, type StoredRecord } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
+import type { RestOfRound } from "./rest-of-round.ts";
 import type { DiffMark } from "./store.ts";
 
 /** A player's records and entries that share ids or rounds with each other, and with nothing else. */
@@ -11,6 +12,8 @@ export interface Neighbourhood {
   readonly entries: readonly CallbackEntry[];
   /** the marks that led here */
   readonly marks: readonly DiffMark[];
+  /** of its wide rounds, what stands for the bets that are not loaded */
+  readonly rest: readonly RestOfRound[];
 }
 
 /** What to load next: pairs of username and roundId, and of username and any bet id. */
@@ -19,8 +22,10 @@ export interface Frontier {
   readonly bets: [string, string][];
 }
 
-type Key = string;
-const roundKey = (username: string, roundId: string): Key => JSON.stringify(["round", username, roundId]);
+/** Of a player's round or bet. */
+export type Key = string;
+export const roundKey = (username: string, roundId: string): Key =>
+  JSON.stringify(["round", username, roundId]);
 const betKey = (username: string, ref: string): Key => JSON.stringify(["bet", username, ref]);
 
 function keysOfRecord(record: BetRecord): Key[] {
@@ -75,6 +80,7 @@ export function partition(
   marks: readonly DiffMark[],
   records: readonly StoredRecord[],
   entries: readonly CallbackEntry[],
+  rest: readonly RestOfRound[] = [],
 ): Neighbourhood[] {
   const parents = new Map<Key, Key>();
   const rootOf = (key: Key): Key => {
@@ -99,16 +105,23 @@ export function partition(
 
   const found = new Map<
     Key,
-    { username: string; records: StoredRecord[]; entries: CallbackEntry[]; marks: DiffMark[] }
+    {
+      username: string;
+      records: StoredRecord[];
+      entries: CallbackEntry[];
+      marks: DiffMark[];
+      rest: RestOfRound[];
+    }
   >();
   const place = (key: Key | undefined, username: string) => {
     const root = rootOf(key ?? "");
-    const place = found.get(root) ?? { username, records: [], entries: [], marks: [] };
+    const place = found.get(root) ?? { username, records: [], entries: [], marks: [], rest: [] };
     found.set(root, place);
     return place;
   };
   for (const mark of marks) place(keysOfMark(mark)[0], mark.username).marks.push(mark);
   for (const record of records) place(keysOfRecord(record)[0], record.username).records.push(record);
   for (const entry of entries) place(keysOfEntry(entry)[0], entry.username).entries.push(entry);
+  for (const one of rest) place(roundKey(one.username, one.roundId), one.username).rest.push(one);
   return [...found.values()];
 }

@@ -2,8 +2,19 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import { formatAmount } from "../money.ts";
-import type { Tolerance } from "./tolerance.ts";
+import {
+  ANSWERED,
+  aroundIds,
+  entry,
+  NAMED,
+  RECORD,
+  type ScreenRules,
+  type StatementRules,
+  UNSETTLED,
+  uncertain,
+} from "./agreement-store.ts";
+
+const EXACT: ScreenRules = { dropsOmittedLosses: false, tolerance: new Map() };
 
 /** What is due of a product when its screening begins. */
 export interface DueMarks {
@@ -13,21 +24,6 @@ export interface DueMarks {
   /** the marks are so many that reading both sides whole is cheaper than looking for each round */
   readonly readsAll: boolean;
 }
-
-/** What counts as agreement beside equal amounts: nothing of it is dropped that the exact comparison would find. */
-export interface ScreenRules {
-  /** a bet that is only placed agrees with a record that paid nothing, which names it by its betId */
-  readonly dropsOmittedLosses: boolean;
-  readonly tolerance: Tolerance;
-}
-
-/** The rules of one statement. */
-interface StatementRules extends ScreenRules {
-  /** some settlements say themselves whether they are single-state */
-  readonly areFlagged: boolean;
-}
-
-const EXACT: ScreenRules = { dropsOmittedLosses: false, tolerance: new Map() };
 
 export interface Screened {
   readonly marks: number;
@@ -122,66 +118,6 @@ const FIRST_DUE = `select id from (
     from diff_marks where id in (${DUE})
   ) counted where before < $4::bigint`;
 
-/** What moved for an entry; where it does not say, what a placement or a settlement asks for. */
-const MOVED =
-  "coalesce(f.moved, case f.callback when 'placeBets' then -f.bet_amount else f.payout_amount end)";
-
-/** The entry says how the balance changed with its request, and some money moved for it. */
-const ANSWERED = `f.balance_before is not null and f.balance_after is not null and ${MOVED} <> 0`;
-
-/** Whether two amounts of a currency are equal; both are whole expressions. */
-function equal({ tolerance }: ScreenRules, currency: string, a: string, b: string): string {
-  if (tolerance.size === 0) return `${a} = ${b}`;
-  return `abs(${a} - (${b})) <= ${allowed(tolerance, currency)}`;
-}
-
-/** The codes and amounts are those of checked settings: capital letters, digits and decimals. */
-function allowed(tolerance: Tolerance, currency: string): string {
-  const cases = [...tolerance].map(([code, amount]) => `when '${code}' then ${formatAmount(amount)}`);
-  return cases.length === 0 ? "0" : `case ${currency} ${cases.join(" ")} else 0 end`;
-}
-
-/** An entry is plain where nothing but its amount needs to be known to fold it, and the wallet did what it asks for. */
-function entry(rules: StatementRules): string {
-  const isExact = rules.tolerance.size === 0;
-  // What moved is held against the record's amount as well where that need not be what is declared.
-  const movedAs = (declared: string) => (isExact ? `and coalesce(f.moved, ${declared}) = ${declared}` : "");
-  return `f.username as u, f.txn_id as t, coalesce(f.round_id, '') as r, f.currency as c, f.request_id as q,
-  f.entry_id, f.occurred_at, ${ANSWERED} as answered,
-  f.callback = 'placeBets' as places, f.bet_amount, f.payout_amount,${isExact ? "" : ` ${MOVED} as moved,`}
-  ${rules.areFlagged ? FLAGS : ""}
-  coalesce(
-    not f.skip_balance_update
-    and case f.callback
-      when 'placeBets' then f.status = 'OPEN' ${movedAs("-f.bet_amount")}
-      when 'settleBets' then coalesce(f.transaction_type, '') <> 'BY_ROUND' ${movedAs("f.payout_amount")}
-    end
-    and coalesce(${equal(rules, "f.currency", "f.balance_after - f.balance_before", MOVED)}, true),
-  false) as plain`;
-}
-
-/** Of settlements that are flagged, which takes longer: what they do depends on what came first. */
-const FLAGS = `case when f.callback = 'placeBets' then f.occurred_at end as placed_at,
-  case when f.callback = 'settleBets' and f.single_state is not null then f.occurred_at end as flagged_at,`;
-
-const RECORD = `f.username as u, f.bet_id as b, f.id as i, f.round_id as r, f.currency as c, f.stake, f.payout,
-  f.bet_status = 'SETTLED' and case f.payout_status
-    when 'WIN' then f.payout <> 0 when 'LOSE' then f.payout <= f.stake else true end as plain`;
-
-/**
- * Mismatches that are not over: their rounds have to be looked at, so that they end. Of one that a person has decided
- * it has to be seen that it no longer holds.
- */
-const UNSETTLED = `
-  unsettled as (
-    select username, subject, bet_id, transaction_id, round_id from mismatches
-    where product_id = $1 and (status in ('open', 'acknowledged') or (ceased_at is null and resolved_by <> 'recon'))
-  )`;
-
-/** The ids that a mismatch names. */
-const NAMED =
-  "values (bet_id), (transaction_id), (case when subject like 'bet:%' then substr(subject, 5) end)";
-
 /** Both sides whole: what does not belong to the marks is judged as well, and asked for by none of them. */
 const everything = (rules: StatementRules) => `${UNSETTLED},
   entries as not materialized (
@@ -224,50 +160,7 @@ const aroundMarks = (rules: StatementRules) => `${UNSETTLED},
       where f.product_id = $1 and f.username = rounds.u and f.round_id = rounds.r offset 0) f
     cross join lateral (values (f.bet_id), (f.id)) as id (id)
   ),
-  entries as materialized (
-    select ${entry(rules)} from ids cross join lateral (
-      select * from callback_entries f where f.product_id = $1 and f.txn_id = ids.id offset 0) f
-    where f.callback <> 'adjustBalance'
-  ),
-  records as materialized (
-    select ${RECORD} from ids cross join lateral (
-      select * from bet_records f where f.product_id = $1 and f.bet_id = ids.id offset 0) f
-    union
-    select ${RECORD} from ids cross join lateral (
-      select * from bet_records f where f.product_id = $1 and f.id = ids.id offset 0) f
-  ),
-  foreign_ids as (
-    select records.i as id from records join entries on entries.t = records.i
-    where records.i <> records.b
-  ),
-  unsettled_ids as (
-    select ids.id from ids join (
-      select distinct id from unsettled cross join lateral (${NAMED}) as named (id)) named using (id)
-  ),
-  shared as (
-    select entries.u, entries.r from entries cross join lateral (
-      select from callback_entries f
-      where f.occurred_at = entries.occurred_at and f.request_id = entries.q and f.entry_id <> entries.entry_id
-        and f.product_id = $1 and f.username = entries.u offset 0) another
-    where answered
-  )`;
-
-/** What a plain entry adds up to. Where losses are omitted, the placement of a lost bet is complete by itself. */
-function weightOf({ dropsOmittedLosses }: ScreenRules): string {
-  if (!dropsOmittedLosses) return "case when entries.places then 1 else 1 << 29 end";
-  return `case when entries.places then 1 else 0 end
-        + case when entries.places = (records.payout = 0) then 1 << 29 else 0 end`;
-}
-
-/** Whether an entry declares and moved what its record says. */
-function agreesWithRecord(rules: ScreenRules): string {
-  const equals = (amount: string, listed: string) => equal(rules, "entries.c", amount, listed);
-  const moved = (amount: string, listed: string) =>
-    rules.tolerance.size === 0 ? "" : ` and ${equals(amount, listed)}`;
-  return `case when entries.places
-          then ${equals("entries.bet_amount", "records.stake")}${moved("-entries.moved", "records.stake")}
-          else ${equals("entries.payout_amount", "records.payout")}${moved("entries.moved", "records.payout")} end`;
-}
+  ${aroundIds(rules)}`;
 
 /**
  * Rounds of which it is not certain that they agree. All others consist of bets that were each placed once and settled
@@ -280,22 +173,7 @@ function agreesWithRecord(rules: ScreenRules): string {
  * mismatch that is still open names one of its ids.
  */
 const badRounds = (rules: StatementRules) => `
-  uncertain as (
-    select coalesce(records.b, entries.t) as id
-    from records full join entries on entries.t = records.b
-    group by 1
-    -- Nothing but one placement and one settlement, both of which agree, adds up to this: what does not agree is more.
-    having sum(case
-      when entries.plain and records.plain and entries.u = records.u and entries.r = records.r and entries.c = records.c
-        and ${agreesWithRecord(rules)}
-      then ${weightOf(rules)} else 1 << 30 end) <> 1 + (1 << 29)
-      -- A settlement that says itself whether it is single-state does something else before its placement.
-      ${rules.areFlagged ? "or max(entries.placed_at) >= min(entries.flagged_at)" : ""}
-    union all
-    select id from foreign_ids
-    union all
-    select id from unsettled_ids
-  ),
+  ${uncertain(rules)},
   bad as (
     select named.u, named.r from uncertain cross join lateral (
       select username as u, round_id as r from callback_entries f where f.product_id = $1 and f.txn_id = uncertain.id

@@ -121,6 +121,13 @@ export async function lockProduct(tx: Query, productId: string): Promise<boolean
   return row?.locked ?? false;
 }
 
+/** How many rows are read at the most; whoever reads one more than it can use knows that there were more. */
+export interface MostRows {
+  /** of one round; null: all */
+  readonly ofRound: number | null;
+  readonly inAll: number | null;
+}
+
 export interface RecordKeys {
   /** [username, roundId] */
   readonly rounds: readonly (readonly [string, string])[];
@@ -134,8 +141,16 @@ export type RecordRow = Omit<StoredRecord, "stake" | "payout"> & {
   readonly payout: string;
 };
 
-/** The records of a player's rounds, and those with one of the given ids; one that several keys lead to comes several times. */
-export async function readRecords(tx: Query, productId: string, keys: RecordKeys): Promise<StoredRecord[]> {
+/**
+ * The records of a player's rounds, and those with one of the given ids; one that several keys lead to comes several times.
+ * @param most so many of a round at the most, and so many in all; null: all of a round
+ */
+export async function readRecords(
+  tx: Query,
+  productId: string,
+  keys: RecordKeys,
+  most: MostRows,
+): Promise<StoredRecord[]> {
   const roundUsers = keys.rounds.map(([username]) => username);
   const roundIds = keys.rounds.map(([, roundId]) => roundId);
   const betUsers = keys.bets.map(([username]) => username);
@@ -145,7 +160,8 @@ export async function readRecords(tx: Query, productId: string, keys: RecordKeys
   const rows = await tx<RecordRow[]>`
     select found.* from unnest(${roundUsers}::text[], ${roundIds}::text[]) as k (username, round_id)
     cross join lateral (select ${columns} from bet_records r
-      where r.product_id = ${productId} and r.username = k.username and r.round_id = k.round_id offset 0) found
+      where r.product_id = ${productId} and r.username = k.username and r.round_id = k.round_id
+      limit ${most.ofRound} offset 0) found
     union all
     select found.* from unnest(${betUsers}::text[], ${betRefs}::text[]) as k (username, ref)
     cross join lateral (
@@ -154,7 +170,8 @@ export async function readRecords(tx: Query, productId: string, keys: RecordKeys
       union all
       (select ${columns} from bet_records r
         where r.product_id = ${productId} and r.id = k.ref and r.username = k.username and r.bet_id <> k.ref offset 0)
-    ) found`;
+    ) found
+    limit ${most.inAll}`;
   return rows.map(toRecord);
 }
 

@@ -30,10 +30,15 @@ export interface AbsenceConditions {
   readonly search: Fetched;
 }
 
+/** When a bet was heard of; `txnId` null: of a bet that is only known to share the round. */
+export type BetTimes = Pick<LedgerBet, "roundId" | "firstEntryAt" | "lastEntryAt"> & {
+  readonly txnId: string | null;
+};
+
 /** What must have been fetched before a missed record counts as absent. Nothing that came after the first fetch matters. */
 export function whatAbsenceNeeds(
   { record, missedAt }: MissedRecord,
-  bets: readonly LedgerBet[],
+  bets: readonly BetTimes[],
   graces: Graces,
 ): AbsenceConditions {
   const accountedAt = parseInstant(record.accountingDate, "accountingDate");
@@ -112,7 +117,7 @@ function lastFetched(hour: TimeRange, passes: readonly Pass[]): Instant {
  * Where the provider could list a record, whichever of its times it goes by: around the record's own dates, and all the
  * time of the bets that share an id or the round with it. It was fetched where it is accounted, however long ago that is.
  */
-function hoursOfRecord(record: StoredRecord, bets: readonly LedgerBet[], graces: Graces): TimeRange[] {
+function hoursOfRecord(record: StoredRecord, bets: readonly BetTimes[], graces: Graces): TimeRange[] {
   const round = realRound(record.roundId);
   const around = (date: string) => {
     const at = parseInstant(date, "date");

@@ -1,14 +1,15 @@
 /** One look at the bets of a product: loads what was touched, compares, and lets mismatches begin and end. */
 
-import type { LedgerBet } from "../bet.ts";
+import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
 import type { Instant } from "../clock.ts";
 import type { AssessedPair, Verdict } from "../diff/assess.ts";
 import { subjectOfRequest } from "../diff/balance.ts";
 import { subjectsOf } from "../diff/finding.ts";
 import { assessInDoubt, containsAny } from "../diff/in-doubt.ts";
 import { subjectOfRecord } from "../diff/inconsistent.ts";
-import { keyOfSubject, type Neighbourhood } from "../diff/neighbourhood.ts";
+import { type Key, keyOfSubject, type Neighbourhood, roundKey } from "../diff/neighbourhood.ts";
 import { findMisnamed, type MisnamedBet } from "../diff/other-player.ts";
+import { betsOfRest, holdsRest, recordsOfRest } from "../diff/rest-of-round.ts";
 import { type Conditions, conditionsOf, type Graces } from "../diff/ripeness.ts";
 import type { DiffMark } from "../diff/store.ts";
 import { foldEntries } from "../ledger/fold.ts";
@@ -16,9 +17,10 @@ import type { SeenFinding } from "../mismatches/life.ts";
 import { awaitRipeness, type Candidate, type Wait } from "./await-ripeness.ts";
 import type { Looked, Scene } from "./diff-scene.ts";
 import { type DecidedAbsences, decideAbsences } from "./diff-vanished.ts";
-import { loadNeighbourhoods, loadOthers } from "./load-neighbourhoods.ts";
-import { putBack } from "./put-back.ts";
+import { type Loaded, loadNeighbourhoods, loadOthers } from "./load-neighbourhoods.ts";
+import { putBack, type Waiting } from "./put-back.ts";
 import { readRequests, seeAlone } from "./see-alone.ts";
+import { WideRounds } from "./wide-rounds.ts";
 import { type Found, writeFindings } from "./write-findings.ts";
 
 /** What was compared of a neighbourhood. */
@@ -35,15 +37,24 @@ interface Assessment {
 }
 
 export async function lookAtBets(scene: Scene, marks: readonly DiffMark[]): Promise<Looked> {
-  const { tx, product } = scene;
-  const first = await loadNeighbourhoods(tx, product.productId, marks);
-  const before = await assessAll(scene, first.neighbourhoods);
-  const others = await loadOthers(scene, before);
+  const wide = new WideRounds();
+  const load = async (given: readonly DiffMark[]) => {
+    const loaded = await loadNeighbourhoods(scene, given, wide);
+    return { ...loaded, assessments: await assessAll(scene, loaded.neighbourhoods) };
+  };
+  let look = await load(marks);
+  const others = await loadOthers(scene, look.assessments);
   // Other players' bets are rare in a look: then everything is loaded together, and seen together.
-  const loaded =
-    others.length === 0 ? first : await loadNeighbourhoods(tx, product.productId, [...marks, ...others]);
-  const assessments = others.length === 0 ? before : await assessAll(scene, loaded.neighbourhoods);
-  return await judgeAll(scene, assessments, loaded.judged);
+  if (others.length > 0) look = await load([...look.marks, ...others]);
+  if (wide.compareAsOneNow(look.assessments.flatMap(roundsToldOf))) look = await load(look.marks);
+  return await judgeAll(scene, look.assessments, look, wide);
+}
+
+/** The rounds of which something is told that all of their bets are part of, although not all of them are loaded. */
+function roundsToldOf({ neighbourhood: { rest }, pairs, otherwise }: Assessment): Key[] {
+  const told = [...pairs.filter(({ verdict }) => verdict !== null), ...otherwise];
+  if (!told.some(({ pair }) => holdsRest(pair))) return [];
+  return rest.map(({ username, roundId }) => roundKey(username, roundId));
 }
 
 /** That a record went away is news of the provider as a new version is: the callback that tells why may be as late. */
@@ -57,12 +68,17 @@ async function assessAll(scene: Scene, neighbourhoods: readonly Neighbourhood[])
     neighbourhood,
     records: neighbourhood.records,
     bets: foldEntries(neighbourhood.entries, scene.fold),
+    rest: neighbourhood.rest,
   }));
   const absencesOf = await decideAbsences(scene, sides);
   return sides.map((one) => {
-    const { neighbourhood, records, bets } = one;
+    const { neighbourhood, records, bets, rest } = one;
     const absences = absencesOf(one);
-    const assessed = assessInDoubt(records, bets, scene.settings, absences);
+    const [listed, held] = [
+      [...records, ...rest.flatMap(recordsOfRest)],
+      [...bets, ...rest.flatMap(betsOfRest)],
+    ];
+    const assessed = assessInDoubt(listed, held, scene.settings, absences);
     return { neighbourhood, username: neighbourhood.username, bets, absences, ...assessed };
   });
 }
@@ -78,7 +94,8 @@ interface Judgement {
 async function judgeAll(
   scene: Scene,
   assessments: readonly Assessment[],
-  judged: ReadonlySet<string>,
+  { judged, isComplete }: Loaded,
+  wide: WideRounds,
 ): Promise<Looked> {
   const { settings, graces, now } = scene;
   const misnamed = findMisnamed(assessments, settings);
@@ -132,11 +149,53 @@ async function judgeAll(
       return { username, seen, subjects: own };
     }),
   );
-  const wantsFetch = await putBack(
-    scene,
-    judgements.map(({ assessment, waits: own }) => ({ marks: assessment.neighbourhood.marks, waits: own })),
-  );
+  const waiting: Waiting[] = [];
+  for (const judgement of judgements) {
+    const marks = await keepWideRounds(scene, wide, judgement, isComplete);
+    waiting.push({ marks, waits: judgement.waits });
+  }
+  const wantsFetch = await putBack(scene, waiting);
   return { looked: assessments.length, wantsFetch, stale };
+}
+
+/**
+ * Keeps of each wide round which bets do not agree by themselves.
+ * @returns the marks to write again where something waits
+ */
+async function keepWideRounds(
+  scene: Scene,
+  wide: WideRounds,
+  { assessment, seen }: Judgement,
+  isComplete: boolean,
+): Promise<readonly DiffMark[]> {
+  const { neighbourhood, username, bets, absences } = assessment;
+  const { records, entries, marks } = neighbourhood;
+  if (wide.narrow.size + wide.whole.size === 0) return marks;
+  const rounds = [...records, ...entries, ...marks, ...neighbourhood.rest]
+    .map(({ roundId }) => realRound(roundId))
+    .filter((roundId) => roundId !== null);
+  // What is told of a round says nothing of each of its bets.
+  const told = new Set(
+    seen.flatMap(({ finding, subjects }) =>
+      finding.subject.startsWith("round:") ? [finding.subject] : [finding.subject, ...subjects],
+    ),
+  );
+  const requestsOf = Map.groupBy(entries, ({ txnId }) => txnId);
+  const missed = new Set([...absences.absent, ...absences.doubtful]);
+  const isDisturbed = (one: LedgerBet | StoredRecord): boolean => {
+    if ("betId" in one) {
+      const isTold = [`bet:${one.betId}`, `bet:${one.id}`, subjectOfRecord(one)].some((own) => told.has(own));
+      return isTold || missed.has(one);
+    }
+    const own = [`bet:${one.txnId}`, ...(requestsOf.get(one.txnId) ?? []).map(subjectOfRequest)];
+    return own.some((subject) => told.has(subject));
+  };
+  let left = marks;
+  for (const roundId of new Set(rounds)) {
+    const part = { records, bets, entries, isDisturbed, marks: left };
+    left = await wide.keep(scene, roundKey(username, roundId), part, isComplete);
+  }
+  return left;
 }
 
 /** Whether it holds already: nothing is about to change into what does not. */

@@ -7,9 +7,9 @@ import { inOneMoment, isOfData, type Query } from "../db/client.ts";
 import type { StaleKind } from "../diff/stale-store.ts";
 import { lockProduct, takeMarks } from "../diff/store.ts";
 import { type FlowContext, findProduct } from "./context.ts";
-import { lookApart, partsOf } from "./diff-apart.ts";
+import { endOfSetAside, leaveSetAside, lookApart, partsOf } from "./diff-apart.ts";
 import { lookAtBets } from "./diff-bets.ts";
-import { openScene, type Scene } from "./diff-scene.ts";
+import { COMPARE_LIMITS, type CompareLimits, openScene, type Scene } from "./diff-scene.ts";
 import { lookAtSessions } from "./diff-sessions.ts";
 import { readLedgerMoment } from "./follow-ledger.ts";
 import { openLedgerStart } from "./ledger-start.ts";
@@ -34,6 +34,7 @@ export async function diffProduct(
   productId: string,
   signal: AbortSignal,
   screenFrom?: number,
+  limits: CompareLimits = COMPARE_LIMITS,
 ): Promise<DiffResult> {
   const product = findProduct(context.config, productId);
   let looked = 0;
@@ -45,7 +46,7 @@ export async function diffProduct(
 
   if (product.settlement === "bets") await screenProduct(context, product, now, signal, screenFrom);
   for (let looks = 0; looks < MOST_LOOKS_PER_RUN && !signal.aborted; looks += 1) {
-    const look = await lookOnce(context, product, now);
+    const look = await lookOnce(context, product, now, limits);
     looked += look.looked;
     wantsFetch ||= look.wantsFetch;
     if (look.marks < MARKS_PER_LOOK) break;
@@ -53,16 +54,17 @@ export async function diffProduct(
   return { looked, wantsFetch };
 }
 
-async function lookOnce(context: FlowContext, product: ProductConfig, now: Instant) {
+async function lookOnce(context: FlowContext, product: ProductConfig, now: Instant, limits: CompareLimits) {
   const look = product.settlement === "session" ? lookAtSessions : lookAtBets;
   // Coverage must not be newer than the records: a page committed in between would look like a missing record.
   const lookAll = (together: boolean) =>
     inOneMoment(context.sql, async (tx) => {
-      const taken = await takeDue(context, tx, product, now);
+      const taken = await takeDue(context, tx, product, now, limits);
       if (taken === null) return { marks: 0, looked: 0, wantsFetch: false };
       const { scene, marks } = taken;
-      const parts = partsOf(scene, marks);
-      const looked = together ? await look(scene, marks) : await lookApart(scene, parts, look);
+      const own = await leaveSetAside(scene, marks);
+      const looked = together ? await look(scene, own) : await lookApart(scene, partsOf(scene, own), look);
+      await endOfSetAside(scene, own);
       for (const kind of looked.stale) await tellStale(scene, kind);
       return { marks: marks.length, looked: looked.looked, wantsFetch: looked.wantsFetch };
     });
@@ -75,14 +77,20 @@ async function lookOnce(context: FlowContext, product: ProductConfig, now: Insta
 }
 
 /** @returns null where nothing is due, or another worker looks */
-async function takeDue(context: FlowContext, tx: Query, product: ProductConfig, now: Instant) {
+async function takeDue(
+  context: FlowContext,
+  tx: Query,
+  product: ProductConfig,
+  now: Instant,
+  limits: CompareLimits,
+) {
   const { productId } = product;
   if (!(await lockProduct(tx, productId))) return null;
   const ledgerStart = await openLedgerStart(tx, context.config, product, now);
   if (ledgerStart === null) return null;
   const marks = await takeMarks(tx, productId, now, MARKS_PER_LOOK);
   if (marks.length === 0) return null;
-  return { scene: openScene(context, tx, product, ledgerStart, now), marks };
+  return { scene: openScene(context, tx, product, ledgerStart, now, limits), marks };
 }
 
 const STALE_SENTENCE: Readonly<Record<StaleKind, string>> = {

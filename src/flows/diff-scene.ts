@@ -19,7 +19,19 @@ export interface Scene {
   readonly settings: AssessSettings;
   readonly graces: Graces;
   readonly fold: FoldSettings;
+  readonly limits: CompareLimits;
 }
+
+/** How much of what belongs together is loaded for a comparison (§4.8). */
+export interface CompareLimits {
+  /** of a round with more entries or records than this, only the bets that do not agree by themselves are loaded */
+  readonly wholeRound: number;
+  /** more entries and records than this are not held at once */
+  readonly rows: number;
+}
+
+/** A row takes about 3 kB of memory. */
+export const COMPARE_LIMITS: CompareLimits = { wholeRound: 1_000, rows: 40_000 };
 
 /** What became of a look. */
 export interface Looked {
@@ -40,6 +52,7 @@ export function openScene(
   product: ProductConfig,
   ledgerStart: Instant,
   now: Instant,
+  limits: CompareLimits = COMPARE_LIMITS,
 ): Scene {
   const { diff, pull } = context.config;
   const { productId, matchBy, singleState, openBetsListed, stuckOpenAfter, lostBets } = product;
@@ -48,6 +61,7 @@ export function openScene(
     tx,
     product,
     now,
+    limits,
     settings: {
       productId,
       ledgerStart,

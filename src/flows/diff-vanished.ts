@@ -8,14 +8,18 @@ import {
   readNotedAbsences,
   writeAbsent,
 } from "../diff/absence-store.ts";
+import type { RestOfRound } from "../diff/rest-of-round.ts";
 import type { Lack } from "../diff/ripeness.ts";
 import {
+  type AbsenceConditions,
   type Absences,
+  type BetTimes,
   longestRest,
   NO_ABSENCES,
   whatAbsenceLacks,
   whatAbsenceNeeds,
 } from "../diff/vanished.ts";
+import { readTimesOfRound } from "../diff/wide-store.ts";
 import { loadPasses } from "./await-fetch.ts";
 import type { Scene } from "./diff-scene.ts";
 
@@ -23,6 +27,8 @@ import type { Scene } from "./diff-scene.ts";
 export interface BothSides {
   readonly records: readonly StoredRecord[];
   readonly bets: readonly LedgerBet[];
+  /** what stands for bets that are not loaded */
+  readonly rest?: readonly RestOfRound[];
 }
 
 /** What of some records is absent or in doubt. */
@@ -43,14 +49,16 @@ export async function decideAbsences(
   const { tx, product, graces, now } = scene;
   const noted = await readNoted(scene, sides);
   if (noted.size === 0) return () => NOTHING_ABSENT;
-  const missed = sides.flatMap(({ records, bets }) =>
-    records.flatMap((record) => {
+  const missed: { readonly record: StoredRecord; readonly needs: AbsenceConditions }[] = [];
+  for (const { records, bets, rest = [] } of sides) {
+    const inDoubt = records.flatMap((record) => {
       const absence = noted.get(keyOf(record));
-      if (absence === undefined || absence.absentSince !== null) return [];
-      const needs = whatAbsenceNeeds({ record, missedAt: absence.missedAt }, bets, graces);
-      return [{ record, needs }];
-    }),
-  );
+      return absence === undefined || absence.absentSince !== null ? [] : [{ record, ...absence }];
+    });
+    const others = inDoubt.length === 0 ? [] : await readTimesOfRest(scene, rest);
+    for (const { record, missedAt } of inDoubt)
+      missed.push({ record, needs: whatAbsenceNeeds({ record, missedAt }, [...bets, ...others], graces) });
+  }
   const searches = missed.map(({ needs }) => needs.search);
   const restsSince = now - longestRest(searches, now);
   const passes = await loadPasses(
@@ -78,6 +86,17 @@ export async function decideAbsences(
       lacks: new Map(doubtful.flatMap((record) => lackOf(lacks, record))),
     };
   };
+}
+
+/** The provider could list a record at the time of any bet of its round. */
+async function readTimesOfRest({ tx, graces }: Scene, rest: readonly RestOfRound[]): Promise<BetTimes[]> {
+  const times: BetTimes[] = [];
+  for (const round of rest) {
+    const ranges = await readTimesOfRound(tx, round.productId, round, graces.overlapMs);
+    for (const { from, to } of ranges)
+      times.push({ txnId: null, roundId: round.roundId, firstEntryAt: from, lastEntryAt: to });
+  }
+  return times;
 }
 
 function lackOf(lacks: ReadonlyMap<StoredRecord, Lack>, record: StoredRecord): [StoredRecord, Lack][] {

@@ -2,13 +2,22 @@
 
 import type { StoredRecord } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
-import type { Query } from "../db/client.ts";
 import type { AssessedPair } from "../diff/assess.ts";
 import { type Reference, readBetsOfOthers, readMisnamedBy, readRecordsOfOthers } from "../diff/link-store.ts";
-import { type Neighbourhood, nextFrontier, partition } from "../diff/neighbourhood.ts";
+import {
+  type Frontier,
+  type Key,
+  type Neighbourhood,
+  nextFrontier,
+  partition,
+  roundKey,
+} from "../diff/neighbourhood.ts";
 import { type DiffMark, readRecords } from "../diff/store.ts";
+import { ReconError } from "../errors.ts";
+import { roundActedOn } from "../ledger/bet-entry.ts";
 import { readEntries } from "../ledger/store.ts";
 import type { Scene } from "./diff-scene.ts";
+import type { WideRounds } from "./wide-rounds.ts";
 
 /**
  * What hangs together is loaded in at most so many steps from a mark, and judged in at most so many: where rounds
@@ -18,35 +27,157 @@ const MOST_STEPS = 16;
 const MOST_STEPS_JUDGED = 8;
 
 export interface Loaded {
+  /** the given marks, and those that were taken with them because they are judged together */
+  readonly marks: readonly DiffMark[];
   readonly neighbourhoods: readonly Neighbourhood[];
   /** keys of what everything that can influence it was loaded for */
-  readonly judged: ReadonlySet<string>;
+  readonly judged: ReadonlySet<Key>;
+  /** false: some of what is loaded hangs together with what is not */
+  readonly isComplete: boolean;
 }
 
-/** Loads step by step what the marks lead to: rounds name bets, bets name records, records name rounds. */
+/** What was found so far. */
+interface Found {
+  readonly records: Map<string, StoredRecord>;
+  readonly entries: Map<string, CallbackEntry>;
+}
+
+type Rows = [StoredRecord[], CallbackEntry[]];
+
+/**
+ * Loads step by step what the marks lead to: rounds name bets, bets name records, records name rounds. Of a wide round
+ * only the bets that matter are loaded, unless it is compared as a whole.
+ * @param wide of the comparison; null: every round is loaded whole, whoever only reads
+ * @throws ReconError `round-too-wide` where more belongs together than is held at once
+ */
 export async function loadNeighbourhoods(
-  tx: Query,
-  productId: string,
-  marks: readonly DiffMark[],
+  scene: Scene,
+  given: readonly DiffMark[],
+  wide: WideRounds | null,
 ): Promise<Loaded> {
-  const records = new Map<string, StoredRecord>();
-  const entries = new Map<string, CallbackEntry>();
-  const known = new Set<string>();
+  const found: Found = { records: new Map(), entries: new Map() };
+  const known = new Set<Key>();
+  let marks = [...given];
   let judged = known;
-  let found: [StoredRecord[], CallbackEntry[]] = [[], []];
+  let rows: Rows = [[], []];
   for (let step = 0; step < MOST_STEPS; step += 1) {
     if (step === MOST_STEPS_JUDGED) judged = new Set(known);
-    const frontier = nextFrontier(step === 0 ? marks : [], ...found, known);
+    const frontier = nextFrontier(step === 0 ? marks : [], ...rows, known);
     if (frontier.rounds.length === 0 && frontier.bets.length === 0) {
       judged = known;
       break;
     }
-    found = await Promise.all([readRecords(tx, productId, frontier), readEntries(tx, productId, frontier)]);
-    for (const record of found[0])
-      records.set(JSON.stringify([record.username, record.betId, record.id]), record);
-    for (const entry of found[1]) entries.set(entry.entryId, entry);
+    if (wide === null) rows = await readAll(scene, frontier, null, given);
+    else {
+      marks = [...marks, ...(await wide.enter(scene, frontier, marks))];
+      rows = await readStep(scene, frontier, wide, known, given);
+      const widened = roundsWithMore(frontier, rows, scene.limits.wholeRound, wide);
+      if (widened.length > 0) {
+        marks = [...marks, ...(await wide.widen(scene, widened))];
+        rows = await readStep(scene, frontier, wide, known, given);
+      }
+    }
+    for (const record of rows[0])
+      found.records.set(JSON.stringify([record.username, record.betId, record.id]), record);
+    for (const entry of rows[1]) found.entries.set(entry.entryId, entry);
+    if (found.records.size + found.entries.size > scene.limits.rows) throw tooWide(scene, given);
   }
-  return { neighbourhoods: partition(marks, [...records.values()], [...entries.values()]), judged };
+  const [records, entries] = [[...found.records.values()], [...found.entries.values()]];
+  for (const entry of entries) {
+    const roundId = roundActedOn(entry);
+    // Such an entry acts on every bet of the round: from now on the round is compared as one.
+    if (roundId !== null && wide?.narrow.has(roundKey(entry.username, roundId))) {
+      await wide.compareAsOne(scene, roundKey(entry.username, roundId));
+      return await loadNeighbourhoods(scene, marks, wide);
+    }
+  }
+  const rest = wide === null ? [] : await wide.restOf(scene, records);
+  return {
+    marks,
+    neighbourhoods: partition(marks, records, entries, rest),
+    judged,
+    isComplete: judged === known,
+  };
+}
+
+/** Reads what a step asks for: of narrow rounds their bets, of rounds that are compared as one all, of others up to a limit. */
+async function readStep(
+  scene: Scene,
+  frontier: Frontier,
+  wide: WideRounds,
+  known: Set<Key>,
+  given: readonly DiffMark[],
+): Promise<Rows> {
+  const keyOf = ([username, roundId]: readonly [string, string]) => roundKey(username, roundId);
+  const { limits } = scene;
+  const narrowed = wide.betsOfNarrow(frontier);
+  nextFrontier(
+    narrowed.map(([username, betRef]) => ({ username, roundId: null, betRef })),
+    [],
+    [],
+    known,
+  );
+  const others = frontier.rounds.filter((round) => !wide.narrow.has(keyOf(round)));
+  const bets = [...frontier.bets, ...narrowed];
+  const [whole, limited] = [
+    others.filter((round) => wide.whole.has(keyOf(round))),
+    others.filter((round) => !wide.whole.has(keyOf(round))),
+  ];
+  const first = await readAll(scene, { rounds: limited, bets }, limits.wholeRound + 1, given);
+  if (whole.length === 0) return first;
+  const second = await readAll(scene, { rounds: whole, bets: [] }, null, given);
+  return [
+    [...first[0], ...second[0]],
+    [...first[1], ...second[1]],
+  ];
+}
+
+async function readAll(
+  scene: Scene,
+  frontier: Frontier,
+  ofRound: number | null,
+  given: readonly DiffMark[],
+): Promise<Rows> {
+  const { tx, product, limits } = scene;
+  const most = { ofRound, inAll: limits.rows + 1 };
+  const rows: Rows = await Promise.all([
+    readRecords(tx, product.productId, frontier, most),
+    readEntries(tx, product.productId, frontier, most),
+  ]);
+  if (Math.max(...rows.map(({ length }) => length)) > limits.rows) throw tooWide(scene, given);
+  return rows;
+}
+
+/** The rounds of a step that have more records, or more entries, and are not known to be wide yet. */
+function roundsWithMore(
+  { rounds }: Frontier,
+  [records, entries]: Rows,
+  most: number,
+  { narrow, whole }: WideRounds,
+): [string, string][] {
+  const count = (rows: readonly { readonly username: string; readonly roundId: string | null }[]) => {
+    const counts = new Map<Key, number>();
+    for (const { username, roundId } of rows) {
+      const key = roundKey(username, roundId ?? "");
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
+    return counts;
+  };
+  const distinct = new Map(records.map((one) => [JSON.stringify([one.username, one.betId, one.id]), one]));
+  const counts = [count([...distinct.values()]), count(entries)];
+  return rounds.filter(([username, roundId]) => {
+    const key = roundKey(username, roundId);
+    return !narrow.has(key) && !whole.has(key) && counts.some((of) => (of.get(key) ?? 0) > most);
+  });
+}
+
+function tooWide({ limits, product }: Scene, marks: readonly DiffMark[]): ReconError {
+  const [{ username, roundId, betRef } = { username: "", roundId: null, betRef: null }] = marks;
+  const what = roundId === null ? `what belongs to bet ${betRef}` : `round ${roundId}`;
+  return new ReconError(
+    "round-too-wide",
+    `${product.productId}: ${what} of player ${username} has more than ${limits.rows} entries and records that can only be compared together; it is not compared. Are bets missing on one side, or is one round id used for ever with BY_ROUND callbacks? It is tried again every hour.`,
+  );
 }
 
 /**

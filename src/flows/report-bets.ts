@@ -29,7 +29,7 @@ export async function* reportBets(scene: Scene, day: TimeRange): AsyncGenerator<
       await readWaiting(tx, product.productId, usernames),
       ({ username }) => username,
     );
-    const { neighbourhoods } = await loadNeighbourhoods(tx, product.productId, active);
+    const { neighbourhoods } = await loadNeighbourhoods(scene, active, null);
     const sides = neighbourhoods.map((neighbourhood) => ({
       ...neighbourhood,
       bets: foldEntries(neighbourhood.entries, scene.fold),

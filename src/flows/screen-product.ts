@@ -3,13 +3,8 @@
 import type { Instant } from "../clock.ts";
 import type { ProductConfig } from "../config-file.ts";
 import { inOneMoment } from "../db/client.ts";
-import {
-  countDueMarks,
-  type DueMarks,
-  type Screened,
-  type ScreenRules,
-  screenMarks,
-} from "../diff/screen-store.ts";
+import type { ScreenRules } from "../diff/agreement-store.ts";
+import { countDueMarks, type DueMarks, type Screened, screenMarks } from "../diff/screen-store.ts";
 import { lockProduct } from "../diff/store.ts";
 import { describeError } from "../errors.ts";
 import type { FlowContext } from "./context.ts";

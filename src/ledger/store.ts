@@ -47,7 +47,13 @@ export interface EntryKeys {
   readonly bets: readonly (readonly [string, string])[];
 }
 
-export async function readEntries(sql: Query, productId: string, keys: EntryKeys): Promise<CallbackEntry[]> {
+/** @param most so many entries of a round at the most, and so many in all; null: all */
+export async function readEntries(
+  sql: Query,
+  productId: string,
+  keys: EntryKeys,
+  most: { readonly ofRound: number | null; readonly inAll: number | null } = { ofRound: null, inAll: null },
+): Promise<CallbackEntry[]> {
   const users = (of: EntryKeys["rounds"]) => of.map(([username]) => username);
   const ids = (of: EntryKeys["rounds"]) => of.map(([, id]) => id);
   const columns = entryColumns(sql);
@@ -55,11 +61,13 @@ export async function readEntries(sql: Query, productId: string, keys: EntryKeys
   const rows = await sql<EntryRow[]>`
     select found.* from unnest(${users(keys.rounds)}::text[], ${ids(keys.rounds)}::text[]) as k (username, id)
     cross join lateral (select ${columns} from callback_entries e
-      where e.product_id = ${productId} and e.username = k.username and e.round_id = k.id offset 0) found
+      where e.product_id = ${productId} and e.username = k.username and e.round_id = k.id
+      limit ${most.ofRound} offset 0) found
     union all
     select found.* from unnest(${users(keys.bets)}::text[], ${ids(keys.bets)}::text[]) as k (username, id)
     cross join lateral (select ${columns} from callback_entries e
-      where e.product_id = ${productId} and e.username = k.username and e.txn_id = k.id offset 0) found`;
+      where e.product_id = ${productId} and e.username = k.username and e.txn_id = k.id offset 0) found
+    limit ${most.inAll}`;
   // One that a round and a bet lead to comes twice.
   return [...new Map(rows.map((row) => [row.entryId, row])).values()].map(fromRow);
 }

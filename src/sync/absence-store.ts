@@ -1,6 +1,6 @@
 /** Records that the provider had and no longer returns, found without a write for any that it does return. */
 
-import type { BetRecord } from "../bet.ts";
+import { type BetRecord, realRound } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { TimeRange } from "../window.ts";
@@ -65,10 +65,12 @@ export async function endAbsences(
   );
   await tx`
     with found as (
-      select a.username, a.bet_id, a.id, bool_or(returned.own) as own, bool_and(not a.elsewhere) as counted
+      select a.username, a.bet_id, a.id, max(returned.round_id) as round_id, bool_or(returned.own) as own,
+        bool_and(not a.elsewhere) as counted
       from record_absences a
       join unnest(${records.map((r) => r.username)}::text[], ${records.map((r) => r.betId)}::text[],
-        ${records.map((r) => r.id)}::text[], ${own.map(String)}::text[]::boolean[]) as returned (username, bet_id, id, own)
+        ${records.map((r) => r.id)}::text[], ${records.map((r) => realRound(r.roundId))}::text[],
+        ${own.map(String)}::text[]::boolean[]) as returned (username, bet_id, id, round_id, own)
         using (username, bet_id, id)
       where a.product_id = ${productId}
       group by a.username, a.bet_id, a.id
@@ -85,7 +87,7 @@ export async function endAbsences(
         and (f.counted or a.listed_from is null or a.listed_from < ${window.from} or a.listed_to > ${window.to})
     )
     insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
-    select ${productId}, array_agg(username), array_agg(null::text), array_agg(bet_id), ${now}
+    select ${productId}, array_agg(username), array_agg(round_id), array_agg(bet_id), ${now}
     from found where counted having count(*) > 0`;
 }
 
@@ -140,12 +142,9 @@ async function noteDated(tx: Query, { window, returned, startedAt, now }: WholeP
       -- An older version did not note when the pass ended: what it noted is missed anew.
       on conflict (product_id, username, bet_id, id) do update
         set missed_since = excluded.missed_since, missed_at = excluded.missed_at where a.missed_at is null
-      returning username, bet_id
+      returning username, bet_id, id
     )
-    insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
-    select ${window.productId}, array_agg(username), array_agg(null::text), array_agg(bet_id), ${now}
-    from (select *, (row_number() over () - 1) / ${MARKS_PER_ROW} as row from absent) numbered
-    group by row`;
+    ${markMissed(tx, window.productId, tx`absent`, now)}`;
 }
 
 /**
@@ -182,10 +181,21 @@ async function noteListedElsewhere(
       from keys k
       where a.product_id = ${productId} and a.username = k.username and a.bet_id = k.bet_id and a.id = k.id
         and a.listed_from >= ${from} and a.listed_to <= ${to}
-      returning a.username, a.bet_id
+      returning a.username, a.bet_id, a.id
     )
+    ${markMissed(tx, productId, tx`missed`, now)}`;
+}
+
+/** Asks for the comparison of the records that a part of the statement returns. */
+function markMissed(tx: Query, productId: string, missed: ReturnType<Query>, now: Instant) {
+  return tx`
     insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
-    select ${productId}, array_agg(username), array_agg(null::text), array_agg(bet_id), ${now}
-    from (select *, (row_number() over () - 1) / ${MARKS_PER_ROW} as row from missed) numbered
+    select ${productId}, array_agg(username), array_agg(round), array_agg(bet_id), ${now}
+    from (
+      select m.*, nullif(nullif(r.round_id, ''), 'UNKNOWN') as round,
+        (row_number() over () - 1) / ${MARKS_PER_ROW} as row
+      from ${missed} m join bet_records r
+        on r.product_id = ${productId} and r.username = m.username and r.bet_id = m.bet_id and r.id = m.id
+    ) numbered
     group by row`;
 }

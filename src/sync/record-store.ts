@@ -124,8 +124,7 @@ const MARK = (touched: string) => `
   insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
   select $1, array_agg(username), array_agg(round), array_agg(bet), ${NOW}
   from (
-    select distinct username, nullif(nullif(round_id, ''), 'UNKNOWN') as round,
-      case when round_id in ('', 'UNKNOWN') then bet_id end as bet
+    select distinct username, nullif(nullif(round_id, ''), 'UNKNOWN') as round, bet_id as bet
     from ${touched}
   ) marks
   having count(*) > 0`;

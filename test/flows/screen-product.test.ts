@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { type Config, parseConfig } from "../../src/config-file.ts";
 import { inOneMoment } from "../../src/db/client.ts";
-import { countDueMarks, type ScreenRules, screenMarks } from "../../src/diff/screen-store.ts";
+import type { ScreenRules } from "../../src/diff/agreement-store.ts";
+import { countDueMarks, screenMarks } from "../../src/diff/screen-store.ts";
 import { diffProduct } from "../../src/flows/diff-product.ts";
 import { screenProduct } from "../../src/flows/screen-product.ts";
 import { silentLog } from "../../src/log.ts";

@@ -2,7 +2,8 @@
 
 import { beforeAll, describe, expect, test } from "vitest";
 import { inOneMoment } from "../../src/db/client.ts";
-import { type ScreenRules, screenMarks } from "../../src/diff/screen-store.ts";
+import type { ScreenRules } from "../../src/diff/agreement-store.ts";
+import { screenMarks } from "../../src/diff/screen-store.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { writeRecords } from "../../src/sync/record-store.ts";
 import { useDatabase } from "../support/database.ts";

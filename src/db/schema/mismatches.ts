@@ -1,7 +1,7 @@
 /** Where the two sides differ: what is to be looked at, what was found, and what people made of it. */
 
 import { sql } from "drizzle-orm";
-import { bigint, index, jsonb, numeric, pgTable, text, unique, uuid } from "drizzle-orm/pg-core";
+import { bigint, index, jsonb, numeric, pgTable, primaryKey, text, unique, uuid } from "drizzle-orm/pg-core";
 import { identity, instant } from "./columns.ts";
 
 /**
@@ -16,11 +16,56 @@ export const diffMarks = pgTable(
     /** the three arrays belong together place by place */
     usernames: text("usernames").array().notNull(),
     roundIds: text("round_ids").array().notNull(),
-    /** a txn id, betId or record id; null where the round says enough */
+    /** the txn id, betId or record id of what was touched; null: anything of the round may have been */
     betRefs: text("bet_refs").array().notNull(),
     dueAt: instant("due_at").notNull(),
   },
   (t) => [index("diff_marks_due").on(t.productId, t.dueAt)],
+);
+
+/**
+ * What cannot be compared, while everything else is: too much that belongs together, or data that nothing can be made of.
+ * A row goes away with the first comparison that succeeds.
+ */
+export const comparisonsSetAside = pgTable(
+  "comparisons_set_aside",
+  {
+    productId: text("product_id").notNull(),
+    username: text("username").notNull(),
+    /** "round:…", "bet:…", or "sessions": all of the player's sessions that were touched together */
+    subject: text("subject").notNull(),
+    /** round-too-wide, session-too-long; unusable: the data cannot be read */
+    code: text("code").notNull(),
+    /** one sentence for people: what could not be compared, why, and what to do */
+    reason: text("reason").notNull(),
+    /** since when it has not been compared */
+    since: instant("since").notNull(),
+    /** when it is tried again */
+    retryAt: instant("retry_at").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.productId, t.username, t.subject] })],
+);
+
+/**
+ * Rounds with more bets than are loaded for a comparison. All bets of such a round agree by themselves, but for those
+ * that are named here; what arrives is named by its mark.
+ */
+export const wideRounds = pgTable(
+  "wide_rounds",
+  {
+    productId: text("product_id").notNull(),
+    username: text("username").notNull(),
+    roundId: text("round_id").notNull(),
+    /** of the bets that agree by themselves; null: an entry acts on the round as a whole, which is compared as one */
+    currency: text("currency"),
+    /** ids of the bets that do not agree by themselves */
+    apart: text("apart").array().notNull(),
+    /** of the bets that agree: their first and last entry, and the last one to come; null: there are none */
+    firstEntryAt: instant("first_entry_at"),
+    lastEntryAt: instant("last_entry_at"),
+    lastReceivedAt: instant("last_received_at"),
+  },
+  (t) => [primaryKey({ columns: [t.productId, t.username, t.roundId] })],
 );
 
 export const mismatches = pgTable(

@@ -1,0 +1,211 @@
+/** Rounds with very many bets: which of their bets do not agree by themselves, kept from one comparison to the next. */
+
+import type { Instant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+import type { TimeRange } from "../window.ts";
+import { aroundIds, type StatementRules, UNSETTLED, uncertain } from "./agreement-store.ts";
+import type { Heard } from "./sums.ts";
+
+export interface WideRoundKey {
+  readonly username: string;
+  readonly roundId: string;
+}
+
+/** A round of which only some bets are loaded. */
+export interface WideRound extends WideRoundKey {
+  /** of the bets that agree by themselves; null: an entry acts on all of the round, which is compared as one */
+  readonly currency: string | null;
+  /** ids of the bets that do not, or may not, agree by themselves */
+  readonly apart: readonly string[];
+  /** of those that agree; null: there are none */
+  readonly heard: Heard | null;
+}
+
+type Row = WideRoundKey & Pick<WideRound, "currency" | "apart"> & { [Key in keyof Heard]: Instant | null };
+
+function toWideRound({ firstEntryAt, lastEntryAt, lastReceivedAt, ...row }: Row): WideRound {
+  const isHeard = firstEntryAt !== null && lastEntryAt !== null && lastReceivedAt !== null;
+  return { ...row, heard: isHeard ? { firstEntryAt, lastEntryAt, lastReceivedAt } : null };
+}
+
+/** What is kept of some rounds; most are not wide, and nothing is. */
+export async function readWideRounds(
+  tx: Query,
+  productId: string,
+  rounds: readonly (readonly [string, string])[],
+): Promise<WideRound[]> {
+  const rows = await tx<Row[]>`
+    select w.username, w.round_id as "roundId", w.currency, w.apart, w.first_entry_at as "firstEntryAt",
+      w.last_entry_at as "lastEntryAt", w.last_received_at as "lastReceivedAt"
+    from wide_rounds w
+    join unnest(${rounds.map(([username]) => username)}::text[], ${rounds.map(([, roundId]) => roundId)}::text[])
+      as k (username, round_id) using (username, round_id)
+    where w.product_id = ${productId}`;
+  return rows.map(toWideRound);
+}
+
+/** Whether a product has any such round: mostly it has none, and nothing else need be asked. */
+export async function hasWideRounds(tx: Query, productId: string): Promise<boolean> {
+  const [row] = await tx<{ any: boolean }[]>`
+    select exists (select from wide_rounds where product_id = ${productId}) as any`;
+  return row?.any === true;
+}
+
+export async function writeWideRound(tx: Query, productId: string, round: WideRound): Promise<void> {
+  const { username, roundId, currency, apart, heard } = round;
+  await tx`
+    insert into wide_rounds (product_id, username, round_id, currency, apart, first_entry_at, last_entry_at,
+      last_received_at)
+    values (${productId}, ${username}, ${roundId}, ${currency}, ${apart as string[]}::text[],
+      ${heard?.firstEntryAt ?? null}, ${heard?.lastEntryAt ?? null}, ${heard?.lastReceivedAt ?? null})
+    on conflict (product_id, username, round_id) do update set currency = excluded.currency, apart = excluded.apart,
+      first_entry_at = excluded.first_entry_at, last_entry_at = excluded.last_entry_at,
+      last_received_at = excluded.last_received_at`;
+}
+
+/** What counts as a bet that agrees by itself. */
+export interface AgreementRules {
+  readonly dropsOmittedLosses: boolean;
+  /** bets are matched by the record's id, and not by its betId */
+  readonly matchesById: boolean;
+}
+
+/** Every id of the round. */
+const IDS = `ids as materialized (
+    select txn_id as id from callback_entries where product_id = $1 and username = $2 and round_id = $3
+    union
+    select id.id from bet_records f cross join lateral (values (f.bet_id), (f.id)) as id (id)
+    where f.product_id = $1 and f.username = $2 and f.round_id = $3
+  )`;
+
+/** A round's bets that agree by themselves are those of which that is certain, and that are of the round's currency. */
+const findApart = ({ dropsOmittedLosses, matchesById }: AgreementRules) => {
+  const rules: StatementRules = { dropsOmittedLosses, tolerance: new Map(), areFlagged: true };
+  return `with ${UNSETTLED}, ${IDS}, ${aroundIds(rules)}, ${uncertain(rules)},
+  foreign_records as (select b from records join foreign_ids on foreign_ids.id = records.i),
+  apart as (
+    select id from uncertain
+    union select t from shared
+    union select b from foreign_records
+    union select records.b from records
+      join record_absences a on a.product_id = $1 and a.username = records.u and a.bet_id = records.b and a.id = records.i
+    union select entries.t from entries
+      join (select substr(subject, 9)::jsonb ->> 1 as q from unsettled where subject like 'request:%') asked using (q)
+    union select b from records where u <> $2 or r <> $3 or c <> $4 ${matchesById ? "or i <> b" : ""}
+    union select txn_id from callback_entries
+      where product_id = $1 and username = $2 and round_id = $3 and callback = 'adjustBalance'
+  ),
+  heard as (
+    select min(occurred_at) as first_at, max(occurred_at) as last_at, max(received_at) as received_at
+    from entries where not exists (select from apart where apart.id = entries.t)
+  )
+  select array(select distinct id from apart where id is not null) as apart, first_at as "firstEntryAt",
+    last_at as "lastEntryAt", received_at as "lastReceivedAt"
+  from heard`;
+};
+
+/**
+ * Finds a round's bets that do not agree by themselves, by reading all of it in the database.
+ * @returns null where the round has no records: nothing of it agrees
+ */
+export async function findWideRound(
+  tx: Query,
+  productId: string,
+  { username, roundId }: WideRoundKey,
+  rules: AgreementRules,
+): Promise<WideRound | null> {
+  const [kind] = await tx<{ currency: string | null; actsOnRound: boolean }[]>`
+    select (select currency from bet_records
+        where product_id = ${productId} and username = ${username} and round_id = ${roundId}
+        group by 1 order by count(*) desc limit 1) as currency,
+      exists (select from callback_entries where product_id = ${productId} and username = ${username}
+        and round_id = ${roundId} and transaction_type = 'BY_ROUND') as "actsOnRound"`;
+  const asOne = { username, roundId, currency: null, apart: [], heard: null };
+  if (kind?.actsOnRound !== false) return asOne;
+  const { currency } = kind;
+  if (currency === null) return null;
+  await tx`select set_config('work_mem', '32MB', true), set_config('jit', 'off', true)`;
+  const [row] = await tx.unsafe<Row[]>(findApart(rules), [productId, username, roundId, currency]);
+  return row === undefined ? null : toWideRound({ ...row, username, roundId, currency });
+}
+
+/**
+ * How many of a round's bets that agree by themselves are not among the loaded ones, counted up to 2.
+ * @param betIds of the player's loaded records
+ */
+export async function countOthers(
+  tx: Query,
+  productId: string,
+  { username, roundId, currency }: WideRound,
+  betIds: readonly string[],
+): Promise<number> {
+  const rows = await tx`
+    select distinct bet_id from (
+      select bet_id from bet_records
+      where product_id = ${productId} and username = ${username} and round_id = ${roundId} and currency = ${currency}
+        and bet_id <> all(${betIds as string[]}) limit 2
+    ) others`;
+  return rows.length;
+}
+
+/** A mark of a wide round; `betRef` null: anything of the round may have been touched. */
+export interface GatheredMark extends WideRoundKey {
+  readonly betRef: string | null;
+}
+
+/**
+ * Takes every due mark of some rounds, each once: they are judged together, or what one of them speaks of would be
+ * missing from the sums of the others. Runs under the product's lock.
+ * @param most so many are returned at the most; all are taken
+ */
+export async function gatherMarks(
+  tx: Query,
+  productId: string,
+  rounds: readonly WideRoundKey[],
+  now: Instant,
+  most: number,
+): Promise<GatheredMark[]> {
+  const users = rounds.map(({ username }) => username);
+  return await tx<GatheredMark[]>`
+    with marks as (
+      select d.id, d.due_at, m.u, m.r, m.b, own.u is not null as is_own
+      from (
+        select * from diff_marks
+        where product_id = ${productId} and due_at <= ${now} and usernames && ${users}::text[]
+      ) d
+      cross join lateral unnest(d.usernames, d.round_ids, d.bet_refs) as m (u, r, b)
+      left join unnest(${users}::text[], ${rounds.map(({ roundId }) => roundId)}::text[]) as own (u, r)
+        on own.u = m.u and own.r = m.r
+    ),
+    touched as (select id from marks group by id having bool_or(is_own)),
+    taken as (delete from diff_marks where id in (select id from touched)),
+    put as (
+      insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+      select ${productId}, array_agg(u), array_agg(r), array_agg(b), due_at
+      from marks where not is_own and id in (select id from touched)
+      group by id, due_at
+    )
+    select distinct u as username, r as "roundId", b as "betRef" from marks where is_own limit ${most}`;
+}
+
+/**
+ * The times of a round's bets, each from its first entry to its last, without the pauses that are longer than twice the
+ * overlap.
+ */
+export async function readTimesOfRound(
+  tx: Query,
+  productId: string,
+  { username, roundId }: WideRoundKey,
+  overlapMs: number,
+): Promise<TimeRange[]> {
+  return await tx<{ from: Instant; to: Instant }[]>`
+    with bets as (
+      select min(occurred_at) as first_at, max(occurred_at) as last_at from callback_entries
+      where product_id = ${productId} and username = ${username} and round_id = ${roundId} group by txn_id
+    ),
+    joined as (
+      select unnest(range_agg(tstzrange(first_at, last_at + ${2 * overlapMs} * interval '1 millisecond', '[]'))) as span
+      from bets
+    )
+    select lower(span) as "from", upper(span) - ${2 * overlapMs} * interval '1 millisecond' as "to" from joined`;
+}

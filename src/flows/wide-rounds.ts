@@ -1,0 +1,215 @@
+/**
+ * Rounds with more bets than are loaded for a comparison (§4.8). Of such a round the bets are loaded that were touched,
+ * and those that did not agree by themselves when it was compared last; the others change no verdict but by being there.
+ */
+
+import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
+import type { CallbackEntry } from "../callback.ts";
+import { type Frontier, type Key, roundKey } from "../diff/neighbourhood.ts";
+import type { RestOfRound } from "../diff/rest-of-round.ts";
+import { partStandingAlone } from "../diff/standing-alone.ts";
+import type { DiffMark } from "../diff/store.ts";
+import type { Heard } from "../diff/sums.ts";
+import {
+  countOthers,
+  findWideRound,
+  gatherMarks,
+  hasWideRounds,
+  readWideRounds,
+  type WideRound,
+  writeWideRound,
+} from "../diff/wide-store.ts";
+import type { Scene } from "./diff-scene.ts";
+
+/** Where more bets of a round were touched, the database looks for those that do not agree: most of them do. */
+const MOST_TOUCHED = 1_000;
+
+/** What was judged together with a wide round. */
+interface JudgedRound {
+  readonly records: readonly StoredRecord[];
+  readonly bets: readonly LedgerBet[];
+  readonly entries: readonly CallbackEntry[];
+  readonly isDisturbed: (one: LedgerBet | StoredRecord) => boolean;
+  /** the marks that are written again where something waits */
+  readonly marks: readonly DiffMark[];
+}
+
+/** The wide rounds of one comparison. */
+export class WideRounds {
+  /** rounds of which not all bets are loaded */
+  readonly narrow = new Map<Key, WideRound>();
+  /** wide rounds that are compared as one */
+  readonly whole = new Map<Key, WideRound>();
+  private readonly gathered = new Set<Key>();
+  private hasAny: boolean | null = null;
+
+  /**
+   * Learns which rounds of a step are known to be wide.
+   * @param marks of the comparison so far
+   * @returns the other due marks of these rounds, which are taken
+   */
+  async enter(scene: Scene, { rounds }: Frontier, marks: readonly DiffMark[]): Promise<DiffMark[]> {
+    const { tx, product } = scene;
+    const unknown = rounds.filter(([username, roundId]) => !this.isKnown(roundKey(username, roundId)));
+    if (unknown.length === 0) return [];
+    this.hasAny ??= await hasWideRounds(tx, product.productId);
+    if (!this.hasAny) return [];
+    const found = await readWideRounds(tx, product.productId, unknown);
+    const { taken, isMore } = await this.gather(scene, found);
+    for (const round of found) {
+      const touched = [...marks, ...taken].filter(
+        ({ username, roundId }) => username === round.username && roundId === round.roundId,
+      );
+      const refs = touched.flatMap(({ betRef }) => betRef ?? []);
+      const isVague = isMore || refs.length < touched.length || refs.length > MOST_TOUCHED;
+      if (round.currency === null) this.whole.set(keyOf(round), round);
+      else if (isVague) await this.find(scene, round.username, round.roundId);
+      else this.narrow.set(keyOf(round), { ...round, apart: [...new Set([...round.apart, ...refs])] });
+    }
+    return taken;
+  }
+
+  /** Learns of rounds that turned out to be wide. @returns their other due marks, which are taken */
+  async widen(scene: Scene, rounds: readonly (readonly [string, string])[]): Promise<DiffMark[]> {
+    for (const [username, roundId] of rounds) await this.find(scene, username, roundId);
+    this.hasAny = true;
+    const { taken } = await this.gather(
+      scene,
+      rounds.map(([username, roundId]) => ({ username, roundId })),
+    );
+    return taken;
+  }
+
+  /** An entry acts on all of a round: from now on it is compared as one. */
+  async compareAsOne({ tx, product: { productId } }: Scene, key: Key): Promise<void> {
+    const round = this.narrow.get(key);
+    if (round === undefined) return;
+    const asOne = { ...round, currency: null, apart: [], heard: null };
+    this.narrow.delete(key);
+    this.whole.set(key, asOne);
+    await writeWideRound(tx, productId, asOne);
+  }
+
+  /** Has the narrow rounds among some compared as one, this time. @returns whether there were any */
+  compareAsOneNow(keys: Iterable<Key>): boolean {
+    let any = false;
+    for (const key of keys) {
+      const round = this.narrow.get(key);
+      if (round === undefined) continue;
+      this.narrow.delete(key);
+      this.whole.set(key, round);
+      any = true;
+    }
+    return any;
+  }
+
+  /** The bets to load of the narrow rounds of a step. */
+  betsOfNarrow({ rounds }: Frontier): [string, string][] {
+    return rounds.flatMap(([username, roundId]) =>
+      (this.narrow.get(roundKey(username, roundId))?.apart ?? []).map((ref): [string, string] => [
+        username,
+        ref,
+      ]),
+    );
+  }
+
+  /** What stands for the bets that are not loaded. */
+  async restOf({ tx, product }: Scene, records: readonly StoredRecord[]): Promise<RestOfRound[]> {
+    const { productId } = product;
+    const rest: RestOfRound[] = [];
+    for (const round of this.narrow.values()) {
+      const { username, roundId, currency, heard } = round;
+      if (currency === null || heard === null) continue;
+      const betIds = records.filter((one) => one.username === username).map(({ betId }) => betId);
+      const bets = await countOthers(tx, productId, round, betIds);
+      if (bets > 0) rest.push({ productId, username, roundId, currency, bets, heard });
+    }
+    return rest;
+  }
+
+  /**
+   * Keeps which bets of a round that was judged do not agree by themselves.
+   * @param isComplete false: what is loaded hangs together with what is not, so nothing agrees by itself
+   * @returns the marks to write again where something of the round waits: one stands for all that is kept
+   */
+  async keep(scene: Scene, key: Key, judged: JudgedRound, isComplete: boolean): Promise<readonly DiffMark[]> {
+    const { tx, product } = scene;
+    const round = this.narrow.get(key) ?? this.whole.get(key);
+    if (round === undefined) return judged.marks;
+    const { username, roundId, currency } = round;
+    const isOwn = (mark: DiffMark) => mark.username === username && mark.roundId === roundId;
+    const [own, others] = [judged.marks.filter(isOwn), judged.marks.filter((mark) => !isOwn(mark))];
+    if (currency === null) return [...own.slice(0, 1), ...others];
+    const isDisturbed = isComplete ? judged.isDisturbed : () => true;
+    const records = judged.records.filter((one) => one.username === username);
+    const bets = judged.bets.filter((one) => one.username === username);
+    const loaded = { roundId, currency, records, bets };
+    const { apart, alone, heard } = partStandingAlone(loaded, matchesById(scene), isDisturbed);
+    const ofRound = new Set([
+      ...records.filter((one) => realRound(one.roundId) === roundId).map(({ betId }) => betId),
+      ...judged.entries
+        .filter((entry) => entry.username === username && realRound(entry.roundId) === roundId)
+        .map(({ txnId }) => txnId),
+    ]);
+    const kept = apart.filter((id) => ofRound.has(id));
+    await writeWideRound(tx, product.productId, {
+      ...round,
+      apart: kept,
+      heard: joinHeard(round.heard, heard),
+    });
+    const known = new Set([...alone, ...apart]);
+    const strange = own.filter(({ betRef }) => betRef !== null && !known.has(betRef));
+    const [betRef = own.find((mark) => mark.betRef !== null)?.betRef ?? null] = kept;
+    return [{ username, roundId, betRef }, ...strange, ...others];
+  }
+
+  private isKnown(key: Key): boolean {
+    return this.narrow.has(key) || this.whole.has(key);
+  }
+
+  private async gather(scene: Scene, rounds: readonly { username: string; roundId: string }[]) {
+    const fresh = rounds.filter((round) => !this.gathered.has(keyOf(round)));
+    if (fresh.length === 0) return { taken: [], isMore: false };
+    const most = fresh.length * MOST_TOUCHED;
+    const taken = await gatherMarks(scene.tx, scene.product.productId, fresh, scene.now, most + 1);
+    for (const round of fresh) this.gathered.add(keyOf(round));
+    return { taken, isMore: taken.length > most };
+  }
+
+  private async find(scene: Scene, username: string, roundId: string): Promise<void> {
+    const { tx, product } = scene;
+    const { lostBets, matchBy, productId } = product;
+    const dropsOmittedLosses = lostBets === "omitted" && matchBy.includes("betId");
+    const rules = { dropsOmittedLosses, matchesById: matchesById(scene) };
+    const round = await findWideRound(tx, productId, { username, roundId }, rules);
+    if (round === null) {
+      this.whole.set(roundKey(username, roundId), {
+        username,
+        roundId,
+        currency: null,
+        apart: [],
+        heard: null,
+      });
+      return;
+    }
+    (round.currency === null ? this.whole : this.narrow).set(keyOf(round), round);
+    await writeWideRound(tx, productId, round);
+  }
+}
+
+function keyOf({ username, roundId }: { readonly username: string; readonly roundId: string }): Key {
+  return roundKey(username, roundId);
+}
+
+function matchesById({ product: { matchBy } }: Scene): boolean {
+  return matchBy.includes("id") && !matchBy.includes("betId");
+}
+
+function joinHeard(a: Heard | null, b: Heard | null): Heard | null {
+  if (a === null || b === null) return a ?? b;
+  return {
+    firstEntryAt: Math.min(a.firstEntryAt, b.firstEntryAt),
+    lastEntryAt: Math.max(a.lastEntryAt, b.lastEntryAt),
+    lastReceivedAt: Math.max(a.lastReceivedAt, b.lastReceivedAt),
+  };
+}

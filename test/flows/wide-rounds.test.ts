@@ -1,0 +1,95 @@
+/** Rounds of very many bets: what is compared of them, and that it is what a comparison of all of them finds. */
+
+import { describe, expect, test } from "vitest";
+import { type Config, parseConfig } from "../../src/config-file.ts";
+import { diffProduct } from "../../src/flows/diff-product.ts";
+import { COMPARE_LIMITS, type CompareLimits } from "../../src/flows/diff-scene.ts";
+import { silentLog } from "../../src/log.ts";
+import { emptyTables } from "../support/database.ts";
+import { minute, useDiffWorld } from "./diff-world.ts";
+import { keepOtherwise, type Played, playRounds } from "./screen-world.ts";
+
+const { sql, clock, receive, listed, fetchPlanned, ledgerBegins } = useDiffWorld();
+const signal = new AbortController().signal;
+
+const WHOLE: CompareLimits = { ...COMPARE_LIMITS, wholeRound: 1_000_000 };
+const NARROW: CompareLimits = { ...COMPARE_LIMITS, wholeRound: 4 };
+
+/** The same bets, all of them in a few rounds that are used for ever. */
+function inFewRounds(played: readonly Played[], rounds: number): Played[] {
+  const within = <One extends { readonly roundId: string | null }>(one: One): One => {
+    const number = /^r(-?\d+)$/.exec(one.roundId ?? "")?.[1];
+    return number === undefined ? one : { ...one, roundId: `w${Math.abs(Number(number)) % rounds}` };
+  };
+  return played.map(({ entries, records }) => ({
+    entries: entries.map(within),
+    records: records.map(within),
+  }));
+}
+
+/** Waves of what was played arrive, each compared when it comes and when its graces are over. */
+async function playThrough(played: readonly Played[], limits: CompareLimits, config: Config, waves: number) {
+  await emptyTables(sql);
+  await ledgerBegins();
+  let wide = 0;
+  for (let wave = 0; wave < waves; wave += 1) {
+    clock.set(minute(wave * 600));
+    const isNow = (round: number, index: number) =>
+      (round % 5 === 0 ? (index + round) % 3 : round) % waves === wave;
+    await receive(
+      ...played.flatMap(({ entries }, round) => entries.filter((_, index) => isNow(round, index))),
+    );
+    await listed(
+      ...played.flatMap(({ records }, round) => records.filter((_, index) => isNow(round, index + 1))),
+    );
+    for (const minutes of [1, 120]) {
+      clock.set(minute(wave * 600 + minutes));
+      const context = { sql, config, clock, log: silentLog };
+      await diffProduct(context, "P1", signal, Number.POSITIVE_INFINITY, limits);
+      await fetchPlanned();
+    }
+    const [row] = await sql<{ wide: number }[]>`
+      select count(*) as wide from wide_rounds where currency is not null`;
+    wide = Math.max(wide, row?.wide ?? 0);
+  }
+  return { wide, state: await readState() };
+}
+
+const readState = async () => ({
+  mismatches: await sql`
+    select username, subject, kind, status, currency, bet_id, transaction_id, round_id, amount_at_risk, reason, provider,
+      ledger, first_seen_at, last_seen_at, resolved_at
+    from mismatches order by username, subject, kind`,
+  events: await sql`
+    select m.username, m.subject, m.kind, e.at, e.from_status, e.to_status, e.reason
+    from mismatch_events e join mismatches m on m.id = e.mismatch_id order by 1, 2, 3, 4, 5, 6, 7`,
+});
+
+const product = (fields: Record<string, unknown>) =>
+  parseConfig({ products: [{ productId: "P1", ...fields }] });
+
+describe("a round of very many bets is compared as if all of it were loaded", () => {
+  test.each<[number, number, string, Record<string, unknown>]>([
+    [10, 1, "by all rules", {}],
+    [17, 3, "by all rules", {}],
+    [18, 2, "by the record's id", { matchBy: ["id", "round"] }],
+    [26, 1, "by the round alone", { matchBy: ["round"] }],
+    [23, 2, "by the round first", { matchBy: ["round", "betId"] }],
+    [13, 2, "by bets alone", { matchBy: ["betId"] }],
+    [14, 2, "of an operator that omits losses", { lostBets: "omitted" }],
+    [15, 2, "with single-state settlements", { singleState: true }],
+  ])("in a world by chance (seed %i: %i rounds of each player, %s)", async (seed, rounds, _, fields) => {
+    const seeded = playRounds(seed, 70);
+    const kept =
+      fields.lostBets === "omitted" ? seeded.map((one, index) => keepOtherwise(one, index)) : seeded;
+    // With an entry for all of a round in it, a round is compared as one: half of the worlds have none.
+    const actsOnRound = ({ entries }: Played) => entries.some((one) => one.transactionType === "BY_ROUND");
+    const played = inFewRounds(seed % 2 === 0 ? kept.filter((one) => !actsOnRound(one)) : kept, rounds);
+    const config = product(fields);
+    const exact = await playThrough(played, WHOLE, config, 3);
+    const narrow = await playThrough(played, NARROW, config, 3);
+    expect(narrow.state).toEqual(exact.state);
+    expect(exact.wide).toBe(0);
+    if (seed % 2 === 0) expect(narrow.wide).toBeGreaterThan(0);
+  });
+});
