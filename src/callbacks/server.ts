@@ -23,10 +23,7 @@ import { openWalletLanes } from "./store.ts";
 const MOST_BODY_BYTES = 1024 * 1024;
 /** Each request that is worked on has one connection; the others wait, where they can be counted. */
 const LINE = { atOnce: 10, mostWaiting: 1_000, mostWaitingOfPlayer: 100 };
-/** From the end of its headers. Whoever asks has given up by then. */
-const LONGEST_ANSWER_MS = 10_000;
-/** A body of some kilobytes comes at once, and whoever sends it byte by byte must not keep a connection. */
-const LONGEST_REQUEST_MS = 10_000;
+const LIMITS: CallbackLimits = { answerMs: 10_000, requestMs: 10_000 };
 const CHECK_REQUESTS_EVERY_MS = 1_000;
 /** More than a provider opens; each costs memory before anything is known about it. */
 const MOST_CONNECTIONS = 2_000;
@@ -40,6 +37,13 @@ declare module "fastify" {
     /** until when its caller waits for the answer */
     deadline: Deadline;
   }
+}
+
+export interface CallbackLimits {
+  /** from the end of its headers on a callback may take so long: whoever asks has given up by then */
+  readonly answerMs: number;
+  /** a request must have come whole by then: who sends it byte by byte must not keep a connection */
+  readonly requestMs: number;
 }
 
 export interface CallbackContext {
@@ -63,18 +67,19 @@ export interface CallbackServer {
 export async function startCallbackServer(
   context: CallbackContext,
   settings: Settings["callbacks"],
+  limits = LIMITS,
 ): Promise<CallbackServer> {
   const app = fastify({
     logger: false,
     bodyLimit: MOST_BODY_BYTES,
     forceCloseConnections: "idle",
-    requestTimeout: LONGEST_REQUEST_MS,
-    http: { headersTimeout: LONGEST_REQUEST_MS, connectionsCheckingInterval: CHECK_REQUESTS_EVERY_MS },
+    requestTimeout: limits.requestMs,
+    http: { headersTimeout: limits.requestMs, connectionsCheckingInterval: CHECK_REQUESTS_EVERY_MS },
   });
   app.server.maxConnections = MOST_CONNECTIONS;
   app.decorateRequest("deadline");
   app.addHook("onRequest", async (request, reply) => {
-    const deadline = new Deadline(LONGEST_ANSWER_MS);
+    const deadline = new Deadline(limits.answerMs);
     request.deadline = deadline;
     reply.raw.once("close", () => {
       if (reply.raw.writableFinished) deadline.stop();
