@@ -10,8 +10,7 @@ import { planBackfill, requestBackfill } from "../src/flows/backfill.ts";
 import { rangeLimits } from "../src/flows/fetch-next-window.ts";
 import { openBackfillRunner } from "../src/flows/run-backfills.ts";
 import { formatAmount } from "../src/money.ts";
-import { readData } from "../src/provider/envelope.ts";
-import { readBetPage } from "../src/provider/wire.ts";
+import { openBetPage } from "../src/provider/wire.ts";
 import { initialRange } from "../src/sync/range-control.ts";
 import { ensurePullState } from "../src/sync/store.ts";
 import { withDatabase } from "./support/database.ts";
@@ -82,8 +81,9 @@ async function pullRecords(sql: Sql): Promise<number> {
 }
 
 function readRecords(place: PagePlace): readonly BetRecord[] {
-  const answered = { what: "page", status: 200, text: pageBody(place, VOLUME), secrets: [] };
-  return readBetPage(readData(answered), place.productId, "page").records;
+  const page = openBetPage(place.productId, "page");
+  page.take(Buffer.from(pageBody(place, VOLUME)));
+  return page.finish({ what: "page", status: 200, text: "", rest: page.rest(), secrets: [] }).records;
 }
 
 const COLUMNS = [

@@ -20,6 +20,11 @@ export const systemClock: Clock = {
   },
 };
 
+/** Milliseconds of a clock that nobody sets: for how long something has taken, or may still take. */
+export function monotonicMs(): number {
+  return performance.now();
+}
+
 const ISO_WITH_OFFSET =
   /^(\d{4}-\d{2}-(\d{2}))[T ](\d{2}:\d{2}(?::\d{2})?)(\.\d+)?(Z|z|[+-]\d{2}(?::?\d{2})?)$/;
 

@@ -89,7 +89,10 @@ interface Found {
 /** What is written is made of the balance and the number that were read before, as the server does. */
 function toScript({ text, parameters }: Statement, { before, moved, number }: Found): string {
   const after = formatAmount(before.plus(moved));
+  const isDeadline = text.includes("clock_timestamp()) <");
   const toExpression = (parameter: unknown) => {
+    // The script runs long after its statements were listened to.
+    if (isDeadline) return "('Infinity')";
     if (parameter === formatAmount(before)) return ":balance";
     if (parameter === after) return `(:balance::numeric + ${moved})`;
     if (parameter === String(number)) return ":number";

@@ -15,6 +15,18 @@ export interface SignedRequest {
   readonly timestamp: unknown;
 }
 
+/** Tells an accepted signature from all others. */
+export interface Signature {
+  readonly text: string;
+  readonly signedAt: Instant;
+}
+
+/** @param headers of a request in whose signature nothing is wrong */
+export function signatureOf(headers: Readonly<Record<string, unknown>>): Signature {
+  const text = String(headers["sapi-signature"]).toLowerCase();
+  return { text, signedAt: Number(headers["sapi-timestamp"]) };
+}
+
 /** @returns what is wrong with the signature; null: nothing */
 export function findSignatureFault(key: string, request: SignedRequest, now: Instant): string | null {
   const { body, signature, timestamp } = request;

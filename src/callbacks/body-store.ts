@@ -1,8 +1,10 @@
 /** The bodies of callbacks as they came, and how each was answered, for as long as they are kept. */
 
-import type { Instant } from "../clock.ts";
+import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { type DroppedRows, dropOldest } from "../db/drop-oldest.ts";
+import type { Row } from "../db/lane.ts";
+import { putAll, type Statement, writeStatement } from "../db/statement.ts";
 import { type Amount, parseAmount } from "../money.ts";
 import type { TimeRange } from "../window.ts";
 import type { Envelope } from "./request.ts";
@@ -19,29 +21,38 @@ export interface KeptBody {
   readonly receivedAt: Instant;
 }
 
-export async function keepBody(sql: Query, kept: KeptBody): Promise<void> {
-  await sql`
-    insert into callback_bodies (callback, product_id, request_id, status_code, body, received_at)
-    values (${kept.callback}, ${kept.productId}, ${kept.requestId}, ${kept.statusCode}, ${kept.body},
-      ${kept.receivedAt})`;
+export function keepBody(kept: KeptBody): Statement {
+  const { callback, productId, requestId, statusCode, body, receivedAt } = kept;
+  const row = [callback, productId, requestId, String(statusCode), body, formatInstant(receivedAt)];
+  return writeStatement(
+    (put) => `
+      insert into callback_bodies (callback, product_id, request_id, status_code, body, received_at)
+      values (${putAll(put, row)})`,
+  );
 }
 
-/** Answers checkBalance (§4.A1), and keeps its body. @returns null where the player has no wallet of this currency */
-export async function checkBalance(
-  sql: Query,
+/** Asks for what checkBalance answers (§4.A1), and keeps its body. */
+export function askForBalance(
   { username, currency, productId, requestId }: Envelope,
   body: string,
   receivedAt: Instant,
-): Promise<Amount | null> {
-  const [row] = await sql<{ balance: string | null }[]>`
-    with wallet as (select balance from wallets where username = ${username} and currency = ${currency}),
-    kept as (
-      insert into callback_bodies (callback, product_id, request_id, status_code, body, received_at)
-      select 'checkBalance', ${productId}, ${requestId}, case when exists (select from wallet) then 0 else 10001 end,
-        ${body}, ${receivedAt}
-    )
-    select (select balance from wallet) as balance`;
-  return row?.balance == null ? null : parseAmount(row.balance, "balance");
+): Statement {
+  return writeStatement(
+    (put) => `
+      with wallet as (select balance from wallets where username = ${put(username)} and currency = ${put(currency)}),
+      kept as (
+        insert into callback_bodies (callback, product_id, request_id, status_code, body, received_at)
+        select 'checkBalance', ${put(productId)}, ${put(requestId)}, case when exists (select from wallet) then 0 else 10001 end,
+          ${put(body)}, ${put(formatInstant(receivedAt))}::timestamptz
+      )
+      select (select balance from wallet) as balance`,
+  );
+}
+
+/** @returns null where the player has no wallet of this currency */
+export function balanceOf([row]: readonly Row[]): Amount | null {
+  const balance = row?.["balance"] ?? null;
+  return balance === null ? null : parseAmount(balance, "balance");
 }
 
 /** Forgets bodies that were received in a range of time, as `dropOldest` does. */

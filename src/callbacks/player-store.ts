@@ -6,31 +6,46 @@
  */
 
 import type { LedgerStatus } from "../bet.ts";
+import { CLOCK } from "../db/deadline.ts";
 import type { Row } from "../db/lane.ts";
 import { type Put, putAll, type Statement, writeStatement } from "../db/statement.ts";
 import type { RuleSettings } from "../ledger/bet-entry.ts";
 import type { BetState } from "../ledger/bet-state.ts";
 import { type Amount, parseAmount } from "../money.ts";
+import type { Signature } from "./access.ts";
 import { heedsTombstones, type Tombstones } from "./desk.ts";
 import { namesOf, type PlayerState } from "./judge.ts";
 import type { CallbackRequest } from "./request.ts";
+import { signedForText } from "./signature-store.ts";
 
 export interface LockedPlayer {
   readonly state: PlayerState;
   /** numbers the request behind those of this player that were answered before */
   readonly number: string;
+  /** has the time at which all this was read (`CLOCK`) */
+  readonly row: Row;
 }
 
 /**
  * The statements that lock and read what a request names, to be run in this order in one transaction.
  * All wallets of the player are locked, in sorted order, because a bet may be named with any currency.
+ * @param signature null: nobody asks which callback it was sent to before
  */
-export function askForPlayer(request: CallbackRequest, settings: RuleSettings): [Statement, Statement] {
+export function askForPlayer(
+  request: CallbackRequest,
+  settings: RuleSettings,
+  signature: Signature | null,
+): [Statement, Statement] {
   const lock = writeStatement(
     (put) =>
       `select currency, balance from wallets where username = ${put(request.username)} order by currency for update`,
   );
-  return [lock, request.callback === "adjustBalance" ? askForRefs(request) : askForBets(request, settings)];
+  return [
+    lock,
+    request.callback === "adjustBalance"
+      ? askForRefs(request, signature)
+      : askForBets(request, settings, signature),
+  ];
 }
 
 /** @param answers the rows of each statement of `askForPlayer` */
@@ -43,6 +58,7 @@ export function playerOf({ currency }: CallbackRequest, answers: readonly Row[][
   bets.sort((a, b) => Number(a["begun"]) - Number(b["begun"]));
   return {
     number: textOf(first, "number"),
+    row: first,
     state: {
       balance: wallet === undefined ? null : amountOf(wallet, "balance"),
       earlier: earlierOf(first),
@@ -53,10 +69,10 @@ export function playerOf({ currency }: CallbackRequest, answers: readonly Row[][
   };
 }
 
-function askForRefs(request: CallbackRequest): Statement {
+function askForRefs(request: CallbackRequest, signature: Signature | null): Statement {
   return writeStatement(
     (put) => `
-      select ${REQUEST}, array_to_json(array(select txn_id from callback_entries
+      select ${REQUEST}${signedFor(put, signature)}, array_to_json(array(select txn_id from callback_entries
         where product_id = ${put(request.productId)} and username = ${put(request.username)}
           and txn_id in (${putAll(put, namesOf(request).txnIds)}) and callback = 'adjustBalance')) as "takenRefs"
       from ${earlierRequest(put, request)}`,
@@ -64,7 +80,11 @@ function askForRefs(request: CallbackRequest): Statement {
 }
 
 /** A row for each bet that is found, or one where none is. */
-function askForBets(request: CallbackRequest, settings: RuleSettings): Statement {
+function askForBets(
+  request: CallbackRequest,
+  settings: RuleSettings,
+  signature: Signature | null,
+): Statement {
   const { txnIds, roundsActedOn } = namesOf(request);
   return writeStatement((put) => {
     const [product, player] = [put(request.productId), put(request.username)];
@@ -72,7 +92,7 @@ function askForBets(request: CallbackRequest, settings: RuleSettings): Statement
     if (roundsActedOn.length > 0) named.push(`b.round_id in (${putAll(put, roundsActedOn)})`);
     const tombstones = heedsTombstones(request, settings) ? tombstonesOfPlayer(put, request) : "";
     return `
-      select ${REQUEST}, ${answeredAt(put, request)} as "answeredAt"${tombstones},
+      select ${REQUEST}${signedFor(put, signature)}, ${answeredAt(put, request)} as "answeredAt"${tombstones},
         b.id as begun, b.txn_id as "txnId", b.currency, b.round_id as "roundId", b.status, b.stake,
         b.debited, b.was_debited as "wasDebited", b.settlement, b.reward, b.placed, b.waiting, b.tip,
         b.reward_only as "rewardOnly", b.end_round as "endRound", b.payout_returned as "payoutReturned",
@@ -84,7 +104,11 @@ function askForBets(request: CallbackRequest, settings: RuleSettings): Statement
 
 /** The number is taken under the lock: whoever waits takes the higher one. */
 const REQUEST = `(select nextval('callback_bodies_id_seq')) as number, r.digest, r.balance_before as "balanceBefore",
-        r.balance_after as "balanceAfter"`;
+        r.balance_after as "balanceAfter", ${CLOCK}`;
+
+function signedFor(put: Put, signature: Signature | null): string {
+  return signature === null ? "" : `, ${signedForText(put, signature)}`;
+}
 
 function earlierRequest(put: Put, { productId, callback, requestId }: CallbackRequest): string {
   return `(values (1)) as one left join callback_requests r on r.product_id = ${put(productId)}

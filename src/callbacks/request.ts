@@ -99,8 +99,8 @@ export function isMalformed(read: Envelope | Malformed): read is Malformed {
   return "reason" in read;
 }
 
-/** What a failure answer repeats of a request, as far as it can be read: empty text where it cannot. */
-export function readNames(body: unknown): { readonly requestId: string; readonly productId: string } {
+/** Whose request it is, and what a failure answer repeats of it, as far as it can be read: empty text where it cannot. */
+export function readNames(body: unknown): Pick<Envelope, "requestId" | "productId" | "username"> {
   const nameOf = (field: string) => {
     try {
       return isFields(body) ? keyOf(body, field, "") : "";
@@ -108,7 +108,7 @@ export function readNames(body: unknown): { readonly requestId: string; readonly
       return "";
     }
   };
-  return { requestId: nameOf("id"), productId: nameOf("productId") };
+  return { requestId: nameOf("id"), productId: nameOf("productId"), username: nameOf("username") };
 }
 
 function orMalformed<Read>(read: () => Read): Read | Malformed {

@@ -6,40 +6,45 @@ import fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from "fastify";
-import pLimit, { type LimitFunction } from "p-limit";
 import type { Clock } from "../clock.ts";
 import type { Settings } from "../config.ts";
 import type { Config } from "../config-file.ts";
 import type { Sql } from "../db/client.ts";
-import type { Lanes } from "../db/lanes.ts";
+import { Deadline } from "../db/deadline.ts";
 import { describeError, ReconError } from "../errors.ts";
 import type { Log } from "../log.ts";
-import { allowAddresses, findSignatureFault } from "./access.ts";
-import { failureAnswer, successAnswer } from "./answer.ts";
-import { checkBalance, keepBody } from "./body-store.ts";
-import { type ReadBody, readBody } from "./raw-body.ts";
-import {
-  type AnsweredName,
-  CALLBACK_AT,
-  isMalformed,
-  readEnvelope,
-  readNames,
-  readRequest,
-} from "./request.ts";
-import type { StatusCode } from "./status-code.ts";
-import { applyRequest, openWalletLanes } from "./store.ts";
+import { allowAddresses } from "./access.ts";
+import { answerCallback, type Desk } from "./answer-callback.ts";
+import { openLine } from "./line.ts";
+import { CALLBACK_AT } from "./request.ts";
+import { openWalletLanes } from "./store.ts";
 
 /** Some thousand items; a callback has a handful. */
 const MOST_BODY_BYTES = 1024 * 1024;
-/** Each request takes one connection; the others wait here, where they can be counted. */
-const AT_ONCE = 10;
-const MOST_WAITING = 1_000;
-/** Whoever asks has given up by then; a request that is still applied is answered when it is repeated. */
-const LONGEST_ANSWER_MS = 10_000;
+/** Each request that is worked on has one connection; the others wait, where they can be counted. */
+const LINE = { atOnce: 10, mostWaiting: 1_000, mostWaitingOfPlayer: 100 };
+const LIMITS: CallbackLimits = { answerMs: 10_000, requestMs: 10_000 };
+const CHECK_REQUESTS_EVERY_MS = 1_000;
+/** More than a provider opens; each costs memory before anything is known about it. */
+const MOST_CONNECTIONS = 2_000;
 /** While the server ends. */
 const SWEEP_EVERY_MS = 50;
 const JSON_TYPE = "application/json; charset=utf-8";
 const OTHER_METHODS = ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** until when its caller waits for the answer */
+    deadline: Deadline;
+  }
+}
+
+export interface CallbackLimits {
+  /** from the end of its headers on a callback may take so long: whoever asks has given up by then */
+  readonly answerMs: number;
+  /** a request must have come whole by then: who sends it byte by byte must not keep a connection */
+  readonly requestMs: number;
+}
 
 export interface CallbackContext {
   readonly sql: Sql;
@@ -62,8 +67,25 @@ export interface CallbackServer {
 export async function startCallbackServer(
   context: CallbackContext,
   settings: Settings["callbacks"],
+  limits = LIMITS,
 ): Promise<CallbackServer> {
-  const app = fastify({ logger: false, bodyLimit: MOST_BODY_BYTES, forceCloseConnections: "idle" });
+  const app = fastify({
+    logger: false,
+    bodyLimit: MOST_BODY_BYTES,
+    forceCloseConnections: "idle",
+    requestTimeout: limits.requestMs,
+    http: { headersTimeout: limits.requestMs, connectionsCheckingInterval: CHECK_REQUESTS_EVERY_MS },
+  });
+  app.server.maxConnections = MOST_CONNECTIONS;
+  app.decorateRequest("deadline");
+  app.addHook("onRequest", async (request, reply) => {
+    const deadline = new Deadline(limits.answerMs);
+    request.deadline = deadline;
+    reply.raw.once("close", () => {
+      if (reply.raw.writableFinished) deadline.stop();
+      else deadline.leave(new Error("its caller has hung up"));
+    });
+  });
   const isAnswering = trackAnswers(app);
   const isAllowed = allowAddresses(settings.allowedIps);
   app.addHook("onRequest", async (request, reply) => {
@@ -79,7 +101,7 @@ export async function startCallbackServer(
     done(null, body),
   );
   const lanes = openWalletLanes(context.sql);
-  const desk = { ...context, lanes, signatureKey: settings.signatureKey, limit: pLimit(AT_ONCE) };
+  const desk = { ...context, lanes, signatureKey: settings.signatureKey, line: openLine(LINE) };
   addRoutes(app, desk, settings.basePath);
   app.setNotFoundHandler((request, reply) =>
     refuse(reply, 404, `there is no callback at ${request.url.slice(0, 200)}`),
@@ -131,8 +153,12 @@ function addRoutes(app: FastifyInstance, desk: Desk, basePath: string): void {
   for (const [name, callback] of CALLBACK_AT) {
     for (const url of [`${basePath}/${name}`, `${basePath}/:segment/${name}`]) {
       app.post(url, async (request, reply) => {
-        const answer = await answerCallback(desk, callback, request);
-        return await reply.type(JSON_TYPE).send(answer);
+        const { body, headers, deadline, socket } = request;
+        const bytes = body instanceof Uint8Array ? body : Buffer.alloc(0);
+        const answer = await answerCallback(desk, { name: callback, body: bytes, headers, deadline });
+        if (answer !== null) return await reply.type(JSON_TYPE).send(answer);
+        socket.destroy();
+        return reply.hijack();
       });
       app.route({
         method: OTHER_METHODS,
@@ -142,122 +168,4 @@ function addRoutes(app: FastifyInstance, desk: Desk, basePath: string): void {
       });
     }
   }
-}
-
-interface Desk extends CallbackContext {
-  readonly lanes: Lanes;
-  readonly signatureKey: string | null;
-  readonly limit: LimitFunction;
-}
-
-/** A callback that arrived whole. */
-interface Arrived {
-  readonly callback: AnsweredName;
-  readonly body: ReadBody;
-  readonly names: { readonly requestId: string; readonly productId: string };
-}
-
-type FailureCode = Exclude<StatusCode, 0>;
-
-/** @returns the answer's JSON text; never rejects */
-async function answerCallback(desk: Desk, callback: AnsweredName, request: FastifyRequest): Promise<string> {
-  const bytes = request.body instanceof Uint8Array ? request.body : Buffer.alloc(0);
-  const body = readBody(bytes);
-  const arrived: Arrived = { callback, body, names: readNames(body.value) };
-  const fault = faultOfSignature(desk, request, bytes);
-  // Whoever cannot sign must not be able to fill the database either.
-  if (fault !== null) return fail(desk, arrived, 30002, fault);
-  if (desk.limit.pendingCount >= MOST_WAITING) {
-    return fail(desk, arrived, 50001, `${MOST_WAITING} callbacks wait already`);
-  }
-  try {
-    // Once for who waits for a place, and once for who has one: the place of what hangs is free again.
-    return await inTime(desk.limit(() => inTime(answerArrived(desk, arrived))));
-  } catch (error) {
-    return fail(desk, arrived, 50001, describeError(error));
-  }
-}
-
-function faultOfSignature({ signatureKey, clock }: Desk, { headers }: FastifyRequest, body: Uint8Array) {
-  if (signatureKey === null) return null;
-  const signed = { body, signature: headers["sapi-signature"], timestamp: headers["sapi-timestamp"] };
-  return findSignatureFault(signatureKey, signed, clock.now());
-}
-
-async function inTime<Result>(work: Promise<Result>): Promise<Result> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    late.reject(new Error(`the database has not answered for ${LONGEST_ANSWER_MS / 1000} s`));
-  }, LONGEST_ANSWER_MS);
-  return await Promise.race([work, late.promise]).finally(() => clearTimeout(timer));
-}
-
-async function answerArrived(desk: Desk, arrived: Arrived): Promise<string> {
-  const { callback, body } = arrived;
-  return callback === "checkBalance"
-    ? await answerBalance(desk, arrived)
-    : await answerMove(desk, arrived, readRequest(callback, body.value, desk.clock.now()));
-}
-
-async function answerBalance(desk: Desk, arrived: Arrived): Promise<string> {
-  const envelope = readEnvelope(arrived.body.value, desk.clock.now());
-  if (isMalformed(envelope)) return await refuseMalformed(desk, arrived, envelope.reason);
-  const unserved = whyUnserved(desk.config, envelope.productId);
-  if (unserved !== null) return await refuseMalformed(desk, arrived, unserved);
-  const balance = await checkBalance(desk.sql, envelope, arrived.body.kept, desk.clock.now());
-  if (balance === null) return fail(desk, arrived, 10001, "the player has no wallet of this currency");
-  return successAnswer(envelope, { balance }, desk.clock.now());
-}
-
-async function answerMove(
-  desk: Desk,
-  arrived: Arrived,
-  request: ReturnType<typeof readRequest>,
-): Promise<string> {
-  if (isMalformed(request)) return await refuseMalformed(desk, arrived, request.reason);
-  const unserved = whyUnserved(desk.config, request.productId);
-  if (unserved !== null) return await refuseMalformed(desk, arrived, unserved);
-  const product = desk.config.products.find(({ productId }) => productId === request.productId);
-  const settings = { singleState: product?.singleState ?? false };
-  const verdict = await applyRequest(desk.lanes, request, arrived.body.kept, settings, desk.clock);
-  if (verdict.statusCode !== 0) return fail(desk, arrived, verdict.statusCode, verdict.reason);
-  const { balanceBefore, balanceAfter, answeredAt } = verdict;
-  return successAnswer(request, { balanceBefore, balanceAfter }, answeredAt ?? desk.clock.now());
-}
-
-/** A product that is not configured could be anything, and money must not move by what it might be. */
-function whyUnserved({ products }: Config, productId: string): string | null {
-  const product = products.find((one) => one.productId === productId);
-  if (product === undefined) return `productId "${productId}" is not in the config`;
-  return product.walletMode === "transfer"
-    ? `productId "${productId}" has a transfer wallet, and no callbacks`
-    : null;
-}
-
-/** What is wrong with it does not depend on the database, so it is answered even where its body cannot be kept. */
-async function refuseMalformed(desk: Desk, arrived: Arrived, reason: string): Promise<string> {
-  const { callback, names, body } = arrived;
-  try {
-    await keepBody(desk.sql, {
-      callback,
-      productId: names.productId === "" ? null : names.productId,
-      requestId: names.requestId === "" ? null : names.requestId,
-      statusCode: 30001,
-      body: body.kept,
-      receivedAt: desk.clock.now(),
-    });
-  } catch (error) {
-    desk.log.warn(
-      { callback, ...names, error: describeError(error) },
-      "the body of a callback could not be kept",
-    );
-  }
-  return fail(desk, arrived, 30001, reason);
-}
-
-/** One line of the log for each failure: without the body, in which a token may be. */
-function fail(desk: Desk, { callback, names }: Arrived, statusCode: FailureCode, reason: string): string {
-  const level = statusCode === 50001 ? "error" : "warn";
-  desk.log[level]({ callback, ...names, statusCode, reason }, "a callback was refused");
-  return failureAnswer(names, statusCode, desk.clock.now());
 }

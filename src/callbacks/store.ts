@@ -1,40 +1,119 @@
-/** The built-in wallet in PostgreSQL: one request is one transaction of three statements, in two round trips. */
+/** The built-in wallet in PostgreSQL: one request is one transaction, in two round trips. */
 
-import type { Clock } from "../clock.ts";
+import { type Clock, monotonicMs, systemClock } from "../clock.ts";
 import type { Sql } from "../db/client.ts";
-import { type Lanes, openLanes } from "../db/lanes.ts";
+import { Deadline, failsWhenLate } from "../db/deadline.ts";
+import { type Lanes, OutcomeUnknown, openLanes } from "../db/lanes.ts";
+import { describeError } from "../errors.ts";
 import type { RuleSettings } from "../ledger/bet-entry.ts";
-import { judgeRequest, type Verdict } from "./judge.ts";
+import type { Signature } from "./access.ts";
+import { type Failure, judgeRequest, type Verdict } from "./judge.ts";
 import { writeFailure, writeSuccess } from "./outcome-store.ts";
-import { askForPlayer, playerOf } from "./player-store.ts";
+import { askForPlayer, type LockedPlayer, playerOf } from "./player-store.ts";
 import type { CallbackRequest } from "./request.ts";
+import { rememberSignature } from "./signature-store.ts";
 
 /** Two players' requests with one id: the second one to commit is judged again, and finds the first. */
 const UNIQUE_VIOLATION = "23505";
+
+/** So long is asked what became of a request whose connection was lost under its commit. */
+const LONGEST_SEARCH_MS = 60_000;
+const LONGEST_TRY_MS = 10_000;
+const SEARCH_EVERY_MS = 250;
 
 /** The connections that requests are applied on, beside those of a pool. */
 export function openWalletLanes(sql: Sql): Lanes {
   return openLanes(sql, [UNIQUE_VIOLATION]);
 }
 
+/** A request as it came. */
+export interface Received {
+  readonly request: CallbackRequest;
+  /** what is kept of it, without session tokens */
+  readonly body: string;
+  /** null: signatures are not asked for */
+  readonly signature: Signature | null;
+}
+
 /**
- * Judges a request and applies it, in one transaction: all items or none.
- * @param body what is kept of it, without session tokens
+ * Judges a request and applies it, in one transaction: all items or none. Rejects where it was not applied, and never will
+ * be; with `OutcomeUnknown` where even that cannot be found out.
+ * @param deadline it is not applied once this is over
  */
 export async function applyRequest(
   lanes: Lanes,
-  request: CallbackRequest,
-  body: string,
+  received: Received,
   settings: RuleSettings,
   clock: Clock,
+  deadline: Deadline,
 ): Promise<Verdict> {
-  return await lanes.transact<Verdict>(askForPlayer(request, settings), (answers) => {
-    const player = playerOf(request, answers);
-    const verdict = judgeRequest(request, player.state, settings);
-    // Taken under the lock, so that a player's entries lie in the order in which they took effect.
-    const judged = { request, body, player, receivedAt: clock.now() };
-    if (verdict.statusCode !== 0) return { result: verdict, write: writeFailure(judged, verdict) };
-    const answeredAt = verdict.answeredAt ?? judged.receivedAt;
-    return { result: { ...verdict, answeredAt }, write: writeSuccess(judged, verdict) };
-  });
+  const { request, signature } = received;
+  const remember = signature === null ? [] : [rememberSignature(request.callback, signature)];
+  try {
+    return await lanes.transact<Verdict>(
+      askForPlayer(request, settings, signature),
+      (answers) => {
+        const player = playerOf(request, answers);
+        const verdict = refuseSecondUse(request, player) ?? judgeRequest(request, player.state, settings);
+        // Taken under the lock, so that a player's entries lie in the order in which they took effect.
+        const judged = { ...received, player, receivedAt: clock.now() };
+        const last = [...remember, failsWhenLate(deadline, player.row)];
+        if (verdict.statusCode !== 0)
+          return { result: verdict, write: [...writeFailure(judged, verdict), ...last] };
+        const answeredAt = verdict.answeredAt ?? judged.receivedAt;
+        return { result: { ...verdict, answeredAt }, write: [...writeSuccess(judged, verdict), ...last] };
+      },
+      deadline,
+    );
+  } catch (error) {
+    if (!(error instanceof OutcomeUnknown)) throw error;
+    const verdict = await findOutcome(lanes, request, settings, deadline);
+    if (verdict === "unknown") throw error;
+    if (verdict === null) throw new Error(`it was not applied: ${describeError(error)}`, { cause: error });
+    return verdict;
+  }
+}
+
+/** A body that was captured on its way must not be taken for another callback: its signature does not cover the address. */
+function refuseSecondUse({ callback }: CallbackRequest, { row }: LockedPlayer): Failure | null {
+  const before = row["signedFor"] ?? callback;
+  if (before === callback) return null;
+  return {
+    statusCode: 30002,
+    reason: `this signature was sent to ${before} before: a signed body is taken for one callback only`,
+    tombstones: { bets: new Set(), rounds: new Set() },
+  };
+}
+
+/**
+ * Asks under the player's lock what became of a request: whoever has the lock knows that the transaction that had it before
+ * has ended, and sees what it left.
+ * @returns the success that was committed; null: there is none, and will be none
+ */
+async function findOutcome(
+  lanes: Lanes,
+  request: CallbackRequest,
+  settings: RuleSettings,
+  asker: Deadline,
+): Promise<Verdict | null | "unknown"> {
+  const untilMs = monotonicMs() + LONGEST_SEARCH_MS;
+  while (monotonicMs() < untilMs && !asker.isAlone) {
+    const deadline = new Deadline(LONGEST_TRY_MS);
+    try {
+      return await lanes.transact(
+        askForPlayer(request, settings, null),
+        (answers) => {
+          const { earlier } = playerOf(request, answers).state;
+          const isOurs = earlier !== null && earlier.digest === request.digest;
+          return { result: isOurs ? { ...earlier, statusCode: 0, changes: null } : null, write: [] };
+        },
+        deadline,
+      );
+    } catch {
+      await systemClock.sleep(SEARCH_EVERY_MS);
+    } finally {
+      deadline.stop();
+    }
+  }
+  return "unknown";
 }

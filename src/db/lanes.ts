@@ -3,8 +3,10 @@
  * with `commit`. A pool cannot do that: it waits for `begin` to find the transaction a connection.
  */
 
+import { describeError } from "../errors.ts";
 import { endsInTime } from "../in-time.ts";
 import { LOST_RACES, type Sql } from "./client.ts";
+import { type Deadline, TOO_LATE } from "./deadline.ts";
 import { connectLane, type Lane, type Row } from "./lane.ts";
 import type { Statement } from "./statement.ts";
 
@@ -24,15 +26,23 @@ interface Decision<Result> {
   readonly write: readonly Statement[];
 }
 
+/** The connection was lost under a commit: it may have taken place, and may even still take place. */
+export class OutcomeUnknown extends Error {}
+
 export interface Lanes {
   /**
    * Asks, decides and writes in one transaction, which waits for its locks in turn. Begins again where it lost a race.
+   * Rejects with `OutcomeUnknown` where it may have been committed, with anything else where it never will be.
    * @param decide is given the rows of each statement; it waits for nothing, because others wait for the locks
+   * @param deadline nothing is written once it is over
    */
   transact<Result>(
     ask: readonly Statement[],
     decide: (answers: Row[][]) => Decision<Result>,
+    deadline: Deadline,
   ): Promise<Result>;
+  /** Runs one statement by itself. @returns its rows */
+  run(statement: Statement, deadline: Deadline): Promise<Row[]>;
   close(): Promise<void>;
 }
 
@@ -57,18 +67,38 @@ export function openLanes(sql: Sql, retried: readonly string[], longestRunMs = L
     await endsInTime(lane.close(), LONGEST_CLOSE_MS);
   };
   return {
-    transact: async (ask, decide) => {
+    transact: async (ask, decide, deadline) => {
       for (let tries = 1; ; tries += 1) {
         const lane = await takeLane();
+        const progress = { isCommitting: false };
         try {
-          const result = await transactOn(lane, ask, decide);
+          const result = await transactOn(lane, ask, decide, deadline, progress);
           free.push(lane);
           return result;
         } catch (error) {
-          if (await isRolledBack(lane)) free.push(lane);
+          const { code } = error as { code?: string };
+          // Only a connection that goes on has told for certain that its transaction came to nothing.
+          const isUndone = await isRolledBack(lane);
+          if (isUndone) free.push(lane);
           else await drop(lane);
-          if (!mayTryAgain((error as { code?: string }).code) || tries === MOST_TRIES) throw error;
+          if (progress.isCommitting && !(isUndone && code !== undefined)) {
+            throw new OutcomeUnknown(`the connection was lost under a commit: ${describeError(error)}`);
+          }
+          deadline.undoCommit();
+          if (code === TOO_LATE) throw new Error("it could not be committed in time", { cause: error });
+          if (!mayTryAgain(code) || tries === MOST_TRIES) throw error;
         }
+      }
+    },
+    run: async (statement, deadline) => {
+      const lane = await takeLane();
+      try {
+        deadline.check();
+        const [rows = []] = await lane.run([statement]);
+        return rows;
+      } finally {
+        if (lane.isOver()) await drop(lane);
+        else free.push(lane);
       }
     },
     close: async () => {
@@ -81,9 +111,14 @@ async function transactOn<Result>(
   lane: Lane,
   ask: readonly Statement[],
   decide: (answers: Row[][]) => Decision<Result>,
+  deadline: Deadline,
+  progress: { isCommitting: boolean },
 ): Promise<Result> {
+  deadline.check();
   const [, ...answers] = await lane.run([BEGIN, ...ask]);
   const { result, write } = decide(answers);
+  deadline.beginCommit();
+  progress.isCommitting = true;
   await lane.run([...write, COMMIT]);
   return result;
 }

@@ -3,6 +3,7 @@
 import { dropOldAudit } from "../access/audit-store.ts";
 import { dropOldSessions } from "../access/session-store.ts";
 import { dropOldBodies } from "../callbacks/body-store.ts";
+import { dropOldSignatures } from "../callbacks/signature-store.ts";
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { DroppedRows } from "../db/drop-oldest.ts";
@@ -35,6 +36,9 @@ const BEGINNING: Instant = 0;
  */
 const KEEP_AUDIT_MS = 400 * 24 * 3_600_000;
 
+/** A signature is accepted for five minutes; the clocks of several servers may be apart. */
+const KEEP_SIGNATURES_MS = 3_600_000;
+
 type Drop = (sql: Query, range: TimeRange, most: number) => Promise<DroppedRows>;
 
 /**
@@ -51,6 +55,7 @@ export async function dropExpired(
   const rawBodies = await dropAll(context, dropOldBodies, retain.rawBodies, limits, signal);
   // A session is of no use to anybody once it has expired.
   await dropAll(context, dropOldSessions, 0, limits, signal);
+  await dropAll(context, dropOldSignatures, KEEP_SIGNATURES_MS, limits, signal);
   await dropAll(context, dropOldAudit, KEEP_AUDIT_MS, limits, signal);
   await forgetDeadWaiters(context.sql);
   if (recordVersions + rawBodies > 0) {

@@ -35,7 +35,8 @@ export function openAsk(http: ProviderHttp, { onAnswer, watch }: Listeners): Ask
     const end = watch?.(describeRequest(question));
     let status: number | null = null;
     try {
-      const answered = await http.send(question, signal);
+      const whole = onAnswer === undefined ? {} : { keepsText: true };
+      const answered = await http.send({ ...question, ...whole }, signal);
       status = answered.status;
       onAnswer?.(answered.text);
       const words = read(answered);

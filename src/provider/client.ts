@@ -17,7 +17,7 @@ import type {
 } from "../lobby.ts";
 import type { TimeRange } from "../window.ts";
 import { type Ask, type Listeners, openAsk, type Question } from "./ask.ts";
-import { type Answered, readData } from "./envelope.ts";
+import type { Answered } from "./envelope.ts";
 import { openHttp, type ProviderLimits } from "./http.ts";
 import {
   readBetLimits,
@@ -39,12 +39,12 @@ import {
   checkTransferLogIn,
   checkTransferQuestion,
 } from "./requests.ts";
-import { readBetPage } from "./wire.ts";
+import { LARGEST_PAGE_BYTES, openBetPage } from "./wire.ts";
 
-/** An answer beyond this is no page of bet records, and no list of games. */
-const LARGEST_LIST_BYTES = 64 * 1024 * 1024;
+/** A list of some thousand games; it is parsed at once, and nothing else runs meanwhile. */
+const LARGEST_LIST_BYTES = 4 * 1024 * 1024;
 /** An answer about one thing. */
-const LARGEST_ANSWER_BYTES = 1024 * 1024;
+const LARGEST_ANSWER_BYTES = 256 * 1024;
 
 /** What to ask `betTransactionsV2` for by day (§4.B3): the provider decides in which zone the day is. */
 export interface BetDayRequest {
@@ -129,11 +129,13 @@ async function fetchBets(
   const query = { productId, ...by, ...(nextId === null ? {} : { nextId }) };
   const path = "seamless/betTransactionsV2";
   const requestedAt = clock.now();
+  const list = openBetPage(productId, what);
   const read = (answered: Answered) => {
     const tookMs = clock.now() - requestedAt;
-    return { ...readBetPage(readData(answered), productId, what), requestedAt, tookMs };
+    return { ...list.finish(answered), requestedAt, tookMs };
   };
-  return await ask({ method: "GET", path, query, ...named, largestBytes: LARGEST_LIST_BYTES }, read, signal);
+  const question: Question = { method: "GET", path, query, ...named, largestBytes: LARGEST_PAGE_BYTES, list };
+  return await ask(question, read, signal);
 }
 
 type Lobby = Omit<ProviderClient, keyof TransferApi | "fetchBetPage" | "fetchBetDay" | "close">;

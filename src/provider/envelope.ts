@@ -1,7 +1,7 @@
 /** The envelope around every answer of the agent API (§4.B, §4.C), and what of an answer may be shown as evidence. */
 
 import { isLosslessNumber, parse, stringify } from "lossless-json";
-import { describeError, type ProviderAnswer, ReconError } from "../errors.ts";
+import { describeError, type ErrorCode, type ProviderAnswer, ReconError } from "../errors.ts";
 
 export type JsonObject = Record<string, unknown>;
 
@@ -11,7 +11,10 @@ export interface Answered {
   readonly what: string;
   /** of HTTP */
   readonly status: number;
+  /** of a list that was read while it arrived: the beginning, as evidence */
   readonly text: string;
+  /** what is left of the text without the items that were read while it arrived, to be parsed instead of it */
+  readonly rest?: string;
   /** what must not be shown, should the provider repeat it; "all": the answer itself holds a token */
   readonly secrets: readonly string[] | "all";
 }
@@ -29,24 +32,36 @@ export interface Envelope {
  * @throws ReconError `provider-not-json`, `provider-cut-short` or `provider-bad-envelope`
  */
 export function readEnvelope(answered: Answered): Envelope {
+  const text = answered.rest ?? answered.text;
   let parsed: unknown;
   try {
-    parsed = parse(answered.text);
+    parsed = parse(text);
   } catch (cause) {
-    const isCut = cause instanceof SyntaxError && isBeginning(answered.text);
-    throw new ReconError(
-      isCut ? "provider-cut-short" : "provider-not-json",
-      isCut
-        ? `${answered.what}: the answer ends before its JSON does`
-        : `${answered.what}: the answer is not JSON: ${excerptOf(answered)}`,
-      { cause: answered.secrets === "all" ? undefined : cause, retryable: true, answer: describe(answered) },
-    );
+    const isCut = cause instanceof SyntaxError && isBeginning(text);
+    throw isCut ? cutShort(answered, cause) : notJson(answered, cause);
   }
   if (!isObject(parsed) || !isLosslessNumber(parsed["code"])) {
     throw badAnswer(answered, `the answer has no numeric "code": ${excerptOf(answered)}`);
   }
   const message = typeof parsed["message"] === "string" ? parsed["message"] : "";
   return { code: parsed["code"].toString(), message, data: parsed["data"] };
+}
+
+function cutShort(answered: Answered, cause: unknown): ReconError {
+  const problem = "the answer ends before its JSON does";
+  return unread(answered, "provider-cut-short", problem, cause);
+}
+
+export function notJson(answered: Answered, cause: unknown): ReconError {
+  return unread(answered, "provider-not-json", `the answer is not JSON: ${excerptOf(answered)}`, cause);
+}
+
+function unread(answered: Answered, code: ErrorCode, problem: string, cause: unknown): ReconError {
+  return new ReconError(code, `${answered.what}: ${problem}`, {
+    cause: answered.secrets === "all" ? undefined : cause,
+    retryable: true,
+    answer: describe(answered),
+  });
 }
 
 /**
@@ -113,7 +128,7 @@ function isBeginning(body: string): boolean {
 }
 
 /** Evidence is for people: nobody reads more of an answer that helps nobody on. */
-const LONGEST_EVIDENCE = 64 * 1024;
+export const LONGEST_EVIDENCE = 64 * 1024;
 
 /** The answer as evidence, without what must not be shown. */
 export function describe(answered: Answered): ProviderAnswer {

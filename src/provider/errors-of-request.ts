@@ -1,29 +1,16 @@
 /** Sorts what went wrong with a request into our own errors: the only place that knows got's. */
 
-import { HTTPError, MaxRedirectsError, ReadError, RequestError, TimeoutError } from "got";
+import { MaxRedirectsError, ReadError, RequestError, TimeoutError } from "got";
 import { DateTime } from "luxon";
 import { type ErrorCode, type ProviderAnswer, ReconError } from "../errors.ts";
-import { type Answered, describe } from "./envelope.ts";
 
 const DROPPED = new Set(["ECONNRESET", "EPIPE", "ERR_HTTP2_STREAM_ERROR", "UND_ERR_SOCKET"]);
 
 /**
  * The error a caller can decide by, for whatever got threw.
  * @param what names the request for people: "GET /seamless/betTransactionsV2 of P1"
- * @param nowMs to turn a Retry-After date into a wait
- * @param secrets not to be shown, should the answer repeat them
  */
-export function sortRequestError(
-  error: unknown,
-  what: string,
-  nowMs: number,
-  secrets: Answered["secrets"],
-): unknown {
-  if (error instanceof HTTPError) {
-    const { statusCode: status, headers, body } = error.response;
-    const answer = describe({ what, status, text: typeof body === "string" ? body : "", secrets });
-    return errorOfStatus(what, answer, readRetryAfter(headers["retry-after"], nowMs));
-  }
+export function sortRequestError(error: unknown, what: string): unknown {
   if (error instanceof MaxRedirectsError || !(error instanceof RequestError)) return error;
   // got's errors carry the request's options, and with them the credentials: only what lies beneath goes on.
   const { code, cause } = error;
@@ -80,8 +67,8 @@ const CODE_OF_STATUS: ReadonlyMap<number, ErrorCode> = new Map([
   [504, "provider-http-504"],
 ]);
 
-/** Both forms of the header: seconds, or an HTTP date. */
-function readRetryAfter(header: string | undefined, nowMs: number): number | null {
+/** Both forms of the header: seconds, or an HTTP date, which is turned into a wait from now. */
+export function readRetryAfter(header: string | undefined, nowMs: number): number | null {
   if (header === undefined) return null;
   if (/^\d+$/.test(header)) return Number(header) * 1000;
   const at = DateTime.fromHTTP(header);

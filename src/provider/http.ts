@@ -1,13 +1,13 @@
 /** One request to the provider over HTTP: what comes back whole is handed on, all else is a ReconError. */
 
-import { Agent as HttpAgent, type IncomingHttpHeaders } from "node:http";
+import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
-import got, { type Got } from "got";
+import got, { type Got, type PlainResponse, type Request } from "got";
 import type { Clock } from "../clock.ts";
 import { isLoopback, type ProviderSettings } from "../config.ts";
 import { ReconError } from "../errors.ts";
-import { type Answered, describe } from "./envelope.ts";
-import { errorOfStatus, sortRequestError } from "./errors-of-request.ts";
+import { type Answered, describe, LONGEST_EVIDENCE } from "./envelope.ts";
+import { errorOfStatus, readRetryAfter, sortRequestError } from "./errors-of-request.ts";
 
 export interface ProviderLimits {
   readonly requestTimeoutMs: number;
@@ -26,10 +26,21 @@ export interface ProviderRequest {
   readonly body?: object;
   /** names the request for people: "deposit R1 of P1 for anna" */
   readonly what: string;
-  /** reading stops beyond this */
+  /** unpacked; reading stops beyond this */
   readonly largestBytes: number;
+  /** reads the answer's list while it arrives: then no more than the beginning of the text is kept */
+  readonly list?: ListReader;
+  /** the text is kept as a whole all the same */
+  readonly keepsText?: boolean;
   /** beside the credentials; "all": the answer itself holds a token */
   readonly secrets?: Answered["secrets"];
+}
+
+export interface ListReader {
+  /** @throws ReconError where the rest need not be read */
+  take(chunk: Buffer): void;
+  /** what is to be parsed of the text beside the items */
+  rest(): string;
 }
 
 export interface ProviderHttp {
@@ -67,6 +78,7 @@ export function openHttp(settings: ProviderSettings, limits: ProviderLimits, clo
     timeout: { request: limits.requestTimeoutMs },
     // Whether to ask again is the caller's decision, and what moves money is never sent twice.
     retry: { limit: 0 },
+    throwHttpErrors: false,
     followRedirect: false,
     agent: agents,
     headers: { accept: "application/json", "user-agent": "wallet-recon" },
@@ -93,30 +105,65 @@ async function send(
   signal: AbortSignal | undefined,
   { credentials, onDate }: { credentials: readonly string[]; onDate: ProviderLimits["onDate"] },
 ): Promise<Answered> {
-  const { method, path, query, body, what, largestBytes } = request;
+  const { method, path, query, body, what, list } = request;
   const secrets: Answered["secrets"] =
     request.secrets === "all" ? "all" : [...credentials, ...(request.secrets ?? [])];
-  const tooLarge = new AbortController();
   try {
-    const asked = http(path, {
+    const asked = http.stream(path, {
       method,
       ...(query === undefined ? {} : { searchParams: query }),
       ...(body === undefined ? {} : { json: body }),
-      signal: signal === undefined ? tooLarge.signal : AbortSignal.any([signal, tooLarge.signal]),
+      ...(signal === undefined ? {} : { signal }),
     });
-    asked.on("response", ({ headers }: { headers: IncomingHttpHeaders }) => onDate?.(headers.date ?? null));
-    asked.on("downloadProgress", ({ transferred }: { transferred: number }) => {
-      if (transferred > largestBytes) tooLarge.abort();
-    });
-    const { statusCode: status, body: text } = await asked;
-    const answered = { what, status, text, secrets };
-    if (status >= 300) throw errorOfStatus(what, describe(answered));
-    return answered;
+    const { response, text } = await readAnswer(asked, request, onDate);
+    const answered = { what, status: response.statusCode, text, secrets };
+    if (isSuccess(response)) return list === undefined ? answered : { ...answered, rest: list.rest() };
+    throw errorOfStatus(
+      what,
+      describe(answered),
+      readRetryAfter(response.headers["retry-after"], clock.now()),
+    );
   } catch (error) {
     signal?.throwIfAborted();
-    if (tooLarge.signal.aborted) {
+    throw sortRequestError(error, what);
+  }
+}
+
+const isSuccess = ({ statusCode }: PlainResponse) => statusCode >= 200 && statusCode < 300;
+
+/** Unpacks it as it comes, and no further than it may: what is packed into a few kilobytes can be very large. */
+async function readAnswer(
+  asked: Request,
+  { what, largestBytes, list, keepsText = list === undefined }: ProviderRequest,
+  onDate: ProviderLimits["onDate"],
+): Promise<{ readonly response: PlainResponse; readonly text: string }> {
+  let response: PlainResponse | null = null;
+  asked.on("response", (begun: PlainResponse) => {
+    response = begun;
+    onDate?.(begun.headers.date ?? null);
+  });
+  const kept: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of asked as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (response !== null && !isSuccess(response)) {
+      // Only evidence: nobody reads more of it.
+      kept.push(chunk);
+      if (bytes > LONGEST_EVIDENCE) break;
+      continue;
+    }
+    if (bytes > largestBytes) {
       throw new ReconError("provider-too-large", `${what}: the answer is larger than ${largestBytes} bytes`);
     }
-    throw sortRequestError(error, what, clock.now(), secrets);
+    if (keepsText || bytes - chunk.length < LONGEST_EVIDENCE) kept.push(chunk);
+    list?.take(chunk);
   }
+  if (response === null) throw new Error(`${what} was answered with nothing`);
+  return { response, text: decode(kept, keepsText) };
+}
+
+/** A byte order mark is no part of the text. */
+function decode(chunks: readonly Buffer[], isWhole: boolean): string {
+  const bytes = Buffer.concat(chunks);
+  return new TextDecoder().decode(isWhole ? bytes : bytes.subarray(0, LONGEST_EVIDENCE));
 }

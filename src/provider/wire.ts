@@ -1,6 +1,6 @@
 /** Pages of bet records (§4.B3), checked and turned into words; the wire format goes no further than this folder. */
 
-import { isLosslessNumber, stringify } from "lossless-json";
+import { isLosslessNumber, parse, stringify } from "lossless-json";
 import {
   BET_STATUSES,
   type BetPage,
@@ -13,18 +13,113 @@ import {
 import { formatInstant, parseInstant } from "../clock.ts";
 import { describeError, ReconError } from "../errors.ts";
 import { type Amount, parseAmount } from "../money.ts";
-import { badEnvelope, excerpt, isObject, type JsonObject, textOf } from "./envelope.ts";
+import {
+  type Answered,
+  badEnvelope,
+  excerpt,
+  isObject,
+  type JsonObject,
+  notJson,
+  readData,
+  textOf,
+} from "./envelope.ts";
+import type { ListReader } from "./http.ts";
+import { type ListItem, splitList } from "./split-list.ts";
+
+/** More than a page of bets is, and little enough that a worker can hold a page for each of its lanes. */
+export const LARGEST_PAGE_BYTES = 16 * 1024 * 1024;
+const MOST_RECORDS = 10_000;
+const MOST_REJECTED = 1_000;
+const LIMITS = { itemBytes: 64 * 1024, restBytes: 256 * 1024 };
+const PATH = ["data", "txns"];
+
+export interface BetPageReader extends ListReader {
+  /** @throws ReconError `provider-not-json`, `provider-cut-short`, `provider-bad-envelope` or `provider-rejected` */
+  finish(answered: Answered): Omit<BetPage, "requestedAt" | "tookMs">;
+}
 
 /**
- * Reads the `data` of a `betTransactionsV2` answer (§4.B3). Bad items are set aside with their reason; the
- * rest of the page goes on.
- * @throws ReconError `provider-bad-envelope`
+ * Reads the answer of `betTransactionsV2` (§4.B3) while it arrives. Bad items are set aside with their reason; the rest of
+ * the page goes on, until there are too many.
  */
-export function readBetPage(
-  data: unknown,
+export function openBetPage(productId: string, what: string): BetPageReader {
+  const records: BetRecord[] = [];
+  const rejected: RejectedRecord[] = [];
+  let broken: unknown = null;
+  const splitter = splitList(PATH, LIMITS, (item) => {
+    if (broken !== null) return;
+    try {
+      readItem(item, productId, records, rejected);
+    } catch (error) {
+      broken = error;
+    }
+  });
+  const check = () => {
+    if (splitter.problem === "second-list") throw badEnvelope(what, `"data.txns" is there twice`);
+    if (splitter.problem === "rest-too-long") {
+      throw tooLarge(what, `more than ${LIMITS.restBytes} bytes stand beside its records`);
+    }
+    if (records.length + rejected.length > MOST_RECORDS) {
+      throw tooLarge(what, `it has more than ${MOST_RECORDS} records`);
+    }
+    if (rejected.length > MOST_REJECTED) {
+      const [first] = rejected;
+      throw badEnvelope(
+        what,
+        `more than ${MOST_REJECTED} of its records cannot be read, the first because ${first?.reason}`,
+      );
+    }
+  };
+  return {
+    take: (chunk) => {
+      splitter.take(chunk);
+      check();
+    },
+    rest: () => splitter.rest(),
+    finish: (answered) => {
+      if (broken !== null) throw notJson(answered, broken);
+      return { records, rejected, nextId: readNextId(readData(answered), what) };
+    },
+  };
+}
+
+function tooLarge(what: string, problem: string): ReconError {
+  return new ReconError("provider-too-large", `${what}: the answer is no page of bets: ${problem}`);
+}
+
+/** @throws SyntaxError where it is no JSON: then the answer is none */
+function readItem(
+  { text, isCut }: ListItem,
   productId: string,
-  what: string,
-): Omit<BetPage, "requestedAt" | "tookMs"> {
+  records: BetRecord[],
+  rejected: RejectedRecord[],
+): void {
+  if (isCut) {
+    const reason = `the record is longer than ${LIMITS.itemBytes} bytes; only its beginning is kept`;
+    rejected.push({ raw: text.replaceAll("\0", "\ufffd"), reason });
+    return;
+  }
+  const item: unknown = withoutStacks(() => parse(text));
+  try {
+    records.push(withoutStacks(() => readBetRecord(item, productId)));
+  } catch (error) {
+    rejected.push({ raw: textOf(item), reason: describeError(error) });
+  }
+}
+
+/** To note where an error was made takes longer than to read a record, and nobody asks where. */
+function withoutStacks<Result>(read: () => Result): Result {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return read();
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+/** @returns null: there is no next chunk. @throws ReconError `provider-bad-envelope` */
+function readNextId(data: unknown, what: string): string | null {
   if (!isObject(data) || !Array.isArray(data["txns"])) throw badEnvelope(what, `"data.txns" is not an array`);
   const nextId = data["nextId"] ?? null;
   if (nextId !== null && typeof nextId !== "string" && !isLosslessNumber(nextId)) {
@@ -33,16 +128,7 @@ export function readBetPage(
   // An empty nextId marks no next chunk any more than an absent one does.
   const cursor = nextId === null || nextId === "" ? null : nextId.toString();
   if (cursor !== null && !isStorable(cursor)) throw badEnvelope(what, `"data.nextId" cannot be stored`);
-  const records: BetRecord[] = [];
-  const rejected: RejectedRecord[] = [];
-  for (const item of data["txns"] as unknown[]) {
-    try {
-      records.push(readBetRecord(item, productId));
-    } catch (error) {
-      rejected.push({ raw: textOf(item), reason: describeError(error) });
-    }
-  }
-  return { records, rejected, nextId: cursor === null ? null : copyOf(cursor) };
+  return cursor === null ? null : copyOf(cursor);
 }
 
 /** A window remembers its cursors, and a part of the answer's text would keep the whole of it in memory. */

@@ -3,7 +3,11 @@
 import { expect, onTestFinished } from "vitest";
 import type { LedgerBet } from "../../src/bet.ts";
 import type { CallbackName } from "../../src/callback.ts";
-import { type CallbackContext, startCallbackServer } from "../../src/callbacks/server.ts";
+import {
+  type CallbackContext,
+  type CallbackLimits,
+  startCallbackServer,
+} from "../../src/callbacks/server.ts";
 import { creditWallet } from "../../src/callbacks/wallet-store.ts";
 import type { Settings } from "../../src/config.ts";
 import { parseConfig } from "../../src/config-file.ts";
@@ -73,6 +77,7 @@ let requests = 0;
 export interface Changes {
   readonly context?: Partial<CallbackContext>;
   readonly settings?: Partial<Settings["callbacks"]>;
+  readonly limits?: CallbackLimits;
   readonly productId?: string;
   /** of the player's first credit */
   readonly credit?: string;
@@ -89,7 +94,7 @@ export async function startOperator(sql: Sql, changes: Changes = {}): Promise<Op
     allowedIps: [],
     ...changes.settings,
   };
-  const server = await startCallbackServer(context, settings);
+  const server = await startCallbackServer(context, settings, changes.limits);
   onTestFinished(() => server.close());
   players += 1;
   const player = `player-${players}`;

@@ -3,6 +3,7 @@ import { readBody } from "../../src/callbacks/raw-body.ts";
 import { isMalformed, readRequest } from "../../src/callbacks/request.ts";
 import { applyRequest, openWalletLanes } from "../../src/callbacks/store.ts";
 import { creditWallet } from "../../src/callbacks/wallet-store.ts";
+import { Deadline } from "../../src/db/deadline.ts";
 import { createTestClock } from "../support/clock.ts";
 import { useDatabase } from "../support/database.ts";
 import { amount, MINUTE_MS, NOON } from "../support/examples.ts";
@@ -184,7 +185,10 @@ test("the entries of one moment lie in the ledger in the order in which they too
     const body = readBody(Buffer.from(JSON.stringify({ ...envelope, txns })));
     const request = readRequest(callback, body.value, NOON);
     if (isMalformed(request)) throw new Error(request.reason);
-    return await applyRequest(lanes, request, body.kept, { singleState: false }, clock);
+    const deadline = new Deadline(10_000);
+    onTestFinished(() => deadline.stop());
+    const received = { request, body: body.kept, signature: null };
+    return await applyRequest(lanes, received, { singleState: false }, clock, deadline);
   };
   await apply("placeBets", { betAmount: 10 });
   for (let round = 1; round <= 12; round += 1) {

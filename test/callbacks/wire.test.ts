@@ -235,6 +235,50 @@ describe("a signature", () => {
   });
 });
 
+describe("a signed body", () => {
+  const key = "a key of our own";
+  const signed = (body: string) => ({
+    "sapi-signature": createHmac("sha256", key).update(`${body}.${NOON}`).digest("hex"),
+    "sapi-timestamp": String(NOON),
+  });
+  const start = async () => await startOperator(sql, { context: { log }, settings: { signatureKey: key } });
+
+  test("that was captured is not taken for another callback, by another server process either", async () => {
+    const [one, another] = [await start(), await start()];
+    const txns = [{ id: "bet-1", status: "SETTLED", roundId: "r", payoutAmount: 50 }];
+    const placed = toBody({
+      ...exampleEnvelope(one.player),
+      txns: [{ id: "bet-1", status: "OPEN", roundId: "r", betAmount: 10 }],
+    });
+    const settle = toBody({ ...exampleEnvelope(one.player), txns });
+    const tell = async (url: string, callback: string, body: string) =>
+      (await post(url, callback, body, signed(body))).json.statusCode;
+    expect(await tell(one.url, "placeBets", placed)).toBe(0);
+    expect(await tell(one.url, "settleBets", settle)).toBe(0);
+    expect(await tell(one.url, "winRewards", settle)).toBe(30002);
+    expect(await tell(another.url, "winRewards", settle)).toBe(30002);
+    expect(await tell(another.url, "settleBets", settle)).toBe(0);
+    expect(await one.balance()).toBe("140");
+    expect(logged.join("")).toMatch(/this signature was sent to settleBets before/);
+  });
+
+  test("that was refused is not taken for another callback either", async () => {
+    const { url, player, balance } = await start();
+    const txns = [{ id: "unknown", status: "SETTLED", roundId: "r", payoutAmount: 50 }];
+    const body = toBody({ ...exampleEnvelope(player), txns });
+    expect((await post(url, "settleBets", body, signed(body))).json.statusCode).toBe(20001);
+    expect((await post(url, "winRewards", body, signed(body))).json.statusCode).toBe(30002);
+    expect(await balance()).toBe("100");
+  });
+
+  test("whose signature is wrong is not even read", async () => {
+    const { url, player } = await start();
+    const body = toBody({ ...exampleEnvelope(player), id: "s-2" });
+    const { json } = await post(url, "checkBalance", body, { ...signed(body), "sapi-timestamp": "1" });
+    expect(json).toEqual(failure("", 30002, ""));
+  });
+});
+
 test("an address that is not on the list is refused with 403", async () => {
   for (const [allowedIps, status] of [
     [["203.0.113.7", "2001:db8::/32"], 403],

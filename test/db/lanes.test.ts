@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { openDatabase } from "../../src/db/client.ts";
+import { Deadline } from "../../src/db/deadline.ts";
 import { openLanes } from "../../src/db/lanes.ts";
 import { putAll, type Statement, writeStatement } from "../../src/db/statement.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
@@ -29,8 +30,13 @@ const insert = (...ids: string[]) =>
     (put) =>
       `insert into notes values ${ids.map((id) => `(${putAll(put, [id, [id, null], true])})`).join(", ")}`,
   );
+const within = (lengthMs: number) => {
+  const deadline = new Deadline(lengthMs);
+  onTestFinished(() => deadline.stop());
+  return deadline;
+};
 const write = (lanes: ReturnType<typeof openOwn>, ...statements: Statement[]) =>
-  lanes.transact([ASK], ([rows]) => ({ result: rows?.[0]?.["notes"], write: statements }));
+  lanes.transact([ASK], ([rows]) => ({ result: rows?.[0]?.["notes"], write: statements }), within(60_000));
 const notes = async () => (await sql<{ id: string }[]>`select id from notes order by id`).map(({ id }) => id);
 
 describe("a transaction on a lane", () => {
@@ -60,9 +66,13 @@ describe("a transaction on a lane", () => {
 
   test("whose decision fails leaves nothing, and holds no lock", async () => {
     const lanes = openOwn();
-    const failed = lanes.transact([{ text: "lock table notes", values: [] }], () => {
-      throw new Error("no decision");
-    });
+    const failed = lanes.transact(
+      [{ text: "lock table notes", values: [] }],
+      () => {
+        throw new Error("no decision");
+      },
+      within(60_000),
+    );
     await expect(failed).rejects.toThrow("no decision");
     await write(lanes, insert("a"));
     expect(await notes()).toEqual(["a"]);
@@ -72,10 +82,14 @@ describe("a transaction on a lane", () => {
     const lanes = openOwn([UNIQUE_VIOLATION]);
     await sql`insert into notes values ('taken')`;
     const ids = ["taken", "free"];
-    const asked = await lanes.transact([ASK], ([rows]) => ({
-      result: rows?.[0]?.["notes"],
-      write: [insert(ids.shift() ?? "")],
-    }));
+    const asked = await lanes.transact(
+      [ASK],
+      ([rows]) => ({
+        result: rows?.[0]?.["notes"],
+        write: [insert(ids.shift() ?? "")],
+      }),
+      within(60_000),
+    );
     expect(asked).toBe("1");
     expect(await notes()).toEqual(["free", "taken"]);
   });

@@ -38,7 +38,8 @@ const keepBodies = async (...ages: number[]) => {
   for (const age of ages) {
     const receivedAt = NOON - age * DAY_MS;
     const body = { callback: "placeBets", productId: "P1", requestId: null, statusCode: 0, body: `${age}` };
-    await keepBody(sql, { ...body, statusCode: 0, receivedAt });
+    const { text, values } = keepBody({ ...body, statusCode: 0, receivedAt });
+    await sql.unsafe(text, [...values]);
   }
 };
 const bodies = async () => {

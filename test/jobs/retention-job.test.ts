@@ -21,7 +21,9 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     const context = { sql, config, clock: systemClock, log: silentLog, fetchPage };
     const kept = { callback: "placeBets", productId: "P1", requestId: null, statusCode: 0 as const };
     for (const days of [91, 89]) {
-      await keepBody(sql, { ...kept, body: `${days}`, receivedAt: systemClock.now() - days * 24 * HOUR_MS });
+      const receivedAt = systemClock.now() - days * 24 * HOUR_MS;
+      const { text, values } = keepBody({ ...kept, body: `${days}`, receivedAt });
+      await sql.unsafe(text, [...values]);
     }
     const worker = await startWorker(context, { redisUrl: queues.redisUrl(), databaseUrl: database.url });
     onTestFinished(() => worker.stop());

@@ -1,6 +1,6 @@
 /** A PostgreSQL that a run has to itself and may restart: it comes back on the same port, with the same data. */
 
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { chmod } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -25,6 +25,10 @@ export interface OwnPostgres {
   readonly url: string;
   /** Ends the server, and starts it again; resolves when it answers. */
   restart(how: Restart): Promise<void>;
+  /** Stops every process of the server in its tracks: connections stay open, and nobody answers. */
+  freeze(): void;
+  /** Lets it go on. */
+  thaw(): void;
   /** Ends the server and removes its data. */
   stop(): Promise<void>;
 }
@@ -54,6 +58,8 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
       server = run(place, cluster, port);
       await untilItAnswers(url);
     },
+    freeze: () => signalAll(server.child, "SIGSTOP"),
+    thaw: () => signalAll(server.child, "SIGCONT"),
     stop: async () => {
       await end(SIGNALS.crash);
       for (const path of [home, place.folder]) rmSync(path, { recursive: true, force: true });
@@ -82,6 +88,14 @@ function run(
   );
   void guardChild(child, ["INT", "QUIT", "KILL"], account);
   return { child, ended: new Promise((resolve) => child.once("exit", () => resolve())) };
+}
+
+/** The postmaster first: it would start what misses. */
+function signalAll({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid === undefined) throw new Error("PostgreSQL has no process");
+  process.kill(pid, signal);
+  const { stdout } = spawnSync("pgrep", ["-P", String(pid)], { encoding: "utf8" });
+  for (const child of stdout.split("\n").filter((line) => line !== "")) process.kill(Number(child), signal);
 }
 
 async function untilItAnswers(url: string): Promise<void> {

@@ -10,6 +10,8 @@ export interface TcpProxy {
   refuse(): Promise<void>;
   /** Connections stay open, but nothing comes through any more. */
   hang(): void;
+  /** Nothing comes through the connections that are open now, and they stay open; new ones work. */
+  strand(): void;
   /** As before: what was refused or hung is let through again. */
   restore(): Promise<void>;
   close(): Promise<void>;
@@ -19,6 +21,7 @@ export interface TcpProxy {
 export async function startTcpProxy(url: string): Promise<TcpProxy> {
   const target = new URL(url);
   const sockets = new Set<Socket>();
+  const stranded = new WeakSet<Socket>();
   let hanging = false;
   const server = createServer((client) => {
     const upstream = connect(Number(target.port), target.hostname);
@@ -27,11 +30,14 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
       [upstream, client],
     ] as const) {
       sockets.add(socket);
-      socket.on("data", (chunk) => hanging || other.write(chunk));
-      socket.on("error", () => other.destroy());
+      socket.on("data", (chunk) => hanging || stranded.has(socket) || other.write(chunk));
+      const endOther = () => {
+        if (!stranded.has(socket)) other.destroy();
+      };
+      socket.on("error", endOther);
       socket.on("close", () => {
         sockets.delete(socket);
-        other.destroy();
+        endOther();
       });
     }
   });
@@ -54,6 +60,9 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
     refuse: close,
     hang: () => {
       hanging = true;
+    },
+    strand: () => {
+      for (const socket of sockets) stranded.add(socket);
     },
     restore: async () => {
       hanging = false;

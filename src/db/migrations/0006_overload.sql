@@ -33,6 +33,13 @@ CREATE TABLE "request_pauses" (
 	"paused_until" timestamp (6) with time zone NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "callback_signatures" (
+	"signed_at" timestamp (6) with time zone NOT NULL,
+	"signature" text NOT NULL,
+	"callback" text NOT NULL,
+	CONSTRAINT "callback_signatures_signed_at_signature_pk" PRIMARY KEY("signed_at","signature")
+);
+--> statement-breakpoint
 ALTER TABLE "windows" ADD COLUMN "failures" integer DEFAULT 0 NOT NULL;--> statement-breakpoint
 ALTER TABLE "windows" ADD COLUMN "timeouts" integer DEFAULT 0 NOT NULL;--> statement-breakpoint
 ALTER TABLE "windows" ADD COLUMN "restarts" integer DEFAULT 0 NOT NULL;--> statement-breakpoint

@@ -94,6 +94,21 @@ export const callbackRequests = pgTable(
   (t) => [primaryKey({ columns: [t.productId, t.callback, t.requestId] })],
 );
 
+/**
+ * Signatures of callbacks that were answered, for as long as they are accepted: a signature does not cover the address, so
+ * the same body must not be taken for another callback too.
+ */
+export const callbackSignatures = pgTable(
+  "callback_signatures",
+  {
+    /** `sapi-timestamp` */
+    signedAt: instant("signed_at").notNull(),
+    signature: text("signature").notNull(),
+    callback: text("callback").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.signedAt, t.signature] })],
+);
+
 /** The body of every callback as it came, without session tokens, and how it was answered; dropped when it is old. */
 export const callbackBodies = pgTable(
   "callback_bodies",

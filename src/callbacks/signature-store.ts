@@ -1,0 +1,26 @@
+/** Which callback each accepted signature was sent to. */
+
+import { formatInstant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+import { type DroppedRows, dropOldest } from "../db/drop-oldest.ts";
+import { type Put, type Statement, writeStatement } from "../db/statement.ts";
+import type { TimeRange } from "../window.ts";
+import type { Signature } from "./access.ts";
+
+/** In the list of a select: the callback that the signature was sent to before, or null. */
+export function signedForText(put: Put, { text, signedAt }: Signature): string {
+  return `(select callback from callback_signatures
+          where signed_at = ${put(formatInstant(signedAt))} and signature = ${put(text)}) as "signedFor"`;
+}
+
+export function rememberSignature(callback: string, { text, signedAt }: Signature): Statement {
+  return writeStatement(
+    (put) => `insert into callback_signatures (signed_at, signature, callback)
+      values (${put(formatInstant(signedAt))}, ${put(text)}, ${put(callback)}) on conflict do nothing`,
+  );
+}
+
+/** Forgets signatures of a range of time, as `dropOldest` does. */
+export function dropOldSignatures(sql: Query, range: TimeRange, most: number): Promise<DroppedRows> {
+  return dropOldest(sql, { table: "callback_signatures", key: "ctid", at: "signed_at" }, range, most);
+}

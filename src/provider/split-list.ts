@@ -1,0 +1,176 @@
+/**
+ * Cuts the items out of one list of a JSON text while it arrives, so that a long answer is neither held nor parsed as a
+ * whole. Only brackets, texts and commas are looked at; whether pieces are JSON shows when they are parsed.
+ */
+
+/** What an answer may hold. */
+export interface ListLimits {
+  /** of an item; of a longer one only its beginning is kept */
+  readonly itemBytes: number;
+  /** of everything beside the items */
+  readonly restBytes: number;
+}
+
+export interface ListItem {
+  /** JSON text */
+  readonly text: string;
+  /** it was longer than `itemBytes`: this is its beginning */
+  readonly isCut: boolean;
+}
+
+export interface ListSplitter {
+  take(chunk: Buffer): void;
+  /** The text without the items: the list in it is empty. As far as it came. */
+  rest(): string;
+  /** the text was too long beside its items, or holds the list twice */
+  readonly problem: "rest-too-long" | "second-list" | null;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+const LAST_SPACE = 0x20;
+
+/** No name on the way to the list is longer, however it is written. */
+const LONGEST_NAME_BYTES = 256;
+
+/**
+ * @param path the names of the fields that lead to the list: ["data", "txns"]
+ * @param onItem is given each item, in order; an empty text stands where there is none between two commas
+ */
+export function splitList(
+  path: readonly string[],
+  limits: ListLimits,
+  onItem: (item: ListItem) => void,
+): ListSplitter {
+  const rest: Buffer[] = [];
+  let restBytes = 0;
+  let problem: ListSplitter["problem"] = null;
+  /** of the item that is being read: what came of it in chunks before */
+  let item: Buffer[] = [];
+  let itemBytes = 0;
+  let isInText = false;
+  let isEscaped = false;
+  let depth = 0;
+  /** the depth of the list's items while in it, else 0 */
+  let listDepth = 0;
+  let hadList = false;
+  let isItemDue = false;
+  /** the objects that were opened on the way, and the field each of them is at */
+  let names: (string | null)[] = [];
+  let isName = false;
+  let name: number[] = [];
+
+  const keepRest = (part: Buffer) => {
+    restBytes += part.length;
+    if (restBytes > limits.restBytes) problem ??= "rest-too-long";
+    else rest.push(Buffer.from(part));
+  };
+  const keepItem = (part: Buffer) => {
+    const room = limits.itemBytes - itemBytes;
+    itemBytes += part.length;
+    if (room > 0) item.push(part.length > room ? part.subarray(0, room) : part);
+  };
+  const endItem = () => {
+    const [only] = item;
+    const bytes = item.length === 1 && only !== undefined ? only : Buffer.concat(item);
+    const isCut = itemBytes > limits.itemBytes;
+    item = [];
+    itemBytes = 0;
+    onItem({ text: bytes.toString("utf8").trim(), isCut });
+  };
+  const isOnPath = () => depth === path.length && path.every((one, level) => names[level] === one);
+
+  /** @returns whether the list begins here */
+  const open = (byte: number): boolean => {
+    const begins = byte === OPEN_LIST && listDepth === 0 && isOnPath();
+    depth += 1;
+    if (depth <= path.length) {
+      names = names.slice(0, depth - 1);
+      names.push(null);
+      isName = byte === OPEN_OBJECT;
+    }
+    if (!begins) return false;
+    if (hadList) problem ??= "second-list";
+    hadList = true;
+    listDepth = depth;
+    return true;
+  };
+
+  const take = (chunk: Buffer) => {
+    let start = 0;
+    for (let at = 0; at < chunk.length; at += 1) {
+      const byte = chunk[at] ?? 0;
+      if (isInText) {
+        if (isEscaped) isEscaped = false;
+        else if (byte === BACKSLASH) isEscaped = true;
+        else if (byte === QUOTE) isInText = false;
+        if (isInText && isName && name.length < LONGEST_NAME_BYTES) name.push(byte);
+        continue;
+      }
+      if (byte <= LAST_SPACE) continue;
+      if (byte === QUOTE) {
+        isInText = true;
+        name = [];
+      } else if (byte === OPEN_OBJECT || byte === OPEN_LIST) {
+        if (listDepth > 0) depth += 1;
+        else if (open(byte)) {
+          keepRest(chunk.subarray(start, at + 1));
+          start = at + 1;
+          isItemDue = false;
+        }
+      } else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) {
+        if (depth === listDepth && listDepth > 0) {
+          keepItem(chunk.subarray(start, at));
+          if (isItemDue || hasMore(item)) endItem();
+          else item = [];
+          itemBytes = 0;
+          listDepth = 0;
+          start = at;
+        }
+        depth -= 1;
+        isName = false;
+      } else if (byte === COMMA) {
+        if (depth === listDepth && listDepth > 0) {
+          keepItem(chunk.subarray(start, at));
+          endItem();
+          isItemDue = true;
+          start = at + 1;
+        } else if (depth <= path.length) isName = true;
+      } else if (byte === COLON && isName && depth <= path.length && listDepth === 0) {
+        names[depth - 1] = decodeName(name);
+        isName = false;
+      }
+    }
+    if (listDepth > 0) keepItem(Buffer.from(chunk.subarray(start)));
+    else keepRest(chunk.subarray(start));
+  };
+
+  return {
+    take,
+    // A byte order mark is no part of the text.
+    rest: () => new TextDecoder().decode(Buffer.concat(rest)),
+    get problem() {
+      return problem;
+    },
+  };
+}
+
+function hasMore(parts: readonly Buffer[]): boolean {
+  return parts.some((part) => part.some((byte) => byte > LAST_SPACE));
+}
+
+/** A name may be written with escapes. @returns null: it is none */
+function decodeName(bytes: readonly number[]): string | null {
+  try {
+    const text: unknown = JSON.parse(`"${Buffer.from(bytes).toString("utf8")}"`);
+    return typeof text === "string" ? text : null;
+  } catch {
+    return null;
+  }
+}

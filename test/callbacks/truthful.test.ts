@@ -1,0 +1,179 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { pino } from "pino";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { readBody } from "../../src/callbacks/raw-body.ts";
+import { isMalformed, readRequest } from "../../src/callbacks/request.ts";
+import { applyRequest, openWalletLanes } from "../../src/callbacks/store.ts";
+import { openDatabase, type Sql } from "../../src/db/client.ts";
+import { Deadline } from "../../src/db/deadline.ts";
+import { createTestClock } from "../support/clock.ts";
+import { useDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { NOON } from "../support/examples.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { exampleEnvelope, type Operator, startOperator } from "./operator.ts";
+
+const { sql, url } = useDatabase();
+let operator: Operator;
+let logged: string[];
+const log = pino({ level: "trace" }, { write: (line) => logged.push(line) });
+beforeEach(async () => {
+  logged = [];
+  operator = await startOperator(sql, { context: { log } });
+});
+
+/** Applies a placement of 10, for whom the test says how long is waited. */
+function place(id: string, deadline: Deadline, database: Sql = sql) {
+  const lanes = openWalletLanes(database);
+  onTestFinished(async () => {
+    deadline.stop();
+    await lanes.close();
+  });
+  const item = { id, status: "OPEN", roundId: "round-1", betAmount: 10 };
+  const body = readBody(Buffer.from(JSON.stringify({ ...exampleEnvelope(operator.player), txns: [item] })));
+  const request = readRequest("placeBets", body.value, NOON);
+  if (isMalformed(request)) throw new Error(request.reason);
+  const received = { request, body: body.kept, signature: null };
+  return applyRequest(lanes, received, { singleState: false }, createTestClock(NOON), deadline);
+}
+
+/** Each entry takes so long to write, at the end of its statement or at its commit. */
+async function slowEntries(seconds: number, at: "statement" | "commit"): Promise<void> {
+  await sql.unsafe(`create or replace function take_long() returns trigger language plpgsql as
+    'begin perform pg_sleep(${seconds}); return new; end'`);
+  const when = at === "commit" ? "constraint trigger slow after" : "trigger slow before";
+  const deferred = at === "commit" ? "deferrable initially deferred" : "";
+  await sql.unsafe(
+    `create ${when} insert on callback_entries ${deferred} for each row execute function take_long()`,
+  );
+  onTestFinished(async () => {
+    await sql`drop trigger slow on callback_entries`;
+  });
+}
+
+const untilWaiting = (on: string, count = 1) =>
+  eventually(`${count} wait for ${on}`, async () => {
+    const rows = await sql`
+      select from pg_stat_activity where datname = current_database() and wait_event = ${on}`;
+    return rows.length === count;
+  });
+
+/** Works while the player's wallet is locked, and lets it go again. */
+async function whileLocked<Result>(work: () => Promise<Result>): Promise<{ result: Result }> {
+  return await sql.begin(async (tx) => {
+    await tx`select from wallets where username = ${operator.player} for update`;
+    return { result: await work() };
+  });
+}
+
+describe("a request that is not answered with success is not applied", () => {
+  test("whose time was over while it waited for the wallet", async () => {
+    const deadline = new Deadline(100);
+    const { result } = await whileLocked(async () => {
+      const placing = place("bet-1", deadline);
+      await expect(deadline.over).rejects.toThrow("it was not done within 0.1 s");
+      return { placing };
+    });
+    await expect(result.placing).rejects.toThrow("it was not done within 0.1 s");
+    expect(await operator.balance()).toBe("100");
+  });
+
+  test("which the database would commit too late, because it stood still in between", async () => {
+    await slowEntries(3, "statement");
+    await expect(place("bet-1", new Deadline(2_500))).rejects.toThrow("it could not be committed in time");
+    expect(await operator.balance()).toBe("100");
+    expect(await sql`select from callback_entries where username = ${operator.player}`).toEqual([]);
+  });
+
+  test("whose caller has hung up while it waited for the wallet, or behind another of the player", async () => {
+    const hangUp = [new AbortController(), new AbortController()];
+    await whileLocked(async () => {
+      for (const [index, { signal }] of hangUp.entries()) {
+        const txns = [{ id: `gone-${index}`, status: "OPEN", roundId: "r", betAmount: 7 }];
+        const body = JSON.stringify({ ...exampleEnvelope(operator.player), txns });
+        const headers = { "content-type": "application/json" };
+        const sent = fetch(`${operator.url}/placeBets`, { method: "POST", headers, body, signal });
+        sent.catch(() => {});
+        if (index === 0) await untilWaiting("transactionid");
+      }
+      for (const controller of hangUp) controller.abort();
+      // The second may not have arrived at all.
+      await eventually("the first is dropped", () => logged.length > 0);
+    });
+    expect(logged.join("")).toMatch(/its caller has hung up.*a callback was dropped, and not applied/);
+    expect(await operator.tell("placeBets", {})).toBe("0 90");
+  });
+});
+
+describe("a connection that is lost under a commit", () => {
+  test("which takes place all the same: the request is answered with its success", async () => {
+    await slowEntries(1, "commit");
+    const proxy = await startTcpProxy(url);
+    const far = openDatabase(proxy.url, 1);
+    onTestFinished(async () => {
+      await far.end({ timeout: 0 });
+      await proxy.close();
+    });
+    const placing = place("bet-1", new Deadline(60_000), far);
+    await untilWaiting("PgSleep");
+    await proxy.refuse();
+    await proxy.restore();
+    const verdict = await placing;
+    expect(verdict).toMatchObject({ statusCode: 0, answeredAt: NOON });
+    expect(verdict.statusCode === 0 && verdict.balanceAfter.toFixed()).toBe("90");
+    expect(await operator.balance()).toBe("90");
+  });
+
+  test("of whose caller nobody is left: nobody looks for what became of it", async () => {
+    await slowEntries(1, "commit");
+    const proxy = await startTcpProxy(url);
+    const far = openDatabase(proxy.url, 1);
+    onTestFinished(async () => {
+      await far.end({ timeout: 0 });
+      await proxy.close();
+    });
+    const deadline = new Deadline(60_000);
+    const placing = place("bet-1", deadline, far);
+    await untilWaiting("PgSleep");
+    deadline.leave(new Error("its caller has hung up"));
+    await proxy.refuse();
+    await expect(placing).rejects.toThrow("the connection was lost under a commit");
+  });
+});
+
+test("one player's locked wallet keeps nobody else waiting", async () => {
+  const other = await startOperator(sql);
+  const { result } = await whileLocked(async () => {
+    const waiting = Array.from({ length: 20 }, (_, index) =>
+      operator.tell("placeBets", { id: `bet-${index}`, betAmount: 1 }),
+    );
+    await untilWaiting("transactionid");
+    const txns = [{ id: "bet-1", status: "OPEN", roundId: "r", betAmount: 10 }];
+    const envelope = exampleEnvelope(other.player);
+    expect(await operator.tell("placeBets", txns, envelope)).toBe("0 90");
+    return { waiting };
+  });
+  expect(new Set(await Promise.all(result.waiting)).size).toBe(20);
+  expect(await operator.balance()).toBe("80");
+});
+
+test("who sends a body byte by byte is cut off", async () => {
+  const slow = await startOperator(sql, { limits: { answerMs: 10_000, requestMs: 300 } });
+  const socket = connect(Number(new URL(slow.url).port), "127.0.0.1");
+  const dripping = setInterval(() => socket.write(" "), 50);
+  onTestFinished(() => {
+    clearInterval(dripping);
+    socket.destroy();
+  });
+  socket.on("error", () => {});
+  socket.write(
+    "POST /placeBets HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n",
+  );
+  let answer = "";
+  socket.on("data", (chunk) => {
+    answer += chunk.toString();
+  });
+  await once(socket, "close");
+  expect(answer).toMatch(/^HTTP\/1.1 408 /);
+});

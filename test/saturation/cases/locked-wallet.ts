@@ -1,0 +1,37 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { SaturationCase } from "../case.ts";
+import { auditAnswers, planPlacements, withCasino } from "../placements.ts";
+
+const PLACEMENTS = 200;
+const PLAYERS = 100;
+const OF_THE_LOCKED = 50;
+const LOCKED_MS = 5_000;
+
+export const saturation: SaturationCase = {
+  name: "locked-wallet",
+  what: "one player's wallet is locked for 5 s while 50 placements of that player and 200 of others arrive",
+  run: () =>
+    withCasino(PLAYERS, async ({ sql, databaseUrl, serve }) => {
+      const served = await serve(databaseUrl);
+      await served.placeAll(planPlacements(PLAYERS, PLAYERS, "warm"));
+      const locked = planPlacements(OF_THE_LOCKED, 1, "locked");
+      const others = planPlacements(PLACEMENTS, PLAYERS).filter(({ player }) => player !== "player-0");
+      const { waiting, answered } = await sql.begin(async (tx) => {
+        await tx`select from wallets where username = 'player-0' for update`;
+        const waiting = served.placeAll(locked);
+        const [answered] = await Promise.all([served.placeAll(others), sleep(LOCKED_MS)]);
+        return { waiting, answered };
+      });
+      const all = [...answered, ...(await waiting)];
+      const slowest = Math.max(...answered.map(({ tookMs }) => tookMs));
+      return [
+        ...(await auditAnswers(sql, all)),
+        {
+          what: "slowest answer to another player, in ms",
+          value: Math.round(slowest),
+          bar: `< ${LOCKED_MS / 2}`,
+          holds: slowest < LOCKED_MS / 2,
+        },
+      ];
+    }),
+};

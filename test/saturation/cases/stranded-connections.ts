@@ -1,0 +1,30 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { startTcpProxy } from "../../support/tcp-proxy.ts";
+import type { SaturationCase } from "../case.ts";
+import { auditAnswers, planPlacements, sendAgain, withCasino } from "../placements.ts";
+
+const ANSWERED_BEFORE = 100;
+const PLACEMENTS = 400;
+const PLAYERS = 100;
+/** By then the server has ended what the stranded connections had begun. */
+const SETTLED_AFTER_MS = 15_000;
+
+export const saturation: SaturationCase = {
+  name: "stranded-connections",
+  what: "the database fails over under 400 placements, and the connections that were open never hear of it",
+  run: () =>
+    withCasino(PLAYERS, async ({ sql, databaseUrl, serve }) => {
+      const proxy = await startTcpProxy(databaseUrl);
+      try {
+        const served = await serve(proxy.url);
+        const answers = await served.placeAll(planPlacements(PLACEMENTS, PLAYERS), (answered) => {
+          if (answered === ANSWERED_BEFORE) proxy.strand();
+        });
+        await sleep(SETTLED_AFTER_MS);
+        const checks = await auditAnswers(sql, answers);
+        return [...checks, await sendAgain(served, answers)];
+      } finally {
+        await proxy.close();
+      }
+    }),
+};
