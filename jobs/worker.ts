@@ -8,11 +8,13 @@ import { describeError, ReconError } from "../src/errors.ts";
 import type { AskOutcome } from "../src/flows/ask-outcome.ts";
 import type { PullContext } from "../src/flows/context.ts";
 import { lookAtUnsettled } from "../src/flows/look-at-unsettled.ts";
+import { type NoteProgress, openProgress } from "../src/flows/note-work.ts";
 import type { Log } from "../src/log.ts";
 import { resumeStopped } from "../src/sync/store.ts";
+import { writeQueues } from "../src/work/work-store.ts";
 import { openAlertJob } from "./alert-job.ts";
 import { openAtWork } from "./at-work.ts";
-import { type JobData, type JobWorker, openBackend, type ProductJob } from "./backend.ts";
+import { type JobData, type JobQueue, type JobWorker, openBackend, type ProductJob } from "./backend.ts";
 import { openBackfillJob } from "./backfill-job.ts";
 import { closeQueues } from "./close-queues.ts";
 import { runDiffJob } from "./diff-job.ts";
@@ -69,7 +71,8 @@ export async function startWorker(
   const ending = new AbortController();
   const pullQueue = backend.openQueue("pull");
   const diffQueue = backend.openQueue("diff");
-  const ticks = tickJobs(context).map((job) => ({ job, queue: backend.openQueue(job.queue) }));
+  const onProgress = openProgress(context);
+  const ticks = tickJobs(context, onProgress).map((job) => ({ job, queue: backend.openQueue(job.queue) }));
   const queues = [pullQueue, diffQueue, ...ticks.map(({ queue }) => queue)];
   const workers: JobWorker[] = [];
   const atWork = openAtWork();
@@ -85,19 +88,32 @@ export async function startWorker(
     async (job: Job<Data, void, string>) => {
       const own = log.child({ queue: job.queueName, jobId: job.id });
       const name = [job.queueName, job.data.productId ?? ""].join(" ").trimEnd();
+      const isServed = () => onProgress({ work: "queue", subject: job.queueName });
+      isServed();
       try {
         await atWork.during(name, work(job.data, own));
+        isServed();
       } catch (error) {
         if (ending.signal.aborted) return;
         logFailure(own, job, error);
         throw error;
       }
     };
-  const pull = run((data: ProductJob, log) => runPullJob({ ...context, log }, data, ending.signal));
+  // A job that takes long serves its queue all the same.
+  const serving =
+    (queue: JobQueue): NoteProgress =>
+    (name) => {
+      onProgress(name);
+      onProgress({ work: "queue", subject: queue.name });
+    };
+  const pull = run((data: ProductJob, log) =>
+    runPullJob({ ...context, log }, data, ending.signal, serving(pullQueue)),
+  );
   const diff = run((data: ProductJob, log) =>
-    runDiffJob({ ...context, log }, data, pullQueue, ending.signal),
+    runDiffJob({ ...context, log }, data, pullQueue, ending.signal, serving(diffQueue)),
   );
   try {
+    await writeQueues(context.sql, servedQueues(config, ticks));
     await schedule();
     workers.push(backend.openWorker("pull", pull, config.pull.concurrency));
     workers.push(backend.openWorker("diff", diff, config.pull.concurrency));
@@ -141,14 +157,27 @@ export async function startWorker(
   };
 }
 
-function tickJobs(context: WorkerContext): TickJob[] {
+/** The queues that have jobs, and how often. */
+function servedQueues(config: WorkerContext["config"], ticks: readonly { readonly job: TickJob }[]) {
+  const isPulling = config.products.some(({ walletMode }) => walletMode === "seamless");
+  const ofProducts = [
+    { queue: "pull", everyMs: config.pull.every },
+    { queue: "diff", everyMs: config.diff.every },
+  ];
+  return [
+    ...(isPulling ? ofProducts : []),
+    ...ticks.map(({ job: { queue, everyMs } }) => ({ queue, everyMs })),
+  ];
+}
+
+function tickJobs(context: WorkerContext, onProgress: NoteProgress): TickJob[] {
   const jobs = [
     openBackfillJob(context),
     openAlertJob(context, context.channels ?? []),
     openRetentionJob(context),
     openLedgerJob(context),
   ];
-  if (context.ask !== undefined) jobs.push(openVerifyJob({ ...context, ask: context.ask }));
+  if (context.ask !== undefined) jobs.push(openVerifyJob({ ...context, ask: context.ask }, onProgress));
   return jobs;
 }
 

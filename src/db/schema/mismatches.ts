@@ -1,7 +1,7 @@
 /** Where the two sides differ: what is to be looked at, what was found, and what people made of it. */
 
 import { sql } from "drizzle-orm";
-import { bigint, index, jsonb, numeric, pgTable, text, unique, uuid } from "drizzle-orm/pg-core";
+import { bigint, index, jsonb, numeric, pgTable, primaryKey, text, unique, uuid } from "drizzle-orm/pg-core";
 import { identity, instant } from "./columns.ts";
 
 /**
@@ -21,6 +21,27 @@ export const diffMarks = pgTable(
     dueAt: instant("due_at").notNull(),
   },
   (t) => [index("diff_marks_due").on(t.productId, t.dueAt)],
+);
+
+/**
+ * What cannot be compared, while everything else is: too much that belongs together, or data that nothing can be made of.
+ * A row goes away with the first comparison that succeeds.
+ */
+export const comparisonsSetAside = pgTable(
+  "comparisons_set_aside",
+  {
+    productId: text("product_id").notNull(),
+    username: text("username").notNull(),
+    /** "round:…", "bet:…", or "sessions": all of the player's sessions that were touched together */
+    subject: text("subject").notNull(),
+    /** one sentence for people: what could not be compared, why, and what to do */
+    reason: text("reason").notNull(),
+    /** since when it has not been compared */
+    since: instant("since").notNull(),
+    /** when it is tried again */
+    retryAt: instant("retry_at").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.productId, t.username, t.subject] })],
 );
 
 export const mismatches = pgTable(
