@@ -25,6 +25,7 @@ import { openRetentionJob } from "./retention-job.ts";
 import { ensureSchedules, scheduleOf, schedulesFor, type TickJob } from "./schedules.ts";
 import { openTelemetry } from "./telemetry.ts";
 import { openVerifyJob } from "./verify-job.ts";
+import { type Heartbeat, startWatchdog } from "./watchdog.ts";
 
 /** Redis may be emptied at any moment: schedulers are put back this often. */
 const SCHEDULE_CHECK_MS = 20_000;
@@ -36,6 +37,8 @@ export interface WorkerContext extends PullContext {
   readonly ask?: AskOutcome;
   /** without any, alerts are kept until there is one */
   readonly channels?: readonly AlertChannel[];
+  /** without it no heartbeat is sent */
+  readonly heartbeat?: Heartbeat | null;
   /** spans of jobs go to the tracer that is registered; without it there are none */
   readonly isTraced?: boolean;
 }
@@ -72,7 +75,11 @@ export async function startWorker(
   const pullQueue = backend.openQueue("pull");
   const diffQueue = backend.openQueue("diff");
   const onProgress = openProgress(context);
-  const ticks = tickJobs(context, onProgress).map((job) => ({ job, queue: backend.openQueue(job.queue) }));
+  const alertJob = openAlertJob(context, context.channels ?? []);
+  const ticks = tickJobs(context, alertJob, onProgress).map((job) => ({
+    job,
+    queue: backend.openQueue(job.queue),
+  }));
   const queues = [pullQueue, diffQueue, ...ticks.map(({ queue }) => queue)];
   const workers: JobWorker[] = [];
   const atWork = openAtWork();
@@ -138,6 +145,7 @@ export async function startWorker(
   const timers = [
     setTimeout(checkSchedules, Math.min(FIRST_SCHEDULE_CHECK_MS, scheduleCheckMs)),
     setInterval(checkSchedules, scheduleCheckMs),
+    startWatchdog(context, context.heartbeat ?? null, alertJob, ending.signal),
   ];
 
   let stopped: Promise<void> | null = null;
@@ -170,13 +178,8 @@ function servedQueues(config: WorkerContext["config"], ticks: readonly { readonl
   ];
 }
 
-function tickJobs(context: WorkerContext, onProgress: NoteProgress): TickJob[] {
-  const jobs = [
-    openBackfillJob(context),
-    openAlertJob(context, context.channels ?? []),
-    openRetentionJob(context),
-    openLedgerJob(context),
-  ];
+function tickJobs(context: WorkerContext, alertJob: TickJob, onProgress: NoteProgress): TickJob[] {
+  const jobs = [openBackfillJob(context), alertJob, openRetentionJob(context), openLedgerJob(context)];
   if (context.ask !== undefined) jobs.push(openVerifyJob({ ...context, ask: context.ask }, onProgress));
   return jobs;
 }

@@ -43,7 +43,9 @@ function printStatus({ status, work }: StatusForPeople, now: Instant): void {
   );
   printLine(`mismatches  ${listCounts(mismatches)}`);
   printLine(`transfers   ${listCounts(transfers)}`);
-  printLine(`alerts      ${alerts.undelivered} undelivered, ${sayAge("looked for", work.alerting.doneAt, now)}`);
+  printLine(
+    `alerts      ${alerts.undelivered} undelivered, ${sayAge("looked after", work.alerting.doneAt, now)}`,
+  );
   printWork(status, work, now);
 }
 
@@ -55,7 +57,7 @@ function printWork(
 ): void {
   const aside = comparing.setAside === 0 ? "" : `, ${comparing.setAside} set aside`;
   printLine(`comparing   ${sayBehind(comparing.behindSeconds)}, ${comparing.waiting} waiting${aside}`);
-  if (following !== null) printLine(`following   ${sayAge("the ledger was read", following.readAt, now)}`);
+  if (following !== null) printLine(`following   ${sayAge("read", following.readAt, now)}`);
   printLine(`verifying   ${sayBehind(verifying.behindSeconds)}, ${verifying.due} due`);
   printLine(`rejected    ${rejected.records} records, ${rejected.entries} entries`);
   const problems = [comparing.problem, alerting.problem, ...stalls.map(({ what }) => what)];

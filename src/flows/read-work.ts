@@ -2,10 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import { readWaitingMarks } from "../diff/waiting-store.ts";
-import { readFollowing } from "../ledger/follow-store.ts";
 import { isStalled, type PullProgress, readPullProgress } from "../sync/store.ts";
-import { readDue } from "../verify/due-store.ts";
 import { type Comparing, judgeComparing } from "../work/comparing.ts";
 import {
   type Alerting,
@@ -15,20 +12,19 @@ import {
   judgePulling,
   judgeQueues,
 } from "../work/others.ts";
+import { readSeen, type SeenInDatabase } from "../work/seen-store.ts";
 import { findState, type Stall } from "../work/stall.ts";
 import { judgeVerifying, type Verifying } from "../work/verifying.ts";
-import { longestPause, readWork, type WorkState } from "../work/work-store.ts";
+import { longestPause, type WorkState } from "../work/work-store.ts";
 import type { FlowContext } from "./context.ts";
 
+/** How far pulling a product has got. */
+type Pulled = Pick<PullProgress, "productId" | "head" | "gaps" | "stoppedUntil">;
+
 /** All that is known of how work goes on, as of one moment. */
-export interface WorkSeen {
+export interface WorkSeen extends SeenInDatabase {
   readonly now: Instant;
-  readonly states: readonly WorkState[];
-  readonly progress: readonly PullProgress[];
-  readonly marks: Awaited<ReturnType<typeof readWaitingMarks>>;
-  readonly due: Awaited<ReturnType<typeof readDue>>;
-  /** when the relation was last read to its end; null: never, or there is none */
-  readonly readAt: Instant | null;
+  readonly progress: readonly Pulled[];
 }
 
 export interface WorkReport {
@@ -39,6 +35,8 @@ export interface WorkReport {
   readonly alerting: Alerting;
   /** everything that stands still */
   readonly stalls: readonly Stall[];
+  /** why the work as a whole does not go on; null: it does */
+  readonly stop: string | null;
 }
 
 /** @param most counted of what waits of each product; null: all, however much it is */
@@ -46,34 +44,21 @@ export async function seeWork(
   { sql, config }: { readonly sql: Query; readonly config: FlowContext["config"] },
   now: Instant,
   most: number | null,
-  progress?: readonly PullProgress[],
-): Promise<WorkSeen> {
+): Promise<Omit<WorkSeen, "progress">> {
   const compared = config.products.filter(({ walletMode }) => walletMode === "seamless");
-  const { relation } = config.ledger;
-  const [states, pulled, marks, transfers, topUps, following] = await Promise.all([
-    readWork(sql),
-    progress ?? readPullProgress(sql),
-    readWaitingMarks(
-      sql,
-      compared.map(({ productId }) => productId),
-      now,
-      most,
-    ),
-    readDue(sql, "transfer", now, most),
-    readDue(sql, "top-up", now, most),
-    relation === null ? null : readFollowing(sql, relation),
-  ]);
-  const asked = new Set(
-    config.products.filter(({ topUpPath }) => topUpPath !== null).map(({ productId }) => productId),
-  );
-  return {
+  const seen = await readSeen(sql, {
     now,
-    states,
-    progress: pulled,
-    marks,
-    // Top-ups of a product that has no endpoint for them any more are not asked for.
-    due: [...transfers, ...topUps.filter(({ productId }) => asked.has(productId))],
-    readAt: following?.readAt ?? null,
+    compared: compared.map(({ productId }) => productId),
+    relation: config.ledger.relation,
+    most,
+  });
+  // Top-ups of a product that has no endpoint for them any more are not asked for.
+  const isAsked = (id: string) =>
+    config.products.some(({ productId, topUpPath }) => productId === id && topUpPath !== null);
+  return {
+    ...seen,
+    now,
+    due: seen.due.filter(({ kind, productId }) => kind === "transfer" || isAsked(productId)),
   };
 }
 
@@ -112,19 +97,30 @@ export function judgeWork(
     everyMs: pull.every,
     settleDelayMs: pull.settleDelay,
   });
+  const alerting = judgeAlerting({ ...seen, everyMs: alerts.every });
+  const stalls = [
+    ...pulling,
+    ...comparing.stalls,
+    ...(following?.stalls ?? []),
+    ...verifying.stalls,
+    ...judgeQueues(seen),
+  ];
+  const isRefused = pulled.length > 0 && pulled.every(({ productId }) => isStopped(progress, productId));
   return {
     comparing,
     following,
     verifying,
-    alerting: judgeAlerting({ ...seen, everyMs: alerts.every }),
-    stalls: [
-      ...pulling,
-      ...comparing.stalls,
-      ...(following?.stalls ?? []),
-      ...verifying.stalls,
-      ...judgeQueues(seen),
-    ],
+    alerting,
+    stalls,
+    stop:
+      alerting.problem ??
+      stalls.find(({ isWhole }) => isWhole)?.what ??
+      (isRefused ? "the provider refuses the credentials: nothing is pulled" : null),
   };
+}
+
+function isStopped(progress: readonly Pulled[], productId: string): boolean {
+  return progress.some((one) => one.productId === productId && one.stoppedUntil !== null);
 }
 
 /** Whoever begins to watch, or goes on after a pause, gives everything the time to go on too. */
@@ -136,5 +132,6 @@ function watchedFrom(states: readonly WorkState[], now: Instant, everyMs: number
 
 /** How work goes on, as it is. */
 export async function readWorkReport(context: FlowContext, most: number | null = null): Promise<WorkReport> {
-  return judgeWork(context, await seeWork(context, context.clock.now(), most), false);
+  const progress = await readPullProgress(context.sql);
+  return judgeWork(context, { ...(await seeWork(context, context.clock.now(), most)), progress }, false);
 }

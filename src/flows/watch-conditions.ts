@@ -24,7 +24,7 @@ export async function watchConditions(context: FlowContext, channels: readonly s
   const now = clock.now();
   const standing = await readConditions(sql);
   const progress = await readPullProgress(sql);
-  const work = await seeWork(context, now, MOST_COUNTED, progress);
+  const work = { ...(await seeWork(context, now, MOST_COUNTED)), progress };
   const certain = [
     ...(await findStalled(context, progress)),
     ...findRefused(progress),

@@ -54,7 +54,8 @@ export const STATUS = documentOf<Status>({
   verifying: documentOf<Status["verifying"]>({
     behindSeconds: orNull({
       ...COUNT,
-      description: "how long the longest has waited to be asked for; where nothing waits, since when nobody looked",
+      description:
+        "how long the longest has waited to be asked for; where nothing waits, since when nobody looked",
     }),
     due: { ...COUNT, description: "transfers and top-ups to be asked for now" },
   }),

@@ -1,23 +1,14 @@
 /** How far comparing has got, and what holds it up. */
 
 import { type Instant, showInstant } from "../clock.ts";
+import type { WaitingMarks } from "./seen-store.ts";
 import { findState, isLate, type Moment, NO_WORKER, patienceOf, type Stall } from "./stall.ts";
 import type { WorkState } from "./work-store.ts";
-
-/** What waits of a product to be compared. */
-interface Marks {
-  readonly productId: string;
-  readonly oldestDueAt: Instant | null;
-  readonly waiting: number;
-  readonly setAside: number;
-  readonly setAsideSince: Instant | null;
-  readonly setAsideReason: string | null;
-}
 
 export interface ComparingSeen extends Moment {
   readonly states: readonly WorkState[];
   /** of every product that is compared */
-  readonly marks: readonly Marks[];
+  readonly marks: readonly WaitingMarks[];
   /** `diff.every` */
   readonly everyMs: number;
   /** the relation that is followed: when it was last read, and what keeps it from being read; null: there is none */
@@ -37,9 +28,10 @@ export interface Comparing {
 export function judgeComparing(seen: ComparingSeen): Comparing {
   const { marks, ledger } = seen;
   const found = marks.map((of) => judgeProduct(seen, of));
-  const late = found.flatMap(({ stall }) => stall ?? []);
+  const isWhole = found.every(({ stall }) => stall !== null);
+  const late = found.flatMap(({ stall }) => (stall === null ? [] : { ...stall, isWhole }));
   const held = findHeldByLedger(seen);
-  const all = held ?? (late.length > 1 && late.length === marks.length ? joinAll(seen, late) : null);
+  const all = held ?? (late.length > 1 && isWhole ? joinAll(seen, late) : null);
   const aside = marks.filter(({ setAside }) => setAside > 0).map(tellSetAside);
   const problems = [
     ledger?.problem ?? null,
@@ -64,7 +56,7 @@ interface Judged {
   readonly waitsFor: string | null;
 }
 
-function judgeProduct(seen: ComparingSeen, { productId, oldestDueAt }: Marks): Judged {
+function judgeProduct(seen: ComparingSeen, { productId, oldestDueAt }: WaitingMarks): Judged {
   const state = findState(seen.states, "comparing", productId);
   const upTo = judgedUpTo(seen, state, oldestDueAt);
   const doneAt = state?.doneAt ?? null;
@@ -94,6 +86,7 @@ function tellLate(productId: string, doneAt: Instant | null, error: string | nul
     what: `${productId} ${sayLate(doneAt)}${error === null ? ", and no comparison of it is under way" : `: ${error}`}`,
     toDo: error === null ? NO_WORKER : FAILING,
     whatWhenOver: `${productId} is compared again`,
+    isWhole: false,
   };
 }
 
@@ -112,6 +105,7 @@ function joinAll({ states, marks }: ComparingSeen, late: readonly Stall[]): Stal
     what: `nothing ${sayLate(doneAt.length === 0 ? null : Math.max(...doneAt)).replace("has not", "has")}, of any of ${late.length} products${error === null ? "" : `: ${error}`}`,
     toDo: error === null ? NO_WORKER : FAILING,
     whatWhenOver: "products are compared again",
+    isWhole: true,
   };
 }
 
@@ -127,6 +121,7 @@ function findHeldByLedger(seen: ComparingSeen): Stall | null {
     what: `nothing has been compared since ${showInstant(ledger.readAt)}, because of the ledger: ${ledger.problem}`,
     toDo: "Make the ledger readable: recon doctor names what is wrong with it. Comparing goes on by itself from where it stopped.",
     whatWhenOver: "products are compared again",
+    isWhole: true,
   };
 }
 
@@ -134,7 +129,7 @@ function sayLate(doneAt: Instant | null): string {
   return doneAt === null ? "has not been compared yet" : `has not been compared since ${showInstant(doneAt)}`;
 }
 
-function tellSetAside({ productId, setAside, setAsideSince, setAsideReason }: Marks): Stall {
+function tellSetAside({ productId, setAside, setAsideSince, setAsideReason }: WaitingMarks): Stall {
   const things =
     setAside === 1 ? "1 thing cannot be compared and is" : `${setAside} things cannot be compared and are`;
   const since = setAsideSince === null ? "" : `, the first since ${showInstant(setAsideSince)}`;
@@ -145,6 +140,7 @@ function tellSetAside({ productId, setAside, setAsideSince, setAsideReason }: Ma
     what: `${productId}: ${things} set aside${since}: ${setAsideReason ?? "the reason is not known"}`,
     toDo: "All else is compared. What is set aside is tried again by itself, and stands in comparisons_set_aside with its player, round or bet, and reason.",
     whatWhenOver: `${productId}: nothing is set aside any more`,
+    isWhole: false,
   };
 }
 

@@ -43,6 +43,7 @@ export function judgePulling(seen: PullingSeen): Stall[] {
         what: `${productId} is stalled: it ${since}${error === null ? "" : `: ${error}`}`,
         toDo: error === null ? NO_WORKER : FAILING,
         whatWhenOver: `${productId} is pulled again`,
+        isWhole: seen.all === 1,
       },
     ];
   });
@@ -56,6 +57,7 @@ export function judgePulling(seen: PullingSeen): Stall[] {
       what: `all ${late.length} products are stalled: nothing is pulled of any of them; ${first?.what}`,
       toDo: first?.toDo ?? NO_WORKER,
       whatWhenOver: "products are pulled again",
+      isWhole: true,
     },
   ];
 }
@@ -101,6 +103,7 @@ export function judgeFollowing(seen: FollowingSeen): Following {
       ? "Restore it or its columns, or set ledger.relation: recon doctor names all that is wrong. Nothing newer is compared until it can be read, and nothing is lost."
       : `${isFailing ? FAILING : NO_WORKER} Nothing newer is compared until it has been read.`,
     whatWhenOver: `the ledger "${relation}" is read again`,
+    isWhole: true,
   };
   return { readAt, problem: what, stalls: [stall] };
 }
@@ -139,6 +142,7 @@ export function judgeQueues({ states, ...moment }: Seen): Stall[] {
     what: `${which} has ${last === null ? "ever begun" : `begun since ${showInstant(last)}`}: no worker takes them`,
     toDo: `${NO_WORKER} Check that the queues can be reached (REDIS_URL; PostgreSQL where there is none).`,
     whatWhenOver: `${subject === ALL_QUEUES ? "the queues are" : `the queue "${subject}" is`} served again`,
+    isWhole: subject === ALL_QUEUES,
   });
   if (late.length > 1 && late.length >= queues.length - 1) {
     const times = late.flatMap(({ doneAt }) => doneAt ?? []);

@@ -20,6 +20,8 @@ export interface Stall {
   readonly what: string;
   readonly toDo: string;
   readonly whatWhenOver: string;
+  /** all work of its kind stands still, not that of one product or queue alone */
+  readonly isWhole: boolean;
 }
 
 /** When the judging takes place. */
@@ -49,6 +51,5 @@ export function findState(states: readonly WorkState[], work: Work, subject: str
   return states.find((one) => one.work === work && one.subject === subject) ?? null;
 }
 
-/** What is late, in the words for one of several or for all of them together. */
 export const NO_WORKER =
   "See whether a worker runs and takes jobs: /readyz and its log say what it waits for, /queues shows its jobs. Nothing is lost: it goes on where it stopped.";

@@ -1,20 +1,13 @@
 /** How far verifying is behind, and of which products nothing is answered. */
 
 import { type Instant, showInstant } from "../clock.ts";
+import type { DueOfProduct } from "./seen-store.ts";
 import { findState, isLate, type Moment, NO_WORKER, type Stall } from "./stall.ts";
 import type { WorkState } from "./work-store.ts";
 
-/** Transfers or top-ups of a product whose time has come. */
-interface Due {
-  readonly kind: "transfer" | "top-up";
-  readonly productId: string;
-  readonly oldestDueAt: Instant;
-  readonly due: number;
-}
-
 export interface VerifyingSeen extends Moment {
   readonly states: readonly WorkState[];
-  readonly due: readonly Due[];
+  readonly due: readonly DueOfProduct[];
   /** `verify.every` */
   readonly everyMs: number;
   /** `pull.requestTimeout` */
@@ -36,7 +29,7 @@ const VAIN_FOR_MS = 120_000;
 const ASKED_WITHIN_MS = 2 * 3_600_000;
 
 /** What `work_states` calls the questions of one kind about one product. */
-export function lineOf(kind: Due["kind"], productId: string): string {
+export function lineOf(kind: DueOfProduct["kind"], productId: string): string {
   return `${kind} ${productId}`;
 }
 
@@ -46,7 +39,7 @@ export function judgeVerifying(seen: VerifyingSeen): Verifying {
   const ran = findState(states, "verifying", "");
   const stopped =
     ran !== null && isLate(ran.doneAt, patienceMs, seen) ? tellStopped(ran.doneAt, countAll(due)) : null;
-  const lines = new Map<string, Due | null>(
+  const lines = new Map<string, DueOfProduct | null>(
     states
       .filter(({ work, subject }) => work === "verifying" && subject !== "")
       .map((one) => [one.subject, null]),
@@ -78,7 +71,12 @@ function isVain(state: WorkState | null, now: Instant): boolean {
 }
 
 /** Very much may be due at once: while answers come, it is being worked off. */
-function isWaiting(waits: Due, state: WorkState | null, patienceMs: number, moment: Moment): boolean {
+function isWaiting(
+  waits: DueOfProduct,
+  state: WorkState | null,
+  patienceMs: number,
+  moment: Moment,
+): boolean {
   return isLate(Math.max(waits.oldestDueAt, state?.doneAt ?? 0), patienceMs, moment);
 }
 
@@ -91,10 +89,11 @@ function tellStopped(doneAt: Instant | null, due: number): Stall {
     what: `nothing has been verified ${since}: ${due} transfers and top-ups wait to be asked for`,
     toDo: NO_WORKER,
     whatWhenOver: "transfers and top-ups are verified again",
+    isWhole: true,
   };
 }
 
-function tellSilent(line: string, waits: Due | null, state: WorkState | null): Stall {
+function tellSilent(line: string, waits: DueOfProduct | null, state: WorkState | null): Stall {
   const place = line.indexOf(" ");
   const [kind, productId] = [line.slice(0, place), line.slice(place + 1)];
   const since = state?.failingSince ?? waits?.oldestDueAt ?? null;
@@ -108,9 +107,10 @@ function tellSilent(line: string, waits: Due | null, state: WorkState | null): S
     what: `no question about ${kind}s of ${productId} is answered${since === null ? "" : ` since ${showInstant(since)}`}${error === null ? "" : ` (${error})`}${many}`,
     toDo: "Ask the provider about its verify endpoint. Other products go on, nothing is decided meanwhile, and each is asked for again by itself: recon transfers list shows them.",
     whatWhenOver: `questions about ${kind}s of ${productId} are answered again`,
+    isWhole: false,
   };
 }
 
-function countAll(due: readonly Due[]): number {
+function countAll(due: readonly DueOfProduct[]): number {
   return due.reduce((sum, one) => sum + one.due, 0);
 }

@@ -31,18 +31,11 @@ export interface WorkState extends WorkName {
   readonly everyMs: number | null;
 }
 
-const LEAST_PAUSE_MS = 180_000;
+const LEAST_PAUSE_MS = 240_000;
 
 /** After a longer pause, work that is done again begins anew: `since` tells for how long it can be relied on. */
 export function longestPause(everyMs: number): number {
   return Math.max(LEAST_PAUSE_MS, 3 * everyMs);
-}
-
-export async function readWork(sql: Query): Promise<WorkState[]> {
-  return await sql<WorkState[]>`
-    select work, subject, since, done_at as "doneAt", up_to as "upTo", failing_since as "failingSince", failures,
-      failed_at as "failedAt", error_code as "errorCode", error, every_ms as "everyMs"
-    from work_states order by work, subject`;
 }
 
 /** Work was done, or went on. No time goes back. @param upTo of comparing, as `WorkState` says; null: as it was */
