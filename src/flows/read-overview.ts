@@ -165,7 +165,7 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
       .map(({ subject }) => subject),
     lastReceivedAt,
     backfills,
-    work: judgeWork(context, { ...work, progress: stands.map(progressOf) }, false),
+    work: judgeWork(context, { ...work, progress: stands.map(progressOf) }, "as-is"),
   };
 }
 

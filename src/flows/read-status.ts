@@ -76,7 +76,7 @@ export async function readStatusForPeople(context: FlowContext): Promise<StatusF
     countRejectedEntries(sql),
   ]);
   const now = clock.now();
-  const work = judgeWork(context, { ...(await seeWork(context, now, null)), progress }, false);
+  const work = judgeWork(context, { ...(await seeWork(context, now, null)), progress }, "as-is");
   const { comparing, verifying } = work;
   const products = config.products.map(({ productId }): ProductStatus => {
     const state = progress.find((one) => one.productId === productId);

@@ -63,16 +63,18 @@ export async function seeWork(
 }
 
 /**
- * @param isWatching work is late only since it has been watched without a pause: what an alert begins with. Otherwise it
- *   is as late as it is.
+ * How work is judged: "as-is"; as an alert "begins", by which nothing is late before it has been watched for a while
+ * without a pause; or as it is "told" already, where what was never done is late for ever.
  */
+export type Judging = "as-is" | "begins" | "told";
+
 export function judgeWork(
   { config }: Pick<FlowContext, "config">,
   { now, states, progress, marks, due, readAt }: WorkSeen,
-  isWatching: boolean,
+  judging: Judging,
 ): WorkReport {
   const { pull, diff, verify, alerts, ledger } = config;
-  const watchedSince = isWatching ? watchedFrom(states, now, alerts.every) : null;
+  const watchedSince = { "as-is": null, begins: watchedFrom(states, now, alerts.every), told: 0 }[judging];
   const seen = { now, watchedSince, states };
   const following =
     ledger.relation === null
@@ -133,5 +135,5 @@ function watchedFrom(states: readonly WorkState[], now: Instant, everyMs: number
 /** How work goes on, as it is. */
 export async function readWorkReport(context: FlowContext, most: number | null = null): Promise<WorkReport> {
   const progress = await readPullProgress(context.sql);
-  return judgeWork(context, { ...(await seeWork(context, context.clock.now(), most)), progress }, false);
+  return judgeWork(context, { ...(await seeWork(context, context.clock.now(), most)), progress }, "as-is");
 }

@@ -30,11 +30,11 @@ export async function watchConditions(context: FlowContext, channels: readonly s
     ...findRefused(progress),
     ...(await findUndelivered(context, channels, now)),
   ];
-  for (const condition of [...certain, ...judgeWork(context, work, true).stalls]) {
+  for (const condition of [...certain, ...judgeWork(context, work, "begins").stalls]) {
     if (!standing.some((one) => isSame(one, condition))) await beginCondition(sql, condition, now);
   }
   // What was not watched for a while is given time to go on; what was told is over only when it has gone on.
-  const present: ConditionName[] = [...certain, ...judgeWork(context, work, false).stalls];
+  const present: ConditionName[] = [...certain, ...judgeWork(context, work, "told").stalls];
   for (const condition of standing) {
     // Whoever asks for transfers sees by itself when they are answered again.
     if (isAboutTransfers(condition)) continue;

@@ -27,10 +27,7 @@ export interface Stall {
 /** When the judging takes place. */
 export interface Moment {
   readonly now: Instant;
-  /**
-   * since when work is watched: a pause of everything before it is over, and no stall. null: what was late then is late
-   * now.
-   */
+  /** work is not late before it has been watched for long enough; null: it is as late as it is, and what never was is not */
   readonly watchedSince: Instant | null;
 }
 
@@ -41,7 +38,7 @@ export function patienceOf(everyMs: number, isFailing: boolean): number {
   return isFailing ? Math.max(1.5 * everyMs, MINUTE_MS) : Math.max(3 * everyMs, 5 * MINUTE_MS);
 }
 
-/** Whether it is too long ago; what never was is late once it was watched for so long. */
+/** Whether it is too long ago. */
 export function isLate(last: Instant | null, patienceMs: number, { now, watchedSince }: Moment): boolean {
   const since = Math.max(last ?? Number.NEGATIVE_INFINITY, watchedSince ?? Number.NEGATIVE_INFINITY);
   return since !== Number.NEGATIVE_INFINITY && now - since > patienceMs;

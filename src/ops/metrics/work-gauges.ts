@@ -54,7 +54,7 @@ export function addWorkGauges(gauge: AddGauge, config: Config) {
     for (const one of [waiting, due, rejected]) one.remove();
     if (state === null) return;
     const work = { ...state.work, now };
-    const { comparing, following, verifying, alerting, stalls: found } = judgeWork({ config }, work, false);
+    const { comparing, following, verifying, alerting, stalls: found } = judgeWork({ config }, work, "as-is");
     const ages = {
       comparing: comparing.upTo,
       following: following?.readAt ?? null,
