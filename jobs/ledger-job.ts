@@ -3,13 +3,20 @@
 import { checkLedger } from "../src/flows/check-ledger.ts";
 import type { FlowContext } from "../src/flows/context.ts";
 import { followLedger } from "../src/flows/follow-ledger.ts";
+import { noting } from "../src/flows/note-work.ts";
 import { reportRejectedEntries } from "../src/flows/report-rejected-entries.ts";
 import type { TickJob } from "./schedules.ts";
 
 export function openLedgerJob(context: FlowContext): TickJob {
   const run: TickJob["run"] = async (signal, log) => {
-    await followLedger({ ...context, log }, signal);
-    await reportRejectedEntries({ ...context, log });
+    const own = { ...context, log };
+    const name = { work: "following", subject: context.config.ledger.relation ?? "" } as const;
+    try {
+      await noting(own, name, signal, () => followLedger(own, signal));
+    } finally {
+      // What was copied before, or written by others, is reported whatever became of the rest.
+      await reportRejectedEntries(own);
+    }
   };
   return { queue: "ledger", everyMs: context.config.diff.every, concurrency: 1, run };
 }

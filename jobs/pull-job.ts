@@ -1,6 +1,7 @@
 /** The repeating jobs that pull: each plans one product, and all fetch what is planned of any. */
 
 import type { PullContext } from "../src/flows/context.ts";
+import { noting } from "../src/flows/note-work.ts";
 import { planProduct } from "../src/flows/plan-product.ts";
 import type { RunPullLanes } from "../src/flows/pull-lanes.ts";
 import type { ProductJob } from "./backend.ts";
@@ -20,7 +21,11 @@ export async function runPullJob(
   runLanes: RunPullLanes,
   signal: AbortSignal,
 ): Promise<void> {
-  await planProduct(context, productId, context.clock.now());
+  const name = { work: "pulling", subject: productId } as const;
+  // Planning alone pulls nothing: only pages, and failures, are noted.
+  await noting(context, name, signal, () => planProduct(context, productId, context.clock.now()), {
+    upToOf: () => "unknown",
+  });
   await runLanes(signal, context.log);
 }
 

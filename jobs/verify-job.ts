@@ -1,20 +1,29 @@
 /** The repeating job that verifies what is due, transfers and top-ups of all products. */
 
 import type { VerifyContext } from "../src/flows/ask-outcome.ts";
+import { openNoteAnswers } from "../src/flows/note-answers.ts";
+import type { NoteProgress } from "../src/flows/note-work.ts";
 import { tellingRefusals } from "../src/flows/tell-refusals.ts";
 import { openVerifyRunner } from "../src/flows/verify-due.ts";
 import type { TickJob } from "./schedules.ts";
 
-export function openVerifyJob(context: VerifyContext): TickJob {
+export function openVerifyJob(context: VerifyContext, onProgress: NoteProgress): TickJob {
   const { every, concurrency } = context.config.verify;
-  const verify = openVerifyRunner({ ...context, ask: tellingRefusals(context, context.ask) });
+  const answers = openNoteAnswers(context, onProgress);
+  const verify = openVerifyRunner(
+    { ...context, ask: tellingRefusals(context, context.ask) },
+    answers.onHeard,
+  );
   return {
     queue: "verify",
     everyMs: every,
     // One more than there are lanes, so that a tick sees what became due while all of them wait for slow answers.
     concurrency: concurrency + 1,
     run: async (signal, log) => {
-      const { refused } = await verify(signal, log);
+      // What was heard since the last tick, of runs too that are still under way.
+      await answers.flush();
+      const { refused } = await verify(signal, log).finally(() => answers.flush());
+      onProgress({ work: "verifying", subject: "" });
       if (refused !== null) throw refused;
     },
   };

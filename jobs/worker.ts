@@ -8,12 +8,14 @@ import { describeError, ReconError } from "../src/errors.ts";
 import type { AskOutcome } from "../src/flows/ask-outcome.ts";
 import type { PullContext } from "../src/flows/context.ts";
 import { lookAtUnsettled } from "../src/flows/look-at-unsettled.ts";
+import { type NoteProgress, openProgress } from "../src/flows/note-work.ts";
 import { openPullLanes } from "../src/flows/pull-lanes.ts";
 import type { Log } from "../src/log.ts";
 import { resumeStopped } from "../src/sync/store.ts";
+import { writeQueues } from "../src/work/work-store.ts";
 import { openAlertJob } from "./alert-job.ts";
 import { openAtWork } from "./at-work.ts";
-import { type JobData, type JobWorker, openBackend, type ProductJob } from "./backend.ts";
+import { type JobData, type JobQueue, type JobWorker, openBackend, type ProductJob } from "./backend.ts";
 import { openBackfillJob } from "./backfill-job.ts";
 import { closeQueues } from "./close-queues.ts";
 import { runDiffJob } from "./diff-job.ts";
@@ -24,6 +26,7 @@ import { openRetentionJob } from "./retention-job.ts";
 import { ensureSchedules, scheduleOf, schedulesFor, type TickJob } from "./schedules.ts";
 import { openTelemetry } from "./telemetry.ts";
 import { openVerifyJob } from "./verify-job.ts";
+import { type Heartbeat, startWatchdog } from "./watchdog.ts";
 
 /** Redis may be emptied at any moment: schedulers are put back this often. */
 const SCHEDULE_CHECK_MS = 20_000;
@@ -35,6 +38,8 @@ export interface WorkerContext extends PullContext {
   readonly ask?: AskOutcome;
   /** without any, alerts are kept until there is one */
   readonly channels?: readonly AlertChannel[];
+  /** without it no heartbeat is sent */
+  readonly heartbeat?: Heartbeat | null;
   /** spans of jobs go to the tracer that is registered; without it there are none */
   readonly isTraced?: boolean;
 }
@@ -70,8 +75,14 @@ export async function startWorker(
   const ending = new AbortController();
   const pullQueue = backend.openQueue("pull");
   const diffQueue = backend.openQueue("diff");
-  const runLanes = openPullLanes(context);
-  const ticks = [openFetchJob(context, runLanes), ...tickJobs(context)].map((job) => ({
+  const onProgress = openProgress(context);
+  const onPage: PullContext["onPage"] = (page) => {
+    onProgress({ work: "pulling", subject: page.productId });
+    context.onPage?.(page);
+  };
+  const runLanes = openPullLanes({ ...context, onPage });
+  const alertJob = openAlertJob(context, context.channels ?? []);
+  const ticks = [openFetchJob(context, runLanes), ...tickJobs(context, alertJob, onProgress)].map((job) => ({
     job,
     queue: backend.openQueue(job.queue),
   }));
@@ -90,19 +101,30 @@ export async function startWorker(
     async (job: Job<Data, void, string>) => {
       const own = log.child({ queue: job.queueName, jobId: job.id });
       const name = [job.queueName, job.data.productId ?? ""].join(" ").trimEnd();
+      const isServed = () => onProgress({ work: "queue", subject: job.queueName });
+      isServed();
       try {
         await atWork.during(name, work(job.data, own));
+        isServed();
       } catch (error) {
         if (ending.signal.aborted) return;
         logFailure(own, job, error);
         throw error;
       }
     };
+  // A job that takes long serves its queue all the same.
+  const serving =
+    (queue: JobQueue): NoteProgress =>
+    (name) => {
+      onProgress(name);
+      onProgress({ work: "queue", subject: queue.name });
+    };
   const pull = run((data: ProductJob, log) => runPullJob({ ...context, log }, data, runLanes, ending.signal));
   const diff = run((data: ProductJob, log) =>
-    runDiffJob({ ...context, log }, data, pullQueue, ending.signal),
+    runDiffJob({ ...context, log }, data, pullQueue, ending.signal, serving(diffQueue)),
   );
   try {
+    await writeQueues(context.sql, servedQueues(config, ticks));
     await schedule();
     workers.push(backend.openWorker("pull", pull, pullJobsAtOnce(context)));
     workers.push(backend.openWorker("diff", diff, config.pull.concurrency));
@@ -127,6 +149,7 @@ export async function startWorker(
   const timers = [
     setTimeout(checkSchedules, Math.min(FIRST_SCHEDULE_CHECK_MS, scheduleCheckMs)),
     setInterval(checkSchedules, scheduleCheckMs),
+    startWatchdog(context, context.heartbeat ?? null, alertJob, ending.signal),
   ];
 
   let stopped: Promise<void> | null = null;
@@ -146,14 +169,22 @@ export async function startWorker(
   };
 }
 
-function tickJobs(context: WorkerContext): TickJob[] {
-  const jobs = [
-    openBackfillJob(context),
-    openAlertJob(context, context.channels ?? []),
-    openRetentionJob(context),
-    openLedgerJob(context),
+/** The queues that have jobs, and how often. */
+function servedQueues(config: WorkerContext["config"], ticks: readonly { readonly job: TickJob }[]) {
+  const isPulling = config.products.some(({ walletMode }) => walletMode === "seamless");
+  const ofProducts = [
+    { queue: "pull", everyMs: config.pull.every },
+    { queue: "diff", everyMs: config.diff.every },
   ];
-  if (context.ask !== undefined) jobs.push(openVerifyJob({ ...context, ask: context.ask }));
+  return [
+    ...(isPulling ? ofProducts : []),
+    ...ticks.map(({ job: { queue, everyMs } }) => ({ queue, everyMs })),
+  ];
+}
+
+function tickJobs(context: WorkerContext, alertJob: TickJob, onProgress: NoteProgress): TickJob[] {
+  const jobs = [openBackfillJob(context), alertJob, openRetentionJob(context), openLedgerJob(context)];
+  if (context.ask !== undefined) jobs.push(openVerifyJob({ ...context, ask: context.ask }, onProgress));
   return jobs;
 }
 

@@ -80,6 +80,7 @@ const environmentSchema = z.object({
   ALERT_WEBHOOK_URL: url(["http:", "https:"]).optional(),
   ALERT_WEBHOOK_SECRET: webhookSecret.optional(),
   ALERT_SLACK_URL: url(["http:", "https:"]).optional(),
+  HEARTBEAT_URL: url(["http:", "https:"]).optional(),
   LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).optional(),
   NODE_ENV: z.string().optional(),
 });
@@ -106,6 +107,8 @@ export interface Settings {
     readonly allowedIps: readonly string[];
   };
   readonly alerts: AlertSettings;
+  /** asked every minute while the work goes on, and as secret as a key; null: nothing is */
+  readonly heartbeatUrl: string | null;
   /** null: nothing is traced */
   readonly tracing: TracingSettings | null;
   readonly logLevel: string | null;
@@ -216,6 +219,7 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
           : { url: data.ALERT_WEBHOOK_URL, secret: data.ALERT_WEBHOOK_SECRET ?? "" },
       slack: data.ALERT_SLACK_URL === undefined ? null : { url: data.ALERT_SLACK_URL },
     },
+    heartbeatUrl: data.HEARTBEAT_URL ?? null,
     tracing: readTracing(given),
     logLevel: data.LOG_LEVEL ?? null,
     config,
@@ -236,12 +240,13 @@ function readTracing(given: NodeJS.ProcessEnv): TracingSettings | null {
 
 function alertProblems(given: NodeJS.ProcessEnv, production: boolean): string[] {
   const problems: string[] = [];
-  for (const name of ["ALERT_WEBHOOK_URL", "ALERT_SLACK_URL"]) {
+  for (const name of ["ALERT_WEBHOOK_URL", "ALERT_SLACK_URL", "HEARTBEAT_URL"]) {
     const text = given[name];
     if (!production || text === undefined || !URL.canParse(text)) continue;
     const { protocol, hostname } = new URL(text);
     if (protocol === "https:" || isLoopback(hostname)) continue;
-    problems.push(`${name} is plain http: in production alerts are sent over https only`);
+    const what = name === "HEARTBEAT_URL" ? "the heartbeat is" : "alerts are";
+    problems.push(`${name} is plain http: in production ${what} sent over https only`);
   }
   if (given["ALERT_WEBHOOK_URL"] !== undefined && given["ALERT_WEBHOOK_SECRET"] === undefined) {
     problems.push("ALERT_WEBHOOK_SECRET is not set: what is sent to ALERT_WEBHOOK_URL is signed with it");

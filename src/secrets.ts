@@ -3,7 +3,15 @@
 import type { Settings } from "./config.ts";
 
 /** Every value of the settings that nobody may read in a log. */
-export function secretsOf({ databaseUrl, redisUrl, provider, ops, callbacks, alerts }: Settings): string[] {
+export function secretsOf({
+  databaseUrl,
+  redisUrl,
+  provider,
+  ops,
+  callbacks,
+  alerts,
+  heartbeatUrl,
+}: Settings): string[] {
   const secrets = ops.tokens.map(({ token }) => token);
   if (provider !== null) {
     const { username, password } = provider;
@@ -12,8 +20,8 @@ export function secretsOf({ databaseUrl, redisUrl, provider, ops, callbacks, ale
   if (callbacks.signatureKey !== null) secrets.push(callbacks.signatureKey);
   if (alerts.webhook !== null)
     secrets.push(alerts.webhook.secret, alerts.webhook.secret.replace(/^whsec_/, ""));
-  for (const to of [alerts.webhook, alerts.slack]) {
-    if (to !== null) secrets.push(to.url, ...secretPartsOf(to.url, "whole"));
+  for (const url of [alerts.webhook?.url, alerts.slack?.url, heartbeatUrl]) {
+    if (url != null) secrets.push(url, ...secretPartsOf(url, "whole"));
   }
   for (const url of [databaseUrl, redisUrl])
     if (url !== null) secrets.push(...secretPartsOf(url, "password"));

@@ -22,6 +22,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   verify: ["words", "db"],
   alerts: ["words", "db"],
   access: ["words", "db"],
+  work: ["words", "db"],
   sandbox: ["words"],
   embedded: ["words"],
   flows: [
@@ -36,6 +37,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "verify",
     "alerts",
     "access",
+    "work",
     "sandbox",
     "embedded",
   ],

@@ -3,12 +3,20 @@
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Alert } from "./alert.ts";
 
-type ConditionKind = "product-stalled" | "credentials-refused" | "alerts-undelivered";
+type ConditionKind =
+  | "product-stalled"
+  | "credentials-refused"
+  | "alerts-undelivered"
+  | "comparing-stalled"
+  | "comparing-set-aside"
+  | "ledger-unreadable"
+  | "verifying-stalled"
+  | "queue-unserved";
 
 /** What tells one condition from another. */
 export interface ConditionName {
   readonly kind: ConditionKind;
-  /** what it is about: a product, a channel, or "provider" */
+  /** what it is about: a product, a channel, a queue, a relation, or "provider" */
   readonly subject: string;
 }
 

@@ -34,6 +34,46 @@ const CONDITIONS: readonly Condition[] = [
     toDo: "None is lost: they are sent as soon as it takes them again.",
     whatWhenOver: "no alert waits for webhook any more",
   },
+  {
+    kind: "comparing-stalled",
+    subject: PRODUCT,
+    productId: PRODUCT,
+    what: `${PRODUCT} has not been compared for ten minutes`,
+    toDo: "See whether a worker runs and takes jobs: /readyz and its log say what it waits for.",
+    whatWhenOver: `${PRODUCT} is compared again`,
+  },
+  {
+    kind: "comparing-set-aside",
+    subject: PRODUCT,
+    productId: PRODUCT,
+    what: `${PRODUCT}: 1 thing cannot be compared and is set aside`,
+    toDo: "All else is compared. What is set aside is tried again by itself.",
+    whatWhenOver: `${PRODUCT}: nothing is set aside any more`,
+  },
+  {
+    kind: "ledger-unreadable",
+    subject: "example.ledger",
+    productId: null,
+    what: 'the ledger "example.ledger" cannot be read: there is no such table or view',
+    toDo: "Restore it, or set ledger.relation. Nothing newer is compared until it can be read.",
+    whatWhenOver: 'the ledger "example.ledger" is read again',
+  },
+  {
+    kind: "verifying-stalled",
+    subject: `transfer ${PRODUCT}`,
+    productId: PRODUCT,
+    what: `no question about transfers of ${PRODUCT} is answered`,
+    toDo: "Ask the provider about its verify endpoint. Nothing is decided meanwhile.",
+    whatWhenOver: `questions about transfers of ${PRODUCT} are answered again`,
+  },
+  {
+    kind: "queue-unserved",
+    subject: "backfill",
+    productId: null,
+    what: 'no job of the queue "backfill" has begun for ten minutes',
+    toDo: "See whether a worker runs, and whether the queues can be reached (REDIS_URL).",
+    whatWhenOver: 'the queue "backfill" is served again',
+  },
 ];
 
 /** Every one says that it is a test, in its words and by `test: true`; each time with another key. */

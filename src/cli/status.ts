@@ -1,8 +1,8 @@
 /** `recon status`: where every product stands. */
 
 import type { Command } from "commander";
-import { showDuration } from "../clock.ts";
-import { readStatus, type Status } from "../flows/read-status.ts";
+import { type Instant, showDuration } from "../clock.ts";
+import { readStatusForPeople, type Status, type StatusForPeople } from "../flows/read-status.ts";
 import { printJson, printLine, printTable } from "./print.ts";
 import { withRecon } from "./run-command.ts";
 
@@ -13,14 +13,14 @@ export function addStatusCommand(program: Command): void {
     .option("--json", "one JSON document")
     .action(
       withRecon(["database"], async ({ context }, options: { json?: boolean }) => {
-        const status = await readStatus(context);
-        if (options.json) printJson(status);
-        else printStatus(status);
+        const found = await readStatusForPeople(context);
+        if (options.json) printJson(found.status);
+        else printStatus(found, context.clock.now());
       }),
     );
 }
 
-function printStatus(status: Status): void {
+function printStatus({ status, work }: StatusForPeople, now: Instant): void {
   printTable(
     ["PRODUCT", "FETCHED UNTIL", "LAG", "WINDOW", "GAPS", "RECORDS", "REJECTED", "OPEN MISMATCHES"],
     status.products.map((product) => [
@@ -43,7 +43,33 @@ function printStatus(status: Status): void {
   );
   printLine(`mismatches  ${listCounts(mismatches)}`);
   printLine(`transfers   ${listCounts(transfers)}`);
-  printLine(`alerts      ${alerts.undelivered} undelivered`);
+  printLine(
+    `alerts      ${alerts.undelivered} undelivered, ${sayAge("looked after", work.alerting.doneAt, now)}`,
+  );
+  printWork(status, work, now);
+}
+
+/** How old each kind of work is, and what stands still. */
+function printWork(
+  { comparing, verifying, rejected }: Status,
+  { following, alerting, stalls }: StatusForPeople["work"],
+  now: Instant,
+): void {
+  const aside = comparing.setAside === 0 ? "" : `, ${comparing.setAside} set aside`;
+  printLine(`comparing   ${sayBehind(comparing.behindSeconds)}, ${comparing.waiting} waiting${aside}`);
+  if (following !== null) printLine(`following   ${sayAge("read", following.readAt, now)}`);
+  printLine(`verifying   ${sayBehind(verifying.behindSeconds)}, ${verifying.due} due`);
+  printLine(`rejected    ${rejected.records} records, ${rejected.entries} entries`);
+  const problems = [comparing.problem, alerting.problem, ...stalls.map(({ what }) => what)];
+  for (const problem of new Set(problems)) if (problem !== null) printLine(`problem     ${problem}`);
+}
+
+function sayBehind(seconds: number | null): string {
+  return seconds === null ? "never yet" : `${showDuration(seconds * 1000)} behind`;
+}
+
+function sayAge(what: string, at: Instant | null, now: Instant): string {
+  return at === null ? `never ${what} yet` : `${what} ${showDuration(Math.max(0, now - at))} ago`;
 }
 
 function listCounts(counts: Readonly<Record<string, number>>): string {

@@ -23,35 +23,49 @@ export interface DiffResult {
   readonly looked: number;
   /** confirm fetches were planned: the product wants pulling */
   readonly wantsFetch: boolean;
+  /** what had arrived by then was judged, or waits for its graces; null: this comparison did not get to the end */
+  readonly upTo: Instant | null;
+  /** another worker was at it: nothing can be said of how far it has got */
+  readonly isBusy: boolean;
 }
 
-/**
- * Looks at everything of one product whose time has come.
- * @param screenFrom so many due marks are screened before they are looked at; Infinity: none are
- */
+export interface CompareOptions {
+  /** so many due marks are screened before they are compared; Infinity: none are */
+  readonly screenFrom?: number;
+  readonly limits?: CompareLimits;
+  /** hears of every comparison, so that a long one is seen to go on */
+  readonly onLook?: () => void;
+}
+
+/** Compares everything of one product whose time has come. */
 export async function diffProduct(
   context: FlowContext,
   productId: string,
   signal: AbortSignal,
-  screenFrom?: number,
-  limits: CompareLimits = COMPARE_LIMITS,
+  { screenFrom, limits = COMPARE_LIMITS, onLook = () => {} }: CompareOptions = {},
 ): Promise<DiffResult> {
   const product = findProduct(context.config, productId);
   let looked = 0;
   let wantsFetch = false;
-  if (product.walletMode === "transfer") return { looked, wantsFetch };
+  let upTo: Instant | null = null;
+  let isBusy = false;
+  if (product.walletMode === "transfer") return { looked, wantsFetch, upTo, isBusy };
   // What the ledger has not been asked since is unknown: everything is judged as of the moment it was last read.
   const now = await readLedgerMoment(context);
-  if (now === null) return { looked, wantsFetch };
+  if (now === null) return { looked, wantsFetch, upTo, isBusy };
 
   if (product.settlement === "bets") await screenProduct(context, product, now, signal, screenFrom);
   for (let looks = 0; looks < MOST_LOOKS_PER_RUN && !signal.aborted; looks += 1) {
     const look = await lookOnce(context, product, now, limits);
     looked += look.looked;
     wantsFetch ||= look.wantsFetch;
-    if (look.marks < MARKS_PER_LOOK) break;
+    isBusy = look.taken === "busy";
+    if (!isBusy) onLook();
+    if (look.marks >= MARKS_PER_LOOK) continue;
+    if (look.taken === "looked") upTo = now;
+    break;
   }
-  return { looked, wantsFetch };
+  return { looked, wantsFetch, upTo, isBusy };
 }
 
 async function lookOnce(context: FlowContext, product: ProductConfig, now: Instant, limits: CompareLimits) {
@@ -60,13 +74,15 @@ async function lookOnce(context: FlowContext, product: ProductConfig, now: Insta
   const lookAll = (together: boolean) =>
     inOneMoment(context.sql, async (tx) => {
       const taken = await takeDue(context, tx, product, now, limits);
-      if (taken === null) return { marks: 0, looked: 0, wantsFetch: false };
+      if (typeof taken === "string") return { taken, marks: 0, looked: 0, wantsFetch: false };
       const { scene, marks } = taken;
+      if (marks.length === 0) return { taken: "looked" as const, marks: 0, looked: 0, wantsFetch: false };
       const own = await leaveSetAside(scene, marks);
       const looked = together ? await look(scene, own) : await lookApart(scene, partsOf(scene, own), look);
       await endOfSetAside(scene, own);
       for (const kind of looked.stale) await tellStale(scene, kind);
-      return { marks: marks.length, looked: looked.looked, wantsFetch: looked.wantsFetch };
+      const { looked: count, wantsFetch } = looked;
+      return { taken: "looked" as const, marks: marks.length, looked: count, wantsFetch };
     });
   try {
     return await lookAll(true);
@@ -76,7 +92,7 @@ async function lookOnce(context: FlowContext, product: ProductConfig, now: Insta
   }
 }
 
-/** @returns null where nothing is due, or another worker looks */
+/** @returns "busy" where another worker looks, "no ledger" where there is nothing to compare with */
 async function takeDue(
   context: FlowContext,
   tx: Query,
@@ -85,11 +101,10 @@ async function takeDue(
   limits: CompareLimits,
 ) {
   const { productId } = product;
-  if (!(await lockProduct(tx, productId))) return null;
+  if (!(await lockProduct(tx, productId))) return "busy" as const;
   const ledgerStart = await openLedgerStart(tx, context.config, product, now);
-  if (ledgerStart === null) return null;
+  if (ledgerStart === null) return "no ledger" as const;
   const marks = await takeMarks(tx, productId, now, MARKS_PER_LOOK);
-  if (marks.length === 0) return null;
   return { scene: openScene(context, tx, product, ledgerStart, now, limits), marks };
 }
 

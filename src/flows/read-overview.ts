@@ -20,6 +20,7 @@ import {
 import { countWaiting, type Waiting } from "../verify/waiting-store.ts";
 import type { TimeRange } from "../window.ts";
 import type { FlowContext } from "./context.ts";
+import { judgeWork, seeWork, type WorkReport } from "./read-work.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -75,7 +76,12 @@ export interface Overview {
   readonly lastReceivedAt: Instant | null;
   /** under way, or failed lately; the newest first */
   readonly backfills: readonly PresentBackfill[];
+  /** whether pulling, comparing, following, verifying and alerting go on */
+  readonly work: WorkReport;
 }
+
+/** What waits is counted so far for an overview. */
+const MOST_COUNTED = 10_000;
 
 /** The last hours cost more than all the rest, and a quarter of an hour grows slowly: they are read this often at most. */
 const KEEP_HISTORY_MS = 15_000;
@@ -104,24 +110,39 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
   const products = config.products
     .filter(({ walletMode }) => walletMode === "seamless")
     .map(({ productId }) => productId);
-  const [stands, unfetched, fetched, risk, waiting, undelivered, conditions, lastReceivedAt, backfills] =
-    await Promise.all([
-      readPullStands(sql, products),
-      readUnfetched(sql, products),
-      readHistory(products, now),
-      readRisk(sql),
-      countWaiting(sql),
-      countUndelivered(sql),
-      readConditions(sql),
-      readLastReceived(sql),
-      readPresentBackfills(sql, now - RECENTLY_MS, MOST_BACKFILLS),
-    ]);
+  const [
+    stands,
+    unfetched,
+    fetched,
+    risk,
+    waiting,
+    undelivered,
+    conditions,
+    lastReceivedAt,
+    backfills,
+    work,
+  ] = await Promise.all([
+    readPullStands(sql, products),
+    readUnfetched(sql, products),
+    readHistory(products, now),
+    readRisk(sql),
+    countWaiting(sql),
+    countUndelivered(sql),
+    readConditions(sql),
+    readLastReceived(sql),
+    readPresentBackfills(sql, now - RECENTLY_MS, MOST_BACKFILLS),
+    seeWork(context, now, MOST_COUNTED),
+  ]);
   const [standOf, unfetchedOf, fetchedOf, riskOf] = [
     new Map(stands.map((one) => [one.productId, one])),
     Map.groupBy(unfetched, (one) => one.productId),
     Map.groupBy(fetched, (one) => one.productId),
     Map.groupBy(risk, (one) => one.productId),
   ];
+  const progressOf = ({ productId, head, stoppedUntil }: PullStand) => {
+    const gaps = unfetchedOf.get(productId)?.filter(({ isGap }) => isGap).length ?? 0;
+    return { productId, head, stoppedUntil, gaps };
+  };
   const describe = (product: ProductConfig): ProductOverview => {
     const { productId } = product;
     const found = {
@@ -144,6 +165,7 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
       .map(({ subject }) => subject),
     lastReceivedAt,
     backfills,
+    work: judgeWork(context, { ...work, progress: stands.map(progressOf) }, "as-is"),
   };
 }
 

@@ -2,6 +2,7 @@
 
 import { countUndelivered } from "../alerts/store.ts";
 import { formatInstant, type Instant } from "../clock.ts";
+import { countRejectedEntries } from "../ledger/follow-store.ts";
 import { readLedgerExtent } from "../ledger/store.ts";
 import { countByStatus, countOpenByProduct, type StatusCounts } from "../mismatches/store.ts";
 import { countRecords } from "../sync/record-store.ts";
@@ -9,6 +10,7 @@ import { isStalled, readPullProgress, watermarkOf } from "../sync/store.ts";
 import type { TransferStatus } from "../transfer.ts";
 import { countTransfers } from "../verify/store.ts";
 import type { FlowContext } from "./context.ts";
+import { judgeWork, seeWork, type WorkReport } from "./read-work.ts";
 
 interface ProductStatus {
   readonly productId: string;
@@ -31,11 +33,39 @@ export interface Status {
   readonly mismatches: StatusCounts;
   readonly transfers: Record<TransferStatus, number>;
   readonly alerts: { readonly undelivered: number };
+  readonly comparing: {
+    /** everything that had arrived by then has been judged, or waits for its graces; null: nothing was judged yet */
+    readonly upTo: string | null;
+    readonly behindSeconds: number | null;
+    /** touched rounds and bets that are to be compared now */
+    readonly waiting: number;
+    /** what cannot be compared, while all else is */
+    readonly setAside: number;
+    /** what holds it up, in a sentence; null: nothing does */
+    readonly problem: string | null;
+  };
+  readonly verifying: {
+    /** how long the longest has waited to be asked for; where nothing waits, since when nobody has looked; null: nobody ever did */
+    readonly behindSeconds: number | null;
+    readonly due: number;
+  };
+  /** records of the provider and entries of the ledger that cannot be used */
+  readonly rejected: { readonly records: number; readonly entries: number };
+}
+
+/** The status, and what of the work that goes on behind it the document has no place for: for people. */
+export interface StatusForPeople {
+  readonly status: Status;
+  readonly work: WorkReport;
 }
 
 export async function readStatus(context: FlowContext): Promise<Status> {
+  return (await readStatusForPeople(context)).status;
+}
+
+export async function readStatusForPeople(context: FlowContext): Promise<StatusForPeople> {
   const { sql, config, clock } = context;
-  const [progress, records, open, ledger, mismatches, transfers, undelivered] = await Promise.all([
+  const [progress, records, open, ledger, mismatches, transfers, undelivered, rejected] = await Promise.all([
     readPullProgress(sql),
     countRecords(sql),
     countOpenByProduct(sql),
@@ -43,8 +73,11 @@ export async function readStatus(context: FlowContext): Promise<Status> {
     countByStatus(sql),
     countTransfers(sql),
     countUndelivered(sql),
+    countRejectedEntries(sql),
   ]);
   const now = clock.now();
+  const work = judgeWork(context, { ...(await seeWork(context, now, null)), progress }, "as-is");
+  const { comparing, verifying } = work;
   const products = config.products.map(({ productId }): ProductStatus => {
     const state = progress.find((one) => one.productId === productId);
     const watermark = state === undefined ? null : watermarkOf(state);
@@ -61,13 +94,33 @@ export async function readStatus(context: FlowContext): Promise<Status> {
       openMismatches: open.get(productId) ?? 0,
     };
   });
-  return {
+  const status = {
     products,
     ledger: { entries: ledger.entries, lastReceivedAt: showTime(ledger.lastReceivedAt) },
     mismatches,
     transfers,
     alerts: { undelivered },
+    comparing: {
+      upTo: showTime(comparing.upTo),
+      behindSeconds: comparing.upTo === null ? null : secondsOf(Math.max(0, now - comparing.upTo)),
+      waiting: comparing.waiting,
+      setAside: comparing.setAside,
+      problem: comparing.problem,
+    },
+    verifying: {
+      behindSeconds: verifying.behindMs === null ? null : secondsOf(verifying.behindMs),
+      due: verifying.due,
+    },
+    rejected: {
+      records: [...records.values()].reduce((sum, one) => sum + one.rejected, 0),
+      entries: rejected.unusable + rejected.changed,
+    },
   };
+  return { status, work };
+}
+
+function secondsOf(lengthMs: number): number {
+  return Math.round(lengthMs / 1000);
 }
 
 function showTime(instant: Instant | null): string | null {

@@ -5,30 +5,42 @@ import { beginCondition, endCondition, readConditions } from "../alerts/conditio
 import type { AskOutcome } from "./ask-outcome.ts";
 import type { FlowContext } from "./context.ts";
 
-export const TRANSFERS_REFUSED: ConditionName = { kind: "credentials-refused", subject: "transfers" };
+const SUBJECT = "transfers of ";
 
-const CONDITION: Condition = {
-  ...TRANSFERS_REFUSED,
-  productId: null,
-  what: "the provider refuses the credentials: no transfer and no top-up can be verified",
-  toDo: "Check PROVIDER_USERNAME and PROVIDER_PASSWORD, then restart the worker. Nothing is decided meanwhile.",
-  whatWhenOver: "the provider accepts the credentials again: transfers are verified",
-};
+/** A product may be refused while others are answered. */
+function refusalOf(productId: string): Condition {
+  return {
+    kind: "credentials-refused",
+    subject: `${SUBJECT}${productId}`,
+    productId,
+    what: `the provider refuses the credentials: no transfer and no top-up of ${productId} can be verified`,
+    toDo: "Check PROVIDER_USERNAME and PROVIDER_PASSWORD, then restart the worker. Nothing is decided meanwhile, and other products go on.",
+    whatWhenOver: `the provider accepts the credentials again: transfers of ${productId} are verified`,
+  };
+}
+
+/** Whether it is one of these, which whoever asks for transfers ends. */
+export function isAboutTransfers({ kind, subject }: ConditionName): boolean {
+  return kind === "credentials-refused" && subject.startsWith(SUBJECT);
+}
 
 /** Asks as `ask` does, and notices the first refusal and the first real answer after it. */
 export function tellingRefusals(context: FlowContext, ask: AskOutcome): AskOutcome {
   const { sql, clock } = context;
-  // What this process told last; another one may have told of a refusal before this one began.
-  let told: "refused" | "accepted" | null = null;
+  // What this process told last of each product; another one may have told of a refusal before this one began.
+  const told = new Map<string, "refused" | "accepted">();
   return async (sent, signal) => {
     const heard = await ask(sent, signal);
-    if (heard.refused !== null && told !== "refused") {
-      await beginCondition(sql, CONDITION, clock.now());
-      told = "refused";
-    } else if (heard.refused === null && heard.answer.says !== "nothing" && told !== "accepted") {
-      const standing = (await readConditions(sql)).find((one) => isSame(one, TRANSFERS_REFUSED));
+    const { productId } = sent;
+    const last = told.get(productId);
+    if (heard.refused !== null && last !== "refused") {
+      await beginCondition(sql, refusalOf(productId), clock.now());
+      told.set(productId, "refused");
+    } else if (heard.refused === null && heard.answer.says !== "nothing" && last !== "accepted") {
+      const refusal = refusalOf(productId);
+      const standing = (await readConditions(sql)).find((one) => isSame(one, refusal));
       if (standing !== undefined) await endCondition(sql, standing, clock.now());
-      told = "accepted";
+      told.set(productId, "accepted");
     }
     return heard;
   };

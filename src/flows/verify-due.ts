@@ -6,15 +6,18 @@ import { describeError, ReconError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { CLAIM_SECONDS, type Claim, claimDue, releaseClaims, renewClaims } from "../verify/claim-store.ts";
 import { firstDelayMs } from "../verify/decide.ts";
+import { readDueProducts } from "../verify/due-store.ts";
 import { VERIFY_KINDS, type VerifyKind } from "../verify/row-store.ts";
 import { pickUpTopUps } from "../verify/top-up-store.ts";
-import type { VerifyContext } from "./ask-outcome.ts";
+import { openTurns, TurnOver } from "../verify/turns.ts";
+import { lineOf } from "../work/verifying.ts";
+import type { Heard, VerifyContext } from "./ask-outcome.ts";
 import { settleAnswer } from "./settle-answer.ts";
 
 export interface VerifyRun {
   /** answers, or the lack of one, that were settled */
   readonly settled: number;
-  /** the provider refused the credentials: the rest waits for the next run */
+  /** the provider refused the credentials for some product: the rest of it waits for the next run */
   readonly refused: ReconError | null;
 }
 
@@ -24,68 +27,135 @@ const CLAIMED_PER_LANE = 4;
 /** A commit waits for the disk; those that ask must not wait behind many of them for a connection. */
 const SETTLED_AT_ONCE = 3;
 
+/** Hears of each answer, or the lack of one, that was settled; must not throw. @param line as `lineOf` has it */
+export type OnHeard = (line: string, heard: Heard) => void;
+
 /** Verifies until nothing is due. */
 export function verifyDue(context: VerifyContext, signal: AbortSignal): Promise<VerifyRun> {
   return openVerifyRunner(context)(signal);
 }
 
+/** What one run has claimed, by line: what a line may hang on keeps no other from being claimed. */
+interface Run {
+  settled: number;
+  refused: ReconError | null;
+  failure: unknown;
+  /** lines that were refused: not asked for again in this run */
+  readonly refusedLines: Set<string>;
+  readonly held: Map<string, Claim>;
+}
+
 /**
- * All runs of one runner together ask at most `verify.concurrency` questions side by side, and runs may overlap: one
- * that waits for a slow answer does not hold back what became due meanwhile. Other processes have runners of their own,
- * and share what is due.
+ * All runs of one runner together ask at most `verify.concurrency` questions side by side, products taking turns, and runs
+ * may overlap: one that waits for a slow answer does not hold back what became due meanwhile. Other processes have runners
+ * of their own, and share what is due.
  */
 export function openVerifyRunner(
   context: VerifyContext,
+  onHeard: OnHeard = () => {},
 ): (signal: AbortSignal, log?: Log) => Promise<VerifyRun> {
-  const { concurrency } = context.config.verify;
-  const lane = pLimit(concurrency);
+  const { sql, config, clock } = context;
+  const { concurrency } = config.verify;
+  const topUpIds = new Set(
+    config.products.filter(({ topUpPath }) => topUpPath !== null).map(({ productId }) => productId),
+  );
+  const turns = openTurns(concurrency);
   const settling = pLimit(SETTLED_AT_ONCE);
-  const underWay = new Set<Promise<void>>();
   const most = concurrency * CLAIMED_PER_LANE;
-  let first: VerifyKind = "transfer";
+  /** claimed and not settled yet, of all runs */
+  const underWay = new Map<string, number>();
+  const count = (line: string, change: number) => {
+    const left = (underWay.get(line) ?? 0) + change;
+    if (left > 0) underWay.set(line, left);
+    else underWay.delete(line);
+  };
+
+  const verifyOne = async (run: Run, claim: Claim, signal: AbortSignal, log: Log): Promise<void> => {
+    const line = lineOf(claim.kind, claim.sent.productId);
+    const isEnding = () => signal.aborted || run.failure !== null || run.refusedLines.has(line);
+    try {
+      const heard = await turns.take(line, async (turn) =>
+        isEnding() ? null : await context.ask(claim.sent, AbortSignal.any([signal, turn])),
+      );
+      if (heard === null) return;
+      if (heard.refused !== null) {
+        run.refused = heard.refused;
+        run.refusedLines.add(line);
+      }
+      await settling(() => settleAnswer({ ...context, log }, claim, heard));
+      onHeard(line, heard);
+      run.held.delete(claim.token);
+      run.settled += 1;
+    } catch (error) {
+      if (signal.aborted) return;
+      // It is nobody's before its lease ends: what cannot be settled must not keep others from being asked for.
+      run.held.delete(claim.token);
+      if (error instanceof TurnOver) await releaseClaims(sql, claim.kind, [claim]);
+      else if (error instanceof ReconError && error.code === "lease-lost") log.info(error.message);
+      else run.failure ??= error;
+    }
+  };
+
+  /** @returns what was claimed, and the lines of which there may be more than there was room for */
+  const claimSome = async (run: Run) => {
+    const now = clock.now();
+    const claims: Claim[] = [];
+    const full: string[] = [];
+    const due = await Promise.all(
+      VERIFY_KINDS.map(async (kind) => {
+        if (kind === "top-up" && topUpIds.size === 0) return [];
+        const products = await readDueProducts(sql, kind, now);
+        return products
+          .filter((productId) => kind === "transfer" || topUpIds.has(productId))
+          .map((productId) => ({ kind, productId, line: lineOf(kind, productId) }));
+      }),
+    );
+    const lines = due.flat().filter(({ line }) => !run.refusedLines.has(line));
+    const share = Math.max(1, Math.floor(most / Math.max(1, lines.length)));
+    for (const kind of VERIFY_KINDS) {
+      const room = lines
+        .filter((one) => one.kind === kind)
+        .map(({ productId, line }) => ({ productId, line, limit: share - (underWay.get(line) ?? 0) }));
+      full.push(...room.filter(({ limit }) => limit <= 0).map(({ line }) => line));
+      const open = room.filter(({ limit }) => limit > 0);
+      if (open.length === 0) continue;
+      const found = await claimDue(sql, kind, { now, products: open });
+      claims.push(...found);
+      for (const { line, productId, limit } of open) {
+        if (found.filter(({ sent }) => sent.productId === productId).length >= limit) full.push(line);
+      }
+    }
+    return { claims, full, share };
+  };
 
   return async (signal, log = context.log) => {
     await pickUp(context);
-    const run = { settled: 0, refused: null as ReconError | null, failure: null as unknown };
-    const held = new Map<string, Claim>();
-    const isEnding = () => signal.aborted || run.refused !== null || run.failure !== null;
-
-    const verifyOne = async (claim: Claim): Promise<void> => {
-      try {
-        const heard = await lane(async () => (isEnding() ? null : await context.ask(claim.sent, signal)));
-        if (heard === null) return;
-        if (heard.refused !== null) run.refused = heard.refused;
-        await settling(() => settleAnswer({ ...context, log }, claim, heard));
-        held.delete(claim.token);
-        run.settled += 1;
-      } catch (error) {
-        if (signal.aborted) return;
-        // It is nobody's before its lease ends: what cannot be settled must not keep others from being asked for.
-        held.delete(claim.token);
-        if (error instanceof ReconError && error.code === "lease-lost") log.info(error.message);
-        else run.failure ??= error;
-      }
-    };
-
-    const keeper = keepClaims({ ...context, log }, held);
-    const own: Promise<void>[] = [];
+    const run: Run = { settled: 0, refused: null, failure: null, refusedLines: new Set(), held: new Map() };
+    const isEnding = () => signal.aborted || run.failure !== null;
+    const keeper = keepClaims({ ...context, log }, run.held);
+    const own = new Set<Promise<void>>();
     try {
       while (!isEnding()) {
-        while (underWay.size > most / 2) await Promise.race(underWay);
-        const claims = isEnding() ? [] : await claimSome(context, most - underWay.size, first);
-        if (claims.length === 0) break;
-        first = first === "transfer" ? "top-up" : "transfer";
+        const { claims, full, share } = await claimSome(run);
         for (const claim of claims) {
-          held.set(claim.token, claim);
-          const work: Promise<void> = verifyOne(claim).finally(() => underWay.delete(work));
-          underWay.add(work);
-          own.push(work);
+          const line = lineOf(claim.kind, claim.sent.productId);
+          run.held.set(claim.token, claim);
+          count(line, 1);
+          const work: Promise<void> = verifyOne(run, claim, signal, log).finally(() => {
+            own.delete(work);
+            count(line, -1);
+          });
+          own.add(work);
         }
+        const hasRoom = () => full.some((line) => (underWay.get(line) ?? 0) <= share / 2);
+        while (own.size > 0 && full.length > 0 && !hasRoom() && !isEnding()) await Promise.race(own);
+        // What other runs of this process have claimed is theirs to go on with.
+        if (full.length === 0 || own.size === 0) break;
       }
     } finally {
       await Promise.all(own);
       clearInterval(keeper);
-      await release(context, held);
+      await release(context, run.held);
     }
     if (run.failure !== null) throw run.failure;
     return { settled: run.settled, refused: run.refused };
@@ -98,29 +168,6 @@ async function pickUp({ sql, config, clock }: VerifyContext): Promise<void> {
     .map(({ productId, ledgerSince }) => ({ productId, since: ledgerSince ?? config.ledger.since }));
   if (products.length === 0) return;
   await pickUpTopUps(sql, products, { now: clock.now(), firstDelayMs: firstDelayMs(config.verify) });
-}
-
-/** @param first of this kind as many as there are, of the other what is left: very many of one kind hold back no other */
-async function claimSome(
-  { sql, config, clock }: VerifyContext,
-  limit: number,
-  first: VerifyKind,
-): Promise<Claim[]> {
-  const now = clock.now();
-  const topUpProducts = productsWithTopUps(config);
-  const claims: Claim[] = [];
-  for (const kind of [first, ...VERIFY_KINDS.filter((other) => other !== first)]) {
-    const products = kind === "transfer" ? null : topUpProducts;
-    const rest = limit - claims.length;
-    if (rest > 0 && products?.length !== 0) {
-      claims.push(...(await claimDue(sql, kind, { now, products, limit: rest })));
-    }
-  }
-  return claims;
-}
-
-function productsWithTopUps({ products }: VerifyContext["config"]): string[] {
-  return products.filter(({ topUpPath }) => topUpPath !== null).map(({ productId }) => productId);
 }
 
 function keepClaims({ sql, log }: VerifyContext, held: ReadonlyMap<string, Claim>): NodeJS.Timeout {

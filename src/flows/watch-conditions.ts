@@ -1,12 +1,16 @@
-/** Notices what is wrong as a whole, and when it is over: stalled products, refused credentials, alerts that wait. */
+/** Notices what is wrong as a whole, and when it is over: work that stands still, refused credentials, alerts that wait. */
 
-import { type Condition, isSame, type StandingCondition } from "../alerts/condition.ts";
+import { type Condition, type ConditionName, isSame, type StandingCondition } from "../alerts/condition.ts";
 import { beginCondition, endCondition, readConditions } from "../alerts/condition-store.ts";
 import { readBacklogs } from "../alerts/delivery-store.ts";
 import { formatInstant, type Instant, showInstant } from "../clock.ts";
 import { type PullProgress, readGapReason, readPullProgress } from "../sync/store.ts";
 import type { FlowContext } from "./context.ts";
-import { TRANSFERS_REFUSED } from "./tell-refusals.ts";
+import { judgeWork, seeWork } from "./read-work.ts";
+import { isAboutTransfers } from "./tell-refusals.ts";
+
+/** What waits is counted so far: more of it is no other condition. */
+const MOST_COUNTED = 10_000;
 
 /** Alerts that wait longer than this are worth another one, through the channels that work. */
 const LONGEST_WAIT_MS = 300_000;
@@ -20,17 +24,20 @@ export async function watchConditions(context: FlowContext, channels: readonly s
   const now = clock.now();
   const standing = await readConditions(sql);
   const progress = await readPullProgress(sql);
-  const present = [
+  const work = { ...(await seeWork(context, now, MOST_COUNTED)), progress };
+  const certain = [
     ...(await findStalled(context, progress)),
     ...findRefused(progress),
     ...(await findUndelivered(context, channels, now)),
   ];
-  for (const condition of present) {
+  for (const condition of [...certain, ...judgeWork(context, work, "begins").stalls]) {
     if (!standing.some((one) => isSame(one, condition))) await beginCondition(sql, condition, now);
   }
+  // What was not watched for a while is given time to go on; what was told is over only when it has gone on.
+  const present: ConditionName[] = [...certain, ...judgeWork(context, work, "told").stalls];
   for (const condition of standing) {
     // Whoever asks for transfers sees by itself when they are answered again.
-    if (isSame(condition, TRANSFERS_REFUSED)) continue;
+    if (isAboutTransfers(condition)) continue;
     if (present.some((one) => isSame(one, condition)) || !isProvenOver(condition, progress)) continue;
     await endCondition(sql, condition, now);
   }

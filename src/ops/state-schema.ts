@@ -41,6 +41,25 @@ export const STATUS = documentOf<Status>({
   mismatches: countsOf(MISMATCH_STATUSES),
   transfers: countsOf(TRANSFER_STATUSES),
   alerts: documentOf<Status["alerts"]>({ undelivered: COUNT }),
+  comparing: documentOf<Status["comparing"]>({
+    upTo: orNull({
+      ...INSTANT,
+      description: "everything that had arrived by then has been judged, or waits for its graces",
+    }),
+    behindSeconds: orNull(COUNT),
+    waiting: { ...COUNT, description: "touched rounds and bets that are to be compared now" },
+    setAside: { ...COUNT, description: "what cannot be compared, while all else is" },
+    problem: orNull({ ...TEXT, description: "what holds it up" }),
+  }),
+  verifying: documentOf<Status["verifying"]>({
+    behindSeconds: orNull({
+      ...COUNT,
+      description:
+        "how long the longest has waited to be asked for; where nothing waits, since when nobody looked",
+    }),
+    due: { ...COUNT, description: "transfers and top-ups to be asked for now" },
+  }),
+  rejected: documentOf<Status["rejected"]>({ records: COUNT, entries: COUNT }),
 });
 
 export const COVERAGE_QUERY = formOf({ product: TEXT, from: INSTANT, to: INSTANT });

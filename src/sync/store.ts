@@ -368,7 +368,7 @@ export function watermarkOf({ head, firstGapAt }: PullProgress): Instant {
   return Math.min(head, firstGapAt ?? head);
 }
 
-export function isStalled({ gaps, stoppedUntil }: PullProgress): boolean {
+export function isStalled({ gaps, stoppedUntil }: Pick<PullProgress, "gaps" | "stoppedUntil">): boolean {
   return gaps > 0 || stoppedUntil !== null;
 }
 

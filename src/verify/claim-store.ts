@@ -23,24 +23,29 @@ export interface Claim extends Verification {
   readonly token: string;
 }
 
-/**
- * Claims what is due, the most overdue first.
- * @param products null: of all products
- */
+/** Claims what is due of some products, of each the most overdue first, and so many at the most. */
 export async function claimDue(
   sql: Query,
   kind: VerifyKind,
-  due: { readonly now: Instant; readonly products: readonly string[] | null; readonly limit: number },
+  due: {
+    readonly now: Instant;
+    readonly products: readonly { readonly productId: string; readonly limit: number }[];
+  },
 ): Promise<Claim[]> {
   const table = sql(TABLE_OF[kind]);
   const rows = await sql<(VerificationRow & { leaseToken: string })[]>`
     with due as (
-      select id from ${table}
-      where next_verify_at <= ${due.now} and (lease_until is null or lease_until <= clock_timestamp())
-        ${due.products === null ? sql`` : sql`and product_id = any(${due.products as string[]})`}
-      order by next_verify_at
-      limit ${due.limit}
-      for update skip locked
+      select found.id
+      from unnest(${due.products.map(({ productId }) => productId)}::text[],
+        ${due.products.map(({ limit }) => limit)}::integer[]) as p (product_id, most)
+      cross join lateral (
+        select id from ${table} d
+        where d.product_id = p.product_id and d.next_verify_at <= ${due.now}
+          and (d.lease_until is null or d.lease_until <= clock_timestamp())
+        order by d.next_verify_at
+        limit p.most
+        for update skip locked
+      ) found
     )
     update ${table} t
     set lease_token = gen_random_uuid(), lease_until = clock_timestamp() + make_interval(secs => ${CLAIM_SECONDS})

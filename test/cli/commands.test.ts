@@ -302,6 +302,9 @@ describe("status", () => {
       "mismatches",
       "transfers",
       "alerts",
+      "comparing",
+      "verifying",
+      "rejected",
     ]);
   });
 });

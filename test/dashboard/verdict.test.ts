@@ -1,13 +1,40 @@
 import { expect, test } from "vitest";
 import type { ProductOverview, ProductState } from "../../src/flows/read-overview.ts";
+import type { WorkReport } from "../../src/flows/read-work.ts";
 import type { Risk } from "../../src/mismatches/risk-store.ts";
 import { type Judged, judge } from "../../src/ops/dashboard/verdict.ts";
 import type { PresentBackfill } from "../../src/sync/backfill-overview-store.ts";
-import { HOUR_MS, NOON } from "../support/examples.ts";
+import type { Stall } from "../../src/work/stall.ts";
+import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+
+/** Everything was done a moment ago. */
+function goesOn(changes: Partial<WorkReport> = {}): WorkReport {
+  return {
+    comparing: { upTo: NOON - 30_000, waiting: 0, setAside: 0, problem: null, stalls: [] },
+    following: null,
+    verifying: { behindMs: 5_000, due: 0, problem: null, stalls: [] },
+    alerting: { doneAt: NOON - 20_000, problem: null },
+    stalls: [],
+    stop: null,
+    ...changes,
+  };
+}
+
+const stall = (kind: Stall["kind"], what: string): Stall => ({
+  kind,
+  subject: "P1",
+  productId: "P1",
+  what,
+  toDo: "",
+  whatWhenOver: "",
+  isWhole: false,
+});
 
 /** Two products that are up to date, a ledger that grows, and nothing that waits. */
 function allWell(changes: Partial<Judged> = {}): Judged {
   return {
+    now: NOON,
+    work: goesOn(),
     products: [product("P1", "current"), product("P2", "current")],
     risk: [],
     waiting: [],
@@ -61,6 +88,64 @@ test.each<[tone: string, text: string, changes: Partial<Judged>]>([
   ["good", "All is well", { backfills: [backfill("running"), backfill("queued"), backfill("paused")] }],
   ["good", "All is well", { undelivered: 4 }],
   ["good", "All is well", { ...states("transfers-only"), lastReceivedAt: null }],
+  ...(
+    [
+      "product-stalled",
+      "comparing-stalled",
+      "comparing-set-aside",
+      "ledger-unreadable",
+      "verifying-stalled",
+      "queue-unserved",
+    ] as const
+  ).map((kind): [string, string, Partial<Judged>] => [
+    "bad",
+    `${kind} since noon`,
+    { work: goesOn({ stalls: [stall(kind, `${kind} since noon`)] }) },
+  ]),
+  [
+    "bad",
+    "no alert is sent",
+    { work: goesOn({ alerting: { doneAt: NOON - HOUR_MS, problem: "no alert is sent" } }) },
+  ],
+  [
+    "unknown",
+    "no worker has looked yet",
+    { work: goesOn({ alerting: { doneAt: null, problem: "no worker has looked yet" } }) },
+  ],
+  [
+    "unknown",
+    "nothing of P1 has been compared yet",
+    {
+      work: goesOn({
+        comparing: {
+          upTo: null,
+          waiting: 0,
+          setAside: 0,
+          problem: "nothing of P1 has been compared yet",
+          stalls: [],
+        },
+      }),
+    },
+  ],
+  [
+    "unknown",
+    "nothing has been verified yet",
+    { work: goesOn({ verifying: { behindMs: null, due: 0, problem: null, stalls: [] } }) },
+  ],
+  [
+    "warn",
+    "comparing is 20 min behind",
+    {
+      work: goesOn({
+        comparing: { upTo: NOON - 20 * MINUTE_MS, waiting: 9, setAside: 0, problem: null, stalls: [] },
+      }),
+    },
+  ],
+  [
+    "warn",
+    "verifying is 20 min behind: 9 are due",
+    { work: goesOn({ verifying: { behindMs: 20 * MINUTE_MS, due: 9, problem: null, stalls: [] } }) },
+  ],
   ["unknown", "nothing has been fetched of P2 yet", states("current", "not-begun")],
   ["unknown", "nothing has been fetched of 2 products yet", states("not-begun", "not-begun")],
   ["unknown", "the ledger has no entries yet: nothing is compared", { lastReceivedAt: null }],

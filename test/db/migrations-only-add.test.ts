@@ -61,6 +61,11 @@ const EXCEPTIONS: readonly { readonly tag: string; readonly statement: RegExp; r
     why: "a mark that names both its round and its bet is one that workers of the version before read as well",
   },
   {
+    tag: "0006_overload",
+    statement: /^CREATE INDEX "(?:transfers|top_ups)_due_of"/,
+    why: "no version before it was ever released; few rows are in it, and it reads a table that is not large",
+  },
+  {
     tag: "0004_every_entry",
     statement: /^CREATE INDEX "record_absences_elsewhere"/,
     why: "no version before it was ever released",

@@ -109,7 +109,9 @@ describe("what a person has decided", () => {
     const screened = async (minutes: number) => {
       clock.set(minute(minutes));
       const config = parseConfig({ products: [{ productId: "P1" }] });
-      await diffProduct({ sql, config, clock, log: silentLog }, "P1", new AbortController().signal, 1);
+      await diffProduct({ sql, config, clock, log: silentLog }, "P1", new AbortController().signal, {
+        screenFrom: 1,
+      });
     };
     await receive(...callbacksOf("1"));
     await listed(recordOf("2"));

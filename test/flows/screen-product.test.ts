@@ -128,7 +128,7 @@ describe("a screening", () => {
     await refuse(code, isScreening);
     expect(await screen("P1", 1)).toEqual({ marks: 0, left: 0 });
     clock.set(minute(120));
-    expect((await diffProduct(context, "P1", signal, 1)).looked).toBeGreaterThanOrEqual(60);
+    expect((await diffProduct(context, "P1", signal, { screenFrom: 1 })).looked).toBeGreaterThanOrEqual(60);
     expect(await mismatches()).toEqual(["payout-differs of bet-0 is open"]);
   });
 
@@ -170,7 +170,7 @@ describe("a screening", () => {
         clock.set(minute(wave * 600 + minutes));
         if (way !== "unscreened") await screenAll(way === "whole", by.rules);
         const judging = { ...context, config: by.settings };
-        looked += (await diffProduct(judging, "P1", signal, Number.POSITIVE_INFINITY)).looked;
+        looked += (await diffProduct(judging, "P1", signal, { screenFrom: Number.POSITIVE_INFINITY })).looked;
         await fetchPlanned();
       }
     }

@@ -45,7 +45,7 @@ async function playThrough(played: readonly Played[], limits: CompareLimits, con
     for (const minutes of [1, 120]) {
       clock.set(minute(wave * 600 + minutes));
       const context = { sql, config, clock, log: silentLog };
-      await diffProduct(context, "P1", signal, Number.POSITIVE_INFINITY, limits);
+      await diffProduct(context, "P1", signal, { screenFrom: Number.POSITIVE_INFINITY, limits });
       await fetchPlanned();
     }
     const [row] = await sql<{ wide: number }[]>`

@@ -33,7 +33,7 @@ const add = (...transfers: Transfer[]) => addTransfers(sql, transfers, NOON, VER
 const numbered = (count: number) =>
   Array.from({ length: count }, (_, index) => deposit({ transactionRef: `ref-${index + 1}` }));
 const claim = (limit: number, now = NOON + MINUTE_MS, query: Query = sql) =>
-  claimDue(query, "transfer", { now, products: null, limit });
+  claimDue(query, "transfer", { now, products: [{ productId: "P1", limit }] });
 
 async function claimOne(): Promise<Claim> {
   const [one] = await claim(1);

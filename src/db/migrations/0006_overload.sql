@@ -40,7 +40,24 @@ CREATE TABLE "callback_signatures" (
 	CONSTRAINT "callback_signatures_signed_at_signature_pk" PRIMARY KEY("signed_at","signature")
 );
 --> statement-breakpoint
+CREATE TABLE "work_states" (
+	"work" text NOT NULL,
+	"subject" text NOT NULL,
+	"since" timestamp (6) with time zone,
+	"done_at" timestamp (6) with time zone,
+	"up_to" timestamp (6) with time zone,
+	"failing_since" timestamp (6) with time zone,
+	"failures" integer DEFAULT 0 NOT NULL,
+	"failed_at" timestamp (6) with time zone,
+	"error_code" text,
+	"error" text,
+	"every_ms" bigint,
+	CONSTRAINT "work_states_work_subject_pk" PRIMARY KEY("work","subject")
+);
+--> statement-breakpoint
 ALTER TABLE "windows" ADD COLUMN "failures" integer DEFAULT 0 NOT NULL;--> statement-breakpoint
 ALTER TABLE "windows" ADD COLUMN "timeouts" integer DEFAULT 0 NOT NULL;--> statement-breakpoint
 ALTER TABLE "windows" ADD COLUMN "restarts" integer DEFAULT 0 NOT NULL;--> statement-breakpoint
-CREATE INDEX "windows_leased" ON "windows" USING btree ("product_id","kind") WHERE lease_token is not null;
+CREATE INDEX "windows_leased" ON "windows" USING btree ("product_id","kind") WHERE lease_token is not null;--> statement-breakpoint
+CREATE INDEX "top_ups_due_of" ON "top_ups" USING btree ("product_id","next_verify_at") WHERE next_verify_at is not null;--> statement-breakpoint
+CREATE INDEX "transfers_due_of" ON "transfers" USING btree ("product_id","next_verify_at") WHERE next_verify_at is not null;

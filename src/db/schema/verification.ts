@@ -49,6 +49,7 @@ export const transfers = pgTable(
   (t) => [
     uniqueIndex("transfers_id").on(t.id),
     index("transfers_due").on(t.nextVerifyAt).where(sql`next_verify_at is not null`),
+    index("transfers_due_of").on(t.productId, t.nextVerifyAt).where(sql`next_verify_at is not null`),
     index("transfers_status").on(t.status, t.id),
     index("transfers_player").on(t.username, t.id),
   ],
@@ -62,6 +63,7 @@ export const topUps = pgTable(
     primaryKey({ columns: [t.transactionRef, t.productId, t.username] }),
     uniqueIndex("top_ups_id").on(t.id),
     index("top_ups_due").on(t.nextVerifyAt).where(sql`next_verify_at is not null`),
+    index("top_ups_due_of").on(t.productId, t.nextVerifyAt).where(sql`next_verify_at is not null`),
     index("top_ups_status").on(t.status, t.id),
     index("top_ups_player").on(t.username, t.id),
   ],

@@ -1,6 +1,7 @@
 /** Draws the overview: one line that says whether all is well, what waits, and a row for each product. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
+import type { Instant } from "../../clock.ts";
 import type { Overview } from "../../flows/read-overview.ts";
 import { renderLegend, renderPatterns } from "./render-coverage-strip.ts";
 import { renderProduct } from "./render-product.ts";
@@ -50,6 +51,7 @@ function renderWaiting(overview: Overview): SafeHtml {
 <div class="sheet"><dt>Newest ledger entry</dt>
 <dd class="much">${lastReceivedAt === null ? "none yet" : showAge(lastReceivedAt, now)}</dd></div>
 <div class="sheet"><dt>Backfills</dt>${renderBackfills(overview)}</div>
+<div class="sheet"><dt>Last done</dt>${renderAges(overview)}</div>
 </dl>`;
 }
 
@@ -70,6 +72,18 @@ function renderTransfers({ waiting }: Overview): SafeHtml {
     return html`<dd><a href="${link}"><b>${showCount(count)}</b> ${kind === "transfer" ? "" : `${kind}s `}${status}</a></dd>`;
   });
   return html`${lines}`;
+}
+
+/** When each kind of work was last done: what goes on is never old. */
+function renderAges({ now, work, products }: Overview): SafeHtml {
+  const { comparing, following, verifying, alerting } = work;
+  const isCompared = products.some(({ state }) => state !== "transfers-only");
+  const age = (what: string, at: Instant | null) =>
+    html`<dd>${what} <b>${at === null ? "never yet" : showAge(at, now)}</b></dd>`;
+  return html`${isCompared ? age("compared", comparing.upTo) : null}
+${following === null ? null : age("ledger read", following.readAt)}
+${age("verified", verifying.behindMs === null ? null : now - verifying.behindMs)}
+${age("alerts looked after", alerting.doneAt)}`;
 }
 
 function renderBackfills({ backfills }: Overview): SafeHtml {

@@ -26,7 +26,15 @@ export interface Verdict {
 /** What is to be judged. */
 export type Judged = Pick<
   Overview,
-  "products" | "risk" | "waiting" | "deafChannels" | "undelivered" | "lastReceivedAt" | "backfills"
+  | "now"
+  | "products"
+  | "risk"
+  | "waiting"
+  | "deafChannels"
+  | "undelivered"
+  | "lastReceivedAt"
+  | "backfills"
+  | "work"
 >;
 
 export const TONE_OF_STATE: Readonly<Record<ProductState, Tone>> = {
@@ -41,6 +49,7 @@ export const TONE_OF_STATE: Readonly<Record<ProductState, Tone>> = {
 export function judge(seen: Judged): Verdict {
   const found = [
     ...judgeProducts(seen.products),
+    ...judgeWork(seen),
     ...judgeRisk(seen.risk),
     ...judgeTransfers(seen),
     ...judgeAlerts(seen),
@@ -52,6 +61,32 @@ export function judge(seen: Judged): Verdict {
   if (tone !== "good") return { tone, findings };
   const text = "All is well: everything is fetched, and both sides agree";
   return { tone, findings: [{ tone, text, href: null }] };
+}
+
+/** So much later than it should be, comparing and verifying may be while they work something off. */
+const LATE_MS = 300_000;
+
+/** Nothing is well while any work stands still, or nobody knows whether it goes on. */
+function judgeWork({ now, work, products }: Judged): Finding[] {
+  const { comparing, following, verifying, alerting, stalls } = work;
+  const say = (tone: Tone, text: string, href: string | null = null): Finding => ({ tone, text, href });
+  const isCompared = products.some(({ state }) => state !== "transfers-only");
+  const found = stalls.map(({ what }) => say("bad", what));
+  if (alerting.problem !== null)
+    found.push(say(alerting.doneAt === null ? "unknown" : "bad", alerting.problem));
+  const isHeld = following?.problem != null || comparing.stalls.length > 0;
+  if (following?.problem != null && following.stalls.length === 0)
+    found.push(say("unknown", following.problem));
+  if (isCompared && !isHeld && comparing.problem !== null) found.push(say("unknown", comparing.problem));
+  if (isCompared && !isHeld && comparing.upTo !== null && now - comparing.upTo > LATE_MS) {
+    found.push(say("warn", `comparing is ${showDuration(now - comparing.upTo)} behind`));
+  }
+  if (verifying.behindMs === null) found.push(say("unknown", "nothing has been verified yet"));
+  else if (verifying.stalls.length === 0 && verifying.behindMs > LATE_MS) {
+    const text = `verifying is ${showDuration(verifying.behindMs)} behind: ${verifying.due} are due`;
+    found.push(say("warn", text, "/transfers?status=pending"));
+  }
+  return found;
 }
 
 function judgeProducts(products: readonly ProductOverview[]): Finding[] {

@@ -43,13 +43,15 @@ export function openMetrics(
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: EVENT_LOOP_MS });
   for (const name of MISNAMED) registry.removeSingleMetric(name);
   const work = addWorkCounters(registry, config, clock);
-  const showState = addStateGauges(registry);
+  const showState = addStateGauges(registry, config);
 
   const share = <Read>(what: string, everyMs: number, read: () => Promise<Read>) =>
     shareReading(read, { everyMs, longestMs: longestReadMs }, clock, (error) =>
       context.log.warn({ error: describeError(error) }, `the metrics lack ${what}`),
     );
-  const readAtHand = share("what is in the database", READ_EVERY_MS, () => readStateAtHand(sql));
+  const readAtHand = share("what is in the database", READ_EVERY_MS, () =>
+    readStateAtHand(sql, config, clock.now()),
+  );
   const readOver = share("what is over", READ_OVER_EVERY_MS, () => readStateThatIsOver(sql));
   const readQueues = share("the queues", READ_EVERY_MS, countQueues);
 

@@ -1,7 +1,10 @@
 /** Reads what the metrics show of the database: what is at hand often, what is over seldom. */
 
 import type { Instant } from "../../clock.ts";
+import type { Config } from "../../config-file.ts";
 import type { Query, Sql } from "../../db/client.ts";
+import { seeWork, type WorkSeen } from "../../flows/read-work.ts";
+import { countRejectedEntries } from "../../ledger/follow-store.ts";
 import { type PullProgress, readPullProgress } from "../../sync/store.ts";
 import type { VerifyKind } from "../../verify/row-store.ts";
 import { countTransfers } from "../../verify/store.ts";
@@ -39,14 +42,23 @@ export interface StateAtHand extends Counts {
   readonly alerts: AlertBacklog;
   readonly backfills: readonly BackfillCount[];
   readonly newestReceivedAt: Instant | null;
+  readonly work: WorkSeen;
+  readonly rejectedEntries: number;
 }
 
+/** A scrape must be cheap: what waits of a product is counted so far. */
+const MOST_COUNTED = 10_000;
+
 /** All as of one moment, on one connection. */
-export async function readStateAtHand(sql: Sql): Promise<StateAtHand> {
+export async function readStateAtHand(sql: Sql, config: Config, now: Instant): Promise<StateAtHand> {
   return await sql.begin("isolation level repeatable read read only", async (tx) => {
     await limitStatements(tx, LONGEST_STATEMENT_MS);
+    const progress = await readPullProgress(tx);
+    const { unusable, changed } = await countRejectedEntries(tx);
     return {
-      progress: await readPullProgress(tx),
+      progress,
+      work: { ...(await seeWork({ sql: tx, config }, now, MOST_COUNTED)), progress },
+      rejectedEntries: unusable + changed,
       inDoubt: await countInDoubt(tx),
       mismatches: await countMismatches(tx, ["open", "acknowledged"]),
       atRisk: await sumAtRisk(tx),

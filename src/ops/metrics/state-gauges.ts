@@ -2,10 +2,12 @@
 
 import { Gauge, type Registry } from "prom-client";
 import type { Instant } from "../../clock.ts";
+import type { Config } from "../../config-file.ts";
 import { isStalled, watermarkOf } from "../../sync/store.ts";
 import { TRANSFER_STATUSES } from "../../transfer.ts";
 import type { VerifyCount } from "./counts-store.ts";
 import type { readStateThatIsOver, StateAtHand } from "./read-state.ts";
+import { type AddGauge, addWorkGauges } from "./work-gauges.ts";
 
 /** How many jobs of a queue are in each state. */
 export interface QueueState {
@@ -25,12 +27,13 @@ export type ShowState = (read: ReadForScrape, now: Instant) => void;
 
 const SAME = "The same from every worker.";
 
-export function addStateGauges(registry: Registry): ShowState {
+export function addStateGauges(registry: Registry, config: Config): ShowState {
   const gauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
     new Gauge({ name: `recon_${name}`, help: `${help} ${SAME}`, labelNames, registers: [registry] });
   const product = addProductGauges(gauge);
   const money = addMoneyGauges(gauge);
   const backlog = addBacklogGauges(gauge);
+  const work = addWorkGauges(gauge, config);
   const databaseUp = new Gauge({
     name: "recon_database_up",
     help: "1: PostgreSQL answered this worker in time; 0: it did not, and what is read from it is missing here.",
@@ -47,10 +50,9 @@ export function addStateGauges(registry: Registry): ShowState {
     product(read.atHand, now);
     money(read);
     backlog(read, now);
+    work(read.atHand, now);
   };
 }
-
-type AddGauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]) => Gauge<Label>;
 
 function addProductGauges(gauge: AddGauge) {
   const lag = gauge(

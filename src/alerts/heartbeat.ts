@@ -1,0 +1,35 @@
+/** One request to HEARTBEAT_URL: an outside service that hears none for a while notices that the work has stopped. */
+
+import got, { HTTPError, RequestError, TimeoutError } from "got";
+
+const TIME_OUT_MS = 10_000;
+const LARGEST_ANSWER_BYTES = 64 * 1024;
+
+/**
+ * Sent once, without redirects.
+ * @returns what went wrong, without the URL, which is a secret; null: it was taken
+ */
+export async function sendHeartbeat(url: string, signal: AbortSignal): Promise<string | null> {
+  const tooLarge = new AbortController();
+  try {
+    const asked = got.get(url, {
+      headers: { "user-agent": "wallet-recon" },
+      timeout: { request: TIME_OUT_MS },
+      retry: { limit: 0 },
+      followRedirect: false,
+      signal: AbortSignal.any([signal, tooLarge.signal]),
+    });
+    asked.on("downloadProgress", ({ transferred }: { transferred: number }) => {
+      if (transferred > LARGEST_ANSWER_BYTES) tooLarge.abort();
+    });
+    const { statusCode } = await asked;
+    return statusCode < 300 ? null : `HEARTBEAT_URL answered with HTTP ${statusCode}`;
+  } catch (error) {
+    // Whoever answers that much has heard it.
+    if (tooLarge.signal.aborted) return null;
+    if (error instanceof HTTPError) return `HEARTBEAT_URL answered with HTTP ${error.response.statusCode}`;
+    if (error instanceof TimeoutError) return "HEARTBEAT_URL did not answer within 10 s";
+    if (error instanceof RequestError) return `HEARTBEAT_URL cannot be reached (${error.code})`;
+    throw error;
+  }
+}

@@ -1,0 +1,78 @@
+/** How old each kind of work is, and what of it stands still. */
+
+import type { Gauge } from "prom-client";
+import type { Instant } from "../../clock.ts";
+import type { Config } from "../../config-file.ts";
+import { judgeWork } from "../../flows/read-work.ts";
+import type { StallKind } from "../../work/stall.ts";
+import type { StateAtHand } from "./read-state.ts";
+
+export type AddGauge = <Label extends string>(
+  name: string,
+  help: string,
+  ...labelNames: Label[]
+) => Gauge<Label>;
+
+const STALL_KINDS: readonly StallKind[] = [
+  "product-stalled",
+  "comparing-stalled",
+  "comparing-set-aside",
+  "ledger-unreadable",
+  "verifying-stalled",
+  "queue-unserved",
+];
+
+/** What was never done has no age: `absent` finds it, and no 0 hides it. */
+export function addWorkGauges(gauge: AddGauge, config: Config) {
+  const age = gauge(
+    "work_age_seconds",
+    "Time since each kind of work was last done: comparing (everything that had arrived by then was judged), following (the ledger relation was read), verifying (how long the longest has waited, else since the last run), alerting (it was looked for what to report). Missing while it was never done.",
+    "work",
+  );
+  const queueAge = gauge(
+    "queue_age_seconds",
+    "Time since a job of the queue last began, ended or went on. Missing while none did.",
+    "queue",
+  );
+  const stalls = gauge(
+    "stalls",
+    "Products, relations, lines of questions and queues that stand still, by the kind of the alert.",
+    "kind",
+  );
+  const waiting = gauge(
+    "comparing_waiting",
+    "Touched rounds and bets that are to be compared now; of each product counted up to 10,000 changes.",
+  );
+  const setAside = gauge("comparing_set_aside", "What cannot be compared, while all else is.", "product");
+  const due = gauge(
+    "verifying_due",
+    "Transfers and top-ups that are to be asked for now; of each product counted up to 10,000.",
+  );
+  const rejected = gauge("rejected_entries", "Rows of the ledger that were not taken.");
+  return (state: StateAtHand | null, now: Instant): void => {
+    for (const one of [age, queueAge, stalls, setAside]) one.reset();
+    for (const one of [waiting, due, rejected]) one.remove();
+    if (state === null) return;
+    const work = { ...state.work, now };
+    const { comparing, following, verifying, alerting, stalls: found } = judgeWork({ config }, work, "as-is");
+    const ages = {
+      comparing: comparing.upTo,
+      following: following?.readAt ?? null,
+      // It was read as of the moment of the reading, and goes on getting older.
+      verifying: verifying.behindMs === null ? null : now - verifying.behindMs,
+      alerting: alerting.doneAt,
+    };
+    for (const [name, at] of Object.entries(ages)) {
+      if (at !== null) age.set({ work: name }, Math.max(0, now - at) / 1000);
+    }
+    for (const { work: kind, subject, doneAt } of work.states) {
+      if (kind === "queue" && doneAt !== null)
+        queueAge.set({ queue: subject }, Math.max(0, now - doneAt) / 1000);
+    }
+    for (const kind of STALL_KINDS) stalls.set({ kind }, found.filter((one) => one.kind === kind).length);
+    for (const { productId, setAside: count } of work.marks) setAside.set({ product: productId }, count);
+    waiting.set(comparing.waiting);
+    due.set(verifying.due);
+    rejected.set(state.rejectedEntries);
+  };
+}

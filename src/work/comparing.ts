@@ -1,0 +1,155 @@
+/** How far comparing has got, and what holds it up. */
+
+import { type Instant, showInstant } from "../clock.ts";
+import type { WaitingMarks } from "./seen-store.ts";
+import { findState, isLate, type Moment, NO_WORKER, patienceOf, type Stall } from "./stall.ts";
+import type { WorkState } from "./work-store.ts";
+
+export interface ComparingSeen extends Moment {
+  readonly states: readonly WorkState[];
+  /** of every product that is compared */
+  readonly marks: readonly WaitingMarks[];
+  /** `diff.every` */
+  readonly everyMs: number;
+  /** the relation that is followed: when it was last read, and what keeps it from being read; null: there is none */
+  readonly ledger: { readonly readAt: Instant | null; readonly problem: string | null } | null;
+}
+
+export interface Comparing {
+  /** what had arrived by then was judged, or waits for its graces; null: nothing was ever judged to the end */
+  readonly upTo: Instant | null;
+  readonly waiting: number;
+  readonly setAside: number;
+  /** what holds it up, in a sentence; null: nothing does */
+  readonly problem: string | null;
+  readonly stalls: readonly Stall[];
+}
+
+export function judgeComparing(seen: ComparingSeen): Comparing {
+  const { marks, ledger } = seen;
+  const found = marks.map((of) => judgeProduct(seen, of));
+  const isWhole = found.every(({ stall }) => stall !== null);
+  const late = found.flatMap(({ stall }) => (stall === null ? [] : { ...stall, isWhole }));
+  const held = findHeldByLedger(seen);
+  const all = held ?? (late.length > 1 && isWhole ? joinAll(seen, late) : null);
+  const aside = marks.filter(({ setAside }) => setAside > 0).map(tellSetAside);
+  const problems = [
+    ledger?.problem ?? null,
+    all?.what ?? null,
+    late.length === 0 ? null : `${late[0]?.what}${andMore(late.length)}`,
+    found.find(({ waitsFor }) => waitsFor !== null)?.waitsFor ?? null,
+    aside.length === 0 ? null : `${aside[0]?.what}${andMore(aside.length)}`,
+  ];
+  return {
+    upTo: earliest(found.map(({ upTo }) => upTo)),
+    waiting: marks.reduce((sum, { waiting }) => sum + waiting, 0),
+    setAside: marks.reduce((sum, { setAside }) => sum + setAside, 0),
+    problem: problems.find((one) => one !== null) ?? null,
+    stalls: [...(all === null ? late : [all]), ...aside],
+  };
+}
+
+interface Judged {
+  readonly upTo: Instant | null;
+  readonly stall: Stall | null;
+  /** why nothing is judged although nothing is late; null: it is judged */
+  readonly waitsFor: string | null;
+}
+
+function judgeProduct(seen: ComparingSeen, { productId, oldestDueAt }: WaitingMarks): Judged {
+  const state = findState(seen.states, "comparing", productId);
+  const upTo = judgedUpTo(seen, state, oldestDueAt);
+  const doneAt = state?.doneAt ?? null;
+  const isFailing = state !== null && state.failingSince !== null;
+  if (isLate(doneAt, patienceOf(seen.everyMs, isFailing), seen)) {
+    return { upTo, stall: tellLate(productId, doneAt, isFailing ? state.error : null), waitsFor: null };
+  }
+  if (upTo !== null) return { upTo, stall: null, waitsFor: null };
+  const waitsFor =
+    doneAt === null
+      ? `nothing of ${productId} has been compared yet`
+      : `nothing of ${productId} is compared until the ledger has its first entry`;
+  return { upTo, stall: null, waitsFor };
+}
+
+/** Marks are taken in the order of their time: whatever is older than the first of them, and was read, has been judged. */
+function judgedUpTo({ ledger }: ComparingSeen, state: WorkState | null, oldestDueAt: Instant | null) {
+  if (state === null || state.upTo === null) return null;
+  return Math.min(oldestDueAt ?? state.upTo, ledger?.readAt ?? Number.POSITIVE_INFINITY);
+}
+
+function tellLate(productId: string, doneAt: Instant | null, error: string | null): Stall {
+  return {
+    kind: "comparing-stalled",
+    subject: productId,
+    productId,
+    what: `${productId} ${sayLate(doneAt)}${error === null ? ", and no comparison of it is under way" : `: ${error}`}`,
+    toDo: error === null ? NO_WORKER : FAILING,
+    whatWhenOver: `${productId} is compared again`,
+    isWhole: false,
+  };
+}
+
+const FAILING =
+  "The worker's log has the error; it tries again by itself. Nothing is lost: what arrives waits and is compared as soon as it can be; recon status shows how much waits.";
+const ALL = "all products";
+
+function joinAll({ states, marks }: ComparingSeen, late: readonly Stall[]): Stall {
+  const last = marks.map(({ productId }) => findState(states, "comparing", productId));
+  const doneAt = last.map((state) => state?.doneAt ?? null).filter((at) => at !== null);
+  const error = last.find((state) => state?.error != null)?.error ?? null;
+  return {
+    kind: "comparing-stalled",
+    subject: ALL,
+    productId: null,
+    what: `nothing ${sayLate(doneAt.length === 0 ? null : Math.max(...doneAt)).replace("has not", "has")}, of any of ${late.length} products${error === null ? "" : `: ${error}`}`,
+    toDo: error === null ? NO_WORKER : FAILING,
+    whatWhenOver: "products are compared again",
+    isWhole: true,
+  };
+}
+
+/** What the ledger has not been asked since is not judged, however often it is compared. */
+function findHeldByLedger(seen: ComparingSeen): Stall | null {
+  const { ledger, everyMs, marks } = seen;
+  if (ledger === null || ledger.problem === null || ledger.readAt === null || marks.length === 0) return null;
+  if (!isLate(ledger.readAt, patienceOf(everyMs, false), seen)) return null;
+  return {
+    kind: "comparing-stalled",
+    subject: ALL,
+    productId: null,
+    what: `nothing has been compared since ${showInstant(ledger.readAt)}, because of the ledger: ${ledger.problem}`,
+    toDo: "Make the ledger readable: recon doctor names what is wrong with it. Comparing goes on by itself from where it stopped.",
+    whatWhenOver: "products are compared again",
+    isWhole: true,
+  };
+}
+
+function sayLate(doneAt: Instant | null): string {
+  return doneAt === null ? "has not been compared yet" : `has not been compared since ${showInstant(doneAt)}`;
+}
+
+function tellSetAside({ productId, setAside, setAsideSince, setAsideReason }: WaitingMarks): Stall {
+  const things =
+    setAside === 1 ? "1 thing cannot be compared and is" : `${setAside} things cannot be compared and are`;
+  const since = setAsideSince === null ? "" : `, the first since ${showInstant(setAsideSince)}`;
+  return {
+    kind: "comparing-set-aside",
+    subject: productId,
+    productId,
+    what: `${productId}: ${things} set aside${since}: ${setAsideReason ?? "the reason is not known"}`,
+    toDo: "All else is compared. What is set aside is tried again by itself, and stands in comparisons_set_aside with its player, round or bet, and reason.",
+    whatWhenOver: `${productId}: nothing is set aside any more`,
+    isWhole: false,
+  };
+}
+
+function andMore(count: number): string {
+  return count > 1 ? ` (and ${count - 1} more ${count === 2 ? "product" : "products"})` : "";
+}
+
+/** null where any of them is not known, or there is none. */
+function earliest(instants: readonly (Instant | null)[]): Instant | null {
+  const known = instants.filter((one) => one !== null);
+  return known.length === 0 || known.length < instants.length ? null : Math.min(...known);
+}

@@ -1,0 +1,52 @@
+/** What stands still, in words, and for how long work may pause before it does. */
+
+import type { Instant } from "../clock.ts";
+import type { Work, WorkState } from "./work-store.ts";
+
+export type StallKind =
+  | "product-stalled"
+  | "comparing-stalled"
+  | "comparing-set-aside"
+  | "ledger-unreadable"
+  | "verifying-stalled"
+  | "queue-unserved";
+
+/** Something that stands still: what an alert says when it begins, and when it is over. */
+export interface Stall {
+  readonly kind: StallKind;
+  /** a product, a relation, a queue */
+  readonly subject: string;
+  readonly productId: string | null;
+  readonly what: string;
+  readonly toDo: string;
+  readonly whatWhenOver: string;
+  /** all work of its kind stands still, not that of one product or queue alone */
+  readonly isWhole: boolean;
+}
+
+/** When the judging takes place. */
+export interface Moment {
+  readonly now: Instant;
+  /** work is not late before it has been watched for long enough; null: it is as late as it is, and what never was is not */
+  readonly watchedSince: Instant | null;
+}
+
+const MINUTE_MS = 60_000;
+
+/** Work that fails is late when one tick was vain; work of which nothing is heard may wait for its turn. */
+export function patienceOf(everyMs: number, isFailing: boolean): number {
+  return isFailing ? Math.max(1.5 * everyMs, MINUTE_MS) : Math.max(3 * everyMs, 5 * MINUTE_MS);
+}
+
+/** Whether it is too long ago. */
+export function isLate(last: Instant | null, patienceMs: number, { now, watchedSince }: Moment): boolean {
+  const since = Math.max(last ?? Number.NEGATIVE_INFINITY, watchedSince ?? Number.NEGATIVE_INFINITY);
+  return since !== Number.NEGATIVE_INFINITY && now - since > patienceMs;
+}
+
+export function findState(states: readonly WorkState[], work: Work, subject: string): WorkState | null {
+  return states.find((one) => one.work === work && one.subject === subject) ?? null;
+}
+
+export const NO_WORKER =
+  "See whether a worker runs and takes jobs: /readyz and its log say what it waits for, /queues shows its jobs. Nothing is lost: it goes on where it stopped.";

@@ -1,0 +1,116 @@
+/** How far verifying is behind, and of which products nothing is answered. */
+
+import { type Instant, showInstant } from "../clock.ts";
+import type { DueOfProduct } from "./seen-store.ts";
+import { findState, isLate, type Moment, NO_WORKER, type Stall } from "./stall.ts";
+import type { WorkState } from "./work-store.ts";
+
+export interface VerifyingSeen extends Moment {
+  readonly states: readonly WorkState[];
+  readonly due: readonly DueOfProduct[];
+  /** `verify.every` */
+  readonly everyMs: number;
+  /** `pull.requestTimeout` */
+  readonly requestTimeoutMs: number;
+}
+
+export interface Verifying {
+  /** how long the longest has waited to be asked for; where nothing is due, since when nothing was looked for; null: it never was */
+  readonly behindMs: number | null;
+  readonly due: number;
+  readonly problem: string | null;
+  readonly stalls: readonly Stall[];
+}
+
+/** So many questions in a row without an answer are no accident. */
+const MOST_VAIN = 10;
+const VAIN_FOR_MS = 120_000;
+/** What nobody has asked for so long is not known to be silent any more. */
+const ASKED_WITHIN_MS = 2 * 3_600_000;
+
+/** What `work_states` calls the questions of one kind about one product. */
+export function lineOf(kind: DueOfProduct["kind"], productId: string): string {
+  return `${kind} ${productId}`;
+}
+
+export function judgeVerifying(seen: VerifyingSeen): Verifying {
+  const { states, due, now } = seen;
+  const patienceMs = Math.max(3 * seen.everyMs, 2 * seen.requestTimeoutMs, VAIN_FOR_MS);
+  const ran = findState(states, "verifying", "");
+  const stopped =
+    ran !== null && isLate(ran.doneAt, patienceMs, seen) ? tellStopped(ran.doneAt, countAll(due)) : null;
+  const lines = new Map<string, DueOfProduct | null>(
+    states
+      .filter(({ work, subject }) => work === "verifying" && subject !== "")
+      .map((one) => [one.subject, null]),
+  );
+  for (const one of due) lines.set(lineOf(one.kind, one.productId), one);
+  const silent = [...lines].flatMap(([line, waits]) => {
+    const state = findState(states, "verifying", line);
+    // Refused credentials have a condition of their own.
+    if (state?.errorCode === "provider-refused") return [];
+    const isSilent = isVain(state, now) || (waits !== null && isWaiting(waits, state, patienceMs, seen));
+    return isSilent ? [tellSilent(line, waits, state)] : [];
+  });
+  const stalls = stopped === null ? silent : [stopped];
+  const oldest = due.length === 0 ? null : Math.min(...due.map(({ oldestDueAt }) => oldestDueAt));
+  const since = oldest ?? ran?.doneAt ?? null;
+  const more = stalls.length > 1 ? ` (and ${stalls.length - 1} more)` : "";
+  return {
+    behindMs: since === null ? null : Math.max(0, now - since),
+    due: countAll(due),
+    problem: stalls[0] === undefined ? null : `${stalls[0].what}${more}`,
+    stalls,
+  };
+}
+
+function isVain(state: WorkState | null, now: Instant): boolean {
+  if (state === null || state.failingSince === null || state.failedAt === null) return false;
+  const isAsked = now - state.failedAt < ASKED_WITHIN_MS;
+  return isAsked && state.failures >= MOST_VAIN && now - state.failingSince >= VAIN_FOR_MS;
+}
+
+/** Very much may be due at once: while answers come, it is being worked off. */
+function isWaiting(
+  waits: DueOfProduct,
+  state: WorkState | null,
+  patienceMs: number,
+  moment: Moment,
+): boolean {
+  return isLate(Math.max(waits.oldestDueAt, state?.doneAt ?? 0), patienceMs, moment);
+}
+
+function tellStopped(doneAt: Instant | null, due: number): Stall {
+  const since = doneAt === null ? "yet" : `since ${showInstant(doneAt)}`;
+  return {
+    kind: "verifying-stalled",
+    subject: "verifying",
+    productId: null,
+    what: `nothing has been verified ${since}: ${due} transfers and top-ups wait to be asked for`,
+    toDo: NO_WORKER,
+    whatWhenOver: "transfers and top-ups are verified again",
+    isWhole: true,
+  };
+}
+
+function tellSilent(line: string, waits: DueOfProduct | null, state: WorkState | null): Stall {
+  const place = line.indexOf(" ");
+  const [kind, productId] = [line.slice(0, place), line.slice(place + 1)];
+  const since = state?.failingSince ?? waits?.oldestDueAt ?? null;
+  const error = state?.error ?? null;
+  const many =
+    waits === null ? "" : `; ${waits.due} are due, the oldest since ${showInstant(waits.oldestDueAt)}`;
+  return {
+    kind: "verifying-stalled",
+    subject: line,
+    productId,
+    what: `no question about ${kind}s of ${productId} is answered${since === null ? "" : ` since ${showInstant(since)}`}${error === null ? "" : ` (${error})`}${many}`,
+    toDo: "Ask the provider about its verify endpoint. Other products go on, nothing is decided meanwhile, and each is asked for again by itself: recon transfers list shows them.",
+    whatWhenOver: `questions about ${kind}s of ${productId} are answered again`,
+    isWhole: false,
+  };
+}
+
+function countAll(due: readonly DueOfProduct[]): number {
+  return due.reduce((sum, one) => sum + one.due, 0);
+}
