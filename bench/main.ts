@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 import { measureCallbacks } from "./callbacks.ts";
 import { measureDashboard } from "./dashboard.ts";
 import { measureDiff } from "./diff.ts";
+import { measureFair } from "./fair.ts";
 import { measureIdle } from "./idle.ts";
 import { measureInsert } from "./insert.ts";
 import { measureMemory } from "./memory.ts";
@@ -23,6 +24,7 @@ const MEASUREMENTS: Readonly<
 > = {
   range: { figures: ["range-steady", "range-peak", "range-collapse"], measure: measureRange },
   pull: { figures: ["pull-copy", "pull-rows"], measure: measurePull },
+  fair: { figures: ["fair"], measure: measureFair },
   resweep: { figures: ["resweep"], measure: measureResweep },
   callbacks: { figures: ["callbacks"], measure: measureCallbacks },
   insert: { figures: ["insert-one", "insert-thousand"], measure: measureInsert },

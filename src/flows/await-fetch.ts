@@ -4,7 +4,7 @@ import type { Instant } from "../clock.ts";
 import { type Fetched, type Pass, untilNow } from "../diff/ripeness.ts";
 import { readPasses, readUnfinishedConfirms } from "../sync/coverage-store.ts";
 import { planConfirm } from "../sync/plan-confirm.ts";
-import { planWindows, readPullState } from "../sync/store.ts";
+import { extendGaps, planWindows, readPullState } from "../sync/store.ts";
 import { hoursOf, mergeRanges, type TimeRange } from "../window.ts";
 import type { Scene } from "./diff-scene.ts";
 
@@ -39,7 +39,8 @@ export async function fetchAgain(
     readPullState(tx, productId),
     readUnfinishedConfirms(tx, productId, hours),
   ]);
-  const windows = planConfirm(ranges, now, state?.windowMs ?? pull.windowMax, unfinished);
+  const { windows, extended } = planConfirm(ranges, now, state?.windowMs ?? pull.windowMax, unfinished);
+  await extendGaps(tx, extended);
   await planWindows(tx, productId, "confirm", windows);
   const seenAt = (own: readonly TimeRange[]) => {
     const touching = unfinished.filter(({ from, to }) => own.some((one) => from < one.to && to > one.from));

@@ -25,6 +25,13 @@ export interface CommittedPage extends Pick<PageCounts, "created" | "changed" | 
   readonly productId: string;
 }
 
+/** The products that have bets to pull. */
+export function pulledProducts(config: Config): string[] {
+  return config.products
+    .filter(({ walletMode }) => walletMode === "seamless")
+    .map(({ productId }) => productId);
+}
+
 /** @throws ReconError `not-found` that names the products there are */
 export function findProduct(config: Config, productId: string): ProductConfig {
   const product = config.products.find((one) => one.productId === productId);

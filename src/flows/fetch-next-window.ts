@@ -4,13 +4,7 @@ import type { BetRecord } from "../bet.ts";
 import { formatInstant, type Instant, parseInstant } from "../clock.ts";
 import { ReconError } from "../errors.ts";
 import type { Log } from "../log.ts";
-import {
-  beginReturned,
-  endAbsences,
-  noteAbsences,
-  remember,
-  restartReturned,
-} from "../sync/absence-store.ts";
+import { endAbsences, noteAbsences, remember, restartReturned } from "../sync/absence-store.ts";
 import { fetchWindow, type WindowOutcome, type WindowSteps } from "../sync/fetch-window.ts";
 import {
   adaptRange,
@@ -37,6 +31,7 @@ import {
 } from "../sync/store.ts";
 import { cutIntoPieces, lengthOf, type TimeRange } from "../window.ts";
 import type { PullContext } from "./context.ts";
+import { keepReturned, takeReturned } from "./postponed-passes.ts";
 import { tellRejected } from "./tell-rejected.ts";
 
 /**
@@ -111,7 +106,8 @@ export function rangeLimits(context: PullContext): RangeLimits {
 function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
   const { sql, clock } = context;
   const { kind } = leased;
-  const returned = beginReturned(leased);
+  const returned = takeReturned(sql, leased);
+  let { cursor } = leased;
   return {
     fetchPage: (request, signal) => context.fetchPage(request, signal, kind),
     commitPage: async (window, page, startedAt) => {
@@ -135,16 +131,21 @@ function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
         await advanceWindow(tx, window, { nextId: page.nextId, startedAt, now, counts, resumed });
         return counts;
       });
+      cursor = page.nextId;
       context.onPage?.({ ...counts, productId: window.productId });
     },
     renew: (window) => renewLease(sql, window),
     restart: async (window) => {
       await restartWindow(sql, window);
       restartReturned(returned);
+      cursor = null;
     },
     split: (window, halves) => splitWindow(sql, window, halves),
     recordGap: (window, gap) => recordGap(sql, window, gap),
-    postpone: (window, postponement) => postponeWindow(sql, window, postponement),
+    postpone: async (window, postponement) => {
+      await postponeWindow(sql, window, postponement);
+      keepReturned(sql, window, cursor, returned);
+    },
     release: (window) => releaseWindow(sql, window),
   };
 }

@@ -1,11 +1,10 @@
 /** Fetches what is planned of all products: live windows side by side, and beside them what can wait; products take turns. */
 
-import type { Instant } from "../clock.ts";
 import { describeError, ReconError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { LeasedWindow, WindowKind } from "../sync/store.ts";
-import { ensureTurns, type Lanes, leaseInTurn } from "../sync/turn-store.ts";
-import type { PullContext } from "./context.ts";
+import { ensureTurns, type Lanes, leaseInTurn, restWindow } from "../sync/turn-store.ts";
+import { type PullContext, pulledProducts } from "./context.ts";
 import { fetchLeasedWindow } from "./fetch-next-window.ts";
 import { planNextStep } from "./plan-product.ts";
 
@@ -29,20 +28,20 @@ export type RunPullLanes = (signal: AbortSignal, log?: Log) => Promise<void>;
  */
 export function openPullLanes(context: PullContext): RunPullLanes {
   const { concurrency } = context.config.pull;
-  const runs = [openLanes(context, "live", concurrency), openLanes(context, "rest", concurrency)];
+  const runLive = openLanes(context, "live", concurrency);
+  const runRest = openLanes(context, "rest", concurrency);
   return async (signal, log = context.log) => {
-    const ended = await Promise.allSettled(runs.map((run) => run(signal, log)));
+    const live = runLive(signal, log);
+    // What had to wait for live windows goes on when they are done.
+    const afterwards = live.then(() => runRest(signal, log));
+    const ended = await Promise.allSettled([live, runRest(signal, log), afterwards]);
     for (const one of ended) if (one.status === "rejected") throw one.reason;
   };
 }
 
 function openLanes(context: PullContext, lanes: Lanes, size: number) {
   const { sql, clock, config } = context;
-  const products = config.products
-    .filter(({ walletMode }) => walletMode === "seamless")
-    .map(({ productId }) => productId);
-  /** a fault of our own: their windows rest, so that they are not asked for again and again */
-  const resting = new Map<string, Instant>();
+  const products = pulledProducts(config);
   let free = size;
   let ensured = false;
   let leasing: Promise<unknown> = Promise.resolve();
@@ -50,9 +49,7 @@ function openLanes(context: PullContext, lanes: Lanes, size: number) {
   const lease = async () => {
     if (!ensured) await ensureTurns(sql, lanes, products);
     ensured = true;
-    const now = clock.now();
-    const awake = products.filter((productId) => (resting.get(productId) ?? now) <= now);
-    return await leaseInTurn(sql, lanes, awake, KINDS[lanes], now);
+    return await leaseInTurn(sql, lanes, products, KINDS[lanes], clock.now());
   };
   /** One after the other: two at once would pass over each other's products. */
   const leaseNext = (): Promise<LeasedWindow | null> => {
@@ -68,8 +65,8 @@ function openLanes(context: PullContext, lanes: Lanes, size: number) {
       if (kind === "live" && outcome === "done") await planNextStep(context, productId);
     } catch (error) {
       if (signal.aborted) return;
-      if (!(error instanceof ReconError)) resting.set(productId, clock.now() + config.pull.every);
       logFailure(log, productId, error);
+      if (!(error instanceof ReconError)) await restWindow(sql, window, clock.now() + config.pull.every);
     }
   };
 

@@ -9,7 +9,8 @@ import {
   type RunningBackfill,
   startQueuedBackfills,
 } from "../sync/backfill-store.ts";
-import type { PullContext } from "./context.ts";
+import { doesLiveWait } from "../sync/turn-store.ts";
+import { type PullContext, pulledProducts } from "./context.ts";
 import { fetchLeasedWindow } from "./fetch-next-window.ts";
 
 /**
@@ -20,12 +21,13 @@ export type RunBackfills = (signal: AbortSignal, log?: Log) => Promise<void>;
 
 /**
  * All runs of one runner together fetch at most `pull.concurrency` windows side by side; other processes have runners
- * of their own, and share the windows with it.
+ * of their own, and share the windows with it. While a live window waits for a lane none is begun: the next run goes on.
  * A run rejects with what stopped it, refused credentials for one, and then nothing runs for `pull.every`.
  */
 export function openBackfillRunner(context: PullContext): RunBackfills {
   const { sql, clock } = context;
   const { pull } = context.config;
+  const products = pulledProducts(context.config);
   /** whose windows may be due, by id; the first is served next, and goes to the end */
   const turns = new Map<number, RunningBackfill>();
   let freeLanes = pull.concurrency;
@@ -39,6 +41,7 @@ export function openBackfillRunner(context: PullContext): RunBackfills {
       if (backfill === undefined) return;
       turns.delete(backfill.id);
       turns.set(backfill.id, backfill);
+      if (await doesLiveWait(sql, products, clock.now())) return;
       const window = await leaseBackfillWindow(sql, backfill, clock.now(), pull.attempts);
       if (window === null) {
         turns.delete(backfill.id);

@@ -74,7 +74,8 @@ export async function readUnfinishedConfirms(
   ranges: readonly TimeRange[],
 ): Promise<UnfinishedWindow[]> {
   return await sql<UnfinishedWindow[]>`
-    select distinct w.from_at as "from", w.to_at as "to", w.next_attempt_at as "nextAttemptAt"
+    select distinct w.id, w.from_at as "from", w.to_at as "to", w.status = 'gap' as "isGap",
+      w.next_attempt_at as "nextAttemptAt"
     from windows w
     join ${rangesSql(sql, ranges)} on w.from_at < asked.to_at and w.to_at > asked.from_at
     where w.product_id = ${productId} and w.kind = 'confirm' and w.status in ('planned', 'gap')`;

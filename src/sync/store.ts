@@ -151,6 +151,20 @@ export async function planWindows(
     order by asked.from_at`;
 }
 
+/** Moves the ends of gaps that nobody works on: they are fetched in one with what was added. */
+export async function extendGaps(
+  sql: Query,
+  extended: readonly { readonly id: number; readonly to: Instant }[],
+): Promise<void> {
+  if (extended.length === 0) return;
+  await sql`
+    update windows w set to_at = longer.to_at
+    from unnest(${extended.map(({ id }) => id)}::bigint[], ${extended.map(({ to }) => to)}::timestamptz[])
+      as longer (id, to_at)
+    where w.id = longer.id and w.status = 'gap' and w.cursor is null and w.to_at < longer.to_at
+      and (w.lease_until is null or w.lease_until < clock_timestamp())`;
+}
+
 /**
  * Takes the most urgent window of a product that nobody works on; null: there is none.
  * @param kinds in the order of their urgency

@@ -15,10 +15,39 @@ export async function ensureTurns(sql: Query, lanes: Lanes, products: readonly s
     on conflict do nothing`;
 }
 
+/** A window that may be leased. */
+function dueSql(sql: Query, now: Instant) {
+  return sql`w.status in ('planned', 'gap') and (w.next_attempt_at is null or w.next_attempt_at <= ${now})
+    and (w.lease_until is null or w.lease_until < clock_timestamp())`;
+}
+
+/** A product of which anything may be asked. */
+function awakeSql(sql: Query, now: Instant) {
+  return sql`not exists (
+      select from pull_states s where s.product_id = t.product_id and s.stopped_until > ${now})
+    and not exists (
+      select from request_pauses p where p.product_id = t.product_id and p.paused_until > clock_timestamp())`;
+}
+
+/** Whether some product's live window waits for a lane: nothing less urgent is begun meanwhile. */
+function liveWaitsSql(sql: Query, products: readonly string[], now: Instant) {
+  return sql`exists (
+    select from pull_turns t
+    where t.lanes = 'live' and t.product_id = any(${products as string[]}::text[]) and ${awakeSql(sql, now)}
+      and exists (
+        select from windows w where w.product_id = t.product_id and w.kind = 'live' and ${dueSql(sql, now)}))`;
+}
+
+/** As `leaseInTurn` sees it. */
+export async function doesLiveWait(sql: Query, products: readonly string[], now: Instant): Promise<boolean> {
+  const [row] = await sql<{ waits: boolean }[]>`select ${liveWaitsSql(sql, products, now)} as waits`;
+  return row?.waits ?? false;
+}
+
 /**
- * Takes the most urgent window of the product that was served least recently; null: nothing is due of any. A product
- * that somebody fetches for already comes after all others with windows of that urgency; one that is stopped or paused
- * has none.
+ * Takes the most urgent window of the product that was served least recently; null: nothing is due of any, or what is
+ * not live has to wait because some live window does. A product that somebody fetches for already comes after all others
+ * with windows of that urgency; one that is stopped or paused has none.
  * @param products whose windows may be taken; `ensureTurns` knows them
  * @param kinds in the order of their urgency
  * @param now windows that are due by then
@@ -30,9 +59,8 @@ export async function leaseInTurn(
   kinds: readonly WindowKind[],
   now: Instant,
 ): Promise<LeasedWindow | null> {
-  const due = sql`w.status in ('planned', 'gap')
-    and (w.next_attempt_at is null or w.next_attempt_at <= ${now})
-    and (w.lease_until is null or w.lease_until < clock_timestamp())`;
+  const due = dueSql(sql, now);
+  const mayBegin = lanes === "live" ? sql`true` : sql`not ${liveWaitsSql(sql, products, now)}`;
   const [row] = await sql<LeasedWindow[]>`
     with turn as materialized (
       select t.product_id, first.id
@@ -48,10 +76,7 @@ export async function leaseInTurn(
         order by k.urgency limit 1
       ) first
       where t.lanes = ${lanes} and t.product_id = any(${products as string[]}::text[])
-        and not exists (
-          select from pull_states s where s.product_id = t.product_id and s.stopped_until > ${now})
-        and not exists (
-          select from request_pauses p where p.product_id = t.product_id and p.paused_until > clock_timestamp())
+        and ${awakeSql(sql, now)} and ${mayBegin}
       order by first.urgency, exists (
           select from windows b
           where b.product_id = t.product_id and b.kind = any(${kinds as WindowKind[]}::text[])
@@ -70,4 +95,11 @@ export async function leaseInTurn(
       select w.id from windows w where w.id = (select id from turn) and ${due} for update skip locked)
     returning ${leasedColumns(sql)}`;
   return row ?? null;
+}
+
+/** Lets a window rest that a fault of our own ended, so that it is not tried again and again. */
+export async function restWindow(sql: Query, { id }: LeasedWindow, until: Instant): Promise<void> {
+  await sql`
+    update windows set next_attempt_at = ${until}
+    where id = ${id} and lease_token is null and status in ('planned', 'gap')`;
 }

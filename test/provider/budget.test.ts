@@ -1,9 +1,10 @@
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import type { RequestUrgency } from "../../src/bet.ts";
 import { systemClock } from "../../src/clock.ts";
 import { openDatabase } from "../../src/db/client.ts";
 import { ReconError } from "../../src/errors.ts";
 import { openBudget } from "../../src/provider/budget.ts";
+import { PLACE_LEASE_MS } from "../../src/provider/budget-store.ts";
 import { useDatabase } from "../support/database.ts";
 
 const database = useDatabase();
@@ -92,6 +93,82 @@ test("requests keep the minimal interval, whoever sends them", async () => {
     Array.from({ length: 6 }, (_, index) => budgets[index % 2]?.spend("live", request, never)),
   );
   expect(Math.max(...begun) - Math.min(...begun)).toBeGreaterThanOrEqual(5 * 40 - 40);
+});
+
+describe("a 429 of one product", () => {
+  const throttled = new ReconError("provider-throttled", "too many requests", { retryAfterMs: 600_000 });
+  const refuse = (productId: string | null) =>
+    budget({ concurrency: 4 })
+      .spend("live", () => Promise.reject(throttled), never, productId)
+      .catch(() => {});
+  /** Whether a process that asks for it now has to wait. */
+  const mayAsk = async (productId: string) => {
+    const given = new AbortController();
+    const asked = budget({ concurrency: 4 }).spend("live", async () => true, given.signal, productId);
+    const waits = async () => {
+      await expect
+        .poll(async () => (await database.sql`select from request_waiters`).count)
+        .toBeGreaterThan(0);
+      given.abort();
+      return false;
+    };
+    return await Promise.race([asked.catch(() => false), waits().catch(() => true)]);
+  };
+  beforeEach(async () => {
+    for (const table of ["request_pauses", "request_budget", "request_waiters"]) {
+      await database.sql`delete from ${database.sql(table)}`;
+    }
+  });
+  afterAll(async () => {
+    await database.sql`delete from request_pauses`;
+    await database.sql`delete from request_budget`;
+  });
+
+  test("pauses that product in all processes, and no other", async () => {
+    await refuse("P1");
+    expect(await mayAsk("P1")).toBe(false);
+    expect(await mayAsk("P2")).toBe(true);
+  });
+
+  test("pauses everybody where another product is paused already: the provider means all of them", async () => {
+    await refuse("P1");
+    await refuse("P2");
+    expect(await mayAsk("P3")).toBe(false);
+  });
+
+  test("pauses only that product however often it is refused", async () => {
+    await refuse("P1");
+    await database.sql`update request_pauses set paused_until = 'epoch'`;
+    await refuse("P1");
+    expect(await mayAsk("P2")).toBe(true);
+  });
+
+  test("pauses everybody where the request was about no single product", async () => {
+    await refuse(null);
+    expect(await mayAsk("P1")).toBe(false);
+  });
+});
+
+describe("a place", () => {
+  const heldFor = async () => {
+    const [row] = await database.sql<{ ms: number }[]>`
+      select (extract(epoch from held_until - clock_timestamp()) * 1000)::float8 as ms from request_slots
+      where held_until > clock_timestamp()`;
+    return row?.ms ?? 0;
+  };
+
+  test("is leased for seconds, however long a request may take, and renewed while it is under way", async () => {
+    const one = openBudget(database.sql, { concurrency: 1, minIntervalMs: 0 }, 3_600_000, systemClock);
+    const held = heldRequest();
+    const running = one.spend("live", held.run, never);
+    await held.started;
+    expect(await heldFor()).toBeLessThanOrEqual(PLACE_LEASE_MS);
+    await database.sql`update request_slots set held_until = clock_timestamp() + interval '3 seconds'`;
+    await expect.poll(heldFor, { timeout: 5_000 }).toBeGreaterThan(3_000);
+    held.end();
+    await running;
+    await expect.poll(countHeld).toBe(0);
+  });
 });
 
 test("a place whose holder died comes free by itself", async () => {

@@ -12,7 +12,7 @@ export async function runBackfills(context: PullContext, clock: TestClock): Prom
     await run(new AbortController().signal);
     const [next] = await sql<{ at: number | null }[]>`
       select min(next_attempt_at) as at from windows
-      where kind = 'backfill' and status = 'planned' and next_attempt_at is not null`;
+      where kind = 'backfill' and status in ('planned', 'gap') and failures + restarts > 0`;
     if (next?.at == null) return;
     clock.set(Math.max(clock.now(), next.at));
   }

@@ -3,8 +3,11 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { formatInstant, type Instant } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import type { PullContext } from "../../src/flows/context.ts";
+import { fetchNextWindow } from "../../src/flows/fetch-next-window.ts";
+import { planProduct } from "../../src/flows/plan-product.ts";
 import { pullProduct } from "../../src/flows/pull-product.ts";
 import { silentLog } from "../../src/log.ts";
+import { type RequestBudget, withinBudget } from "../../src/provider/budget.ts";
 import { openProvider, type ProviderClient } from "../../src/provider/client.ts";
 import { readCoverage, readPullProgress, resumeStopped } from "../../src/sync/store.ts";
 import { lengthOf, type TimeRange } from "../../src/window.ts";
@@ -412,6 +415,60 @@ describe("a cursor", () => {
     expect(cursorsAsked()).toEqual([null, "a", null]);
     const hour = { from: NOON - HOUR_MS, to: NOON };
     expect(await readCoverage(sql, "P1", hour, NOON + 601_000)).toEqual([hour]);
+  });
+});
+
+test("a cursor that grew too old while its request waited for a place is not asked for: the window begins again", async () => {
+  answerInTurn(page([], "a"), page([], "b"));
+  const { fetchPage, ...context } = worker(1, { cursorMaxAge: "PT10M" });
+  let waits = [0, 11 * MINUTE_MS];
+  const budget: RequestBudget = {
+    spend: async (_, request) => {
+      const [waitMs = 0, ...rest] = waits;
+      waits = rest;
+      clock.advance(waitMs);
+      return await request();
+    },
+  };
+  await pull({ ...context, fetchPage: withinBudget(fetchPage, budget) });
+  expect(cursorsAsked()).toEqual([null, null, "b"]);
+  expect(await readWindows()).toMatchObject([{ status: "done", pages: 2 }]);
+});
+
+describe("a window that waits to be tried again", () => {
+  const bets = betsIn({ from: NOON - HOUR_MS, to: NOON }, MINUTE_MS);
+
+  test("is leased by nobody meanwhile, and its pass stays one where the same process goes on with it", async () => {
+    let left = 1;
+    provider.answer((asked) => {
+      if (asked.nextId === "25" && left-- > 0) return status(503);
+      return chunkOf(bets, asked, 25);
+    });
+    const waited: boolean[] = [];
+    const context = worker(1);
+    const sleep = async (waitMs: number) => {
+      waited.push((await readWindows()).every(({ isLeased }) => !isLeased));
+      clock.advance(waitMs);
+    };
+    await pull({ ...context, clock: { now: () => clock.now(), sleep } });
+    expect(waited).toEqual([true]);
+    expect(cursorsAsked()).toEqual([null, "25", "25", "50"]);
+    expect(await sql`select status, pages, records, resumed from windows`).toEqual([
+      { status: "done", pages: 3, records: 60, resumed: false },
+    ]);
+  });
+
+  test("counts its failures on, whoever tries it next", async () => {
+    provider.answer(() => status(503));
+    const context = worker(1, { attempts: 3 });
+    for (let attempt = 1; attempt <= 3; attempt++) {
+      await fetchNextWindow(context, "P1", ["live"], clock.now(), never);
+      if (attempt === 1) await planProduct(context, "P1", clock.now());
+      await fetchNextWindow(worker(1, { attempts: 3 }), "P1", ["live"], clock.now(), never);
+      clock.advance(2_000);
+    }
+    expect(provider.asked).toHaveLength(3);
+    expect(await sql`select status, failures from windows`).toEqual([{ status: "gap", failures: 0 }]);
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { planConfirm } from "../../src/sync/plan-confirm.ts";
+import { planConfirm, type UnfinishedWindow } from "../../src/sync/plan-confirm.ts";
 import type { TimeRange } from "../../src/window.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 
@@ -8,7 +8,7 @@ test("hours that many bets ask for are fetched once", () => {
     from: NOON - 3 * HOUR_MS + minutes * MINUTE_MS,
     to: NOON - 2 * HOUR_MS + minutes * MINUTE_MS,
   }));
-  expect(planConfirm(asked, NOON, HOUR_MS)).toEqual([
+  expect(planConfirm(asked, NOON, HOUR_MS).windows).toEqual([
     { from: NOON - 3 * HOUR_MS, to: NOON - 2 * HOUR_MS },
     { from: NOON - 2 * HOUR_MS, to: NOON - HOUR_MS },
   ]);
@@ -17,7 +17,7 @@ test("hours that many bets ask for are fetched once", () => {
 test("an hour that has not ended is fetched up to now, and what lies ahead not at all", () => {
   const now = NOON + 10 * MINUTE_MS;
   const asked = [{ from: NOON - MINUTE_MS, to: NOON + 5 * HOUR_MS }];
-  expect(planConfirm(asked, now, HOUR_MS)).toEqual([
+  expect(planConfirm(asked, now, HOUR_MS).windows).toEqual([
     { from: NOON - HOUR_MS, to: NOON },
     { from: NOON, to: now },
   ]);
@@ -25,33 +25,62 @@ test("an hour that has not ended is fetched up to now, and what lies ahead not a
 
 test("no window is longer than the provider can answer", () => {
   const asked = [{ from: NOON - HOUR_MS, to: NOON }];
-  expect(planConfirm(asked, NOON, 25 * MINUTE_MS).map(({ from, to }) => (to - from) / MINUTE_MS)).toEqual([
-    25, 25, 10,
-  ]);
+  const { windows } = planConfirm(asked, NOON, 25 * MINUTE_MS);
+  expect(windows.map(({ from, to }) => (to - from) / MINUTE_MS)).toEqual([25, 25, 10]);
 });
 
 describe("what is being asked for already", () => {
   const hour = { from: NOON - 2 * HOUR_MS, to: NOON - HOUR_MS };
   const part = { from: hour.from, to: hour.from + 20 * MINUTE_MS };
-  const window = (range: TimeRange, nextAttemptAt: number | null = null) => ({ ...range, nextAttemptAt });
+  const NOTHING = { windows: [], extended: [] };
+  const window = (range: TimeRange): UnfinishedWindow => ({
+    ...range,
+    id: range.from,
+    isGap: false,
+    nextAttemptAt: null,
+  });
 
   test("is not planned again, by one window or by several that together are the time asked for", () => {
     const rest = { from: part.to, to: hour.to };
-    expect(planConfirm([part], NOON, HOUR_MS, [window(hour)])).toEqual([]);
-    expect(planConfirm([hour], NOON, HOUR_MS, [window(part), window(rest)])).toEqual([]);
+    expect(planConfirm([part], NOON, HOUR_MS, [window(hour)])).toEqual(NOTHING);
+    expect(planConfirm([hour], NOON, HOUR_MS, [window(part), window(rest)])).toEqual(NOTHING);
   });
 
   test("is left out of the rest of its hour", () => {
-    expect(planConfirm([hour], NOON, HOUR_MS, [window(part)])).toEqual([{ from: part.to, to: hour.to }]);
+    const rest = { from: part.to, to: hour.to };
+    expect(planConfirm([hour], NOON, HOUR_MS, [window(part)])).toEqual({ windows: [rest], extended: [] });
   });
 
-  test("holds back what was added to an hour that goes on, unless it could not be fetched", () => {
-    const now = NOON - 30 * MINUTE_MS;
-    const planned = { from: NOON - HOUR_MS, to: now - MINUTE_MS };
-    const asked = [{ from: NOON - HOUR_MS, to: now }];
-    expect(planConfirm(asked, now, HOUR_MS, [window(planned)])).toEqual([]);
-    expect(planConfirm(asked, now, HOUR_MS, [window(planned, now + HOUR_MS)])).toEqual([
-      { from: planned.to, to: now },
-    ]);
+  describe("in an hour that goes on", () => {
+    const begin = NOON - HOUR_MS;
+    const minute = (minutes: number) => begin + minutes * MINUTE_MS;
+    const asked = (until: number) => [{ from: begin, to: minute(until) }];
+    const gap = (from: number, to: number): UnfinishedWindow => ({
+      ...window({ from: minute(from), to: minute(to) }),
+      isGap: true,
+      nextAttemptAt: NOON + HOUR_MS,
+    });
+
+    test("holds back what was added, while it is fetched or about to be tried again", () => {
+      const planned = window({ from: begin, to: minute(29) });
+      expect(planConfirm(asked(30), minute(30), HOUR_MS, [planned])).toEqual(NOTHING);
+      const postponed = { ...planned, nextAttemptAt: minute(31) };
+      expect(planConfirm(asked(30), minute(30), HOUR_MS, [postponed])).toEqual(NOTHING);
+    });
+
+    test("takes in what was added where it could not be fetched, however often somebody asks", () => {
+      const extended = [{ id: begin, to: minute(30) }];
+      expect(planConfirm(asked(30), minute(30), HOUR_MS, [gap(0, 20)])).toEqual({ windows: [], extended });
+      const whole = { windows: [], extended: [{ id: begin, to: NOON }] };
+      expect(planConfirm([hour, ...asked(60)], NOON, HOUR_MS, [window(hour), gap(0, 30)])).toEqual(whole);
+    });
+
+    test("grows no longer than the provider can answer; what lies behind it is planned", () => {
+      const planned = planConfirm(asked(30), minute(30), 25 * MINUTE_MS, [gap(0, 20)]);
+      const rest = { from: minute(25), to: minute(30) };
+      expect(planned).toEqual({ windows: [rest], extended: [{ id: begin, to: minute(25) }] });
+      const next = planConfirm(asked(40), minute(40), 25 * MINUTE_MS, [gap(0, 25), gap(25, 30)]);
+      expect(next).toEqual({ windows: [], extended: [{ id: minute(25), to: minute(40) }] });
+    });
   });
 });

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { formatInstant, systemClock } from "../../../src/clock.ts";
 import type { Check, SaturationCase } from "../case.ts";
 import { countByProduct, productNames, type QueuePlace, underLoad } from "../pulling.ts";
 
@@ -15,9 +16,10 @@ export const saturation: SaturationCase = {
 };
 
 async function measure(queues: QueuePlace): Promise<Check[]> {
+  const since = formatInstant(systemClock.now() - 6 * 3_600_000);
   const config = {
-    products: PRODUCTS.map((productId) => ({ productId })),
-    pull: { concurrency: PLACES, settleDelay: "PT0S", resweepAfter: [] },
+    products: PRODUCTS.map((productId) => ({ productId, since })),
+    pull: { concurrency: PLACES, settleDelay: "PT0S", windowMax: "PT10M" },
   };
   return await underLoad({ config, workers: 1, queues, answerMs: ANSWER_MS }, async ({ asked }) => {
     await pause(WATCHED_MS);

@@ -1,0 +1,45 @@
+/** Many more windows to pull than the places can, and how evenly the products are served. */
+
+import { setTimeout as pause } from "node:timers/promises";
+import { formatInstant, systemClock } from "../../src/clock.ts";
+import { productNames, type QueuePlace, underLoad, unfairness } from "./pulling.ts";
+
+export const FAIR_PRODUCTS = productNames(100);
+export const FAIR_PLACES = 8;
+const ANSWER_MS = 800;
+/** Each product is due four times for each time that the places can serve it. */
+const EVERY_S = (FAIR_PRODUCTS.length * ANSWER_MS) / FAIR_PLACES / 4 / 1000;
+const TWO_DAYS_MS = 2 * 86_400_000;
+
+export interface Fairness {
+  readonly workers: number;
+  readonly queues: QueuePlace;
+  readonly requests: number;
+  /** requests of the product served most for each of the one served least */
+  readonly ratio: number;
+}
+
+/** One and three workers, with the queues in Redis and in PostgreSQL; each is watched for so long. */
+export async function measureFairness(watchedMs: number): Promise<Fairness[]> {
+  const measured: Fairness[] = [];
+  for (const workers of [1, 3]) {
+    for (const queues of ["Redis", "PostgreSQL"] as const) {
+      measured.push(await measure(workers, queues, watchedMs));
+    }
+  }
+  return measured;
+}
+
+async function measure(workers: number, queues: QueuePlace, watchedMs: number): Promise<Fairness> {
+  const since = formatInstant(systemClock.now() - TWO_DAYS_MS);
+  const config = {
+    products: FAIR_PRODUCTS.map((productId) => ({ productId, since })),
+    pull: { every: `PT${EVERY_S}S`, concurrency: FAIR_PLACES, windowMax: "PT10M" },
+  };
+  return await underLoad({ config, workers, queues, answerMs: ANSWER_MS }, async ({ asked, nowMs }) => {
+    const from = nowMs();
+    await pause(watchedMs);
+    const seen = asked.filter(({ atMs }) => atMs >= from);
+    return { workers, queues, requests: seen.length, ratio: unfairness(FAIR_PRODUCTS, seen) };
+  });
+}
