@@ -81,7 +81,7 @@ describe("a round of very many bets is compared as if all of it were loaded", ()
   ])("in a world by chance (seed %i: %i rounds of each player, %s)", async (seed, rounds, _, fields) => {
     const seeded = playRounds(seed, 70);
     const kept =
-      fields.lostBets === "omitted" ? seeded.map((one, index) => keepOtherwise(one, index)) : seeded;
+      fields["lostBets"] === "omitted" ? seeded.map((one, index) => keepOtherwise(one, index)) : seeded;
     // With an entry for all of a round in it, a round is compared as one: half of the worlds have none.
     const actsOnRound = ({ entries }: Played) => entries.some((one) => one.transactionType === "BY_ROUND");
     const played = inFewRounds(seed % 2 === 0 ? kept.filter((one) => !actsOnRound(one)) : kept, rounds);
