@@ -1,6 +1,7 @@
 /** The day's statement of every product (the JSON of `recon report` and `/api/report`). */
 
 import type { ProductConfig } from "../config-file.ts";
+import { cancelledBy } from "../db/cancel-store.ts";
 import { inOneMoment, type Query } from "../db/client.ts";
 import { addUp, type DayReport, type ReportRow, type Totals, toRows } from "../report.ts";
 import { findGaps } from "../sync/coverage.ts";
@@ -21,15 +22,19 @@ export interface AskedDay extends TimeRange {
 /**
  * Adds up what both sides say of a day, and what explains each difference. Seen as of one moment for each product, so
  * that records, entries and mismatches belong together. Products of transfer wallets have no bets, and no row.
+ * @param signal ends it, in the database too: it rejects with the signal's reason
  */
 export async function readReport(
   context: FlowContext,
   { day, zone, ...range }: AskedDay,
+  signal: AbortSignal = new AbortController().signal,
 ): Promise<DayReport> {
   const rows: ReportRow[] = [];
   for (const product of context.config.products) {
     if (product.walletMode === "transfer") continue;
-    rows.push(...(await inOneMoment(context.sql, (tx) => reportProduct(context, tx, product, range))));
+    const report = (tx: Query) =>
+      cancelledBy(context.sql, tx, signal, () => reportProduct(context, tx, product, range, signal));
+    rows.push(...(await inOneMoment(context.sql, report)));
   }
   return { day, zone, rows };
 }
@@ -39,6 +44,7 @@ async function reportProduct(
   tx: Query,
   product: ProductConfig,
   range: TimeRange,
+  signal: AbortSignal,
 ): Promise<ReportRow[]> {
   const now = context.clock.now();
   const settledUntil = now - context.config.pull.settleDelay;
@@ -50,6 +56,9 @@ async function reportProduct(
   const scene = openScene(context, tx, product, ledgerStart, now);
   const totals: Totals = new Map();
   const report = product.settlement === "session" ? reportSessions : reportBets;
-  for await (const contribution of report(scene, range)) addUp(totals, contribution);
+  for await (const contribution of report(scene, range)) {
+    signal.throwIfAborted();
+    addUp(totals, contribution);
+  }
   return toRows(product.productId, totals, complete);
 }

@@ -22,7 +22,7 @@ import {
 import type { Scene } from "./diff-scene.ts";
 
 /** Where more bets of a round were touched, the database looks for those that do not agree: most of them do. */
-const MOST_TOUCHED = 1_000;
+const MOST_TOUCHED = 5_000;
 
 /** What was judged together with a wide round. */
 interface JudgedRound {
