@@ -8,7 +8,7 @@ import { findGaps } from "../sync/coverage.ts";
 import { readCoverage } from "../sync/store.ts";
 import type { TimeRange } from "../window.ts";
 import type { FlowContext } from "./context.ts";
-import { openScene } from "./diff-scene.ts";
+import { type CompareLimits, openScene, REPORT_LIMITS } from "./diff-scene.ts";
 import { findLedgerStart } from "./ledger-start.ts";
 import { reportBets } from "./report-bets.ts";
 import { reportSessions } from "./report-sessions.ts";
@@ -28,12 +28,15 @@ export async function readReport(
   context: FlowContext,
   { day, zone, ...range }: AskedDay,
   signal: AbortSignal = new AbortController().signal,
+  limits: CompareLimits = REPORT_LIMITS,
 ): Promise<DayReport> {
   const rows: ReportRow[] = [];
   for (const product of context.config.products) {
     if (product.walletMode === "transfer") continue;
     const report = (tx: Query) =>
-      cancelledBy(context.sql, tx, signal, () => reportProduct(context, tx, product, range, signal));
+      cancelledBy(context.sql, tx, signal, () =>
+        reportProduct(context, tx, product, range, { signal, limits }),
+      );
     rows.push(...(await inOneMoment(context.sql, report)));
   }
   return { day, zone, rows };
@@ -44,7 +47,7 @@ async function reportProduct(
   tx: Query,
   product: ProductConfig,
   range: TimeRange,
-  signal: AbortSignal,
+  { signal, limits }: { readonly signal: AbortSignal; readonly limits: CompareLimits },
 ): Promise<ReportRow[]> {
   const now = context.clock.now();
   const settledUntil = now - context.config.pull.settleDelay;
@@ -53,7 +56,7 @@ async function reportProduct(
   const ledgerStart = await findLedgerStart(tx, context.config, product);
   // While the ledger is empty nothing is compared, and there is nothing to hold against the provider.
   if (ledgerStart === null) return [];
-  const scene = openScene(context, tx, product, ledgerStart, now);
+  const scene = openScene(context, tx, product, ledgerStart, now, limits);
   const totals: Totals = new Map();
   const report = product.settlement === "session" ? reportSessions : reportBets;
   for await (const contribution of report(scene, range)) {
