@@ -13,6 +13,7 @@ import { measureRange } from "./range.ts";
 import { measureResweep } from "./resweep.ts";
 import type { Figure } from "./support/figure.ts";
 import { measureVerify } from "./verify.ts";
+import { measureWidth } from "./width.ts";
 import { measureWorkers } from "./workers.ts";
 
 /** Which measurement gives which figures; a name may be a figure's or a measurement's. */
@@ -30,6 +31,7 @@ const MEASUREMENTS: Readonly<
   insert: { figures: ["insert-one", "insert-thousand"], measure: measureInsert },
   memory: { figures: ["memory"], measure: measureMemory },
   diff: { figures: ["diff-full", "diff-hour"], measure: (isWanted) => measureDiff(isWanted) },
+  width: { figures: ["width"], measure: () => measureWidth() },
   verify: { figures: ["verify"], measure: measureVerify },
   dashboard: { figures: ["dashboard"], measure: () => measureDashboard() },
   idle: { figures: ["idle"], measure: measureIdle },

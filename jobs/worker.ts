@@ -4,6 +4,7 @@ import { setInterval, setTimeout } from "node:timers";
 import type { Job } from "bullmq";
 import type { FastifyInstance } from "fastify";
 import type { AlertChannel } from "../src/alerts/channel.ts";
+import { describeLimit } from "../src/db/client.ts";
 import { describeError, ReconError } from "../src/errors.ts";
 import type { AskOutcome } from "../src/flows/ask-outcome.ts";
 import type { PullContext } from "../src/flows/context.ts";
@@ -108,7 +109,7 @@ export async function startWorker(
         isServed();
       } catch (error) {
         if (ending.signal.aborted) return;
-        logFailure(own, job, error);
+        logFailure(own, job, describeLimit(context.sql, error) ?? error);
         throw error;
       }
     };

@@ -57,6 +57,14 @@ const basePath = z
 
 const environmentSchema = z.object({
   DATABASE_URL: url(["postgres:", "postgresql:"]).optional(),
+  DATABASE_POOL: z
+    .string()
+    .default("20")
+    .refine(
+      (text) => /^\d{1,3}$/.test(text) && Number(text) >= 4 && Number(text) <= 500,
+      "must be a number of connections from 4 to 500",
+    )
+    .transform(Number),
   REDIS_URL: url(["redis:", "rediss:"]).optional(),
   PROVIDER_BASE_URL: url(["http:", "https:"]).optional(),
   PROVIDER_USERNAME: z.string().optional(),
@@ -89,6 +97,8 @@ const environmentSchema = z.object({
 export interface Settings {
   readonly production: boolean;
   readonly databaseUrl: string | null;
+  /** connections of a process, divided by `openPools` */
+  readonly databasePool: number;
   readonly redisUrl: string | null;
   readonly provider: ProviderSettings | null;
   readonly ops: {
@@ -195,6 +205,7 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
   return {
     production,
     databaseUrl: data.DATABASE_URL ?? null,
+    databasePool: data.DATABASE_POOL,
     redisUrl: data.REDIS_URL ?? null,
     provider:
       data.PROVIDER_BASE_URL === undefined

@@ -40,6 +40,9 @@ export const ERROR_CODES = [
   "ledger-unreadable",
   "session-too-long",
   "round-too-wide",
+  "database-limit",
+  "too-many-reports",
+  "report-left",
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];
 

@@ -3,8 +3,9 @@
 import { fileURLToPath } from "node:url";
 import { systemClock } from "../clock.ts";
 import { type Need, readSettings, type Settings } from "../config.ts";
-import { checkDatabase, openDatabase } from "../db/client.ts";
+import { checkDatabase } from "../db/client.ts";
 import { migrateDatabase } from "../db/migrate.ts";
+import { openPools } from "../db/pools.ts";
 import { startEmbeddedPostgres } from "../embedded/postgres.ts";
 import type { FlowContext } from "../flows/context.ts";
 import { createLog } from "../log.ts";
@@ -18,6 +19,8 @@ export const EMBEDDED_HOME = fileURLToPath(new URL("../../.recon", import.meta.u
 export interface OpenRecon {
   readonly settings: Settings;
   readonly context: FlowContext;
+  /** the same, with connections of its own for what people ask for */
+  readonly people: FlowContext;
   readonly databaseUrl: string;
   /** nothing but the checkout is needed: database, provider and config are our own */
   readonly embedded: { readonly postgres: boolean; readonly provider: boolean };
@@ -36,10 +39,10 @@ export async function openRecon(needs: readonly Need[], longestWaitMs = 0): Prom
   const log = createLog(settings.logLevel ?? (withoutProvider ? "warn" : "info"), secretsOf(settings));
   const server = settings.databaseUrl === null ? await startEmbeddedPostgres({ home: EMBEDDED_HOME }) : null;
   const databaseUrl = settings.databaseUrl ?? server?.url ?? "";
-  const sql = openDatabase(databaseUrl);
+  const pools = openPools(databaseUrl, settings.databasePool);
+  const { work: sql } = pools;
   const close = async () => {
-    // All work is done by now; a connection that broke once may never say that it has ended.
-    await sql.end({ timeout: 1 });
+    await pools.close();
     await server?.release();
   };
   try {
@@ -49,9 +52,11 @@ export async function openRecon(needs: readonly Need[], longestWaitMs = 0): Prom
     await close();
     throw error;
   }
+  const context = { sql, config, clock: systemClock, log };
   return {
     settings,
-    context: { sql, config, clock: systemClock, log },
+    context,
+    people: { ...context, sql: pools.people },
     databaseUrl,
     embedded: { postgres: server !== null, provider: withoutProvider },
     close,

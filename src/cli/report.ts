@@ -2,6 +2,7 @@
 
 import process from "node:process";
 import type { Command } from "commander";
+import { ReconError } from "../errors.ts";
 import { readReport } from "../flows/read-report.ts";
 import { formatMoney, parseAmount } from "../money.ts";
 import { usage } from "../ops/range-query.ts";
@@ -10,6 +11,7 @@ import { readReportDay } from "../ops/report-query.ts";
 import { type DayReport, isUnexplained, type ReportRow, type ReportSide } from "../report.ts";
 import { printCsv, printJson, printLine, printTable } from "./print.ts";
 import { EXIT_FAILED, withRecon } from "./run-command.ts";
+import { untilTold } from "./until-told.ts";
 
 interface ReportOptions {
   readonly day?: string;
@@ -29,13 +31,22 @@ export function addReportCommand(program: Command): void {
     .action(
       withRecon(["database"], async ({ context }, { csv, json, ...typed }: ReportOptions) => {
         if (json && csv) throw usage("give either --json or --csv");
-        const report = await readReport(context, readReportDay({ ...typed }));
+        const report = await readReport(context, readReportDay({ ...typed }), abortedByTerminal());
         if (json) printJson(report);
         else if (csv) printCsv(reportAsCsv(report));
         else printReport(report);
         if (report.rows.some(isUnexplained)) process.exitCode = EXIT_FAILED;
       }),
     );
+}
+
+/** Ctrl-C ends the report in the database too, instead of leaving it to be made for nobody. */
+function abortedByTerminal(): AbortSignal {
+  const left = new AbortController();
+  void untilTold().then(() =>
+    left.abort(new ReconError("report-left", "the report was not made: it was stopped")),
+  );
+  return left.signal;
 }
 
 function printReport({ day, zone, rows }: DayReport): void {

@@ -2,7 +2,7 @@
 
 import { stderr } from "node:process";
 import type { Need } from "../config.ts";
-import { isConnectionLost, unreachable } from "../db/client.ts";
+import { describeLimit, isConnectionLost, unreachable } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
 import { type OpenRecon, openRecon } from "./open.ts";
 
@@ -19,7 +19,8 @@ export function withRecon<Args extends unknown[]>(
     try {
       await run(recon, ...args);
     } catch (error) {
-      throw isConnectionLost(error) ? unreachable(recon.context.sql.options, error) : error;
+      const { sql } = recon.context;
+      throw isConnectionLost(error) ? unreachable(sql.options, error) : (describeLimit(sql, error) ?? error);
     } finally {
       await recon.close();
     }

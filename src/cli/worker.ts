@@ -27,9 +27,9 @@ export function addWorkerCommand(program: Command): void {
 }
 
 async function openWorker(recon: OpenRecon, opened: Part[]): Promise<void> {
-  const { settings, context, databaseUrl } = recon;
+  const { settings, context, people, databaseUrl } = recon;
   const { redisUrl } = settings;
-  const metrics = openMetrics(context, () => worker.countJobs());
+  const metrics = openMetrics(people, () => worker.countJobs());
   const tracing = await startTracing(settings.tracing, context.log);
   if (tracing !== null) opened.push({ name: "tracing", longestMs: 500, close: () => tracing.close() });
   await migrateDatabase(databaseUrl, context.log);
@@ -62,7 +62,7 @@ async function openWorker(recon: OpenRecon, opened: Part[]): Promise<void> {
     { redisUrl, databaseUrl },
   );
   opened.push({ name: "the work at hand", longestMs: LONGEST_STOP_MS + 200, close: () => worker.stop() });
-  const ops = await startOpsServer(context, settings.ops, () => worker.check(), {
+  const ops = await startOpsServer(people, settings.ops, () => worker.check(), {
     openBoard: () => worker.openBoard(),
     metrics,
   });

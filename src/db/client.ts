@@ -35,18 +35,38 @@ function toTimestamp(instant: Instant): string {
  */
 const RECONNECT_SECONDS = 0.25;
 
+/** How long what is asked of a pool may take (§4.8). */
+export interface DatabaseLimits {
+  readonly statementMs: number;
+  readonly lockMs: number;
+}
+
+/** The work of a worker: what takes longer would not end at all. */
+export const WORK_LIMITS: DatabaseLimits = { statementMs: 300_000, lockMs: 30_000 };
+/** Pages and API calls, for which somebody waits. */
+export const PEOPLE_LIMITS: DatabaseLimits = { statementMs: 30_000, lockMs: 5_000 };
+/** A transaction in which nothing is said for so long belongs to a process that is gone, or hangs. */
+const LONGEST_SILENCE_MS = 300_000;
+
 /**
  * Opens a pool; it connects when first used.
  * @param url postgres:// URL
  * @param most connections at the most
+ * @param limits PostgreSQL ends what takes longer
  */
-export function openDatabase(url: string, most = 10): Sql {
+export function openDatabase(url: string, most = 10, limits: DatabaseLimits = WORK_LIMITS): Sql {
   const sql = postgres(url, {
     max: most,
     onnotice: () => {},
     connect_timeout: 10,
     backoff: () => RECONNECT_SECONDS,
-    connection: { application_name: "wallet-recon", TimeZone: "UTC" },
+    connection: {
+      application_name: "wallet-recon",
+      TimeZone: "UTC",
+      statement_timeout: limits.statementMs,
+      lock_timeout: limits.lockMs,
+      idle_in_transaction_session_timeout: LONGEST_SILENCE_MS,
+    },
     types: {
       instant: {
         to: TIMESTAMPTZ,
@@ -169,6 +189,33 @@ export function unreachable(
   );
 }
 
+const CANCELED = "57014";
+const LOCK_NOT_AVAILABLE = "55P03";
+
+/**
+ * What to tell where a statement reached a limit of its pool: which limit, and what to do.
+ * @returns null where it failed by something else
+ */
+export function describeLimit({ options }: Pick<Sql, "options">, error: unknown): ReconError | null {
+  if (!(error instanceof postgres.PostgresError)) return null;
+  const limitOf = (name: string) =>
+    `${Number((options.connection as Record<string, unknown>)[name] ?? 0) / 1000} s`;
+  const tell = (what: string) => new ReconError("database-limit", what, { cause: error, retryable: true });
+  if (error.code === CANCELED && error.message.includes("statement timeout")) {
+    const limit = limitOf("statement_timeout");
+    return tell(
+      `the database did not answer one statement within ${limit}, the limit here, and nothing was changed by it. Ask for less (a shorter range, one product), or look at what the database is busy with, and try again.`,
+    );
+  }
+  if (error.code === LOCK_NOT_AVAILABLE) {
+    const limit = limitOf("lock_timeout");
+    return tell(
+      `what this needs was locked by other work in the database for more than ${limit}, the limit here, and nothing was changed. Try again; if it stays so, look for a transaction that does not end (pg_stat_activity).`,
+    );
+  }
+  return null;
+}
+
 /** A serialization failure, and a deadlock that PostgreSQL ended by failing this side of it. */
 export const LOST_RACES: ReadonlySet<string | undefined> = new Set(["40001", "40P01"]);
 const MOST_TRIES = 5;
@@ -187,6 +234,11 @@ export async function inOneMoment<Result>(sql: Sql, work: (tx: Query) => Promise
  */
 export async function inTurn<Result>(sql: Sql, work: (tx: Query) => Promise<Result>): Promise<Result> {
   return await beginAgain(sql, "isolation level read committed", work);
+}
+
+/** Lets the statements of a transaction take longer than those of its pool may: what reads or writes a whole table. */
+export async function takeTime(tx: Query, longestMs: number): Promise<void> {
+  await tx`select set_config('statement_timeout', ${String(longestMs)}, true)`;
 }
 
 /** Runs part of a transaction; where it fails, the transaction stands as before, and may go on. */

@@ -1,7 +1,7 @@
 /** How many rows the tables have that are too large to be counted whenever somebody asks: exact, at any moment. */
 
 import type { Instant } from "../clock.ts";
-import { inOneMoment, type Query, type Sql } from "./client.ts";
+import { inOneMoment, type Query, type Sql, takeTime } from "./client.ts";
 
 /** Rows are only ever added to these. Whoever adds some notes it, in the same transaction. */
 export const COUNTED_TABLES = [
@@ -80,11 +80,16 @@ export async function keepRowCounts(
       select counted_at as "countedAt" from row_counts where table_name = ${table} and product_id = ''`;
     const counts =
       kept === undefined ? !(await isSmaller(tx, table, largeBytes)) : kept.countedAt <= now - recountMs;
-    if (counts) await countWhole(tx, table, now);
-    else await addNoted(tx, table);
+    if (counts) {
+      await takeTime(tx, LONGEST_COUNT_MS);
+      await countWhole(tx, table, now);
+    } else await addNoted(tx, table);
     return counts;
   });
 }
+
+/** Reading all of a table of a billion rows. */
+const LONGEST_COUNT_MS = 2 * 3_600_000;
 
 async function isSmaller(tx: Query, table: CountedTable, bytes: number): Promise<boolean> {
   const [row] = await tx<{ bytes: number }[]>`

@@ -81,7 +81,12 @@ function namesOf(bets: number): string[] {
   return Array.from({ length: bets }, (_, index) => `${NO_ID}${index}`);
 }
 
-/** Whether a pair holds what stands for others: what is told of it needs them all. */
-export function holdsRest({ records, bets }: Pick<Pair, "records" | "bets">): boolean {
-  return records.some(({ id }) => id.startsWith(NO_ID)) || bets.some(({ txnId }) => txnId.startsWith(NO_ID));
+/** Whether something stands for others. */
+export function isOfRest(one: StoredRecord | LedgerBet): boolean {
+  return ("betId" in one ? one.id : one.txnId).startsWith(NO_ID);
+}
+
+/** Whether a pair holds what stands for others, of this round: what is told of it needs them all. */
+export function holdsRest({ records, bets }: Pick<Pair, "records" | "bets">, roundId?: string): boolean {
+  return [...records, ...bets].some((one) => isOfRest(one) && (roundId ?? one.roundId) === one.roundId);
 }

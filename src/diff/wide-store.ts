@@ -2,6 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import { type Amount, parseAmount } from "../money.ts";
 import type { TimeRange } from "../window.ts";
 import { aroundIds, type StatementRules, UNSETTLED, uncertain } from "./agreement-store.ts";
 import type { Heard } from "./sums.ts";
@@ -208,4 +209,37 @@ export async function readTimesOfRound(
       from bets
     )
     select lower(span) as "from", upper(span) - ${2 * overlapMs} * interval '1 millisecond' as "to" from joined`;
+}
+
+/** What the bets of a wide round come to that agree by themselves and are not loaded: the same on both sides. */
+export interface SumsOfOthers {
+  readonly bets: number;
+  readonly stake: Amount;
+  readonly payout: Amount;
+  /** of all of them, also of those that are not counted; null: there are none */
+  readonly lastAccountedAt: Instant | null;
+}
+
+/**
+ * Adds them up.
+ * @param betIds of the player's loaded records
+ * @param day only those that are accounted in it are counted; null: all are
+ */
+export async function sumOthers(
+  tx: Query,
+  productId: string,
+  { username, roundId }: WideRoundKey,
+  betIds: readonly string[],
+  day: TimeRange | null,
+): Promise<SumsOfOthers> {
+  const counted =
+    day === null ? tx`true` : tx`accounting_date >= ${day.from} and accounting_date < ${day.to}`;
+  const [row] = await tx<{ bets: number; stake: string; payout: string; lastAccountedAt: Instant | null }[]>`
+    select count(*) filter (where ${counted}) as bets, coalesce(sum(stake) filter (where ${counted}), 0) as stake,
+      coalesce(sum(payout) filter (where ${counted}), 0) as payout, max(accounting_date) as "lastAccountedAt"
+    from bet_records
+    where product_id = ${productId} and username = ${username} and round_id = ${roundId} and bet_status <> 'VOID'
+      and bet_id <> all(${betIds as string[]})`;
+  const { bets = 0, stake = "0", payout = "0", lastAccountedAt = null } = row ?? {};
+  return { bets, stake: parseAmount(stake, "stake"), payout: parseAmount(payout, "payout"), lastAccountedAt };
 }

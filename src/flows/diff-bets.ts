@@ -7,9 +7,9 @@ import { subjectOfRequest } from "../diff/balance.ts";
 import { subjectsOf } from "../diff/finding.ts";
 import { assessInDoubt, containsAny } from "../diff/in-doubt.ts";
 import { subjectOfRecord } from "../diff/inconsistent.ts";
-import { type Key, keyOfSubject, type Neighbourhood, roundKey } from "../diff/neighbourhood.ts";
+import { keyOfSubject, type Neighbourhood, roundKey } from "../diff/neighbourhood.ts";
 import { findMisnamed, type MisnamedBet } from "../diff/other-player.ts";
-import { betsOfRest, holdsRest, recordsOfRest } from "../diff/rest-of-round.ts";
+import { betsOfRest, recordsOfRest } from "../diff/rest-of-round.ts";
 import { type Conditions, conditionsOf, type Graces } from "../diff/ripeness.ts";
 import type { DiffMark } from "../diff/store.ts";
 import { foldEntries } from "../ledger/fold.ts";
@@ -20,7 +20,7 @@ import { type DecidedAbsences, decideAbsences } from "./diff-vanished.ts";
 import { type Loaded, loadNeighbourhoods, loadOthers } from "./load-neighbourhoods.ts";
 import { putBack, type Waiting } from "./put-back.ts";
 import { readRequests, seeAlone } from "./see-alone.ts";
-import { WideRounds } from "./wide-rounds.ts";
+import { roundsToldOf, WideRounds } from "./wide-rounds.ts";
 import { type Found, writeFindings } from "./write-findings.ts";
 
 /** What was compared of a neighbourhood. */
@@ -48,13 +48,6 @@ export async function lookAtBets(scene: Scene, marks: readonly DiffMark[]): Prom
   if (others.length > 0) look = await load([...look.marks, ...others]);
   if (wide.compareAsOneNow(look.assessments.flatMap(roundsToldOf))) look = await load(look.marks);
   return await judgeAll(scene, look.assessments, look, wide);
-}
-
-/** The rounds of which something is told that all of their bets are part of, although not all of them are loaded. */
-function roundsToldOf({ neighbourhood: { rest }, pairs, otherwise }: Assessment): Key[] {
-  const told = [...pairs.filter(({ verdict }) => verdict !== null), ...otherwise];
-  if (!told.some(({ pair }) => holdsRest(pair))) return [];
-  return rest.map(({ username, roundId }) => roundKey(username, roundId));
 }
 
 /** That a record went away is news of the provider as a new version is: the callback that tells why may be as late. */

@@ -5,7 +5,7 @@ import { formatInstant, type Instant } from "../clock.ts";
 import type { ProductConfig } from "../config-file.ts";
 import { inOneMoment, isOfData, type Query } from "../db/client.ts";
 import type { StaleKind } from "../diff/stale-store.ts";
-import { lockProduct, takeMarks } from "../diff/store.ts";
+import { lockProduct, preferIndexes, takeMarks } from "../diff/store.ts";
 import { type FlowContext, findProduct } from "./context.ts";
 import { endOfSetAside, leaveSetAside, lookApart, partsOf } from "./diff-apart.ts";
 import { lookAtBets } from "./diff-bets.ts";
@@ -101,7 +101,8 @@ async function takeDue(
   limits: CompareLimits,
 ) {
   const { productId } = product;
-  if (!(await lockProduct(tx, productId))) return "busy" as const;
+  const [isLocked] = await Promise.all([lockProduct(tx, productId), preferIndexes(tx)]);
+  if (!isLocked) return "busy" as const;
   const ledgerStart = await openLedgerStart(tx, context.config, product, now);
   if (ledgerStart === null) return "no ledger" as const;
   const marks = await takeMarks(tx, productId, now, MARKS_PER_LOOK);

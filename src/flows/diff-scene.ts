@@ -32,6 +32,8 @@ export interface CompareLimits {
 
 /** A row takes about 3 kB of memory. */
 export const COMPARE_LIMITS: CompareLimits = { wholeRound: 1_000, rows: 40_000 };
+/** A day's statement takes all that a player did on the day together, and only one is made at a time. */
+export const REPORT_LIMITS: CompareLimits = { ...COMPARE_LIMITS, rows: 120_000 };
 
 /** What became of a look. */
 export interface Looked {

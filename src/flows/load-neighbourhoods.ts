@@ -47,13 +47,12 @@ type Rows = [StoredRecord[], CallbackEntry[]];
 /**
  * Loads step by step what the marks lead to: rounds name bets, bets name records, records name rounds. Of a wide round
  * only the bets that matter are loaded, unless it is compared as a whole.
- * @param wide of the comparison; null: every round is loaded whole, whoever only reads
  * @throws ReconError `round-too-wide` where more belongs together than is held at once
  */
 export async function loadNeighbourhoods(
   scene: Scene,
   given: readonly DiffMark[],
-  wide: WideRounds | null,
+  wide: WideRounds,
 ): Promise<Loaded> {
   const found: Found = { records: new Map(), entries: new Map() };
   const known = new Set<Key>();
@@ -67,15 +66,12 @@ export async function loadNeighbourhoods(
       judged = known;
       break;
     }
-    if (wide === null) rows = await readAll(scene, frontier, null, given);
-    else {
-      marks = [...marks, ...(await wide.enter(scene, frontier, marks))];
+    marks = [...marks, ...(await wide.enter(scene, frontier, marks))];
+    rows = await readStep(scene, frontier, wide, known, given);
+    const widened = roundsWithMore(frontier, rows, scene.limits.wholeRound, wide);
+    if (widened.length > 0) {
+      marks = [...marks, ...(await wide.widen(scene, widened))];
       rows = await readStep(scene, frontier, wide, known, given);
-      const widened = roundsWithMore(frontier, rows, scene.limits.wholeRound, wide);
-      if (widened.length > 0) {
-        marks = [...marks, ...(await wide.widen(scene, widened))];
-        rows = await readStep(scene, frontier, wide, known, given);
-      }
     }
     for (const record of rows[0])
       found.records.set(JSON.stringify([record.username, record.betId, record.id]), record);
@@ -86,12 +82,12 @@ export async function loadNeighbourhoods(
   for (const entry of entries) {
     const roundId = roundActedOn(entry);
     // Such an entry acts on every bet of the round: from now on the round is compared as one.
-    if (roundId !== null && wide?.narrow.has(roundKey(entry.username, roundId))) {
+    if (roundId !== null && wide.narrow.has(roundKey(entry.username, roundId))) {
       await wide.compareAsOne(scene, roundKey(entry.username, roundId));
       return await loadNeighbourhoods(scene, marks, wide);
     }
   }
-  const rest = wide === null ? [] : await wide.restOf(scene, records);
+  const rest = await wide.restOf(scene, records);
   return {
     marks,
     neighbourhoods: partition(marks, records, entries, rest),

@@ -1,13 +1,14 @@
 /** The day's statement of every product (the JSON of `recon report` and `/api/report`). */
 
 import type { ProductConfig } from "../config-file.ts";
+import { cancelledBy } from "../db/cancel-store.ts";
 import { inOneMoment, type Query } from "../db/client.ts";
 import { addUp, type DayReport, type ReportRow, type Totals, toRows } from "../report.ts";
 import { findGaps } from "../sync/coverage.ts";
 import { readCoverage } from "../sync/store.ts";
 import type { TimeRange } from "../window.ts";
 import type { FlowContext } from "./context.ts";
-import { openScene } from "./diff-scene.ts";
+import { type CompareLimits, openScene, REPORT_LIMITS } from "./diff-scene.ts";
 import { findLedgerStart } from "./ledger-start.ts";
 import { reportBets } from "./report-bets.ts";
 import { reportSessions } from "./report-sessions.ts";
@@ -21,15 +22,22 @@ export interface AskedDay extends TimeRange {
 /**
  * Adds up what both sides say of a day, and what explains each difference. Seen as of one moment for each product, so
  * that records, entries and mismatches belong together. Products of transfer wallets have no bets, and no row.
+ * @param signal ends it, in the database too: it rejects with the signal's reason
  */
 export async function readReport(
   context: FlowContext,
   { day, zone, ...range }: AskedDay,
+  signal: AbortSignal = new AbortController().signal,
+  limits: CompareLimits = REPORT_LIMITS,
 ): Promise<DayReport> {
   const rows: ReportRow[] = [];
   for (const product of context.config.products) {
     if (product.walletMode === "transfer") continue;
-    rows.push(...(await inOneMoment(context.sql, (tx) => reportProduct(context, tx, product, range))));
+    const report = (tx: Query) =>
+      cancelledBy(context.sql, tx, signal, () =>
+        reportProduct(context, tx, product, range, { signal, limits }),
+      );
+    rows.push(...(await inOneMoment(context.sql, report)));
   }
   return { day, zone, rows };
 }
@@ -39,6 +47,7 @@ async function reportProduct(
   tx: Query,
   product: ProductConfig,
   range: TimeRange,
+  { signal, limits }: { readonly signal: AbortSignal; readonly limits: CompareLimits },
 ): Promise<ReportRow[]> {
   const now = context.clock.now();
   const settledUntil = now - context.config.pull.settleDelay;
@@ -47,9 +56,12 @@ async function reportProduct(
   const ledgerStart = await findLedgerStart(tx, context.config, product);
   // While the ledger is empty nothing is compared, and there is nothing to hold against the provider.
   if (ledgerStart === null) return [];
-  const scene = openScene(context, tx, product, ledgerStart, now);
+  const scene = openScene(context, tx, product, ledgerStart, now, limits);
   const totals: Totals = new Map();
   const report = product.settlement === "session" ? reportSessions : reportBets;
-  for await (const contribution of report(scene, range)) addUp(totals, contribution);
+  for await (const contribution of report(scene, range)) {
+    signal.throwIfAborted();
+    addUp(totals, contribution);
+  }
   return toRows(product.productId, totals, complete);
 }

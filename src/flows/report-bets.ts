@@ -1,11 +1,13 @@
 /** What the bets of a day add to its statement, each with what explains its difference. */
 
-import { realRound } from "../bet.ts";
+import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
+import { type Instant, parseInstant } from "../clock.ts";
 import { readActivity, readWaiting } from "../diff/activity-store.ts";
 import type { AssessedPair } from "../diff/assess.ts";
 import { subjectsOf } from "../diff/finding.ts";
 import { type AssessedInDoubt, assessInDoubt } from "../diff/in-doubt.ts";
 import { readRejected } from "../diff/link-store.ts";
+import { betsOfRest, holdsRest, isOfRest, type RestOfRound, recordsOfRest } from "../diff/rest-of-round.ts";
 import { countsAt, howCompared, statePair, stillRuns } from "../diff/statement.ts";
 import type { DiffMark } from "../diff/store.ts";
 import { foldEntries } from "../ledger/fold.ts";
@@ -18,6 +20,8 @@ import type { Scene } from "./diff-scene.ts";
 import { readAbsences } from "./diff-vanished.ts";
 import { findHeardUnusably } from "./follow-ledger.ts";
 import { loadNeighbourhoods } from "./load-neighbourhoods.ts";
+import { narrowActive, stateRest } from "./report-wide.ts";
+import { roundsToldOf, type WideRounds } from "./wide-rounds.ts";
 
 /** Every bet of the product that counts on the day, a player's bets together. */
 export async function* reportBets(scene: Scene, day: TimeRange): AsyncGenerator<Contribution> {
@@ -25,41 +29,67 @@ export async function* reportBets(scene: Scene, day: TimeRange): AsyncGenerator<
   for await (const active of readActivity(tx, product.productId, day, "bets")) {
     const usernames = [...new Set(active.map(({ username }) => username))];
     const standing = await readStanding(tx, product.productId, usernames);
-    const waiting = Map.groupBy(
-      await readWaiting(tx, product.productId, usernames),
-      ({ username }) => username,
-    );
-    const { neighbourhoods } = await loadNeighbourhoods(scene, active, null);
-    const sides = neighbourhoods.map((neighbourhood) => ({
-      ...neighbourhood,
-      bets: foldEntries(neighbourhood.entries, scene.fold),
-    }));
-    const absencesOf = await readAbsences(scene, sides);
-    for (const one of sides) {
-      const { username, records, bets } = one;
+    const marks = await readWaiting(tx, product.productId, usernames);
+    const waiting = Map.groupBy(marks, ({ username }) => username);
+    const { wide, marks: given } = await narrowActive(scene, active, standing, marks);
+    let assessments = await assessAll(scene, given, wide);
+    if (wide.compareAsOneNow(assessments.flatMap(roundsToldOf)))
+      assessments = await assessAll(scene, given, wide);
+    for (const { neighbourhood, ...assessed } of assessments) {
+      const { username, records, rest } = neighbourhood;
       const own = standing.filter((row) => row.username === username || row.providerUsername === username);
-      const assessed = assessInDoubt(records, bets, scene.settings, absencesOf(one));
-      yield* reportNeighbourhood(scene, day, { username, ...assessed }, own, waiting.get(username) ?? []);
+      const reported = { username, records, rest, ...assessed };
+      yield* reportNeighbourhood(scene, day, reported, own, waiting.get(username) ?? []);
     }
   }
+}
+
+async function assessAll(scene: Scene, marks: readonly DiffMark[], wide: WideRounds) {
+  const { neighbourhoods } = await loadNeighbourhoods(scene, marks, wide);
+  const sides = neighbourhoods.map((neighbourhood) => ({
+    neighbourhood,
+    records: neighbourhood.records,
+    bets: foldEntries(neighbourhood.entries, scene.fold),
+  }));
+  const absencesOf = await readAbsences(scene, sides);
+  return sides.map((one) => {
+    const { rest } = one.neighbourhood;
+    const listed = [...one.records, ...rest.flatMap(recordsOfRest)];
+    const held = [...one.bets, ...rest.flatMap(betsOfRest)];
+    const assessed = assessInDoubt(listed, held, scene.settings, absencesOf(one));
+    return { neighbourhood: one.neighbourhood, ...assessed };
+  });
 }
 
 /** What belongs together of a player: records that are absent are left out, those in doubt counted as they were. */
 interface Reported extends AssessedInDoubt {
   readonly username: string;
+  readonly records: readonly StoredRecord[];
+  readonly rest: readonly RestOfRound[];
 }
 
 async function* reportNeighbourhood(
   scene: Scene,
   day: TimeRange,
-  { username, pairs, undecided }: Reported,
+  { username, records, rest, pairs: all, undecided }: Reported,
   own: readonly StandingRow[],
   waiting: readonly DiffMark[],
 ): AsyncGenerator<Contribution> {
   const isMarked = isMarkedFor(waiting);
+  const loaded = new Map(all.map((one) => [one, withoutRest(one)]));
+  const asOneAt = new Map<AssessedPair, Instant>();
+  for (const one of rest) {
+    const asOne = all.find(({ pair }) => pair.matchedBy === "round" && holdsRest(pair, one.roundId));
+    const part = asOne === undefined ? undefined : loaded.get(asOne);
+    const own = part === undefined ? null : latestOf(part.pair.records);
+    const { contribution, lastAccountedAt } = await stateRest(scene, one, records, day, own);
+    if (part !== undefined) asOneAt.set(part, Math.max(own ?? 0, lastAccountedAt));
+    yield contribution;
+  }
+  const pairs = [...loaded.values()].filter(({ pair }) => pair.records.length + pair.bets.length > 0);
   const subjectsOfPair = shareSubjects(pairs);
   for (const assessed of pairs) {
-    const at = countsAt(assessed.pair);
+    const at = asOneAt.get(assessed) ?? countsAt(assessed.pair);
     if (at < day.from || at >= day.to) continue;
     for (const statement of statePair(assessed, scene.settings)) {
       const difference = statement.provider.net.minus(statement.ledger.net);
@@ -76,6 +106,19 @@ async function* reportNeighbourhood(
       yield { ...statement, ...explainDifference(difference, mismatch, waits, compared) };
     }
   }
+}
+
+/** Without what stands for bets that are not loaded: the database adds those up. */
+function withoutRest(one: AssessedPair): AssessedPair {
+  if (!holdsRest(one.pair)) return one;
+  const { records, bets } = one.pair;
+  const isLoaded = (side: StoredRecord | LedgerBet) => !isOfRest(side);
+  return { ...one, pair: { ...one.pair, records: records.filter(isLoaded), bets: bets.filter(isLoaded) } };
+}
+
+function latestOf(records: readonly StoredRecord[]): Instant {
+  const times = records.map((record) => parseInstant(record.accountingDate, "accountingDate"));
+  return times.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
 }
 
 /** Kinds that stand for two players or currencies, each of whose parts is explained by itself. */

@@ -5,8 +5,9 @@
 
 import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
-import { type Frontier, type Key, roundKey } from "../diff/neighbourhood.ts";
-import type { RestOfRound } from "../diff/rest-of-round.ts";
+import type { AssessedPair, Verdict } from "../diff/assess.ts";
+import { type Frontier, type Key, type Neighbourhood, roundKey } from "../diff/neighbourhood.ts";
+import { holdsRest, type RestOfRound } from "../diff/rest-of-round.ts";
 import { partStandingAlone } from "../diff/standing-alone.ts";
 import type { DiffMark } from "../diff/store.ts";
 import type { Heard } from "../diff/sums.ts";
@@ -22,7 +23,7 @@ import {
 import type { Scene } from "./diff-scene.ts";
 
 /** Where more bets of a round were touched, the database looks for those that do not agree: most of them do. */
-const MOST_TOUCHED = 1_000;
+const MOST_TOUCHED = 5_000;
 
 /** What was judged together with a wide round. */
 interface JudgedRound {
@@ -41,7 +42,13 @@ export class WideRounds {
   /** wide rounds that are compared as one */
   readonly whole = new Map<Key, WideRound>();
   private readonly gathered = new Set<Key>();
+  private readonly waiting: readonly DiffMark[] | null;
   private hasAny: boolean | null = null;
+
+  /** @param waiting of who only reads: the marks of the players; they stay, and nothing is written */
+  constructor(waiting: readonly DiffMark[] | null = null) {
+    this.waiting = waiting;
+  }
 
   /**
    * Learns which rounds of a step are known to be wide.
@@ -57,7 +64,7 @@ export class WideRounds {
     const found = await readWideRounds(tx, product.productId, unknown);
     const { taken, isMore } = await this.gather(scene, found);
     for (const round of found) {
-      const touched = [...marks, ...taken].filter(
+      const touched = (this.waiting === null ? [...marks, ...taken] : taken).filter(
         ({ username, roundId }) => username === round.username && roundId === round.roundId,
       );
       const refs = touched.flatMap(({ betRef }) => betRef ?? []);
@@ -87,7 +94,7 @@ export class WideRounds {
     const asOne = { ...round, currency: null, apart: [], heard: null };
     this.narrow.delete(key);
     this.whole.set(key, asOne);
-    await writeWideRound(tx, productId, asOne);
+    if (this.waiting === null) await writeWideRound(tx, productId, asOne);
   }
 
   /** Has the narrow rounds among some compared as one, this time. @returns whether there were any */
@@ -171,6 +178,13 @@ export class WideRounds {
     const fresh = rounds.filter((round) => !this.gathered.has(keyOf(round)));
     if (fresh.length === 0) return { taken: [], isMore: false };
     const most = fresh.length * MOST_TOUCHED;
+    if (this.waiting !== null) {
+      const keys = new Set(fresh.map(keyOf));
+      const taken = this.waiting.filter(({ username, roundId }) =>
+        keys.has(roundKey(username, roundId ?? "")),
+      );
+      return { taken, isMore: taken.length > most };
+    }
     const taken = await gatherMarks(scene.tx, scene.product.productId, fresh, scene.now, most + 1);
     for (const round of fresh) this.gathered.add(keyOf(round));
     return { taken, isMore: taken.length > most };
@@ -193,8 +207,23 @@ export class WideRounds {
       return;
     }
     (round.currency === null ? this.whole : this.narrow).set(keyOf(round), round);
-    await writeWideRound(tx, productId, round);
+    if (this.waiting === null) await writeWideRound(tx, productId, round);
   }
+}
+
+/** The rounds of which something is told that all of their bets are part of, although not all of them are loaded. */
+export function roundsToldOf({
+  neighbourhood: { rest },
+  pairs,
+  otherwise,
+}: {
+  readonly neighbourhood: Pick<Neighbourhood, "rest">;
+  readonly pairs: readonly AssessedPair[];
+  readonly otherwise: readonly Verdict[];
+}): Key[] {
+  const told = [...pairs.filter(({ verdict }) => verdict !== null), ...otherwise];
+  if (!told.some(({ pair }) => holdsRest(pair))) return [];
+  return rest.map(({ username, roundId }) => roundKey(username, roundId));
 }
 
 function keyOf({ username, roundId }: { readonly username: string; readonly roundId: string }): Key {

@@ -2,7 +2,7 @@
 
 import type { CallbackEntry } from "../callback.ts";
 import type { Instant } from "../clock.ts";
-import type { Query, Sql } from "../db/client.ts";
+import { type Query, type Sql, takeTime } from "../db/client.ts";
 import { rowCountsText } from "../db/row-counts.ts";
 import { type Amount, formatAmount, parseAmount } from "../money.ts";
 import type { TimeRange } from "../window.ts";
@@ -165,6 +165,8 @@ export async function findIdleTriggers(sql: Query): Promise<string[]> {
 /** Longer than this nobody waits for a restore that is still under way: the next tick tries again. */
 const LOCK_WAIT_MS = 300;
 const LOCK_NOT_AVAILABLE = "55P03";
+/** Of a ledger of a billion entries. */
+const LONGEST_MARKING_MS = 2 * 3_600_000;
 
 /**
  * Switches the triggers on where something has switched them off, and asks for the comparison of every entry: rows may
@@ -177,6 +179,7 @@ export async function watchEntries(sql: Sql): Promise<boolean> {
   const call = (text: string) =>
     sql.begin(async (tx) => {
       await tx.unsafe(`set local lock_timeout = ${LOCK_WAIT_MS}`);
+      await takeTime(tx, LONGEST_MARKING_MS);
       return await tx.unsafe<{ done: boolean }[]>(`select ${text} as done`);
     });
   try {

@@ -4,13 +4,13 @@ import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 import type { FlowContext } from "../flows/context.ts";
 import { readCoverageOf } from "../flows/read-coverage.ts";
-import { readReport } from "../flows/read-report.ts";
 import { readStatus } from "../flows/read-status.ts";
 import { addAuditRoutes } from "./audit-routes.ts";
 import { addBackfillRoutes } from "./backfill-routes.ts";
 import { addMismatchRoutes } from "./mismatch-routes.ts";
 import { describeOperation } from "./operation.ts";
 import { checkFields, readProductRange, usage } from "./range-query.ts";
+import type { ReportDesk } from "./report-desk.ts";
 import { readReportDay } from "./report-query.ts";
 import { fieldsOf } from "./schema.ts";
 import { COVERAGE, COVERAGE_QUERY, REPORT, REPORT_QUERY, STATUS } from "./state-schema.ts";
@@ -47,7 +47,7 @@ const READ_OPENAPI = describeOperation({
 });
 
 /** @param api where only those arrive who may look, and only those change anything who may write */
-export async function addApi(api: FastifyInstance, context: FlowContext): Promise<void> {
+export async function addApi(api: FastifyInstance, context: FlowContext, reports: ReportDesk): Promise<void> {
   const { config } = context;
   takeJsonOnly(api);
   await addDocument(api);
@@ -56,8 +56,8 @@ export async function addApi(api: FastifyInstance, context: FlowContext): Promis
   api.get<Asked>("/coverage", { schema: READ_COVERAGE }, ({ query }) =>
     readCoverageOf(context, readProductRange(checkFields(query, fieldsOf(COVERAGE_QUERY)), config)),
   );
-  api.get<Asked>("/report", { schema: READ_REPORT }, ({ query }) =>
-    readReport(context, readReportDay(checkFields(query, fieldsOf(REPORT_QUERY)))),
+  api.get<Asked>("/report", { schema: READ_REPORT }, ({ query }, reply) =>
+    reports.read(readReportDay(checkFields(query, fieldsOf(REPORT_QUERY))), reply),
   );
   addBackfillRoutes(api, context);
   addTransferRoutes(api, context);

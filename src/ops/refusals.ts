@@ -3,8 +3,9 @@
 import { METHODS, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { describeLimit, type Sql } from "../db/client.ts";
 import { type ErrorCode, ReconError } from "../errors.ts";
-import type { Log } from "../log.ts";
+import type { FlowContext } from "../flows/context.ts";
 import { sendProblem } from "./problem.ts";
 
 /** The errors that the one who asks can mend. */
@@ -12,6 +13,11 @@ const STATUS_OF: Partial<Readonly<Record<ErrorCode, number>>> = {
   usage: 400,
   "not-found": 404,
   conflict: 409,
+  "round-too-wide": 422,
+  "session-too-long": 422,
+  "database-limit": 503,
+  "too-many-reports": 503,
+  "report-left": 499,
 };
 
 /** @returns the status of an error that the one who asks can mend; null: it is none */
@@ -19,8 +25,15 @@ export function statusOfRefusal(error: unknown): number | null {
   return error instanceof ReconError ? (STATUS_OF[error.code] ?? null) : null;
 }
 
+/** @returns an error that can be told to the one who asks, with its status; null: it is none */
+export function refusalOf(sql: Sql, error: unknown): { status: number; error: ReconError } | null {
+  const told = error instanceof ReconError ? error : describeLimit(sql, error);
+  const status = told === null ? undefined : STATUS_OF[told.code];
+  return told === null || status === undefined ? null : { status, error: told };
+}
+
 /** To be called before any route is added, so that it knows them all. */
-export function addRefusals(app: FastifyInstance, log: Log): void {
+export function addRefusals(app: FastifyInstance, { log, sql }: FlowContext): void {
   const methodsOf = new Map<string, Set<string>>();
   app.addHook("onRoute", ({ url, method }) => {
     const methods = methodsOf.get(url) ?? new Set();
@@ -37,7 +50,9 @@ export function addRefusals(app: FastifyInstance, log: Log): void {
     return await sendProblem(reply, 405, "Method Not Allowed", detail);
   });
   app.setErrorHandler(async (error: FastifyError | ReconError, request, reply) => {
-    const status = error instanceof ReconError ? STATUS_OF[error.code] : error.statusCode;
+    const refusal = refusalOf(sql, error);
+    if (refusal !== null) return await sendError(reply, refusal.status, refusal.error);
+    const status = error instanceof ReconError ? undefined : error.statusCode;
     if (status !== undefined && status < 500) return await sendError(reply, status, error);
     log.error({ requestId: request.id, err: error }, "a request to the ops server failed");
     return await sendProblem(reply, 500, "Internal Server Error", "the request failed; the log says why");

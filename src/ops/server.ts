@@ -17,6 +17,7 @@ import { addHealth } from "./health.ts";
 import { addMetrics, type Metrics } from "./metrics/metrics.ts";
 import { sendProblem } from "./problem.ts";
 import { addRefusals, refuseBroken } from "./refusals.ts";
+import { openReportDesk } from "./report-desk.ts";
 import { addSecurityHeaders, setHeadersAtLeast } from "./security-headers.ts";
 import { openSessions } from "./sessions.ts";
 import { addSignIn } from "./sign-in.ts";
@@ -63,7 +64,7 @@ export async function startOpsServer(
     },
   });
   app.decorateRequest("asker");
-  addRefusals(app, context.log);
+  addRefusals(app, context);
   await addSecurityHeaders(app);
   await app.register(cookie);
   if (settings.tokens.length === 0) app.addHook("onRequest", refuseForeign);
@@ -100,10 +101,11 @@ async function addGuarded(
 ): Promise<void> {
   addAudit(guarded, context);
   addAccess(guarded, gate);
-  guarded.register((api) => addApi(api, context), { prefix: "/api" });
+  const reports = openReportDesk(context);
+  guarded.register((api) => addApi(api, context, reports), { prefix: "/api" });
   guarded.register(async (pages) => {
     await pages.register(formbody);
-    addDashboard(pages, context);
+    addDashboard(pages, context, reports);
   });
   if (openBoard !== undefined) guarded.register(async (board) => addBoard(board, openBoard));
 }

@@ -4,8 +4,10 @@ import { describe, expect, test } from "vitest";
 import { type Config, parseConfig } from "../../src/config-file.ts";
 import { diffProduct } from "../../src/flows/diff-product.ts";
 import { COMPARE_LIMITS, type CompareLimits } from "../../src/flows/diff-scene.ts";
+import { readReport } from "../../src/flows/read-report.ts";
 import { silentLog } from "../../src/log.ts";
 import { emptyTables } from "../support/database.ts";
+import { HOUR_MS } from "../support/examples.ts";
 import { minute, useDiffWorld } from "./diff-world.ts";
 import { keepOtherwise, type Played, playRounds } from "./screen-world.ts";
 
@@ -52,7 +54,14 @@ async function playThrough(played: readonly Played[], limits: CompareLimits, con
       select count(*) as wide from wide_rounds where currency is not null`;
     wide = Math.max(wide, row?.wide ?? 0);
   }
-  return { wide, state: await readState() };
+  const context = { sql, config, clock, log: silentLog };
+  const dayOf = async (name: string) => {
+    const from = Date.parse(`${name}T00:00:00Z`);
+    const day = { day: name, zone: "UTC", from, to: from + 24 * HOUR_MS };
+    return await readReport(context, day, signal, limits);
+  };
+  const reports = [await dayOf("2026-11-20"), await dayOf("2026-11-21")];
+  return { wide, state: { ...(await readState()), reports } };
 }
 
 const readState = async () => ({
@@ -81,7 +90,7 @@ describe("a round of very many bets is compared as if all of it were loaded", ()
   ])("in a world by chance (seed %i: %i rounds of each player, %s)", async (seed, rounds, _, fields) => {
     const seeded = playRounds(seed, 70);
     const kept =
-      fields.lostBets === "omitted" ? seeded.map((one, index) => keepOtherwise(one, index)) : seeded;
+      fields["lostBets"] === "omitted" ? seeded.map((one, index) => keepOtherwise(one, index)) : seeded;
     // With an entry for all of a round in it, a round is compared as one: half of the worlds have none.
     const actsOnRound = ({ entries }: Played) => entries.some((one) => one.transactionType === "BY_ROUND");
     const played = inFewRounds(seed % 2 === 0 ? kept.filter((one) => !actsOnRound(one)) : kept, rounds);

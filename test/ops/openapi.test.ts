@@ -7,6 +7,7 @@ import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
 import { writeTransitions } from "../../src/mismatches/transition-store.ts";
 import { addApi } from "../../src/ops/api.ts";
+import { openReportDesk } from "../../src/ops/report-desk.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { exampleEntry, exampleRecord, exampleSettle, NOON } from "../support/examples.ts";
@@ -134,7 +135,7 @@ describe("the document", () => {
     app.addHook("onRoute", ({ method, url }) => {
       for (const one of [method].flat()) if (one !== "HEAD") routes.push(`${one} ${url}`);
     });
-    app.register((api) => addApi(api, context), { prefix: "/api" });
+    app.register((api) => addApi(api, context, openReportDesk(context)), { prefix: "/api" });
     await app.ready();
     await app.close();
     const { operations } = await readDocument(await serveOps(context, []));

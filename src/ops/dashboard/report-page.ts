@@ -4,11 +4,11 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { DateTime } from "luxon";
 import { describeError } from "../../errors.ts";
 import type { FlowContext } from "../../flows/context.ts";
-import { readReport } from "../../flows/read-report.ts";
 import type { DayReport } from "../../report.ts";
 import { checkFields } from "../range-query.ts";
-import { statusOfRefusal } from "../refusals.ts";
+import { refusalOf } from "../refusals.ts";
 import { reportAsCsv } from "../report-csv.ts";
+import type { ReportDesk } from "../report-desk.ts";
 import { readReportDay } from "../report-query.ts";
 import { renderPage } from "./layout.ts";
 import { takeNotice } from "./notice.ts";
@@ -17,17 +17,20 @@ import { renderReport } from "./render-report.ts";
 type Query = Readonly<Record<string, unknown>>;
 type Asked = FastifyRequest<{ Querystring: Query }>;
 
-export function addReportPage(pages: FastifyInstance, context: FlowContext): void {
+export function addReportPage(pages: FastifyInstance, context: FlowContext, reports: ReportDesk): void {
   pages.get("/report", async (request: Asked, reply) => {
     const query = { day: yesterday(context), ...request.query };
     const form = { day: textOf(query.day), zone: textOf(request.query["zone"] ?? "UTC") };
     let report: DayReport | null = null;
     let problem: string | null = null;
+    let status = 200;
     try {
-      report = await readReport(context, readReportDay(checkFields(query, ["day", "zone"])));
+      report = await reports.read(readReportDay(checkFields(query, ["day", "zone"])), reply);
     } catch (error) {
-      if (statusOfRefusal(error) === null) throw error;
-      problem = describeError(error);
+      const refusal = refusalOf(context.sql, error);
+      if (refusal === null) throw error;
+      problem = describeError(refusal.error);
+      status = refusal.status;
     }
     const page = renderPage({
       title: `Report of ${form.day}`,
@@ -36,15 +39,12 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext): voi
       main: renderReport(form, report, problem),
       notice: takeNotice(request, reply),
     });
-    return await reply
-      .code(problem === null ? 200 : 400)
-      .type("text/html; charset=utf-8")
-      .send(page);
+    return await reply.code(status).type("text/html; charset=utf-8").send(page);
   });
   pages.get("/report.csv", async ({ query }: Asked, reply) => {
     const day = readReportDay(checkFields(query, ["day", "zone"]));
     reply.header("content-disposition", `attachment; filename="report-${day.day}.csv"`);
-    return await reply.type("text/csv; charset=utf-8").send(reportAsCsv(await readReport(context, day)));
+    return await reply.type("text/csv; charset=utf-8").send(reportAsCsv(await reports.read(day, reply)));
   });
 }
 
