@@ -79,8 +79,29 @@ export function openDatabase(url: string, most = 10, limits: DatabaseLimits = WO
     },
   }) as unknown as Sql;
   learnArrayTypesOnce(sql);
-  return outliveLostConnections(sql);
+  return runEachAlone(outliveLostConnections(sql));
 }
+
+/**
+ * postgres.js sends statements along a connection that still answers others, and where `begin` is the last one for which
+ * there is room, it forgets whose connection that is: the transaction fails here, and stays open there with whatever is
+ * sent next (https://github.com/porsager/postgres/issues/1189). So outside of transactions a connection is given one
+ * statement at a time: `begin` always finds one that is idle. A statement whose `onexecute` is false takes no other with it.
+ */
+function runEachAlone(sql: Sql): Sql {
+  const alone = <Query>(query: Query): Query => {
+    if (query instanceof Promise) Object.assign((query as unknown as PendingQuery).options, { onexecute: () => false });
+    return query;
+  };
+  const unsafe = (...parts: Parameters<Sql["unsafe"]>) => alone(sql.unsafe(...parts));
+  return new Proxy(sql, {
+    apply: (target, self, parts) =>
+      alone(Reflect.apply(target as (...all: unknown[]) => unknown, self, parts)),
+    get: (target, name) => (name === "unsafe" ? unsafe : Reflect.get(target, name)),
+  });
+}
+
+type PendingQuery = Promise<unknown> & { readonly options: object };
 
 /**
  * postgres.js asks every new connection for the types of arrays, which all connections share. Where that connection is

@@ -8,6 +8,7 @@ import { isLoopback, type ProviderSettings } from "../config.ts";
 import { ReconError } from "../errors.ts";
 import { type Answered, describe, LONGEST_EVIDENCE } from "./envelope.ts";
 import { errorOfStatus, readRetryAfter, sortRequestError } from "./errors-of-request.ts";
+import { takeTurn } from "./turns.ts";
 
 export interface ProviderLimits {
   readonly requestTimeoutMs: number;
@@ -129,6 +130,9 @@ async function send(
   }
 }
 
+/** Read within some milliseconds, whatever it is. */
+const PIECE_BYTES = 16 * 1024;
+
 const isSuccess = ({ statusCode }: PlainResponse) => statusCode >= 200 && statusCode < 300;
 
 /** Unpacks it as it comes, and no further than it may: what is packed into a few kilobytes can be very large. */
@@ -156,7 +160,9 @@ async function readAnswer(
       throw new ReconError("provider-too-large", `${what}: the answer is larger than ${largestBytes} bytes`);
     }
     if (keepsText || bytes - chunk.length < LONGEST_EVIDENCE) kept.push(chunk);
-    list?.take(chunk);
+    for (let at = 0; list !== undefined && at < chunk.length; at += PIECE_BYTES) {
+      await takeTurn(() => list.take(chunk.subarray(at, at + PIECE_BYTES)));
+    }
   }
   if (response === null) throw new Error(`${what} was answered with nothing`);
   return { response, text: decode(kept, keepsText) };

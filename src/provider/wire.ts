@@ -30,7 +30,7 @@ import { type ListItem, splitList } from "./split-list.ts";
 export const LARGEST_PAGE_BYTES = 16 * 1024 * 1024;
 const MOST_RECORDS = 10_000;
 const MOST_REJECTED = 1_000;
-const LIMITS = { itemBytes: 64 * 1024, restBytes: 256 * 1024 };
+const LIMITS = { itemBytes: 16 * 1024, restBytes: 256 * 1024 };
 const PATH = ["data", "txns"];
 
 export interface BetPageReader extends ListReader {
@@ -46,8 +46,9 @@ export function openBetPage(productId: string, what: string): BetPageReader {
   const records: BetRecord[] = [];
   const rejected: RejectedRecord[] = [];
   let broken: unknown = null;
+  const isFull = () => rejected.length > MOST_REJECTED || records.length + rejected.length > MOST_RECORDS;
   const splitter = splitList(PATH, LIMITS, (item) => {
-    if (broken !== null) return;
+    if (broken !== null || isFull()) return;
     try {
       readItem(item, productId, records, rejected);
     } catch (error) {

@@ -24,18 +24,53 @@ export async function writeRecords(
   records: readonly BetRecord[],
   times: PageTimes,
 ): Promise<Omit<PageCounts, "rejected" | "outOfRange">> {
-  const newest = newestOfEach(records);
-  if (newest.length === 0) return { records: 0, created: 0, changed: 0, unchanged: 0 };
-  const rows = COLUMNS.map(({ of }) => toArray(newest.map(of)));
-  const created = await insertNew(tx, productId, rows, times);
-  const isOlderKnown = created < newest.length && (await hasOlder(tx, productId, rows, times));
-  const changed = isOlderKnown ? await replaceOlder(tx, productId, rows, times) : 0;
+  let created = 0;
+  let changed = 0;
+  const keyOf = ({ betId, username, id }: BetRecord) => `${betId}\0${username}\0${id}`;
+  for (const part of cutIntoParts(newestOfEach(records), keyOf, ({ extra }) => extra?.length ?? 0)) {
+    const rows = COLUMNS.map(({ of }) => toArray(part.map(of)));
+    const inserted = await insertNew(tx, productId, rows, times);
+    created += inserted;
+    const isOlderKnown = inserted < part.length && (await hasOlder(tx, productId, rows, times));
+    if (isOlderKnown) changed += await replaceOlder(tx, productId, rows, times);
+  }
   return {
     records: records.length,
     created,
     changed,
     unchanged: records.length - created - changed,
   };
+}
+
+/** To turn a page into parameters nothing else may wait for long; most pages are one part. */
+const MOST_IN_PART = 2_000;
+const MOST_TEXT_IN_PART = 256 * 1024;
+
+/**
+ * Several parts are in the order of their keys, so that two pages cannot deadlock.
+ * @param sizeOf the length of an item's longest text
+ */
+function cutIntoParts<Item>(
+  items: readonly Item[],
+  keyOf: (item: Item) => string,
+  sizeOf: (item: Item) => number,
+): Item[][] {
+  const whole = items.reduce((sum, item) => sum + sizeOf(item), 0);
+  if (items.length === 0) return [];
+  if (items.length <= MOST_IN_PART && whole <= MOST_TEXT_IN_PART) return [[...items]];
+  const parts: Item[][] = [];
+  let part: Item[] = [];
+  let size = 0;
+  for (const item of items.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))) {
+    if (part.length === MOST_IN_PART || (part.length > 0 && size + sizeOf(item) > MOST_TEXT_IN_PART)) {
+      parts.push(part);
+      part = [];
+      size = 0;
+    }
+    part.push(item);
+    size += sizeOf(item);
+  }
+  return [...parts, part];
 }
 
 /** Keeps each rejected record once, with its text. @returns how many were not known before */
@@ -45,20 +80,29 @@ export async function writeRejected(
   rejected: readonly RejectedRecord[],
   now: Instant,
 ): Promise<number> {
-  if (rejected.length === 0) return 0;
-  const [row] = await tx<{ added: number }[]>`
-    with added as (
-      insert into rejected_records (product_id, raw, raw_digest, reason, first_seen_at)
-      select ${productId}, raw, md5(raw), min(reason), ${now}
-      from unnest(${rejected.map((r) => r.raw)}::text[], ${rejected.map((r) => r.reason)}::text[]) as t (raw, reason)
-      group by raw
-      order by md5(raw)
-      on conflict (product_id, raw_digest) do nothing
-      returning product_id
-    ),
-    noted as (${tx.unsafe(NOTE_REJECTED)})
-    select count(*) as added from added`;
-  return row?.added ?? 0;
+  let added = 0;
+  const parts = cutIntoParts(
+    rejected,
+    ({ raw }) => raw,
+    ({ raw }) => raw.length,
+  );
+  for (const part of parts) {
+    const [raws, reasons] = [toArray(part.map(({ raw }) => raw)), toArray(part.map(({ reason }) => reason))];
+    const [row] = await tx<{ added: number }[]>`
+      with added as (
+        insert into rejected_records (product_id, raw, raw_digest, reason, first_seen_at)
+        select ${productId}, raw, md5(raw), min(reason), ${now}
+        from unnest(${raws}::text[], ${reasons}::text[]) as t (raw, reason)
+        group by raw
+        order by md5(raw)
+        on conflict (product_id, raw_digest) do nothing
+        returning product_id
+      ),
+      noted as (${tx.unsafe(NOTE_REJECTED)})
+      select count(*) as added from added`;
+    added += row?.added ?? 0;
+  }
+  return added;
 }
 
 const NOTE_REJECTED = noteAddedText(
@@ -100,10 +144,13 @@ const INPUT = `
     as t (${COLUMNS.map(({ name }) => name).join(", ")})`;
 const NOW = `$${COLUMNS.length + 3}::timestamptz`;
 
-/** What JSON writes without a backslash PostgreSQL reads alike, but for the brackets; the rest is left to the driver. */
+/** What JSON writes with a letter behind a backslash. */
+const ESCAPED_LETTER = /\\[a-z]/;
+
+/** A quoted quote or backslash PostgreSQL reads as JSON does, all but the brackets; the rest is left to the driver. */
 function toArray(values: readonly (string | null)[]): Rows[number] {
   const json = JSON.stringify(values);
-  return json.includes("\\") ? values : `{${json.slice(1, -1)}}`;
+  return ESCAPED_LETTER.test(json) ? values : `{${json.slice(1, -1)}}`;
 }
 
 const CONTENT = [

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { checkDatabase, inOneMoment, openDatabase, type Query } from "../../src/db/client.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
@@ -82,6 +82,24 @@ describe("a connection that is lost in the middle of a transaction", () => {
     await expect(lost).rejects.toThrow();
     expect(await eventually("the pool answers", () => pool`select 1 as one`)).toEqual([{ one: 1 }]);
     await pool.end();
+  });
+});
+
+describe("a transaction that begins while its pool is busy", () => {
+  // postgres.js sends up to a hundred statements along one connection.
+  test.each([98, 99, 100, 101])("is one, behind %i other statements", async (count) => {
+    await sql`create table if not exists begun (name text)`;
+    await sql`truncate begun`;
+    const pool = openDatabase(url, 1);
+    onTestFinished(() => pool.end({ timeout: 1 }));
+    await pool`select 1`;
+    const before = Array.from({ length: count }, () => pool`select 1`.execute());
+    const transacting = pool.begin(async (tx) => {
+      await tx`insert into begun values ('within')`;
+    });
+    const after = pool`insert into begun values ('behind')`.execute();
+    await Promise.all([...before, transacting, after]);
+    expect(await sql`select name from begun order by name`).toEqual([{ name: "behind" }, { name: "within" }]);
   });
 });
 

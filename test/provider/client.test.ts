@@ -276,6 +276,79 @@ describe("a bad record is set aside with its text and the reason, and the rest o
   });
 });
 
+describe("an answer that is no page of bets is refused, and says which limit it reached", () => {
+  const items = (count: number, item: string) => page(Array<string>(count).fill(item));
+  test.each<[what: string, answer: Answer, code: ErrorCode, message: RegExp]>([
+    [
+      "more records than a page may have",
+      items(10_001, betItem()),
+      "provider-too-large",
+      /it has more than 10000 records/,
+    ],
+    [
+      "more bad records than a page may have",
+      items(1_001, betItem({ stake: '"ten"' })),
+      "provider-bad-envelope",
+      /more than 1000 of its records cannot be read, the first because stake must be a number, but is ten/,
+    ],
+    [
+      "too much beside the records",
+      body(`{"code":0,"message":"${"x".repeat(300_000)}","data":{"txns":[]}}`),
+      "provider-too-large",
+      /more than 262144 bytes stand beside its records/,
+    ],
+    [
+      "the list twice",
+      body('{"code":0,"data":{"txns":[],"txns":[]}}'),
+      "provider-bad-envelope",
+      /is there twice/,
+    ],
+    [
+      "a few kilobytes that unpack to too many",
+      (response) => {
+        const white = gzipSync(Buffer.alloc(20 * 1024 * 1024, " "));
+        response.writeHead(200, { "content-encoding": "gzip" }).end(white);
+      },
+      "provider-too-large",
+      /stand beside its records/,
+    ],
+    [
+      "a few kilobytes that unpack to a huge list",
+      (response) => {
+        const text = `{"code":0,"data":{"txns":[${" ".repeat(17 * 1024 * 1024)}]}}`;
+        response.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync(text));
+      },
+      "provider-too-large",
+      /the answer is larger than 16777216 bytes/,
+    ],
+  ])("%s", async (_, answer, code, message) => {
+    provider.answer(() => answer);
+    const error = await failureOf(ask());
+    expect(error).toMatchObject({ code });
+    expect(error.message).toMatch(message);
+  });
+
+  test("as many records as a page may have are read, and as many bad ones", async () => {
+    provider.answer(() =>
+      page([...Array<string>(9_000).fill(betItem()), ...Array<string>(1_000).fill("{}")]),
+    );
+    const { records, rejected } = await ask();
+    expect([records.length, rejected.length]).toEqual([9_000, 1_000]);
+  });
+
+  test("a record longer than any is set aside with its beginning, and the rest of the page goes on", async () => {
+    const long = betItem({ note: `"${"x".repeat(20_000)}"` });
+    const { records, rejected } = await askAboutItems(long, betItem());
+    expect(records).toHaveLength(1);
+    expect(rejected).toEqual([
+      {
+        raw: long.slice(0, 16_384),
+        reason: "the record is longer than 16384 bytes; only its beginning is kept",
+      },
+    ]);
+  });
+});
+
 describe("each failure has a code of its own, and names product and range", () => {
   const cases: [failure: string, answer: Answer, code: ErrorCode, message: RegExp][] = [
     ["HTTP 408", status(408), "provider-http-408", /HTTP 408/],
