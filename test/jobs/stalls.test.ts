@@ -137,7 +137,8 @@ test("Redis is gone: what stands still is reported without a queue, the heartbea
   await eventually("all is well", async () => (await tone()) === "good");
   await proxy.refuse();
   // Minutes pass, and all the while nobody but the worker itself looks for what to report.
-  const lookedAt = async () => (await sql`select done_at from work_states where work = 'alerting'`)[0]?.["done_at"];
+  const lookedAt = async () =>
+    (await sql`select done_at from work_states where work = 'alerting'`)[0]?.["done_at"];
   for (let step = 0; step < 4; step += 1) {
     const before = Number(await lookedAt());
     ahead += 150_000;
