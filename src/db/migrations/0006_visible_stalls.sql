@@ -2,6 +2,7 @@ CREATE TABLE "comparisons_set_aside" (
 	"product_id" text NOT NULL,
 	"username" text NOT NULL,
 	"subject" text NOT NULL,
+	"code" text NOT NULL,
 	"reason" text NOT NULL,
 	"since" timestamp (6) with time zone NOT NULL,
 	"retry_at" timestamp (6) with time zone NOT NULL,
