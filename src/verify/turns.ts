@@ -22,6 +22,8 @@ interface AtWork {
 }
 
 interface Line {
+  /** it had to make room, and has answered nothing quickly since: it keeps to half of the lanes */
+  isCrowding: boolean;
   /** counts the turns of all; the smaller, the longer ago it had one */
   lastTurn: number;
   readonly waiting: (() => void)[];
@@ -32,7 +34,7 @@ interface Line {
 /**
  * A line is what may hang by itself: an endpoint and a product. The next turn is of the line with the fewest questions
  * under way, of these the one whose last turn is the longest ago. Where all lanes are taken and a line has none, a line
- * that has several gives up a slow one.
+ * that has several gives up a slow one, and keeps to half of the lanes until it answers quickly again.
  * @param lanes questions side by side
  */
 export function openTurns(lanes: number, slowMs = SLOW_MS): Turns {
@@ -47,9 +49,10 @@ export function openTurns(lanes: number, slowMs = SLOW_MS): Turns {
     line.waiting.shift()?.();
   };
 
+  const half = Math.max(1, Math.floor(lanes / 2));
   const fill = () => {
     while (taken < lanes) {
-      const line = nextOf(lines.values());
+      const line = nextOf([...lines.values()].filter((one) => !one.isCrowding || one.atWork.size < half));
       if (line === null) return;
       begin(line);
     }
@@ -61,7 +64,7 @@ export function openTurns(lanes: number, slowMs = SLOW_MS): Turns {
 
   return {
     take: async (name, work) => {
-      const line = lines.get(name) ?? { lastTurn: 0, waiting: [], atWork: new Set() };
+      const line = lines.get(name) ?? newLine();
       lines.set(name, line);
       const own: AtWork = { isSlow: false, ending: new AbortController() };
       await new Promise<void>((resolve) => {
@@ -69,7 +72,8 @@ export function openTurns(lanes: number, slowMs = SLOW_MS): Turns {
           line.atWork.add(own);
           resolve();
         });
-        fill();
+        // All that is asked for at once is in the queue before the first turn is given.
+        queueMicrotask(fill);
       });
       const timer = setTimeout(() => {
         own.isSlow = true;
@@ -79,6 +83,7 @@ export function openTurns(lanes: number, slowMs = SLOW_MS): Turns {
         return await work(own.ending.signal);
       } finally {
         clearTimeout(timer);
+        if (!own.isSlow) line.isCrowding = false;
         line.atWork.delete(own);
         taken -= 1;
         if (line.atWork.size === 0 && line.waiting.length === 0) lines.delete(name);
@@ -86,6 +91,10 @@ export function openTurns(lanes: number, slowMs = SLOW_MS): Turns {
       }
     },
   };
+}
+
+function newLine(): Line {
+  return { isCrowding: false, lastTurn: 0, waiting: [], atWork: new Set() };
 }
 
 function nextOf(lines: Iterable<Line>): Line | null {
@@ -107,6 +116,11 @@ function makeRoom(lines: Iterable<Line>): void {
     .filter(({ atWork }) => atWork.size > 1)
     .sort((a, b) => b.atWork.size - a.atWork.size);
   if (crowded.some(({ atWork }) => [...atWork].some(({ ending }) => ending.signal.aborted))) return;
-  const slow = crowded.flatMap(({ atWork }) => [...atWork].filter(({ isSlow }) => isSlow).at(-1) ?? []);
-  slow[0]?.ending.abort(new TurnOver("it makes room for others"));
+  for (const line of crowded) {
+    const slow = [...line.atWork].filter(({ isSlow }) => isSlow).at(-1);
+    if (slow === undefined) continue;
+    line.isCrowding = true;
+    slow.ending.abort(new TurnOver("it makes room for others"));
+    return;
+  }
 }

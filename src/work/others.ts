@@ -9,7 +9,7 @@ interface Seen extends Moment {
 }
 
 /** A product that is pulled, and how far it is. */
-export interface PulledProduct {
+interface PulledProduct {
   readonly productId: string;
   /** null: it was never pulled */
   readonly head: Instant | null;
@@ -125,7 +125,7 @@ export function judgeAlerting({ states, everyMs, ...moment }: Seen & { readonly 
   return { doneAt, problem: error === null ? what : `${what} (${error})` };
 }
 
-export function alertingPatience(everyMs: number): number {
+function alertingPatience(everyMs: number): number {
   return Math.max(3 * everyMs, 120_000);
 }
 

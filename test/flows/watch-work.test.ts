@@ -195,8 +195,8 @@ const STALLS: Readonly<Record<string, Stall>> = {
     kind: "comparing-set-aside",
     breaks: async () => {
       await sql`
-        insert into comparisons_set_aside (product_id, username, subject, reason, since, retry_at)
-        values ('P2', 'anna', 'round:r', 'the round has too many bets', ${clock.now()}, ${clock.now()})`;
+        insert into comparisons_set_aside (product_id, username, subject, code, reason, since, retry_at)
+        values ('P2', 'anna', 'round:r', 'round-too-wide', 'the round has too many bets', ${clock.now()}, ${clock.now()})`;
     },
     except: [],
     mends: async () => {

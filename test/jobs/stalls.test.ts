@@ -1,0 +1,162 @@
+/** Work that stands still under a running worker, and goes on again. */
+
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { startWorker, type WorkerContext } from "../../jobs/worker.ts";
+import { systemClock } from "../../src/clock.ts";
+import { parseConfig } from "../../src/config-file.ts";
+import { openOverview } from "../../src/flows/read-overview.ts";
+import { readStatus } from "../../src/flows/read-status.ts";
+import { type Log, silentLog } from "../../src/log.ts";
+import { judge } from "../../src/ops/dashboard/verdict.ts";
+import { SECRET_PATH, useAlertListener } from "../support/alert-listener.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { QUEUE_PLACES } from "./queue-places.ts";
+
+const database = useDatabase();
+const { sql } = database;
+const redis = QUEUE_PLACES[0].open(database);
+const beats = useAlertListener();
+const BEAT_MS = 200;
+
+/** What its clock shows moves on by this much at once. */
+let ahead = 0;
+const clock = { ...systemClock, now: () => systemClock.now() + ahead };
+const config = parseConfig({
+  products: [{ productId: "P1" }],
+  pull: { every: "PT0.2S", settleDelay: "PT0S" },
+  diff: { every: "PT0.2S" },
+  alerts: { every: "PT0.2S" },
+  verify: { every: "PT0.2S" },
+  ledger: { relation: "casino.ledger" },
+});
+const lines: string[] = [];
+const heardBy = (level: string) => (about: unknown, line?: string) =>
+  lines.push(`${level} ${JSON.stringify(about)} ${line}`);
+const log = Object.assign(Object.create(silentLog) as object, {
+  child: () => log,
+  warn: heardBy("warn"),
+  error: heardBy("error"),
+}) as unknown as Log;
+const base = { sql, config, clock, log };
+
+async function start(redisUrl: string | null): Promise<void> {
+  const context: WorkerContext = {
+    ...base,
+    fetchPage: async () => ({ records: [], rejected: [], nextId: null, requestedAt: clock.now(), tookMs: 1 }),
+    ask: () => Promise.reject(new Error("nothing is to be asked")),
+    heartbeat: { url: beats.url(), everyMs: BEAT_MS },
+  };
+  const worker = await startWorker(context, { redisUrl, databaseUrl: database.url }, 200);
+  onTestFinished(() => worker.stop());
+}
+
+const createView = () => sql`create view casino.ledger as select * from casino.log`;
+const kinds = async () => {
+  const rows = await sql<{ kind: string }[]>`select kind from alerts order by id`;
+  return rows.map(({ kind }) => kind);
+};
+const problem = async () => (await readStatus(base)).comparing.problem;
+const tone = async () => judge(await openOverview(base)()).tone;
+const beatsAgain = async () => {
+  const before = beats.heard.length;
+  await eventually("it beats", () => beats.heard.length > before + 1);
+};
+
+beforeEach(async () => {
+  ahead = 0;
+  lines.length = 0;
+  await emptyTables(sql);
+  await sql`drop schema if exists casino cascade`;
+  await sql`create schema casino`;
+  await sql`create table casino.log (like callback_entries including defaults)`;
+  await createView();
+  await sql`
+    insert into casino.log (entry_id, callback, request_id, product_id, username, currency, txn_id, status,
+      skip_balance_update, occurred_at, received_at)
+    values ('e', 'placeBets', 'e', 'P1', 'anna', 'THB', 'e', 'OPEN', false, now(), now())`;
+});
+
+describe("the view of the ledger is dropped", () => {
+  test("is alerted, the status says what holds comparing up, nothing is well, and the heartbeat stops; all of it is over when the view is back", async () => {
+    await start(null);
+    await eventually("all is well", async () => (await tone()) === "good");
+    expect(await problem()).toBeNull();
+    await beatsAgain();
+
+    await sql`drop view casino.ledger`;
+    await eventually("it is alerted", async () => (await kinds()).includes("ledger-unreadable"));
+    expect(await problem()).toMatch(/^the ledger "casino.ledger" has not been read since .*no such table/);
+    expect(await tone()).toBe("bad");
+    await eventually("the heartbeat is held back", () =>
+      lines.some((line) => line.includes("the heartbeat was not sent")),
+    );
+    const before = beats.heard.length;
+    await new Promise((resolve) => setTimeout(resolve, 4 * BEAT_MS));
+    expect(beats.heard.length).toBeLessThanOrEqual(before + 1);
+
+    await createView();
+    await eventually("it is over", async () => (await kinds()).includes("ledger-unreadable-over"));
+    await eventually("all is well", async () => (await tone()) === "good");
+    expect(await problem()).toBeNull();
+    await beatsAgain();
+    expect(await kinds()).toEqual(["ledger-unreadable", "ledger-unreadable-over"]);
+  });
+
+  test("rows of the ledger that were not taken are reported all the same", async () => {
+    await start(null);
+    await eventually("the ledger is read", async () => (await problem()) === null);
+    await sql`drop view casino.ledger`;
+    await sql`
+      insert into rejected_entries (entry_digest, raw, reason, first_seen_at)
+      values ('d', '{}', 'amount is no number', now())`;
+    await eventually("they are reported", async () => (await kinds()).includes("rejected-entries"));
+  });
+});
+
+describe("the heartbeat", () => {
+  test("is one request, and a service that refuses it is named by the setting, never by its address", async () => {
+    beats.answer((_, response) => response.writeHead(503).end());
+    await start(null);
+    await eventually("it is refused", () =>
+      lines.some((line) => line.includes("HEARTBEAT_URL answered with HTTP 503")),
+    );
+    expect(lines.join("\n")).not.toContain(SECRET_PATH);
+    beats.answer((_, response) => response.writeHead(302, { location: `${beats.url()}-elsewhere` }).end());
+    await eventually("a redirect is not followed", () =>
+      lines.some((line) => line.includes("HEARTBEAT_URL answered with HTTP 302")),
+    );
+  });
+});
+
+test("Redis is gone: what stands still is reported without a queue, the heartbeat stops, and all goes on when it is back", async () => {
+  const proxy = await startTcpProxy(redis.redisUrl() ?? "");
+  onTestFinished(() => proxy.close());
+  await start(proxy.url);
+  await eventually("all is well", async () => (await tone()) === "good");
+  await proxy.refuse();
+  // Minutes pass, and all the while nobody but the worker itself looks for what to report.
+  const lookedAt = async () =>
+    (await sql`select done_at from work_states where work = 'alerting'`)[0]?.["done_at"];
+  for (let step = 0; step < 4; step += 1) {
+    const before = Number(await lookedAt());
+    ahead += 150_000;
+    await eventually("it is looked for out of turn", async () => Number(await lookedAt()) > before + 100_000);
+  }
+  expect(await kinds()).toEqual(
+    expect.arrayContaining(["queue-unserved", "comparing-stalled", "ledger-unreadable", "verifying-stalled"]),
+  );
+  expect(await tone()).toBe("bad");
+  expect(await problem()).not.toBeNull();
+
+  await proxy.restore();
+  const isOver = async () => {
+    const all = await kinds();
+    const begun = all.filter((kind) => !kind.endsWith("-over"));
+    return begun.every((kind) => all.includes(`${kind}-over`));
+  };
+  await eventually("everything goes on", isOver);
+  await eventually("all is well", async () => (await tone()) === "good");
+  await beatsAgain();
+});

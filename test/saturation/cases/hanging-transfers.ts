@@ -1,0 +1,52 @@
+/** 10,000 due transfers of a product whose questions hang, and 100 of two others. */
+
+import type { Check, SaturationCase } from "../case.ts";
+import { bookTransfers, otherProducts } from "../due-transfers.ts";
+import { inTime, isAlerted, whileWorking } from "../standing-still.ts";
+
+export const saturation: SaturationCase = {
+  name: "hanging-transfers",
+  what: "10,000 transfers of a product whose verify endpoint hangs, 100 of others; then 100 more of others while it hangs",
+  run: () =>
+    whileWorking(
+      {
+        config: otherProducts,
+        workers: 1,
+        inRedis: false,
+        transfers: (productId) => (productId === "HANGS" ? "hang" : "answer"),
+        prepare: async (sql) => {
+          await bookTransfers(sql, "HANGS", 10_000);
+          await bookTransfers(sql, "A", 50);
+          await bookTransfers(sql, "B", 50);
+        },
+      },
+      async ({ sql, secondsUntil, asked }): Promise<Check[]> => {
+        const others = () => asked.filter(({ productId }) => productId !== "HANGS").length;
+        const first = await secondsUntil(() => others() >= 100, 300);
+        await bookTransfers(sql, "A", 50, "later");
+        await bookTransfers(sql, "B", 50, "later");
+        const later = await secondsUntil(() => others() >= 200, 300);
+        const alerted = await secondsUntil(() => isAlerted(sql, "verifying-stalled"), 300);
+        return [
+          {
+            what: "seconds until the 100 others are asked for",
+            value: first,
+            bar: "≤ 30",
+            holds: inTime(first, 30),
+          },
+          {
+            what: "seconds until 100 more are, that come due while it hangs",
+            value: later,
+            bar: "≤ 30",
+            holds: inTime(later, 30),
+          },
+          {
+            what: "seconds from there until the product is alerted",
+            value: alerted,
+            bar: "≤ 240",
+            holds: inTime(alerted, 240),
+          },
+        ];
+      },
+    ),
+};

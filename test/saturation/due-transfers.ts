@@ -1,0 +1,23 @@
+/** Transfers that are due at once, of products that only verify. */
+
+import type { Sql } from "../../src/db/client.ts";
+
+export const otherProducts = {
+  products: ["HANGS", "A", "B"].map((productId) => ({ productId, walletMode: "transfer" })),
+  // The places of the provider are more than the lanes of verifying.
+  pull: { concurrency: 16 },
+};
+
+/** Hands over so many, due now. */
+export async function bookTransfers(
+  sql: Sql,
+  productId: string,
+  count: number,
+  prefix = "first",
+): Promise<void> {
+  await sql`
+    insert into transfers (transaction_ref, product_id, username, currency, type, amount, sent_at, handed_at,
+      next_verify_at)
+    select ${`${prefix}-${productId}-`} || n, ${productId}, 'anna', 'THB', 'DEPOSIT', 10, now(), now(), now()
+    from generate_series(1, ${count}::integer) as n`;
+}
