@@ -8,6 +8,7 @@ import { describeError, ReconError } from "../src/errors.ts";
 import type { AskOutcome } from "../src/flows/ask-outcome.ts";
 import type { PullContext } from "../src/flows/context.ts";
 import { lookAtUnsettled } from "../src/flows/look-at-unsettled.ts";
+import { beginPullingAll } from "../src/flows/pull-product.ts";
 import type { Log } from "../src/log.ts";
 import { resumeStopped } from "../src/sync/store.ts";
 import { openAlertJob } from "./alert-job.ts";
@@ -65,6 +66,7 @@ export async function startWorker(
   const backend = openBackend(connections.redisUrl, connections.databaseUrl, log, telemetry);
   await backend.check();
   await resumeStopped(context.sql);
+  await beginPullingAll(context);
   await lookAtUnsettled(context);
   const ending = new AbortController();
   const pullQueue = backend.openQueue("pull");

@@ -161,7 +161,7 @@ function describePulled(
   if (stand === null) return null;
   const { begin, head, windowMs, stoppedUntil } = stand;
   const gaps = unfetched.filter(({ isGap }) => isGap);
-  const watermark = Math.min(head, ...gaps.map(({ from }) => from));
+  const watermark = Math.min(head, ...unfetched.map(({ from }) => from));
   const settledUntil = now - config.pull.settleDelay;
   const stoppedBy = stoppedUntil === null ? null : "provider-refused";
   return {
