@@ -83,7 +83,7 @@ export async function fetchLeasedWindow(
     attempts: pull.attempts,
     maxPages: pull.maxPages,
     cursorMaxAgeMs: pull.cursorMaxAge,
-    isProbe: known !== null && known.probeAt !== null && isNewest(window, known),
+    isProbe: known !== null && known.probeAt !== null && isNewest(context, window, known),
   };
   const fetched = fetchWindow(window, stepsOf(context, window), limits, context.clock, signal);
   const outcome = await fetched.catch((error: unknown) => stopWhereRefused(context, window, error));
@@ -193,20 +193,21 @@ function whatWasSeen(window: LeasedWindow, outcome: WindowOutcome): WindowSeen |
   }
 }
 
-/** What lies before the head is fetched again: that it cannot be had says little about the provider. */
-function isNewest({ kind, to }: LeasedWindow, { head }: PullState): boolean {
-  return kind === "live" && to > head;
+/** What lies before the head, and its overlap, is old: that it cannot be had says little about the provider. */
+function isNewest({ config }: PullContext, { kind, to }: LeasedWindow, { head }: PullState): boolean {
+  return kind === "live" && to > head - config.pull.overlap;
 }
 
 /** The newest window shows whether the provider answers; the first answer after an outage ends it (§4.8). */
 async function noteAnswer(
-  { sql, clock, config, log }: PullContext,
+  context: PullContext,
   window: LeasedWindow,
   outcome: WindowOutcome,
   known: PullState,
 ): Promise<void> {
+  const { sql, clock, config, log } = context;
   const { productId } = window;
-  if (!isNewest(window, known)) return;
+  if (!isNewest(context, window, known)) return;
   if (outcome.outcome === "done" && known.probeAt !== null) {
     const wasOutage = known.failures > 1;
     await endOutage(sql, productId, wasOutage, clock.now());

@@ -147,11 +147,13 @@ async function planDue(context: PullContext, productId: string, startedAt: Insta
 
 async function planLiveWindows(tx: Query, productId: string, plan: PullPlan, live: LivePlan): Promise<void> {
   if (live.windows.length === 0) return;
+  const isProbe = plan.probeAt !== null;
   const isTried = (one: TimeRange) =>
     plan.lost.some(({ attempts, from, to }) => attempts > 0 && from < one.to && to > one.from);
-  const attempts = live.windows.some(isTried) ? 1 : 0;
+  // What a probe cannot have either is lost as before: only an answer elsewhere makes it a window's own failure.
+  const attempts = !isProbe && live.windows.some(isTried) ? 1 : 0;
   await planWindows(tx, productId, "live", live.windows, attempts);
-  await writeLost(tx, productId, plan.lost, live.lost, plan.probeAt !== null);
+  await writeLost(tx, productId, plan.lost, live.lost, isProbe);
 }
 
 /** Time that was fetched when it had this age already, or will be for another age, needs no other fetch. */

@@ -41,7 +41,7 @@ export interface ProductOverview {
 }
 
 /**
- * transfers-only: nothing is pulled of it; not-begun: no worker has begun to; stopped: the credentials are refused;
+ * transfers-only: nothing is pulled of it; not-begun: nothing of it was fetched yet; stopped: the credentials are refused;
  * stalled: it has gaps; behind: it is later than it should be; current: it is fetched as far as it may be.
  */
 export type ProductState = "transfers-only" | "not-begun" | "stopped" | "stalled" | "behind" | "current";
@@ -130,7 +130,8 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
       fetched: fetchedOf.get(productId) ?? [],
     };
     const pulled = product.walletMode === "transfer" ? null : describePulled(context, now, found);
-    const state = product.walletMode === "transfer" ? "transfers-only" : stateOf(context, pulled);
+    const state =
+      product.walletMode === "transfer" ? "transfers-only" : stateOf(context, pulled, found.stand);
     return { productId, state, pulled, risk: riskOf.get(productId) ?? [] };
   };
   return {
@@ -198,10 +199,15 @@ function rangeOfHistory(now: Instant): TimeRange {
 const PATIENCE_TICKS = 5;
 const LEAST_PATIENCE_MS = 300_000;
 
-function stateOf({ config }: FlowContext, pulled: PulledOverview | null): ProductState {
+function stateOf(
+  { config }: FlowContext,
+  pulled: PulledOverview | null,
+  stand: PullStand | null,
+): ProductState {
   if (pulled === null) return "not-begun";
   if (pulled.stoppedUntil !== null) return "stopped";
   if (pulled.gaps.length > 0) return "stalled";
+  if (stand?.head === stand?.begin) return "not-begun";
   const { settleDelay, every } = config.pull;
   const mayLag = settleDelay + Math.max(PATIENCE_TICKS * every, LEAST_PATIENCE_MS);
   return pulled.lagMs > mayLag ? "behind" : "current";

@@ -114,7 +114,8 @@ export async function endOutage(
 ): Promise<void> {
   await writeOutage(sql, productId, NO_OUTAGE);
   if (!wasOutage) return;
-  await sql`update pull_states set probe_at = ${now}, probe_ms = null where probe_at > ${now}`;
+  await sql`
+    update pull_states set probe_at = least(probe_at, ${now}), probe_ms = null where probe_at is not null`;
   await sql`
     update windows set next_attempt_at = null
     where product_id = ${productId} and kind in ('confirm', 'resweep') and status = 'gap' and attempts = 1`;
