@@ -57,7 +57,10 @@ export async function ensureSchedules(
   }
   for (const { id, everyMs, data } of schedules) {
     const scheduler = present.find(({ key }) => key === id);
-    const isRight = Number(scheduler?.every) === everyMs && (scheduler?.next ?? 0) > now - LATE_MS;
+    const next = scheduler?.next ?? 0;
+    // One that lies further ahead was scheduled by a worker whose clock is wrong.
+    const isRight =
+      Number(scheduler?.every) === everyMs && next > now - LATE_MS && next <= now + everyMs + LATE_MS;
     if (isRight) continue;
     await queue.upsertJobScheduler(id, { every: everyMs }, { name: queue.name, data, opts: OWN_TRACE });
   }

@@ -4,6 +4,7 @@ import { setInterval, setTimeout } from "node:timers";
 import type { Job } from "bullmq";
 import type { FastifyInstance } from "fastify";
 import type { AlertChannel } from "../src/alerts/channel.ts";
+import type { DatabaseClock } from "../src/db/database-clock.ts";
 import { describeError, ReconError } from "../src/errors.ts";
 import type { AskOutcome } from "../src/flows/ask-outcome.ts";
 import type { PullContext } from "../src/flows/context.ts";
@@ -15,6 +16,7 @@ import { openAlertJob } from "./alert-job.ts";
 import { openAtWork } from "./at-work.ts";
 import { type JobData, type JobWorker, openBackend, type ProductJob } from "./backend.ts";
 import { openBackfillJob } from "./backfill-job.ts";
+import { openClockGuard } from "./clock-guard.ts";
 import { closeQueues } from "./close-queues.ts";
 import { runDiffJob } from "./diff-job.ts";
 import { checkLedgerAtStart, openLedgerJob } from "./ledger-job.ts";
@@ -37,6 +39,8 @@ export interface WorkerContext extends PullContext {
   readonly channels?: readonly AlertChannel[];
   /** spans of jobs go to the tracer that is registered; without it there are none */
   readonly isTraced?: boolean;
+  /** work rests while it is wrong; without it the clock is trusted */
+  readonly databaseClock?: DatabaseClock;
 }
 
 export interface RunningWorker {
@@ -69,15 +73,18 @@ export async function startWorker(
   await beginPullingAll(context);
   await lookAtUnsettled(context);
   const ending = new AbortController();
+  const alertJob = openAlertJob(context, context.channels ?? []);
+  const clockGuard = await openClockGuard(context, context.databaseClock, alertJob, ending.signal);
   const pullQueue = backend.openQueue("pull");
   const diffQueue = backend.openQueue("diff");
-  const ticks = tickJobs(context).map((job) => ({ job, queue: backend.openQueue(job.queue) }));
+  const ticks = tickJobs(context, alertJob).map((job) => ({ job, queue: backend.openQueue(job.queue) }));
   const queues = [pullQueue, diffQueue, ...ticks.map(({ queue }) => queue)];
   const workers: JobWorker[] = [];
   const atWork = openAtWork();
   const closeAll = () => closeQueues({ backend, queues, workers, atWork }, log);
 
   const schedule = async () => {
+    if (!clockGuard.isRight()) return;
     await ensureSchedules(pullQueue, schedulesFor(config, config.pull.every), clock.now());
     await ensureSchedules(diffQueue, schedulesFor(config, config.diff.every), clock.now());
     for (const { job, queue } of ticks) await ensureSchedules(queue, [scheduleOf(job)], clock.now());
@@ -85,6 +92,8 @@ export async function startWorker(
   const run =
     <Data extends JobData>(work: (data: Data, log: Log) => Promise<void>) =>
     async (job: Job<Data, void, string>) => {
+      // It was taken while the clock jumped; the next tick of it comes to a worker whose clock is right.
+      if (!clockGuard.isRight()) return;
       const own = log.child({ queue: job.queueName, jobId: job.id });
       const name = [job.queueName, job.data.productId ?? ""].join(" ").trimEnd();
       try {
@@ -107,9 +116,11 @@ export async function startWorker(
       const tick = run((_, log) => job.run(ending.signal, log));
       workers.push(backend.openWorker(job.queue, tick, job.concurrency));
     }
+    clockGuard.guard(workers);
     // A worker that is closed while it still connects would leave its connection open.
     await Promise.all(workers.map((worker) => worker.waitUntilReady()));
   } catch (error) {
+    clockGuard.stop();
     await closeAll();
     throw new ReconError("queue-unreachable", `the queues cannot be used: ${describeError(error)}`, {
       cause: error,
@@ -129,6 +140,7 @@ export async function startWorker(
   let stopped: Promise<void> | null = null;
   const stop = async () => {
     for (const timer of timers) clearInterval(timer);
+    clockGuard.stop();
     ending.abort();
     await closeAll();
   };
@@ -143,13 +155,8 @@ export async function startWorker(
   };
 }
 
-function tickJobs(context: WorkerContext): TickJob[] {
-  const jobs = [
-    openBackfillJob(context),
-    openAlertJob(context, context.channels ?? []),
-    openRetentionJob(context),
-    openLedgerJob(context),
-  ];
+function tickJobs(context: WorkerContext, alertJob: TickJob): TickJob[] {
+  const jobs = [openBackfillJob(context), alertJob, openRetentionJob(context), openLedgerJob(context)];
   if (context.ask !== undefined) jobs.push(openVerifyJob({ ...context, ask: context.ask }));
   return jobs;
 }

@@ -3,12 +3,12 @@
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Alert } from "./alert.ts";
 
-type ConditionKind = "product-stalled" | "credentials-refused" | "alerts-undelivered";
+type ConditionKind = "product-stalled" | "credentials-refused" | "alerts-undelivered" | "clock-wrong";
 
 /** What tells one condition from another. */
 export interface ConditionName {
   readonly kind: ConditionKind;
-  /** what it is about: a product, a channel, or "provider" */
+  /** what it is about: a product, a channel, a process, or "provider" */
   readonly subject: string;
 }
 
@@ -27,6 +27,15 @@ export interface StandingCondition extends ConditionName {
   readonly since: Instant;
   readonly whatWhenOver: string;
   readonly heads: Readonly<Record<string, Instant>>;
+}
+
+/** Whoever has a wrong clock says so again and again; by its silence one knows that it has ended. */
+export const SEEN_AT = "seen at";
+export const LONGEST_SILENCE_MS = 120_000;
+
+/** Whether the process that has this wrong clock has ended. */
+export function isClockGone({ kind, since, heads }: StandingCondition, now: Instant): boolean {
+  return kind === "clock-wrong" && now - (heads[SEEN_AT] ?? since) > LONGEST_SILENCE_MS;
 }
 
 export function tellBeginning({ kind, subject, productId, what, toDo }: Condition, at: Instant): Alert {

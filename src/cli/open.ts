@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { systemClock } from "../clock.ts";
 import { type Need, readSettings, type Settings } from "../config.ts";
 import { checkDatabase, openDatabase } from "../db/client.ts";
+import { type DatabaseClock, openDatabaseClock } from "../db/database-clock.ts";
 import { migrateDatabase } from "../db/migrate.ts";
 import { startEmbeddedPostgres } from "../embedded/postgres.ts";
 import type { FlowContext } from "../flows/context.ts";
@@ -17,7 +18,8 @@ export const EMBEDDED_HOME = fileURLToPath(new URL("../../.recon", import.meta.u
 
 export interface OpenRecon {
   readonly settings: Settings;
-  readonly context: FlowContext;
+  /** its clock is the database's */
+  readonly context: FlowContext & { readonly clock: DatabaseClock };
   readonly databaseUrl: string;
   /** nothing but the checkout is needed: database, provider and config are our own */
   readonly embedded: { readonly postgres: boolean; readonly provider: boolean };
@@ -37,6 +39,7 @@ export async function openRecon(needs: readonly Need[], longestWaitMs = 0): Prom
   const server = settings.databaseUrl === null ? await startEmbeddedPostgres({ home: EMBEDDED_HOME }) : null;
   const databaseUrl = settings.databaseUrl ?? server?.url ?? "";
   const sql = openDatabase(databaseUrl);
+  const clock = openDatabaseClock(sql, systemClock);
   const close = async () => {
     // All work is done by now; a connection that broke once may never say that it has ended.
     await sql.end({ timeout: 1 });
@@ -45,13 +48,14 @@ export async function openRecon(needs: readonly Need[], longestWaitMs = 0): Prom
   try {
     await untilUp("the database", () => checkDatabase(sql), { clock: systemClock, log }, longestWaitMs);
     if (server !== null) await migrateDatabase(databaseUrl);
+    await clock.measure();
   } catch (error) {
     await close();
     throw error;
   }
   return {
     settings,
-    context: { sql, config, clock: systemClock, log },
+    context: { sql, config, clock, log },
     databaseUrl,
     embedded: { postgres: server !== null, provider: withoutProvider },
     close,

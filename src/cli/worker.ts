@@ -29,7 +29,7 @@ export function addWorkerCommand(program: Command): void {
 async function openWorker(recon: OpenRecon, opened: Part[]): Promise<void> {
   const { settings, context, databaseUrl } = recon;
   const { redisUrl } = settings;
-  const metrics = openMetrics(context, () => worker.countJobs());
+  const metrics = openMetrics({ ...context, databaseClock: context.clock }, () => worker.countJobs());
   const tracing = await startTracing(settings.tracing, context.log);
   if (tracing !== null) opened.push({ name: "tracing", longestMs: 500, close: () => tracing.close() });
   await migrateDatabase(databaseUrl, context.log);
@@ -57,6 +57,7 @@ async function openWorker(recon: OpenRecon, opened: Part[]): Promise<void> {
       ask: openAskOutcome(provider, budget, context),
       channels: openChannels(settings.alerts, settings.ops),
       isTraced: tracing !== null,
+      databaseClock: context.clock,
     },
     { redisUrl, databaseUrl },
   );

@@ -71,6 +71,8 @@ export interface Overview {
   readonly undelivered: number;
   /** channels that have not taken alerts for some minutes */
   readonly deafChannels: readonly string[];
+  /** processes whose clocks are wrong: "worker 12 on host" */
+  readonly wrongClocks: readonly string[];
   /** when the ledger's newest entry was received; null: it has none */
   readonly lastReceivedAt: Instant | null;
   /** under way, or failed lately; the newest first */
@@ -143,6 +145,7 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
     deafChannels: conditions
       .filter(({ kind }) => kind === "alerts-undelivered")
       .map(({ subject }) => subject),
+    wrongClocks: conditions.filter(({ kind }) => kind === "clock-wrong").map(({ subject }) => subject),
     lastReceivedAt,
     backfills,
   };
