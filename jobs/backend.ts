@@ -26,7 +26,7 @@ type Tick = Readonly<Record<string, never>>;
 
 export type JobData = ProductJob | Tick;
 export type JobQueue = Queue<JobData, void, string>;
-export type JobWorker = Pick<Worker, "close" | "waitUntilReady">;
+export type JobWorker = Pick<Worker, "close" | "waitUntilReady" | "pause" | "resume">;
 
 export interface QueueBackend {
   openQueue(name: string): JobQueue;

@@ -62,7 +62,9 @@ export async function ensureSchedules(
     const scheduler = present.find(({ key }) => key === id);
     const next = scheduler?.next ?? 0;
     const isRight = Number(scheduler?.every) === everyMs;
-    if (isRight && (next > now - LATE_MS || (await isTickThere(queue, id, next)))) continue;
+    // A tick that lies further ahead was scheduled by a worker whose clock is wrong.
+    const isTooFar = next > now + everyMs + LATE_MS;
+    if (isRight && !isTooFar && (next > now - LATE_MS || (await isTickThere(queue, id, next)))) continue;
     await queue.upsertJobScheduler(id, { every: everyMs }, { name: queue.name, data, opts: OWN_TRACE });
   }
 }

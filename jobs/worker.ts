@@ -5,11 +5,13 @@ import type { Job } from "bullmq";
 import type { FastifyInstance } from "fastify";
 import type { AlertChannel } from "../src/alerts/channel.ts";
 import { describeLimit } from "../src/db/client.ts";
+import type { DatabaseClock } from "../src/db/database-clock.ts";
 import { describeError, ReconError } from "../src/errors.ts";
 import type { AskOutcome } from "../src/flows/ask-outcome.ts";
 import type { PullContext } from "../src/flows/context.ts";
 import { lookAtUnsettled } from "../src/flows/look-at-unsettled.ts";
 import { type NoteProgress, openProgress } from "../src/flows/note-work.ts";
+import { beginPullingAll } from "../src/flows/plan-product.ts";
 import { openPullLanes } from "../src/flows/pull-lanes.ts";
 import type { Log } from "../src/log.ts";
 import { resumeStopped } from "../src/sync/store.ts";
@@ -18,6 +20,7 @@ import { openAlertJob } from "./alert-job.ts";
 import { openAtWork } from "./at-work.ts";
 import { type JobData, type JobQueue, type JobWorker, openBackend, type ProductJob } from "./backend.ts";
 import { openBackfillJob } from "./backfill-job.ts";
+import { openClockGuard } from "./clock-guard.ts";
 import { closeQueues } from "./close-queues.ts";
 import { runDiffJob } from "./diff-job.ts";
 import { checkLedgerAtStart, openLedgerJob } from "./ledger-job.ts";
@@ -43,6 +46,8 @@ export interface WorkerContext extends PullContext {
   readonly heartbeat?: Heartbeat | null;
   /** spans of jobs go to the tracer that is registered; without it there are none */
   readonly isTraced?: boolean;
+  /** work rests while it is wrong; without it the clock is trusted */
+  readonly databaseClock?: DatabaseClock;
 }
 
 export interface RunningWorker {
@@ -72,8 +77,11 @@ export async function startWorker(
   const backend = openBackend(connections.redisUrl, connections.databaseUrl, log, telemetry);
   await backend.check();
   await resumeStopped(context.sql);
+  await beginPullingAll(context);
   await lookAtUnsettled(context);
   const ending = new AbortController();
+  const alertJob = openAlertJob(context, context.channels ?? []);
+  const clockGuard = await openClockGuard(context, context.databaseClock, alertJob, ending.signal);
   const pullQueue = backend.openQueue("pull");
   const diffQueue = backend.openQueue("diff");
   const onProgress = openProgress(context);
@@ -82,7 +90,6 @@ export async function startWorker(
     context.onPage?.(page);
   };
   const runLanes = openPullLanes({ ...context, onPage });
-  const alertJob = openAlertJob(context, context.channels ?? []);
   const ticks = [openFetchJob(context, runLanes), ...tickJobs(context, alertJob, onProgress)].map((job) => ({
     job,
     queue: backend.openQueue(job.queue),
@@ -93,6 +100,7 @@ export async function startWorker(
   const closeAll = () => closeQueues({ backend, queues, workers, atWork }, log);
 
   const schedule = async () => {
+    if (!clockGuard.isRight()) return;
     await ensureSchedules(pullQueue, schedulesFor(config, config.pull.every), clock.now());
     await ensureSchedules(diffQueue, schedulesFor(config, config.diff.every), clock.now());
     for (const { job, queue } of ticks) await ensureSchedules(queue, [scheduleOf(job)], clock.now());
@@ -100,6 +108,8 @@ export async function startWorker(
   const run =
     <Data extends JobData>(work: (data: Data, log: Log) => Promise<void>) =>
     async (job: Job<Data, void, string>) => {
+      // It was taken while the clock jumped; the next tick of it comes to a worker whose clock is right.
+      if (!clockGuard.isRight()) return;
       const own = log.child({ queue: job.queueName, jobId: job.id });
       const name = [job.queueName, job.data.productId ?? ""].join(" ").trimEnd();
       const isServed = () => onProgress({ work: "queue", subject: job.queueName });
@@ -133,9 +143,11 @@ export async function startWorker(
       const tick = run((_, log) => job.run(ending.signal, log));
       workers.push(backend.openWorker(job.queue, tick, job.concurrency));
     }
+    clockGuard.guard(workers);
     // A worker that is closed while it still connects would leave its connection open.
     await Promise.all(workers.map((worker) => worker.waitUntilReady()));
   } catch (error) {
+    clockGuard.stop();
     await closeAll();
     throw new ReconError("queue-unreachable", `the queues cannot be used: ${describeError(error)}`, {
       cause: error,
@@ -156,6 +168,7 @@ export async function startWorker(
   let stopped: Promise<void> | null = null;
   const stop = async () => {
     for (const timer of timers) clearInterval(timer);
+    clockGuard.stop();
     ending.abort();
     await closeAll();
   };

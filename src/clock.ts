@@ -13,8 +13,9 @@ export interface Clock {
   sleep(waitMs: number, signal?: AbortSignal): Promise<void>;
 }
 
-export const systemClock: Clock = {
+export const systemClock: Clock & { steady(): number } = {
   now: () => Date.now(),
+  steady: () => performance.now(),
   sleep: async (waitMs, signal) => {
     await delay(waitMs, undefined, signal === undefined ? {} : { signal }).catch(() => {});
   },

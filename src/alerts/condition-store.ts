@@ -2,7 +2,15 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "../db/client.ts";
-import { type Condition, type StandingCondition, tellBeginning, tellEnd } from "./condition.ts";
+import {
+  type Condition,
+  type ConditionName,
+  isSame,
+  SEEN_AT,
+  type StandingCondition,
+  tellBeginning,
+  tellEnd,
+} from "./condition.ts";
 import { recordAlert } from "./store.ts";
 
 export async function readConditions(sql: Query): Promise<StandingCondition[]> {
@@ -31,4 +39,21 @@ export async function endCondition(sql: Sql, condition: StandingCondition, now: 
       delete from alert_conditions where kind = ${kind} and subject = ${subject} and since = ${since}`;
     if (count > 0) await recordAlert(tx, tellEnd(condition, now));
   });
+}
+
+/** A condition lasts: whoever has begun it says so. */
+export async function keepCondition(
+  sql: Query,
+  { kind, subject }: ConditionName,
+  now: Instant,
+): Promise<void> {
+  await sql`
+    update alert_conditions set heads = jsonb_build_object(${SEEN_AT}::text, ${now}::bigint)
+    where kind = ${kind} and subject = ${subject}`;
+}
+
+/** As `endCondition`, for whoever knows no more than its name; where it does not stand, nothing happens. */
+export async function endConditionNamed(sql: Sql, name: ConditionName, now: Instant): Promise<void> {
+  const standing = (await readConditions(sql)).find((one) => isSame(one, name));
+  if (standing !== undefined) await endCondition(sql, standing, now);
 }

@@ -7,6 +7,7 @@ type ConditionKind =
   | "product-stalled"
   | "credentials-refused"
   | "alerts-undelivered"
+  | "clock-wrong"
   | "comparing-stalled"
   | "comparing-set-aside"
   | "ledger-unreadable"
@@ -16,7 +17,7 @@ type ConditionKind =
 /** What tells one condition from another. */
 export interface ConditionName {
   readonly kind: ConditionKind;
-  /** what it is about: a product, a channel, a queue, a relation, or "provider" */
+  /** what it is about: a product, a channel, a queue, a relation, a process, or "provider" */
   readonly subject: string;
 }
 
@@ -35,6 +36,15 @@ export interface StandingCondition extends ConditionName {
   readonly since: Instant;
   readonly whatWhenOver: string;
   readonly heads: Readonly<Record<string, Instant>>;
+}
+
+/** Whoever has a wrong clock says so again and again; by its silence one knows that it has ended. */
+export const SEEN_AT = "seen at";
+export const LONGEST_SILENCE_MS = 120_000;
+
+/** Whether the process that has this wrong clock has ended. */
+export function isClockGone({ kind, since, heads }: StandingCondition, now: Instant): boolean {
+  return kind === "clock-wrong" && now - (heads[SEEN_AT] ?? since) > LONGEST_SILENCE_MS;
 }
 
 export function tellBeginning({ kind, subject, productId, what, toDo }: Condition, at: Instant): Alert {

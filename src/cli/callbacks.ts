@@ -1,8 +1,10 @@
 /** `recon callbacks`: serves the operator's callbacks with the built-in wallet, until it is told to end. */
 
+import { setInterval } from "node:timers";
 import type { Command } from "commander";
 import { startCallbackServer } from "../callbacks/server.ts";
 import { migrateDatabase } from "../db/migrate.ts";
+import { MEASURE_EVERY_MS, openClockWatch } from "../flows/watch-clock.ts";
 import type { OpenRecon } from "./open.ts";
 import { printLine } from "./print.ts";
 import { type Part, runUntilTold } from "./run-until-told.ts";
@@ -19,6 +21,13 @@ export function addCallbacksCommand(program: Command): void {
 
 async function startCallbacks({ settings, context, databaseUrl }: OpenRecon, opened: Part[]): Promise<void> {
   await migrateDatabase(databaseUrl, context.log);
+  const watch = openClockWatch(context, context.clock, {
+    name: "callbacks server",
+    consequence: "callbacks are taken, judged and dated by the database's time all the same",
+  });
+  await watch();
+  const timer = setInterval(watch, MEASURE_EVERY_MS);
+  opened.push({ name: "the clock's watch", longestMs: 100, close: async () => clearInterval(timer) });
   const server = await startCallbackServer(context, settings.callbacks);
   opened.push({ name: "the callback server", longestMs: LONGEST_STOP_MS, close: () => server.close() });
   const { basePath, signatureKey, allowedIps } = settings.callbacks;

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { systemClock } from "../clock.ts";
 import { type Need, readSettings, type Settings } from "../config.ts";
 import { checkDatabase } from "../db/client.ts";
+import { type DatabaseClock, openDatabaseClock } from "../db/database-clock.ts";
 import { migrateDatabase } from "../db/migrate.ts";
 import { openPools } from "../db/pools.ts";
 import { startEmbeddedPostgres } from "../embedded/postgres.ts";
@@ -18,7 +19,8 @@ export const EMBEDDED_HOME = fileURLToPath(new URL("../../.recon", import.meta.u
 
 export interface OpenRecon {
   readonly settings: Settings;
-  readonly context: FlowContext;
+  /** its clock is the database's */
+  readonly context: FlowContext & { readonly clock: DatabaseClock };
   /** the same, with connections of its own for what people ask for */
   readonly people: FlowContext;
   readonly databaseUrl: string;
@@ -41,6 +43,7 @@ export async function openRecon(needs: readonly Need[], longestWaitMs = 0): Prom
   const databaseUrl = settings.databaseUrl ?? server?.url ?? "";
   const pools = openPools(databaseUrl, settings.databasePool);
   const { work: sql } = pools;
+  const clock = openDatabaseClock(sql, systemClock);
   const close = async () => {
     await pools.close();
     await server?.release();
@@ -48,11 +51,12 @@ export async function openRecon(needs: readonly Need[], longestWaitMs = 0): Prom
   try {
     await untilUp("the database", () => checkDatabase(sql), { clock: systemClock, log }, longestWaitMs);
     if (server !== null) await migrateDatabase(databaseUrl);
+    await clock.measure();
   } catch (error) {
     await close();
     throw error;
   }
-  const context = { sql, config, clock: systemClock, log };
+  const context = { sql, config, clock, log };
   return {
     settings,
     context,

@@ -29,7 +29,7 @@ export function addWorkerCommand(program: Command): void {
 async function openWorker(recon: OpenRecon, opened: Part[]): Promise<void> {
   const { settings, context, people, databaseUrl } = recon;
   const { redisUrl } = settings;
-  const metrics = openMetrics(people, () => worker.countJobs());
+  const metrics = openMetrics({ ...people, databaseClock: context.clock }, () => worker.countJobs());
   const tracing = await startTracing(settings.tracing, context.log);
   if (tracing !== null) opened.push({ name: "tracing", longestMs: 500, close: () => tracing.close() });
   await migrateDatabase(databaseUrl, context.log);
@@ -58,6 +58,7 @@ async function openWorker(recon: OpenRecon, opened: Part[]): Promise<void> {
       channels: openChannels(settings.alerts, settings.ops),
       heartbeat: settings.heartbeatUrl === null ? null : { url: settings.heartbeatUrl },
       isTraced: tracing !== null,
+      databaseClock: context.clock,
     },
     { redisUrl, databaseUrl },
   );

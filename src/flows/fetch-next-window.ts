@@ -2,22 +2,26 @@
 
 import type { BetRecord } from "../bet.ts";
 import { formatInstant, type Instant, parseInstant } from "../clock.ts";
-import { ReconError } from "../errors.ts";
+import { asksForShorterWindow, describeError, ReconError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { endAbsences, noteAbsences, remember, restartReturned } from "../sync/absence-store.ts";
 import { fetchWindow, type WindowOutcome, type WindowSteps } from "../sync/fetch-window.ts";
+import { endOutage, loseLive, readLastProbe, writeOutage } from "../sync/lost-store.ts";
+import { afterNoAnswer } from "../sync/outage.ts";
 import {
   adaptRange,
   isSameRange,
   isTooLong,
   type RangeLimits,
   type RangeState,
+  type WindowSeen,
 } from "../sync/range-control.ts";
 import { writeRecords, writeRejected } from "../sync/record-store.ts";
 import {
   advanceWindow,
   type LeasedWindow,
   leaseNextWindow,
+  type PullState,
   postponeWindow,
   readPullState,
   recordGap,
@@ -75,10 +79,14 @@ export async function fetchLeasedWindow(
     attempts: pull.attempts,
     maxPages: pull.maxPages,
     cursorMaxAgeMs: pull.cursorMaxAge,
+    isProbe: known !== null && known.probeAt !== null && isNewest(context, window, known),
   };
   const fetched = fetchWindow(window, stepsOf(context, window), limits, context.clock, signal);
   const outcome = await fetched.catch((error: unknown) => stopWhereRefused(context, window, error));
-  if (known !== null) await learn(context, window, outcome, known);
+  if (known !== null) {
+    await learn(context, window, outcome, known);
+    await noteAnswer({ ...context, log }, window, outcome, known);
+  }
   logOutcome(log, outcome);
   return outcome;
 }
@@ -165,17 +173,57 @@ async function learn(
   outcome: WindowOutcome,
   known: RangeState,
 ): Promise<void> {
-  if (outcome.outcome !== "done" && outcome.outcome !== "split") return;
-  const windowMs = lengthOf(window);
-  const seen =
-    outcome.outcome === "done"
-      ? ({ outcome: "answered", windowMs, slowestMs: outcome.slowestMs } as const)
-      : ({ outcome: "too-slow", windowMs } as const);
+  const seen = whatWasSeen(window, outcome);
+  if (seen === null) return;
   const limits = rangeLimits(context);
   if (isSameRange(known, adaptRange(known, seen, limits))) return;
   // Windows side by side learn from each other.
   const state = (await readPullState(context.sql, window.productId)) ?? known;
   await writeRange(context.sql, window.productId, adaptRange(state, seen, limits));
+}
+
+function whatWasSeen(window: LeasedWindow, outcome: WindowOutcome): WindowSeen | null {
+  const windowMs = lengthOf(window);
+  switch (outcome.outcome) {
+    case "done":
+      return { outcome: "answered", windowMs, slowestMs: outcome.slowestMs };
+    case "split":
+      return { outcome: "too-slow", windowMs };
+    case "gap":
+      return { outcome: "given-up" };
+    case "postponed":
+    case "abandoned":
+      return null;
+  }
+}
+
+/** What lies before the head, and its overlap, is old: that it cannot be had says little about the provider. */
+function isNewest({ config }: PullContext, { kind, to }: LeasedWindow, { head }: PullState): boolean {
+  return kind === "live" && to > head - config.pull.overlap;
+}
+
+/** The newest window shows whether the provider answers; the first answer after an outage ends it (§4.8). */
+async function noteAnswer(
+  context: PullContext,
+  window: LeasedWindow,
+  outcome: WindowOutcome,
+  known: PullState,
+): Promise<void> {
+  const { sql, clock, config, log } = context;
+  const { productId } = window;
+  if (!isNewest(context, window, known)) return;
+  if (outcome.outcome === "done" && known.probeAt !== null) {
+    const wasOutage = known.failures > 1;
+    await endOutage(sql, productId, wasOutage, clock.now());
+    if (wasOutage) log.info("the provider answers again: what was lost meanwhile is fetched");
+  }
+  if (outcome.outcome !== "gap") return;
+  const { error } = outcome;
+  const failed = { tooSlow: asksForShorterWindow(error), windowMinMs: config.pull.windowMin };
+  const reason = { code: error.code, message: describeError(error) };
+  if (known.failures > 0) await loseLive(sql, productId, reason);
+  const lastProbeAt = await readLastProbe(sql, productId);
+  await writeOutage(sql, productId, afterNoAnswer(known, failed, lastProbeAt, clock.now()));
 }
 
 function describeWindow(window: LeasedWindow) {

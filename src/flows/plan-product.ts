@@ -3,7 +3,9 @@
 import type { Instant } from "../clock.ts";
 import type { ProductConfig } from "../config-file.ts";
 import type { Query } from "../db/client.ts";
-import { planLive } from "../sync/plan-live.ts";
+import { rangesOf, writeLost } from "../sync/lost-store.ts";
+import { isWaiting } from "../sync/outage.ts";
+import { type LivePlan, planLive } from "../sync/plan-live.ts";
 import { planResweep } from "../sync/plan-resweep.ts";
 import { initialRange } from "../sync/range-control.ts";
 import {
@@ -13,6 +15,7 @@ import {
   type PullState,
   planWindows,
   readCoverage,
+  readPlannedResweeps,
   readPullPlan,
   readPullState,
   stopPulling,
@@ -46,10 +49,11 @@ export async function planProduct(
 export async function planNextStep(context: PullContext, productId: string): Promise<void> {
   const { clock, config } = context;
   const now = clock.now();
-  const state = await readPullState(context.sql, productId);
-  if (state === null) return;
-  const behindMs = now - config.pull.settleDelay - state.head;
-  if (behindMs >= Math.min(state.windowMs, config.pull.every)) await planDue(context, productId, now);
+  const plan = await readPullPlan(context.sql, productId);
+  if (plan === null) return;
+  const behindMs = now - config.pull.settleDelay - plan.head;
+  const isBehind = behindMs >= Math.min(plan.windowMs, config.pull.every);
+  if (isBehind || plan.lost.length > 0) await planDue(context, productId, now);
 }
 
 async function isStopped(
@@ -64,6 +68,14 @@ async function isStopped(
   return false;
 }
 
+/** Begins to pull every product that was never pulled, so that each is behind from the first start on (§3.3, §3.8). */
+export async function beginPullingAll(context: PullContext): Promise<void> {
+  const now = context.clock.now();
+  for (const product of context.config.products) {
+    if (product.walletMode === "seamless") await beginPulling(context, product, now);
+  }
+}
+
 async function beginPulling(context: PullContext, product: ProductConfig, now: Instant): Promise<void> {
   const head = product.since ?? now - context.config.pull.settleDelay;
   await ensurePullState(context.sql, product.productId, head, initialRange(rangeLimits(context)));
@@ -71,17 +83,22 @@ async function beginPulling(context: PullContext, product: ProductConfig, now: I
 
 /** What is due of a product by now. */
 interface Due {
-  readonly live: readonly TimeRange[];
+  readonly live: LivePlan;
   readonly resweeps: readonly { readonly ageMs: number; readonly ranges: readonly TimeRange[] }[];
 }
 
+const NOTHING: Due = { live: { windows: [], lost: [] }, resweeps: [] };
+
 function whatIsDue({ config: { pull } }: PullContext, plan: PullPlan | null, now: Instant): Due {
-  if (plan === null) return { live: [], resweeps: [] };
-  const { head, windowMs, begin, sweptUntil } = plan;
+  // What is planned already is fetched first; and what live pulling has to fetch comes before what was fetched already.
+  if (plan === null || plan.hasPlannedLive || isWaiting(plan, now)) return NOTHING;
+  const { head, begin, sweptUntil } = plan;
   const { settleDelay: settleDelayMs, overlap: overlapMs } = pull;
-  const live = plan.hasPlannedLive ? [] : planLive({ head, now, windowMs, settleDelayMs, overlapMs });
-  // What live pulling still has to fetch comes before what was fetched already.
-  if (live.length > 0 || plan.hasPlannedResweep) return { live, resweeps: [] };
+  const isProbe = plan.probeAt !== null;
+  const windowMs = plan.probeMs ?? plan.windowMs;
+  const lost = rangesOf(plan.lost);
+  const live = planLive({ head, now, windowMs, settleDelayMs, overlapMs, lost, isProbe });
+  if (live.windows.length > 0 || isProbe || plan.hasPlannedResweep) return { live, resweeps: [] };
   const resweeps = pull.resweepAfter.map((ageMs) => ({
     ageMs,
     ranges: planResweep({ ageMs, sweptUntil: sweptUntil.get(ageMs) ?? begin, head, now, windowMs }),
@@ -89,12 +106,22 @@ function whatIsDue({ config: { pull } }: PullContext, plan: PullPlan | null, now
   return { live, resweeps: resweeps.filter(({ ranges }) => ranges.length > 0) };
 }
 
-async function planDue(context: PullContext, productId: string, now: Instant): Promise<boolean> {
-  const { live, resweeps } = whatIsDue(context, await readPullPlan(context.sql, productId), now);
-  if (live.length === 0 && resweeps.length === 0) return false;
+/**
+ * One worker at a time plans for a product; that nothing is due is seen without waiting for the others.
+ * @returns whether something was
+ */
+async function planDue(context: PullContext, productId: string, startedAt: Instant): Promise<boolean> {
+  const known = await readPullPlan(context.sql, productId);
+  const time = context.clock.now();
+  // Whoever catches up for longer than a tick takes is not to fall behind meanwhile.
+  const isLong = known !== null && known.lost.length > 0 && time - startedAt >= context.config.pull.every;
+  const now = isLong ? time : startedAt;
+  const { live, resweeps } = whatIsDue(context, known, now);
+  if (live.windows.length === 0 && resweeps.length === 0) return false;
   await context.sql.begin(async (tx) => {
-    const due = whatIsDue(context, await lockPullState(tx, productId), now);
-    await planWindows(tx, productId, "live", due.live);
+    const plan = await lockPullState(tx, productId);
+    const due = whatIsDue(context, plan, now);
+    if (plan !== null) await planLiveWindows(tx, productId, plan, due.live);
     for (const { ageMs, ranges } of due.resweeps) await planResweeps(tx, productId, ageMs, ranges);
     await rereadWith(
       tx,
@@ -106,7 +133,18 @@ async function planDue(context: PullContext, productId: string, now: Instant): P
   return true;
 }
 
-/** Time that was fetched when it had this age already needs no other fetch. */
+async function planLiveWindows(tx: Query, productId: string, plan: PullPlan, live: LivePlan): Promise<void> {
+  if (live.windows.length === 0) return;
+  const isProbe = plan.probeAt !== null;
+  const isTried = (one: TimeRange) =>
+    plan.lost.some(({ attempts, from, to }) => attempts > 0 && from < one.to && to > one.from);
+  // What a probe cannot have either is lost as before: only an answer elsewhere makes it a window's own failure.
+  const attempts = !isProbe && live.windows.some(isTried) ? 1 : 0;
+  await planWindows(tx, productId, "live", live.windows, attempts);
+  await writeLost(tx, productId, plan.lost, live.lost, isProbe);
+}
+
+/** Time that was fetched when it had this age already, or will be for another age, needs no other fetch. */
 async function planResweeps(
   tx: Query,
   productId: string,
@@ -118,7 +156,8 @@ async function planResweeps(
   const missing: TimeRange[] = [];
   for (const range of ranges) {
     const covered = await readCoverage(tx, productId, range, range.to + ageMs);
-    missing.push(...subtractRanges(range, covered));
+    const planned = await readPlannedResweeps(tx, productId, range);
+    missing.push(...subtractRanges(range, [...covered, ...planned]));
   }
   await planWindows(tx, productId, "resweep", missing);
   await writeResweep(tx, productId, ageMs, last.to);

@@ -42,7 +42,7 @@ export interface ProductOverview {
 }
 
 /**
- * transfers-only: nothing is pulled of it; not-begun: no worker has begun to; stopped: the credentials are refused;
+ * transfers-only: nothing is pulled of it; not-begun: nothing of it was fetched yet; stopped: the credentials are refused;
  * stalled: it has gaps; behind: it is later than it should be; current: it is fetched as far as it may be.
  */
 export type ProductState = "transfers-only" | "not-begun" | "stopped" | "stalled" | "behind" | "current";
@@ -72,6 +72,8 @@ export interface Overview {
   readonly undelivered: number;
   /** channels that have not taken alerts for some minutes */
   readonly deafChannels: readonly string[];
+  /** processes whose clocks are wrong: "worker 12 on host" */
+  readonly wrongClocks: readonly string[];
   /** when the ledger's newest entry was received; null: it has none */
   readonly lastReceivedAt: Instant | null;
   /** under way, or failed lately; the newest first */
@@ -151,7 +153,8 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
       fetched: fetchedOf.get(productId) ?? [],
     };
     const pulled = product.walletMode === "transfer" ? null : describePulled(context, now, found);
-    const state = product.walletMode === "transfer" ? "transfers-only" : stateOf(context, pulled);
+    const state =
+      product.walletMode === "transfer" ? "transfers-only" : stateOf(context, pulled, found.stand);
     return { productId, state, pulled, risk: riskOf.get(productId) ?? [] };
   };
   return {
@@ -163,6 +166,7 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
     deafChannels: conditions
       .filter(({ kind }) => kind === "alerts-undelivered")
       .map(({ subject }) => subject),
+    wrongClocks: conditions.filter(({ kind }) => kind === "clock-wrong").map(({ subject }) => subject),
     lastReceivedAt,
     backfills,
     work: judgeWork(context, { ...work, progress: stands.map(progressOf) }, "as-is"),
@@ -183,7 +187,7 @@ function describePulled(
   if (stand === null) return null;
   const { begin, head, windowMs, stoppedUntil } = stand;
   const gaps = unfetched.filter(({ isGap }) => isGap);
-  const watermark = Math.min(head, ...gaps.map(({ from }) => from));
+  const watermark = Math.min(head, ...unfetched.map(({ from }) => from));
   const settledUntil = now - config.pull.settleDelay;
   const stoppedBy = stoppedUntil === null ? null : "provider-refused";
   return {
@@ -220,10 +224,15 @@ function rangeOfHistory(now: Instant): TimeRange {
 const PATIENCE_TICKS = 5;
 const LEAST_PATIENCE_MS = 300_000;
 
-function stateOf({ config }: FlowContext, pulled: PulledOverview | null): ProductState {
+function stateOf(
+  { config }: FlowContext,
+  pulled: PulledOverview | null,
+  stand: PullStand | null,
+): ProductState {
   if (pulled === null) return "not-begun";
   if (pulled.stoppedUntil !== null) return "stopped";
   if (pulled.gaps.length > 0) return "stalled";
+  if (stand?.head === stand?.begin) return "not-begun";
   const { settleDelay, every } = config.pull;
   const mayLag = settleDelay + Math.max(PATIENCE_TICKS * every, LEAST_PATIENCE_MS);
   return pulled.lagMs > mayLag ? "behind" : "current";

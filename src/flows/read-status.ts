@@ -18,6 +18,7 @@ interface ProductStatus {
   readonly head: string | null;
   /** everything before it has been fetched; differs from head while there are gaps */
   readonly watermark: string | null;
+  /** since the watermark, or its `since` where it was never pulled; null: nothing is pulled of it, or no worker has begun */
   readonly lagSeconds: number | null;
   readonly windowSeconds: number | null;
   readonly stalled: boolean;
@@ -78,14 +79,16 @@ export async function readStatusForPeople(context: FlowContext): Promise<StatusF
   const now = clock.now();
   const work = judgeWork(context, { ...(await seeWork(context, now, null)), progress }, "as-is");
   const { comparing, verifying } = work;
-  const products = config.products.map(({ productId }): ProductStatus => {
+  const products = config.products.map(({ productId, walletMode, since }): ProductStatus => {
     const state = progress.find((one) => one.productId === productId);
     const watermark = state === undefined ? null : watermarkOf(state);
+    // Nothing before its beginning is missed; without a worker's first start nobody knows where that is.
+    const lagsSince = walletMode === "transfer" ? null : (watermark ?? since);
     return {
       productId,
       head: showTime(state?.head ?? null),
       watermark: showTime(watermark),
-      lagSeconds: watermark === null ? null : Math.round((now - watermark) / 1000),
+      lagSeconds: lagsSince === null ? null : Math.max(0, Math.round((now - lagsSince) / 1000)),
       windowSeconds: state === undefined ? null : state.windowMs / 1000,
       stalled: state !== undefined && isStalled(state),
       gaps: state?.gaps ?? 0,

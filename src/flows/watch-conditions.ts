@@ -1,6 +1,12 @@
 /** Notices what is wrong as a whole, and when it is over: work that stands still, refused credentials, alerts that wait. */
 
-import { type Condition, type ConditionName, isSame, type StandingCondition } from "../alerts/condition.ts";
+import {
+  type Condition,
+  type ConditionName,
+  isClockGone,
+  isSame,
+  type StandingCondition,
+} from "../alerts/condition.ts";
 import { beginCondition, endCondition, readConditions } from "../alerts/condition-store.ts";
 import { readBacklogs } from "../alerts/delivery-store.ts";
 import { formatInstant, type Instant, showInstant } from "../clock.ts";
@@ -38,6 +44,8 @@ export async function watchConditions(context: FlowContext, channels: readonly s
   for (const condition of standing) {
     // Whoever asks for transfers sees by itself when they are answered again.
     if (isAboutTransfers(condition)) continue;
+    // Whoever has a wrong clock sees by itself when it is right again, unless it has ended.
+    if (condition.kind === "clock-wrong" && !isClockGone(condition, now)) continue;
     if (present.some((one) => isSame(one, condition)) || !isProvenOver(condition, progress)) continue;
     await endCondition(sql, condition, now);
   }
@@ -97,7 +105,8 @@ async function findUndelivered(
 }
 
 /** A worker that starts tries again what was stopped: credentials are accepted only when something has been fetched. */
-function isProvenOver({ heads }: StandingCondition, progress: readonly PullProgress[]): boolean {
+function isProvenOver({ kind, heads }: StandingCondition, progress: readonly PullProgress[]): boolean {
+  if (kind === "clock-wrong") return true;
   return Object.entries(heads).every(([productId, head]) => {
     const state = progress.find((one) => one.productId === productId);
     return state === undefined || state.head > head;

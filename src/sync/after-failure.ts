@@ -32,6 +32,8 @@ export interface FailureSeen {
 export interface FailureLimits {
   readonly windowMinMs: number;
   readonly attempts: number;
+  /** it is asked only to see whether the provider answers again: once, and never in halves */
+  readonly isProbe?: boolean;
 }
 
 const BAD_PAGE: ReadonlySet<ErrorCode> = new Set([
@@ -63,6 +65,7 @@ export function afterFailure(seen: FailureSeen, limits: FailureLimits, jitter: n
     step: "gap",
     retryInMs: doubled(FIRST_GAP_RETRY_MS, seen.gapsBefore, LONGEST_GAP_RETRY_MS),
   };
+  if (limits.isProbe && (BAD_PAGE.has(error.code) || error.code.startsWith("provider-"))) return gap;
   const waitMs = Math.round(doubled(FIRST_WAIT_MS, seen.failures - 1, LONGEST_WAIT_MS) * (0.5 + jitter / 2));
 
   if (asksForShorterWindow(error)) {

@@ -34,7 +34,8 @@ export async function readTriedWindows(
     from windows where ${touching} and status = 'done'
     union all
     select id, from_at, to_at, kind, records, pages, null, error_code
-    from windows where ${touching} and status = 'gap'
+    from windows
+    where product_id = ${productId} and status = 'gap' and to_at > ${range.from} and from_at < ${range.to}
     order by "from", "to", id
     limit ${most}`;
 }

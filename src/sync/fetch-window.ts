@@ -30,6 +30,8 @@ export interface WindowLimits {
   readonly attempts: number;
   readonly maxPages: number;
   readonly cursorMaxAgeMs: number;
+  /** as in FailureLimits */
+  readonly isProbe?: boolean;
 }
 
 export type WindowOutcome =

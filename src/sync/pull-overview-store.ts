@@ -46,7 +46,7 @@ export async function readUnfetched(sql: Query, products: readonly string[]): Pr
       from windows w
       left join windows d on d.product_id = w.product_id and d.status = 'done'
         and d.to_at > w.from_at and d.to_at < w.to_at + interval '1 hour' and d.from_at < w.to_at
-      where w.product_id = any(${products as string[]}) and w.kind = 'live' and w.status in ('planned', 'gap')
+      where w.product_id = any(${products as string[]}) and w.kind in ('live', 'lost') and w.status in ('planned', 'gap')
       group by 1, 2, 3
     ) unfinished, unnest(missing) as part
     order by "from", "to"`;

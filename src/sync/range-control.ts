@@ -11,6 +11,8 @@ export interface RangeState {
   readonly quickAnswers: number;
   /** what the last answer took, per hour of its window; null: nothing was answered since the last time-out */
   readonly msPerHour: number | null;
+  /** the length before the time-outs since the last answer; null: there was none */
+  readonly steadyMs: number | null;
 }
 
 export interface RangeLimits {
@@ -19,8 +21,12 @@ export interface RangeLimits {
   readonly requestTimeoutMs: number;
 }
 
-/** How one window went: its length, and the slowest page of it; or that it was too slow. */
+/**
+ * How one window went: its length, and the slowest page of it; or that it was too slow; or that it was given up, so that
+ * no length would have helped.
+ */
 export type WindowSeen =
+  | { readonly outcome: "given-up" }
   | { readonly outcome: "answered"; readonly windowMs: number; readonly slowestMs: number }
   | { readonly outcome: "too-slow"; readonly windowMs: number };
 
@@ -34,7 +40,14 @@ const LONGEST_HOLD = 64;
 const HOUR_MS = 3_600_000;
 
 export function initialRange(limits: RangeLimits): RangeState {
-  return { windowMs: limits.windowMaxMs, ceilingMs: null, holdFor: 1, quickAnswers: 0, msPerHour: null };
+  return {
+    windowMs: limits.windowMaxMs,
+    ceilingMs: null,
+    holdFor: 1,
+    quickAnswers: 0,
+    msPerHour: null,
+    steadyMs: null,
+  };
 }
 
 /** Whether two states remember the same. */
@@ -44,7 +57,8 @@ export function isSameRange(a: RangeState, b: RangeState): boolean {
     a.ceilingMs === b.ceilingMs &&
     a.holdFor === b.holdFor &&
     a.quickAnswers === b.quickAnswers &&
-    a.msPerHour === b.msPerHour
+    a.msPerHour === b.msPerHour &&
+    a.steadyMs === b.steadyMs
   );
 }
 
@@ -61,9 +75,18 @@ export function isTooLong(state: RangeState, windowMs: number, limits: RangeLimi
  */
 export function adaptRange(state: RangeState, seen: WindowSeen, limits: RangeLimits): RangeState {
   if (seen.outcome === "too-slow") return shrink(state, seen.windowMs, limits);
+  if (seen.outcome === "given-up") {
+    // The time-outs told nothing about lengths: what was known before them is the best there is.
+    return state.steadyMs === null ? state : { ...initialRange(limits), windowMs: state.steadyMs };
+  }
   const passed = state.ceilingMs !== null && seen.windowMs >= state.ceilingMs;
   const msPerHour = (seen.slowestMs * HOUR_MS) / seen.windowMs;
-  const known = { ...state, msPerHour, ...(passed ? { ceilingMs: null, holdFor: 1, quickAnswers: 0 } : {}) };
+  const known = {
+    ...state,
+    msPerHour,
+    steadyMs: null,
+    ...(passed ? { ceilingMs: null, holdFor: 1, quickAnswers: 0 } : {}),
+  };
   const comfortableMs = (seen.windowMs * COMFORTABLE * limits.requestTimeoutMs) / Math.max(seen.slowestMs, 1);
   if (seen.slowestMs > TIGHT * limits.requestTimeoutMs) {
     return {
@@ -83,6 +106,7 @@ function shrink(state: RangeState, failedMs: number, limits: RangeLimits): Range
     holdFor: triedInVain ? Math.min(state.holdFor * 2, LONGEST_HOLD) : 1,
     quickAnswers: 0,
     msPerHour: null,
+    steadyMs: state.steadyMs ?? state.windowMs,
   };
 }
 

@@ -4,9 +4,11 @@ import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
 import { LONGEST_WINDOW_MS, type TimeRange } from "../window.ts";
+import { type LostTime, readLost } from "./lost-store.ts";
+import type { Outage } from "./outage.ts";
 import type { RangeState } from "./range-control.ts";
 
-/** In the order in which they are worked on. */
+/** What may be leased, in the order in which it is worked on. */
 export const WINDOW_KINDS = ["live", "confirm", "resweep", "backfill"] as const;
 export type WindowKind = (typeof WINDOW_KINDS)[number];
 
@@ -32,7 +34,7 @@ export interface LeasedWindow extends TimeRange {
   readonly leaseToken: string;
 }
 
-export interface PullState extends RangeState {
+export interface PullState extends RangeState, Outage {
   /** where live pulling began */
   readonly begin: Instant;
   /** how far it has got */
@@ -65,14 +67,16 @@ export async function readPullState(sql: Query, productId: string): Promise<Pull
 
 function stateColumns(sql: Query) {
   return sql`begin, head, stopped_until as "stoppedUntil", window_ms as "windowMs", ceiling_ms as "ceilingMs",
-    hold_for as "holdFor", quick_answers as "quickAnswers", ms_per_hour as "msPerHour"`;
+    hold_for as "holdFor", quick_answers as "quickAnswers", ms_per_hour as "msPerHour", steady_ms as "steadyMs",
+    failures, probe_at as "probeAt", probe_ms as "probeMs"`;
 }
 
 export async function writeRange(sql: Query, productId: string, range: RangeState): Promise<void> {
   await sql`
     update pull_states
     set window_ms = ${range.windowMs}, ceiling_ms = ${range.ceilingMs}, hold_for = ${range.holdFor},
-      quick_answers = ${range.quickAnswers}, ms_per_hour = ${range.msPerHour}
+      quick_answers = ${range.quickAnswers}, ms_per_hour = ${range.msPerHour},
+      steady_ms = ${range.steadyMs}
     where product_id = ${productId}`;
 }
 
@@ -80,11 +84,13 @@ export async function writeRange(sql: Query, productId: string, range: RangeStat
 export interface PullPlan extends PullState {
   readonly hasPlannedLive: boolean;
   readonly hasPlannedResweep: boolean;
+  readonly lost: readonly LostTime[];
   /** of each age, up to where its resweeps have been planned */
   readonly sweptUntil: ReadonlyMap<number, Instant>;
 }
 
 export async function readPullPlan(sql: Query, productId: string): Promise<PullPlan | null> {
+  const reading = readLost(sql, productId);
   const rows = await sql<
     (PullState & {
       hasPlannedLive: boolean;
@@ -98,12 +104,13 @@ export async function readPullPlan(sql: Query, productId: string): Promise<PullP
       ${isPlanned(sql, productId, "resweep")} as "hasPlannedResweep"
     from pull_states left join resweep_states r using (product_id)
     where product_id = ${productId}`;
+  const lost = await reading;
   const [state] = rows;
   if (state === undefined) return null;
   const swept = rows.flatMap(({ ageMs, sweptUntil }) =>
     ageMs === null ? [] : [[ageMs, sweptUntil] as const],
   );
-  return { ...state, sweptUntil: new Map(swept) };
+  return { ...state, lost, sweptUntil: new Map(swept) };
 }
 
 function isPlanned(sql: Query, productId: string, kind: WindowKind) {
@@ -130,17 +137,21 @@ export async function writeResweep(
     on conflict (product_id, age_ms) do update set swept_until = excluded.swept_until`;
 }
 
-/** Plans windows; a range that an unfinished window of the same kind contains is planned already. */
+/**
+ * Plans windows; a range that an unfinished window of the same kind contains is planned already.
+ * @param attempts 1: some of it was asked for in vain already
+ */
 export async function planWindows(
   sql: Query,
   productId: string,
   kind: WindowKind,
   ranges: readonly TimeRange[],
+  attempts = 0,
 ): Promise<void> {
   if (ranges.length === 0) return;
   await sql`
-    insert into windows (product_id, kind, from_at, to_at)
-    select ${productId}, ${kind}, asked.from_at, asked.to_at
+    insert into windows (product_id, kind, from_at, to_at, attempts)
+    select ${productId}, ${kind}, asked.from_at, asked.to_at, ${attempts}
     from unnest(${ranges.map((r) => r.from)}::timestamptz[], ${ranges.map((r) => r.to)}::timestamptz[])
       as asked (from_at, to_at)
     where not exists (
@@ -167,6 +178,7 @@ export async function extendGaps(
 
 /**
  * Takes the most urgent window of a product that nobody works on; null: there is none.
+ * While the provider does not answer for the product, only the window that sees whether it does again is taken.
  * @param kinds in the order of their urgency
  */
 export async function leaseNextWindow(
@@ -181,6 +193,9 @@ export async function leaseNextWindow(
     where id = (
       select id from windows
       where product_id = ${productId} and status in ('planned', 'gap') and kind = any(${[...kinds]}::text[])
+        and (kind = 'backfill' or not exists (
+          select from pull_states s where s.product_id = ${productId} and s.probe_at is not null)
+          or (kind = 'live' and status = 'planned'))
         and (backfill_id is null or exists (
           select from backfills b where b.id = backfill_id and b.status = 'running'))
         and (next_attempt_at is null or next_attempt_at <= ${now})
@@ -340,7 +355,8 @@ async function advanceHead(tx: Query, window: LeasedWindow): Promise<void> {
     update pull_states set head = greatest(head, coalesce(
       (select min(from_at) from windows where product_id = ${productId} and kind = 'live' and status = 'planned'),
       greatest(
-        (select max(to_at) from windows where product_id = ${productId} and kind = 'live' and status = 'gap'),
+        (select max(to_at) from windows
+          where product_id = ${productId} and kind in ('live', 'lost') and status = 'gap'),
         (select to_at from windows where product_id = ${productId} and kind = 'live' and status = 'done'
           order by to_at desc limit 1))))
     where product_id = ${productId}`;
@@ -364,12 +380,27 @@ export async function readCoverage(
     order by from_at`;
 }
 
+/** The resweeps of a range that nobody has begun: they will find all of it as old as any age that is due now. */
+export async function readPlannedResweeps(
+  sql: Query,
+  productId: string,
+  range: TimeRange,
+): Promise<TimeRange[]> {
+  return await sql<TimeRange[]>`
+    select from_at as "from", to_at as "to" from windows
+    where product_id = ${productId} and kind = 'resweep' and status in ('planned', 'gap') and started_at is null
+      and from_at < ${range.to} and to_at > ${range.from}
+    order by from_at`;
+}
+
 export interface PullProgress {
   readonly productId: string;
   readonly head: Instant;
   readonly windowMs: number;
   /** the earliest gap begins here, one that is being retried included; null: there is none */
   readonly firstGapAt: Instant | null;
+  /** the earliest time that was planned or lost and not fetched, gaps included; null: there is none */
+  readonly firstMissingAt: Instant | null;
   /** stretches of time that live windows could not fetch, and no other window has */
   readonly gaps: number;
   /** how long they are together */
@@ -378,8 +409,8 @@ export interface PullProgress {
 }
 
 /** Everything before it has been fetched. */
-export function watermarkOf({ head, firstGapAt }: PullProgress): Instant {
-  return Math.min(head, firstGapAt ?? head);
+export function watermarkOf({ head, firstMissingAt }: PullProgress): Instant {
+  return Math.min(head, firstMissingAt ?? head);
 }
 
 export function isStalled({ gaps, stoppedUntil }: Pick<PullProgress, "gaps" | "stoppedUntil">): boolean {
@@ -399,16 +430,19 @@ export async function resumeStopped(sql: Query): Promise<void> {
 export async function readPullProgress(sql: Query): Promise<PullProgress[]> {
   return await sql<PullProgress[]>`
     select s.product_id as "productId", s.head, s.window_ms as "windowMs", s.stopped_until as "stoppedUntil",
-      min(lower(missing.gap)) as "firstGapAt", count(missing.gap) as gaps,
-      coalesce(sum(extract(epoch from upper(missing.gap) - lower(missing.gap)) * 1000), 0)::bigint as "gapMs"
+      min(lower(missing.gap)) as "firstMissingAt", min(lower(missing.gap)) filter (where missing.tried) as "firstGapAt",
+      count(missing.gap) filter (where missing.tried) as gaps,
+      coalesce(sum(extract(epoch from upper(missing.gap) - lower(missing.gap)) * 1000)
+        filter (where missing.tried), 0)::bigint as "gapMs"
     from pull_states s
     left join lateral (
-      select unnest(range_agg(tstzrange(w.from_at, w.to_at)) - coalesce(
+      select w.attempts > 0 as tried, unnest(range_agg(tstzrange(w.from_at, w.to_at)) - coalesce(
         range_agg(tstzrange(d.from_at, d.to_at)) filter (where d.id is not null), '{}')) as gap
       from windows w
       left join windows d on d.product_id = w.product_id and d.status = 'done'
         and d.to_at > w.from_at and d.to_at < w.to_at + interval '1 hour' and d.from_at < w.to_at
-      where w.product_id = s.product_id and w.kind = 'live' and w.status in ('planned', 'gap') and w.attempts > 0
+      where w.product_id = s.product_id and w.kind in ('live', 'lost') and w.status in ('planned', 'gap')
+      group by 1
     ) missing on true
     group by s.product_id
     order by s.product_id`;
@@ -418,7 +452,8 @@ export async function readPullProgress(sql: Query): Promise<PullProgress[]> {
 export async function readGapReason(sql: Query, productId: string): Promise<string | null> {
   const [row] = await sql<{ reason: string | null }[]>`
     select error_message as reason from windows
-    where product_id = ${productId} and kind = 'live' and status = 'gap' order by from_at limit 1`;
+    where product_id = ${productId} and kind in ('live', 'lost') and status = 'gap' and attempts > 0
+    order by from_at limit 1`;
   return row?.reason ?? null;
 }
 

@@ -15,10 +15,12 @@ export async function ensureTurns(sql: Query, lanes: Lanes, products: readonly s
     on conflict do nothing`;
 }
 
-/** A window that may be leased. */
+/** A window that may be leased; while the provider does not answer for its product, only the one that tries whether it does. */
 function dueSql(sql: Query, now: Instant) {
   return sql`w.status in ('planned', 'gap') and (w.next_attempt_at is null or w.next_attempt_at <= ${now})
-    and (w.lease_until is null or w.lease_until < clock_timestamp())`;
+    and (w.lease_until is null or w.lease_until < clock_timestamp())
+    and (w.kind = 'live' and w.status = 'planned' or not exists (
+      select from pull_states s where s.product_id = w.product_id and s.probe_at is not null))`;
 }
 
 /** A product of which anything may be asked. */

@@ -39,6 +39,7 @@ function allWell(changes: Partial<Judged> = {}): Judged {
     risk: [],
     waiting: [],
     deafChannels: [],
+    wrongClocks: [],
     undelivered: 0,
     lastReceivedAt: NOON,
     backfills: [],
@@ -163,6 +164,11 @@ test.each<[tone: string, text: string, changes: Partial<Judged>]>([
   ],
   ["bad", "2 top-ups are inconclusive", { waiting: [{ kind: "top-up", status: "inconclusive", count: 2 }] }],
   ["bad", "webhook does not take alerts: 7 wait", { deafChannels: ["webhook"], undelivered: 7 }],
+  [
+    "bad",
+    "the clock of the worker 12 on host is wrong: set it right, and work there goes on",
+    { wrongClocks: ["worker 12 on host"] },
+  ],
 ])("the line is %s where %s", (tone, text, changes) => {
   const verdict = judge(allWell(changes));
   expect(verdict.tone).toBe(tone);

@@ -20,7 +20,14 @@ import { exampleEntry, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 
 const { sql } = useDatabase();
 const clock = createTestClock(NOON);
-const RANGE = { windowMs: HOUR_MS, ceilingMs: null, holdFor: 1, quickAnswers: 0, msPerHour: null };
+const RANGE = {
+  windowMs: HOUR_MS,
+  ceilingMs: null,
+  holdFor: 1,
+  quickAnswers: 0,
+  msPerHour: null,
+  steadyMs: null,
+};
 
 beforeEach(async () => {
   clock.set(NOON);

@@ -1,28 +1,85 @@
-import { expect, test } from "vitest";
-import { planLive } from "../../src/sync/plan-live.ts";
+import { describe, expect, test } from "vitest";
+import { type LivePlanInput, planLive } from "../../src/sync/plan-live.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const now = Date.parse("2026-11-20T12:00:00Z");
-const plan = (headAgoMs: number, windowMs = HOUR_MS) =>
-  planLive({ head: now - headAgoMs, now, windowMs, settleDelayMs: 2 * MINUTE_MS, overlapMs: 5 * MINUTE_MS });
-
-test("far behind, the next window begins at the head and is as long as was learned", () => {
-  expect(plan(10 * HOUR_MS)).toEqual([{ from: now - 10 * HOUR_MS, to: now - 9 * HOUR_MS }]);
+const end = now - 2 * MINUTE_MS;
+const plan = (headAgoMs: number, windowMs = HOUR_MS, more: Partial<LivePlanInput> = {}) =>
+  planLive({
+    head: now - headAgoMs,
+    now,
+    windowMs,
+    settleDelayMs: 2 * MINUTE_MS,
+    overlapMs: 5 * MINUTE_MS,
+    lost: [],
+    isProbe: false,
+    ...more,
+  });
+const ago = (fromMinutes: number, toMinutes: number) => ({
+  from: now - fromMinutes * MINUTE_MS,
+  to: now - toMinutes * MINUTE_MS,
 });
 
 test("near now, a window begins an overlap before the head and ends before what has not settled", () => {
-  expect(plan(3 * MINUTE_MS)).toEqual([{ from: now - 8 * MINUTE_MS, to: now - 2 * MINUTE_MS }]);
+  expect(plan(3 * MINUTE_MS)).toEqual({ windows: [ago(8, 2)], lost: [] });
 });
 
 test("no window is longer than was learned, the overlap included", () => {
-  expect(plan(3 * MINUTE_MS, 4 * MINUTE_MS)).toEqual([
-    { from: now - 8 * MINUTE_MS, to: now - 4 * MINUTE_MS },
-    { from: now - 4 * MINUTE_MS, to: now - 2 * MINUTE_MS },
-  ]);
+  expect(plan(3 * MINUTE_MS, 4 * MINUTE_MS)).toEqual({ windows: [ago(8, 4), ago(4, 2)], lost: [] });
 });
 
 test("with nothing settled behind the head there is nothing to fetch", () => {
-  expect(plan(2 * MINUTE_MS)).toEqual([]);
-  expect(plan(MINUTE_MS)).toEqual([]);
+  expect(plan(2 * MINUTE_MS).windows).toEqual([]);
+  expect(plan(MINUTE_MS).windows).toEqual([]);
+});
+
+describe("after an outage", () => {
+  test("the newest time is fetched first, and what lies between it and the head is lost time, in one piece", () => {
+    expect(plan(10 * HOUR_MS)).toEqual({
+      windows: [{ from: end - HOUR_MS, to: end }],
+      lost: [{ from: now - 10 * HOUR_MS, to: end - HOUR_MS }],
+    });
+  });
+
+  test("lost time is fetched backwards, in windows as long as has been learned by then", () => {
+    const lost = [ago(600, 500), ago(300, 100)];
+    expect(plan(0, HOUR_MS, { lost })).toEqual({
+      windows: [ago(160, 100)],
+      lost: [ago(600, 500), ago(300, 160)],
+    });
+    expect(plan(0, 10 * MINUTE_MS, { lost: [ago(105, 100)] })).toEqual({
+      windows: [ago(105, 100)],
+      lost: [],
+    });
+  });
+
+  test("lost time right before the newest window is fetched with it, as far as its length allows", () => {
+    expect(plan(10 * MINUTE_MS, HOUR_MS, { lost: [ago(20, 10)] })).toEqual({
+      windows: [ago(20, 2)],
+      lost: [],
+    });
+    expect(plan(10 * MINUTE_MS, HOUR_MS, { lost: [ago(200, 10)] })).toEqual({
+      windows: [ago(62, 2)],
+      lost: [ago(200, 62)],
+    });
+  });
+
+  test("every hour of three days is fetched once: as many windows as fit into it", () => {
+    let lost = [ago(3 * 24 * 60, 2)];
+    let windows = 0;
+    for (let step = 0; step < 100 && lost.length > 0; step += 1) {
+      const next = plan(0, HOUR_MS, { lost });
+      windows += next.windows.length;
+      lost = [...next.lost];
+    }
+    expect(windows).toBe(3 * 24);
+  });
+
+  test("while the provider does not answer one window is asked for, and all the rest is lost time", () => {
+    expect(plan(3 * MINUTE_MS, MINUTE_MS, { isProbe: true, lost: [ago(90, 3)] })).toEqual({
+      windows: [ago(3, 2)],
+      lost: [ago(90, 3)],
+    });
+  });
 });

@@ -33,6 +33,14 @@ export const pullStates = pgTable("pull_states", {
   quickAnswers: integer("quick_answers").notNull().default(0),
   /** what the last answer took, per hour of its window; null: nothing was answered since the last time-out */
   msPerHour: doublePrecision("ms_per_hour"),
+  /** the length before the time-outs since the last answer; null: there was none */
+  steadyMs: integer("steady_ms"),
+  /** live windows given up in a row, with no answer in between */
+  failures: integer("failures").notNull().default(0),
+  /** nothing but one window is asked for, then; null: the provider answers */
+  probeAt: instant("probe_at"),
+  /** the length of that window; null: as learned */
+  probeMs: integer("probe_ms"),
 });
 
 /** How far the resweeps of an age have got, per product. */
@@ -77,7 +85,7 @@ export const windows = pgTable(
   {
     id: identity().primaryKey(),
     productId: text("product_id").notNull(),
-    /** live, confirm, resweep, backfill */
+    /** live, confirm, resweep, backfill; lost: time that live pulling has left behind, of any length, and still has to cut */
     kind: text("kind").notNull(),
     fromAt: instant("from_at").notNull(),
     toAt: instant("to_at").notNull(),

@@ -18,7 +18,7 @@ export async function readChangeMarks(sql: Sql, now: Instant): Promise<Record<Li
   const [row] = await sql<[Record<LiveTopic, string>]>`
     select
       (select concat_ws('/', md5(string_agg(concat_ws('/', product_id, head, window_ms, stopped_until), ',' order by product_id)),
-          (select count(*) from windows where kind = 'live' and status = 'gap'), ${Math.floor(now / LAG_STEP_MS)}::bigint)
+          (select count(*) from windows where kind in ('live', 'lost') and status = 'gap'), ${Math.floor(now / LAG_STEP_MS)}::bigint)
         from pull_states) as "pull",
       (select concat_ws('/', (select max(id) from mismatch_events), (select max(last_seen_at) from mismatches))) as "mismatches",
       (select concat_ws('/',

@@ -32,6 +32,7 @@ export type Judged = Pick<
   | "waiting"
   | "deafChannels"
   | "undelivered"
+  | "wrongClocks"
   | "lastReceivedAt"
   | "backfills"
   | "work"
@@ -53,6 +54,7 @@ export function judge(seen: Judged): Verdict {
     ...judgeRisk(seen.risk),
     ...judgeTransfers(seen),
     ...judgeAlerts(seen),
+    ...judgeClocks(seen),
     ...judgeBackfills(seen),
     ...judgeLedger(seen),
   ];
@@ -142,6 +144,14 @@ function judgeAlerts({ deafChannels, undelivered }: Judged): Finding[] {
   if (deafChannels.length === 0) return [];
   const text = `${deafChannels.join(" and ")} ${deafChannels.length === 1 ? "does" : "do"} not take alerts: ${undelivered} wait`;
   return [{ tone: "bad", text, href: null }];
+}
+
+/** The others may do its work; alone with a wrong clock nothing is done. */
+function judgeClocks({ wrongClocks }: Judged): Finding[] {
+  return wrongClocks.map((who) => {
+    const text = `the clock of the ${who} is wrong: set it right, and work there goes on`;
+    return { tone: "bad", text, href: null };
+  });
 }
 
 function judgeBackfills({ backfills }: Judged): Finding[] {

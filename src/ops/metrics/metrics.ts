@@ -1,7 +1,8 @@
 /** The metrics of one worker: a registry of its own, filled anew for each scrape. */
 
 import type { FastifyInstance } from "fastify";
-import { collectDefaultMetrics, Registry } from "prom-client";
+import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import type { DatabaseClock } from "../../db/database-clock.ts";
 import { describeError } from "../../errors.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { readStateAtHand, readStateThatIsOver } from "./read-state.ts";
@@ -34,16 +35,17 @@ export interface Metrics extends WorkCounters {
  * @param longestReadMs what has not answered by then is down
  */
 export function openMetrics(
-  context: FlowContext,
+  context: FlowContext & { readonly databaseClock?: DatabaseClock },
   countQueues: () => Promise<readonly QueueState[]>,
   longestReadMs = LONGEST_READ_MS,
 ): Metrics {
-  const { sql, config, clock } = context;
+  const { sql, config, clock, databaseClock } = context;
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: EVENT_LOOP_MS });
   for (const name of MISNAMED) registry.removeSingleMetric(name);
   const work = addWorkCounters(registry, config, clock);
   const showState = addStateGauges(registry, config);
+  const showClock = addClockGauge(registry, databaseClock);
 
   const share = <Read>(what: string, everyMs: number, read: () => Promise<Read>) =>
     shareReading(read, { everyMs, longestMs: longestReadMs }, clock, (error) =>
@@ -60,8 +62,24 @@ export function openMetrics(
     show: async () => {
       const [atHand, over, queues] = await Promise.all([readAtHand(), readOver(), readQueues()]);
       showState({ atHand, over, queues }, clock.now());
+      showClock();
       return { type: registry.contentType, text: await registry.metrics() };
     },
+  };
+}
+
+/** Of this worker, unlike the state of the whole; what is not known has no value. */
+function addClockGauge(registry: Registry, clock: DatabaseClock | undefined): () => void {
+  const gauge = new Gauge({
+    name: "recon_clock_ahead_seconds",
+    help: "By how much this worker's clock is ahead of the database's; beyond 5 either way it does no work.",
+    registers: [registry],
+  });
+  return () => {
+    gauge.reset();
+    const aheadMs = clock?.aheadMs() ?? null;
+    if (aheadMs === null) gauge.remove();
+    else gauge.set(aheadMs / 1000);
   };
 }
 

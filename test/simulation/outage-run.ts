@@ -1,0 +1,196 @@
+/**
+ * Many products in an outage of the provider, or of ours: how many requests are made meanwhile, and until everything is
+ * fetched afterwards. The time is moved; planning, the database and HTTP are real.
+ */
+
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { formatInstant, type Instant } from "../../src/clock.ts";
+import { parseConfig } from "../../src/config-file.ts";
+import type { Sql } from "../../src/db/client.ts";
+import { ReconError } from "../../src/errors.ts";
+import type { PullContext } from "../../src/flows/context.ts";
+import { pullProduct } from "../../src/flows/pull-product.ts";
+import { silentLog } from "../../src/log.ts";
+import { openProvider } from "../../src/provider/client.ts";
+import { readPullProgress, watermarkOf } from "../../src/sync/store.ts";
+import { LONGEST_WINDOW_MS, mergeRanges, type TimeRange } from "../../src/window.ts";
+import { createTestClock } from "../support/clock.ts";
+import { emptyTables } from "../support/database.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const BEGIN = Date.parse("2026-11-20T12:00:00Z");
+/** Well behind the outage everything is as it was before. */
+const MOST_MINUTES_BEHIND = 30;
+
+export interface OutagePlan {
+  readonly products: number;
+  readonly outageMs: number;
+  /** refuses: HTTP 503; times-out: no answer in time; worker-down: the provider is well, and nobody asks */
+  readonly how: "refuses" | "times-out" | "worker-down";
+}
+
+export interface OutageResult {
+  /** while it lasted */
+  readonly requestsMeanwhile: number;
+  /** live requests from its end until everything was fetched, of all products */
+  readonly requests: number;
+  /** what the best plan in hindsight needs */
+  readonly minimum: number;
+  /** from the end of the outage until the slowest product had fetched its newest time, and until it had fetched all */
+  readonly freshAfterMs: number;
+  readonly caughtUpAfterMs: number;
+  /** how often some time older than the last hour was fetched from the end of the outage on, at the most */
+  readonly mostFetches: number;
+  /** products of which something is missing at the end */
+  readonly incomplete: number;
+}
+
+interface Asked {
+  readonly at: Instant;
+  /** the product had fetched everything by then: this is an ordinary tick */
+  readonly isOrdinary: boolean;
+  readonly kind: string | undefined;
+}
+
+/** One product after the other in the order of their time, each with a clock of its own: as if there were room for all. */
+export async function runOutage(sql: Sql, plan: OutagePlan): Promise<OutageResult> {
+  await emptyTables(sql);
+  const outage = { from: BEGIN + 5 * MINUTE_MS, to: BEGIN + 5 * MINUTE_MS + plan.outageMs };
+  const isDown = (at: Instant) => plan.how !== "worker-down" && outage.from <= at && at < outage.to;
+  let answersNow = true;
+  const server = await serve(() => (answersNow ? "page" : plan.how === "refuses" ? "503" : "drop"));
+  const config = parseConfig({
+    products: Array.from({ length: plan.products }, (_, index) => ({
+      productId: `P${index}`,
+      since: formatInstant(BEGIN - 2 * HOUR_MS),
+    })),
+  });
+  const timeOutMs = config.pull.requestTimeout;
+  const limits = { requestTimeoutMs: timeOutMs, connections: 8, production: false };
+  const provider = openProvider(
+    { baseUrl: server.url, username: "agent", password: "secret" },
+    limits,
+    createTestClock(BEGIN),
+  );
+  const asked: Asked[] = [];
+  const freshAt = new Map<string, Instant>();
+  const caughtUpAt = new Map<string, Instant>();
+  const products = config.products.map(({ productId }, index) => {
+    const clock = createTestClock(BEGIN + Math.floor((index * MINUTE_MS) / plan.products));
+    const fetchPage: PullContext["fetchPage"] = async (request, signal, kind) => {
+      asked.push({ at: clock.now(), kind, isOrdinary: caughtUpAt.has(productId) });
+      answersNow = !isDown(clock.now());
+      try {
+        return await provider.fetchBetPage(request, signal);
+      } catch (error) {
+        // What hangs up at once stands for what does not answer until the time-out.
+        const isTimeOut = error instanceof ReconError && error.code === "provider-dropped";
+        if (isTimeOut) clock.advance(timeOutMs);
+        throw error;
+      }
+    };
+    return { productId, context: { sql, config, clock, log: silentLog, fetchPage }, nextAt: clock.now() };
+  });
+  const never = new AbortController().signal;
+  const readMarks = async () =>
+    new Map((await readPullProgress(sql)).map((one) => [one.productId, one] as const));
+  const end = outage.to + MOST_MINUTES_BEHIND * MINUTE_MS;
+  let minimum = 0;
+  try {
+    let before: Awaited<ReturnType<typeof readMarks>> | null = null;
+    for (let minute = BEGIN; minute < end; minute += MINUTE_MS) {
+      if (before === null && minute >= outage.to) before = await readMarks();
+      if (plan.how === "worker-down" && minute >= outage.from && minute < outage.to) continue;
+      if (before !== null && caughtUpAt.size === plan.products) break;
+      const waiting = await readWaiting(sql);
+      for (const one of products) {
+        const tick = minute + ((one.nextAt - BEGIN) % MINUTE_MS);
+        // It waits for its next probe, and would ask for nothing: thousands of such ticks tell nothing new.
+        if (before === null && (waiting.get(one.productId) ?? 0) > tick) continue;
+        // A job under way keeps the next one of its product waiting.
+        if (one.context.clock.now() > tick) continue;
+        one.context.clock.set(tick);
+        await pullProduct(one.context, one.productId, never);
+        if (before === null || caughtUpAt.has(one.productId)) continue;
+        const mark = (await readMarks()).get(one.productId);
+        const due = tick - config.pull.settleDelay;
+        if (mark === undefined || mark.head < due) continue;
+        if (!freshAt.has(one.productId)) freshAt.set(one.productId, tick);
+        if (watermarkOf(mark) < due) continue;
+        caughtUpAt.set(one.productId, tick);
+        const was = before.get(one.productId);
+        minimum += Math.ceil((due - (was === undefined ? BEGIN : watermarkOf(was))) / LONGEST_WINDOW_MS);
+      }
+    }
+  } finally {
+    provider.close();
+    await server.close();
+  }
+  const last = Math.max(...products.map(({ context }) => context.clock.now()));
+  return {
+    requestsMeanwhile: asked.filter(({ at }) => at >= outage.from && at < outage.to).length,
+    requests: asked.filter(({ at, kind, isOrdinary }) => at >= outage.to && kind === "live" && !isOrdinary)
+      .length,
+    minimum,
+    freshAfterMs: Math.max(...freshAt.values()) - outage.to,
+    caughtUpAfterMs: Math.max(...caughtUpAt.values()) - outage.to,
+    mostFetches: await countMostFetches(sql, outage.to),
+    incomplete: await countIncomplete(sql, { from: BEGIN - 2 * HOUR_MS, to: last - 5 * MINUTE_MS }),
+  };
+}
+
+async function readWaiting(sql: Sql): Promise<Map<string, Instant>> {
+  const rows = await sql<{ productId: string; probeAt: Instant }[]>`
+    select product_id as "productId", probe_at as "probeAt" from pull_states where probe_at is not null`;
+  return new Map(rows.map(({ productId, probeAt }) => [productId, probeAt]));
+}
+
+type DoneWindow = TimeRange & { readonly productId: string; readonly startedAt: Instant };
+
+async function readDone(sql: Sql): Promise<Map<string, DoneWindow[]>> {
+  const rows = await sql<DoneWindow[]>`
+    select product_id as "productId", from_at as "from", to_at as "to", started_at as "startedAt"
+    from windows where status = 'done' order by from_at`;
+  return Map.groupBy(rows, ({ productId }) => productId);
+}
+
+/** Of the time that was not the last hour's when the outage ended: the newest is fetched again for the overlap. */
+async function countMostFetches(sql: Sql, endedAt: Instant): Promise<number> {
+  let most = 0;
+  for (const windows of (await readDone(sql)).values()) {
+    const since = windows.filter(({ startedAt }) => startedAt >= endedAt);
+    for (const { from } of since) {
+      if (from >= endedAt - HOUR_MS) continue;
+      most = Math.max(most, since.filter((other) => other.from <= from && other.to > from).length);
+    }
+  }
+  return most;
+}
+
+async function countIncomplete(sql: Sql, range: TimeRange): Promise<number> {
+  const done = [...(await readDone(sql)).values()].map((windows) => mergeRanges(windows));
+  return done.filter((covered) => !covered.some(({ from, to }) => from <= range.from && to >= range.to))
+    .length;
+}
+
+async function serve(how: () => "page" | "503" | "drop"): Promise<{ url: string; close(): Promise<void> }> {
+  const server: Server = createServer((_request, response) => {
+    const answer = how();
+    if (answer === "drop") response.socket?.destroy();
+    else if (answer === "503") response.writeHead(503).end();
+    else {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end('{"reqId":"r","code":0,"message":"success","data":{"txns":[]}}');
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
