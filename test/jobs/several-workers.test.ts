@@ -93,6 +93,11 @@ function nameOf({ headers }: Asked): string {
   return Buffer.from(encoded, "base64").toString().split(":")[0] ?? "";
 }
 
+/** The newest time is fetched first: the head alone does not tell that what lies before it is there. */
 async function isPulled(until: number): Promise<boolean> {
-  return (await sql`select from pull_states where head >= ${until}`).count === PRODUCTS.length;
+  const pulled = await sql`
+    select from pull_states s where head >= ${until} and not exists (
+      select from windows w
+      where w.product_id = s.product_id and w.status in ('planned', 'gap') and w.from_at < ${until})`;
+  return pulled.count === PRODUCTS.length;
 }
