@@ -10,6 +10,7 @@ import { planResweep } from "../sync/plan-resweep.ts";
 import { initialRange } from "../sync/range-control.ts";
 import {
   ensurePullState,
+  type LeasedWindow,
   lockPullState,
   type PullPlan,
   type PullState,
@@ -45,15 +46,21 @@ export async function planProduct(
   return await planDue(context, productId, now);
 }
 
-/** Plans the next step of a product that is behind; the last, small one comes with its next tick. */
-export async function planNextStep(context: PullContext, productId: string): Promise<void> {
+/**
+ * Plans the next step of a product once a live window of it was fetched. The newest time and the lost time take turns:
+ * neither waits for ever where windows take longer than a tick. The last, small step comes with the next tick.
+ */
+export async function planNextStep(context: PullContext, fetched: LeasedWindow): Promise<void> {
   const { clock, config } = context;
-  const now = clock.now();
-  const plan = await readPullPlan(context.sql, productId);
+  const { settleDelay, every } = config.pull;
+  const plan = await readPullPlan(context.sql, fetched.productId);
   if (plan === null) return;
-  const behindMs = now - config.pull.settleDelay - plan.head;
-  const isBehind = behindMs >= Math.min(plan.windowMs, config.pull.every);
-  if (isBehind || plan.lost.length > 0) await planDue(context, productId, now);
+  const now = clock.now();
+  const isBehind = now - settleDelay - plan.head >= Math.min(plan.windowMs, every);
+  const wasNewest = fetched.to >= plan.head;
+  if (plan.lost.length > 0 && (wasNewest || !isBehind)) {
+    await planDue(context, fetched.productId, plan.head + settleDelay);
+  } else if (isBehind) await planDue(context, fetched.productId, now);
 }
 
 async function isStopped(
@@ -81,7 +88,7 @@ async function beginPulling(context: PullContext, product: ProductConfig, now: I
   await ensurePullState(context.sql, product.productId, head, initialRange(rangeLimits(context)));
 }
 
-/** What is due of a product by now. */
+/** What is due of a product. */
 interface Due {
   readonly live: LivePlan;
   readonly resweeps: readonly { readonly ageMs: number; readonly ranges: readonly TimeRange[] }[];
@@ -108,15 +115,11 @@ function whatIsDue({ config: { pull } }: PullContext, plan: PullPlan | null, now
 
 /**
  * One worker at a time plans for a product; that nothing is due is seen without waiting for the others.
+ * @param now up to when the newest time is wanted; the head's own moment: lost time only
  * @returns whether something was
  */
-async function planDue(context: PullContext, productId: string, startedAt: Instant): Promise<boolean> {
-  const known = await readPullPlan(context.sql, productId);
-  const time = context.clock.now();
-  // Whoever catches up for longer than a tick takes is not to fall behind meanwhile.
-  const isLong = known !== null && known.lost.length > 0 && time - startedAt >= context.config.pull.every;
-  const now = isLong ? time : startedAt;
-  const { live, resweeps } = whatIsDue(context, known, now);
+async function planDue(context: PullContext, productId: string, now: Instant): Promise<boolean> {
+  const { live, resweeps } = whatIsDue(context, await readPullPlan(context.sql, productId), now);
   if (live.windows.length === 0 && resweeps.length === 0) return false;
   await context.sql.begin(async (tx) => {
     const plan = await lockPullState(tx, productId);

@@ -62,7 +62,7 @@ function openLanes(context: PullContext, lanes: Lanes, size: number) {
     const { productId, kind } = window;
     try {
       const { outcome } = await fetchLeasedWindow({ ...context, log }, window, signal);
-      if (kind === "live" && outcome === "done") await planNextStep(context, productId);
+      if (kind === "live" && outcome === "done") await planNextStep(context, window);
     } catch (error) {
       if (signal.aborted) return;
       logFailure(log, productId, error);
