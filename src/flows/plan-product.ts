@@ -14,7 +14,6 @@ import {
   planWindows,
   readCoverage,
   readPullPlan,
-  readPullState,
   stopPulling,
   writeResweep,
 } from "../sync/store.ts";
@@ -36,20 +35,19 @@ export async function planProduct(
 ): Promise<boolean | null> {
   const product = findProduct(context.config, productId);
   if (product.walletMode === "transfer") return null;
-  const state = await readPullState(context.sql, productId);
-  if (state === null) await beginPulling(context, product, now);
-  else if (await isStopped(context, productId, state, now)) return null;
-  return await planDue(context, productId, now);
+  const plan = await readPullPlan(context.sql, productId);
+  if (plan !== null && (await isStopped(context, productId, plan, now))) return null;
+  return await planDue(context, productId, plan ?? (await beginPulling(context, product, now)), now);
 }
 
 /** Plans the next step of a product that is behind; the last, small one comes with its next tick. */
 export async function planNextStep(context: PullContext, productId: string): Promise<void> {
   const { clock, config } = context;
   const now = clock.now();
-  const state = await readPullState(context.sql, productId);
-  if (state === null) return;
-  const behindMs = now - config.pull.settleDelay - state.head;
-  if (behindMs >= Math.min(state.windowMs, config.pull.every)) await planDue(context, productId, now);
+  const plan = await readPullPlan(context.sql, productId);
+  if (plan === null) return;
+  const behindMs = now - config.pull.settleDelay - plan.head;
+  if (behindMs >= Math.min(plan.windowMs, config.pull.every)) await planDue(context, productId, plan, now);
 }
 
 async function isStopped(
@@ -64,9 +62,14 @@ async function isStopped(
   return false;
 }
 
-async function beginPulling(context: PullContext, product: ProductConfig, now: Instant): Promise<void> {
-  const head = product.since ?? now - context.config.pull.settleDelay;
-  await ensurePullState(context.sql, product.productId, head, initialRange(rangeLimits(context)));
+async function beginPulling(
+  context: PullContext,
+  { productId, since }: ProductConfig,
+  now: Instant,
+): Promise<PullPlan | null> {
+  const head = since ?? now - context.config.pull.settleDelay;
+  await ensurePullState(context.sql, productId, head, initialRange(rangeLimits(context)));
+  return await readPullPlan(context.sql, productId);
 }
 
 /** What is due of a product by now. */
@@ -89,8 +92,14 @@ function whatIsDue({ config: { pull } }: PullContext, plan: PullPlan | null, now
   return { live, resweeps: resweeps.filter(({ ranges }) => ranges.length > 0) };
 }
 
-async function planDue(context: PullContext, productId: string, now: Instant): Promise<boolean> {
-  const { live, resweeps } = whatIsDue(context, await readPullPlan(context.sql, productId), now);
+/** @param plan as it was read without a lock */
+async function planDue(
+  context: PullContext,
+  productId: string,
+  plan: PullPlan | null,
+  now: Instant,
+): Promise<boolean> {
+  const { live, resweeps } = whatIsDue(context, plan, now);
   if (live.length === 0 && resweeps.length === 0) return false;
   await context.sql.begin(async (tx) => {
     const due = whatIsDue(context, await lockPullState(tx, productId), now);

@@ -33,7 +33,7 @@ export function openPullLanes(context: PullContext): RunPullLanes {
   return async (signal, log = context.log) => {
     const live = runLive(signal, log);
     // What had to wait for live windows goes on when they are done.
-    const afterwards = live.then(() => runRest(signal, log));
+    const afterwards = live.then((hasFetched) => hasFetched && runRest(signal, log));
     const ended = await Promise.allSettled([live, runRest(signal, log), afterwards]);
     for (const one of ended) if (one.status === "rejected") throw one.reason;
   };
@@ -78,26 +78,40 @@ function openLanes(context: PullContext, lanes: Lanes, size: number) {
     }
   };
 
-  return async (signal: AbortSignal, log: Log): Promise<void> => {
+  const startLanes = async (signal: AbortSignal, log: Log, running: Promise<void>[]) => {
+    while (free > 0 && !signal.aborted) {
+      const first = await leaseNext();
+      if (first === null) return;
+      free -= 1;
+      const ended = runLane(first, signal, log).finally(() => {
+        free += 1;
+      });
+      // What stops a lane is met when all of them are waited for; until then it must not end the process.
+      ended.catch(() => {});
+      running.push(ended);
+    }
+  };
+
+  let isLooking = false;
+  let isAskedAgain = false;
+  /** @returns whether it fetched anything; where another run looks for windows just now, that one looks once more */
+  return async (signal: AbortSignal, log: Log): Promise<boolean> => {
+    if (isLooking) {
+      isAskedAgain = true;
+      return false;
+    }
     const running: Promise<void>[] = [];
-    const endLane = () => {
-      free += 1;
-    };
+    isLooking = true;
     try {
-      while (free > 0 && !signal.aborted) {
-        free -= 1;
-        const first = await leaseNext().catch((error: unknown) => {
-          endLane();
-          throw error;
-        });
-        running.push(
-          first === null ? Promise.resolve().then(endLane) : runLane(first, signal, log).finally(endLane),
-        );
-        if (first === null) break;
-      }
+      do {
+        isAskedAgain = false;
+        await startLanes(signal, log, running);
+      } while (isAskedAgain && free > 0 && !signal.aborted);
     } finally {
+      isLooking = false;
       await Promise.all(running);
     }
+    return running.length > 0;
   };
 }
 
