@@ -10,6 +10,11 @@ import { planNextStep } from "./plan-product.ts";
 
 /** After so many windows a lane ends and leaves the rest to the next run, so that no job lasts for ever. */
 const MOST_WINDOWS_PER_LANE = 500;
+/**
+ * Of all processes, for each place of the request budget: a window whose request waits for a place is out of turn, and
+ * those of a worker that died count until their leases end.
+ */
+const LEASED_PER_PLACE = 2;
 const KINDS: Readonly<Record<Lanes, readonly WindowKind[]>> = {
   live: ["live"],
   rest: ["confirm", "resweep"],
@@ -49,7 +54,7 @@ function openLanes(context: PullContext, lanes: Lanes, size: number) {
   const lease = async () => {
     if (!ensured) await ensureTurns(sql, lanes, products);
     ensured = true;
-    return await leaseInTurn(sql, lanes, products, KINDS[lanes], clock.now());
+    return await leaseInTurn(sql, lanes, products, KINDS[lanes], LEASED_PER_PLACE * size, clock.now());
   };
   /** One after the other: two at once would pass over each other's products. */
   const leaseNext = (): Promise<LeasedWindow | null> => {
