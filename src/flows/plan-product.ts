@@ -18,7 +18,6 @@ import {
   readCoverage,
   readPlannedResweeps,
   readPullPlan,
-  readPullState,
   stopPulling,
   writeResweep,
 } from "../sync/store.ts";
@@ -40,10 +39,9 @@ export async function planProduct(
 ): Promise<boolean | null> {
   const product = findProduct(context.config, productId);
   if (product.walletMode === "transfer") return null;
-  const state = await readPullState(context.sql, productId);
-  if (state === null) await beginPulling(context, product, now);
-  else if (await isStopped(context, productId, state, now)) return null;
-  return await planDue(context, productId, now);
+  const plan = await readPullPlan(context.sql, productId);
+  if (plan !== null && (await isStopped(context, productId, plan, now))) return null;
+  return await planDue(context, productId, plan ?? (await beginPulling(context, product, now)), now);
 }
 
 /**
@@ -59,8 +57,8 @@ export async function planNextStep(context: PullContext, fetched: LeasedWindow):
   const isBehind = now - settleDelay - plan.head >= Math.min(plan.windowMs, every);
   const wasNewest = fetched.to >= plan.head;
   if (plan.lost.length > 0 && (wasNewest || !isBehind)) {
-    await planDue(context, fetched.productId, plan.head + settleDelay);
-  } else if (isBehind) await planDue(context, fetched.productId, now);
+    await planDue(context, fetched.productId, plan, plan.head + settleDelay);
+  } else if (isBehind) await planDue(context, fetched.productId, plan, now);
 }
 
 async function isStopped(
@@ -83,9 +81,14 @@ export async function beginPullingAll(context: PullContext): Promise<void> {
   }
 }
 
-async function beginPulling(context: PullContext, product: ProductConfig, now: Instant): Promise<void> {
-  const head = product.since ?? now - context.config.pull.settleDelay;
-  await ensurePullState(context.sql, product.productId, head, initialRange(rangeLimits(context)));
+async function beginPulling(
+  context: PullContext,
+  { productId, since }: ProductConfig,
+  now: Instant,
+): Promise<PullPlan | null> {
+  const head = since ?? now - context.config.pull.settleDelay;
+  await ensurePullState(context.sql, productId, head, initialRange(rangeLimits(context)));
+  return await readPullPlan(context.sql, productId);
 }
 
 /** What is due of a product. */
@@ -115,16 +118,22 @@ function whatIsDue({ config: { pull } }: PullContext, plan: PullPlan | null, now
 
 /**
  * One worker at a time plans for a product; that nothing is due is seen without waiting for the others.
+ * @param plan as it was read without a lock
  * @param now up to when the newest time is wanted; the head's own moment: lost time only
  * @returns whether something was
  */
-async function planDue(context: PullContext, productId: string, now: Instant): Promise<boolean> {
-  const { live, resweeps } = whatIsDue(context, await readPullPlan(context.sql, productId), now);
+async function planDue(
+  context: PullContext,
+  productId: string,
+  plan: PullPlan | null,
+  now: Instant,
+): Promise<boolean> {
+  const { live, resweeps } = whatIsDue(context, plan, now);
   if (live.windows.length === 0 && resweeps.length === 0) return false;
   await context.sql.begin(async (tx) => {
-    const plan = await lockPullState(tx, productId);
-    const due = whatIsDue(context, plan, now);
-    if (plan !== null) await planLiveWindows(tx, productId, plan, due.live);
+    const locked = await lockPullState(tx, productId);
+    const due = whatIsDue(context, locked, now);
+    if (locked !== null) await planLiveWindows(tx, productId, locked, due.live);
     for (const { ageMs, ranges } of due.resweeps) await planResweeps(tx, productId, ageMs, ranges);
     await rereadWith(
       tx,

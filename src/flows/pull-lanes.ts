@@ -10,6 +10,11 @@ import { planNextStep } from "./plan-product.ts";
 
 /** After so many windows a lane ends and leaves the rest to the next run, so that no job lasts for ever. */
 const MOST_WINDOWS_PER_LANE = 500;
+/**
+ * Of all processes, for each place of the request budget: a window whose request waits for a place is out of turn, and
+ * those of a worker that died count until their leases end.
+ */
+const LEASED_PER_PLACE = 2;
 const KINDS: Readonly<Record<Lanes, readonly WindowKind[]>> = {
   live: ["live"],
   rest: ["confirm", "resweep"],
@@ -33,7 +38,7 @@ export function openPullLanes(context: PullContext): RunPullLanes {
   return async (signal, log = context.log) => {
     const live = runLive(signal, log);
     // What had to wait for live windows goes on when they are done.
-    const afterwards = live.then(() => runRest(signal, log));
+    const afterwards = live.then((hasFetched) => hasFetched && runRest(signal, log));
     const ended = await Promise.allSettled([live, runRest(signal, log), afterwards]);
     for (const one of ended) if (one.status === "rejected") throw one.reason;
   };
@@ -49,7 +54,7 @@ function openLanes(context: PullContext, lanes: Lanes, size: number) {
   const lease = async () => {
     if (!ensured) await ensureTurns(sql, lanes, products);
     ensured = true;
-    return await leaseInTurn(sql, lanes, products, KINDS[lanes], clock.now());
+    return await leaseInTurn(sql, lanes, products, KINDS[lanes], LEASED_PER_PLACE * size, clock.now());
   };
   /** One after the other: two at once would pass over each other's products. */
   const leaseNext = (): Promise<LeasedWindow | null> => {
@@ -78,26 +83,40 @@ function openLanes(context: PullContext, lanes: Lanes, size: number) {
     }
   };
 
-  return async (signal: AbortSignal, log: Log): Promise<void> => {
+  const startLanes = async (signal: AbortSignal, log: Log, running: Promise<void>[]) => {
+    while (free > 0 && !signal.aborted) {
+      const first = await leaseNext();
+      if (first === null) return;
+      free -= 1;
+      const ended = runLane(first, signal, log).finally(() => {
+        free += 1;
+      });
+      // What stops a lane is met when all of them are waited for; until then it must not end the process.
+      ended.catch(() => {});
+      running.push(ended);
+    }
+  };
+
+  let isLooking = false;
+  let isAskedAgain = false;
+  /** @returns whether it fetched anything; where another run looks for windows just now, that one looks once more */
+  return async (signal: AbortSignal, log: Log): Promise<boolean> => {
+    if (isLooking) {
+      isAskedAgain = true;
+      return false;
+    }
     const running: Promise<void>[] = [];
-    const endLane = () => {
-      free += 1;
-    };
+    isLooking = true;
     try {
-      while (free > 0 && !signal.aborted) {
-        free -= 1;
-        const first = await leaseNext().catch((error: unknown) => {
-          endLane();
-          throw error;
-        });
-        running.push(
-          first === null ? Promise.resolve().then(endLane) : runLane(first, signal, log).finally(endLane),
-        );
-        if (first === null) break;
-      }
+      do {
+        isAskedAgain = false;
+        await startLanes(signal, log, running);
+      } while (isAskedAgain && free > 0 && !signal.aborted);
     } finally {
+      isLooking = false;
       await Promise.all(running);
     }
+    return running.length > 0;
   };
 }
 

@@ -52,6 +52,7 @@ export async function doesLiveWait(sql: Query, products: readonly string[], now:
  * with windows of that urgency; one that is stopped or paused has none.
  * @param products whose windows may be taken; `ensureTurns` knows them
  * @param kinds in the order of their urgency
+ * @param most no more windows of these kinds are leased at once, over all processes
  * @param now windows that are due by then
  */
 export async function leaseInTurn(
@@ -59,9 +60,12 @@ export async function leaseInTurn(
   lanes: Lanes,
   products: readonly string[],
   kinds: readonly WindowKind[],
+  most: number,
   now: Instant,
 ): Promise<LeasedWindow | null> {
   const due = dueSql(sql, now);
+  const isLeased = sql`b.kind = any(${kinds as WindowKind[]}::text[])
+    and b.lease_token is not null and b.lease_until > clock_timestamp()`;
   const mayBegin = lanes === "live" ? sql`true` : sql`not ${liveWaitsSql(sql, products, now)}`;
   const [row] = await sql<LeasedWindow[]>`
     with turn as materialized (
@@ -78,11 +82,9 @@ export async function leaseInTurn(
         order by k.urgency limit 1
       ) first
       where t.lanes = ${lanes} and t.product_id = any(${products as string[]}::text[])
-        and ${awakeSql(sql, now)} and ${mayBegin}
+        and ${awakeSql(sql, now)} and ${mayBegin} and (select count(*) from windows b where ${isLeased}) < ${most}
       order by first.urgency, exists (
-          select from windows b
-          where b.product_id = t.product_id and b.kind = any(${kinds as WindowKind[]}::text[])
-            and b.lease_token is not null and b.lease_until > clock_timestamp()
+          select from windows b where b.product_id = t.product_id and ${isLeased}
         ), t.served_at, t.product_id
       limit 1
       for update of t skip locked

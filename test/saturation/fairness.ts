@@ -6,7 +6,7 @@ import { productNames, type QueuePlace, underLoad, unfairness } from "./pulling.
 
 export const FAIR_PRODUCTS = productNames(100);
 export const FAIR_PLACES = 8;
-const ANSWER_MS = 800;
+const ANSWER_MS = 500;
 /** Each product is due four times for each time that the places can serve it. */
 const EVERY_S = (FAIR_PRODUCTS.length * ANSWER_MS) / FAIR_PLACES / 4 / 1000;
 const TWO_DAYS_MS = 2 * 86_400_000;

@@ -1,0 +1,130 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { pauseRequests } from "../../src/provider/budget-store.ts";
+import { initialRange } from "../../src/sync/range-control.ts";
+import {
+  ensurePullState,
+  type LeasedWindow,
+  planWindows,
+  postponeWindow,
+  releaseWindow,
+  stopPulling,
+  type WindowKind,
+} from "../../src/sync/store.ts";
+import { doesLiveWait, ensureTurns, leaseInTurn, restWindow } from "../../src/sync/turn-store.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
+import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+
+const { sql } = useDatabase();
+const PRODUCTS = ["P1", "P2", "P3"];
+const hour = (hours: number) => ({ from: NOON - (hours + 1) * HOUR_MS, to: NOON - hours * HOUR_MS });
+
+beforeEach(async () => {
+  await emptyTables(sql);
+  await ensureTurns(sql, "live", PRODUCTS);
+  await ensureTurns(sql, "rest", PRODUCTS);
+});
+
+const plan = (productId: string, kind: WindowKind, count = 1) =>
+  planWindows(
+    sql,
+    productId,
+    kind,
+    Array.from({ length: count }, (_, index) => hour(index)),
+  );
+const leaseLive = (now = NOON, most = 100) => leaseInTurn(sql, "live", PRODUCTS, ["live"], most, now);
+const leaseRest = (now = NOON) => leaseInTurn(sql, "rest", PRODUCTS, ["confirm", "resweep"], 100, now);
+const productOf = (window: LeasedWindow | null) => window?.productId ?? null;
+
+async function inTurn(lease: () => Promise<LeasedWindow | null>, count: number): Promise<(string | null)[]> {
+  const served: (string | null)[] = [];
+  for (let index = 0; index < count; index++) served.push(productOf(await lease()));
+  return served;
+}
+
+describe("a turn", () => {
+  test("goes to the product that was served least recently, and to one that is served already only after all others", async () => {
+    await plan("P1", "live", 4);
+    await plan("P2", "live", 2);
+    await plan("P3", "live", 1);
+    expect(await inTurn(() => leaseLive(), 8)).toEqual(["P1", "P2", "P3", "P1", "P2", "P1", "P1", null]);
+  });
+
+  test("goes on where it was, whatever a product has to fetch at that moment", async () => {
+    await plan("P1", "live");
+    await plan("P3", "live");
+    const served = await leaseLive();
+    if (served !== null) await releaseWindow(sql, served);
+    await plan("P2", "live");
+    expect(await inTurn(() => leaseLive(), 4)).toEqual(["P2", "P3", "P1", null]);
+  });
+
+  test("is everybody's own: those who ask at once get different windows", async () => {
+    for (const productId of PRODUCTS) await plan(productId, "live", 5);
+    const asked = await Promise.all(Array.from({ length: 30 }, () => leaseLive()));
+    const ids = asked.flatMap((window) => (window === null ? [] : [window.id]));
+    expect(ids.length).toBeGreaterThan(0);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  test("takes the earliest window of its product, of the most urgent kind of any", async () => {
+    await plan("P1", "resweep", 2);
+    await plan("P3", "confirm", 2);
+    expect([await leaseRest(), await leaseRest()]).toMatchObject([
+      { productId: "P3", kind: "confirm", ...hour(1) },
+      { productId: "P3", kind: "confirm", ...hour(0) },
+    ]);
+    expect(await leaseRest()).toMatchObject({ productId: "P1", kind: "resweep", ...hour(1) });
+  });
+
+  test("is given to no more windows at once than are asked for", async () => {
+    await plan("P1", "live", 3);
+    expect(await inTurn(() => leaseLive(NOON, 2), 3)).toEqual(["P1", "P1", null]);
+  });
+});
+
+describe("while a live window waits for a lane", () => {
+  beforeEach(async () => {
+    await plan("P1", "confirm");
+    await plan("P2", "live");
+  });
+
+  test("nothing less urgent is begun, of any product, until somebody has it", async () => {
+    expect(await doesLiveWait(sql, PRODUCTS, NOON)).toBe(true);
+    expect(await leaseRest()).toBeNull();
+    await leaseLive();
+    expect(await doesLiveWait(sql, PRODUCTS, NOON)).toBe(false);
+    expect(productOf(await leaseRest())).toBe("P1");
+  });
+
+  test.each<[what: string, hold: () => Promise<unknown>]>([
+    ["its next attempt is later", async () => await postpone(await leaseLive())],
+    ["its product is stopped", () => stop("P2")],
+    ["its product is paused", () => pauseRequests(sql, "P2", 60_000)],
+  ])("which %s, the rest goes on", async (_, hold) => {
+    await hold();
+    expect(await leaseLive()).toBeNull();
+    expect(productOf(await leaseRest())).toBe("P1");
+  });
+
+  async function postpone(window: LeasedWindow | null): Promise<void> {
+    const seen = { failures: 1, timeouts: 0, restarts: 0 };
+    if (window !== null) await postponeWindow(sql, window, { ...seen, retryAt: NOON + 1 });
+  }
+  async function stop(productId: string): Promise<void> {
+    const limits = { windowMinMs: MINUTE_MS, windowMaxMs: HOUR_MS, requestTimeoutMs: 30_000 };
+    await ensurePullState(sql, productId, NOON, initialRange(limits));
+    await stopPulling(sql, productId, NOON + 1);
+  }
+});
+
+test("a window that rests after a fault of our own is nobody's until then, unless somebody works on it", async () => {
+  await plan("P1", "live");
+  const window = await leaseLive();
+  if (window === null) throw new Error("nothing was leased");
+  await restWindow(sql, window, NOON + HOUR_MS);
+  expect(await sql`select from windows where next_attempt_at is not null`).toHaveLength(0);
+  await releaseWindow(sql, window);
+  await restWindow(sql, window, NOON + HOUR_MS);
+  expect(await leaseLive()).toBeNull();
+  expect(productOf(await leaseLive(NOON + HOUR_MS))).toBe("P1");
+});
