@@ -2,7 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { ProductConfig } from "../config-file.ts";
-import { inOneMoment } from "../db/client.ts";
+import { inOneMoment, takeTime } from "../db/client.ts";
 import type { ScreenRules } from "../diff/agreement-store.ts";
 import { countDueMarks, type DueMarks, type Screened, screenMarks } from "../diff/screen-store.ts";
 import { lockProduct } from "../diff/store.ts";
@@ -15,6 +15,8 @@ import { findLedgerStart } from "./ledger-start.ts";
 const FEWEST_MARKS = 1_000;
 const MARKS_AT_ONCE = 30_000;
 const MOST_BATCHES = 1_000;
+/** Where it takes longer, the planner knows too little of the tables; comparing exactly has an end. */
+const LONGEST_SCREENING_MS = 120_000;
 /** Where less than this share is dropped, the product is not one that the screening helps with. */
 const WORTHWHILE_SHARE = 0.1;
 
@@ -61,11 +63,11 @@ async function screenBatch(
   };
   for (const workers of due.readsAll ? [null, 0] : [0]) {
     try {
-      return await inOneMoment(sql, async (tx) =>
-        (await lockProduct(tx, productId))
-          ? await screenMarks(tx, productId, now, due, MARKS_AT_ONCE, workers, rules)
-          : NOTHING,
-      );
+      return await inOneMoment(sql, async (tx) => {
+        if (!(await lockProduct(tx, productId))) return NOTHING;
+        await takeTime(tx, LONGEST_SCREENING_MS);
+        return await screenMarks(tx, productId, now, due, MARKS_AT_ONCE, workers, rules);
+      });
     } catch (error) {
       if (!isRefused(error)) throw error;
       log.warn(
@@ -79,8 +81,8 @@ async function screenBatch(
   return NOTHING;
 }
 
-/** No memory, disk or other room (class 53), or no right to have a temporary table. */
+/** No memory, disk or other room (class 53), no right to have a temporary table, or no end in time. */
 function isRefused(error: unknown): boolean {
   const { code = "" } = error as { code?: string };
-  return code.startsWith("53") || code === "42501";
+  return code.startsWith("53") || code === "42501" || code === "57014";
 }
