@@ -101,7 +101,7 @@ export function judgeFollowing(seen: FollowingSeen): Following {
     what,
     toDo: isUnreadable
       ? "Restore it or its columns, or set ledger.relation: recon doctor names all that is wrong. Nothing newer is compared until it can be read, and nothing is lost."
-      : `${isFailing ? FAILING : NO_WORKER} Nothing newer is compared until it has been read.`,
+      : `${isFailing ? FAILING : `${NO_WORKER} See also whether the relation is locked, or takes very long to read.`} Nothing newer is compared until it has been read.`,
     whatWhenOver: `the ledger "${relation}" is read again`,
     isWhole: true,
   };
