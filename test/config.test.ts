@@ -291,7 +291,9 @@ describe("the heartbeat", () => {
     const told = toldOf({ NODE_ENV: "production", HEARTBEAT_URL: "http://hc.example/T0P" });
     expect(told).toMatch(/HEARTBEAT_URL is plain http: in production the heartbeat is sent over https only/);
     expect(told + toldOf({ HEARTBEAT_URL: "ftp://hc.example/T0P" })).not.toMatch(/T0P/);
-    expect(toldOf({ NODE_ENV: "production", HEARTBEAT_URL: "http://127.0.0.1:9/x" })).not.toMatch(/HEARTBEAT/);
+    expect(toldOf({ NODE_ENV: "production", HEARTBEAT_URL: "http://127.0.0.1:9/x" })).not.toMatch(
+      /HEARTBEAT/,
+    );
   });
 });
 

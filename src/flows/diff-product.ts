@@ -32,14 +32,14 @@ export interface DiffResult {
 /**
  * Looks at everything of one product whose time has come.
  * @param screenFrom so many due marks are screened before they are looked at; Infinity: none are
- * @param onLook hears of every look, so that a long comparison is seen to go on
+ * @param onStep hears of every step, so that a long comparison is seen to go on
  */
 export async function diffProduct(
   context: FlowContext,
   productId: string,
   signal: AbortSignal,
   screenFrom?: number,
-  onLook: () => void = () => {},
+  onStep: () => void = () => {},
 ): Promise<DiffResult> {
   const product = findProduct(context.config, productId);
   let looked = 0;
@@ -57,7 +57,7 @@ export async function diffProduct(
     looked += look.looked;
     wantsFetch ||= look.wantsFetch;
     isBusy = look.taken === "busy";
-    if (!isBusy) onLook();
+    if (!isBusy) onStep();
     if (look.marks >= MARKS_PER_LOOK) continue;
     if (look.taken === "looked") upTo = now;
     break;
