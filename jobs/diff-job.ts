@@ -14,12 +14,12 @@ export async function runDiffJob(
   onProgress: NoteProgress,
 ): Promise<void> {
   const name = { work: "comparing", subject: data.productId } as const;
-  const onLook = () => onProgress(name);
+  const onStep = () => onProgress(name);
   const { wantsFetch } = await noting(
     context,
     name,
     signal,
-    () => diffProduct(context, data.productId, signal, { onLook }),
+    () => diffProduct(context, data.productId, signal, { onStep }),
     // Whoever is at it says how far it has got.
     { upToOf: ({ isBusy, upTo }) => (isBusy ? "unknown" : upTo) },
   );

@@ -31,7 +31,7 @@ export function startWatchdog(
   signal: AbortSignal,
 ): NodeJS.Timeout {
   const { log } = context;
-  const tell = tellSometimes(
+  const report = tellSometimes(
     log,
     heartbeat === null ? "whether the work goes on could not be seen" : "the heartbeat was not sent",
   );
@@ -47,7 +47,7 @@ export function startWatchdog(
     }
     if (heartbeat === null) return;
     const problem = stop ?? (await sendHeartbeat(heartbeat.url, signal));
-    if (problem !== null) tell(new Error(problem));
+    if (problem !== null) report(new Error(problem));
   };
 
   return setInterval(() => {
@@ -55,7 +55,7 @@ export function startWatchdog(
     isUnderWay = true;
     look()
       .catch((error: unknown) => {
-        if (!signal.aborted) tell(error);
+        if (!signal.aborted) report(error);
       })
       .finally(() => {
         isUnderWay = false;

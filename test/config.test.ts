@@ -269,6 +269,34 @@ describe("where alerts go", () => {
   });
 });
 
+describe("the heartbeat", () => {
+  const toldOf = (environment: NodeJS.ProcessEnv) => {
+    try {
+      readSettings([], environment);
+      return "";
+    } catch (error) {
+      return String(error);
+    }
+  };
+
+  test("is asked of an address over http or https, or of none", () => {
+    expect(readSettings([], {}).heartbeatUrl).toBeNull();
+    expect(readSettings([], { HEARTBEAT_URL: "https://hc.example/T0P" }).heartbeatUrl).toBe(
+      "https://hc.example/T0P",
+    );
+    expect(toldOf({ HEARTBEAT_URL: "ftp://hc.example/T0P" })).toMatch(/HEARTBEAT_URL: must be a URL/);
+  });
+
+  test("is sent over https only in production, but on this machine; its address is never shown", () => {
+    const told = toldOf({ NODE_ENV: "production", HEARTBEAT_URL: "http://hc.example/T0P" });
+    expect(told).toMatch(/HEARTBEAT_URL is plain http: in production the heartbeat is sent over https only/);
+    expect(told + toldOf({ HEARTBEAT_URL: "ftp://hc.example/T0P" })).not.toMatch(/T0P/);
+    expect(toldOf({ NODE_ENV: "production", HEARTBEAT_URL: "http://127.0.0.1:9/x" })).not.toMatch(
+      /HEARTBEAT/,
+    );
+  });
+});
+
 test("a config file that is not JSON is named with what is wrong", () => {
   const path = join(mkdtempSync(join(tmpdir(), "recon-config-")), "recon.config.json");
   writeFileSync(path, '{ "products": [');

@@ -13,12 +13,15 @@ test("the secrets of the settings are known by every form they are given in, and
     ALERT_WEBHOOK_URL: "https://hooks.example/T0/B0?key=1",
     ALERT_WEBHOOK_SECRET: `whsec_${"c2VjcmV0".repeat(4)}`,
     ALERT_SLACK_URL: "https://slack.example/",
+    HEARTBEAT_URL: "https://hc.example/ping/T1",
   });
   expect(
     secretsOf({ ...settings, provider: { baseUrl: "https://p", username: "a", password: "b" } }).sort(),
   ).toEqual(
     [
       "/T0/B0?key=1",
+      "/ping/T1",
+      "https://hc.example/ping/T1",
       "100%",
       "a signature key",
       "a-token-of-ben-123",

@@ -43,9 +43,7 @@ function printStatus({ status, work }: StatusForPeople, now: Instant): void {
   );
   printLine(`mismatches  ${listCounts(mismatches)}`);
   printLine(`transfers   ${listCounts(transfers)}`);
-  printLine(
-    `alerts      ${alerts.undelivered} undelivered, ${sayAge("looked after", work.alerting.doneAt, now)}`,
-  );
+  printLine(`alerts      ${alerts.undelivered} undelivered, ${sayAge("checked", work.alerting.doneAt, now)}`);
   printWork(status, work, now);
 }
 
@@ -69,7 +67,7 @@ function sayBehind(seconds: number | null): string {
 }
 
 function sayAge(what: string, at: Instant | null, now: Instant): string {
-  return at === null ? `never ${what} yet` : `${what} ${showDuration(Math.max(0, now - at))} ago`;
+  return at === null ? `not ${what} yet` : `${what} ${showDuration(Math.max(0, now - at))} ago`;
 }
 
 function listCounts(counts: Readonly<Record<string, number>>): string {

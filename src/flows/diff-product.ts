@@ -33,8 +33,8 @@ export interface CompareOptions {
   /** so many due marks are screened before they are compared; Infinity: none are */
   readonly screenFrom?: number;
   readonly limits?: CompareLimits;
-  /** hears of every comparison, so that a long one is seen to go on */
-  readonly onLook?: () => void;
+  /** hears of every step, so that a long one is seen to go on */
+  readonly onStep?: () => void;
 }
 
 /** Compares everything of one product whose time has come. */
@@ -42,7 +42,7 @@ export async function diffProduct(
   context: FlowContext,
   productId: string,
   signal: AbortSignal,
-  { screenFrom, limits = COMPARE_LIMITS, onLook = () => {} }: CompareOptions = {},
+  { screenFrom, limits = COMPARE_LIMITS, onStep = () => {} }: CompareOptions = {},
 ): Promise<DiffResult> {
   const product = findProduct(context.config, productId);
   let looked = 0;
@@ -60,7 +60,7 @@ export async function diffProduct(
     looked += look.looked;
     wantsFetch ||= look.wantsFetch;
     isBusy = look.taken === "busy";
-    if (!isBusy) onLook();
+    if (!isBusy) onStep();
     if (look.marks >= MARKS_PER_LOOK) continue;
     if (look.taken === "looked") upTo = now;
     break;

@@ -64,9 +64,9 @@ export async function seeWork(
 
 /**
  * How work is judged: "as-is"; as an alert "begins", by which nothing is late before it has been watched for a while
- * without a pause; or as it is "told" already, where what was never done is late for ever.
+ * without a pause; or as it is "reported" already, where what was never done is late for ever.
  */
-export type Judging = "as-is" | "begins" | "told";
+export type Judging = "as-is" | "begins" | "reported";
 
 export function judgeWork(
   { config }: Pick<FlowContext, "config">,
@@ -74,7 +74,9 @@ export function judgeWork(
   judging: Judging,
 ): WorkReport {
   const { pull, diff, verify, alerts, ledger } = config;
-  const watchedSince = { "as-is": null, begins: watchedFrom(states, now, alerts.every), told: 0 }[judging];
+  const watchedSince = { "as-is": null, begins: watchedFrom(states, now, alerts.every), reported: 0 }[
+    judging
+  ];
   const seen = { now, watchedSince, states };
   const following =
     ledger.relation === null

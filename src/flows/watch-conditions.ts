@@ -39,8 +39,8 @@ export async function watchConditions(context: FlowContext, channels: readonly s
   for (const condition of [...certain, ...judgeWork(context, work, "begins").stalls]) {
     if (!standing.some((one) => isSame(one, condition))) await beginCondition(sql, condition, now);
   }
-  // What was not watched for a while is given time to go on; what was told is over only when it has gone on.
-  const present: ConditionName[] = [...certain, ...judgeWork(context, work, "told").stalls];
+  // What was not watched for a while is given time to go on; what was reported is over only when it has gone on.
+  const present: ConditionName[] = [...certain, ...judgeWork(context, work, "reported").stalls];
   for (const condition of standing) {
     // Whoever asks for transfers sees by itself when they are answered again.
     if (isAboutTransfers(condition)) continue;

@@ -2,7 +2,7 @@
 
 import { type Instant, showInstant } from "../clock.ts";
 import type { WaitingMarks } from "./seen-store.ts";
-import { findState, isLate, type Moment, NO_WORKER, patienceOf, type Stall } from "./stall.ts";
+import { findState, isFailing, isLate, type Moment, NO_WORKER, patienceOf, type Stall } from "./stall.ts";
 import type { WorkState } from "./work-store.ts";
 
 export interface ComparingSeen extends Moment {
@@ -32,7 +32,7 @@ export function judgeComparing(seen: ComparingSeen): Comparing {
   const late = found.flatMap(({ stall }) => (stall === null ? [] : { ...stall, isWhole }));
   const held = findHeldByLedger(seen);
   const all = held ?? (late.length > 1 && isWhole ? joinAll(seen, late) : null);
-  const aside = marks.filter(({ setAside }) => setAside > 0).map(tellSetAside);
+  const aside = marks.filter(({ setAside }) => setAside > 0).map(describeSetAside);
   const problems = [
     ledger?.problem ?? null,
     all?.what ?? null,
@@ -60,9 +60,9 @@ function judgeProduct(seen: ComparingSeen, { productId, oldestDueAt }: WaitingMa
   const state = findState(seen.states, "comparing", productId);
   const upTo = judgedUpTo(seen, state, oldestDueAt);
   const doneAt = state?.doneAt ?? null;
-  const isFailing = state !== null && state.failingSince !== null;
-  if (isLate(doneAt, patienceOf(seen.everyMs, isFailing), seen)) {
-    return { upTo, stall: tellLate(productId, doneAt, isFailing ? state.error : null), waitsFor: null };
+  const error = isFailing(state) ? state.error : null;
+  if (isLate(doneAt, patienceOf(seen.everyMs, error !== null), seen)) {
+    return { upTo, stall: describeLate(productId, doneAt, error), waitsFor: null };
   }
   if (upTo !== null) return { upTo, stall: null, waitsFor: null };
   const waitsFor =
@@ -78,7 +78,7 @@ function judgedUpTo({ ledger }: ComparingSeen, state: WorkState | null, oldestDu
   return Math.min(oldestDueAt ?? state.upTo, ledger?.readAt ?? Number.POSITIVE_INFINITY);
 }
 
-function tellLate(productId: string, doneAt: Instant | null, error: string | null): Stall {
+function describeLate(productId: string, doneAt: Instant | null, error: string | null): Stall {
   return {
     kind: "comparing-stalled",
     subject: productId,
@@ -129,7 +129,7 @@ function sayLate(doneAt: Instant | null): string {
   return doneAt === null ? "has not been compared yet" : `has not been compared since ${showInstant(doneAt)}`;
 }
 
-function tellSetAside({ productId, setAside, setAsideSince, setAsideReason }: WaitingMarks): Stall {
+function describeSetAside({ productId, setAside, setAsideSince, setAsideReason }: WaitingMarks): Stall {
   const things =
     setAside === 1 ? "1 thing cannot be compared and is" : `${setAside} things cannot be compared and are`;
   const since = setAsideSince === null ? "" : `, the first since ${showInstant(setAsideSince)}`;

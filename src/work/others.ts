@@ -1,7 +1,7 @@
 /** Whether pulling, following the ledger, alerting and the queues go on. */
 
 import { type Instant, showInstant } from "../clock.ts";
-import { findState, isLate, type Moment, NO_WORKER, patienceOf, type Stall } from "./stall.ts";
+import { findState, isFailing, isLate, type Moment, NO_WORKER, patienceOf, type Stall } from "./stall.ts";
 import type { WorkState } from "./work-store.ts";
 
 interface Seen extends Moment {
@@ -16,7 +16,7 @@ interface PulledProduct {
 }
 
 export interface PullingSeen extends Seen {
-  /** without those that have gaps or were stopped, of which other words are said */
+  /** without those that have gaps or were stopped, which have words of their own */
   readonly products: readonly PulledProduct[];
   /** how many there are with those */
   readonly all: number;
@@ -84,16 +84,16 @@ export interface Following {
 export function judgeFollowing(seen: FollowingSeen): Following {
   const { states, relation, readAt, everyMs } = seen;
   const state = findState(states, "following", relation);
-  const isFailing = state !== null && state.failingSince !== null;
-  const isUnreadable = isFailing && state.errorCode === "ledger-unreadable";
-  const isStale = isLate(readAt, patienceOf(everyMs, isFailing), seen) && (readAt !== null || isFailing);
+  const fails = isFailing(state);
+  const isUnreadable = state?.errorCode === "ledger-unreadable";
+  const isStale = isLate(readAt, patienceOf(everyMs, fails), seen) && (readAt !== null || fails);
   if (!isUnreadable && !isStale) {
     const first = `the ledger "${relation}" has not been read to its end yet: nothing is compared before that`;
     return { readAt, problem: readAt === null ? first : null, stalls: [] };
   }
   const since =
     readAt === null ? "was never read to its end" : `has not been read since ${showInstant(readAt)}`;
-  const what = `the ledger "${relation}" ${since}${isFailing && state.error !== null ? `: ${state.error}` : ""}`;
+  const what = `the ledger "${relation}" ${since}${state !== null && state.error !== null ? `: ${state.error}` : ""}`;
   const stall: Stall = {
     kind: "ledger-unreadable",
     subject: relation,
@@ -101,7 +101,7 @@ export function judgeFollowing(seen: FollowingSeen): Following {
     what,
     toDo: isUnreadable
       ? "Restore it or its columns, or set ledger.relation: recon doctor names all that is wrong. Nothing newer is compared until it can be read, and nothing is lost."
-      : `${isFailing ? FAILING : NO_WORKER} Nothing newer is compared until it has been read.`,
+      : `${fails ? FAILING : `${NO_WORKER} See also whether the relation is locked, or takes very long to read.`} Nothing newer is compared until it has been read.`,
     whatWhenOver: `the ledger "${relation}" is read again`,
     isWhole: true,
   };
@@ -135,7 +135,7 @@ export function judgeQueues({ states, ...moment }: Seen): Stall[] {
   const late = queues.filter(({ doneAt, everyMs }) =>
     isLate(doneAt, patienceOf(everyMs ?? 0, false), moment),
   );
-  const tell = (subject: string, which: string, last: Instant | null): Stall => ({
+  const describe = (subject: string, which: string, last: Instant | null): Stall => ({
     kind: "queue-unserved",
     subject,
     productId: null,
@@ -146,9 +146,9 @@ export function judgeQueues({ states, ...moment }: Seen): Stall[] {
   });
   if (late.length > 1 && late.length >= queues.length - 1) {
     const times = late.flatMap(({ doneAt }) => doneAt ?? []);
-    return [tell(ALL_QUEUES, "no job of any queue", times.length === 0 ? null : Math.max(...times))];
+    return [describe(ALL_QUEUES, "no job of any queue", times.length === 0 ? null : Math.max(...times))];
   }
-  return late.map(({ subject, doneAt }) => tell(subject, `no job of the queue "${subject}"`, doneAt));
+  return late.map(({ subject, doneAt }) => describe(subject, `no job of the queue "${subject}"`, doneAt));
 }
 
 const ALL_QUEUES = "all queues";

@@ -33,9 +33,16 @@ export interface Moment {
 
 const MINUTE_MS = 60_000;
 
-/** Work that fails is late when one tick was vain; work of which nothing is heard may wait for its turn. */
-export function patienceOf(everyMs: number, isFailing: boolean): number {
-  return isFailing ? Math.max(1.5 * everyMs, MINUTE_MS) : Math.max(3 * everyMs, 5 * MINUTE_MS);
+/** One failure alone may be a lost race, or a server that restarts. */
+const FEWEST_FAILURES = 2;
+
+export function isFailing(state: WorkState | null): state is WorkState {
+  return state !== null && state.failures >= FEWEST_FAILURES;
+}
+
+/** Work that fails again and again is late after one tick in vain; work of which nothing is heard may wait for its turn. */
+export function patienceOf(everyMs: number, fails: boolean): number {
+  return fails ? Math.max(1.5 * everyMs, MINUTE_MS) : Math.max(3 * everyMs, 5 * MINUTE_MS);
 }
 
 /** Whether it is too long ago. */

@@ -38,7 +38,7 @@ export function judgeVerifying(seen: VerifyingSeen): Verifying {
   const patienceMs = Math.max(3 * seen.everyMs, 2 * seen.requestTimeoutMs, VAIN_FOR_MS);
   const ran = findState(states, "verifying", "");
   const stopped =
-    ran !== null && isLate(ran.doneAt, patienceMs, seen) ? tellStopped(ran.doneAt, countAll(due)) : null;
+    ran !== null && isLate(ran.doneAt, patienceMs, seen) ? describeStopped(ran.doneAt, countAll(due)) : null;
   const lines = new Map<string, DueOfProduct | null>(
     states
       .filter(({ work, subject }) => work === "verifying" && subject !== "")
@@ -50,7 +50,7 @@ export function judgeVerifying(seen: VerifyingSeen): Verifying {
     // Refused credentials have a condition of their own.
     if (state?.errorCode === "provider-refused") return [];
     const isSilent = isVain(state, now) || (waits !== null && isWaiting(waits, state, patienceMs, seen));
-    return isSilent ? [tellSilent(line, waits, state)] : [];
+    return isSilent ? [describeSilent(line, waits, state)] : [];
   });
   const stalls = stopped === null ? silent : [stopped];
   const oldest = due.length === 0 ? null : Math.min(...due.map(({ oldestDueAt }) => oldestDueAt));
@@ -80,7 +80,7 @@ function isWaiting(
   return isLate(Math.max(waits.oldestDueAt, state?.doneAt ?? 0), patienceMs, moment);
 }
 
-function tellStopped(doneAt: Instant | null, due: number): Stall {
+function describeStopped(doneAt: Instant | null, due: number): Stall {
   const since = doneAt === null ? "yet" : `since ${showInstant(doneAt)}`;
   return {
     kind: "verifying-stalled",
@@ -93,7 +93,7 @@ function tellStopped(doneAt: Instant | null, due: number): Stall {
   };
 }
 
-function tellSilent(line: string, waits: DueOfProduct | null, state: WorkState | null): Stall {
+function describeSilent(line: string, waits: DueOfProduct | null, state: WorkState | null): Stall {
   const place = line.indexOf(" ");
   const [kind, productId] = [line.slice(0, place), line.slice(place + 1)];
   const since = state?.failingSince ?? waits?.oldestDueAt ?? null;

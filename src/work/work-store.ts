@@ -73,7 +73,8 @@ export async function noteFailed(
   at: Instant,
   { code, message, times = 1 }: Failure,
 ): Promise<void> {
-  const error = message.slice(0, LONGEST_MESSAGE).replaceAll("\0", "\ufffd").toWellFormed();
+  const sentence = message.replace(/:\s*\n\s*/g, ": ").replace(/\s*\n\s*/g, "; ");
+  const error = sentence.slice(0, LONGEST_MESSAGE).replaceAll("\0", "\ufffd").toWellFormed();
   await sql`
     insert into work_states (work, subject, failing_since, failures, failed_at, error_code, error)
     values (${work}, ${subject}, ${at}, ${times}, ${at}, ${code}, ${error})

@@ -175,7 +175,12 @@ const STALLS: Readonly<Record<string, Stall>> = {
   },
   "a product's comparison fails at every tick": {
     kind: "comparing-stalled",
-    breaks: () => noteFailed(sql, comparing("P1"), clock.now(), { code: null, message: "deadlock detected" }),
+    breaks: () =>
+      noteFailed(sql, comparing("P1"), clock.now(), {
+        code: null,
+        message: "deadlock detected",
+        times: 2,
+      }),
     except: ["comparing P1"],
     mends: nothing,
     within: 2,
@@ -291,6 +296,27 @@ describe.each(Object.entries(STALLS))("%s", (_, { kind, breaks, except, mends, w
     expect(await metric("stalls")).toContain(`kind=${kind}: 0`);
     expect((await readStatus(context)).comparing.problem).toBeNull();
   });
+});
+
+test("one failure that the next tick makes good is no stall", async () => {
+  await workFor(3);
+  for (const name of [comparing("P1"), comparing("P2"), FOLLOWING]) {
+    await noteFailed(sql, name, clock.now(), { code: null, message: "the connection was lost" });
+  }
+  await workFor(2, ["comparing P1", "comparing P2", "following"]);
+  await workFor(1);
+  expect(await kinds()).toEqual([]);
+});
+
+test("what is wrong with a relation is one sentence, however many columns it lacks", async () => {
+  await noteFailed(sql, FOLLOWING, clock.now(), {
+    code: "ledger-unreadable",
+    message: "it cannot be read:\n  the column callback is missing\n  the column status is missing",
+  });
+  await workFor(1, ["following"]);
+  expect((await alerts())[0]?.body.what).toMatch(
+    /: it cannot be read: the column callback is missing; the column status is missing$/,
+  );
 });
 
 test("a product that was never compared is alerted once it has been watched for long enough, and once", async () => {

@@ -83,7 +83,7 @@ function renderAges({ now, work, products }: Overview): SafeHtml {
   return html`${isCompared ? age("compared", comparing.upTo) : null}
 ${following === null ? null : age("ledger read", following.readAt)}
 ${age("verified", verifying.behindMs === null ? null : now - verifying.behindMs)}
-${age("alerts looked after", alerting.doneAt)}`;
+${age("checked for alerts", alerting.doneAt)}`;
 }
 
 function renderBackfills({ backfills }: Overview): SafeHtml {
