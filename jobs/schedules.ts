@@ -58,10 +58,11 @@ export async function ensureSchedules(
   for (const { id, everyMs, data } of schedules) {
     const scheduler = present.find(({ key }) => key === id);
     const next = scheduler?.next ?? 0;
-    // One that lies further ahead was scheduled by a worker whose clock is wrong.
-    const isRight =
-      Number(scheduler?.every) === everyMs && next > now - LATE_MS && next <= now + everyMs + LATE_MS;
+    const isTooFar = next > now + everyMs + LATE_MS;
+    const isRight = Number(scheduler?.every) === everyMs && next > now - LATE_MS && !isTooFar;
     if (isRight) continue;
+    // A worker whose clock was ahead has scheduled it, and the queue would go on from there.
+    if (isTooFar) await queue.removeJobScheduler(id);
     await queue.upsertJobScheduler(id, { every: everyMs }, { name: queue.name, data, opts: OWN_TRACE });
   }
 }

@@ -42,7 +42,11 @@ export async function endCondition(sql: Sql, condition: StandingCondition, now: 
 }
 
 /** A condition lasts: whoever has begun it says so. */
-export async function keepCondition(sql: Query, { kind, subject }: ConditionName, now: Instant): Promise<void> {
+export async function keepCondition(
+  sql: Query,
+  { kind, subject }: ConditionName,
+  now: Instant,
+): Promise<void> {
   await sql`
     update alert_conditions set heads = jsonb_build_object(${SEEN_AT}::text, ${now}::bigint)
     where kind = ${kind} and subject = ${subject}`;

@@ -94,5 +94,8 @@ function nameOf({ headers }: Asked): string {
 }
 
 async function isPulled(until: number): Promise<boolean> {
-  return (await sql`select from pull_states where head >= ${until}`).count === PRODUCTS.length;
+  const pulled = await sql`
+    select from pull_states s where head >= ${until} and not exists (
+      select from windows w where w.product_id = s.product_id and status in ('planned', 'gap') and from_at < ${until})`;
+  return pulled.count === PRODUCTS.length;
 }

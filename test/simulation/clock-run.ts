@@ -10,7 +10,9 @@ import { openDatabase } from "../../src/db/client.ts";
 import { eventually } from "../support/eventually.ts";
 import { startRecon } from "./recon-process.ts";
 
-const LIBRARIES = ["x86_64", "aarch64"].map((kind) => `/usr/lib/${kind}-linux-gnu/faketime/libfaketimeMT.so.1`);
+const LIBRARIES = ["x86_64", "aarch64"].map(
+  (kind) => `/usr/lib/${kind}-linux-gnu/faketime/libfaketimeMT.so.1`,
+);
 const LIBRARY = LIBRARIES.find((path) => existsSync(path));
 const WRONG = "wrong-clock";
 const RIGHT = "right-clock";
@@ -126,7 +128,9 @@ export async function runClock(databaseUrl: string, plan: ClockPlan): Promise<Cl
     const shown = /^recon_clock_ahead_seconds (\S+)$/m.exec(metrics)?.[1];
     setClock(0);
     const mendedAt = performance.now();
-    const goesOn = plan.beside ? async () => (await readAlerts()).length > 1 : () => countOf(WRONG, mendedAt).length > 0;
+    const goesOn = plan.beside
+      ? async () => (await readAlerts()).length > 1
+      : () => countOf(WRONG, mendedAt).length > 0;
     await eventually("it goes on", goesOn, 60_000);
     const goesOnAfterMs = Math.round(performance.now() - mendedAt);
     await eventually("its all-clear is written", async () => (await readAlerts()).length > 1, 30_000);

@@ -26,7 +26,14 @@ export interface Verdict {
 /** What is to be judged. */
 export type Judged = Pick<
   Overview,
-  "products" | "risk" | "waiting" | "deafChannels" | "undelivered" | "wrongClocks" | "lastReceivedAt" | "backfills"
+  | "products"
+  | "risk"
+  | "waiting"
+  | "deafChannels"
+  | "undelivered"
+  | "wrongClocks"
+  | "lastReceivedAt"
+  | "backfills"
 >;
 
 export const TONE_OF_STATE: Readonly<Record<ProductState, Tone>> = {
