@@ -3,7 +3,7 @@
 import type { Instant } from "../clock.ts";
 import type { ProductConfig } from "../config-file.ts";
 import type { Query } from "../db/client.ts";
-import { rangesOf, writeLost } from "../sync/lost-store.ts";
+import { rangesOf, writeLost, writeLostTurn } from "../sync/lost-store.ts";
 import { isWaiting } from "../sync/outage.ts";
 import { type LivePlan, planLive } from "../sync/plan-live.ts";
 import { planResweep } from "../sync/plan-resweep.ts";
@@ -109,7 +109,7 @@ function whatIsDue({ config: { pull } }: PullContext, plan: PullPlan | null, now
   const isProbe = plan.probeAt !== null;
   const windowMs = plan.probeMs ?? plan.windowMs;
   const lost = rangesOf(plan.lost);
-  const live = planLive({ head, now, windowMs, settleDelayMs, overlapMs, lost, isProbe });
+  const live = planLive({ head, now, windowMs, settleDelayMs, overlapMs, lost, isProbe, lostTurn: plan.lostTurn });
   if (live.windows.length > 0 || isProbe) return { live, resweeps: [] };
   const resweeps = pull.resweepAfter.map((ageMs) => ({
     ageMs,
@@ -154,6 +154,9 @@ async function planLiveWindows(tx: Query, productId: string, plan: PullPlan, liv
   const attempts = !isProbe && live.windows.some(isTried) ? 1 : 0;
   await planWindows(tx, productId, "live", live.windows, attempts);
   await writeLost(tx, productId, plan.lost, live.lost, isProbe);
+  const isNewest = live.windows.some(({ to }) => to > plan.head);
+  const isNext = isNewest && live.lost.length > 0;
+  if (isNext !== plan.lostTurn) await writeLostTurn(tx, productId, isNext);
 }
 
 /** Time that was fetched when it had this age already, or will be for another age, needs no other fetch. */

@@ -88,6 +88,11 @@ export async function loseLive(
       and (kind = 'live' and status in ('planned', 'gap') or kind = 'lost' and status = 'gap')`;
 }
 
+/** @param isNext lost time comes before the newest */
+export async function writeLostTurn(tx: Query, productId: string, isNext: boolean): Promise<void> {
+  await tx`update pull_states set lost_turn = ${isNext} where product_id = ${productId}`;
+}
+
 export async function writeOutage(sql: Query, productId: string, outage: Outage): Promise<void> {
   const { failures, probeAt, probeMs } = outage;
   await sql`

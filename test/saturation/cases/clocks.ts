@@ -8,6 +8,8 @@ const AHEAD_MS = 7 * 3_600_000;
 const BEHIND_MS = -600_000;
 /** Of ticks a second. */
 const LONGEST_PAUSE_MS = 5_000;
+/** A tick that a jump has put hours ahead is found when the schedules are checked. */
+const LONGEST_AFTER_JUMP_MS = 25_000;
 
 const PLANS: readonly [name: string, plan: ClockPlan][] = [
   ["7 hours ahead, alone", { aheadMs: AHEAD_MS, beside: false, jumps: false }],
@@ -41,8 +43,8 @@ export const saturation: SaturationCase = {
         check("its metric, in seconds", aheadSeconds ?? "none", String(bySeconds), aheadSeconds === bySeconds);
         check("milliseconds until it goes on", result.goesOnAfterMs, "≤ 15000", result.goesOnAfterMs <= 15_000);
         if (longestPauseMs === null) continue;
-        const holds = longestPauseMs <= LONGEST_PAUSE_MS;
-        check("the other's longest pause in ms", longestPauseMs, `≤ ${LONGEST_PAUSE_MS}`, holds);
+        const most = plan.jumps ? LONGEST_AFTER_JUMP_MS : LONGEST_PAUSE_MS;
+        check("the other's longest pause in ms", longestPauseMs, `≤ ${most}`, longestPauseMs <= most);
       }
     } finally {
       await databases.close();
