@@ -11,8 +11,11 @@ import type { TickJob } from "./schedules.ts";
 export interface ClockGuard {
   /** Whether jobs may be taken, and ticks scheduled: queues go by the clock of whoever asks them. */
   isRight(): boolean;
-  /** From now on these take jobs only while the clock is right. */
-  guard(workers: readonly JobWorker[]): void;
+  /**
+   * From now on these take jobs only while the clock is right.
+   * @param goOn is called each time it has become right: ticks may have been scheduled by a wrong one
+   */
+  guard(workers: readonly JobWorker[], goOn: () => void): void;
   stop(): void;
 }
 
@@ -37,6 +40,7 @@ export async function openClockGuard(
     consequence: "it plans, compares and verifies nothing",
   });
   let workers: readonly JobWorker[] = [];
+  let goOn = () => {};
   let isPaused = !(await watch());
   let alertedAt = Number.NEGATIVE_INFINITY;
 
@@ -45,6 +49,7 @@ export async function openClockGuard(
     isPaused = !isRight;
     // Whoever is at work ends that first: it goes by the database's time.
     await Promise.all(workers.map((worker) => (isRight ? worker.resume() : worker.pause(true))));
+    if (isRight) goOn();
   };
   const report = async () => {
     if (!isPaused || clock.now() - alertedAt < alertJob.everyMs) return;
@@ -68,8 +73,9 @@ export async function openClockGuard(
   return {
     // A jump of this machine's clock is seen at once, without asking the database.
     isRight: () => !isPaused && clock.isRight(),
-    guard: (opened) => {
+    guard: (opened, whenRight) => {
       workers = opened;
+      goOn = whenRight;
       if (isPaused) for (const worker of workers) void worker.pause(true);
     },
     stop: () => clearInterval(timer),

@@ -62,9 +62,10 @@ export async function ensureSchedules(
     const scheduler = present.find(({ key }) => key === id);
     const next = scheduler?.next ?? 0;
     const isRight = Number(scheduler?.every) === everyMs;
-    // A tick that lies further ahead was scheduled by a worker whose clock is wrong.
     const isTooFar = next > now + everyMs + LATE_MS;
     if (isRight && !isTooFar && (next > now - LATE_MS || (await isTickThere(queue, id, next)))) continue;
+    // A worker whose clock was ahead has scheduled it, and the queue would go on from there.
+    if (isTooFar) await queue.removeJobScheduler(id);
     await queue.upsertJobScheduler(id, { every: everyMs }, { name: queue.name, data, opts: OWN_TRACE });
   }
 }

@@ -134,6 +134,12 @@ export async function startWorker(
   const diff = run((data: ProductJob, log) =>
     runDiffJob({ ...context, log }, data, pullQueue, ending.signal, serving(diffQueue)),
   );
+  const checkSchedules = () => {
+    schedule().catch((error: unknown) => {
+      if (ending.signal.aborted) return;
+      log.warn({ error: describeError(error) }, "the schedules could not be checked");
+    });
+  };
   try {
     await writeQueues(context.sql, servedQueues(config, ticks));
     await schedule();
@@ -143,7 +149,7 @@ export async function startWorker(
       const tick = run((_, log) => job.run(ending.signal, log));
       workers.push(backend.openWorker(job.queue, tick, job.concurrency));
     }
-    clockGuard.guard(workers);
+    clockGuard.guard(workers, () => checkSchedules());
     // A worker that is closed while it still connects would leave its connection open.
     await Promise.all(workers.map((worker) => worker.waitUntilReady()));
   } catch (error) {
@@ -153,12 +159,6 @@ export async function startWorker(
       cause: error,
     });
   }
-  const checkSchedules = () => {
-    schedule().catch((error: unknown) => {
-      if (ending.signal.aborted) return;
-      log.warn({ error: describeError(error) }, "the schedules could not be checked");
-    });
-  };
   const timers = [
     setTimeout(checkSchedules, Math.min(FIRST_SCHEDULE_CHECK_MS, scheduleCheckMs)),
     setInterval(checkSchedules, scheduleCheckMs),

@@ -74,6 +74,14 @@ const CONDITIONS: readonly Condition[] = [
     toDo: "See whether a worker runs, and whether the queues can be reached (REDIS_URL).",
     whatWhenOver: 'the queue "backfill" is served again',
   },
+  {
+    kind: "clock-wrong",
+    subject: "worker 12 on example",
+    productId: null,
+    what: "the clock of the worker 12 on example is 7 h ahead of the database's: it plans, compares and verifies nothing",
+    toDo: "Set that machine's clock right, and keep it right with NTP. It goes on by itself.",
+    whatWhenOver: "the clock of the worker 12 on example is right again, or it has ended",
+  },
 ];
 
 /** Every one says that it is a test, in its words and by `test: true`; each time with another key. */

@@ -1,7 +1,7 @@
 /** What `recon doctor` looks at once settings and database are right: each check by itself, with what to do. */
 
 import { type RedisFacts, readRedisFacts } from "../../jobs/backend.ts";
-import { showDuration } from "../clock.ts";
+import { showDuration, systemClock } from "../clock.ts";
 import { countMissingMigrations } from "../db/migrate.ts";
 import { OLDEST_SERVER, readServerVersion } from "../db/server-version.ts";
 import { findLongAmounts, MOST_DECIMALS } from "../diff/long-amount-store.ts";
@@ -160,12 +160,7 @@ async function lookAtProvider({ settings, context }: OpenRecon): Promise<Diagnos
     ];
   }
   try {
-    const visit = await askProviderOnce(
-      settings.provider,
-      context.config,
-      settings.production,
-      context.clock,
-    );
+    const visit = await askProviderOnce(settings.provider, context.config, settings.production, systemClock);
     return [
       { check: "provider", ...judgeProvider(visit) },
       { check: "clock", ...judgeClock(visit.skew) },

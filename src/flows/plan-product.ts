@@ -3,14 +3,13 @@
 import type { Instant } from "../clock.ts";
 import type { ProductConfig } from "../config-file.ts";
 import type { Query } from "../db/client.ts";
-import { rangesOf, writeLost } from "../sync/lost-store.ts";
+import { rangesOf, writeLost, writeLostTurn } from "../sync/lost-store.ts";
 import { isWaiting } from "../sync/outage.ts";
 import { type LivePlan, planLive } from "../sync/plan-live.ts";
 import { planResweep } from "../sync/plan-resweep.ts";
 import { initialRange } from "../sync/range-control.ts";
 import {
   ensurePullState,
-  type LeasedWindow,
   lockPullState,
   type PullPlan,
   type PullState,
@@ -45,20 +44,18 @@ export async function planProduct(
 }
 
 /**
- * Plans the next step of a product once a live window of it was fetched. The newest time and the lost time take turns:
- * neither waits for ever where windows take longer than a tick. The last, small step comes with the next tick.
+ * Plans the next step of a product of which a live window was fetched. What is newer than a tick and the lost time take
+ * turns; what is less comes with the next tick, else half of all requests would be for the newest moments.
  */
-export async function planNextStep(context: PullContext, fetched: LeasedWindow): Promise<void> {
+export async function planNextStep(context: PullContext, productId: string): Promise<void> {
   const { clock, config } = context;
   const { settleDelay, every } = config.pull;
-  const plan = await readPullPlan(context.sql, fetched.productId);
+  const plan = await readPullPlan(context.sql, productId);
   if (plan === null) return;
   const now = clock.now();
   const isBehind = now - settleDelay - plan.head >= Math.min(plan.windowMs, every);
-  const wasNewest = fetched.to >= plan.head;
-  if (plan.lost.length > 0 && (wasNewest || !isBehind)) {
-    await planDue(context, fetched.productId, plan, plan.head + settleDelay);
-  } else if (isBehind) await planDue(context, fetched.productId, plan, now);
+  if (isBehind) await planDue(context, productId, plan, now);
+  else if (plan.lost.length > 0) await planDue(context, productId, plan, plan.head + settleDelay);
 }
 
 async function isStopped(
@@ -107,7 +104,16 @@ function whatIsDue({ config: { pull } }: PullContext, plan: PullPlan | null, now
   const isProbe = plan.probeAt !== null;
   const windowMs = plan.probeMs ?? plan.windowMs;
   const lost = rangesOf(plan.lost);
-  const live = planLive({ head, now, windowMs, settleDelayMs, overlapMs, lost, isProbe });
+  const live = planLive({
+    head,
+    now,
+    windowMs,
+    settleDelayMs,
+    overlapMs,
+    lost,
+    isProbe,
+    lostTurn: plan.lostTurn,
+  });
   if (live.windows.length > 0 || isProbe || plan.hasPlannedResweep) return { live, resweeps: [] };
   const resweeps = pull.resweepAfter.map((ageMs) => ({
     ageMs,
@@ -154,6 +160,9 @@ async function planLiveWindows(tx: Query, productId: string, plan: PullPlan, liv
   const attempts = !isProbe && live.windows.some(isTried) ? 1 : 0;
   await planWindows(tx, productId, "live", live.windows, attempts);
   await writeLost(tx, productId, plan.lost, live.lost, isProbe);
+  const isNewest = live.windows.some(({ to }) => to > plan.head);
+  const isNext = isNewest && live.lost.length > 0;
+  if (isNext !== plan.lostTurn) await writeLostTurn(tx, productId, isNext);
 }
 
 /** Time that was fetched when it had this age already, or will be for another age, needs no other fetch. */

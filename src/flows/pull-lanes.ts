@@ -67,7 +67,7 @@ function openLanes(context: PullContext, lanes: Lanes, size: number) {
     const { productId, kind } = window;
     try {
       const { outcome } = await fetchLeasedWindow({ ...context, log }, window, signal);
-      if (kind === "live" && outcome === "done") await planNextStep(context, window);
+      if (kind === "live" && outcome === "done") await planNextStep(context, productId);
     } catch (error) {
       if (signal.aborted) return;
       logFailure(log, productId, error);

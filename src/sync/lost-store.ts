@@ -88,6 +88,11 @@ export async function loseLive(
       and (kind = 'live' and status in ('planned', 'gap') or kind = 'lost' and status = 'gap')`;
 }
 
+/** @param isNext lost time comes before the newest */
+export async function writeLostTurn(tx: Query, productId: string, isNext: boolean): Promise<void> {
+  await tx`update pull_states set lost_turn = ${isNext} where product_id = ${productId}`;
+}
+
 export async function writeOutage(sql: Query, productId: string, outage: Outage): Promise<void> {
   const { failures, probeAt, probeMs } = outage;
   await sql`
@@ -114,8 +119,11 @@ export async function endOutage(
 ): Promise<void> {
   await writeOutage(sql, productId, NO_OUTAGE);
   if (!wasOutage) return;
+  // In one order for all: several products may be answered again at once.
   await sql`
-    update pull_states set probe_at = least(probe_at, ${now}), probe_ms = null where probe_at is not null`;
+    update pull_states s set probe_at = least(s.probe_at, ${now}), probe_ms = null
+    from (select product_id from pull_states where probe_at is not null order by product_id for update) waiting
+    where s.product_id = waiting.product_id`;
   await sql`
     update windows set next_attempt_at = null
     where product_id = ${productId} and kind in ('confirm', 'resweep') and status = 'gap' and attempts = 1`;

@@ -16,6 +16,8 @@ export interface LivePlanInput {
   readonly lost: readonly TimeRange[];
   /** the provider did not answer lately: the newest window alone is asked for, to see whether it does again */
   readonly isProbe: boolean;
+  /** the newest time had its turn: where fetching takes longer than a tick, it would always come first */
+  readonly lostTurn: boolean;
 }
 
 export interface LivePlan {
@@ -34,6 +36,7 @@ export function planLive(input: LivePlanInput): LivePlan {
   const { head, now, windowMs, lost } = input;
   const to = now - input.settleDelayMs;
   if (to <= head) return input.isProbe ? { windows: [], lost } : takeLost(lost, windowMs);
+  if (input.lostTurn && lost.length > 0 && !input.isProbe) return takeLost(lost, windowMs);
   const unfetched = { from: isRecent(head, now) ? head - input.overlapMs : head, to };
   const isFar = head < to - windowMs;
   // Everything up to now in as few windows as possible; with lost time right before it, that too.

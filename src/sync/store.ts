@@ -41,6 +41,8 @@ export interface PullState extends RangeState, Outage {
   readonly head: Instant;
   /** the credentials were refused: nothing is asked before then */
   readonly stoppedUntil: Instant | null;
+  /** the newest time had its turn: lost time, where there is some, comes next */
+  readonly lostTurn: boolean;
 }
 
 /** So long a dead worker's windows wait for the next; a living one renews its leases three times as often. */
@@ -68,7 +70,7 @@ export async function readPullState(sql: Query, productId: string): Promise<Pull
 function stateColumns(sql: Query) {
   return sql`begin, head, stopped_until as "stoppedUntil", window_ms as "windowMs", ceiling_ms as "ceilingMs",
     hold_for as "holdFor", quick_answers as "quickAnswers", ms_per_hour as "msPerHour", steady_ms as "steadyMs",
-    failures, probe_at as "probeAt", probe_ms as "probeMs"`;
+    failures, probe_at as "probeAt", probe_ms as "probeMs", lost_turn as "lostTurn"`;
 }
 
 export async function writeRange(sql: Query, productId: string, range: RangeState): Promise<void> {

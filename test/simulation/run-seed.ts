@@ -1,8 +1,9 @@
 /** Plays one seed through: real PostgreSQL, real HTTP to the sandbox, a clock that the simulation owns. */
 
+import type { FetchBetPage } from "../../src/bet.ts";
 import type { Instant } from "../../src/clock.ts";
-import type { Config } from "../../src/config-file.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
+import { ReconError } from "../../src/errors.ts";
 import { diffProduct } from "../../src/flows/diff-product.ts";
 import { pullProduct } from "../../src/flows/pull-product.ts";
 import { silentLog } from "../../src/log.ts";
@@ -13,7 +14,7 @@ import { createTestClock, type TestClock } from "../support/clock.ts";
 import { type Audit, type AuditedMismatch, auditMismatches } from "./audit.ts";
 import { type LedgerHabit, openLedgerWriter } from "./ledger-writer.ts";
 import { auditReports } from "./report-audit.ts";
-import { planSeed } from "./seed-plan.ts";
+import { planSeed, type SeedPlan } from "./seed-plan.ts";
 
 const CREDENTIALS = { username: "simulation", password: "a seeded world" };
 
@@ -25,13 +26,16 @@ export interface PlayedSeed extends Audit {
   readonly unexplained: readonly string[];
 }
 
-/** @param databaseUrl a migrated, empty database */
+/**
+ * @param databaseUrl a migrated, empty database
+ * @param plan of that seed, or changed
+ */
 export async function runSeed(
   seed: number,
   databaseUrl: string,
   ledger: LedgerHabit = "own",
+  plan: SeedPlan = planSeed(seed, ledger),
 ): Promise<PlayedSeed> {
-  const plan = planSeed(seed, ledger);
   const clock = createTestClock(plan.begin);
   const world = createWorld(plan.world);
   const sandbox = await startSandbox({
@@ -44,7 +48,7 @@ export async function runSeed(
     faults: plan.faults,
   });
   const writer = await openLedgerWriter(ledger, databaseUrl, world, plan.begin);
-  let worker = startWorker(databaseUrl, sandbox.url, plan.config, clock);
+  let worker = startWorker(databaseUrl, sandbox.url, plan, clock);
   try {
     for (const [index, now] of plan.steps.entries()) {
       clock.set(now);
@@ -54,7 +58,7 @@ export async function runSeed(
       if (!plan.restarts.has(now)) continue;
       await analyze(worker.context.sql);
       await worker.stop();
-      worker = startWorker(databaseUrl, sandbox.url, plan.config, clock);
+      worker = startWorker(databaseUrl, sandbox.url, plan, clock);
     }
     const allPlanted = world.plantedBy(clock.now());
     const audit = auditMismatches(allPlanted, await readEverOpened(worker.context.sql));
@@ -70,12 +74,23 @@ export async function runSeed(
 type Worker = ReturnType<typeof startWorker>;
 
 /** Everything that a process holds: whatever it has to remember lies in the database. */
-function startWorker(databaseUrl: string, baseUrl: string, config: Config, clock: TestClock) {
+function startWorker(
+  databaseUrl: string,
+  baseUrl: string,
+  { config, providerDown }: SeedPlan,
+  clock: TestClock,
+) {
   const limits = { requestTimeoutMs: config.pull.requestTimeout, connections: 4, production: false };
   const provider = openProvider({ baseUrl, ...CREDENTIALS }, limits, clock);
   const sql = openDatabase(databaseUrl, 4);
+  const fetchPage: FetchBetPage = async (request, signal) => {
+    const isDown =
+      providerDown !== undefined && clock.now() >= providerDown.from && clock.now() < providerDown.to;
+    if (isDown) throw new ReconError("provider-server-error", "HTTP 503");
+    return await provider.fetchBetPage(request, signal);
+  };
   return {
-    context: { sql, config, clock, log: silentLog, fetchPage: provider.fetchBetPage },
+    context: { sql, config, clock, log: silentLog, fetchPage },
     stop: async () => {
       await sql.end({ timeout: 5 });
       provider.close();

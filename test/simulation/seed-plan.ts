@@ -3,6 +3,7 @@
 import { type Config, parseConfig } from "../../src/config-file.ts";
 import type { Fault } from "../../src/sandbox/fault.ts";
 import type { StyleName, WorldPlan } from "../../src/sandbox/world-plan.ts";
+import type { TimeRange } from "../../src/window.ts";
 import { type LedgerHabit, ledgerSettings } from "./ledger-writer.ts";
 
 const MINUTE_MS = 60_000;
@@ -31,6 +32,15 @@ export interface SeedPlan {
   readonly restarts: ReadonlySet<number>;
   /** of the provider */
   readonly faults: readonly Fault[];
+  /** it answers nothing then; without it, it always answers */
+  readonly providerDown?: TimeRange;
+}
+
+/** The same seed with an outage in the middle of play, ours or the provider's: all that was lost is caught up at once. */
+export function withOutage(plan: SeedPlan, whose: "ours" | "the provider's"): SeedPlan {
+  const outage = { from: plan.begin + 30 * MINUTE_MS, to: plan.begin + 4 * HOUR_MS };
+  if (whose === "the provider's") return { ...plan, providerDown: outage };
+  return { ...plan, steps: plan.steps.filter((step) => step < outage.from || step >= outage.to) };
 }
 
 interface Product {

@@ -14,6 +14,7 @@ const plan = (headAgoMs: number, windowMs = HOUR_MS, more: Partial<LivePlanInput
     overlapMs: 5 * MINUTE_MS,
     lost: [],
     isProbe: false,
+    lostTurn: false,
     ...more,
   });
 const ago = (fromMinutes: number, toMinutes: number) => ({
@@ -63,6 +64,13 @@ describe("after an outage", () => {
       windows: [ago(62, 2)],
       lost: [ago(200, 62)],
     });
+  });
+
+  test("the newest time and lost time take turns where both are due, so that neither waits for ever", () => {
+    const lost = [ago(600, 500)];
+    expect(plan(10 * MINUTE_MS, HOUR_MS, { lost }).windows).toEqual([ago(15, 2)]);
+    expect(plan(10 * MINUTE_MS, HOUR_MS, { lost, lostTurn: true }).windows).toEqual([ago(560, 500)]);
+    expect(plan(10 * MINUTE_MS, HOUR_MS, { lostTurn: true }).windows).toEqual([ago(15, 2)]);
   });
 
   test("every hour of three days is fetched once: as many windows as fit into it", () => {

@@ -41,6 +41,8 @@ export const pullStates = pgTable("pull_states", {
   probeAt: instant("probe_at"),
   /** the length of that window; null: as learned */
   probeMs: integer("probe_ms"),
+  /** the newest time had its turn: lost time, where there is some, comes next */
+  lostTurn: boolean("lost_turn").notNull().default(false),
 });
 
 /** How far the resweeps of an age have got, per product. */
