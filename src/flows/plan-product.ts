@@ -40,7 +40,14 @@ export async function planProduct(
   if (product.walletMode === "transfer") return null;
   const plan = await readPullPlan(context.sql, productId);
   if (plan !== null && (await isStopped(context, productId, plan, now))) return null;
-  return await planDue(context, productId, plan ?? (await beginPulling(context, product, now)), now);
+  const begun = plan ?? (await beginPulling(context, product, now));
+  return await planDue(context, productId, begun, untilWhen(context, begun, now));
+}
+
+/** Whoever catches up for longer than a tick takes is not to fall behind meanwhile. */
+function untilWhen({ clock, config }: PullContext, plan: PullPlan | null, now: Instant): Instant {
+  const isLong = plan !== null && plan.lost.length > 0 && clock.now() - now >= config.pull.every;
+  return isLong ? clock.now() : now;
 }
 
 /**

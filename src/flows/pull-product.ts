@@ -27,15 +27,13 @@ export async function pullProduct(
 ): Promise<PullResult> {
   const { clock } = context;
   const result = { windows: 0, records: 0, gaps: 0 };
-  let plannedAt = clock.now();
+  const startedAt = clock.now();
   const retries: Instant[] = [];
-  let dueBy = plannedAt;
+  let dueBy = startedAt;
   // Only what live pulling has fetched, and a plan that was carried out, make room for more.
   let hasRoom = true;
   while (result.windows < MOST_WINDOWS_PER_RUN && !signal.aborted) {
-    // Whoever catches up for longer than a tick takes is not to fall behind meanwhile.
-    if (clock.now() - plannedAt >= context.config.pull.every) plannedAt = clock.now();
-    const hasPlanned = hasRoom ? await planProduct(context, productId, plannedAt) : false;
+    const hasPlanned = hasRoom ? await planProduct(context, productId, startedAt) : false;
     if (hasPlanned === null) break;
     const fetched = await fetchNextWindow(context, productId, KINDS, dueBy, signal);
     if (fetched === null && hasRoom && !hasPlanned) {

@@ -16,6 +16,7 @@ import * as pulling from "../../src/db/schema/pulling.ts";
 import * as records from "../../src/db/schema/records.ts";
 import * as verification from "../../src/db/schema/verification.ts";
 import * as wallet from "../../src/db/schema/wallet.ts";
+import * as work from "../../src/db/schema/work.ts";
 import { silentLog } from "../../src/log.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
@@ -32,6 +33,7 @@ const schema = {
   ...records,
   ...verification,
   ...wallet,
+  ...work,
 };
 const META = join(import.meta.dirname, "../../src/db/migrations/meta");
 const readMeta = (name: string) => JSON.parse(readFileSync(join(META, name), "utf8"));
