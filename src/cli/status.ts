@@ -43,9 +43,7 @@ function printStatus({ status, work }: StatusForPeople, now: Instant): void {
   );
   printLine(`mismatches  ${listCounts(mismatches)}`);
   printLine(`transfers   ${listCounts(transfers)}`);
-  printLine(
-    `alerts      ${alerts.undelivered} undelivered, ${sayAge("checked", work.alerting.doneAt, now)}`,
-  );
+  printLine(`alerts      ${alerts.undelivered} undelivered, ${sayAge("checked", work.alerting.doneAt, now)}`);
   printWork(status, work, now);
 }
 
