@@ -264,7 +264,7 @@ const STALLS: Readonly<Record<string, Stall>> = {
     breaks: nothing,
     except: QUEUES.map((queue) => `queue ${queue}`),
     mends: nothing,
-    within: 6,
+    within: 3,
     says: /no job of any queue has begun since/,
   },
 };

@@ -3,12 +3,11 @@
 import type { Check, SaturationCase } from "../case.ts";
 import { inTime, isAlerted, whileWorking } from "../standing-still.ts";
 
-/** Until nothing has been compared for so long that it is an alert, and a little more. */
-const DOWN_SECONDS = 8 * 60;
+const DOWN_SECONDS = 5 * 60;
 
 export const saturation: SaturationCase = {
   name: "redis-down",
-  what: "Redis is gone for eight minutes: no queue is served, and nobody but the workers themselves can report it",
+  what: "Redis is gone for five minutes: no queue is served, and nobody but the workers themselves can report it",
   run: () =>
     whileWorking(
       {
@@ -38,8 +37,8 @@ export const saturation: SaturationCase = {
           {
             what: "seconds until it is alerted, without a queue",
             value: alerted,
-            bar: "≤ 420",
-            holds: inTime(alerted, 420),
+            bar: "≤ 240",
+            holds: inTime(alerted, 240),
           },
           { what: "the overview says that all is well", value: String(isWell), bar: "false", holds: !isWell },
           {
