@@ -160,12 +160,7 @@ async function lookAtProvider({ settings, context }: OpenRecon): Promise<Diagnos
     ];
   }
   try {
-    const visit = await askProviderOnce(
-      settings.provider,
-      context.config,
-      settings.production,
-      systemClock,
-    );
+    const visit = await askProviderOnce(settings.provider, context.config, settings.production, systemClock);
     return [
       { check: "provider", ...judgeProvider(visit) },
       { check: "clock", ...judgeClock(visit.skew) },

@@ -109,7 +109,16 @@ function whatIsDue({ config: { pull } }: PullContext, plan: PullPlan | null, now
   const isProbe = plan.probeAt !== null;
   const windowMs = plan.probeMs ?? plan.windowMs;
   const lost = rangesOf(plan.lost);
-  const live = planLive({ head, now, windowMs, settleDelayMs, overlapMs, lost, isProbe, lostTurn: plan.lostTurn });
+  const live = planLive({
+    head,
+    now,
+    windowMs,
+    settleDelayMs,
+    overlapMs,
+    lost,
+    isProbe,
+    lostTurn: plan.lostTurn,
+  });
   if (live.windows.length > 0 || isProbe) return { live, resweeps: [] };
   const resweeps = pull.resweepAfter.map((ageMs) => ({
     ageMs,

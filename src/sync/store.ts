@@ -84,16 +84,13 @@ export interface PullPlan extends PullState {
 }
 
 export async function readPullPlan(sql: Query, productId: string): Promise<PullPlan | null> {
-  const reading = readLost(sql, productId);
-  const rows = await sql<
-    (PullState & { hasPlannedLive: boolean; ageMs: number | null; sweptUntil: Instant })[]
-  >`
+  const reading = sql<(PullState & { hasPlannedLive: boolean; ageMs: number | null; sweptUntil: Instant })[]>`
     select ${stateColumns(sql)}, r.age_ms as "ageMs", r.swept_until as "sweptUntil", exists (
       select from windows
       where product_id = ${productId} and kind = 'live' and status = 'planned') as "hasPlannedLive"
     from pull_states left join resweep_states r using (product_id)
     where product_id = ${productId}`;
-  const lost = await reading;
+  const [rows, lost] = await Promise.all([reading, readLost(sql, productId)]);
   const [state] = rows;
   if (state === undefined) return null;
   const swept = rows.flatMap(({ ageMs, sweptUntil }) =>

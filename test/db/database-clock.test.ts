@@ -38,15 +38,18 @@ test.each([
   [-3_500, true],
   [7 * HOUR_MS, false],
   [-600_000, false],
-])("a machine whose clock is %i ms ahead goes by the database's time, and knows whether its own is right", async (aheadMs, isRight) => {
-  local.set(aheadMs);
-  const clock = openDatabaseClock(sql, local);
-  await clock.measure();
-  expect(Math.abs((clock.aheadMs() ?? Number.NaN) - aheadMs)).toBeLessThan(1_000);
-  expect(clock.isRight()).toBe(isRight);
-  const [row] = await sql<{ at: number }[]>`select clock_timestamp() as at`;
-  expect(Math.abs(clock.now() - (row?.at ?? 0))).toBeLessThan(NEARLY_MS);
-});
+])(
+  "a machine whose clock is %i ms ahead goes by the database's time, and knows whether its own is right",
+  async (aheadMs, isRight) => {
+    local.set(aheadMs);
+    const clock = openDatabaseClock(sql, local);
+    await clock.measure();
+    expect(Math.abs((clock.aheadMs() ?? Number.NaN) - aheadMs)).toBeLessThan(1_000);
+    expect(clock.isRight()).toBe(isRight);
+    const [row] = await sql<{ at: number }[]>`select clock_timestamp() as at`;
+    expect(Math.abs(clock.now() - (row?.at ?? 0))).toBeLessThan(NEARLY_MS);
+  },
+);
 
 test("a clock that jumps while it runs is wrong at once, and the time goes on as before", async () => {
   const clock = openDatabaseClock(sql, local);

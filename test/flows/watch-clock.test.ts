@@ -36,9 +36,7 @@ test("a wrong clock is told once, with its difference, and told again when it is
   const watch = open();
   aheadMs = 7 * HOUR_MS;
   expect([await watch(), await watch()]).toEqual([false, false]);
-  expect((await openOverview(context)()).wrongClocks).toEqual([
-    expect.stringMatching(/^worker \d+ on /),
-  ]);
+  expect((await openOverview(context)()).wrongClocks).toEqual([expect.stringMatching(/^worker \d+ on /)]);
   aheadMs = 0;
   expect(await watch()).toBe(true);
   const alerts = await readAlerts();
@@ -58,7 +56,9 @@ test("the alert job of another worker leaves it alone while it lasts, and ends i
   });
   await watchConditions(later(60_000), []);
   const [standing] = await readConditions(sql);
-  expect(standing !== undefined && isSame(standing, { kind: "clock-wrong", subject: standing.subject })).toBe(true);
+  expect(standing !== undefined && isSame(standing, { kind: "clock-wrong", subject: standing.subject })).toBe(
+    true,
+  );
   await watchConditions(later(180_000), []);
   expect(await readConditions(sql)).toEqual([]);
   expect((await readAlerts()).map(({ kind }) => kind)).toEqual(["clock-wrong", "clock-wrong-over"]);

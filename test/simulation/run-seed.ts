@@ -74,12 +74,18 @@ export async function runSeed(
 type Worker = ReturnType<typeof startWorker>;
 
 /** Everything that a process holds: whatever it has to remember lies in the database. */
-function startWorker(databaseUrl: string, baseUrl: string, { config, providerDown }: SeedPlan, clock: TestClock) {
+function startWorker(
+  databaseUrl: string,
+  baseUrl: string,
+  { config, providerDown }: SeedPlan,
+  clock: TestClock,
+) {
   const limits = { requestTimeoutMs: config.pull.requestTimeout, connections: 4, production: false };
   const provider = openProvider({ baseUrl, ...CREDENTIALS }, limits, clock);
   const sql = openDatabase(databaseUrl, 4);
   const fetchPage: FetchBetPage = async (request, signal) => {
-    const isDown = providerDown !== undefined && clock.now() >= providerDown.from && clock.now() < providerDown.to;
+    const isDown =
+      providerDown !== undefined && clock.now() >= providerDown.from && clock.now() < providerDown.to;
     if (isDown) throw new ReconError("provider-server-error", "HTTP 503");
     return await provider.fetchBetPage(request, signal);
   };

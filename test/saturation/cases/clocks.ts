@@ -40,8 +40,18 @@ export const saturation: SaturationCase = {
         check("alerts", alerts.join(", "), expected, alerts.join(", ") === expected);
         check("a log line", isLogged ? "yes" : "no", "yes", isLogged);
         const bySeconds = plan.aheadMs / 1000;
-        check("its metric, in seconds", aheadSeconds ?? "none", String(bySeconds), aheadSeconds === bySeconds);
-        check("milliseconds until it goes on", result.goesOnAfterMs, "≤ 15000", result.goesOnAfterMs <= 15_000);
+        check(
+          "its metric, in seconds",
+          aheadSeconds ?? "none",
+          String(bySeconds),
+          aheadSeconds === bySeconds,
+        );
+        check(
+          "milliseconds until it goes on",
+          result.goesOnAfterMs,
+          "≤ 15000",
+          result.goesOnAfterMs <= 15_000,
+        );
         if (longestPauseMs === null) continue;
         const most = plan.jumps ? LONGEST_AFTER_JUMP_MS : LONGEST_PAUSE_MS;
         check("the other's longest pause in ms", longestPauseMs, `≤ ${most}`, longestPauseMs <= most);
