@@ -40,7 +40,7 @@ export interface StandingCondition extends ConditionName {
 
 /** Whoever has a wrong clock says so again and again; by its silence one knows that it has ended. */
 export const SEEN_AT = "seen at";
-export const LONGEST_SILENCE_MS = 120_000;
+const LONGEST_SILENCE_MS = 120_000;
 
 /** Whether the process that has this wrong clock has ended. */
 export function isClockGone({ kind, since, heads }: StandingCondition, now: Instant): boolean {

@@ -49,9 +49,12 @@ export async function openRecon(needs: readonly Need[], longestWaitMs = 0): Prom
     await server?.release();
   };
   try {
-    await untilUp("the database", () => checkDatabase(sql), { clock: systemClock, log }, longestWaitMs);
+    const check = async () => {
+      await checkDatabase(sql);
+      await clock.measure();
+    };
+    await untilUp("the database", check, { clock: systemClock, log }, longestWaitMs);
     if (server !== null) await migrateDatabase(databaseUrl);
-    await clock.measure();
   } catch (error) {
     await close();
     throw error;

@@ -92,8 +92,7 @@ export interface PullPlan extends PullState {
 }
 
 export async function readPullPlan(sql: Query, productId: string): Promise<PullPlan | null> {
-  const reading = readLost(sql, productId);
-  const rows = await sql<
+  const reading = sql<
     (PullState & {
       hasPlannedLive: boolean;
       hasPlannedResweep: boolean;
@@ -106,7 +105,7 @@ export async function readPullPlan(sql: Query, productId: string): Promise<PullP
       ${isPlanned(sql, productId, "resweep")} as "hasPlannedResweep"
     from pull_states left join resweep_states r using (product_id)
     where product_id = ${productId}`;
-  const lost = await reading;
+  const [rows, lost] = await Promise.all([reading, readLost(sql, productId)]);
   const [state] = rows;
   if (state === undefined) return null;
   const swept = rows.flatMap(({ ageMs, sweptUntil }) =>
