@@ -1,18 +1,32 @@
-/** The repeating job that looks at what was touched of one product. */
+/** The repeating job that compares what was touched of one product, in turns. */
 
 import type { FlowContext } from "../src/flows/context.ts";
 import { diffProduct } from "../src/flows/diff-product.ts";
 import type { JobQueue, ProductJob } from "./backend.ts";
 
-/** @param pullQueue gets a job where a confirm fetch was planned, so that it need not wait for the next tick */
+/** Where a comparison puts what comes after it. */
+interface Queues {
+  /** gets a job where a confirm fetch was planned, so that it need not wait for the next tick */
+  readonly pull: JobQueue;
+  /** gets a job where a turn was too short for all that is due: it comes behind those of all other products */
+  readonly diff: JobQueue;
+}
+
 export async function runDiffJob(
   context: FlowContext,
   data: ProductJob,
-  pullQueue: JobQueue,
+  queues: Queues,
   signal: AbortSignal,
 ): Promise<void> {
-  const { wantsFetch } = await diffProduct(context, data.productId, signal);
+  const { productId, turn = 0 } = data;
+  const { wantsFetch, wantsTurn } = await diffProduct(context, productId, signal);
+  if (wantsTurn) {
+    // A job counts as there until it has ended: the next turn needs another name than this one.
+    const next = turn === 1 ? 2 : 1;
+    const deduplication = { id: `turn ${next} ${encodeURIComponent(productId)}` };
+    await queues.diff.add("turn", { productId, turn: next }, { deduplication });
+  }
   if (!wantsFetch) return;
-  const deduplication = { id: `confirm ${encodeURIComponent(data.productId)}` };
-  await pullQueue.add("confirm", data, { deduplication });
+  const deduplication = { id: `confirm ${encodeURIComponent(productId)}` };
+  await queues.pull.add("confirm", { productId }, { deduplication });
 }

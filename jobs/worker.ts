@@ -96,7 +96,7 @@ export async function startWorker(
     };
   const pull = run((data: ProductJob, log) => runPullJob({ ...context, log }, data, ending.signal));
   const diff = run((data: ProductJob, log) =>
-    runDiffJob({ ...context, log }, data, pullQueue, ending.signal),
+    runDiffJob({ ...context, log }, data, { pull: pullQueue, diff: diffQueue }, ending.signal),
   );
   try {
     await schedule();

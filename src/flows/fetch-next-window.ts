@@ -7,6 +7,7 @@ import type { Log } from "../log.ts";
 import {
   beginReturned,
   endAbsences,
+  MOST_KEYS,
   noteAbsences,
   remember,
   restartReturned,
@@ -129,7 +130,11 @@ function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
         };
         if (written.created < page.records.length) await endAbsences(tx, window, page.records, now);
         remember(returned, page.records, written.created);
-        if (page.nextId === null) await noteAbsences(tx, window, returned, startedAt, now);
+        if (page.nextId === null && !(await noteAbsences(tx, window, returned, startedAt, now)))
+          context.log.warn(
+            { productId: window.productId, from: formatInstant(window.from), to: formatInstant(window.to) },
+            `this window has more than ${MOST_KEYS} records, the most that are remembered: records that the provider no longer lists in it are not noticed. A shorter pull.windowMax makes them be.`,
+          );
         const { isResumed: resumed } = returned;
         await advanceWindow(tx, window, { nextId: page.nextId, startedAt, now, counts, resumed });
         return counts;

@@ -77,7 +77,7 @@ describe("nobody else's bets disturb", () => {
     };
     await ledgerBegins();
     await listed(recordOf("1"));
-    expect(await diffAt(300, { settings })).toEqual({ looked: 0, wantsFetch: false });
+    expect(await diffAt(300, { settings })).toEqual({ looked: 0, wantsFetch: false, wantsTurn: false });
     expect(await mismatches()).toEqual([]);
   });
 });
