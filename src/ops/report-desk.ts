@@ -13,9 +13,9 @@ const MOST_WAITING = 10;
 
 /**
  * A report is made in the process that pulls: after each piece of work it rests so many times as long, so that it takes a
- * seventh of the time at the most. So does the next report after one that nobody waited for.
+ * ninth of the time at the most. So does the next report after one that nobody waited for.
  */
-const REST_SHARE = 6;
+const REST_SHARE = 8;
 const SHORTEST_PIECE_MS = 50;
 
 export interface ReportDesk {
