@@ -19,6 +19,8 @@ import { tellSometimes } from "./tell-sometimes.ts";
 /** A job that is about one product. */
 export interface ProductJob {
   readonly productId: string;
+  /** of a comparison that takes several turns, 1 and 2 by turns; undefined: the scheduled one */
+  readonly turn?: number;
 }
 
 /** A job that is about whatever is due, of any product. */

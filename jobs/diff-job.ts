@@ -1,29 +1,43 @@
-/** The repeating job that looks at what was touched of one product. */
+/** The repeating job that compares what was touched of one product, in turns. */
 
 import type { FlowContext } from "../src/flows/context.ts";
 import { diffProduct } from "../src/flows/diff-product.ts";
 import { type NoteProgress, noting } from "../src/flows/note-work.ts";
 import type { JobQueue, ProductJob } from "./backend.ts";
 
-/** @param pullQueue gets a job where a confirm fetch was planned, so that it need not wait for the next tick */
+/** Where a comparison puts what comes after it. */
+interface Queues {
+  /** gets a job where a confirm fetch was planned, so that it need not wait for the next tick */
+  readonly pull: JobQueue;
+  /** gets a job where a turn was too short for all that is due: it comes behind those of all other products */
+  readonly diff: JobQueue;
+}
+
 export async function runDiffJob(
   context: FlowContext,
   data: ProductJob,
-  pullQueue: JobQueue,
+  queues: Queues,
   signal: AbortSignal,
   onProgress: NoteProgress,
 ): Promise<void> {
-  const name = { work: "comparing", subject: data.productId } as const;
+  const { productId, turn = 0 } = data;
+  const name = { work: "comparing", subject: productId } as const;
   const onStep = () => onProgress(name);
-  const { wantsFetch } = await noting(
+  const { wantsFetch, wantsTurn } = await noting(
     context,
     name,
     signal,
-    () => diffProduct(context, data.productId, signal, { onStep }),
+    () => diffProduct(context, productId, signal, { onStep }),
     // Whoever is at it says how far it has got.
     { upToOf: ({ isBusy, upTo }) => (isBusy ? "unknown" : upTo) },
   );
+  if (wantsTurn) {
+    // A job counts as there until it has ended: the next turn needs another name than this one.
+    const next = turn === 1 ? 2 : 1;
+    const deduplication = { id: `turn ${next} ${encodeURIComponent(productId)}` };
+    await queues.diff.add("turn", { productId, turn: next }, { deduplication });
+  }
   if (!wantsFetch) return;
-  const deduplication = { id: `confirm ${encodeURIComponent(data.productId)}` };
-  await pullQueue.add("confirm", data, { deduplication });
+  const deduplication = { id: `confirm ${encodeURIComponent(productId)}` };
+  await queues.pull.add("confirm", { productId }, { deduplication });
 }

@@ -132,7 +132,13 @@ export async function startWorker(
     };
   const pull = run((data: ProductJob, log) => runPullJob({ ...context, log }, data, runLanes, ending.signal));
   const diff = run((data: ProductJob, log) =>
-    runDiffJob({ ...context, log }, data, pullQueue, ending.signal, serving(diffQueue)),
+    runDiffJob(
+      { ...context, log },
+      data,
+      { pull: pullQueue, diff: diffQueue },
+      ending.signal,
+      serving(diffQueue),
+    ),
   );
   const checkSchedules = () => {
     schedule().catch((error: unknown) => {

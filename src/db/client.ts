@@ -42,7 +42,7 @@ export interface DatabaseLimits {
 }
 
 /** The work of a worker: what takes longer would not end at all. */
-export const WORK_LIMITS: DatabaseLimits = { statementMs: 300_000, lockMs: 30_000 };
+const WORK_LIMITS: DatabaseLimits = { statementMs: 300_000, lockMs: 30_000 };
 /** Pages and API calls, for which somebody waits. */
 export const PEOPLE_LIMITS: DatabaseLimits = { statementMs: 30_000, lockMs: 5_000 };
 /** A transaction in which nothing is said for so long belongs to a process that is gone, or hangs. */

@@ -4,7 +4,7 @@ import type { Query } from "../db/client.ts";
 import type { TimeRange } from "../window.ts";
 import type { DiffMark } from "./store.ts";
 
-const ROWS_AT_ONCE = 5_000;
+const ROWS_AT_ONCE = 2_000;
 
 /**
  * Everything of a product that is dated in a range, a player's together: records by their accountingDate, entries by when

@@ -128,14 +128,6 @@ export interface MostRows {
   readonly inAll: number | null;
 }
 
-/**
- * Has the statements of a comparison look rows up by index. Where one round holds most of a table, the planner takes every
- * round for such a one, and would read the table instead.
- */
-export async function preferIndexes(tx: Query): Promise<void> {
-  await tx`select set_config('enable_seqscan', 'off', true)`;
-}
-
 export interface RecordKeys {
   /** [username, roundId] */
   readonly rounds: readonly (readonly [string, string])[];

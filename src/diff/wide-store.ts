@@ -52,6 +52,14 @@ export async function hasWideRounds(tx: Query, productId: string): Promise<boole
   return row?.any === true;
 }
 
+/**
+ * Has the statements of a comparison look rows up by index. Where one round holds most of a table, the planner takes every
+ * round for such a one, and would read the table instead.
+ */
+export async function preferIndexes(tx: Query): Promise<void> {
+  await tx`select set_config('enable_seqscan', 'off', true)`;
+}
+
 export async function writeWideRound(tx: Query, productId: string, round: WideRound): Promise<void> {
   const { username, roundId, currency, apart, heard } = round;
   await tx`

@@ -5,7 +5,7 @@ import { formatInstant, type Instant } from "../clock.ts";
 import type { ProductConfig } from "../config-file.ts";
 import { inOneMoment, isOfData, type Query } from "../db/client.ts";
 import type { StaleKind } from "../diff/stale-store.ts";
-import { lockProduct, preferIndexes, takeMarks } from "../diff/store.ts";
+import { lockProduct, takeMarks } from "../diff/store.ts";
 import { type FlowContext, findProduct } from "./context.ts";
 import { endOfSetAside, leaveSetAside, lookApart, partsOf } from "./diff-apart.ts";
 import { lookAtBets } from "./diff-bets.ts";
@@ -17,6 +17,8 @@ import { screenProduct } from "./screen-product.ts";
 
 const MARKS_PER_LOOK = 500;
 const MOST_LOOKS_PER_RUN = 1_000;
+/** Then it is another product's turn, where more products have something to compare than there are places. */
+const LONGEST_TURN_MS = 20_000;
 
 export interface DiffResult {
   /** neighbourhoods looked at, of products with sessions players */
@@ -27,6 +29,8 @@ export interface DiffResult {
   readonly upTo: Instant | null;
   /** another worker was at it: nothing can be said of how far it has got */
   readonly isBusy: boolean;
+  /** its turn is over, and more may be due: it takes another one behind all that wait */
+  readonly wantsTurn: boolean;
 }
 
 export interface CompareOptions {
@@ -47,25 +51,27 @@ export async function diffProduct(
   const product = findProduct(context.config, productId);
   let looked = 0;
   let wantsFetch = false;
-  let upTo: Instant | null = null;
-  let isBusy = false;
-  if (product.walletMode === "transfer") return { looked, wantsFetch, upTo, isBusy };
+  const nothing = { looked, wantsFetch, upTo: null, isBusy: false, wantsTurn: false };
+  if (product.walletMode === "transfer") return nothing;
   // What the ledger has not been asked since is unknown: everything is judged as of the moment it was last read.
   const now = await readLedgerMoment(context);
-  if (now === null) return { looked, wantsFetch, upTo, isBusy };
+  if (now === null) return nothing;
+  const startedAt = context.clock.now();
 
   if (product.settlement === "bets") await screenProduct(context, product, now, signal, screenFrom);
   for (let looks = 0; looks < MOST_LOOKS_PER_RUN && !signal.aborted; looks += 1) {
     const look = await lookOnce(context, product, now, limits);
     looked += look.looked;
     wantsFetch ||= look.wantsFetch;
-    isBusy = look.taken === "busy";
+    const isBusy = look.taken === "busy";
     if (!isBusy) onStep();
-    if (look.marks >= MARKS_PER_LOOK) continue;
-    if (look.taken === "looked") upTo = now;
-    break;
+    if (look.marks < MARKS_PER_LOOK) {
+      const upTo = look.taken === "looked" ? now : null;
+      return { looked, wantsFetch, upTo, isBusy, wantsTurn: false };
+    }
+    if (context.clock.now() - startedAt >= LONGEST_TURN_MS) break;
   }
-  return { looked, wantsFetch, upTo, isBusy };
+  return { looked, wantsFetch, upTo: null, isBusy: false, wantsTurn: !signal.aborted };
 }
 
 async function lookOnce(context: FlowContext, product: ProductConfig, now: Instant, limits: CompareLimits) {
@@ -101,8 +107,7 @@ async function takeDue(
   limits: CompareLimits,
 ) {
   const { productId } = product;
-  const [isLocked] = await Promise.all([lockProduct(tx, productId), preferIndexes(tx)]);
-  if (!isLocked) return "busy" as const;
+  if (!(await lockProduct(tx, productId))) return "busy" as const;
   const ledgerStart = await openLedgerStart(tx, context.config, product, now);
   if (ledgerStart === null) return "no ledger" as const;
   const marks = await takeMarks(tx, productId, now, MARKS_PER_LOOK);

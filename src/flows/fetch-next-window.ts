@@ -4,7 +4,7 @@ import type { BetRecord } from "../bet.ts";
 import { formatInstant, type Instant, parseInstant } from "../clock.ts";
 import { asksForShorterWindow, describeError, ReconError } from "../errors.ts";
 import type { Log } from "../log.ts";
-import { endAbsences, noteAbsences, remember, restartReturned } from "../sync/absence-store.ts";
+import { endAbsences, MOST_KEYS, noteAbsences, remember, restartReturned } from "../sync/absence-store.ts";
 import { fetchWindow, type WindowOutcome, type WindowSteps } from "../sync/fetch-window.ts";
 import { endOutage, loseLive, readLastProbe, writeOutage } from "../sync/lost-store.ts";
 import { afterNoAnswer } from "../sync/outage.ts";
@@ -134,7 +134,11 @@ function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
         };
         if (written.created < page.records.length) await endAbsences(tx, window, page.records, now);
         remember(returned, page.records, written.created);
-        if (page.nextId === null) await noteAbsences(tx, window, returned, startedAt, now);
+        if (page.nextId === null && !(await noteAbsences(tx, window, returned, startedAt, now)))
+          context.log.warn(
+            { productId: window.productId, from: formatInstant(window.from), to: formatInstant(window.to) },
+            `this window has more than ${MOST_KEYS} records, the most that are remembered: records that the provider no longer lists in it are not noticed. A shorter pull.windowMax makes them be.`,
+          );
         const { isResumed: resumed } = returned;
         await advanceWindow(tx, window, { nextId: page.nextId, startedAt, now, counts, resumed });
         return counts;

@@ -17,7 +17,7 @@ const FIRST_MARGIN_QUIETS = 4;
 const MOST_DOUBLINGS = 12;
 const DAY_MS = 24 * 3_600_000;
 /** More entries, or records, are not held at once. */
-const MOST_ROWS = 100_000;
+const MOST_ROWS = 40_000;
 
 /** A player's sessions near the touched times, and all entries around them. */
 export interface PlayedSessions<Found extends Absences> {
@@ -110,5 +110,8 @@ function tooMany(scene: Scene, spans: ReadonlyMap<string, TimeRange>): ReconErro
 }
 
 function tooLong({ product: { productId } }: Scene, what: string): ReconError {
-  return new ReconError("session-too-long", `${productId}: ${what}; they are not compared`);
+  return new ReconError(
+    "session-too-long",
+    `${productId}: ${what}; they are not compared. A shorter diff.sessionQuiet ends sessions sooner. It is tried again every hour.`,
+  );
 }

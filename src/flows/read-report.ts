@@ -23,23 +23,32 @@ export interface AskedDay extends TimeRange {
  * Adds up what both sides say of a day, and what explains each difference. Seen as of one moment for each product, so
  * that records, entries and mismatches belong together. Products of transfer wallets have no bets, and no row.
  * @param signal ends it, in the database too: it rejects with the signal's reason
+ * @param rest is awaited again and again, so that other work has its share
  */
 export async function readReport(
   context: FlowContext,
   { day, zone, ...range }: AskedDay,
   signal: AbortSignal = new AbortController().signal,
   limits: CompareLimits = REPORT_LIMITS,
+  rest: () => Promise<void> = async () => {},
 ): Promise<DayReport> {
   const rows: ReportRow[] = [];
   for (const product of context.config.products) {
     if (product.walletMode === "transfer") continue;
     const report = (tx: Query) =>
       cancelledBy(context.sql, tx, signal, () =>
-        reportProduct(context, tx, product, range, { signal, limits }),
+        reportProduct(context, tx, product, range, { signal, limits, rest }),
       );
     rows.push(...(await inOneMoment(context.sql, report)));
   }
   return { day, zone, rows };
+}
+
+/** How a report is made. */
+interface Making {
+  readonly signal: AbortSignal;
+  readonly limits: CompareLimits;
+  readonly rest: () => Promise<void>;
 }
 
 async function reportProduct(
@@ -47,7 +56,7 @@ async function reportProduct(
   tx: Query,
   product: ProductConfig,
   range: TimeRange,
-  { signal, limits }: { readonly signal: AbortSignal; readonly limits: CompareLimits },
+  { signal, limits, rest }: Making,
 ): Promise<ReportRow[]> {
   const now = context.clock.now();
   const settledUntil = now - context.config.pull.settleDelay;
@@ -60,6 +69,7 @@ async function reportProduct(
   const totals: Totals = new Map();
   const report = product.settlement === "session" ? reportSessions : reportBets;
   for await (const contribution of report(scene, range)) {
+    await rest();
     signal.throwIfAborted();
     addUp(totals, contribution);
   }

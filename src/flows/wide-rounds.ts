@@ -5,6 +5,7 @@
 
 import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
+import type { Query } from "../db/client.ts";
 import type { AssessedPair, Verdict } from "../diff/assess.ts";
 import { type Frontier, type Key, type Neighbourhood, roundKey } from "../diff/neighbourhood.ts";
 import { holdsRest, type RestOfRound } from "../diff/rest-of-round.ts";
@@ -16,6 +17,7 @@ import {
   findWideRound,
   gatherMarks,
   hasWideRounds,
+  preferIndexes,
   readWideRounds,
   type WideRound,
   writeWideRound,
@@ -44,6 +46,7 @@ export class WideRounds {
   private readonly gathered = new Set<Key>();
   private readonly waiting: readonly DiffMark[] | null;
   private hasAny: boolean | null = null;
+  private prefersIndexes = false;
 
   /** @param waiting of who only reads: the marks of the players; they stay, and nothing is written */
   constructor(waiting: readonly DiffMark[] | null = null) {
@@ -61,6 +64,7 @@ export class WideRounds {
     if (unknown.length === 0) return [];
     this.hasAny ??= await hasWideRounds(tx, product.productId);
     if (!this.hasAny) return [];
+    await this.prefer(tx);
     const found = await readWideRounds(tx, product.productId, unknown);
     const { taken, isMore } = await this.gather(scene, found);
     for (const round of found) {
@@ -78,6 +82,7 @@ export class WideRounds {
 
   /** Learns of rounds that turned out to be wide. @returns their other due marks, which are taken */
   async widen(scene: Scene, rounds: readonly (readonly [string, string])[]): Promise<DiffMark[]> {
+    await this.prefer(scene.tx);
     for (const [username, roundId] of rounds) await this.find(scene, username, roundId);
     this.hasAny = true;
     const { taken } = await this.gather(
@@ -168,6 +173,11 @@ export class WideRounds {
     const strange = own.filter(({ betRef }) => betRef !== null && !known.has(betRef));
     const [betRef = own.find((mark) => mark.betRef !== null)?.betRef ?? null] = kept;
     return [{ username, roundId, betRef }, ...strange, ...others];
+  }
+
+  private async prefer(tx: Query): Promise<void> {
+    if (!this.prefersIndexes) await preferIndexes(tx);
+    this.prefersIndexes = true;
   }
 
   private isKnown(key: Key): boolean {

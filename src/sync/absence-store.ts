@@ -6,8 +6,8 @@ import type { Query } from "../db/client.ts";
 import type { TimeRange } from "../window.ts";
 import type { LeasedWindow } from "./store.ts";
 
-/** More than this are not remembered: nothing is concluded from so large a window. */
-const MOST_KEYS = 200_000;
+/** More than this are not remembered: nothing is concluded from so large a window, and that is said. */
+export const MOST_KEYS = 200_000;
 /** A row of marks is taken whole. */
 const MARKS_PER_ROW = 500;
 
@@ -109,6 +109,7 @@ interface WholePass {
  * began, and those that the provider lists by another of their times, where all of that time has been passed over.
  * Runs in the transaction of the last page.
  * @param startedAt when the pass asked for its first page
+ * @returns false where the window has more than `MOST_KEYS` records: what vanished from it is not noticed
  */
 export async function noteAbsences(
   tx: Query,
@@ -116,22 +117,23 @@ export async function noteAbsences(
   returned: Returned,
   startedAt: Instant,
   now: Instant,
-): Promise<void> {
-  if (!returned.isWhole) return;
+): Promise<boolean> {
+  if (!returned.isWhole) return returned.isResumed;
   const pass = { window, returned, startedAt, now };
-  await noteDated(tx, pass);
+  const isNoted = await noteDated(tx, pass);
   await noteListedElsewhere(tx, pass);
+  return isNoted;
 }
 
-async function noteDated(tx: Query, { window, returned, startedAt, now }: WholePass): Promise<void> {
+async function noteDated(tx: Query, { window, returned, startedAt, now }: WholePass): Promise<boolean> {
   const held = await tx<{ username: string; betId: string; id: string }[]>`
     select username, bet_id as "betId", id from bet_records
     where product_id = ${window.productId} and accounting_date >= ${window.from} and accounting_date < ${window.to}
       and requested_at < ${startedAt}
     limit ${MOST_KEYS + 1}`;
-  if (held.length > MOST_KEYS) return;
+  if (held.length > MOST_KEYS) return false;
   const absent = held.filter(({ username, betId, id }) => !returned.keys.has(keyOf(username, betId, id)));
-  if (absent.length === 0) return;
+  if (absent.length === 0) return true;
   await tx`
     with absent as (
       insert into record_absences as a (product_id, username, bet_id, id, missed_since, missed_at)
@@ -145,6 +147,7 @@ async function noteDated(tx: Query, { window, returned, startedAt, now }: WholeP
       returning username, bet_id, id
     )
     ${markMissed(tx, window.productId, tx`absent`, now)}`;
+  return true;
 }
 
 /**

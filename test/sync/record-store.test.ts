@@ -240,11 +240,11 @@ describe("a record that stands twice in a page", () => {
 });
 
 describe("what changed is marked for the diff", () => {
-  test("from the moment it is seen, and once for all records of a round", async () => {
+  test("from the moment it is seen, by its round and its bet, and once for all records of a bet", async () => {
     const records = [exampleRecord(), exampleRecord({ id: "rec-2" }), exampleRecord({ username: "bert" })];
     await write(records, { now: NOON + 5 });
     expect(await takeMarks(NOON + 4)).toEqual([]);
-    expect(await takeMarks(NOON + 5)).toEqual([mark("round-1", null), mark("round-1", null, "bert")]);
+    expect(await takeMarks(NOON + 5)).toEqual([mark("round-1", "bet-1"), mark("round-1", "bet-1", "bert")]);
   });
 
   test.each(["", "UNKNOWN"])('by its bet, where its round is "%s"', async (roundId) => {
@@ -256,14 +256,14 @@ describe("what changed is marked for the diff", () => {
     await write([exampleRecord()]);
     await takeMarks();
     await write([exampleRecord({ roundId: "round-2" })]);
-    expect(await takeMarks()).toEqual([mark("round-1", null), mark("round-2", null)]);
+    expect(await takeMarks()).toEqual([mark("round-1", "bet-1"), mark("round-2", "bet-1")]);
   });
 
-  test("by its bet and its round, where it had no round before", async () => {
+  test("by its bet, with the round it has now and without the one it had not before", async () => {
     await write([exampleRecord({ roundId: "UNKNOWN" })]);
     await takeMarks();
     await write([exampleRecord({ roundId: "round-2" })]);
-    expect(await takeMarks()).toEqual([mark("round-2", null), mark(null, "bet-1")]);
+    expect(await takeMarks()).toEqual([mark("round-2", "bet-1"), mark(null, "bet-1")]);
   });
 
   test("and nothing else of its page is", async () => {
@@ -274,7 +274,7 @@ describe("what changed is marked for the diff", () => {
       exampleRecord({ id: "rec-2", roundId: "b", betStatus: "VOID" }),
       exampleRecord({ id: "rec-3", roundId: "c" }),
     ]);
-    expect(await takeMarks()).toEqual([mark("b", null), mark("c", null)]);
+    expect(await takeMarks()).toEqual([mark("b", "bet-1"), mark("c", "bet-1")]);
   });
 });
 
