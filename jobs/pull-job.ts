@@ -8,7 +8,7 @@ import type { ProductJob } from "./backend.ts";
 import type { TickJob } from "./schedules.ts";
 
 /** So long may a window wait that was planned elsewhere, or is to be tried again, while this process has free lanes. */
-const LOOK_EVERY_MS = 1_000;
+const LOOK_EVERY_MS = 2_000;
 
 /** Each run may fill the lanes of its process; with one more a tick plans, and ends, while all of them are busy. */
 export function pullJobsAtOnce({ config }: PullContext): number {

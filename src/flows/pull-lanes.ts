@@ -67,7 +67,9 @@ function openLanes(context: PullContext, lanes: Lanes, size: number) {
     const { productId, kind } = window;
     try {
       const { outcome } = await fetchLeasedWindow({ ...context, log }, window, signal);
-      if (kind === "live" && outcome === "done") await planNextStep(context, productId);
+      // Pulling goes on behind a gap too.
+      if (kind === "live" && (outcome === "done" || outcome === "gap"))
+        await planNextStep(context, productId);
     } catch (error) {
       if (signal.aborted) return;
       logFailure(log, productId, error);

@@ -49,7 +49,7 @@ export async function doesLiveWait(sql: Query, products: readonly string[], now:
 /**
  * Takes the most urgent window of the product that was served least recently; null: nothing is due of any, or what is
  * not live has to wait because some live window does. A product that somebody fetches for already comes after all others
- * with windows of that urgency; one that is stopped or paused has none.
+ * with windows of that urgency, and not at all while it answers nothing; one that is stopped or paused has none.
  * @param products whose windows may be taken; `ensureTurns` knows them
  * @param kinds in the order of their urgency
  * @param most no more windows of these kinds are leased at once, over all processes
@@ -82,6 +82,11 @@ export async function leaseInTurn(
         order by k.urgency limit 1
       ) first
       where t.lanes = ${lanes} and t.product_id = any(${products as string[]}::text[])
+        and not exists (
+          -- It answered nothing since its last time-out: one place is enough to wait in.
+          select from pull_states s join windows b using (product_id)
+          where s.product_id = t.product_id and s.ms_per_hour is null and b.kind <> 'backfill'
+            and b.lease_token is not null and b.lease_until > clock_timestamp())
         and ${awakeSql(sql, now)} and ${mayBegin} and (select count(*) from windows b where ${isLeased}) < ${most}
       order by first.urgency, exists (
           select from windows b where b.product_id = t.product_id and ${isLeased}

@@ -130,7 +130,7 @@ describe("a product that cannot be fetched holds back no other", () => {
 
   test("where it answers 5xx: its lane does not wait, and its attempts and waits are those of one window", async () => {
     provider.answer(({ parameters }) => (parameters["productId"] === BAD ? status(503) : page([])));
-    const { planAll, run } = worker(3, { attempts: 3 });
+    const { planAll, run } = worker(1, { attempts: 3 });
     await planAll();
     await run();
     expect(clock.now()).toBe(NOON);
