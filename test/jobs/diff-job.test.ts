@@ -45,7 +45,7 @@ test("its next turn comes behind those of all others, and twice in a row under n
     return row?.due ?? 0;
   };
   const before = await countDue();
-  await runDiffJob(context, { productId: "P1" }, queues, new AbortController().signal);
+  await runDiffJob(context, { productId: "P1" }, queues, new AbortController().signal, () => {});
   const after = await countDue();
   expect(before).toBe(2_600);
   expect(after).toBeLessThan(before);
@@ -53,7 +53,7 @@ test("its next turn comes behind those of all others, and twice in a row under n
   expect(added).toEqual([{ name: "turn", data: { productId: "P1", turn: 1 }, id: "turn 1 P1" }]);
   for (let turns = 0; turns < 10 && added.length > turns; turns += 1) {
     const { data } = added[turns] as { data: { productId: string; turn: number } };
-    await runDiffJob(context, data, queues, new AbortController().signal);
+    await runDiffJob(context, data, queues, new AbortController().signal, () => {});
   }
   expect(await countDue()).toBe(0);
   expect(new Set(added.slice(0, 2).map(({ id }) => id))).toEqual(new Set(["turn 1 P1", "turn 2 P1"]));
