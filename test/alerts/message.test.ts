@@ -67,6 +67,12 @@ test("the examples are one of each, all marked as tests, each with a key of its 
   expect(examples.map(({ kind }) => kind).sort()).toEqual([
     "alerts-undelivered",
     "alerts-undelivered-over",
+    "clock-wrong",
+    "clock-wrong-over",
+    "comparing-set-aside",
+    "comparing-set-aside-over",
+    "comparing-stalled",
+    "comparing-stalled-over",
     "credentials-refused",
     "credentials-refused-over",
     "digest",
@@ -75,11 +81,17 @@ test("the examples are one of each, all marked as tests, each with a key of its 
     "incident-over",
     "ledger-changed",
     "ledger-stale",
+    "ledger-unreadable",
+    "ledger-unreadable-over",
     "product-stalled",
     "product-stalled-over",
     "provider-stale",
+    "queue-unserved",
+    "queue-unserved-over",
     "rejected-entries",
     "rejected-records",
+    "verifying-stalled",
+    "verifying-stalled-over",
   ]);
   for (const one of examples) expect(describeOne(one).title).toMatch(/^TEST, nothing happened: /);
   expect(new Set(examples.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(examples.length);

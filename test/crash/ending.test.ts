@@ -220,13 +220,15 @@ describe.concurrent("recon callbacks", () => {
     const [base = ""] = /http:\/\/127\.0\.0\.1:\d+/.exec(recon.lines.join("\n")) ?? [];
     await sql.begin(async (tx) => {
       await tx`lock table wallets`;
-      const asked = post(base, "checkBalance", {
-        ...exampleEnvelope("anna"),
-        timestampMillis: Date.now(),
-      });
+      const request = { ...exampleEnvelope("anna"), timestampMillis: Date.now() };
+      const asked = post(base, "checkBalance", request).then(
+        ({ json }) => json.statusCode,
+        () => "no answer",
+      );
       await untilSomebodyWaits(sql);
       expect(await expectToEnd(recon)).toHaveLength(1);
-      expect((await asked).json).toMatchObject({ statusCode: 50001 });
+      // What became of it is not known here: whoever asked asks again.
+      expect(await asked).toBe("no answer");
     });
   });
 });

@@ -97,11 +97,16 @@ test("the windows tell what was fetched, in the order of time, whatever asked fo
   await requestBackfill(context, await planBackfill(context, { productId: PRODUCT, ...again }));
   await openBackfillRunner(context)(never);
   const { windows } = await read(context, again);
-  const records = listedRecords(again).length;
-  const pages = Math.ceil(records / 25);
-  const fetched = { ...iso(again), records, pages, fetchedAt: formatInstant(NOON) };
+  const fetched = (range: TimeRange) => {
+    const records = listedRecords(range).length;
+    return { ...iso(range), records, pages: Math.ceil(records / 25), fetchedAt: formatInstant(NOON) };
+  };
+  // Lost time is cut from its newest end on, which had settled at noon.
+  const earlier = (range: TimeRange, byMs: number) => ({ from: range.from - byMs, to: range.to - byMs });
+  const before = earlier(again, 2 * MINUTE_MS);
   expect(windows).toEqual([
-    { ...fetched, kind: "live" },
-    { ...fetched, kind: "backfill" },
+    { ...fetched(before), kind: "live" },
+    { ...fetched(again), kind: "backfill" },
+    { ...fetched(earlier(before, -HOUR_MS)), kind: "live" },
   ] satisfies Coverage["windows"]);
 });

@@ -223,6 +223,15 @@ test("status tells where each product stands, and what is in the ledger and in t
     mismatches: { open: 1, acknowledged: 1, resolved: 1, ignored: 1 },
     transfers: { pending: 0, accepted: 0, rejected: 0, inconclusive: 0 },
     alerts: { undelivered: 1 },
+    comparing: {
+      upTo: null,
+      behindSeconds: null,
+      waiting: 2,
+      setAside: 0,
+      problem: "nothing of P1 has been compared yet",
+    },
+    verifying: { behindSeconds: null, due: 0 },
+    rejected: { records: 1, entries: 0 },
   });
 });
 
