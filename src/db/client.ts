@@ -70,7 +70,8 @@ export function openDatabase(url: string, most = 10): Sql {
  */
 function runEachAlone(sql: Sql): Sql {
   const alone = <Query>(query: Query): Query => {
-    if (query instanceof Promise) Object.assign((query as unknown as PendingQuery).options, { onexecute: () => false });
+    if (query instanceof Promise)
+      Object.assign((query as unknown as PendingQuery).options, { onexecute: () => false });
     return query;
   };
   const unsafe = (...parts: Parameters<Sql["unsafe"]>) => alone(sql.unsafe(...parts));
