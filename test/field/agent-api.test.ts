@@ -184,3 +184,14 @@ describe("answers carry fields nobody documented", () => {
     expect(records[0]?.extra).toBe('{"jackpotShare":0.10}');
   });
 });
+
+describe("endpoints beyond the seed: /products, /seamless/betLimitsV2, /betTransactionsTransfer", () => {
+  test("are not shown to us in detail: the sandbox invents no answer for them", async () => {
+    await startAgentApi();
+    const authorization = `Basic ${btoa(`${CREDENTIALS.username}:${CREDENTIALS.password}`)}`;
+    for (const path of ["products", "seamless/betLimitsV2", "betTransactionsTransfer"]) {
+      const { status } = await fetch(new URL(path, sandbox?.url), { headers: { authorization } });
+      expect([path, status]).toEqual([path, 404]);
+    }
+  });
+});

@@ -1,5 +1,6 @@
 /** Each row of the table "Callbacks" of what is seen in the field, by name, over real HTTP. */
 
+import { readFileSync } from "node:fs";
 import { pino } from "pino";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import {
@@ -302,4 +303,21 @@ test("an operator may check the sessionToken of checkBalance and placeBets: the 
   const bodies = await sql`select body from callback_bodies where body like ${`%${operator.player}%`}`;
   expect(bodies).toHaveLength(2);
   expect(JSON.stringify(bodies)).not.toContain("token-of-anna");
+});
+
+describe('status code 30001 is "invalid token" in the vendor\'s list, 40003 "forbidden"', () => {
+  test("a request with a field missing is 30001, and the README says what else the code means", async () => {
+    expect(await tell("placeBets", {}, { currency: undefined })).toBe("30001");
+    const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+    const [, meaning] = /^\| 30001 \| (.*) \|$/m.exec(readme) ?? [];
+    expect(meaning).toMatch(/a field is missing or wrong/);
+    expect(meaning).toMatch(/"invalid token"/);
+  });
+
+  test("who may not ask at all gets HTTP 403 and no status code: 40003 is never answered", async () => {
+    const { url, player } = await startOperator(sql, { settings: { allowedIps: ["192.0.2.1"] } });
+    const answer = await post(url, "checkBalance", exampleEnvelope(player));
+    expect(answer.status).toBe(403);
+    expect(answer.json).not.toHaveProperty("statusCode");
+  });
 });

@@ -1,5 +1,6 @@
 /** A provider of the sandbox over real HTTP, and an operator with a habit: played through once by a worker's own flows. */
 
+import type { CallbackEntry } from "../../src/callback.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { diffProduct } from "../../src/flows/diff-product.ts";
 import { pullProduct } from "../../src/flows/pull-product.ts";
@@ -7,7 +8,7 @@ import { readReport } from "../../src/flows/read-report.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
 import { startSandbox } from "../../src/sandbox/server.ts";
-import { createWorld, type PlantedFault } from "../../src/sandbox/world.ts";
+import { createWorld, type PlantedFault, type World } from "../../src/sandbox/world.ts";
 import type { StyleName } from "../../src/sandbox/world-plan.ts";
 import { type AuditedMismatch, auditMismatches } from "../simulation/audit.ts";
 import { type LedgerHabit, ledgerSettings, openLedgerWriter } from "../simulation/ledger-writer.ts";
@@ -31,6 +32,10 @@ export interface Habit {
   readonly diff?: object;
   /** how the operator's program writes its rows; by default as `recon callbacks` does */
   readonly ledger?: LedgerHabit;
+  /** which of the entries it keeps, in the order in which they are received; by default all of them */
+  readonly keeps?: (entry: CallbackEntry) => boolean;
+  /** whether the world plants faults of its own, as by default */
+  readonly hasFaults?: boolean;
 }
 
 export interface Played {
@@ -45,7 +50,7 @@ export interface Played {
 /** An hour of play, from noon on, and the time until everything is judged. */
 export async function playField(
   { sql, url }: TestDatabase,
-  { style, product, diff, ledger = "own" }: Habit,
+  { style, product, diff, ledger = "own", keeps = () => true, hasFaults = true }: Habit,
 ): Promise<Played> {
   await emptyTables(sql);
   const clock = createTestClock(NOON);
@@ -57,7 +62,7 @@ export async function playField(
     lateSettlementMs: LATE_MS,
     callbackLagMs: 5 * MINUTE_MS,
     reportLagMs: MINUTE_MS,
-    faultEveryMinutes: 6,
+    faultEveryMinutes: hasFaults ? 6 : 1_000_000,
   });
   const config = parseConfig({
     products: [
@@ -78,7 +83,8 @@ export async function playField(
   const limits = { requestTimeoutMs: 5_000, connections: 2, production: false };
   const provider = openProvider({ baseUrl: sandbox.url, ...CREDENTIALS }, limits, clock);
   const context = { sql, config, clock, log: silentLog, fetchPage: provider.fetchBetPage };
-  const writer = await openLedgerWriter(ledger, url, world, NOON);
+  const received: World["entriesReceived"] = (range) => world.entriesReceived(range).filter(keeps);
+  const writer = await openLedgerWriter(ledger, url, { ...world, entriesReceived: received }, NOON);
   const never = new AbortController().signal;
   const end = NOON + PLAYED_MS + LATE_MS + STUCK_MS + 2 * HOUR_MS;
   try {

@@ -1,6 +1,7 @@
 /** What operators' ledgers do in the field: each habit, played over real HTTP. */
 
 import { describe, expect, test } from "vitest";
+import type { CallbackEntry } from "../../src/callback.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { checkLedger } from "../../src/flows/check-ledger.ts";
 import { followLedger } from "../../src/flows/follow-ledger.ts";
@@ -80,6 +81,59 @@ describe("an operator that updates rows in place", () => {
       expect(played.wrong).toEqual([]);
       for (const row of played.rows) expect(row).toMatchObject({ rest: "0" });
       expect(await sql`select count(*) > 5 as kept from entry_versions`).toEqual([{ kept: true }]);
+    },
+    TIMEOUT_MS,
+  );
+});
+
+describe("a ledger that is wrong: its mismatches are real", () => {
+  /** Plays a world without a fault to an operator that writes plain rows, and only some of them. */
+  async function playKeeping(keeps: (entry: CallbackEntry) => boolean) {
+    const dropped = new Set<string>();
+    const kept = new Set<string>();
+    const { wrong: opened } = await playField(database, {
+      style: "table",
+      ledger: "insert",
+      hasFaults: false,
+      keeps: (entry) => {
+        const isKept = keeps(entry);
+        (isKept ? kept : dropped).add(entry.txnId);
+        return isKept;
+      },
+    });
+    expect(dropped.size).toBeGreaterThan(20);
+    expect(kept.size).toBeGreaterThan(20);
+    return { dropped, opened };
+  }
+
+  test(
+    "one keeps only the first item of each request: each bet that lost an item is found, and no other",
+    async () => {
+      const requests = new Set<string>();
+      // One request tells a player of all bets of the round that are settled at that moment.
+      const { dropped, opened } = await playKeeping(({ callback, username, roundId, occurredAt }) => {
+        const request = `${callback}|${username}|${roundId}|${occurredAt}`;
+        const isFirst = !requests.has(request);
+        requests.add(request);
+        return isFirst;
+      });
+      expect(new Set(opened.map(({ betId }) => betId))).toEqual(dropped);
+      expect(new Set(opened.map(({ kind }) => kind))).toEqual(new Set(["missing-settlement"]));
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "one has a unique index on the round: each bet but a round's first is found, and no other",
+    async () => {
+      const firstOf = new Map<string | null, string>();
+      const { dropped, opened } = await playKeeping(({ roundId, txnId }) => {
+        const first = firstOf.get(roundId) ?? txnId;
+        firstOf.set(roundId, first);
+        return first === txnId;
+      });
+      expect(new Set(opened.map(({ betId }) => betId))).toEqual(dropped);
+      expect(new Set(opened.map(({ kind }) => kind))).toEqual(new Set(["missing-in-ledger"]));
     },
     TIMEOUT_MS,
   );
