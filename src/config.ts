@@ -152,6 +152,9 @@ const VARIABLE_OF: Readonly<Record<Exclude<Need, "callers">, string>> = {
   provider: "PROVIDER_BASE_URL",
 };
 
+/** With a shorter key a signature can be found by trying. */
+const SHORTEST_SIGNATURE_KEY = 16;
+
 /** Either of them tells who may send callbacks. */
 const CALLER_SETTINGS = ["CALLBACK_SIGNATURE_KEY", "CALLBACK_ALLOWED_IPS"];
 
@@ -169,6 +172,7 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
 
   for (const need of production ? needs : []) {
     if (need === "callers") {
+      problems.push(...signatureKeyProblems(given["CALLBACK_SIGNATURE_KEY"]));
       if (CALLER_SETTINGS.some((one) => given[one] !== undefined)) continue;
       problems.push(
         `${CALLER_SETTINGS.join(" and ")} are not set: in production one of them must say who may move money`,
@@ -263,6 +267,13 @@ function alertProblems(given: NodeJS.ProcessEnv, production: boolean): string[] 
     problems.push("ALERT_WEBHOOK_SECRET is not set: what is sent to ALERT_WEBHOOK_URL is signed with it");
   }
   return problems;
+}
+
+function signatureKeyProblems(key: string | undefined): string[] {
+  if (key === undefined || key.length >= SHORTEST_SIGNATURE_KEY) return [];
+  return [
+    `CALLBACK_SIGNATURE_KEY has fewer than ${SHORTEST_SIGNATURE_KEY} characters, which can be guessed: agree on a longer one with the provider`,
+  ];
 }
 
 function tokenProblems(tokens: Settings["ops"]["tokens"]): string[] {

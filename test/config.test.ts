@@ -204,6 +204,15 @@ test("callbacks are served at the root, or below the base path that is set", () 
   );
 });
 
+test("the key of signatures must be long in production, and is not shown", () => {
+  const read = (key: string, NODE_ENV: string) =>
+    readSettings(["callers"], { CALLBACK_SIGNATURE_KEY: key, NODE_ENV, RECON_CONFIG: "" });
+  expect(() => read("short-and-secret".slice(1), "production")).toThrow(
+    /CALLBACK_SIGNATURE_KEY has fewer than 16 characters(?!.*hort-and-secret)/,
+  );
+  expect(read("short", "development").callbacks.signatureKey).toBe("short");
+});
+
 test("tokens may stand apart, and must be long in production", () => {
   const given = { OPS_TOKENS: "anna:read:short, ben:write:a-token:with-a-colon" };
   expect(readSettings([], given).ops.tokens).toEqual([

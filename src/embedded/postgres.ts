@@ -1,5 +1,5 @@
 /** Gives a checkout its own PostgreSQL, so that `npm start` and the tests need nothing installed. */
-import { mkdir, realpath } from "node:fs/promises";
+import { chmod, mkdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import postgres from "postgres";
 import { describeError, ReconError } from "../errors.ts";
@@ -64,6 +64,7 @@ async function makeFolder(home: string): Promise<string> {
   try {
     const folder = join(home, "postgres");
     await mkdir(home, { recursive: true });
+    await closeToOthers(home);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     return await realpath(folder);
   } catch (error) {
@@ -74,6 +75,13 @@ async function makeFolder(home: string): Promise<string> {
       { cause: error },
     );
   }
+}
+
+/** For root PostgreSQL runs as another account, which must get through to its own folder; what it may not see it cannot list. */
+async function closeToOthers(home: string): Promise<void> {
+  const { uid } = await stat(home);
+  const self = process.getuid?.();
+  if (uid === self) await chmod(home, self === 0 ? 0o711 : 0o700);
 }
 
 async function createDatabase(url: string, name: string): Promise<void> {

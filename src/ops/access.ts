@@ -41,10 +41,11 @@ const LOCAL: Asker = { name: "local", role: "write", by: "loopback" };
  */
 export function addAccess(scope: FastifyInstance, gate: Gate): void {
   scope.addHook("onRequest", async (request, reply) => {
-    const waitMs = gate.tokens.areSet && bearerOf(request) !== null ? gate.failures.waitOf(request.ip) : 0;
-    if (waitMs > 0) return await sendTooManyFailures(reply, waitMs);
     const asker = await findAsker(gate, request);
-    if (asker === null) return await sendUnknown(request, reply);
+    if (asker === null) {
+      const waitMs = gate.tokens.areSet && bearerOf(request) !== null ? await noteFailure(gate, request) : 0;
+      return waitMs > 0 ? await sendTooManyFailures(reply, waitMs) : await sendUnknown(request, reply);
+    }
     request.asker = asker;
     if (isChange(request.method)) await checkChange(request, reply);
   });
@@ -55,7 +56,6 @@ async function findAsker(gate: Gate, request: FastifyRequest): Promise<Asker | n
   const bearer = bearerOf(request);
   if (!gate.tokens.areSet || bearer === null) return await findVisitor(gate, request);
   const token = gate.tokens.find(bearer);
-  if (token === null) noteFailure(gate, request);
   return token === null ? null : { name: token.name, role: token.role, by: "token" };
 }
 
@@ -69,20 +69,28 @@ export async function findVisitor(
   return token === null ? null : { name: token.name, role: token.role, by: "session" };
 }
 
-/** Counts a sign-in that failed, and tells the log of it: from where, never with what. */
-export function noteFailure({ failures, log }: Gate, { ip, method, url }: FastifyRequest): void {
+/**
+ * Counts a sign-in that failed, and tells the log of it: from where, never with what.
+ * @returns how long whoever guesses is asked to wait, in milliseconds; where that is not 0, the answer is held back too
+ */
+export async function noteFailure(
+  { failures, log }: Gate,
+  { ip, method, url }: FastifyRequest,
+): Promise<number> {
+  const waitMs = failures.waitOf(ip);
   failures.note(ip);
   log.warn(
     { address: ip, method, path: url.split("?")[0] },
     "somebody brought a token that is none of OPS_TOKENS",
   );
+  if (waitMs > 0) await failures.slowDown();
+  return waitMs;
 }
 
-/** Before a token is compared, so that guessing on gains nothing. */
 async function sendTooManyFailures(reply: FastifyReply, waitMs: number): Promise<FastifyReply> {
   const seconds = Math.ceil(waitMs / 1000);
   reply.header("retry-after", seconds);
-  const detail = `too many sign-ins have failed: no token is looked at for ${seconds} s`;
+  const detail = `this token is none of OPS_TOKENS, and too many sign-ins have failed: wait ${seconds} s`;
   return await sendProblem(reply, 429, "Too Many Requests", detail);
 }
 

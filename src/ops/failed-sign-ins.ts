@@ -1,16 +1,21 @@
 /** Counts failed sign-ins, so that tokens cannot be guessed: per address, and over all of them. */
 
 import { isIPv6 } from "node:net";
-import type { Clock, Instant } from "../clock.ts";
+import { type Clock, type Instant, systemClock } from "../clock.ts";
 
 const MINUTE_MS = 60_000;
 const MOST_OF_ADDRESS = 10;
 const MOST_OF_ALL = 100;
+/** So long an answer to a wrong token is held back then, and so many at once: each keeps a connection. */
+const SLOWED_MS = 1_000;
+const MOST_SLOWED = 100;
 
 export interface FailedSignIns {
-  /** @returns how long this address has to wait, in milliseconds; 0: it may try */
+  /** @returns how long this address is asked to wait after a wrong token, in milliseconds; 0: not yet */
   waitOf(address: string): number;
   note(address: string): void;
+  /** Holds back the answer to a wrong token; not where too many are held back already. */
+  slowDown(): Promise<void>;
 }
 
 interface Minute {
@@ -19,14 +24,21 @@ interface Minute {
 }
 
 /**
- * Ten failures in a minute stop an address until the minute is over, a hundred of all addresses stop everybody, even who
- * has the right token: else it could still be guessed. Sessions are not concerned: their ids are too long for guessing.
+ * After ten failures of an address in a minute, or a hundred of all addresses, wrong tokens are answered slowly until the
+ * minute is over. A right one never is: behind a proxy everybody has one address, and whoever guesses would lock out all.
  * No more addresses are remembered than failures fit into a minute.
  */
 export function countFailedSignIns(clock: Clock): FailedSignIns {
   let all: Minute = { until: 0, failures: 0 };
   const byNetwork = new Map<string, Minute>();
+  let slowed = 0;
   return {
+    slowDown: async () => {
+      if (slowed >= MOST_SLOWED) return;
+      slowed += 1;
+      await systemClock.sleep(SLOWED_MS);
+      slowed -= 1;
+    },
     waitOf: (address) => {
       const now = clock.now();
       const own = byNetwork.get(networkOf(address));

@@ -50,16 +50,15 @@ async function signIn(
   const { token: typed, to: wanted } = request.body ?? {};
   const to = readOwnPath(wanted);
   if (!gate.tokens.areSet) return await reply.redirect(to, 303);
-  const waitMs = gate.failures.waitOf(request.ip);
-  if (waitMs > 0) {
-    const seconds = Math.ceil(waitMs / 1000);
-    reply.header("retry-after", seconds);
-    const error = `Too many sign-ins have failed. Try again in ${seconds} seconds.`;
-    return await sendPage(reply, 429, renderSignIn({ to, error }));
-  }
   const token = typeof typed === "string" && typed !== "" ? gate.tokens.find(typed.trim()) : null;
   if (token === null) {
-    noteFailure(gate, request);
+    const waitMs = await noteFailure(gate, request);
+    if (waitMs > 0) {
+      const seconds = Math.ceil(waitMs / 1000);
+      reply.header("retry-after", seconds);
+      const error = `This is none of the tokens in OPS_TOKENS, and too many sign-ins have failed. Try again in ${seconds} seconds.`;
+      return await sendPage(reply, 429, renderSignIn({ to, error }));
+    }
     const error = "This is none of the tokens in OPS_TOKENS.";
     return await sendPage(reply, 401, renderSignIn({ to, error }));
   }

@@ -285,26 +285,22 @@ describe("a change", () => {
 describe("tokens cannot be guessed", () => {
   const guess = (ask: AskRaw) => ask("GET", "/api/status", { headers: { authorization: "Bearer guessed" } });
 
-  test("after ten failures in a minute no token is looked at, the right one neither, until the minute is over", async () => {
+  test("after ten failures in a minute wrong ones are asked to wait until it is over, and right ones are let in", async () => {
     const ask = await serveOps(context);
     for (let i = 0; i < 5; i += 1) {
       expect((await guess(ask)).status).toBe(401);
       expect((await typeToken(ask, "guessed")).status).toBe(401);
     }
     clock.advance(MINUTE_MS / 2);
-    for (const headers of [bearer(WRITER), { authorization: "Bearer guessed" }]) {
-      const answer = await ask("GET", "/api/status", { headers });
-      expect([answer.status, answer.headers["retry-after"]]).toEqual([429, "30"]);
-      expect(answer.json).toMatchObject({ status: 429, detail: expect.stringContaining("30 s") });
-    }
-    const form = await typeToken(ask, WRITER.token);
-    expect([form.status, form.headers["retry-after"], form.headers["set-cookie"]]).toEqual([
-      429,
-      "30",
-      undefined,
-    ]);
-    clock.advance(MINUTE_MS / 2);
+    const guessed = await guess(ask);
+    expect([guessed.status, guessed.headers["retry-after"]]).toEqual([429, "30"]);
+    expect(guessed.json).toMatchObject({ status: 429, detail: expect.stringContaining("wait 30 s") });
+    const typed = await typeToken(ask, "guessed");
+    expect([typed.status, typed.headers["retry-after"]]).toEqual([429, "30"]);
     expect((await ask("GET", "/api/status", { headers: bearer(WRITER) })).status).toBe(200);
+    expect((await typeToken(ask, WRITER.token)).headers["set-cookie"]).toBeDefined();
+    clock.advance(MINUTE_MS / 2);
+    expect((await guess(ask)).status).toBe(401);
   });
 
   test("meanwhile whoever is signed in works on, and who brings nothing is asked for a token", async () => {

@@ -21,6 +21,8 @@ const LONGEST_STREAM_MS = 10 * 60_000;
 
 /** Each holds a connection; more pages than these are not looked at by people. */
 const MOST_STREAMS = 200;
+/** Of one token: a script that opens them must not use up those of everybody. */
+const MOST_OF_TOKEN = 30;
 
 /** A stream has no end to wait for. */
 const NO_HEAD = { exposeHeadRoute: false };
@@ -30,6 +32,12 @@ type Listener = (changed: ReadonlySet<LiveTopic>) => void;
 /** Adds the stream to the pages; it ends with the server. */
 export function addChanges(pages: FastifyInstance, context: FlowContext): void {
   const watch = watchChanges(context);
+  const ofToken = new Map<string, number>();
+  const release = (name: string) => {
+    const left = (ofToken.get(name) ?? 1) - 1;
+    if (left > 0) ofToken.set(name, left);
+    else ofToken.delete(name);
+  };
   pages.addHook("onClose", async () => watch.end());
   pages.get<{ Querystring: { topics?: string } }>("/changes", NO_HEAD, async (request, reply) => {
     const asked = (request.query.topics ?? "").split(",");
@@ -41,8 +49,20 @@ export function addChanges(pages: FastifyInstance, context: FlowContext): void {
     if (watch.size() >= MOST_STREAMS) {
       return await sendProblem(reply, 503, "Service Unavailable", `${MOST_STREAMS} pages are open already`);
     }
+    const { name } = request.asker;
+    const open = ofToken.get(name) ?? 0;
+    if (open >= MOST_OF_TOKEN) {
+      const detail = `"${name}" has ${MOST_OF_TOKEN} pages open already: close some of them`;
+      return await sendProblem(reply, 429, "Too Many Requests", detail);
+    }
     // A page that fetches itself again once the stream is open has seen all that is not told of after this.
-    await watch.begin();
+    ofToken.set(name, open + 1);
+    try {
+      await watch.begin();
+    } catch (error) {
+      release(name);
+      throw error;
+    }
     reply.hijack();
     const stream = reply.raw;
     stream.writeHead(200, { ...reply.getHeaders(), "content-type": "text/event-stream" } as Record<
@@ -57,6 +77,7 @@ export function addChanges(pages: FastifyInstance, context: FlowContext): void {
     const heartbeat = setInterval(() => stream.write(": here\n\n"), HEARTBEAT_MS);
     const end = setTimeout(() => stream.end(), LONGEST_STREAM_MS);
     stream.on("close", () => {
+      release(name);
       forget();
       clearInterval(heartbeat);
       clearTimeout(end);
