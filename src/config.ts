@@ -152,8 +152,8 @@ const VARIABLE_OF: Readonly<Record<Exclude<Need, "callers">, string>> = {
   provider: "PROVIDER_BASE_URL",
 };
 
-/** With a shorter key a signature can be found by trying. */
-const SHORTEST_SIGNATURE_KEY = 16;
+/** Whoever has one signed callback can try keys on it unseen, as fast as they like. */
+const SHORTEST_SIGNATURE_KEY = 32;
 
 /** Either of them tells who may send callbacks. */
 const CALLER_SETTINGS = ["CALLBACK_SIGNATURE_KEY", "CALLBACK_ALLOWED_IPS"];
@@ -272,7 +272,7 @@ function alertProblems(given: NodeJS.ProcessEnv, production: boolean): string[] 
 function signatureKeyProblems(key: string | undefined): string[] {
   if (key === undefined || key.length >= SHORTEST_SIGNATURE_KEY) return [];
   return [
-    `CALLBACK_SIGNATURE_KEY has fewer than ${SHORTEST_SIGNATURE_KEY} characters, which can be guessed: agree on a longer one with the provider`,
+    `CALLBACK_SIGNATURE_KEY has fewer than ${SHORTEST_SIGNATURE_KEY} characters, which can be guessed: agree on a longer one with the provider, such as "openssl rand -base64 32" makes`,
   ];
 }
 

@@ -70,7 +70,8 @@ export async function findVisitor(
 }
 
 /**
- * Counts a sign-in that failed, and tells the log of it: from where, never with what.
+ * Counts a sign-in that failed, and the log names it: from where, never with what. Beyond the limit neither is done, so that
+ * guessing fills neither memory nor log.
  * @returns how long whoever guesses is asked to wait, in milliseconds; where that is not 0, the answer is held back too
  */
 export async function noteFailure(
@@ -78,13 +79,16 @@ export async function noteFailure(
   { ip, method, url }: FastifyRequest,
 ): Promise<number> {
   const waitMs = failures.waitOf(ip);
+  if (waitMs > 0) {
+    await failures.slowDown();
+    return waitMs;
+  }
   failures.note(ip);
   log.warn(
     { address: ip, method, path: url.split("?")[0] },
     "somebody brought a token that is none of OPS_TOKENS",
   );
-  if (waitMs > 0) await failures.slowDown();
-  return waitMs;
+  return 0;
 }
 
 async function sendTooManyFailures(reply: FastifyReply, waitMs: number): Promise<FastifyReply> {

@@ -116,6 +116,9 @@ function anotherSeed(path: string, begun: number, given: number): ReconError {
 function writeDiary(path: string, { seed, periods }: Pages): void {
   const shown = periods.map(({ from, to }) => ({ from: formatInstant(from), to: formatInstant(to) }));
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(`${path}.new`, `${JSON.stringify({ seed, periods: shown }, null, 2)}\n`, { flush: true });
+  writeFileSync(`${path}.new`, `${JSON.stringify({ seed, periods: shown }, null, 2)}\n`, {
+    flush: true,
+    mode: 0o600,
+  });
   renameSync(`${path}.new`, path);
 }

@@ -18,7 +18,7 @@ import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
 import { amount, NOON } from "../support/examples.ts";
 
-const CONFIG = parseConfig({
+export const CONFIG = parseConfig({
   products: [
     { productId: "P1" },
     { productId: "S1", singleState: true },

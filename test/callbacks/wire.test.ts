@@ -1,12 +1,14 @@
 import { createHmac } from "node:crypto";
 import { pino } from "pino";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { dropOldBodies } from "../../src/callbacks/body-store.ts";
+import { startCallbackServer } from "../../src/callbacks/server.ts";
 import { openDatabase } from "../../src/db/client.ts";
+import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { MINUTE_MS, NOON } from "../support/examples.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
-import { digits, exampleEnvelope, type Operator, post, startOperator, toBody } from "./operator.ts";
+import { CONFIG, digits, exampleEnvelope, type Operator, post, startOperator, toBody } from "./operator.ts";
 
 const database = useDatabase();
 const { sql } = database;
@@ -260,6 +262,25 @@ describe("a signed body", () => {
     expect(await tell(another.url, "settleBets", settle)).toBe(0);
     expect(await one.balance()).toBe("140");
     expect(logged.join("")).toMatch(/this signature was sent to settleBets before/);
+  });
+
+  test("that was captured is not taken for another callback after a restart of the server either", async () => {
+    const settings = { host: "127.0.0.1", port: 0, basePath: "", signatureKey: key, allowedIps: [] };
+    const context = { sql, config: CONFIG, clock: createTestClock(NOON), log };
+    const { player, balance } = operator;
+    const before = await startCallbackServer(context, settings);
+    const bet = { id: "bet-1", roundId: "r" };
+    const placed = { ...exampleEnvelope(player), txns: [{ ...bet, status: "OPEN", betAmount: 10 }] };
+    const settled = { ...exampleEnvelope(player), txns: [{ ...bet, status: "SETTLED", payoutAmount: 50 }] };
+    const tell = async (url: string, callback: string, body: string) =>
+      (await post(url, callback, body, signed(body))).json.statusCode;
+    expect(await tell(before.url, "placeBets", toBody(placed))).toBe(0);
+    expect(await tell(before.url, "settleBets", toBody(settled))).toBe(0);
+    await before.close();
+    const after = await startCallbackServer(context, settings);
+    onTestFinished(() => after.close());
+    expect(await tell(after.url, "winRewards", toBody(settled))).toBe(30002);
+    expect(await balance()).toBe("140");
   });
 
   test("that was refused is not taken for another callback either", async () => {

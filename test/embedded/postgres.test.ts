@@ -9,6 +9,7 @@ import {
   readFileSync,
   realpathSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -210,6 +211,34 @@ test("a home in a folder closed to others works, and keeps its data", async () =
   } finally {
     if (elsewhere !== undefined) rmSync(elsewhere, { recursive: true });
   }
+});
+
+/** Every path below the folder (and itself) that an account other than its owner may list, read or write. */
+function openToOthers(folder: string): string[] {
+  const inside = readdirSync(folder, { withFileTypes: true })
+    // Programs that are copied for PostgreSQL's account hold nothing of anybody.
+    .filter((entry) => (entry.isDirectory() || entry.isFile()) && !entry.name.startsWith("native-"))
+    .map((entry) => ({ path: join(folder, entry.name), isFolder: entry.isDirectory() }));
+  const below = inside.flatMap(({ path, isFolder }) => {
+    if (isFolder) return openToOthers(path);
+    return (statSync(path).mode & 0o077) === 0 ? [] : [path];
+  });
+  return (statSync(folder).mode & 0o066) === 0 ? below : [folder, ...below];
+}
+
+test.each([
+  ["that is new", false],
+  ["that an earlier start left open to others", true],
+])("nobody but its owner sees what is in a home %s", async (_, isThere) => {
+  const home = join(temporary, isThere ? "was-open" : "is-new");
+  if (isThere) {
+    mkdirSync(home);
+    chmodSync(home, 0o755);
+  }
+  const held = await hold(home);
+  await query(held.url, "create table secret as select 1 as one");
+  expect(openToOthers(home)).toEqual([]);
+  if (!root) expect(statSync(home).mode & 0o777).toBe(0o700);
 });
 
 test("the server runs as an unprivileged account when root starts it, and as ourselves otherwise", async () => {

@@ -303,6 +303,30 @@ describe("tokens cannot be guessed", () => {
     expect((await guess(ask)).status).toBe(401);
   });
 
+  test("a right token passes while wrong ones of the same address are still kept waiting, as a bearer and typed", async () => {
+    const ask = await serveOps(context);
+    for (let i = 0; i < 10; i += 1) await guess(ask);
+    const answered: string[] = [];
+    const wrong = Promise.all([guess(ask), typeToken(ask, "guessed")]).then((answers) => {
+      answered.push("wrong");
+      return answers.map(({ status }) => status);
+    });
+    expect((await ask("GET", "/api/status", { headers: bearer(READER) })).status).toBe(200);
+    expect((await typeToken(ask, WRITER.token)).status).toBe(303);
+    answered.push("right");
+    expect(await wrong).toEqual([429, 429]);
+    expect(answered).toEqual(["right", "wrong"]);
+  });
+
+  test("guessing on fills the log no further than failures are counted", async () => {
+    const lines: string[] = [];
+    const log = pino({ level: "trace" }, { write: (line) => lines.push(line) });
+    const ask = await serveOps({ ...context, log });
+    for (let i = 0; i < 10; i += 1) await guess(ask);
+    await Promise.all(Array.from({ length: 20 }, () => guess(ask)));
+    expect(lines.filter((line) => line.includes("none of OPS_TOKENS"))).toHaveLength(10);
+  });
+
   test("meanwhile whoever is signed in works on, and who brings nothing is asked for a token", async () => {
     const ask = await serveOps(context);
     const headers = await signIn(ask, WRITER);

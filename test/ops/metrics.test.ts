@@ -158,6 +158,25 @@ describe("the state of the whole", () => {
     expect(showMetric(samples, "recon_alerts_oldest_undelivered_age_seconds")).toEqual(["0"]);
   });
 
+  test("names fifty currencies, those of the oldest mismatches, and adds up the rest, from every worker alike", async () => {
+    await sql`
+      insert into mismatches (product_id, username, subject, kind, status, currency, amount_at_risk, reason, occurred_at,
+        first_seen_at, last_seen_at)
+      select 'P1', 'anna', 'bet:' || n, 'payout-differs', 'open', 'C' || n, n, 'it differs', ${NOON}, ${NOON}, ${NOON}
+      from generate_series(1, 60) as n order by n`;
+    const first = open();
+    const seen = showMetric(await scrape(first), "recon_mismatch_amount_at_risk");
+    const named = Array.from({ length: 50 }, (_, index) => `currency=C${index + 1}`);
+    const labels = seen.map((one) => one.split(",")[0] ?? "");
+    expect(new Set(labels)).toEqual(new Set([...named, "currency=other"]));
+    expect(seen).toContain("currency=other,kind=payout-differs,product=P1: 555");
+    await sql`update mismatches set status = 'resolved' where currency = 'C1'`;
+    clock.advance(5 * MINUTE_MS);
+    const later = showMetric(await scrape(first), "recon_mismatch_amount_at_risk");
+    expect(later).toEqual(showMetric(await scrape(open()), "recon_mismatch_amount_at_risk"));
+    expect(later).toContain("currency=C51,kind=payout-differs,product=P1: 51");
+  });
+
   test("what was resolved, or is no more, is gone from the next scrape", async () => {
     await fill();
     const metrics = open();

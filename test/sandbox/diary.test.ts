@@ -40,6 +40,11 @@ describe("the diary", () => {
     expect(open().periods).toEqual(periods);
   });
 
+  it("is read by its owner only", () => {
+    open();
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
   it("leaves its file alone while enough is committed", () => {
     const diary = open();
     const { mtimeNs } = statSync(path, { bigint: true });

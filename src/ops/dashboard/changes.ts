@@ -32,12 +32,7 @@ type Listener = (changed: ReadonlySet<LiveTopic>) => void;
 /** Adds the stream to the pages; it ends with the server. */
 export function addChanges(pages: FastifyInstance, context: FlowContext): void {
   const watch = watchChanges(context);
-  const ofToken = new Map<string, number>();
-  const release = (name: string) => {
-    const left = (ofToken.get(name) ?? 1) - 1;
-    if (left > 0) ofToken.set(name, left);
-    else ofToken.delete(name);
-  };
+  const seats = openSeats();
   pages.addHook("onClose", async () => watch.end());
   pages.get<{ Querystring: { topics?: string } }>("/changes", NO_HEAD, async (request, reply) => {
     const asked = (request.query.topics ?? "").split(",");
@@ -46,25 +41,15 @@ export function addChanges(pages: FastifyInstance, context: FlowContext): void {
       const detail = `topics must name some of ${LIVE_TOPICS.join(", ")}, but is "${request.query.topics ?? ""}"`;
       return await sendProblem(reply, 400, "Bad Request", detail);
     }
-    if (watch.size() >= MOST_STREAMS) {
-      return await sendProblem(reply, 503, "Service Unavailable", `${MOST_STREAMS} pages are open already`);
-    }
-    const { name } = request.asker;
-    const open = ofToken.get(name) ?? 0;
-    if (open >= MOST_OF_TOKEN) {
-      const detail = `"${name}" has ${MOST_OF_TOKEN} pages open already: close some of them`;
-      return await sendProblem(reply, 429, "Too Many Requests", detail);
-    }
-    // A page that fetches itself again once the stream is open has seen all that is not told of after this.
-    ofToken.set(name, open + 1);
-    try {
-      await watch.begin();
-    } catch (error) {
-      release(name);
-      throw error;
-    }
-    reply.hijack();
     const stream = reply.raw;
+    const seat = seats.take(request.asker.name);
+    if (seat.isFull) return await sendProblem(reply, seat.status, seat.title, seat.detail);
+    // From the beginning: who hangs up while the first look is under way is gone before the stream begins.
+    stream.once("close", seat.leave);
+    // A page that fetches itself again once the stream is open has seen all that is not told of after this.
+    await watch.begin();
+    reply.hijack();
+    if (stream.destroyed) return reply;
     stream.writeHead(200, { ...reply.getHeaders(), "content-type": "text/event-stream" } as Record<
       string,
       string
@@ -77,13 +62,43 @@ export function addChanges(pages: FastifyInstance, context: FlowContext): void {
     const heartbeat = setInterval(() => stream.write(": here\n\n"), HEARTBEAT_MS);
     const end = setTimeout(() => stream.end(), LONGEST_STREAM_MS);
     stream.on("close", () => {
-      release(name);
       forget();
       clearInterval(heartbeat);
       clearTimeout(end);
     });
     return reply;
   });
+}
+
+type Seat =
+  | { readonly isFull: false; leave(): void }
+  | { readonly isFull: true; readonly status: number; readonly title: string; readonly detail: string };
+
+/** Counts the streams that are open, by the name of their token. */
+function openSeats() {
+  const ofToken = new Map<string, number>();
+  let all = 0;
+  const take = (name: string): Seat => {
+    const own = ofToken.get(name) ?? 0;
+    if (own >= MOST_OF_TOKEN) {
+      const detail = `"${name}" has ${MOST_OF_TOKEN} pages open already: close some of them`;
+      return { isFull: true, status: 429, title: "Too Many Requests", detail };
+    }
+    if (all >= MOST_STREAMS) {
+      const detail = `${MOST_STREAMS} pages are open already: close some of them`;
+      return { isFull: true, status: 503, title: "Service Unavailable", detail };
+    }
+    ofToken.set(name, own + 1);
+    all += 1;
+    const leave = () => {
+      all -= 1;
+      const left = (ofToken.get(name) ?? 1) - 1;
+      if (left > 0) ofToken.set(name, left);
+      else ofToken.delete(name);
+    };
+    return { isFull: false, leave };
+  };
+  return { take };
 }
 
 /** Looks for changes while anybody listens. */
@@ -121,7 +136,6 @@ function watchChanges({ sql, clock, log }: FlowContext) {
     known = null;
   };
   return {
-    size: () => listeners.size,
     end: rest,
     /** Changes are told from now on, to whoever is added next. */
     begin: async () => {

@@ -45,17 +45,31 @@ export async function countInDoubt(tx: Query): Promise<ReadonlyMap<string, numbe
 export interface AmountAtRisk {
   readonly productId: string;
   readonly kind: MismatchKind;
+  /** "other": those beyond the first, added up */
   readonly currency: string;
   /** decimal text */
   readonly amount: string;
 }
 
-/** What is at risk in mismatches that are open or acknowledged. */
+/** They come from outside, and each makes series that last. */
+const MOST_CURRENCIES = 50;
+
+/**
+ * What is at risk in mismatches that are open or acknowledged. The currencies of the oldest of them are named: every worker
+ * names the same ones, and those that come in numbers later push none of them out.
+ */
 export async function sumAtRisk(tx: Query): Promise<AmountAtRisk[]> {
   return await tx<AmountAtRisk[]>`
-    select product_id as "productId", kind, currency, sum(amount_at_risk) as amount from mismatches
-    where status in ('open', 'acknowledged') and currency is not null
-    group by product_id, kind, currency`;
+    with sums as (
+      select product_id, kind, currency, sum(amount_at_risk) as amount, min(id) as first from mismatches
+      where status in ('open', 'acknowledged') and currency is not null
+      group by product_id, kind, currency
+    ), named as (
+      select currency from sums group by currency order by min(first), currency limit ${MOST_CURRENCIES}
+    )
+    select product_id as "productId", kind, coalesce(named.currency, 'other') as currency, sum(amount) as amount
+    from sums left join named using (currency)
+    group by product_id, kind, coalesce(named.currency, 'other')`;
 }
 
 export interface VerifyCount {

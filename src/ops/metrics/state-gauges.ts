@@ -101,20 +101,7 @@ function addProductGauges(gauge: AddGauge) {
   };
 }
 
-/** Currencies come from outside, and each makes series that last. */
-const MOST_CURRENCIES = 30;
-
-/** The first that are seen keep their names; the rest are "other". */
-function nameCurrencies(): (currency: string) => string {
-  const named = new Set<string>();
-  return (currency) => {
-    if (named.size < MOST_CURRENCIES) named.add(currency);
-    return named.has(currency) ? currency : "other";
-  };
-}
-
 function addMoneyGauges(gauge: AddGauge) {
-  const labelOf = nameCurrencies();
   const mismatches = gauge(
     "mismatches",
     "Mismatches by kind and status; those that are over (resolved, ignored) are counted every five minutes.",
@@ -124,7 +111,7 @@ function addMoneyGauges(gauge: AddGauge) {
   );
   const atRisk = gauge(
     "mismatch_amount_at_risk",
-    "Amount at risk in open and acknowledged mismatches, in units of the currency; behind the first 30 currencies the others are added up as other. Rounded, as every metric is: the exact amounts are in the API.",
+    "Amount at risk in open and acknowledged mismatches, in units of the currency; beyond 50 currencies the rest is added up as other, which says only that there is something. Rounded, as every metric is: the exact amounts are in the API.",
     "product",
     "kind",
     "currency",
@@ -149,7 +136,7 @@ function addMoneyGauges(gauge: AddGauge) {
     }
     for (const { productId, kind, currency, amount } of atHand?.atRisk ?? []) {
       // The only place where an amount becomes a number: Prometheus has nothing else.
-      atRisk.inc({ product: productId, kind, currency: labelOf(currency) }, Number(amount));
+      atRisk.set({ product: productId, kind, currency }, Number(amount));
     }
     showStatuses(transfers, atHand?.transfers, over?.transfers);
     showStatuses(topUps, atHand?.topUps, over?.topUps);

@@ -1,0 +1,81 @@
+import { get, type IncomingMessage } from "node:http";
+import { expect, onTestFinished, test } from "vitest";
+import { parseConfig } from "../../src/config-file.ts";
+import { silentLog } from "../../src/log.ts";
+import { startOpsServer } from "../../src/ops/server.ts";
+import { createTestClock } from "../support/clock.ts";
+import { useDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { NOON } from "../support/examples.ts";
+import { untilSomebodyWaits } from "../support/lock-wait.ts";
+import { bearer, READER, TOKENS, WRITER } from "../support/ops-browser.ts";
+
+const { sql } = useDatabase();
+const MOST_OF_TOKEN = 30;
+
+interface Page {
+  readonly status: number;
+  readonly detail: string;
+  close(): void;
+}
+
+async function serve() {
+  const config = parseConfig({ products: [{ productId: "P1" }] });
+  const context = { sql, clock: createTestClock(NOON), log: silentLog, config };
+  const server = await startOpsServer(
+    context,
+    { host: "127.0.0.1", port: 0, tokens: TOKENS },
+    async () => {},
+  );
+  onTestFinished(() => server.close());
+  const ask = (token: { readonly token: string }) =>
+    get(`${server.url}/changes?topics=pull`, { headers: bearer(token), agent: false });
+  const open = async (token: { readonly token: string }): Promise<Page> => {
+    const request = ask(token);
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    request.once("response", resolve).on("error", reject);
+    const response = await promise;
+    const status = response.statusCode ?? 0;
+    const close = () => request.destroy();
+    if (status === 200) return { status, detail: "", close };
+    const text = (await response.setEncoding("utf8").toArray()).join("");
+    return { status, detail: JSON.parse(text).detail, close };
+  };
+  const openMost = (token: { readonly token: string }) =>
+    Promise.all(Array.from({ length: MOST_OF_TOKEN }, () => open(token)));
+  return { ask, open, openMost };
+}
+
+const OK = Array<number>(MOST_OF_TOKEN).fill(200);
+const statusesOf = (pages: readonly Page[]) => pages.map(({ status }) => status);
+
+test("a token has so many live pages at once; who opens one more is told, and other tokens are not concerned", async () => {
+  const { open, openMost } = await serve();
+  const pages = await openMost(READER);
+  expect(statusesOf(pages)).toEqual(OK);
+  const further = await open(READER);
+  expect([further.status, further.detail]).toEqual([
+    429,
+    '"eye" has 30 pages open already: close some of them',
+  ]);
+  expect((await open(WRITER)).status).toBe(200);
+  pages[0]?.close();
+  await eventually("a closed page makes room", async () => (await open(READER)).status === 200);
+});
+
+test("pages that were left before the database answered make room too", async () => {
+  const { ask, openMost } = await serve();
+  await sql.begin(async (tx) => {
+    await tx`lock table alerts in access exclusive mode`;
+    const left = Array.from({ length: MOST_OF_TOKEN }, () => ask(READER).on("error", () => {}));
+    await untilSomebodyWaits(sql);
+    for (const request of left) request.destroy();
+  });
+  const isFree = async () => {
+    const pages = await openMost(READER);
+    if (statusesOf(pages).every((status) => status === 200)) return true;
+    for (const page of pages) page.close();
+    return false;
+  };
+  await eventually("all places are free again", isFree);
+});
