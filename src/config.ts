@@ -153,7 +153,7 @@ const VARIABLE_OF: Readonly<Record<Exclude<Need, "callers">, string>> = {
 };
 
 /** Whoever has one signed callback can try keys on it unseen, as fast as they like. */
-const SHORTEST_SIGNATURE_KEY = 32;
+const SHORTEST_SIGNATURE_KEY = 16;
 
 /** Either of them tells who may send callbacks. */
 const CALLER_SETTINGS = ["CALLBACK_SIGNATURE_KEY", "CALLBACK_ALLOWED_IPS"];
