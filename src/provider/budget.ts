@@ -57,7 +57,9 @@ export function withinBudget(fetchPage: FetchBetPage, budget: RequestBudget): Fe
       request.beforeSending?.();
       return await fetchPage(request, signal);
     };
-    return await budget.spend(urgency, send, signal, request.productId, true);
+    // A backfill has lanes of its own, and ever more windows of the same product: one of them waits.
+    const leavesWhilePaused = urgency !== "backfill";
+    return await budget.spend(urgency, send, signal, request.productId, leavesWhilePaused);
   };
 }
 
