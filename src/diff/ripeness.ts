@@ -118,6 +118,21 @@ export function missingOf({ ranges, since }: Fetched, passes: readonly Pass[], n
   return untilNow(mergeRanges(ranges), now).flatMap((range) => subtractRanges(range, late));
 }
 
+/**
+ * Whether another record of a bet, which would be added to those at hand, may lie in time that was not fetched yet: the
+ * newest time comes first, and what an outage has left behind later.
+ * @param unfetched all that pulling has got behind it and not fetched
+ */
+export function mayLackRecords(
+  { heard, pair }: Verdict,
+  unfetched: readonly TimeRange[],
+  { overlapMs }: Pick<Graces, "overlapMs">,
+): boolean {
+  if (heard === null || pair.records.length === 0) return false;
+  const from = heard.firstEntryAt - overlapMs;
+  return unfetched.some((one) => one.from <= heard.lastEntryAt && one.to > from);
+}
+
 /** What lies ahead of `now` cannot be fetched, and is not waited for: a record may be dated when its match is played. */
 export function untilNow(ranges: readonly TimeRange[], now: Instant): TimeRange[] {
   return ranges.map(({ from, to }) => ({ from, to: Math.min(to, now) })).filter(({ from, to }) => from < to);

@@ -3,9 +3,11 @@
 import type { Instant } from "../clock.ts";
 import type { Verdict } from "../diff/assess.ts";
 import { readRejected } from "../diff/link-store.ts";
-import { type Conditions, type Lack, type Pass, whatIsLacking } from "../diff/ripeness.ts";
+import { type Conditions, type Lack, mayLackRecords, type Pass, whatIsLacking } from "../diff/ripeness.ts";
 import { isLedgerStale, isProviderStale, type StaleKind } from "../diff/stale-store.ts";
 import type { MismatchKind } from "../mismatch.ts";
+import { readUnfetched } from "../sync/pull-overview-store.ts";
+import type { TimeRange } from "../window.ts";
 import { loadPasses } from "./await-fetch.ts";
 import type { Scene } from "./diff-scene.ts";
 import { findHeardUnusably } from "./follow-ledger.ts";
@@ -36,6 +38,8 @@ export async function awaitRipeness(scene: Scene, candidates: readonly Candidate
     const lack = whatIsLacking(conditions, known.passes, scene.now);
     if (known.unusable.has(verdict)) waits.set(verdict, { until: null });
     else if (lack !== null) waits.set(verdict, lack);
+    else if (mayLackRecords(verdict, known.unfetched, scene.graces))
+      waits.set(verdict, { until: scene.now + scene.context.config.diff.every });
     else ripe.push(candidate);
   }
   return { waits, stale: await holdBackWhileStale(scene, ripe, waits) };
@@ -50,6 +54,8 @@ const LACK_A_RECORD: ReadonlySet<MismatchKind> = new Set([
 
 interface WhatDecides {
   readonly passes: readonly Pass[];
+  /** what pulling has got behind it and not fetched */
+  readonly unfetched: readonly TimeRange[];
   /** verdicts on what is there and cannot be used: it has to be mended first */
   readonly unusable: ReadonlySet<Verdict>;
 }
@@ -64,16 +70,17 @@ async function readWhatDecides(scene: Scene, candidates: readonly Candidate[]): 
     ref: transactionId ?? "",
   });
   const needed = due.flatMap(({ conditions }) => conditions.eitherFetched);
-  const [rejected, unheard, passes] = await Promise.all([
+  const [rejected, unheard, passes, unfetched] = await Promise.all([
     readRejected(tx, product.productId, lonely.map(betOf)),
     findHeardUnusably(tx, verdicts),
     loadPasses(scene, needed),
+    due.length === 0 ? [] : readUnfetched(tx, [product.productId]),
   ]);
   const isRejected = (verdict: Verdict) => {
     const { username, ref } = betOf(verdict);
     return rejected.some((one) => one.username === username && one.ref === ref);
   };
-  return { passes, unusable: new Set([...lonely.filter(isRejected), ...unheard]) };
+  return { passes, unfetched, unusable: new Set([...lonely.filter(isRejected), ...unheard]) };
 }
 
 const STALE_OF: ReadonlyMap<MismatchKind, StaleKind> = new Map([

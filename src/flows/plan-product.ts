@@ -104,9 +104,9 @@ interface Due {
 const NOTHING: Due = { live: { windows: [], lost: [] }, resweeps: [] };
 
 function whatIsDue({ config: { pull } }: PullContext, plan: PullPlan | null, now: Instant): Due {
-  // What is planned already is fetched first; and what live pulling has to fetch comes before what was fetched already.
-  if (plan === null || plan.hasPlannedLive || isWaiting(plan, now)) return NOTHING;
-  const { head, begin, sweptUntil } = plan;
+  // What is planned already is fetched first, but for old time: where it cannot be had, the newest goes on.
+  if (plan === null || plan.hasPlannedNewest || isWaiting(plan, now)) return NOTHING;
+  const { head, begin, sweptUntil, hasPlannedLive } = plan;
   const { settleDelay: settleDelayMs, overlap: overlapMs } = pull;
   const isProbe = plan.probeAt !== null;
   const windowMs = plan.probeMs ?? plan.windowMs;
@@ -119,8 +119,10 @@ function whatIsDue({ config: { pull } }: PullContext, plan: PullPlan | null, now
     overlapMs,
     lost,
     isProbe,
-    lostTurn: plan.lostTurn,
+    lostTurn: plan.lostTurn && !hasPlannedLive,
   });
+  if (hasPlannedLive && live.windows.every(({ to }) => to <= head)) return NOTHING;
+  // What live pulling has to fetch comes before what was fetched already.
   if (live.windows.length > 0 || isProbe || plan.hasPlannedResweep) return { live, resweeps: [] };
   const resweeps = pull.resweepAfter.map((ageMs) => ({
     ageMs,

@@ -139,6 +139,14 @@ export async function pauseRequests(sql: Sql, productId: string | null, pauseMs:
     update request_budget set paused_until = greatest(paused_until, ${until}) where id = 1 and ${isGeneral}`;
 }
 
+/** So long nobody asks for this product, in milliseconds; 0: it is not paused. */
+export async function readPauseMs(sql: Sql, productId: string): Promise<number> {
+  const [row] = await sql<{ ms: number }[]>`
+    select ceil(extract(epoch from paused_until - clock_timestamp()) * 1000)::integer as ms
+    from request_pauses where product_id = ${productId} and paused_until > clock_timestamp()`;
+  return row?.ms ?? 0;
+}
+
 /** Waiters that ask no more since an hour died while they waited; nobody lets them pass any more. */
 export async function forgetDeadWaiters(sql: Query): Promise<void> {
   await sql`delete from request_waiters where seen_at < clock_timestamp() - interval '1 hour'`;

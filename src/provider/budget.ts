@@ -15,6 +15,7 @@ import {
   PLACE_LEASE_MS,
   type Place,
   pauseRequests,
+  readPauseMs,
   rememberWaiter,
   renewPlaces,
   takePlace,
@@ -25,12 +26,15 @@ export interface RequestBudget {
   /**
    * Runs one request when the budget allows it. Rejects like `request`, or with the signal's reason.
    * @param productId whom a 429 of this request pauses; null: the request is about no single product
+   * @param leavesWhilePaused whoever would wait for long because its product is paused is rejected with
+   *   `provider-throttled` instead: it has something else to do meanwhile
    */
   spend<Answer>(
     urgency: RequestUrgency,
     request: () => Promise<Answer>,
     signal: AbortSignal,
     productId?: string | null,
+    leavesWhilePaused?: boolean,
   ): Promise<Answer>;
 }
 
@@ -43,6 +47,8 @@ const DEFAULT_PAUSE_MS = 5_000;
 const REUSED_MS = LONGEST_WAIT_MS;
 /** What a Retry-After may ask for at the most: a wrong header must not stop everything for ever. */
 const LONGEST_PAUSE_MS = 3_600_000;
+/** A pause that is over so soon is waited for. */
+const SHORT_PAUSE_MS = 5_000;
 
 /** The same requests, each within the budget. */
 export function withinBudget(fetchPage: FetchBetPage, budget: RequestBudget): FetchBetPage {
@@ -51,7 +57,9 @@ export function withinBudget(fetchPage: FetchBetPage, budget: RequestBudget): Fe
       request.beforeSending?.();
       return await fetchPage(request, signal);
     };
-    return await budget.spend(urgency, send, signal, request.productId);
+    // A backfill has lanes of its own, and ever more windows of the same product: one of them waits.
+    const leavesWhilePaused = urgency !== "backfill";
+    return await budget.spend(urgency, send, signal, request.productId, leavesWhilePaused);
   };
 }
 
@@ -74,7 +82,7 @@ export function openBudget(
   const kept = keepPlaces(reusedMs, giveBack, clock);
   let ensured = false;
   return {
-    spend: async (urgencyName, request, signal, productId = null) => {
+    spend: async (urgencyName, request, signal, productId = null, leavesWhilePaused = false) => {
       signal.throwIfAborted();
       if (!ensured) {
         await ensureBudget(sql);
@@ -83,7 +91,7 @@ export function openBudget(
       }
       const urgency = REQUEST_URGENCIES.indexOf(urgencyName);
       const held = kept.reuse(urgency) ?? {
-        place: await waitForPlace(sql, limits, { urgency, productId }, doorbell, signal),
+        place: await waitForPlace(sql, limits, { urgency, productId, leavesWhilePaused }, doorbell, signal),
         urgency,
         takenAt: clock.now(),
       };
@@ -110,10 +118,15 @@ export function openBudget(
 async function waitForPlace(
   sql: Sql,
   limits: BudgetLimits,
-  { urgency, productId }: { readonly urgency: number; readonly productId: string | null },
+  asking: {
+    readonly urgency: number;
+    readonly productId: string | null;
+    readonly leavesWhilePaused: boolean;
+  },
   doorbell: Doorbell,
   signal: AbortSignal,
 ): Promise<Place> {
+  const { urgency, productId, leavesWhilePaused } = asking;
   const waiter = randomUUID();
   let waitMs = FIRST_WAIT_MS;
   let waited = false;
@@ -122,6 +135,7 @@ async function waitForPlace(
       signal.throwIfAborted();
       const place = await takePlace(sql, urgency, limits, productId);
       if (place !== null) return place;
+      if (leavesWhilePaused && productId !== null) await leaveWherePaused(sql, productId);
       await rememberWaiter(sql, waiter, urgency);
       waited = true;
       await doorbell.wait(urgency, waitMs, signal);
@@ -130,6 +144,14 @@ async function waitForPlace(
   } finally {
     if (waited) await forgetWaiter(sql, waiter);
   }
+}
+
+async function leaveWherePaused(sql: Sql, productId: string): Promise<void> {
+  const retryAfterMs = await readPauseMs(sql, productId);
+  if (retryAfterMs <= SHORT_PAUSE_MS) return;
+  throw new ReconError("provider-throttled", `${productId}: the provider asks to be left alone (429)`, {
+    retryAfterMs,
+  });
 }
 
 const RENEW_MS = PLACE_LEASE_MS / 3;

@@ -160,7 +160,9 @@ async function meetFailure(
   pass.timeouts = asksForShorterWindow(error) ? pass.timeouts + 1 : 0;
   const { failures, timeouts, restarts } = pass;
   const failure = { error, failures, timeouts, restarts, withCursor: pass.nextId !== null };
-  const step = decide(window, failure, limits);
+  // A page of it has come: the provider answers, and one failure more decides nothing.
+  const isProbe = limits.isProbe === true && pass.pagesBefore + pass.pages === 0;
+  const step = decide(window, failure, { ...limits, isProbe });
   const postpone = async (seen: Omit<Postponement, "retryAt">, waitMs: number): Promise<WindowOutcome> => {
     const retryAt = clock.now() + waitMs;
     await steps.postpone(window, { ...seen, retryAt });

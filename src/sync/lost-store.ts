@@ -40,9 +40,9 @@ export async function writeLost(
   const gone = before.filter((one) => !isKept(one, after));
   const come = after.filter((one) => !isKept(one, before));
   if (gone.length > 0) {
-    const from = gone.map((one) => one.from);
+    const [from, to] = [gone.map((one) => one.from), gone.map((one) => one.to)];
     const isGone = tx`product_id = ${productId} and kind = 'lost' and status = 'gap'
-      and from_at = any(${from}::timestamptz[])`;
+      and (from_at, to_at) in (select * from unnest(${from}::timestamptz[], ${to}::timestamptz[]))`;
     // What a window has read stays counted, although its parts are fetched instead of it.
     await tx`update windows set kind = 'live', status = 'split' where ${isGone} and created + changed > 0`;
     await tx`delete from windows where ${isGone}`;

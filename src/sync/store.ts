@@ -85,6 +85,8 @@ export async function writeRange(sql: Query, productId: string, range: RangeStat
 /** A product's pull state, with what has been planned by it. */
 export interface PullPlan extends PullState {
   readonly hasPlannedLive: boolean;
+  /** some of it is newer than the head */
+  readonly hasPlannedNewest: boolean;
   readonly hasPlannedResweep: boolean;
   readonly lost: readonly LostTime[];
   /** of each age, up to where its resweeps have been planned */
@@ -95,6 +97,7 @@ export async function readPullPlan(sql: Query, productId: string): Promise<PullP
   const reading = sql<
     (PullState & {
       hasPlannedLive: boolean;
+      hasPlannedNewest: boolean;
       hasPlannedResweep: boolean;
       ageMs: number | null;
       sweptUntil: Instant;
@@ -102,6 +105,8 @@ export async function readPullPlan(sql: Query, productId: string): Promise<PullP
   >`
     select ${stateColumns(sql)}, r.age_ms as "ageMs", r.swept_until as "sweptUntil",
       ${isPlanned(sql, productId, "live")} as "hasPlannedLive",
+      exists (select from windows w where w.product_id = ${productId} and w.kind = 'live' and w.status = 'planned'
+        and w.to_at > head) as "hasPlannedNewest",
       ${isPlanned(sql, productId, "resweep")} as "hasPlannedResweep"
     from pull_states left join resweep_states r using (product_id)
     where product_id = ${productId}`;
@@ -192,7 +197,7 @@ export async function leaseNextWindow(
     update windows
     set lease_token = gen_random_uuid(), lease_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
     where id = (
-      select id from windows
+      select id from windows w
       where product_id = ${productId} and status in ('planned', 'gap') and kind = any(${[...kinds]}::text[])
         and (kind = 'backfill' or not exists (
           select from pull_states s where s.product_id = ${productId} and s.probe_at is not null)
@@ -201,12 +206,20 @@ export async function leaseNextWindow(
           select from backfills b where b.id = backfill_id and b.status = 'running'))
         and (next_attempt_at is null or next_attempt_at <= ${now})
         and (lease_until is null or lease_until < clock_timestamp())
-      order by array_position(${[...kinds]}::text[], kind), from_at
+      order by array_position(${[...kinds]}::text[], kind), ${isOldSql(sql)}, from_at
       limit 1
       for update skip locked
     )
     returning ${leasedColumns(sql)}`;
   return row ?? null;
+}
+
+/**
+ * Whether a live window `w` lies behind the head: it comes after those that do not, so that a range that cannot be had
+ * keeps nothing newer waiting.
+ */
+export function isOldSql(sql: Query) {
+  return sql`w.kind = 'live' and w.to_at <= (select s.head from pull_states s where s.product_id = w.product_id)`;
 }
 
 export function leasedColumns(sql: Query) {
@@ -345,7 +358,7 @@ export async function recordGap(
 }
 
 /**
- * The head stands before the first live window that is still to be fetched, else behind the last one.
+ * The head stands before the first live window beyond it that is still to be fetched, else behind the last one.
  * Windows side by side may end in any order: the lock comes first, so that each sees what the others have done.
  */
 async function advanceHead(tx: Query, window: LeasedWindow): Promise<void> {
@@ -354,7 +367,8 @@ async function advanceHead(tx: Query, window: LeasedWindow): Promise<void> {
   await tx`select from pull_states where product_id = ${productId} for update`;
   await tx`
     update pull_states set head = greatest(head, coalesce(
-      (select min(from_at) from windows where product_id = ${productId} and kind = 'live' and status = 'planned'),
+      (select min(from_at) from windows where product_id = ${productId} and kind = 'live' and status = 'planned'
+        and to_at > head),
       greatest(
         (select max(to_at) from windows
           where product_id = ${productId} and kind in ('live', 'lost') and status = 'gap'),

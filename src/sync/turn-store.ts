@@ -2,7 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "../db/client.ts";
-import { LEASE_SECONDS, type LeasedWindow, leasedColumns, type WindowKind } from "./store.ts";
+import { isOldSql, LEASE_SECONDS, type LeasedWindow, leasedColumns, type WindowKind } from "./store.ts";
 
 /** Those who fetch live windows, and those who fetch what can wait, each take turns of their own. */
 export type Lanes = "live" | "rest";
@@ -28,7 +28,12 @@ function awakeSql(sql: Query, now: Instant) {
   return sql`not exists (
       select from pull_states s where s.product_id = t.product_id and s.stopped_until > ${now})
     and not exists (
-      select from request_pauses p where p.product_id = t.product_id and p.paused_until > clock_timestamp())`;
+      select from request_pauses p where p.product_id = t.product_id and p.paused_until > clock_timestamp())
+    and not exists (
+      -- It answered nothing since its last time-out: one place is enough to wait in.
+      select from pull_states s join windows b using (product_id)
+      where s.product_id = t.product_id and s.ms_per_hour is null and b.kind <> 'backfill'
+        and b.lease_token is not null and b.lease_until > clock_timestamp())`;
 }
 
 /** Whether some product's live window waits for a lane: nothing less urgent is begun meanwhile. */
@@ -77,16 +82,11 @@ export async function leaseInTurn(
         cross join lateral (
           select id from windows w
           where w.product_id = t.product_id and w.kind = k.kind and ${due}
-          order by w.from_at limit 1
+          order by ${isOldSql(sql)}, w.from_at limit 1
         ) w
         order by k.urgency limit 1
       ) first
       where t.lanes = ${lanes} and t.product_id = any(${products as string[]}::text[])
-        and not exists (
-          -- It answered nothing since its last time-out: one place is enough to wait in.
-          select from pull_states s join windows b using (product_id)
-          where s.product_id = t.product_id and s.ms_per_hour is null and b.kind <> 'backfill'
-            and b.lease_token is not null and b.lease_until > clock_timestamp())
         and ${awakeSql(sql, now)} and ${mayBegin} and (select count(*) from windows b where ${isLeased}) < ${most}
       order by first.urgency, exists (
           select from windows b where b.product_id = t.product_id and ${isLeased}

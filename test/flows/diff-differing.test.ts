@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { BetRecord } from "../../src/bet.ts";
 import type { CallbackEntry } from "../../src/callback.ts";
+import { planWindows } from "../../src/sync/store.ts";
 import { amount, exampleEntry } from "../support/examples.ts";
 import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "./diff-world.ts";
 
@@ -31,6 +32,32 @@ describe("a bet that both sides have", () => {
       provider: { payout: "25" },
       ledger: { payout: "20", moved: "10" },
     });
+  });
+
+  test("does not differ while another record of it may lie in time that was not fetched yet", async () => {
+    await receive(...callbacksOf("20"));
+    await listed(recordOf("5", { id: "rec-2" }));
+    await sql`
+      insert into windows (product_id, kind, status, from_at, to_at)
+      values ('P1', 'lost', 'gap', ${minute(-60)}, ${minute(-4)})`;
+    await diffAt(16);
+    expect(await mismatches()).toEqual([]);
+    await listed(recordOf("15", { id: "rec-1", stake: amount("0") }));
+    await sql`delete from windows`;
+    await diffAt(18);
+    await diffAt(300);
+    expect(await mismatches()).toEqual([]);
+  });
+
+  test("differs once that time was fetched, and there was none", async () => {
+    await receive(...callbacksOf("20"));
+    await listed(recordOf("5"));
+    await planWindows(sql, "P1", "live", [{ from: minute(-60), to: minute(-4) }]);
+    await diffAt(16);
+    expect(await mismatches()).toEqual([]);
+    await fetchPlanned();
+    await diffAt(18);
+    expect(await mismatches()).toEqual(["payout-differs of bet-1 is open"]);
   });
 
   test("does not differ where the record is older than the bet's last entry, and changes with a late fetch", async () => {

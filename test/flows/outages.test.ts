@@ -107,6 +107,22 @@ describe("while the provider does not answer", () => {
   });
 });
 
+test("an outage ends although the provider refuses every second page still", async () => {
+  const context = worker(["P1"]);
+  await pullProduct(context, "P1", never);
+  provider.answer(() => status(503));
+  await tick(context, 30);
+  let count = 0;
+  provider.answer(({ nextId }) => {
+    count += 1;
+    if (count % 2 === 0) return status(503);
+    return nextId === null ? page([], "page-2") : page([]);
+  });
+  await tick(context, 10);
+  const [progress] = await readPullProgress(sql);
+  expect(progress).toMatchObject({ gaps: 0, head: clock.now(), firstMissingAt: null });
+});
+
 describe("a range that cannot be had although the provider answers elsewhere", () => {
   const BAD = { from: NOON + 10 * MINUTE_MS, to: NOON + 11 * MINUTE_MS };
   const isBad = ({ from, to }: { from: number; to: number }) => from < BAD.to && to > BAD.from;

@@ -197,6 +197,41 @@ describe("a product that cannot be fetched holds back no other", () => {
   });
 });
 
+test("an hour of lost time that is never answered keeps nothing newer waiting", {
+  timeout: 60_000,
+}, async () => {
+  const { planAll, run } = worker(8);
+  const isBad = ({ from, to }: { from: number; to: number }) =>
+    from < NOON - 4 * HOUR_MS && to > NOON - 5 * HOUR_MS;
+  let failures = 0;
+  let longestLagMs = 0;
+  let tickedAt = NOON;
+  /** What the scheduled job of each product does once a minute, while the lane waits for an answer. */
+  const tick = async () => {
+    if (clock.now() - tickedAt < MINUTE_MS) return;
+    tickedAt = clock.now();
+    await planAll();
+    const heads = await readHeads();
+    longestLagMs = Math.max(longestLagMs, clock.now() - (heads.get(BAD ?? "") ?? 0));
+  };
+  provider.answer((asked) => {
+    if (failures >= 40 || asked.parameters["productId"] !== BAD || !isBad(asked)) return page([]);
+    return (response) => {
+      failures += 1;
+      clock.advance(30_000);
+      void tick().then(() => status(504)(response));
+    };
+  });
+  await planAll();
+  while (failures < 40) {
+    await run();
+    clock.advance(5_000);
+    await tick();
+  }
+  expect(clock.now()).toBeGreaterThan(NOON + 20 * MINUTE_MS);
+  expect(longestLagMs).toBeLessThanOrEqual(3 * MINUTE_MS);
+});
+
 test("windows of one product are fetched side by side where nobody else needs the lanes", async () => {
   let atOnce = 0;
   let mostAtOnce = 0;

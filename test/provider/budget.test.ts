@@ -3,7 +3,7 @@ import type { RequestUrgency } from "../../src/bet.ts";
 import { systemClock } from "../../src/clock.ts";
 import { openDatabase } from "../../src/db/client.ts";
 import { ReconError } from "../../src/errors.ts";
-import { openBudget } from "../../src/provider/budget.ts";
+import { openBudget, withinBudget } from "../../src/provider/budget.ts";
 import { givePlaceBack, PLACE_LEASE_MS, takePlace } from "../../src/provider/budget-store.ts";
 import { useDatabase } from "../support/database.ts";
 
@@ -120,6 +120,24 @@ describe("a 429 of one product", () => {
     await refuse("P1");
     expect(await mayAsk("P1")).toBe(false);
     expect(await mayAsk("P2")).toBe(true);
+  });
+
+  test("lets nobody who fetches its windows wait for a place meanwhile", async () => {
+    const one = budget();
+    const held = heldRequest();
+    const running = one.spend("live", held.run, never, "P1");
+    await held.started;
+    const fetchPage = () => Promise.reject(new Error("it was sent"));
+    const asked = { productId: "P1", from: 0, to: 1, nextId: null };
+    const waiting = withinBudget(fetchPage, one)(asked, never, "confirm");
+    await refuse("P1");
+    await expect(waiting).rejects.toMatchObject({ code: "provider-throttled" });
+    await expect(waiting).rejects.toHaveProperty(
+      "retryAfterMs",
+      expect.toSatisfy((ms: number) => ms > 500_000),
+    );
+    held.end();
+    await running;
   });
 
   test("pauses everybody where another product is paused already: the provider means all of them", async () => {

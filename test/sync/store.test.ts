@@ -269,11 +269,12 @@ describe("a gap", () => {
     });
   });
 
-  test("is tried again when it is due, not before, and before what is newer", async () => {
+  test("is tried again when it is due, not before, and after what is newer than the head", async () => {
     await plan([hours(0, 1)]);
     await giveUp(await lease(), NOON + MINUTE_MS);
     expect(await leaseNextWindow(sql, "P1", NOON + MINUTE_MS - 1)).toBeNull();
     await plan([hours(1, 2)]);
+    expect(rangeOf(await lease(NOON + MINUTE_MS))).toEqual(hours(1, 2));
     expect(rangeOf(await lease(NOON + MINUTE_MS))).toEqual(hours(0, 1));
   });
 
@@ -288,9 +289,10 @@ describe("a gap", () => {
   test("holds the watermark until its last page has come, also while it is tried again or split", async () => {
     await plan([hours(0, 1), hours(1, 2)]);
     await giveUp(await lease(), NOON);
+    await commitPage(await lease(), null);
     const again = await lease();
     await commitPage(again, "page-2");
-    expect(await readProgress()).toMatchObject({ firstGapAt: NOON, gaps: 1 });
+    expect(await readProgress()).toMatchObject({ head: hours(0, 2).to, firstGapAt: NOON, gaps: 1 });
     await splitWindow(sql, again, halve(again));
     await commitPage(await lease(), null);
     expect(await readProgress()).toMatchObject({ firstGapAt: hours(0.5, 1).from, gaps: 1 });

@@ -76,6 +76,14 @@ describe("a turn", () => {
     expect(await leaseRest()).toMatchObject({ productId: "P1", kind: "resweep", ...hour(1) });
   });
 
+  test("takes what is newer than the head before older time, the earliest first", async () => {
+    await begin("P1", NOON - 2 * HOUR_MS);
+    await sql`update pull_states set ms_per_hour = 1`;
+    await plan("P1", "live", 4);
+    const taken = [await leaseLive(), await leaseLive(), await leaseLive(), await leaseLive()];
+    expect(taken).toMatchObject([hour(1), hour(0), hour(3), hour(2)]);
+  });
+
   test("is given to no more windows at once than are asked for", async () => {
     await plan("P1", "live", 3);
     expect(await inTurn(() => leaseLive(NOON, 2), 3)).toEqual(["P1", "P1", null]);
@@ -100,6 +108,14 @@ describe("while a live window waits for a lane", () => {
     ["its next attempt is later", async () => await postpone(await leaseLive())],
     ["its product is stopped", () => stop("P2")],
     ["its product is paused", () => pauseRequests(sql, "P2", 60_000)],
+    [
+      "its product answers nothing, and is asked for another already",
+      async () => {
+        await begin("P2");
+        await plan("P2", "live", 3);
+        await leaseLive();
+      },
+    ],
   ])("which %s, the rest goes on", async (_, hold) => {
     await hold();
     expect(await leaseLive()).toBeNull();
@@ -111,11 +127,15 @@ describe("while a live window waits for a lane", () => {
     if (window !== null) await postponeWindow(sql, window, { ...seen, retryAt: NOON + 1 });
   }
   async function stop(productId: string): Promise<void> {
-    const limits = { windowMinMs: MINUTE_MS, windowMaxMs: HOUR_MS, requestTimeoutMs: 30_000 };
-    await ensurePullState(sql, productId, NOON, initialRange(limits));
+    await begin(productId);
     await stopPulling(sql, productId, NOON + 1);
   }
 });
+
+async function begin(productId: string, head = NOON): Promise<void> {
+  const limits = { windowMinMs: MINUTE_MS, windowMaxMs: HOUR_MS, requestTimeoutMs: 30_000 };
+  await ensurePullState(sql, productId, head, initialRange(limits));
+}
 
 test("a window that rests after a fault of our own is nobody's until then, unless somebody works on it", async () => {
   await plan("P1", "live");
