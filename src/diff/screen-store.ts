@@ -190,6 +190,10 @@ const badRounds = (rules: StatementRules) => `
     select username, coalesce(round_id, substr(subject, 7)) from unsettled
     where round_id is not null or subject like 'round:%'
     union all
+    -- Only the exact comparison ends that a round is set aside.
+    select username, substr(subject, 7) from comparisons_set_aside
+    where product_id = $1 and subject like 'round:%'
+    union all
     select entries.u, entries.r from entries
     join (select substr(subject, 9)::jsonb ->> 1 as q from unsettled where subject like 'request:%') asked using (q)
   )`;

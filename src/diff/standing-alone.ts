@@ -45,7 +45,8 @@ export function partStandingAlone(
     if (own.size === 0 || !isHere(bet) || bet.tip || bet.waiting || bet.settledByRound) return false;
     if (bet.status === "open" || (bet.status === "settled" && !bet.placed && !bet.rewardOnly)) return false;
     for (const record of own) {
-      if (!isHere(record) || (matchesById && record.id !== bet.txnId)) return false;
+      const named = matchesById ? record.id : record.betId;
+      if (!isHere(record) || named !== bet.txnId) return false;
       for (const id of [record.betId, record.id]) {
         if (id !== bet.txnId && txnIds.has(id)) return false;
         for (const another of sharing(id)) if (!own.has(another)) return false;

@@ -15,6 +15,7 @@ import type { DiffMark } from "../diff/store.ts";
 import { foldEntries } from "../ledger/fold.ts";
 import type { SeenFinding } from "../mismatches/life.ts";
 import { awaitRipeness, type Candidate, type Wait } from "./await-ripeness.ts";
+import { endOfSetAside } from "./diff-apart.ts";
 import type { Looked, Scene } from "./diff-scene.ts";
 import { type DecidedAbsences, decideAbsences } from "./diff-vanished.ts";
 import { type Loaded, loadNeighbourhoods, loadOthers } from "./load-neighbourhoods.ts";
@@ -47,7 +48,10 @@ export async function lookAtBets(scene: Scene, marks: readonly DiffMark[]): Prom
   // Other players' bets are rare in a look: then everything is loaded together, and seen together.
   if (others.length > 0) look = await load([...look.marks, ...others]);
   if (wide.compareAsOneNow(look.assessments.flatMap(roundsToldOf))) look = await load(look.marks);
-  return await judgeAll(scene, look.assessments, look, wide);
+  const looked = await judgeAll(scene, look.assessments, look, wide);
+  // Also of what other marks led to, and whose own were taken with theirs.
+  if (look.marks.length > marks.length) await endOfSetAside(scene, look.marks);
+  return looked;
 }
 
 /** That a record went away is news of the provider as a new version is: the callback that tells why may be as late. */

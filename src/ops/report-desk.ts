@@ -1,5 +1,6 @@
 /** Makes the reports that people ask for, one at a time, and none that nobody waits for (§4.8). */
 
+import { performance } from "node:perf_hooks";
 import type { FastifyReply } from "fastify";
 import pLimit from "p-limit";
 import { ReconError } from "../errors.ts";
@@ -13,10 +14,16 @@ const MOST_WAITING = 10;
 
 /**
  * A report is made in the process that pulls: after each piece of work it rests so many times as long, so that it takes a
- * ninth of the time at the most. So does the next report after one that nobody waited for.
+ * ninth of the time at the most. So does the next report after one that nobody waited for. Where nothing else goes on in
+ * the process, it goes on after a quarter of the piece.
  */
 const REST_SHARE = 8;
-const SHORTEST_PIECE_MS = 50;
+const QUIET_SHARE = 0.25;
+const SHORTEST_PIECE_MS = 200;
+/** A transaction in which nothing is said for longer is ended by the database after a while. */
+const LONGEST_REST_MS = 60_000;
+/** The share of its time that a process works of which nobody wants anything; one that pulls works far more. */
+const QUIET = 0.05;
 
 export interface ReportDesk {
   /**
@@ -30,11 +37,21 @@ export function openReportDesk(context: FlowContext): ReportDesk {
   const inTurn = pLimit(1);
   const { clock } = context;
   let busySince = 0;
+  /** and not rested after */
+  let workedMs = 0;
   const restAfterWork = async (signal: AbortSignal) => {
-    const busyMs = clock.now() - busySince;
-    if (busyMs < SHORTEST_PIECE_MS) return;
-    await clock.sleep(busyMs * REST_SHARE, signal);
+    workedMs += clock.now() - busySince;
     busySince = clock.now();
+    if (workedMs < SHORTEST_PIECE_MS) return;
+    const longestMs = Math.min(workedMs * REST_SHARE, LONGEST_REST_MS);
+    const partMs = Math.min(workedMs * QUIET_SHARE, longestMs);
+    for (let restedMs = 0; restedMs < longestMs && !signal.aborted; restedMs += partMs) {
+      const before = performance.eventLoopUtilization();
+      await clock.sleep(Math.min(partMs, longestMs - restedMs), signal);
+      if (performance.eventLoopUtilization(before).utilization < QUIET) break;
+    }
+    busySince = clock.now();
+    if (!signal.aborted) workedMs = 0;
   };
   const make = async (day: AskedDay, signal: AbortSignal) => {
     signal.throwIfAborted();

@@ -2,7 +2,16 @@
 
 import { type Instant, showInstant } from "../clock.ts";
 import type { WaitingMarks } from "./seen-store.ts";
-import { findState, isFailing, isLate, type Moment, NO_WORKER, patienceOf, type Stall } from "./stall.ts";
+import {
+  findState,
+  isFailing,
+  isFarBehind,
+  isLate,
+  type Moment,
+  NO_WORKER,
+  patienceOf,
+  type Stall,
+} from "./stall.ts";
 import type { WorkState } from "./work-store.ts";
 
 export interface ComparingSeen extends Moment {
@@ -18,6 +27,8 @@ export interface ComparingSeen extends Moment {
 export interface Comparing {
   /** what had arrived by then was judged, or waits for its graces; null: nothing was ever judged to the end */
   readonly upTo: Instant | null;
+  /** by more than its ticks explain */
+  readonly isFarBehind: boolean;
   readonly waiting: number;
   readonly setAside: number;
   /** what holds it up, in a sentence; null: nothing does */
@@ -40,8 +51,10 @@ export function judgeComparing(seen: ComparingSeen): Comparing {
     found.find(({ waitsFor }) => waitsFor !== null)?.waitsFor ?? null,
     aside.length === 0 ? null : `${aside[0]?.what}${andMore(aside.length)}`,
   ];
+  const upTo = earliest(found.map((one) => one.upTo));
   return {
-    upTo: earliest(found.map(({ upTo }) => upTo)),
+    upTo,
+    isFarBehind: upTo !== null && isFarBehind(seen.now - upTo, seen.everyMs),
     waiting: marks.reduce((sum, { waiting }) => sum + waiting, 0),
     setAside: marks.reduce((sum, { setAside }) => sum + setAside, 0),
     problem: problems.find((one) => one !== null) ?? null,

@@ -146,7 +146,8 @@ export function judgeQueues({ states, ...moment }: Seen): Stall[] {
   });
   const times = queues.flatMap(({ doneAt }) => doneAt ?? []);
   const newest = times.length === 0 ? null : Math.max(...times);
-  if (queues.length > 1 && isLate(newest, ALL_SILENT_MS, moment)) {
+  const mostOften = Math.min(...queues.map(({ everyMs }) => everyMs ?? 0));
+  if (queues.length > 1 && isLate(newest, Math.max(2 * mostOften, ALL_SILENT_MS), moment)) {
     return [describe(ALL_QUEUES, "no job of any queue", newest)];
   }
   return late.map(({ subject, doneAt }) => describe(subject, `no job of the queue "${subject}"`, doneAt));

@@ -45,6 +45,14 @@ export function patienceOf(everyMs: number, fails: boolean): number {
   return fails ? Math.max(1.5 * everyMs, MINUTE_MS) : Math.max(3 * everyMs, 5 * MINUTE_MS);
 }
 
+/** So much later than it should be, work may be while it works something off. */
+const LATE_MS = 300_000;
+
+/** Whether work that goes on is so far behind that people should see it. */
+export function isFarBehind(behindMs: number | null, everyMs: number): boolean {
+  return behindMs !== null && behindMs > Math.max(2 * everyMs, LATE_MS);
+}
+
 /** Whether it is too long ago. */
 export function isLate(last: Instant | null, patienceMs: number, { now, watchedSince }: Moment): boolean {
   const since = Math.max(last ?? Number.NEGATIVE_INFINITY, watchedSince ?? Number.NEGATIVE_INFINITY);

@@ -2,7 +2,7 @@
 
 import { type Instant, showInstant } from "../clock.ts";
 import type { DueOfProduct } from "./seen-store.ts";
-import { findState, isLate, type Moment, NO_WORKER, type Stall } from "./stall.ts";
+import { findState, isFarBehind, isLate, type Moment, NO_WORKER, type Stall } from "./stall.ts";
 import type { WorkState } from "./work-store.ts";
 
 export interface VerifyingSeen extends Moment {
@@ -17,6 +17,8 @@ export interface VerifyingSeen extends Moment {
 export interface Verifying {
   /** how long the longest has waited to be asked for; where nothing is due, since when nothing was looked for; null: it never was */
   readonly behindMs: number | null;
+  /** by more than its ticks explain */
+  readonly isFarBehind: boolean;
   readonly due: number;
   readonly problem: string | null;
   readonly stalls: readonly Stall[];
@@ -56,8 +58,10 @@ export function judgeVerifying(seen: VerifyingSeen): Verifying {
   const oldest = due.length === 0 ? null : Math.min(...due.map(({ oldestDueAt }) => oldestDueAt));
   const since = oldest ?? ran?.doneAt ?? null;
   const more = stalls.length > 1 ? ` (and ${stalls.length - 1} more)` : "";
+  const behindMs = since === null ? null : Math.max(0, now - since);
   return {
-    behindMs: since === null ? null : Math.max(0, now - since),
+    behindMs,
+    isFarBehind: isFarBehind(behindMs, seen.everyMs),
     due: countAll(due),
     problem: stalls[0] === undefined ? null : `${stalls[0].what}${more}`,
     stalls,

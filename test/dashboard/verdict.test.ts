@@ -10,9 +10,16 @@ import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 /** Everything was done a moment ago. */
 function goesOn(changes: Partial<WorkReport> = {}): WorkReport {
   return {
-    comparing: { upTo: NOON - 30_000, waiting: 0, setAside: 0, problem: null, stalls: [] },
+    comparing: {
+      upTo: NOON - 30_000,
+      isFarBehind: false,
+      waiting: 0,
+      setAside: 0,
+      problem: null,
+      stalls: [],
+    },
     following: null,
-    verifying: { behindMs: 5_000, due: 0, problem: null, stalls: [] },
+    verifying: { behindMs: 5_000, isFarBehind: false, due: 0, problem: null, stalls: [] },
     alerting: { doneAt: NOON - 20_000, problem: null },
     stalls: [],
     stop: null,
@@ -120,6 +127,7 @@ test.each<[tone: string, text: string, changes: Partial<Judged>]>([
       work: goesOn({
         comparing: {
           upTo: null,
+          isFarBehind: false,
           waiting: 0,
           setAside: 0,
           problem: "nothing of P1 has been compared yet",
@@ -131,21 +139,34 @@ test.each<[tone: string, text: string, changes: Partial<Judged>]>([
   [
     "unknown",
     "nothing has been verified yet",
-    { work: goesOn({ verifying: { behindMs: null, due: 0, problem: null, stalls: [] } }) },
+    {
+      work: goesOn({ verifying: { behindMs: null, isFarBehind: false, due: 0, problem: null, stalls: [] } }),
+    },
   ],
   [
     "warn",
     "comparing is 20 min behind",
     {
       work: goesOn({
-        comparing: { upTo: NOON - 20 * MINUTE_MS, waiting: 9, setAside: 0, problem: null, stalls: [] },
+        comparing: {
+          upTo: NOON - 20 * MINUTE_MS,
+          isFarBehind: true,
+          waiting: 9,
+          setAside: 0,
+          problem: null,
+          stalls: [],
+        },
       }),
     },
   ],
   [
     "warn",
     "verifying is 20 min behind: 9 are due",
-    { work: goesOn({ verifying: { behindMs: 20 * MINUTE_MS, due: 9, problem: null, stalls: [] } }) },
+    {
+      work: goesOn({
+        verifying: { behindMs: 20 * MINUTE_MS, isFarBehind: true, due: 9, problem: null, stalls: [] },
+      }),
+    },
   ],
   ["unknown", "nothing has been fetched of P2 yet", states("current", "not-begun")],
   ["unknown", "nothing has been fetched of 2 products yet", states("not-begun", "not-begun")],

@@ -1,12 +1,15 @@
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import type { CallbackEntry } from "../../src/callback.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { readRejected } from "../../src/diff/link-store.ts";
-import { createLog } from "../../src/log.ts";
+import { type CompareOptions, diffProduct } from "../../src/flows/diff-product.ts";
+import { createLog, silentLog } from "../../src/log.ts";
 import { changeEntriesUnseen } from "../support/database.ts";
 import { amount, exampleEntry } from "../support/examples.ts";
 import { callbacksOf, minute, recordOf, useDiffWorld } from "./diff-world.ts";
 
-const { sql, diffAt, receive, listed, fetchPlanned, mismatches, readAll } = useDiffWorld();
+const { sql, clock, diffAt, receive, listed, fetchPlanned, mismatches, readAll, ledgerBegins } =
+  useDiffWorld();
 
 /** What is told of errors, as "player: error". */
 function hearErrors() {
@@ -75,6 +78,54 @@ describe("a bet that cannot be judged", () => {
       `anna ${minute(75)}`,
       `ben ${minute(75)}`,
     ]);
+  });
+});
+
+describe("a round of which there was too much", () => {
+  const config = parseConfig({ products: [{ productId: "P1" }] });
+  const compare = async (minutes: number, options: CompareOptions) => {
+    clock.set(minute(minutes));
+    await diffProduct({ sql, config, clock, log: silentLog }, "P1", new AbortController().signal, options);
+  };
+  const setAside = () => sql`select username, subject from comparisons_set_aside`;
+  const bets = ["a", "b", "c", "d"];
+  const ofBet = (txnId: string, roundId = "wide") =>
+    callbacksOf("1", { txnId, roundId }).map((entry) => ({ ...entry, entryId: `${txnId} ${entry.entryId}` }));
+
+  beforeEach(async () => {
+    await ledgerBegins();
+    await receive(...bets.flatMap((txnId) => ofBet(txnId)));
+    await compare(1, { limits: { wholeRound: 2, rows: 5 } });
+    expect(await setAside()).toEqual([{ username: "anna", subject: "round:wide" }]);
+    await listed(...bets.map((betId) => recordOf("1", { betId, id: betId, roundId: "wide" })));
+  });
+
+  test("is set aside no longer where the screening finds that all of it agrees", async () => {
+    await compare(62, { screenFrom: 1 });
+    await fetchPlanned();
+    await compare(130, { screenFrom: 1 });
+    expect(await setAside()).toEqual([]);
+    expect(await mismatches()).toEqual([]);
+  });
+
+  test("is set aside no longer where another round's mark led to it, and took its own along", async () => {
+    const again = { roundId: "other", entryId: "other", requestId: "other" };
+    await receive(...callbacksOf("1", { txnId: "a", ...again }).slice(1));
+    await sql`
+      insert into wide_rounds (product_id, username, round_id, currency, apart)
+      values ('P1', 'anna', 'wide', null, array[]::text[])`;
+    // As many as are taken at once come first, and with them the mark that leads to the round.
+    await sql`delete from diff_marks`;
+    await sql`
+      insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+      select 'P1', array_agg('anna'::text), array_agg(case n when 1 then 'other'::text end),
+        array_agg(case when n > 1 then 'no ' || n end),
+        ${minute(60)}::timestamptz
+      from generate_series(1, 500) as n
+      union all select 'P1', array['anna'], array['wide'], array[null], ${minute(61)}::timestamptz`;
+    const limits = { wholeRound: 2, rows: 40_000 };
+    await compare(62, { limits, screenFrom: Number.POSITIVE_INFINITY });
+    expect(await setAside()).toEqual([]);
   });
 });
 

@@ -13,7 +13,7 @@ import { openMetrics } from "../../src/ops/metrics/metrics.ts";
 import { noteDone, noteFailed, type WorkName, writeQueues } from "../../src/work/work-store.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
-import { MINUTE_MS, NOON } from "../support/examples.ts";
+import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { readSamples, showMetric } from "../support/prometheus-text.ts";
 
 const { sql } = useDatabase();
@@ -120,6 +120,27 @@ test("while everything goes on there is no alert, and all is well", async () => 
     "work=verifying: 0",
   ]);
   expect((await metric("stalls")).every((one) => one.endsWith(": 0"))).toBe(true);
+});
+
+test("where everything is done once an hour, all is well in between", async () => {
+  const hourly = {
+    ...config,
+    pull: { ...config.pull, every: HOUR_MS },
+    diff: { ...config.diff, every: HOUR_MS },
+    verify: { ...config.verify, every: HOUR_MS },
+  };
+  await writeQueues(
+    sql,
+    QUEUES.map((queue) => ({ queue, everyMs: HOUR_MS })),
+  );
+  await workFor(1);
+  for (let minutes = 0; minutes < 60; minutes += 1) {
+    clock.advance(MINUTE_MS);
+    await watchConditions({ ...context, config: hourly }, []);
+    await noteDone(sql, ALERTING, clock.now());
+  }
+  expect(await kinds()).toEqual([]);
+  expect(judge(await openOverview({ ...context, config: hourly })())).toMatchObject({ tone: "good" });
 });
 
 test("where no worker has ever run nothing looks well, and nothing unknown is 0", async () => {

@@ -8,7 +8,7 @@ import { readReport } from "../../src/flows/read-report.ts";
 import { silentLog } from "../../src/log.ts";
 import { emptyTables } from "../support/database.ts";
 import { HOUR_MS } from "../support/examples.ts";
-import { minute, useDiffWorld } from "./diff-world.ts";
+import { callbacksOf, minute, recordOf, useDiffWorld } from "./diff-world.ts";
 import { keepOtherwise, type Played, playRounds } from "./screen-world.ts";
 
 const { sql, clock, receive, listed, fetchPlanned, ledgerBegins } = useDiffWorld();
@@ -101,4 +101,40 @@ describe("a round of very many bets is compared as if all of it were loaded", ()
     expect(exact.wide).toBe(0);
     if (seed % 2 === 0) expect(narrow.wide).toBeGreaterThan(0);
   });
+});
+
+test("a bet that only its record's id names is no bet of a product that goes by betId, once its round differs", async () => {
+  const bets = Array.from({ length: 6 }, (_, index) => `bet-${index}`);
+  const played = bets.map((txnId): Played => {
+    const [placed, settled] = callbacksOf("1", { txnId, roundId: "r0" });
+    const ids = { betId: `other ${txnId}`, id: txnId };
+    return {
+      entries: [placed, settled].flatMap((entry) =>
+        entry === undefined ? [] : { ...entry, entryId: `${txnId} ${entry.callback}` },
+      ),
+      records: [recordOf("1", { ...ids, roundId: "r0" })],
+    };
+  });
+  const odd = {
+    ...(played[0] ?? { entries: [] }),
+    records: [recordOf("9", { betId: "bet-0", id: "late", roundId: "r0" })],
+  };
+  const config = product({ matchBy: ["betId"] });
+  const compare = async (limits: CompareLimits) => {
+    clock.set(minute(0));
+    await emptyTables(sql);
+    await ledgerBegins();
+    await receive(...played.flatMap(({ entries }) => entries));
+    await listed(...played.flatMap(({ records }) => records));
+    for (const minutes of [1, 120, 121, 300]) {
+      clock.set(minute(minutes));
+      if (minutes === 121) await listed(...odd.records);
+      await diffProduct({ sql, config, clock, log: silentLog }, "P1", signal, { limits });
+      await fetchPlanned();
+    }
+    return await readState();
+  };
+  const whole = await compare(WHOLE);
+  expect(whole.mismatches.length).toBeGreaterThan(6);
+  expect(await compare(NARROW)).toEqual(whole);
 });

@@ -1,17 +1,23 @@
 /** Reports that people ask for: one at a time, none for nobody, and none that takes what others need. */
 
+import { EventEmitter } from "node:events";
+import { clearInterval, setInterval } from "node:timers";
+import { setTimeout as pause } from "node:timers/promises";
+import type { FastifyReply } from "fastify";
 import { describe, expect, onTestFinished, test } from "vitest";
+import type { Clock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { openDatabase, PEOPLE_LIMITS, type Sql } from "../../src/db/client.ts";
 import { openPools } from "../../src/db/pools.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
+import { openReportDesk } from "../../src/ops/report-desk.ts";
 import { startOpsServer } from "../../src/ops/server.ts";
 import { startRecon } from "../cli/run-recon.ts";
 import { createTestClock } from "../support/clock.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { exampleEntry, NOON } from "../support/examples.ts";
+import { exampleEntry, HOUR_MS, NOON } from "../support/examples.ts";
 import { untilSomebodyWaits } from "../support/lock-wait.ts";
 
 const { sql, url } = useDatabase();
@@ -42,6 +48,10 @@ async function serve(through: Sql): Promise<string> {
   const server = await startOpsServer(context, { host: "127.0.0.1", port: 0, tokens: [] }, async () => {});
   onTestFinished(() => server.close());
   return server.url;
+}
+
+function spin(forMs: number): void {
+  for (const since = performance.now(); performance.now() - since < forMs; );
 }
 
 const countWaiting = async () => {
@@ -134,6 +144,35 @@ describe("a report", () => {
     expect(await answer.json()).toMatchObject({
       detail: expect.stringContaining("did not answer one statement within 0.2 s"),
     });
+  });
+
+  test.each([
+    ["where nothing else goes on it hardly does", false],
+    ["where the process works it does so eight times as long", true],
+  ])("rests between its pieces of work: %s", async (_, isBusy) => {
+    await appendEntries(sql, [exampleEntry()]);
+    const work = isBusy ? setInterval(() => spin(20), 1) : undefined;
+    onTestFinished(() => clearInterval(work));
+    let [workedMs, restedMs] = [0, 0];
+    // Whoever asks for the time has worked for a second.
+    const clock: Clock = {
+      now: () => {
+        workedMs += 1_000;
+        return NOON + workedMs + restedMs;
+      },
+      sleep: async (waitMs) => {
+        restedMs += waitMs;
+        await pause(100);
+      },
+    };
+    const config = parseConfig({ products: [{ productId: "P1" }] });
+    const desk = openReportDesk({ sql, config, clock, log: silentLog });
+    const from = Date.parse("2026-11-20T00:00:00Z");
+    const day = { day: "2026-11-20", zone: "UTC", from, to: from + 24 * HOUR_MS };
+    await desk.read(day, { raw: new EventEmitter() } as unknown as FastifyReply);
+    expect(restedMs).toBeGreaterThan(0);
+    if (isBusy) expect(restedMs).toBeGreaterThan(workedMs);
+    else expect(restedMs).toBeLessThan(workedMs);
   });
 
   test("of the command line ends in the database too when Ctrl-C is pressed", async () => {

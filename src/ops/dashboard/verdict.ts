@@ -65,9 +65,6 @@ export function judge(seen: Judged): Verdict {
   return { tone, findings: [{ tone, text, href: null }] };
 }
 
-/** So much later than it should be, comparing and verifying may be while they work something off. */
-const LATE_MS = 300_000;
-
 /** Nothing is well while any work stands still, or nobody knows whether it goes on. */
 function judgeWork({ now, work, products }: Judged): Finding[] {
   const { comparing, following, verifying, alerting, stalls } = work;
@@ -80,11 +77,11 @@ function judgeWork({ now, work, products }: Judged): Finding[] {
   if (following?.problem != null && following.stalls.length === 0)
     found.push(say("unknown", following.problem));
   if (isCompared && !isHeld && comparing.problem !== null) found.push(say("unknown", comparing.problem));
-  if (isCompared && !isHeld && comparing.upTo !== null && now - comparing.upTo > LATE_MS) {
+  if (isCompared && !isHeld && comparing.upTo !== null && comparing.isFarBehind) {
     found.push(say("warn", `comparing is ${showDuration(now - comparing.upTo)} behind`));
   }
   if (verifying.behindMs === null) found.push(say("unknown", "nothing has been verified yet"));
-  else if (verifying.stalls.length === 0 && verifying.behindMs > LATE_MS) {
+  else if (verifying.stalls.length === 0 && verifying.isFarBehind) {
     const text = `verifying is ${showDuration(verifying.behindMs)} behind: ${verifying.due} are due`;
     found.push(say("warn", text, "/transfers?status=pending"));
   }

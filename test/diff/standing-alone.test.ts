@@ -1,0 +1,103 @@
+/** Which bets of a wide round the next comparison need not load: those with which nothing can be found wrong. */
+
+import { describe, expect, test } from "vitest";
+import type { BetRecord, LedgerBet, StoredRecord } from "../../src/bet.ts";
+import type { CallbackEntry } from "../../src/callback.ts";
+import { partStandingAlone } from "../../src/diff/standing-alone.ts";
+import { foldEntries } from "../../src/ledger/fold.ts";
+import { amount, exampleEntry, exampleRecord, exampleSettle, NOON } from "../support/examples.ts";
+
+const ROUND = "wide";
+
+const entriesOf = (txnId: string, fields: Partial<CallbackEntry> = {}): CallbackEntry[] => {
+  const of = { txnId, roundId: ROUND, requestId: `${txnId} place`, betAmount: amount("3"), ...fields };
+  return [
+    exampleEntry({ ...of, entryId: `${txnId} place` }),
+    exampleSettle({
+      ...of,
+      entryId: `${txnId} settle`,
+      requestId: `${txnId} settle`,
+      payoutAmount: amount("5"),
+    }),
+  ];
+};
+const recordOf = (betId: string, fields: Partial<BetRecord> = {}): StoredRecord => ({
+  ...exampleRecord({ betId, id: betId, roundId: ROUND, stake: amount("3"), payout: amount("5"), ...fields }),
+  versionSeenAt: NOON,
+  requestedAt: NOON,
+});
+const fold = (entries: readonly CallbackEntry[]) =>
+  foldEntries(entries, { singleState: false, omitsLostBets: false, runningUntil: 0 });
+
+interface World {
+  readonly entries: readonly CallbackEntry[];
+  readonly records: readonly StoredRecord[];
+  readonly matchesById?: boolean;
+  readonly isDisturbed?: (one: LedgerBet | StoredRecord) => boolean;
+}
+
+/** Of "a" and whatever else there is, which stand alone. */
+function alone({ entries, records, matchesById = false, isDisturbed = () => false }: World): string[] {
+  const loaded = { roundId: ROUND, currency: "THB", records, bets: fold(entries) };
+  return [...partStandingAlone(loaded, matchesById, isDisturbed).alone].sort();
+}
+
+const AGREES: World = { entries: entriesOf("a"), records: [recordOf("a")] };
+const withEntries = (fields: Partial<CallbackEntry>): World => ({
+  ...AGREES,
+  entries: entriesOf("a", fields),
+});
+const withRecord = (fields: Partial<BetRecord>): World => ({ ...AGREES, records: [recordOf("a", fields)] });
+
+test("a bet stands alone that ended with the same amounts on both sides", () => {
+  expect(alone(AGREES)).toEqual(["a"]);
+  expect(alone(withRecord({ id: "x" }))).toEqual(["a", "x"]);
+});
+
+describe("a bet does not stand alone", () => {
+  test.each<[string, World]>([
+    ["whose stake differs, however little", withRecord({ stake: amount("3.0001") })],
+    ["whose payout differs, however little", withRecord({ payout: amount("4.9999") })],
+    ["of which another amount moved", withEntries({ moved: amount("7") })],
+    ["that runs at the provider", withRecord({ betStatus: "OPEN" })],
+    ["that is void at the provider alone", withRecord({ betStatus: "VOID" })],
+    ["that was not settled", { ...AGREES, entries: entriesOf("a").slice(0, 1) }],
+    ["that was not placed", { ...AGREES, entries: entriesOf("a").slice(1) }],
+    ["whose record is of another round", withRecord({ roundId: "other" })],
+    ["whose record is of no round", withRecord({ roundId: "UNKNOWN" })],
+    ["that is of another round itself", withEntries({ roundId: "other" })],
+    [
+      "in another currency",
+      { entries: entriesOf("a", { currency: "USD" }), records: [recordOf("a", { currency: "USD" })] },
+    ],
+    ["that has no record", { ...AGREES, records: [] }],
+    ["that is not in the ledger", { ...AGREES, entries: [] }],
+    ["that is in doubt", { ...AGREES, isDisturbed: () => true }],
+    [
+      "whose record has another id, where bets are matched by it",
+      { ...withRecord({ id: "x" }), matchesById: true },
+    ],
+    [
+      "a second record of which names it by its id",
+      { ...AGREES, records: [recordOf("a"), recordOf("b", { id: "a" })] },
+    ],
+    [
+      "whose record shares its id with another record",
+      { ...AGREES, records: [recordOf("a", { id: "x" }), recordOf("b", { id: "x" })] },
+    ],
+    [
+      "whose record has the id of another bet",
+      { entries: [...entriesOf("a"), ...entriesOf("b")], records: [recordOf("a", { id: "b" })] },
+    ],
+  ])("%s", (_, world) => {
+    expect(alone(world)).toEqual([]);
+  });
+});
+
+test("what does not stand alone keeps no other from it, and is named", () => {
+  const records = [recordOf("a"), recordOf("b", { stake: amount("4") }), recordOf("c", { id: "d" })];
+  const bets = fold(["a", "b", "d"].flatMap((txnId) => entriesOf(txnId)));
+  const parted = partStandingAlone({ roundId: ROUND, currency: "THB", records, bets }, false, () => false);
+  expect([...parted.alone]).toEqual(["a"]);
+  expect([...parted.apart].sort()).toEqual(["b", "c", "d"]);
+});
