@@ -56,11 +56,6 @@ const EXCEPTIONS: readonly { readonly tag: string; readonly statement: RegExp; r
     why: "no version before it was ever released; rows of an older worker are marked twice, which costs one more comparison",
   },
   {
-    tag: "0007_name_touched_bets",
-    statement: /^CREATE OR REPLACE FUNCTION |^SELECT set_config/,
-    why: "a mark that names both its round and its bet is one that workers of the version before read as well",
-  },
-  {
     tag: "0006_overload",
     statement: /^CREATE INDEX "(?:transfers_due_of|top_ups_due_of|windows_leased)"/,
     why: "no version before it was ever released; few rows are in them",

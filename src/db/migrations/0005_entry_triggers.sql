@@ -75,7 +75,8 @@ $$;
 --> statement-breakpoint
 -- Asks for the comparison of what new entries touch, as soon as they are committed, and moves those that cannot be used
 -- to the rejected ones. Most writers insert one row at a time, which must cost them least. A row of diff_marks holds
--- at most 50, so that nothing of it is compressed while the writer waits.
+-- at most 30, so that nothing of it is compressed while the writer waits. A mark names the bet as well as its round: of a
+-- round with very many bets, only those that do not agree by themselves are compared.
 CREATE FUNCTION recon_take_inserted() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 declare
@@ -123,10 +124,9 @@ begin
     select product_id, array_agg(username), array_agg(round_id), array_agg(bet_ref), least(max(received_at), now())
     from (
       select product_id, username, round_id, bet_ref, max(received_at) as received_at,
-        (row_number() over () - 1) / 50 as part
+        (row_number() over () - 1) / 30 as part
       from (
-        select product_id, username, nullif(nullif(round_id, ''), 'UNKNOWN') as round_id,
-          case when round_id is null or round_id in ('', 'UNKNOWN') then txn_id end as bet_ref, received_at
+        select product_id, username, nullif(nullif(round_id, ''), 'UNKNOWN') as round_id, txn_id as bet_ref, received_at
         from inserted
       ) entries
       group by product_id, username, round_id, bet_ref
@@ -134,7 +134,7 @@ begin
     group by product_id, part;
   elsif total = 1 then
     insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
-    values (product, array[player], array[round], array[case when round is null then bet end], least(received, now()));
+    values (product, array[player], array[round], array[bet], least(received, now()));
   end if;
   if total > unusable then
     insert into rows_added (table_name, product_id, added) values ('callback_entries', '', total - unusable);
@@ -149,7 +149,7 @@ declare
   round text := nullif(nullif(e.round_id, ''), 'UNKNOWN');
 begin
   insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
-  values (e.product_id, array[e.username], array[round], array[case when round is null then e.txn_id end],
+  values (e.product_id, array[e.username], array[round], array[e.txn_id],
     least(e.received_at, now()));
   if change <> 0 then
     insert into rows_added (table_name, product_id, added) values ('callback_entries', '', change);
@@ -235,7 +235,7 @@ CREATE FUNCTION recon_take_checked() RETURNS trigger LANGUAGE plpgsql SECURITY D
 begin
   insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
   values (new.product_id, array[new.username], array[nullif(nullif(new.round_id, ''), 'UNKNOWN')],
-    array[case when coalesce(new.round_id, '') in ('', 'UNKNOWN') then new.txn_id end], least(new.received_at, now()));
+    array[new.txn_id], least(new.received_at, now()));
   insert into rows_added (table_name, product_id, added) values ('callback_entries', '', 1);
   return null;
 end
@@ -285,8 +285,7 @@ begin
   from (
     select *, (row_number() over (partition by product_id order by received_at) - 1) / 500 as part
     from (
-      select product_id, username, nullif(nullif(round_id, ''), 'UNKNOWN') as round_id,
-        case when round_id is null or round_id in ('', 'UNKNOWN') then txn_id end as bet_ref,
+      select product_id, username, nullif(nullif(round_id, ''), 'UNKNOWN') as round_id, txn_id as bet_ref,
         max(received_at) as received_at
       from callback_entries group by 1, 2, 3, 4
     ) touched
