@@ -14,7 +14,7 @@ import { type NoteProgress, openProgress } from "../src/flows/note-work.ts";
 import { beginPullingAll } from "../src/flows/plan-product.ts";
 import { openPullLanes } from "../src/flows/pull-lanes.ts";
 import type { Log } from "../src/log.ts";
-import { resumeStopped } from "../src/sync/store.ts";
+import { resumeStopped } from "../src/sync/pull-state-store.ts";
 import { writeQueues } from "../src/work/work-store.ts";
 import { openAlertJob } from "./alert-job.ts";
 import { openAtWork } from "./at-work.ts";

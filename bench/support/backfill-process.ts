@@ -4,8 +4,8 @@ import { resourceUsage } from "node:process";
 import { openDatabase } from "../../src/db/client.ts";
 import { planBackfill, requestBackfill } from "../../src/flows/backfill.ts";
 import { openBackfillRunner } from "../../src/flows/run-backfills.ts";
+import { ensurePullState } from "../../src/sync/pull-state-store.ts";
 import { initialRange } from "../../src/sync/range-control.ts";
-import { ensurePullState } from "../../src/sync/store.ts";
 import { openPull } from "./page-provider.ts";
 import { BEGIN, countRecords, HOUR_MS, type Volume } from "./pages.ts";
 

@@ -4,7 +4,8 @@ import type { Instant } from "../clock.ts";
 import { type Fetched, type Pass, untilNow } from "../diff/ripeness.ts";
 import { readPasses, readUnfinishedConfirms } from "../sync/coverage-store.ts";
 import { planConfirm } from "../sync/plan-confirm.ts";
-import { extendGaps, planWindows, readPullState } from "../sync/store.ts";
+import { readPullState } from "../sync/pull-state-store.ts";
+import { extendGaps, planWindows } from "../sync/store.ts";
 import { hoursOf, mergeRanges, type TimeRange } from "../window.ts";
 import type { Scene } from "./diff-scene.ts";
 

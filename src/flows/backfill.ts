@@ -15,7 +15,7 @@ import {
   writeBackfillStatus,
 } from "../sync/backfill-store.ts";
 import { measureCovered } from "../sync/coverage-store.ts";
-import { readPullState } from "../sync/store.ts";
+import { readPullState } from "../sync/pull-state-store.ts";
 import { cutIntoPieces, lengthOf, type ProductRange, type TimeRange } from "../window.ts";
 import type { FlowContext } from "./context.ts";
 

@@ -8,6 +8,7 @@ import { endAbsences, MOST_KEYS, noteAbsences, remember, restartReturned } from 
 import { fetchWindow, type WindowOutcome, type WindowSteps } from "../sync/fetch-window.ts";
 import { endOutage, loseLive, readLastProbe, writeOutage } from "../sync/lost-store.ts";
 import { afterNoAnswer } from "../sync/outage.ts";
+import { type PullState, readPullState, stopPulling, writeRange } from "../sync/pull-state-store.ts";
 import {
   adaptRange,
   isSameRange,
@@ -21,17 +22,13 @@ import {
   advanceWindow,
   type LeasedWindow,
   leaseNextWindow,
-  type PullState,
   postponeWindow,
-  readPullState,
   recordGap,
   releaseWindow,
   renewLease,
   restartWindow,
   splitWindow,
-  stopPulling,
   type WindowKind,
-  writeRange,
 } from "../sync/store.ts";
 import { cutIntoPieces, lengthOf, type TimeRange } from "../window.ts";
 import type { PullContext } from "./context.ts";

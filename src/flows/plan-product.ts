@@ -7,19 +7,17 @@ import { rangesOf, writeLost, writeLostTurn } from "../sync/lost-store.ts";
 import { isWaiting } from "../sync/outage.ts";
 import { type LivePlan, planLive } from "../sync/plan-live.ts";
 import { planResweep } from "../sync/plan-resweep.ts";
-import { initialRange } from "../sync/range-control.ts";
 import {
   ensurePullState,
   lockPullState,
   type PullPlan,
   type PullState,
-  planWindows,
-  readCoverage,
-  readPlannedResweeps,
   readPullPlan,
   stopPulling,
   writeResweep,
-} from "../sync/store.ts";
+} from "../sync/pull-state-store.ts";
+import { initialRange } from "../sync/range-control.ts";
+import { planWindows, readCoverage, readPlannedResweeps } from "../sync/store.ts";
 import { subtractRanges, type TimeRange } from "../window.ts";
 import { findProduct, type PullContext } from "./context.ts";
 import { rangeLimits } from "./fetch-next-window.ts";

@@ -2,7 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import { isStalled, type PullProgress, readPullProgress } from "../sync/store.ts";
+import { isStalled, type PullProgress, readPullProgress } from "../sync/progress-store.ts";
 import { type Comparing, judgeComparing } from "../work/comparing.ts";
 import {
   type Alerting,

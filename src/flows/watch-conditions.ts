@@ -10,7 +10,7 @@ import {
 import { beginCondition, endCondition, readConditions } from "../alerts/condition-store.ts";
 import { readBacklogs } from "../alerts/delivery-store.ts";
 import { formatInstant, type Instant, showInstant } from "../clock.ts";
-import { type PullProgress, readGapReason, readPullProgress } from "../sync/store.ts";
+import { type PullProgress, readGapReason, readPullProgress } from "../sync/progress-store.ts";
 import type { FlowContext } from "./context.ts";
 import { judgeWork, seeWork } from "./read-work.ts";
 import { isAboutTransfers } from "./tell-refusals.ts";

@@ -1,12 +1,9 @@
-/** Windows and pull states in PostgreSQL: the plan, the leases, the coverage. */
+/** Windows in PostgreSQL: the plan, the leases, the coverage. */
 
 import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
 import { LONGEST_WINDOW_MS, type TimeRange } from "../window.ts";
-import { type LostTime, readLost } from "./lost-store.ts";
-import type { Outage } from "./outage.ts";
-import type { RangeState } from "./range-control.ts";
 
 /** What may be leased, in the order in which it is worked on. */
 export const WINDOW_KINDS = ["live", "confirm", "resweep", "backfill"] as const;
@@ -34,114 +31,8 @@ export interface LeasedWindow extends TimeRange {
   readonly leaseToken: string;
 }
 
-export interface PullState extends RangeState, Outage {
-  /** where live pulling began */
-  readonly begin: Instant;
-  /** how far it has got */
-  readonly head: Instant;
-  /** the credentials were refused: nothing is asked before then */
-  readonly stoppedUntil: Instant | null;
-  /** the newest time had its turn: lost time, where there is some, comes next */
-  readonly lostTurn: boolean;
-}
-
 /** So long a dead worker's windows wait for the next; a living one renews its leases three times as often. */
 export const LEASE_SECONDS = 10;
-
-export async function ensurePullState(
-  sql: Query,
-  productId: string,
-  head: Instant,
-  range: RangeState,
-): Promise<void> {
-  await sql`
-    insert into pull_states (product_id, begin, head, window_ms)
-    values (${productId}, ${head}, ${head}, ${range.windowMs})
-    on conflict (product_id) do nothing`;
-}
-
-export async function readPullState(sql: Query, productId: string): Promise<PullState | null> {
-  const [row] = await sql<
-    PullState[]
-  >`select ${stateColumns(sql)} from pull_states where product_id = ${productId}`;
-  return row ?? null;
-}
-
-function stateColumns(sql: Query) {
-  return sql`begin, head, stopped_until as "stoppedUntil", window_ms as "windowMs", ceiling_ms as "ceilingMs",
-    hold_for as "holdFor", quick_answers as "quickAnswers", ms_per_hour as "msPerHour", steady_ms as "steadyMs",
-    failures, probe_at as "probeAt", probe_ms as "probeMs", lost_turn as "lostTurn"`;
-}
-
-export async function writeRange(sql: Query, productId: string, range: RangeState): Promise<void> {
-  await sql`
-    update pull_states
-    set window_ms = ${range.windowMs}, ceiling_ms = ${range.ceilingMs}, hold_for = ${range.holdFor},
-      quick_answers = ${range.quickAnswers}, ms_per_hour = ${range.msPerHour},
-      steady_ms = ${range.steadyMs}
-    where product_id = ${productId}`;
-}
-
-/** A product's pull state, with what has been planned by it. */
-export interface PullPlan extends PullState {
-  readonly hasPlannedLive: boolean;
-  /** some of it is newer than the head */
-  readonly hasPlannedNewest: boolean;
-  readonly hasPlannedResweep: boolean;
-  readonly lost: readonly LostTime[];
-  /** of each age, up to where its resweeps have been planned */
-  readonly sweptUntil: ReadonlyMap<number, Instant>;
-}
-
-export async function readPullPlan(sql: Query, productId: string): Promise<PullPlan | null> {
-  const reading = sql<
-    (PullState & {
-      hasPlannedLive: boolean;
-      hasPlannedNewest: boolean;
-      hasPlannedResweep: boolean;
-      ageMs: number | null;
-      sweptUntil: Instant;
-    })[]
-  >`
-    select ${stateColumns(sql)}, r.age_ms as "ageMs", r.swept_until as "sweptUntil",
-      ${isPlanned(sql, productId, "live")} as "hasPlannedLive",
-      exists (select from windows w where w.product_id = ${productId} and w.kind = 'live' and w.status = 'planned'
-        and w.to_at > head) as "hasPlannedNewest",
-      ${isPlanned(sql, productId, "resweep")} as "hasPlannedResweep"
-    from pull_states left join resweep_states r using (product_id)
-    where product_id = ${productId}`;
-  const [rows, lost] = await Promise.all([reading, readLost(sql, productId)]);
-  const [state] = rows;
-  if (state === undefined) return null;
-  const swept = rows.flatMap(({ ageMs, sweptUntil }) =>
-    ageMs === null ? [] : [[ageMs, sweptUntil] as const],
-  );
-  return { ...state, lost, sweptUntil: new Map(swept) };
-}
-
-function isPlanned(sql: Query, productId: string, kind: WindowKind) {
-  return sql`exists (
-    select from windows where product_id = ${productId} and kind = ${kind} and status = 'planned')`;
-}
-
-/** Holds the pull state of a product until the transaction ends, so that one worker at a time plans. */
-export async function lockPullState(tx: Query, productId: string): Promise<PullPlan | null> {
-  // Two statements, sent together: one that waited for the lock would not see what the one before has planned.
-  const lock = tx`select from pull_states where product_id = ${productId} for update`.execute();
-  const [, plan] = await Promise.all([lock, readPullPlan(tx, productId)]);
-  return plan;
-}
-
-export async function writeResweep(
-  sql: Query,
-  productId: string,
-  ageMs: number,
-  sweptUntil: Instant,
-): Promise<void> {
-  await sql`
-    insert into resweep_states (product_id, age_ms, swept_until) values (${productId}, ${ageMs}, ${sweptUntil})
-    on conflict (product_id, age_ms) do update set swept_until = excluded.swept_until`;
-}
 
 /**
  * Plans windows; a range that an unfinished window of the same kind contains is planned already.
@@ -198,20 +89,26 @@ export async function leaseNextWindow(
     set lease_token = gen_random_uuid(), lease_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
     where id = (
       select id from windows w
-      where product_id = ${productId} and status in ('planned', 'gap') and kind = any(${[...kinds]}::text[])
-        and (kind = 'backfill' or not exists (
-          select from pull_states s where s.product_id = ${productId} and s.probe_at is not null)
-          or (kind = 'live' and status = 'planned'))
+      where product_id = ${productId} and kind = any(${[...kinds]}::text[]) and ${mayBeLeasedSql(sql, now)}
         and (backfill_id is null or exists (
           select from backfills b where b.id = backfill_id and b.status = 'running'))
-        and (next_attempt_at is null or next_attempt_at <= ${now})
-        and (lease_until is null or lease_until < clock_timestamp())
       order by array_position(${[...kinds]}::text[], kind), ${isOldSql(sql)}, from_at
       limit 1
       for update skip locked
     )
     returning ${leasedColumns(sql)}`;
   return row ?? null;
+}
+
+/**
+ * Whether a window `w` may be leased: it is unfinished, due, and nobody works on it. While the provider does not answer for
+ * its product, that is the one that tries whether it does again; backfills go on, because a person asked for them.
+ */
+export function mayBeLeasedSql(sql: Query, now: Instant) {
+  return sql`w.status in ('planned', 'gap') and (w.next_attempt_at is null or w.next_attempt_at <= ${now})
+    and (w.lease_until is null or w.lease_until < clock_timestamp())
+    and (w.kind = 'backfill' or w.kind = 'live' and w.status = 'planned' or not exists (
+      select from pull_states s where s.product_id = w.product_id and s.probe_at is not null))`;
 }
 
 /**
@@ -406,70 +303,6 @@ export async function readPlannedResweeps(
     where product_id = ${productId} and kind = 'resweep' and status in ('planned', 'gap') and started_at is null
       and from_at < ${range.to} and to_at > ${range.from}
     order by from_at`;
-}
-
-export interface PullProgress {
-  readonly productId: string;
-  readonly head: Instant;
-  readonly windowMs: number;
-  /** the earliest gap begins here, one that is being retried included; null: there is none */
-  readonly firstGapAt: Instant | null;
-  /** the earliest time that was planned or lost and not fetched, gaps included; null: there is none */
-  readonly firstMissingAt: Instant | null;
-  /** stretches of time that live windows could not fetch, and no other window has */
-  readonly gaps: number;
-  /** how long they are together */
-  readonly gapMs: number;
-  readonly stoppedUntil: Instant | null;
-}
-
-/** Everything before it has been fetched. */
-export function watermarkOf({ head, firstMissingAt }: PullProgress): Instant {
-  return Math.min(head, firstMissingAt ?? head);
-}
-
-export function isStalled({ gaps, stoppedUntil }: Pick<PullProgress, "gaps" | "stoppedUntil">): boolean {
-  return gaps > 0 || stoppedUntil !== null;
-}
-
-/** Nothing is asked for this product before then; null: go on. */
-export async function stopPulling(sql: Query, productId: string, until: Instant | null): Promise<void> {
-  await sql`update pull_states set stopped_until = ${until} where product_id = ${productId}`;
-}
-
-/** What was stopped goes on: whoever starts a worker may have mended the credentials. */
-export async function resumeStopped(sql: Query): Promise<void> {
-  await sql`update pull_states set stopped_until = null where stopped_until is not null`;
-}
-
-export async function readPullProgress(sql: Query): Promise<PullProgress[]> {
-  return await sql<PullProgress[]>`
-    select s.product_id as "productId", s.head, s.window_ms as "windowMs", s.stopped_until as "stoppedUntil",
-      min(lower(missing.gap)) as "firstMissingAt", min(lower(missing.gap)) filter (where missing.tried) as "firstGapAt",
-      count(missing.gap) filter (where missing.tried) as gaps,
-      coalesce(sum(extract(epoch from upper(missing.gap) - lower(missing.gap)) * 1000)
-        filter (where missing.tried), 0)::bigint as "gapMs"
-    from pull_states s
-    left join lateral (
-      select w.attempts > 0 as tried, unnest(range_agg(tstzrange(w.from_at, w.to_at)) - coalesce(
-        range_agg(tstzrange(d.from_at, d.to_at)) filter (where d.id is not null), '{}')) as gap
-      from windows w
-      left join windows d on d.product_id = w.product_id and d.status = 'done'
-        and d.to_at > w.from_at and d.to_at < w.to_at + interval '1 hour' and d.from_at < w.to_at
-      where w.product_id = s.product_id and w.kind in ('live', 'lost') and w.status in ('planned', 'gap')
-      group by 1
-    ) missing on true
-    group by s.product_id
-    order by s.product_id`;
-}
-
-/** Why the earliest live gap of a product is one; null: it has none, or it is being fetched again just now. */
-export async function readGapReason(sql: Query, productId: string): Promise<string | null> {
-  const [row] = await sql<{ reason: string | null }[]>`
-    select error_message as reason from windows
-    where product_id = ${productId} and kind in ('live', 'lost') and status = 'gap' and attempts > 0
-    order by from_at limit 1`;
-  return row?.reason ?? null;
 }
 
 function assertLeased(count: number, window: LeasedWindow): void {

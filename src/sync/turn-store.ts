@@ -2,7 +2,14 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "../db/client.ts";
-import { isOldSql, LEASE_SECONDS, type LeasedWindow, leasedColumns, type WindowKind } from "./store.ts";
+import {
+  isOldSql,
+  LEASE_SECONDS,
+  type LeasedWindow,
+  leasedColumns,
+  mayBeLeasedSql,
+  type WindowKind,
+} from "./store.ts";
 
 /** Those who fetch live windows, and those who fetch what can wait, each take turns of their own. */
 export type Lanes = "live" | "rest";
@@ -13,14 +20,6 @@ export async function ensureTurns(sql: Query, lanes: Lanes, products: readonly s
     insert into pull_turns (product_id, lanes, served_at)
     select product_id, ${lanes}, 'epoch' from unnest(${products as string[]}::text[]) as product_id
     on conflict do nothing`;
-}
-
-/** A window that may be leased; while the provider does not answer for its product, only the one that tries whether it does. */
-function dueSql(sql: Query, now: Instant) {
-  return sql`w.status in ('planned', 'gap') and (w.next_attempt_at is null or w.next_attempt_at <= ${now})
-    and (w.lease_until is null or w.lease_until < clock_timestamp())
-    and (w.kind = 'live' and w.status = 'planned' or not exists (
-      select from pull_states s where s.product_id = w.product_id and s.probe_at is not null))`;
 }
 
 /** A product of which anything may be asked. */
@@ -42,7 +41,7 @@ function liveWaitsSql(sql: Query, products: readonly string[], now: Instant) {
     select from pull_turns t
     where t.lanes = 'live' and t.product_id = any(${products as string[]}::text[]) and ${awakeSql(sql, now)}
       and exists (
-        select from windows w where w.product_id = t.product_id and w.kind = 'live' and ${dueSql(sql, now)}))`;
+        select from windows w where w.product_id = t.product_id and w.kind = 'live' and ${mayBeLeasedSql(sql, now)}))`;
 }
 
 /** As `leaseInTurn` sees it. */
@@ -68,7 +67,7 @@ export async function leaseInTurn(
   most: number,
   now: Instant,
 ): Promise<LeasedWindow | null> {
-  const due = dueSql(sql, now);
+  const due = mayBeLeasedSql(sql, now);
   const isLeased = sql`b.kind = any(${kinds as WindowKind[]}::text[])
     and b.lease_token is not null and b.lease_until > clock_timestamp()`;
   const mayBegin = lanes === "live" ? sql`true` : sql`not ${liveWaitsSql(sql, products, now)}`;

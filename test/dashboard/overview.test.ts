@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { stopPulling } from "../../src/sync/store.ts";
+import { stopPulling } from "../../src/sync/pull-state-store.ts";
 import { expectAccessible, expectNoSidewaysScroll, useBrowser } from "../support/browser.ts";
 import { READ_TOKEN, serveDashboard, TOKENS } from "../support/dashboard.ts";
 import { useDatabase } from "../support/database.ts";

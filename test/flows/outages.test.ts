@@ -6,7 +6,7 @@ import { pullProduct } from "../../src/flows/pull-product.ts";
 import { readStatus } from "../../src/flows/read-status.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider, type ProviderClient } from "../../src/provider/client.ts";
-import { readPullProgress } from "../../src/sync/store.ts";
+import { readPullProgress } from "../../src/sync/progress-store.ts";
 import { type OutagePlan, runOutage } from "../simulation/outage-run.ts";
 import { createTestClock, type TestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";

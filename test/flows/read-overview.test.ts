@@ -4,13 +4,12 @@ import type { Query, Sql } from "../../src/db/client.ts";
 import { openOverview } from "../../src/flows/read-overview.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
+import { ensurePullState, stopPulling } from "../../src/sync/pull-state-store.ts";
 import {
   advanceWindow,
-  ensurePullState,
   leaseNextWindow,
   planWindows,
   recordGap,
-  stopPulling,
   type WindowKind,
 } from "../../src/sync/store.ts";
 import type { TimeRange } from "../../src/window.ts";

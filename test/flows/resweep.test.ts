@@ -5,7 +5,7 @@ import type { PullContext } from "../../src/flows/context.ts";
 import { pullProduct } from "../../src/flows/pull-product.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider, type ProviderClient } from "../../src/provider/client.ts";
-import { readPullProgress } from "../../src/sync/store.ts";
+import { readPullProgress } from "../../src/sync/progress-store.ts";
 import { createTestClock, type TestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";

@@ -11,7 +11,7 @@ import { watchConditions } from "../../src/flows/watch-conditions.ts";
 import { writeDigest } from "../../src/flows/write-digest.ts";
 import { silentLog } from "../../src/log.ts";
 import type { Transition } from "../../src/mismatches/life.ts";
-import { resumeStopped } from "../../src/sync/store.ts";
+import { resumeStopped } from "../../src/sync/pull-state-store.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";

@@ -13,7 +13,7 @@ import type { PullContext } from "../../src/flows/context.ts";
 import { pullProduct } from "../../src/flows/pull-product.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
-import { readPullProgress, watermarkOf } from "../../src/sync/store.ts";
+import { readPullProgress, watermarkOf } from "../../src/sync/progress-store.ts";
 import { LONGEST_WINDOW_MS, mergeRanges, type TimeRange } from "../../src/window.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables } from "../support/database.ts";

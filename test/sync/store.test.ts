@@ -1,18 +1,16 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Instant } from "../../src/clock.ts";
+import { readPullProgress } from "../../src/sync/progress-store.ts";
+import { ensurePullState, lockPullState, readPullState } from "../../src/sync/pull-state-store.ts";
 import { initialRange } from "../../src/sync/range-control.ts";
 import { writeRecords } from "../../src/sync/record-store.ts";
 import {
   advanceWindow,
-  ensurePullState,
   type LeasedWindow,
   leaseNextWindow,
-  lockPullState,
   planWindows,
   readCoverage,
-  readPullProgress,
-  readPullState,
   recordGap,
   releaseWindow,
   renewLease,

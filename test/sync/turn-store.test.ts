@@ -1,13 +1,12 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { pauseRequests } from "../../src/provider/budget-store.ts";
+import { ensurePullState, stopPulling } from "../../src/sync/pull-state-store.ts";
 import { initialRange } from "../../src/sync/range-control.ts";
 import {
-  ensurePullState,
   type LeasedWindow,
   planWindows,
   postponeWindow,
   releaseWindow,
-  stopPulling,
   type WindowKind,
 } from "../../src/sync/store.ts";
 import { doesLiveWait, ensureTurns, leaseInTurn, restWindow } from "../../src/sync/turn-store.ts";

@@ -3,7 +3,7 @@
 import { Gauge, type Registry } from "prom-client";
 import type { Instant } from "../../clock.ts";
 import type { Config } from "../../config-file.ts";
-import { isStalled, watermarkOf } from "../../sync/store.ts";
+import { isStalled, watermarkOf } from "../../sync/progress-store.ts";
 import { TRANSFER_STATUSES } from "../../transfer.ts";
 import type { VerifyCount } from "./counts-store.ts";
 import type { readStateThatIsOver, StateAtHand } from "./read-state.ts";
