@@ -16,12 +16,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import postgres from "postgres";
-import { afterAll, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, expect, onTestFinished, test } from "vitest";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/embedded/postgres.ts";
 import { startHolder } from "./holder.ts";
 import { eventually, type ProcessInfo, serverProcesses, survivors } from "./processes.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const root = process.getuid?.() === 0;
 const NOBODY = 65_534;
@@ -119,7 +117,7 @@ test("kill -9 of the only holder ends everything", async () => {
   const { all } = serverProcesses(shared);
   expect(all.length).toBeGreaterThan(3);
   holder.child.kill("SIGKILL");
-  await eventually("everything has ended", () => survivors(all).length === 0, 5);
+  await eventually("everything has ended", () => survivors(all).length === 0);
 });
 
 test("a command that has finished exits although it never let go", async () => {

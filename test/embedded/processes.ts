@@ -58,7 +58,7 @@ export function survivors(processes: readonly ProcessInfo[]): ProcessInfo[] {
 }
 
 /** Polls until `check` returns something true, and returns that; fails after `seconds`. */
-export async function eventually<T>(what: string, check: () => T | Promise<T>, seconds = 10): Promise<T> {
+export async function eventually<T>(what: string, check: () => T | Promise<T>, seconds = 180): Promise<T> {
   const until = Date.now() + seconds * 1_000;
   for (;;) {
     const result = await check();

@@ -43,7 +43,7 @@ async function startAgentApi(...faults: AgentFault[]): Promise<ProviderClient> {
 }
 
 function clientOf(baseUrl: string): ProviderClient {
-  const limits = { requestTimeoutMs: 5_000, connections: 2, production: false };
+  const limits = { requestTimeoutMs: 60_000, connections: 2, production: false };
   const client = openProvider({ baseUrl, ...CREDENTIALS }, limits, clock);
   onTestFinished(() => client.close());
   return client;

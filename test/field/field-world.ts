@@ -80,7 +80,7 @@ export async function playField(
     port: 0,
     pageSize: 50,
   });
-  const limits = { requestTimeoutMs: 5_000, connections: 2, production: false };
+  const limits = { requestTimeoutMs: 60_000, connections: 2, production: false };
   const provider = openProvider({ baseUrl: sandbox.url, ...CREDENTIALS }, limits, clock);
   const context = { sql, config, clock, log: silentLog, fetchPage: provider.fetchBetPage };
   const received: World["entriesReceived"] = (range) => world.entriesReceived(range).filter(keeps);

@@ -13,77 +13,54 @@ import { playField } from "./field-world.ts";
 
 const database = useDatabase();
 const { sql } = database;
-/** Each plays hours of a world. */
-const TIMEOUT_MS = 60_000;
-
 describe("an operator that writes no row when a settlement pays 0", () => {
   const style = "lost-omitted";
 
-  test(
-    "has no false difference with lostBets omitted, every real one, and a statement that adds up",
-    async () => {
-      const played = await playField(database, { style, product: { lostBets: "omitted" } });
-      expect(played.planted.length).toBeGreaterThan(5);
-      expect(played.missed).toEqual([]);
-      expect(played.wrong).toEqual([]);
-      expect(played.rows.length).toBeGreaterThan(0);
-      for (const row of played.rows) expect(row).toMatchObject({ rounding: "0", rest: "0" });
-    },
-    TIMEOUT_MS,
-  );
+  test("has no false difference with lostBets omitted, every real one, and a statement that adds up", async () => {
+    const played = await playField(database, { style, product: { lostBets: "omitted" } });
+    expect(played.planted.length).toBeGreaterThan(5);
+    expect(played.missed).toEqual([]);
+    expect(played.wrong).toEqual([]);
+    expect(played.rows.length).toBeGreaterThan(0);
+    for (const row of played.rows) expect(row).toMatchObject({ rounding: "0", rest: "0" });
+  });
 
-  test(
-    "has a missing-settlement for each lost bet by default",
-    async () => {
-      const { wrong } = await playField(database, { style });
-      expect(wrong.filter(({ kind }) => kind === "missing-settlement").length).toBeGreaterThan(10);
-    },
-    TIMEOUT_MS,
-  );
+  test("has a missing-settlement for each lost bet by default", async () => {
+    const { wrong } = await playField(database, { style });
+    expect(wrong.filter(({ kind }) => kind === "missing-settlement").length).toBeGreaterThan(10);
+  });
 });
 
 describe("an operator that keeps two decimals of what a sender computes in floating point", () => {
   const style = "two-decimals";
 
-  test(
-    "has no false difference with a tolerance of a cent, every real one, and a statement that adds up",
-    async () => {
-      const played = await playField(database, { style, diff: { tolerance: { EUR: "0.01" } } });
-      expect(played.planted.length).toBeGreaterThan(5);
-      expect(played.missed).toEqual([]);
-      expect(played.wrong).toEqual([]);
-      const [row] = played.rows;
-      expect(row).toMatchObject({ currency: "EUR", rest: "0" });
-      expect(row?.rounding).toMatch(/^-?0\.\d{3,}$/);
-    },
-    TIMEOUT_MS,
-  );
+  test("has no false difference with a tolerance of a cent, every real one, and a statement that adds up", async () => {
+    const played = await playField(database, { style, diff: { tolerance: { EUR: "0.01" } } });
+    expect(played.planted.length).toBeGreaterThan(5);
+    expect(played.missed).toEqual([]);
+    expect(played.wrong).toEqual([]);
+    const [row] = played.rows;
+    expect(row).toMatchObject({ currency: "EUR", rest: "0" });
+    expect(row?.rounding).toMatch(/^-?0\.\d{3,}$/);
+  });
 
-  test(
-    "has differences below a cent by default: every digit counts",
-    async () => {
-      const { wrong } = await playField(database, { style });
-      expect(wrong.filter(({ kind }) => kind === "stake-differs").length).toBeGreaterThan(10);
-    },
-    TIMEOUT_MS,
-  );
+  test("has differences below a cent by default: every digit counts", async () => {
+    const { wrong } = await playField(database, { style });
+    expect(wrong.filter(({ kind }) => kind === "stake-differs").length).toBeGreaterThan(10);
+  });
 });
 
 describe("an operator that updates rows in place", () => {
   const style = "odd";
 
-  test(
-    "has no false difference with rowsChange replace, every real one, and a statement that adds up",
-    async () => {
-      const played = await playField(database, { style, ledger: "changing" });
-      expect(played.planted.length).toBeGreaterThan(5);
-      expect(played.missed).toEqual([]);
-      expect(played.wrong).toEqual([]);
-      for (const row of played.rows) expect(row).toMatchObject({ rest: "0" });
-      expect(await sql`select count(*) > 5 as kept from entry_versions`).toEqual([{ kept: true }]);
-    },
-    TIMEOUT_MS,
-  );
+  test("has no false difference with rowsChange replace, every real one, and a statement that adds up", async () => {
+    const played = await playField(database, { style, ledger: "changing" });
+    expect(played.planted.length).toBeGreaterThan(5);
+    expect(played.missed).toEqual([]);
+    expect(played.wrong).toEqual([]);
+    for (const row of played.rows) expect(row).toMatchObject({ rest: "0" });
+    expect(await sql`select count(*) > 5 as kept from entry_versions`).toEqual([{ kept: true }]);
+  });
 });
 
 describe("a ledger that is wrong: its mismatches are real", () => {
@@ -106,37 +83,29 @@ describe("a ledger that is wrong: its mismatches are real", () => {
     return { dropped, opened };
   }
 
-  test(
-    "one keeps only the first item of each request: each bet that lost an item is found, and no other",
-    async () => {
-      const requests = new Set<string>();
-      // One request tells a player of all bets of the round that are settled at that moment.
-      const { dropped, opened } = await playKeeping(({ callback, username, roundId, occurredAt }) => {
-        const request = `${callback}|${username}|${roundId}|${occurredAt}`;
-        const isFirst = !requests.has(request);
-        requests.add(request);
-        return isFirst;
-      });
-      expect(new Set(opened.map(({ betId }) => betId))).toEqual(dropped);
-      expect(new Set(opened.map(({ kind }) => kind))).toEqual(new Set(["missing-settlement"]));
-    },
-    TIMEOUT_MS,
-  );
+  test("one keeps only the first item of each request: each bet that lost an item is found, and no other", async () => {
+    const requests = new Set<string>();
+    // One request tells a player of all bets of the round that are settled at that moment.
+    const { dropped, opened } = await playKeeping(({ callback, username, roundId, occurredAt }) => {
+      const request = `${callback}|${username}|${roundId}|${occurredAt}`;
+      const isFirst = !requests.has(request);
+      requests.add(request);
+      return isFirst;
+    });
+    expect(new Set(opened.map(({ betId }) => betId))).toEqual(dropped);
+    expect(new Set(opened.map(({ kind }) => kind))).toEqual(new Set(["missing-settlement"]));
+  });
 
-  test(
-    "one has a unique index on the round: each bet but a round's first is found, and no other",
-    async () => {
-      const firstOf = new Map<string | null, string>();
-      const { dropped, opened } = await playKeeping(({ roundId, txnId }) => {
-        const first = firstOf.get(roundId) ?? txnId;
-        firstOf.set(roundId, first);
-        return first === txnId;
-      });
-      expect(new Set(opened.map(({ betId }) => betId))).toEqual(dropped);
-      expect(new Set(opened.map(({ kind }) => kind))).toEqual(new Set(["missing-in-ledger"]));
-    },
-    TIMEOUT_MS,
-  );
+  test("one has a unique index on the round: each bet but a round's first is found, and no other", async () => {
+    const firstOf = new Map<string | null, string>();
+    const { dropped, opened } = await playKeeping(({ roundId, txnId }) => {
+      const first = firstOf.get(roundId) ?? txnId;
+      firstOf.set(roundId, first);
+      return first === txnId;
+    });
+    expect(new Set(opened.map(({ betId }) => betId))).toEqual(dropped);
+    expect(new Set(opened.map(({ kind }) => kind))).toEqual(new Set(["missing-in-ledger"]));
+  });
 });
 
 describe("a table as operators have it", () => {

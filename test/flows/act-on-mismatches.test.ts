@@ -192,7 +192,7 @@ describe("two people at once", () => {
       return outcome;
     };
     // PostgreSQL ends the transaction that notices the deadlock first. That is the action, unless the machine is very slow.
-    await expect.poll(lockInTurns, { timeout: 30_000 }).toBe("carried out");
+    await expect.poll(lockInTurns).toBe("carried out");
     expect(await statuses()).toBe("acknowledged acknowledged");
   });
 

@@ -198,9 +198,7 @@ describe("a product that cannot be fetched holds back no other", () => {
   });
 });
 
-test("an hour of lost time that is never answered keeps nothing newer waiting", {
-  timeout: 60_000,
-}, async () => {
+test("an hour of lost time that is never answered keeps nothing newer waiting", async () => {
   const { planAll, run } = worker(8);
   const isBad = ({ from, to }: { from: number; to: number }) =>
     from < NOON - 4 * HOUR_MS && to > NOON - 5 * HOUR_MS;

@@ -31,7 +31,7 @@ function worker(): PullContext {
   });
   client = openProvider(
     { baseUrl: provider.url(), ...CREDENTIALS },
-    { requestTimeoutMs: 5_000, connections: 2, production: false },
+    { requestTimeoutMs: 60_000, connections: 2, production: false },
     clock,
   );
   return { sql, config, clock, log: silentLog, fetchPage: client.fetchBetPage };

@@ -44,11 +44,11 @@ export function useVerifyWorld(sql: Sql, provider: VerifyProvider): VerifyWorld 
     await emptyTables(sql);
   });
   const context: VerifyWorld["context"] = (options = {}) => {
-    const { requestTimeoutMs = 5_000 } = options;
+    const { requestTimeoutMs = 60_000 } = options;
     const limits = { requestTimeoutMs, connections: 32, production: false };
     const client = openProvider({ baseUrl: provider.url(), ...CREDENTIALS }, limits, clock);
     onTestFinished(() => client.close());
-    const budget = openBudget(sql, { concurrency: 32, minIntervalMs: 0 }, 5_000, clock);
+    const budget = openBudget(sql, { concurrency: 32, minIntervalMs: 0 }, 60_000, clock);
     const base = { sql, clock, log: silentLog, config: options.config ?? config };
     return { ...base, ask: openAskOutcome(client, budget, base) };
   };

@@ -4,9 +4,7 @@ import { HURRIED, playAt } from "./confirm-cost.ts";
 
 const { url } = useDatabase();
 
-test("where pulling is far behind, comparisons pile up no confirm fetches, and raise no false alarm", {
-  timeout: 180_000,
-}, async () => {
+test("where pulling is far behind, comparisons pile up no confirm fetches, and raise no false alarm", async () => {
   const pace = { ...HURRIED, lengthMs: 9 * 60_000, pullEvery: 10 };
   const played = await playAt(url, 1, pace);
   expect(played.opened).toBeGreaterThan(10);

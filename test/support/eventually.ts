@@ -4,6 +4,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { describeError } from "../../src/errors.ts";
 
 const LOOK_EVERY_MS = 25;
+/** What does not happen by then never will, however busy the machine is. */
+const LONGEST_WAIT_MS = 180_000;
 
 /**
  * Looks again and again until `look` returns something true, and returns that.
@@ -13,7 +15,7 @@ const LOOK_EVERY_MS = 25;
 export async function eventually<Seen>(
   what: string,
   look: () => Seen | Promise<Seen>,
-  withinMs = 15_000,
+  withinMs = LONGEST_WAIT_MS,
 ): Promise<Exclude<Awaited<Seen>, false | null | undefined>> {
   const deadline = performance.now() + withinMs;
   for (;;) {

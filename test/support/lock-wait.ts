@@ -1,6 +1,7 @@
 /** Lets a test put two transactions in each other's way, without guessing how long that takes. */
 
 import type { Sql } from "../../src/db/client.ts";
+import { eventually } from "./eventually.ts";
 
 /** Waits until a transaction of this database waits for another. */
 export async function untilSomebodyWaits(sql: Sql): Promise<void> {
@@ -10,5 +11,5 @@ export async function untilSomebodyWaits(sql: Sql): Promise<void> {
         where datname = current_database() and cardinality(pg_blocking_pids(pid)) > 0) as waiting`;
     return row?.["waiting"] === true;
   };
-  while (!(await isWaiting()));
+  await eventually("a transaction waits for another", isWaiting);
 }
