@@ -8,15 +8,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { freePort } from "../../src/embedded/free-port.ts";
 import { type RedisServer, startRedis } from "../../src/embedded/redis.ts";
 import { useAlertListener } from "../support/alert-listener.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Answer, betItem, body, page } from "../support/http-provider.ts";
+import { ownPort } from "../support/own-port.ts";
 import { type Ended, startRecon } from "./run-recon.ts";
-
-const WITHIN_MS = 60_000;
 
 /** Each can be told from all others, and needs to be written otherwise in a URL or in JSON. */
 const SECRETS = {
@@ -144,106 +142,84 @@ function echo(code: number): Answer {
     response.writeHead(code, { "content-type": "application/json" }).end(JSON.stringify(told));
 }
 
-test(
-  "a worker at work, whose provider, listeners, database and collector fail in every way",
-  async () => {
-    const answers: Answer[] = [
-      page([betItem(), betItem({ id: '"rec-2"', stake: '"no number"' })]),
-      echo(500),
-      echo(200),
-      body(`{"code":0,"message":"${SECRETS.sessionToken}`),
-      echo(504),
-      (response) => response.socket?.destroy(),
-      echo(302),
-    ];
-    let asked = 0;
-    answerOf = (_path, parameters) => {
-      asked += 1;
-      return parameters.get("productId") === "P2"
-        ? echo(401)
-        : (answers[asked % answers.length] ?? echo(500));
-    };
-    listener.answer(({ headers, body: told }, response) => {
-      response
-        .writeHead(500)
-        .end(`${JSON.stringify(headers)} ${told} ${listener.url()} ${SECRETS.webhookSecret}`);
-    });
-    const port = String(await freePort());
-    const { child, ended, said } = startRecon(["worker"], settings({ OPS_PORT: port }));
-    const url = `http://127.0.0.1:${port}`;
-    await eventually(
-      "it runs",
-      () => child.exitCode !== null || said().includes("the worker runs"),
-      WITHIN_MS,
-    );
+test("a worker at work, whose provider, listeners, database and collector fail in every way", async () => {
+  const answers: Answer[] = [
+    page([betItem(), betItem({ id: '"rec-2"', stake: '"no number"' })]),
+    echo(500),
+    echo(200),
+    body(`{"code":0,"message":"${SECRETS.sessionToken}`),
+    echo(504),
+    (response) => response.socket?.destroy(),
+    echo(302),
+  ];
+  let asked = 0;
+  answerOf = (_path, parameters) => {
+    asked += 1;
+    return parameters.get("productId") === "P2" ? echo(401) : (answers[asked % answers.length] ?? echo(500));
+  };
+  listener.answer(({ headers, body: told }, response) => {
+    response
+      .writeHead(500)
+      .end(`${JSON.stringify(headers)} ${told} ${listener.url()} ${SECRETS.webhookSecret}`);
+  });
+  const port = String(await ownPort());
+  const { child, ended, said } = startRecon(["worker"], settings({ OPS_PORT: port }));
+  const url = `http://127.0.0.1:${port}`;
+  await eventually("it runs", () => child.exitCode !== null || said().includes("the worker runs"));
 
-    expect(child.exitCode, said()).toBeNull();
-    const ask = (path: string, init: RequestInit = {}) => fetch(`${url}${path}`, init).catch(() => null);
-    const bearer = (token: string) => ({
-      authorization: `Bearer ${token}`,
-      "content-type": "application/json",
-    });
-    for (const token of [SECRETS.opsToken, SECRETS.wrongToken]) {
-      await ask("/api/status", { headers: bearer(token) });
-      await ask(`/api/mismatches?token=${token}&limit=none`, { headers: bearer(token) });
-      await ask("/api/transfers", {
-        method: "POST",
-        headers: bearer(token),
-        body: `{"sessionToken":"${SECRETS.sessionToken}"`,
-      });
-      await ask("/sign-in", {
-        method: "POST",
-        headers: { "content-type": "application/x-www-form-urlencoded", origin: url },
-        body: `token=${token}`,
-      });
-    }
-    const transfer = {
-      username: "anna",
-      productId: "T1",
-      currency: "THB",
-      transactionRef: "r-1",
-      type: "DEPOSIT",
-      amount: "1.00",
-    };
+  expect(child.exitCode, said()).toBeNull();
+  const ask = (path: string, init: RequestInit = {}) => fetch(`${url}${path}`, init).catch(() => null);
+  const bearer = (token: string) => ({
+    authorization: `Bearer ${token}`,
+    "content-type": "application/json",
+  });
+  for (const token of [SECRETS.opsToken, SECRETS.wrongToken]) {
+    await ask("/api/status", { headers: bearer(token) });
+    await ask(`/api/mismatches?token=${token}&limit=none`, { headers: bearer(token) });
     await ask("/api/transfers", {
       method: "POST",
-      headers: bearer(SECRETS.opsToken),
-      body: JSON.stringify({ ...transfer, sentAt: new Date().toISOString() }),
+      headers: bearer(token),
+      body: `{"sessionToken":"${SECRETS.sessionToken}"`,
     });
+    await ask("/sign-in", {
+      method: "POST",
+      headers: { "content-type": "application/x-www-form-urlencoded", origin: url },
+      body: `token=${token}`,
+    });
+  }
+  const transfer = {
+    username: "anna",
+    productId: "T1",
+    currency: "THB",
+    transactionRef: "r-1",
+    type: "DEPOSIT",
+    amount: "1.00",
+  };
+  await ask("/api/transfers", {
+    method: "POST",
+    headers: bearer(SECRETS.opsToken),
+    body: JSON.stringify({ ...transfer, sentAt: new Date().toISOString() }),
+  });
 
-    await eventually(
-      "its credentials are refused",
-      () => said().includes("the credentials were refused"),
-      WITHIN_MS,
-    );
-    await eventually("a window is a gap", () => said().includes("it is a gap"), WITHIN_MS);
-    await eventually(
-      "the listeners are told of",
-      () => said().includes("alerts wait for their channel"),
-      WITHIN_MS,
-    );
-    await eventually("the collector is told of", () => said().includes("tracing has a problem"), WITHIN_MS);
-    await database.sql`
+  await eventually("its credentials are refused", () => said().includes("the credentials were refused"));
+  await eventually("a window is a gap", () => said().includes("it is a gap"));
+  await eventually("the listeners are told of", () => said().includes("alerts wait for their channel"));
+  await eventually("the collector is told of", () => said().includes("tracing has a problem"));
+  await database.sql`
     select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`.catch(
-      () => {},
-    );
-    await ask("/metrics");
-    redis.kill();
-    await eventually(
-      "Redis is told of",
-      () => /error of Redis|Redis .*does not answer/.test(said()),
-      WITHIN_MS,
-    );
-    await ask("/readyz");
-    child.kill("SIGTERM");
-    expectSilence(await ended, "ALERT_WEBHOOK_URL", "ALERT_SLACK_URL", "provider-");
-  },
-  4 * WITHIN_MS,
-);
+    () => {},
+  );
+  await ask("/metrics");
+  redis.kill();
+  await eventually("Redis is told of", () => /error of Redis|Redis .*does not answer/.test(said()));
+  await ask("/readyz");
+  child.kill("SIGTERM");
+  expectSilence(await ended, "ALERT_WEBHOOK_URL", "ALERT_SLACK_URL", "provider-");
+});
 
 test("the callbacks, whatever is sent to them", async () => {
   const { child, ended, said } = startRecon(["callbacks"], settings());
-  const base = await eventually("it listens", () => /http:\/\/127\.0\.0\.1:\d+/.exec(said())?.[0], WITHIN_MS);
+  const base = await eventually("it listens", () => /http:\/\/127\.0\.0\.1:\d+/.exec(said())?.[0]);
   const send = async (callback: string, text: string, key = SECRETS.signatureKey) => {
     const timestamp = String(Date.now());
     const signature = createHmac("sha256", key).update(`${text}.${timestamp}`).digest("hex");

@@ -2,12 +2,11 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { afterAll, expect, test, vi } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { startRedis } from "../../src/embedded/redis.ts";
+import { ownPort } from "../support/own-port.ts";
 import { startHolder } from "./holder.ts";
 import { eventually, listProcesses } from "./processes.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const cache = mkdtempSync(join(tmpdir(), "redis-test-"));
 afterAll(() => rmSync(cache, { recursive: true, force: true }));
@@ -45,7 +44,7 @@ test("Redis never evicts keys and writes nothing to disk", async () => {
 });
 
 test("a killed Redis can be started again on its port", async () => {
-  const first = await startRedis({ cache });
+  const first = await startRedis({ cache, port: await ownPort() });
   first.kill();
   await first.stop();
   await expect(ping(first.url)).rejects.toThrow();

@@ -6,6 +6,7 @@ import { afterAll, beforeAll } from "vitest";
 import { type RedisServer, startRedis } from "../../src/embedded/redis.ts";
 import type { TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
+import { ownPort } from "../support/own-port.ts";
 
 interface QueuePlace {
   /** for startWorker; null: the queues are in the database */
@@ -41,7 +42,7 @@ function openInRedis({ url }: TestDatabase): QueuePlace {
     }
   };
   beforeAll(async () => {
-    server = await startRedis({ cache });
+    server = await startRedis({ cache, port: await ownPort() });
   });
   afterAll(() => server.stop());
   return {

@@ -5,6 +5,7 @@ import { createInterface } from "node:readline";
 import { Command } from "commander";
 import { afterEach, describe, expect, it } from "vitest";
 import { addSandboxCommand } from "../../src/cli/sandbox.ts";
+import { ownPort } from "../support/own-port.ts";
 import { ask, askPage, CREDENTIALS, rangeOf, readPages } from "./agent.ts";
 import { HOUR, START } from "./plans.ts";
 
@@ -56,11 +57,12 @@ afterEach(() => {
 describe("recon sandbox", () => {
   it("goes on after a kill in the middle of a fixed period's range as if nothing had happened", async () => {
     const flags = [...PLAYED, "--seed", "7", "--faults", "none"];
-    const first = await startProcess(...flags, "--port", "0");
+    const port = String(await ownPort());
+    const first = await startProcess(...flags, "--port", port);
     const whole = await readPages(first.url, QUERY);
     const { data } = await askPage(first.url, QUERY);
     await kill(first);
-    const second = await startProcess(...flags, "--port", new URL(first.url).port);
+    const second = await startProcess(...flags, "--port", port);
     expect(second.url).toBe(first.url);
     const rest = await readPages(second.url, { ...QUERY, nextId: data.nextId ?? "" });
     const txnsOf = (pages: typeof whole) => pages.flatMap(({ txns }) => txns);

@@ -6,10 +6,10 @@ import { join } from "node:path";
 import type { CallbackEntry } from "../../src/callback.ts";
 import { systemClock } from "../../src/clock.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
-import { freePort } from "../../src/embedded/free-port.ts";
 import { startSandbox } from "../../src/sandbox/server.ts";
 import { createWorld, type PlantedFault } from "../../src/sandbox/world.ts";
 import { CREDENTIALS } from "../sandbox/agent.ts";
+import { ownPort } from "../support/own-port.ts";
 import { walletsOf } from "./callback-books.ts";
 import { type CallbackPlan, PACE } from "./callback-plan.ts";
 import { CALLBACKS, type Crew, startCrew, WORKER } from "./crew.ts";
@@ -53,7 +53,7 @@ export async function openCallbackStage(plan: CallbackPlan, databaseUrl: string)
   });
   const config = join(folder, "recon.config.json");
   writeFileSync(config, JSON.stringify(plan.configFrom(systemClock.now())));
-  const port = await freePort();
+  const port = await ownPort();
   const environment = {
     DATABASE_URL: databaseUrl,
     PROVIDER_BASE_URL: sandbox.url,

@@ -7,13 +7,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
 import { childEnvironment } from "../../src/embedded/child-environment.ts";
-import { freePort } from "../../src/embedded/free-port.ts";
 import { findNativeBinaries } from "../../src/embedded/postgres-binaries.ts";
 import { type Cluster, openCluster } from "../../src/embedded/postgres-cluster.ts";
 import { choosePlace, type Place } from "../../src/embedded/postgres-place.ts";
 import { SUPERUSER } from "../../src/embedded/postgres-protocol.ts";
 import { guardChild } from "../../src/embedded/process-guard.ts";
 import { eventually } from "../support/eventually.ts";
+import { ownPort } from "../support/own-port.ts";
 
 /** `fast` ends every session and shuts down in good order; `crash` leaves the work to the recovery. */
 export const RESTARTS = ["fast", "crash"] as const;
@@ -43,7 +43,7 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
   mkdirSync(folder);
   const place = await choosePlace(folder, await findNativeBinaries());
   const cluster = await openCluster(place, { sync: false });
-  const port = await freePort();
+  const port = await ownPort();
   const url = `postgres://${SUPERUSER}:${cluster.password}@127.0.0.1:${port}/postgres`;
   let server = run(place, cluster, port);
   await untilItAnswers(url);
@@ -99,7 +99,7 @@ function signalAll({ pid }: ChildProcess, signal: NodeJS.Signals): void {
 }
 
 async function untilItAnswers(url: string): Promise<void> {
-  const sql = postgres(url, { max: 1, connect_timeout: 2, onnotice: () => {} });
+  const sql = postgres(url, { max: 1, connect_timeout: 20, onnotice: () => {} });
   try {
     await eventually("PostgreSQL answers", async () => (await sql`select 1`).length === 1);
   } finally {

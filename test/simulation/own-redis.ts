@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { startRedis } from "../../src/embedded/redis.ts";
+import { ownPort } from "../support/own-port.ts";
 
 export interface OwnRedis {
   readonly url: string;
@@ -17,7 +18,7 @@ const CACHE = join(import.meta.dirname, "../../.recon/test/redis");
 
 /** Starts one; it ends with this process, even by kill -9. */
 export async function startOwnRedis(): Promise<OwnRedis> {
-  let server = await startRedis({ cache: CACHE });
+  let server = await startRedis({ cache: CACHE, port: await ownPort() });
   const { url, port } = server;
   return {
     url,

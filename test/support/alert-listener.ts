@@ -2,11 +2,11 @@
 
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach } from "vitest";
 import type { AlertChannel } from "../../src/alerts/channel.ts";
 import { openChannels } from "../../src/alerts/open-channels.ts";
+import { ownPort } from "./own-port.ts";
 
 export interface Heard {
   readonly headers: IncomingHttpHeaders;
@@ -45,13 +45,15 @@ export function useAlertListener(): AlertListener {
       script(one, response);
     });
     await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
-    port = (server.address() as AddressInfo).port;
   };
   const close = async () => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   };
-  beforeAll(listen);
+  beforeAll(async () => {
+    port = await ownPort();
+    await listen();
+  });
   beforeEach(async () => {
     heard.length = 0;
     script = takeAll;

@@ -2,6 +2,7 @@
 
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { ownPort } from "./own-port.ts";
 
 export interface TcpProxy {
   /** the URL of the server, by way of the proxy */
@@ -45,7 +46,7 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
     server.listen(port, "127.0.0.1");
     await once(server, "listening");
   };
-  await listen(0);
+  await listen(await ownPort());
   const close = async () => {
     for (const socket of sockets) socket.destroy();
     if (!server.listening) return;

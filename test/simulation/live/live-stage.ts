@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { systemClock } from "../../../src/clock.ts";
 import { openDatabase, type Sql } from "../../../src/db/client.ts";
 import { migrateDatabase } from "../../../src/db/migrate.ts";
-import { freePort } from "../../../src/embedded/free-port.ts";
 import { startSandbox } from "../../../src/sandbox/server.ts";
 import { CREDENTIALS } from "../../sandbox/agent.ts";
+import { ownPort } from "../../support/own-port.ts";
 import { CALLBACKS, type Crew, startCrew, WORKER } from "../crew.ts";
 import { type OwnPostgres, startOwnPostgres } from "../own-postgres.ts";
 import { type OwnRedis, startOwnRedis } from "../own-redis.ts";
@@ -57,7 +57,7 @@ export async function openLiveStage(plan: LivePlan): Promise<LiveStage> {
   const queries = await logQueries(sandbox.url);
   const config = join(folder, "recon.config.json");
   writeFileSync(config, JSON.stringify(configFrom(plan, now)));
-  const port = await freePort();
+  const port = await ownPort();
   const environment = {
     DATABASE_URL: postgres.url,
     REDIS_URL: redis.url,
