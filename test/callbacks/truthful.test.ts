@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { connect } from "node:net";
 import { pino } from "pino";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
@@ -38,10 +37,10 @@ function place(id: string, deadline: Deadline, database: Sql = sql) {
   return applyRequest(lanes, received, { singleState: false }, createTestClock(NOON), deadline);
 }
 
-/** Each entry takes so long to write, at the end of its statement or at its commit. */
-async function slowEntries(seconds: number, at: "statement" | "commit"): Promise<void> {
+/** Runs this for each entry, at the end of its statement or at its commit, until the test has finished. */
+async function doAtEach(at: "statement" | "commit", what: string): Promise<void> {
   await sql.unsafe(`create or replace function take_long() returns trigger language plpgsql as
-    'begin perform pg_sleep(${seconds}); return new; end'`);
+    'begin perform ${what}; return new; end'`);
   const when = at === "commit" ? "constraint trigger slow after" : "trigger slow before";
   const deferred = at === "commit" ? "deferrable initially deferred" : "";
   await sql.unsafe(
@@ -50,6 +49,19 @@ async function slowEntries(seconds: number, at: "statement" | "commit"): Promise
   onTestFinished(async () => {
     await sql`drop trigger slow on callback_entries`;
   });
+}
+
+/** No entry is committed until `letGo`. */
+async function holdCommits(): Promise<{ letGo(): Promise<void> }> {
+  await doAtEach("commit", "pg_advisory_xact_lock(1)");
+  const holder = await sql.reserve();
+  await holder`select pg_advisory_lock(1)`;
+  return {
+    letGo: async () => {
+      await holder`select pg_advisory_unlock(1)`;
+      holder.release();
+    },
+  };
 }
 
 const untilWaiting = (on: string, count = 1) =>
@@ -71,17 +83,20 @@ describe("a request that is not answered with success is not applied", () => {
   test("whose time was over while it waited for the wallet", async () => {
     const deadline = new Deadline(100);
     const { result } = await whileLocked(async () => {
-      const placing = place("bet-1", deadline);
+      const refused = expect(place("bet-1", deadline)).rejects.toThrow("it was not done within 0.1 s");
       await expect(deadline.over).rejects.toThrow("it was not done within 0.1 s");
-      return { placing };
+      return { refused };
     });
-    await expect(result.placing).rejects.toThrow("it was not done within 0.1 s");
+    await result.refused;
     expect(await operator.balance()).toBe("100");
   });
 
   test("which the database would commit too late, because it stood still in between", async () => {
-    await slowEntries(3, "statement");
-    await expect(place("bet-1", new Deadline(2_500))).rejects.toThrow("it could not be committed in time");
+    await doAtEach("statement", "pg_sleep(0.5)");
+    const deadline = new Deadline(60_000);
+    // By the time it is decided, so much is left of it.
+    deadline.leftMs = () => 100;
+    await expect(place("bet-1", deadline)).rejects.toThrow("it could not be committed in time");
     expect(await operator.balance()).toBe("100");
     expect(await sql`select from callback_entries where username = ${operator.player}`).toEqual([]);
   });
@@ -108,7 +123,7 @@ describe("a request that is not answered with success is not applied", () => {
 
 describe("a connection that is lost under a commit", () => {
   test("which takes place all the same: the request is answered with its success", async () => {
-    await slowEntries(1, "commit");
+    const commits = await holdCommits();
     const proxy = await startTcpProxy(url);
     const far = openDatabase(proxy.url, 1);
     onTestFinished(async () => {
@@ -116,9 +131,10 @@ describe("a connection that is lost under a commit", () => {
       await proxy.close();
     });
     const placing = place("bet-1", new Deadline(60_000), far);
-    await untilWaiting("PgSleep");
+    await untilWaiting("advisory");
     await proxy.refuse();
     await proxy.restore();
+    await commits.letGo();
     const verdict = await placing;
     expect(verdict).toMatchObject({ statusCode: 0, answeredAt: NOON });
     expect(verdict.statusCode === 0 && verdict.balanceAfter.toFixed()).toBe("90");
@@ -126,7 +142,7 @@ describe("a connection that is lost under a commit", () => {
   });
 
   test("of whose caller nobody is left: nobody looks for what became of it", async () => {
-    await slowEntries(1, "commit");
+    const commits = await holdCommits();
     const proxy = await startTcpProxy(url);
     const far = openDatabase(proxy.url, 1);
     onTestFinished(async () => {
@@ -134,11 +150,14 @@ describe("a connection that is lost under a commit", () => {
       await proxy.close();
     });
     const deadline = new Deadline(60_000);
-    const placing = place("bet-1", deadline, far);
-    await untilWaiting("PgSleep");
+    const lost = expect(place("bet-1", deadline, far)).rejects.toThrow(
+      "the connection was lost under a commit",
+    );
+    await untilWaiting("advisory");
     deadline.leave(new Error("its caller has hung up"));
     await proxy.refuse();
-    await expect(placing).rejects.toThrow("the connection was lost under a commit");
+    await lost;
+    await commits.letGo();
   });
 });
 
@@ -161,7 +180,8 @@ test("one player's locked wallet keeps nobody else waiting", async () => {
 test("who sends a body byte by byte is cut off", async () => {
   const slow = await startOperator(sql, { limits: { answerMs: 10_000, requestMs: 300 } });
   const socket = connect(Number(new URL(slow.url).port), "127.0.0.1");
-  const dripping = setInterval(() => socket.write(" "), 50);
+  // After whatever has come is read: to write to a connection that was cut off throws away what waits in it.
+  const dripping = setInterval(() => setImmediate(() => socket.write(" ")), 50);
   onTestFinished(() => {
     clearInterval(dripping);
     socket.destroy();
@@ -174,6 +194,6 @@ test("who sends a body byte by byte is cut off", async () => {
   socket.on("data", (chunk) => {
     answer += chunk.toString();
   });
-  await once(socket, "close");
+  await new Promise((resolve) => socket.once("close", resolve));
   expect(answer).toMatch(/^HTTP\/1.1 408 /);
 });
