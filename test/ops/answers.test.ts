@@ -167,8 +167,14 @@ test.each([
   onTestFinished(() => server.close());
   const { port } = new URL(server.url);
   const socket = connect(Number(port), "127.0.0.1");
+  let answer = "";
+  socket.on("data", (chunk) => {
+    answer += chunk.toString();
+  });
+  // What was not read of the request may reset the connection, behind the answer.
+  socket.on("error", () => {});
   socket.end(sent);
-  const answer = (await socket.setEncoding("utf8").toArray()).join("");
+  await new Promise((resolve) => socket.once("close", resolve));
   const [head = "", body = ""] = answer.split("\r\n\r\n");
   expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} .*content-type: application/problem\\+json`, "s"));
   expect(JSON.parse(body)).toEqual({

@@ -3,14 +3,13 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { freePort } from "../../src/embedded/free-port.ts";
 import { startRecon } from "../cli/run-recon.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
+import { ownPort } from "../support/own-port.ts";
 import { readSamples, type Sample } from "../support/prometheus-text.ts";
 
 const DEPLOY = join(import.meta.dirname, "../../deploy");
-const WITHIN_MS = 90_000;
 const database = useDatabase();
 
 /** A query, with the text that shows its result. */
@@ -135,42 +134,38 @@ function missingIn(known: Known, queries: readonly Query[]): string[] {
   );
 }
 
-test(
-  "every metric, label and value that the rules and the dashboard name is shown by a worker; the dashboard shows every metric of ours",
-  async () => {
-    const port = String(await freePort());
-    const { said, child, ended } = startRecon(["worker"], { DATABASE_URL: database.url, OPS_PORT: port });
-    const url = `http://127.0.0.1:${port}`;
-    const isReady = async () => child.exitCode !== null || (await fetch(`${url}/readyz`)).ok;
-    await eventually("the worker runs", isReady, WITHIN_MS);
-    expect(child.exitCode, said()).toBeNull();
-    const asked = await fetch(`${url}/api/backfills`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ productId: "TABLE", from: "2026-01-01T00:00:00Z", to: "2026-01-01T01:00:00Z" }),
-    });
-    expect(asked.ok, said()).toBe(true);
+test("every metric, label and value that the rules and the dashboard name is shown by a worker; the dashboard shows every metric of ours", async () => {
+  const port = String(await ownPort());
+  const { said, child, ended } = startRecon(["worker"], { DATABASE_URL: database.url, OPS_PORT: port });
+  const url = `http://127.0.0.1:${port}`;
+  const isReady = async () => child.exitCode !== null || (await fetch(`${url}/readyz`)).ok;
+  await eventually("the worker runs", isReady);
+  expect(child.exitCode, said()).toBeNull();
+  const asked = await fetch(`${url}/api/backfills`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ productId: "TABLE", from: "2026-01-01T00:00:00Z", to: "2026-01-01T01:00:00Z" }),
+  });
+  expect(asked.ok, said()).toBe(true);
 
-    let known: Known = new Map();
-    let missing: string[] = [];
-    const isComplete = async () => {
-      known = knowSamples(readSamples(await (await fetch(`${url}/metrics`)).text()));
-      missing = missingIn(known, [...rules, ...dashboard]);
-      return missing.length === 0;
-    };
-    // What is still missing tells more than that time has passed.
-    await eventually("everything is there", isComplete, WITHIN_MS).catch(() => {});
-    expect(missing).toEqual([]);
+  let known: Known = new Map();
+  let missing: string[] = [];
+  const isComplete = async () => {
+    known = knowSamples(readSamples(await (await fetch(`${url}/metrics`)).text()));
+    missing = missingIn(known, [...rules, ...dashboard]);
+    return missing.length === 0;
+  };
+  // What is still missing tells more than that time has passed.
+  await eventually("everything is there", isComplete).catch(() => {});
+  expect(missing).toEqual([]);
 
-    const shown = new Set(dashboard.flatMap(readQuery).map(({ metric }) => metric));
-    const own = [...known.keys()].filter((name) => name.startsWith("recon_"));
-    expect(own.length).toBeGreaterThan(20);
-    expect(own.filter((name) => !shown.has(name))).toEqual([]);
-    child.kill("SIGTERM");
-    await ended;
-  },
-  2 * WITHIN_MS,
-);
+  const shown = new Set(dashboard.flatMap(readQuery).map(({ metric }) => metric));
+  const own = [...known.keys()].filter((name) => name.startsWith("recon_"));
+  expect(own.length).toBeGreaterThan(20);
+  expect(own.filter((name) => !shown.has(name))).toEqual([]);
+  child.kill("SIGTERM");
+  await ended;
+});
 
 test("every alert says what it is about, how bad it is, and what to do", () => {
   const text = readFileSync(join(DEPLOY, "prometheus/recon.rules.yaml"), "utf8");

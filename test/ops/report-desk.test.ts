@@ -1,10 +1,11 @@
 /** Reports that people ask for: one at a time, none for nobody, and none that takes what others need. */
 
 import { EventEmitter } from "node:events";
+import { performance } from "node:perf_hooks";
 import { clearInterval, setInterval } from "node:timers";
 import { setTimeout as pause } from "node:timers/promises";
 import type { FastifyReply } from "fastify";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Clock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { openDatabase, PEOPLE_LIMITS, type Sql } from "../../src/db/client.ts";
@@ -104,19 +105,16 @@ describe("a report", () => {
   test("is refused where too many wait, which says how many and what to do", async () => {
     const server = await serve(sql);
     const release = await holdRecords();
-    const asked = Array.from({ length: 11 }, () => fetch(`${server}${DAY}`));
-    await untilSomebodyWaits(sql);
-    await eventually("the others wait", async () => {
-      const another = await fetch(`${server}${DAY}`, { signal: AbortSignal.timeout(300) }).catch(() => null);
-      if (another === null) return false;
-      expect(another.status).toBe(503);
-      expect(await another.json()).toMatchObject({
-        detail: expect.stringMatching(/^10 reports wait already, the limit here.*Ask again in a minute/),
-      });
-      return true;
+    const asked = Array.from({ length: 12 }, () => fetch(`${server}${DAY}`));
+    // One is being made, ten wait; none of them is answered yet.
+    const refused = await Promise.race(asked);
+    expect(refused.status).toBe(503);
+    expect(await refused.json()).toMatchObject({
+      detail: expect.stringMatching(/^10 reports wait already, the limit here.*Ask again in a minute/),
     });
     await release();
-    for (const answer of await Promise.all(asked)) expect(answer.status).toBe(200);
+    const others = (await Promise.all(asked)).filter((answer) => answer !== refused);
+    expect(others.map(({ status }) => status)).toEqual(Array(11).fill(200));
   });
 
   test("that waits too long for a lock says which limit it reached, and what to do", async () => {
@@ -153,6 +151,12 @@ describe("a report", () => {
     await appendEntries(sql, [exampleEntry()]);
     const work = isBusy ? setInterval(() => spin(20), 1) : undefined;
     onTestFinished(() => clearInterval(work));
+    if (!isBusy) {
+      // A machine that works for others interrupts this process, which then seems to work.
+      const quiet = { idle: 100, active: 0, utilization: 0 };
+      const measured = vi.spyOn(performance, "eventLoopUtilization").mockReturnValue(quiet);
+      onTestFinished(() => measured.mockRestore());
+    }
     let [workedMs, restedMs] = [0, 0];
     // Whoever asks for the time has worked for a second.
     const clock: Clock = {

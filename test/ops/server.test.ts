@@ -15,6 +15,7 @@ import { writeTransitions } from "../../src/mismatches/transition-store.ts";
 import { startOpsServer } from "../../src/ops/server.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
 import { exampleEntry, exampleRecord, exampleSettle, MINUTE_MS, NOON } from "../support/examples.ts";
 import { exampleFinding, LEDGER_SIDE, PROVIDER_SIDE } from "../support/findings.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
@@ -77,6 +78,14 @@ function ask(url: string, headers: Record<string, string> = {}): Promise<Answer>
   });
 }
 
+/** On a busy machine an answer may come too late for whoever asked, and the next one in time. */
+function untilReady(url: string): Promise<Answer> {
+  return eventually("it is ready", async () => {
+    const answer = await ask(`${url}/readyz`);
+    return answer.status === 200 ? answer : null;
+  });
+}
+
 /** What an RFC 9457 answer looks like. */
 function problem(status: number, detail: string | RegExp) {
   return {
@@ -103,7 +112,7 @@ describe("health", () => {
   test("a process that runs is alive; it is ready while database and queue answer", async () => {
     const url = await serve();
     expect(await ask(`${url}/healthz`)).toMatchObject({ status: 200, json: { status: "alive" } });
-    expect(await ask(`${url}/readyz`)).toMatchObject({ status: 200, json: { status: "ready" } });
+    expect(await untilReady(url)).toMatchObject({ json: { status: "ready" } });
   });
 
   test.each(["refuse", "hang"] as const)(
@@ -116,7 +125,7 @@ describe("health", () => {
         await distant.end({ timeout: 0 });
       });
       const url = await serve({ context: { sql: distant } });
-      expect(await ask(`${url}/readyz`)).toMatchObject({ status: 200 });
+      await untilReady(url);
       await proxy[fails]();
       const answer = await ask(`${url}/readyz`);
       expect(answer).toEqual(
@@ -135,7 +144,7 @@ describe("health", () => {
       const backend = openBackend(proxy.url, database.url, silentLog);
       onTestFinished(() => backend.close());
       const url = await serve({ checkQueue: () => backend.check() });
-      expect(await ask(`${url}/readyz`)).toMatchObject({ status: 200 });
+      await untilReady(url);
       await proxy[fails]();
       expect(await ask(`${url}/readyz`)).toMatchObject(
         problem(503, /Redis .*does not answer|the queue has not answered/),
