@@ -37,6 +37,12 @@ const within = (lengthMs: number) => {
 };
 const write = (lanes: ReturnType<typeof openOwn>, ...statements: Statement[]) =>
   lanes.transact([ASK], ([rows]) => ({ result: rows?.[0]?.["notes"], write: statements }), within(60_000));
+/** On a busy machine the database may not answer within the time that a test gives it. */
+const hasWritten = (lanes: ReturnType<typeof openOwn>) =>
+  write(lanes).then(
+    () => true,
+    () => false,
+  );
 const notes = async () => (await sql<{ id: string }[]>`select id from notes order by id`).map(({ id }) => id);
 
 describe("a transaction on a lane", () => {
@@ -132,12 +138,12 @@ describe("a lane whose connection is lost", () => {
     const proxy = await startTcpProxy(url);
     onTestFinished(() => proxy.close());
     const lanes = openOwn([], proxy.url, 2_000);
-    await write(lanes);
+    await eventually("a lane is open", () => hasWritten(lanes));
     proxy.hang();
     await expect(write(lanes, insert("a"))).rejects.toThrow("the database has not answered for 2 s");
     await proxy.restore();
-    await write(lanes, insert("b"));
-    expect(await notes()).toEqual(["b"]);
+    await eventually("it is replaced", () => hasWritten(lanes));
+    expect(await notes()).toEqual([]);
   });
 
   test("is opened again once the server is back", async () => {
