@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { startWorker } from "../../jobs/worker.ts";
 import { countUndelivered, recordAlert } from "../../src/alerts/store.ts";
-import { formatInstant, systemClock } from "../../src/clock.ts";
+import { systemClock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { silentLog } from "../../src/log.ts";
 import { channelsTo, useAlertListener } from "../support/alert-listener.ts";
@@ -33,8 +33,10 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
         body: { what: key },
         at: systemClock.now(),
       });
-    const arrives = (key: string) =>
-      eventually(`${key} arrives`, () => webhook.heard.some(({ json }) => json.idempotencyKey === key));
+    const keys = () => webhook.heard.map(({ json }) => String(json.idempotencyKey));
+    const arrives = (key: string) => eventually(`${key} arrives`, () => keys().includes(key));
+    // Each day has its own, and midnight may come.
+    const isDigest = (key: string) => key.startsWith("digest/");
     slack.answer(() => {});
     await write("first");
     const worker = await startWorker(
@@ -44,15 +46,18 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     );
     onTestFinished(() => worker.stop());
     await arrives("first");
-    await arrives(`digest/${formatInstant(systemClock.now()).slice(0, 10)}`);
+    await eventually("the digest arrives", () => keys().some(isDigest));
     await write("while the other hangs");
     await arrives("while the other hangs");
     await queues.empty();
     await write("after the queues were emptied");
     await arrives("after the queues were emptied");
-    expect(slack.heard).toHaveLength(1);
-    expect(webhook.heard).toHaveLength(4);
-    expect(await countUndelivered(sql)).toBe(4);
+    await eventually("the other was sent something", () => slack.heard.length > 0);
     await worker.stop();
+    // It may have been given up, and sent again; what comes after it waits all the same.
+    expect(new Set(slack.heard.map(({ body }) => body)).size).toBe(1);
+    const others = keys().filter((key) => !isDigest(key));
+    expect(others).toEqual(["first", "while the other hangs", "after the queues were emptied"]);
+    expect(await countUndelivered(sql)).toBe(new Set(keys()).size);
   });
 });

@@ -31,10 +31,10 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
 
   function contextOf(): WorkerContext {
     const base = { sql, config, clock: systemClock, log: silentLog };
-    const limits = { requestTimeoutMs: 5_000, connections: 8, production: false };
+    const limits = { requestTimeoutMs: 60_000, connections: 8, production: false };
     const client = openProvider({ baseUrl: provider.url(), ...CREDENTIALS }, limits, systemClock);
     onTestFinished(() => client.close());
-    const budget = openBudget(sql, { concurrency: 8, minIntervalMs: 0 }, 5_000, systemClock);
+    const budget = openBudget(sql, { concurrency: 8, minIntervalMs: 0 }, 60_000, systemClock);
     const fetchPage = async () => ({ records: [], rejected: [], nextId: null, requestedAt: 0, tookMs: 1 });
     return { ...base, fetchPage, ask: openAskOutcome(client, budget, base) };
   }

@@ -25,7 +25,7 @@ import { QUEUE_PLACES } from "./queue-places.ts";
 import { useSmallWorld } from "./small-world.ts";
 
 const SCHEDULE_CHECK_MS = 200;
-/** Within this work goes on, whatever happened to the queues. */
+/** In it a process starts, works and ends, on a busy machine too. */
 const A_MINUTE_MS = 60_000;
 /** BullMQ by itself opens some forty in PostgreSQL; there each is a process of the server. */
 const MOST_CONNECTIONS = 12;
@@ -108,9 +108,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     await eventually("the bet is confirmed as missing", () => hasUnheardBet(context));
   });
 
-  test("queues that are emptied are filled again, and work goes on", {
-    timeout: 2 * A_MINUTE_MS,
-  }, async () => {
+  test("queues that are emptied are filled again, and work goes on", async () => {
     await using _worker = await start();
     await eventually("every product is pulled", () => isPulledSince(context, small.begin));
     await queues.empty();
@@ -118,7 +116,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     expect(await readSchedules()).toEqual(ALL_EVERY_200_MS);
   });
 
-  test("work goes on after every connection broke", { timeout: 2 * A_MINUTE_MS }, async () => {
+  test("work goes on after every connection broke", async () => {
     await using _worker = await start();
     await eventually("every product is pulled", () => isPulledSince(context, small.begin));
     await queues.breakDown();
@@ -128,8 +126,8 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
   async function expectWorkGoesOn(): Promise<void> {
     const now = systemClock.now();
     await settleUnheardBet(context);
-    await eventually("every product is pulled on", () => isPulledSince(context, now), A_MINUTE_MS);
-    await eventually("the bet is found", () => hasUnheardBet(context), A_MINUTE_MS);
+    await eventually("every product is pulled on", () => isPulledSince(context, now));
+    await eventually("the bet is found", () => hasUnheardBet(context));
   }
 
   test("each product has its schedules, and none that left the config", async () => {
@@ -205,9 +203,8 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     onTestFinished(() => client.close());
     const worker = await start({ fetchPage: client.fetchBetPage });
     await eventually("a request hangs", () => provider.asked.length > 0);
-    const begun = performance.now();
+    // The request hangs for longer than any test may take.
     await Promise.all([worker.stop(), worker.stop()]);
-    expect(performance.now() - begun).toBeLessThan(5_000);
 
     await using _next = await start();
     await eventually("every product is pulled", () => isPulledSince(context, small.begin));
@@ -216,7 +213,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
   test("a process whose worker was stopped ends by itself", async () => {
     const script = join(import.meta.dirname, "start-and-stop.ts");
     const { stdout } = await run(process.execPath, [script, database.url, queues.redisUrl() ?? ""], {
-      timeout: 20_000,
+      timeout: 2 * A_MINUTE_MS,
     });
     expect(stdout).toBe("stopped");
   });
