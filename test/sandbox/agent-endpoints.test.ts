@@ -24,7 +24,7 @@ let agent: ProviderClient;
 async function start(...faults: AgentFault[]): Promise<void> {
   const place = { host: "127.0.0.1", port: 0, pageSize: 100 };
   sandbox = await startSandbox({ ...CREDENTIALS, ...place, world, clock, waitingClock: clock, faults });
-  const limits = { requestTimeoutMs: 5_000, connections: 2, production: false };
+  const limits = { requestTimeoutMs: 60_000, connections: 2, production: false };
   agent = openProvider({ baseUrl: sandbox.url, ...CREDENTIALS }, limits, systemClock);
 }
 

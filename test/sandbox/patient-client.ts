@@ -3,7 +3,7 @@
 import { lengthOf, type TimeRange } from "../../src/window.ts";
 import { ask, type Item, parsePage, rangeOf } from "./agent.ts";
 
-const LONGEST_ANSWER_MS = 500;
+const LONGEST_ANSWER_MS = 1_500;
 const LARGEST_ANSWER_BYTES = 4 * 1024 * 1024;
 const MOST_FAILURES_IN_A_ROW = 20;
 const MOST_PAGES = 1_000;

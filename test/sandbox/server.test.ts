@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../src/sandbox/server.ts";
 import { createWorld } from "../../src/sandbox/world.ts";
 import type { TimeRange } from "../../src/window.ts";
@@ -170,10 +170,10 @@ describe("a provider with faults", () => {
     await start({ faults: [{ do: { kind: "hang" } }] });
     const leaving = new AbortController();
     const asked = ask(sandbox.url, long, { signal: leaving.signal });
-    await vi.waitFor(() => expect(clock.sleeping()).toHaveLength(1));
+    await expect.poll(() => clock.sleeping()).toHaveLength(1);
     leaving.abort();
     await expect(asked).rejects.toThrow();
-    await vi.waitFor(() => expect(clock.sleeping()).toEqual([]));
+    await expect.poll(() => clock.sleeping()).toEqual([]);
     expect(sandbox.requests()).toMatchObject({ total: 1, faults: { hang: 1 } });
   });
 
@@ -185,7 +185,7 @@ describe("a provider with faults", () => {
         (response) => response.text().catch(() => "ended"),
         () => "ended",
       );
-      await vi.waitFor(() => expect(clock.sleeping()).toHaveLength(1));
+      await expect.poll(() => clock.sleeping()).toHaveLength(1);
       await sandbox.close();
       await asked;
       expect(clock.sleeping()).toEqual([]);
