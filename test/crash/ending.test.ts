@@ -14,10 +14,6 @@ import { CREDENTIALS } from "../support/http-provider.ts";
 import { untilSomebodyWaits } from "../support/lock-wait.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 
-/** What is promised, for whoever would otherwise kill it. */
-const TEN_SECONDS_MS = 10_000;
-/** Several start at once. */
-const START_MS = 40_000;
 const PASSWORD = "not to be seen";
 
 const folder = mkdtempSync(join(tmpdir(), "recon-ending-"));
@@ -97,14 +93,14 @@ async function expectToEnd(recon: ReconProcess, signal: "SIGTERM" | "SIGINT" = "
     code = one;
   });
   recon.kill(signal);
-  await eventually("it has ended", () => code !== undefined, TEN_SECONDS_MS);
+  await eventually("it has ended", () => code !== undefined);
   expect({ code, said: recon.lastLines() }).toMatchObject({ code: 0 });
   expect(recon.lines.join("\n")).not.toContain(PASSWORD);
   return recon.lines.filter((line) => line.includes("cut off"));
 }
 
 async function untilSaid(recon: ReconProcess, what: RegExp): Promise<void> {
-  await eventually(`it says ${what}`, () => recon.lines.some((line) => what.test(line)), START_MS);
+  await eventually(`it says ${what}`, () => recon.lines.some((line) => what.test(line)));
 }
 
 /** Something that happens to a worker right before it is told to end. */
@@ -160,7 +156,7 @@ describe.each(["PostgreSQL", "Redis"] as const)("queues in %s", (queues) => {
     const worker = start(WORKER, ground, context, state);
     const { sql } = state;
     expect({ up: await worker.ready, said: worker.lastLines() }).toMatchObject({ up: true });
-    await eventually("it pulls", async () => (await sql`select from pull_states`).length === 1, START_MS);
+    await eventually("it pulls", async () => (await sql`select from pull_states`).length === 1);
     await state.happen(ground, worker);
     expect((await expectToEnd(worker)).length).toBeLessThanOrEqual(1);
     expect(worker.lines.join("\n")).toContain("the worker ends");

@@ -14,4 +14,4 @@ test("through real callbacks and with processes that are killed, exactly the pla
   expect(run.found).toBe(run.planted);
   expect(run.precision).toBe(1);
   expect(run.planted).toBeGreaterThan(25);
-}, 120_000);
+}, 1_200_000);

@@ -24,8 +24,8 @@ interface Wallet {
 }
 
 /** Longer than a killed server needs to be back. */
-const GIVE_UP_AFTER_MS = 60_000;
-const ANSWER_WITHIN_MS = 5_000;
+const GIVE_UP_AFTER_MS = 300_000;
+const ANSWER_WITHIN_MS = 30_000;
 const AGAIN_AFTER_MS = 50;
 /** One in so many is given up early, and one in so many is sent again though it was answered, at once or later. */
 const ONE_IN_IMPATIENT = 15;

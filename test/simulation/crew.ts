@@ -27,7 +27,7 @@ export const CALLBACKS: Command = { name: "callbacks", awaited: "the callbacks a
 
 /** A start in vain is nobody's fault while the database is just being restarted; so many in a row are. */
 const MOST_VAIN_STARTS = 3;
-const START_MS = 60_000;
+const START_MS = 180_000;
 
 export function startCrew(
   size: number,

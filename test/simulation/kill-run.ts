@@ -20,7 +20,7 @@ export interface Surroundings {
 }
 
 /** A lease, the lock of a lost job, and the longest wait of a hostile fault all end sooner. */
-const DEADLINE_MS = 90_000;
+const DEADLINE_MS = 300_000;
 
 export async function runKilled(plan: KillPlan, surroundings: Surroundings): Promise<SeedRun> {
   const { postgres, redis } = surroundings;

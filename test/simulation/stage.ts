@@ -81,7 +81,7 @@ function configOf(since: number): object {
       every: "PT0.3S",
       windowMax: "PT20M",
       settleDelay: "PT2S",
-      requestTimeout: "PT0.6S",
+      requestTimeout: "PT2S",
       // No hostile fault lasts: whatever is asked for often enough is answered.
       attempts: 100,
       resweepAfter: [],

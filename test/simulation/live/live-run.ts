@@ -37,7 +37,7 @@ export interface LiveRun extends LiveAudit {
 const CREDIT = parseAmount("1e40", "credit");
 const LEAD_MS = 500;
 /** Until the last planted mismatch is open: a lost job's lock, a lease and the places of a dead worker end sooner. */
-const DEADLINE_MS = 150_000;
+const DEADLINE_MS = 300_000;
 const LOOK_EVERY_MS = 250;
 const TELL_EVERY_MS = 30_000;
 
