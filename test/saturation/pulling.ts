@@ -9,9 +9,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
 import { startOwnRedis } from "../simulation/own-redis.ts";
 import { type ReconProcess, startRecon } from "../simulation/recon-process.ts";
-import { openScratchDatabases } from "../simulation/scratch-databases.ts";
+import { withScratchDatabase } from "../simulation/scratch-databases.ts";
 
-export type QueuePlace = "Redis" | "PostgreSQL";
+export const QUEUE_PLACES = ["Redis", "PostgreSQL"] as const;
+export type QueuePlace = (typeof QUEUE_PLACES)[number];
 
 /** One request for a page of bets. */
 export interface AskedPage {
@@ -54,12 +55,7 @@ export async function underLoad<Seen>(
   load: PullLoad,
   watch: (running: RunningLoad) => Promise<Seen>,
 ): Promise<Seen> {
-  const databases = await openScratchDatabases();
-  try {
-    return await databases.use(1, (url) => runLoad(load, url, watch));
-  } finally {
-    await databases.close();
-  }
+  return await withScratchDatabase((url) => runLoad(load, url, watch));
 }
 
 async function runLoad<Seen>(

@@ -10,7 +10,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
 import { startOwnRedis } from "../simulation/own-redis.ts";
 import { startRecon } from "../simulation/recon-process.ts";
-import { openScratchDatabases } from "../simulation/scratch-databases.ts";
+import { withScratchDatabase } from "../simulation/scratch-databases.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 
 /** A question about a transfer. */
@@ -50,12 +50,7 @@ export async function whileWorking<Seen>(
   load: StandingLoad,
   watch: (worker: StandingWorker) => Promise<Seen>,
 ): Promise<Seen> {
-  const databases = await openScratchDatabases();
-  try {
-    return await databases.use(1, (url) => work(load, url, watch));
-  } finally {
-    await databases.close();
-  }
+  return await withScratchDatabase((url) => work(load, url, watch));
 }
 
 async function work<Seen>(
@@ -151,9 +146,4 @@ export async function isAlerted(sql: Sql, kind: string): Promise<boolean> {
   const [row] = await sql<{ found: boolean }[]>`
     select exists (select from alerts where kind = ${kind}) as found`;
   return row?.found ?? false;
-}
-
-/** @returns whether it happened within the bar */
-export function inTime(seconds: number | "never", most: number): boolean {
-  return seconds !== "never" && seconds <= most;
 }

@@ -49,3 +49,13 @@ export async function openScratchDatabases(): Promise<ScratchDatabases> {
     },
   };
 }
+
+/** Works with a single one, and closes everything. */
+export async function withScratchDatabase<Result>(work: (url: string) => Promise<Result>): Promise<Result> {
+  const databases = await openScratchDatabases();
+  try {
+    return await databases.use(1, work);
+  } finally {
+    await databases.close();
+  }
+}

@@ -3,7 +3,7 @@
 import { openDatabase } from "../../../src/db/client.ts";
 import { type OutagePlan, runOutage } from "../../simulation/outage-run.ts";
 import { openScratchDatabases } from "../../simulation/scratch-databases.ts";
-import type { Check, SaturationCase } from "../case.ts";
+import { atMost, type Check, none, type SaturationCase } from "../case.ts";
 
 const MINUTE_MS = 60_000;
 const PRODUCTS = 100;
@@ -19,21 +19,17 @@ const MOST_PER_HOUR = 4 * 60;
 export const saturation: SaturationCase = {
   name: "outages",
   what: `${PRODUCTS} products after outages of 10 minutes, 6 hours and 3 days: the provider refuses, does not answer, or the worker is down`,
-  run: async () => {
+  run: async (report) => {
     const databases = await openScratchDatabases();
-    const checks: Check[] = [];
     try {
       for (const how of KINDS) {
         for (const [length, outageMs] of LENGTHS) {
-          checks.push(
-            ...(await runOne(databases, `${how}, ${length}`, { products: PRODUCTS, how, outageMs })),
-          );
+          report(...(await runOne(databases, `${how}, ${length}`, { products: PRODUCTS, how, outageMs })));
         }
       }
     } finally {
       await databases.close();
     }
-    return checks;
   },
 };
 
@@ -53,31 +49,12 @@ async function runOne(databases: Databases, name: string, plan: OutagePlan): Pro
   const ratio = requests / minimum;
   // The first failures of each product, and then a few a minute of all together.
   const mostMeanwhile = PRODUCTS * 20 + (plan.outageMs / 3_600_000) * MOST_PER_HOUR;
+  const toFetchAll = `until all is fetched (${caughtUpAfterMs / 1000})`;
   return [
-    {
-      what: `${name}: requests against the minimum (${requests} / ${minimum})`,
-      value: Number(ratio.toFixed(3)),
-      bar: "≤ 1.3",
-      holds: ratio <= 1.3,
-    },
-    {
-      what: `${name}: requests while it lasted`,
-      value: requestsMeanwhile,
-      bar: `≤ ${mostMeanwhile}`,
-      holds: requestsMeanwhile <= mostMeanwhile,
-    },
-    {
-      what: `${name}: seconds until every product is fresh, and until all is fetched (${caughtUpAfterMs / 1000})`,
-      value: freshAfterMs / 1000,
-      bar: "≤ 180",
-      holds: freshAfterMs <= 180_000,
-    },
-    { what: `${name}: fetches of the same lost time`, value: mostFetches, bar: "1", holds: mostFetches <= 1 },
-    {
-      what: `${name}: products with something missing`,
-      value: incomplete,
-      bar: "0",
-      holds: incomplete === 0,
-    },
+    atMost(`${name}: requests against the minimum (${requests} / ${minimum})`, Number(ratio.toFixed(3)), 1.3),
+    atMost(`${name}: requests while it lasted`, requestsMeanwhile, mostMeanwhile),
+    atMost(`${name}: seconds until every product is fresh, and ${toFetchAll}`, freshAfterMs / 1000, 180),
+    atMost(`${name}: fetches of the same lost time`, mostFetches, 1),
+    none(`${name}: products with something missing`, incomplete),
   ];
 }

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { withDatabase } from "../../../bench/support/database.ts";
 import type { Sql } from "../../../src/db/client.ts";
-import type { Check, SaturationCase } from "../case.ts";
+import { atMost, type Report, type SaturationCase } from "../case.ts";
 import { startRealWorker } from "../support/real-worker.ts";
 
 const BETS = 60_000;
@@ -36,7 +36,7 @@ const RECORDS = `
 export const saturation: SaturationCase = {
   name: "round-for-ever",
   what: `a round with ${BETS} agreeing bets, and one that differs, is compared`,
-  run: async () =>
+  run: async (report) =>
     await withDatabase(async (sql, url) => {
       const provider = createServer((_, response) => {
         response
@@ -52,7 +52,7 @@ export const saturation: SaturationCase = {
         PROVIDER_PASSWORD: "p",
       });
       try {
-        return await measure(sql, () => worker.peakMegabytes());
+        await measure(sql, () => worker.peakMegabytes(), report);
       } finally {
         await worker.stop();
         provider.close();
@@ -60,25 +60,18 @@ export const saturation: SaturationCase = {
     }),
 };
 
-async function measure(sql: Sql, peakMegabytes: () => number): Promise<Check[]> {
+async function measure(sql: Sql, peakMegabytes: () => number, report: Report): Promise<void> {
   const foundAfter = await seconds(async () => {
     const open = await sql`select subject from mismatches where status = 'open'`;
     return open.length === 1 && open[0]?.["subject"] === `bet:bet-${BETS / 2}`;
   });
+  report(atMost("seconds until the planted difference is found", foundAfter, LONGEST_MS / 1000));
   await write(sql, BETS + 1, BETS + 1, BETS + 1);
   const nextAfter = await seconds(
     async () => (await sql`select from mismatches where subject = ${`bet:bet-${BETS + 1}`}`).length === 1,
   );
-  const megabytes = Math.round(peakMegabytes());
-  return [
-    check("seconds until the planted difference is found", foundAfter, LONGEST_MS / 1000),
-    check("seconds until the next bet that differs is found", nextAfter, 15),
-    check("megabytes of the worker", megabytes, MOST_MEGABYTES),
-  ];
-}
-
-function check(what: string, value: number, most: number): Check {
-  return { what, value, bar: `≤ ${most}`, holds: value <= most };
+  report(atMost("seconds until the next bet that differs is found", nextAfter, 15));
+  report(atMost("megabytes of the worker", Math.round(peakMegabytes()), MOST_MEGABYTES));
 }
 
 async function seconds(isDone: () => Promise<boolean>): Promise<number> {
