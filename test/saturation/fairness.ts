@@ -2,7 +2,8 @@
 
 import { setTimeout as pause } from "node:timers/promises";
 import { formatInstant, systemClock } from "../../src/clock.ts";
-import { productNames, QUEUE_PLACES, type QueuePlace, underLoad, unfairness } from "./pulling.ts";
+import { productNames, underLoad, unfairness } from "./pulling.ts";
+import { QUEUE_PLACES, type QueuePlace } from "./support/own-workers.ts";
 
 export const FAIR_PRODUCTS = productNames(100);
 export const FAIR_PLACES = 8;

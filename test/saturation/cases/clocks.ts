@@ -4,7 +4,7 @@ import { type ClockPlan, runClock } from "../../simulation/clock-run.ts";
 import { startOwnRedis } from "../../simulation/own-redis.ts";
 import { withScratchDatabase } from "../../simulation/scratch-databases.ts";
 import { atMost, none, type Report, type SaturationCase, same } from "../case.ts";
-import { QUEUE_PLACES, type QueuePlace } from "../pulling.ts";
+import { QUEUE_PLACES, type QueuePlace } from "../support/own-workers.ts";
 
 const AHEAD_MS = 7 * 3_600_000;
 const BEHIND_MS = -600_000;

@@ -2,7 +2,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { formatInstant, systemClock } from "../../../src/clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { atMost, type Report, type SaturationCase } from "../case.ts";
-import { productNames, QUEUE_PLACES, type QueuePlace, underLoad } from "../pulling.ts";
+import { productNames, underLoad } from "../pulling.ts";
+import { QUEUE_PLACES, type QueuePlace } from "../support/own-workers.ts";
 
 const PRODUCTS = productNames(20);
 const PLACES = 4;

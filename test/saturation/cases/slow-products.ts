@@ -1,7 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { formatInstant, systemClock } from "../../../src/clock.ts";
 import { none, type Report, type SaturationCase } from "../case.ts";
-import { countByProduct, productNames, QUEUE_PLACES, type QueuePlace, underLoad } from "../pulling.ts";
+import { countByProduct, productNames, underLoad } from "../pulling.ts";
+import { QUEUE_PLACES, type QueuePlace } from "../support/own-workers.ts";
 
 const PRODUCTS = productNames(48);
 const ANSWER_MS = 5_000;
