@@ -7,12 +7,12 @@ import { atMost, type Figure } from "./support/figure.ts";
 const WATCHED_MS = 30_000;
 
 export async function measureFair(): Promise<Figure[]> {
-  const measured = await measureFairness(WATCHED_MS);
-  const detail = measured.map(
-    ({ workers, queues, requests, ratio }) =>
-      `${ratio.toFixed(2)} with ${workers} worker(s), queues in ${queues} (${requests} requests)`,
-  );
-  const worst = Math.max(...measured.map(({ ratio }) => ratio));
+  const detail: string[] = [];
+  let worst = 0;
+  for await (const { workers, queues, requests, ratio } of measureFairness(WATCHED_MS)) {
+    worst = Math.max(worst, ratio);
+    detail.push(`${ratio.toFixed(2)} with ${workers} worker(s), queues in ${queues} (${requests} requests)`);
+  }
   const what = "requests of the product served most for each of the one served least";
   return [atMost("fair", worst, 2, `${what}: ${detail.join(", ")}`)];
 }

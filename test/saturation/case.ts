@@ -9,10 +9,31 @@ export interface Check {
   readonly holds: boolean;
 }
 
+/** Hears of checks as soon as they are known. */
+export type Report = (...checks: readonly Check[]) => void;
+
 export interface SaturationCase {
   readonly name: string;
   /** one sentence: what is overloaded, or what stands still */
   readonly what: string;
   /** Starts what it needs and ends it again; whatever it leaves behind is a fault of the case. */
-  run(): Promise<Check[]>;
+  run(report: Report): Promise<void>;
+}
+
+/** @param value "never": it did not happen while it was waited for */
+export function atMost(what: string, value: number | "never", most: number): Check {
+  return { what, value, bar: `≤ ${most}`, holds: value !== "never" && value <= most };
+}
+
+export function none(what: string, count: number): Check {
+  return { what, value: count, bar: "0", holds: count === 0 };
+}
+
+export function same(what: string, value: string, expected: string): Check {
+  return { what, value, bar: expected, holds: value === expected };
+}
+
+/** Holds whatever it is. */
+export function forInformation(what: string, value: number): Check {
+  return { what, value, bar: "for information", holds: true };
 }

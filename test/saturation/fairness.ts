@@ -2,7 +2,8 @@
 
 import { setTimeout as pause } from "node:timers/promises";
 import { formatInstant, systemClock } from "../../src/clock.ts";
-import { productNames, type QueuePlace, underLoad, unfairness } from "./pulling.ts";
+import { productNames, underLoad, unfairness } from "./pulling.ts";
+import { QUEUE_PLACES, type QueuePlace } from "./support/own-workers.ts";
 
 export const FAIR_PRODUCTS = productNames(100);
 export const FAIR_PLACES = 8;
@@ -20,14 +21,10 @@ export interface Fairness {
 }
 
 /** One and three workers, with the queues in Redis and in PostgreSQL; each is watched for so long. */
-export async function measureFairness(watchedMs: number): Promise<Fairness[]> {
-  const measured: Fairness[] = [];
+export async function* measureFairness(watchedMs: number): AsyncGenerator<Fairness> {
   for (const workers of [1, 3]) {
-    for (const queues of ["Redis", "PostgreSQL"] as const) {
-      measured.push(await measure(workers, queues, watchedMs));
-    }
+    for (const queues of QUEUE_PLACES) yield await measure(workers, queues, watchedMs);
   }
-  return measured;
 }
 
 async function measure(workers: number, queues: QueuePlace, watchedMs: number): Promise<Fairness> {

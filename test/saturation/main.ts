@@ -1,13 +1,19 @@
-/** `npm run saturate -- [CASE…] [--json]`: more load than can be done, and things that stand still; exit 1 where a check fails. */
+/**
+ * `npm run saturate -- [CASE…] [--json]`: more load than can be done, and things that stand still. Each check is printed as
+ * soon as it is known, with `--json` all of them at the end; exit 1 where one fails.
+ */
 
 import { readdirSync } from "node:fs";
 import { parseArgs } from "node:util";
-import type { Check, SaturationCase } from "./case.ts";
+import type { Check, Report, SaturationCase } from "./case.ts";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { json: { type: "boolean", default: false } },
 });
+const print = (line: string) => {
+  if (!values.json) console.log(line);
+};
 const cases = await loadCases();
 const unknown = positionals.find((name) => !cases.some((one) => one.name === name));
 if (unknown !== undefined) {
@@ -18,19 +24,40 @@ if (unknown !== undefined) {
 }
 
 const results: { readonly name: string; readonly seconds: number; readonly checks: readonly Check[] }[] = [];
+const secondsSince = (startedAt: number) => Math.round((performance.now() - startedAt) / 1000);
+const begunAt = performance.now();
 for (const { name, what, run } of cases) {
   if (positionals.length > 0 && !positionals.includes(name)) continue;
-  if (!values.json) console.log(`${name}: ${what}`);
+  print(`${name}: ${what}`);
   const startedAt = performance.now();
-  const checks = await run();
-  results.push({ name, seconds: Math.round((performance.now() - startedAt) / 1000), checks });
-  if (values.json) continue;
-  for (const { what, value, bar, holds } of checks) {
-    console.log(`  ${holds ? "holds" : "FAILS"}  ${what}: ${value} (${bar})`);
-  }
+  const checks: Check[] = [];
+  const report: Report = (...known) => {
+    checks.push(...known);
+    for (const { what, value, bar, holds } of known) {
+      print(`  ${holds ? "holds" : "FAILS"}  ${what}: ${value} (${bar})`);
+    }
+  };
+  // The other cases are run all the same.
+  await run(report).catch((error: unknown) =>
+    report({
+      what: "the case could not be run to its end",
+      value: String(error),
+      bar: "no error",
+      holds: false,
+    }),
+  );
+  const seconds = secondsSince(startedAt);
+  results.push({ name, seconds, checks });
+  print(`  ${seconds} s`);
 }
+const all = results.flatMap(({ name, checks }) => checks.map((check) => ({ name, ...check })));
+const failed = all.filter(({ holds }) => !holds);
 if (values.json) console.log(JSON.stringify({ cases: results }, null, 2));
-process.exit(results.every(({ checks }) => checks.every(({ holds }) => holds)) ? 0 : 1);
+print(
+  `${results.length} cases in ${secondsSince(begunAt)} s: of ${all.length} checks ${all.length - failed.length} hold, ${failed.length} fail`,
+);
+for (const { name, what, value, bar } of failed) print(`  FAILS  ${name}: ${what}: ${value} (${bar})`);
+process.exit(failed.length === 0 ? 0 : 1);
 
 /** Each file of `cases` exports one case as `saturation`. */
 async function loadCases(): Promise<SaturationCase[]> {

@@ -11,7 +11,7 @@ import { migrateDatabase } from "../../src/db/migrate.ts";
 import { freePort } from "../../src/embedded/free-port.ts";
 import { type OwnPostgres, startOwnPostgres } from "../simulation/own-postgres.ts";
 import { startRecon } from "../simulation/recon-process.ts";
-import type { Check } from "./case.ts";
+import { type Check, forInformation, none } from "./case.ts";
 
 const CREDIT = 1_000_000;
 
@@ -138,14 +138,12 @@ export async function auditAnswers(sql: Sql, answers: readonly Answered[]): Prom
   const books = await sql`
     select username from wallets where balance <> ${CREDIT}::numeric
       + coalesce((select sum(moved) from callback_entries e where e.username = wallets.username), 0)`;
-  const none = (what: string, value: number): Check => ({ what, value, bar: "0", holds: value === 0 });
-  const told = (what: string, value: number): Check => ({ what, value, bar: "for information", holds: true });
   return [
-    told("answered with success", count(0, true)),
-    told("answered with 50001", count(50001, false) + count(50001, true)),
+    forInformation("answered with success", count(0, true)),
+    forInformation("answered with 50001", count(50001, false) + count(50001, true)),
     none("answered with 50001, and debited", count(50001, true)),
     none("answered with success, and not debited", count(0, false)),
-    told("not answered", count(null, true) + count(null, false)),
+    forInformation("not answered", count(null, true) + count(null, false)),
     none("wallets that do not add up", books.length),
   ];
 }
@@ -156,10 +154,5 @@ export async function sendAgain(served: Served, answers: readonly Answered[]): P
   for (let tries = 0; tries < 20 && left.length > 0; tries += 1) {
     left = (await served.placeAll(left)).filter(({ statusCode }) => statusCode !== 0);
   }
-  return {
-    what: "sent again, and still not answered with success",
-    value: left.length,
-    bar: "0",
-    holds: left.length === 0,
-  };
+  return none("sent again, and still not answered with success", left.length);
 }

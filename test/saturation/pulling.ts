@@ -1,48 +1,38 @@
 /** Real workers that pull more than they can from a provider that the case owns. */
 
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
-import { openDatabase, type Sql } from "../../src/db/client.ts";
 import { startOwnRedis } from "../simulation/own-redis.ts";
-import { type ReconProcess, startRecon } from "../simulation/recon-process.ts";
-import { openScratchDatabases } from "../simulation/scratch-databases.ts";
-
-export type QueuePlace = "Redis" | "PostgreSQL";
+import {
+  type OwnWorkers,
+  type OwnWorkersPlan,
+  type QueuePlace,
+  withOwnWorkers,
+} from "./support/own-workers.ts";
 
 /** One request for a page of bets. */
 export interface AskedPage {
   readonly productId: string;
   readonly from: number;
   readonly to: number;
+  /** of the page; null: the first one */
+  readonly nextId: string | null;
   /** milliseconds since the load began */
   readonly atMs: number;
 }
 
-export interface PullLoad {
-  /** of `recon.config.json` */
-  readonly config: object;
-  readonly workers: number;
+export interface PullLoad extends Pick<OwnWorkersPlan, "config" | "workers" | "prepare"> {
   readonly queues: QueuePlace;
   /** how long the provider takes for an answer without records */
   readonly answerMs: number;
   /** whether it answers otherwise, by itself */
   readonly answer?: (asked: AskedPage, response: ServerResponse) => boolean;
-  /** runs before the workers start */
-  readonly prepare?: (sql: Sql) => Promise<void>;
 }
 
-export interface RunningLoad {
-  readonly sql: Sql;
+export interface RunningLoad extends OwnWorkers {
   /** all requests so far, in order */
   readonly asked: readonly AskedPage[];
-  readonly workers: readonly ReconProcess[];
   nowMs(): number;
-  /** One more worker; resolves when it is up. */
-  startWorker(): Promise<ReconProcess>;
 }
 
 export function productNames(count: number): string[] {
@@ -51,68 +41,31 @@ export function productNames(count: number): string[] {
 
 /** Starts database, queues, provider and workers, lets `watch` see what comes, and ends all of them. */
 export async function underLoad<Seen>(
-  load: PullLoad,
+  { queues, answerMs, answer, ...plan }: PullLoad,
   watch: (running: RunningLoad) => Promise<Seen>,
 ): Promise<Seen> {
-  const databases = await openScratchDatabases();
-  try {
-    return await databases.use(1, (url) => runLoad(load, url, watch));
-  } finally {
-    await databases.close();
-  }
-}
-
-async function runLoad<Seen>(
-  load: PullLoad,
-  databaseUrl: string,
-  watch: (running: RunningLoad) => Promise<Seen>,
-): Promise<Seen> {
-  const sql = openDatabase(databaseUrl, 3);
   const begunAt = performance.now();
   const nowMs = () => performance.now() - begunAt;
   const asked: AskedPage[] = [];
-  const provider = createServer(async (request, response) => {
+  const provider: RequestListener = async (request, response) => {
+    if (request.url?.startsWith("/heartbeat")) {
+      response.writeHead(200).end();
+      return;
+    }
     const one = { ...readRequest(request), atMs: nowMs() };
     asked.push(one);
-    if (load.answer?.(one, response)) return;
-    await pause(load.answerMs);
+    if (answer?.(one, response)) return;
+    await pause(answerMs);
     response.writeHead(200, { "content-type": "application/json" });
     response.end('{"reqId":"r","code":0,"message":"success","data":{"txns":[]}}');
-  });
-  await new Promise<void>((resolve) => provider.listen(0, "127.0.0.1", resolve));
-  const redis = load.queues === "Redis" ? await startOwnRedis() : null;
-  const folder = mkdtempSync(join(tmpdir(), "recon-saturation-"));
-  const configFile = join(folder, "recon.config.json");
-  writeFileSync(configFile, JSON.stringify(load.config));
-  const environment = {
-    DATABASE_URL: databaseUrl,
-    ...(redis === null ? {} : { REDIS_URL: redis.url }),
-    PROVIDER_BASE_URL: `http://127.0.0.1:${(provider.address() as AddressInfo).port}`,
-    PROVIDER_USERNAME: "agent",
-    PROVIDER_PASSWORD: "of the saturation suite",
-    RECON_CONFIG: configFile,
-    OPS_PORT: "0",
-    LOG_LEVEL: "info",
   };
-  const workers: ReconProcess[] = [];
-  const startWorker = async () => {
-    const worker = startRecon(["worker"], environment, "the worker runs");
-    workers.push(worker);
-    if (!(await worker.ready)) throw new Error(`a worker does not start: ${worker.lastLines()}`);
-    return worker;
-  };
+  const redis = queues === "Redis" ? await startOwnRedis() : null;
   try {
-    await load.prepare?.(sql);
-    await Promise.all(Array.from({ length: load.workers }, startWorker));
-    return await watch({ sql, asked, workers, nowMs, startWorker });
+    return await withOwnWorkers({ ...plan, redisUrl: redis?.url ?? null, provider }, (own) =>
+      watch({ ...own, asked, nowMs }),
+    );
   } finally {
-    for (const worker of workers) worker.kill("SIGKILL");
-    await Promise.all(workers.map(({ ended }) => ended));
-    provider.closeAllConnections();
-    await new Promise((resolve) => provider.close(resolve));
     await redis?.stop();
-    await sql.end({ timeout: 5 });
-    rmSync(folder, { recursive: true });
   }
 }
 
@@ -123,6 +76,7 @@ function readRequest({ url = "/" }: IncomingMessage): Omit<AskedPage, "atMs"> {
     productId: searchParams.get("productId") ?? "",
     from: timeOf("startTime"),
     to: timeOf("endTime"),
+    nextId: searchParams.get("nextId"),
   };
 }
 

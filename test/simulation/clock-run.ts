@@ -44,8 +44,15 @@ export interface ClockResult {
   readonly goesOnAfterMs: number;
 }
 
-/** @throws where libfaketime is not installed (Debian: apt-get install faketime) */
-export async function runClock(databaseUrl: string, plan: ClockPlan): Promise<ClockResult> {
+/**
+ * @param redisUrl where the queues are; null: in the database
+ * @throws where libfaketime is not installed (Debian: apt-get install faketime)
+ */
+export async function runClock(
+  databaseUrl: string,
+  redisUrl: string | null,
+  plan: ClockPlan,
+): Promise<ClockResult> {
   if (LIBRARY === undefined) throw new Error("libfaketime is missing: apt-get install faketime");
   const folder = mkdtempSync(join(tmpdir(), "wallet-recon-clock-"));
   const clockFile = join(folder, "clock");
@@ -78,6 +85,7 @@ export async function runClock(databaseUrl: string, plan: ClockPlan): Promise<Cl
       ["worker"],
       {
         DATABASE_URL: databaseUrl,
+        ...(redisUrl === null ? {} : { REDIS_URL: redisUrl }),
         RECON_CONFIG: configFile,
         PROVIDER_BASE_URL: `http://127.0.0.1:${(provider.address() as AddressInfo).port}`,
         PROVIDER_USERNAME: who,

@@ -6,16 +6,17 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { formatInstant, type Instant } from "../../src/clock.ts";
-import { parseConfig } from "../../src/config-file.ts";
+import { type Config, parseConfig } from "../../src/config-file.ts";
 import type { Sql } from "../../src/db/client.ts";
 import { ReconError } from "../../src/errors.ts";
 import type { PullContext } from "../../src/flows/context.ts";
-import { pullProduct } from "../../src/flows/pull-product.ts";
+import { planProduct } from "../../src/flows/plan-product.ts";
+import { openPullLanes } from "../../src/flows/pull-lanes.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
 import { readPullProgress, watermarkOf } from "../../src/sync/progress-store.ts";
 import { LONGEST_WINDOW_MS, mergeRanges, type TimeRange } from "../../src/window.ts";
-import { createTestClock } from "../support/clock.ts";
+import { createTestClock, type TestClock } from "../support/clock.ts";
 import { emptyTables } from "../support/database.ts";
 
 const MINUTE_MS = 60_000;
@@ -80,20 +81,21 @@ export async function runOutage(sql: Sql, plan: OutagePlan): Promise<OutageResul
   const products = config.products.map(({ productId }, index) => {
     const clock = createTestClock(BEGIN + Math.floor((index * MINUTE_MS) / plan.products));
     const fetchPage: PullContext["fetchPage"] = async (request, signal, kind) => {
-      asked.push({ at: clock.now(), kind, isOrdinary: caughtUpAt.has(productId) });
-      answersNow = !isDown(clock.now());
+      const at = clock.now();
+      asked.push({ at, kind, isOrdinary: caughtUpAt.has(productId) });
+      answersNow = !isDown(at);
       try {
         return await provider.fetchBetPage(request, signal);
       } catch (error) {
         // What hangs up at once stands for what does not answer until the time-out.
         const isTimeOut = error instanceof ReconError && error.code === "provider-dropped";
-        if (isTimeOut) clock.advance(timeOutMs);
+        if (isTimeOut) clock.set(Math.max(clock.now(), at + timeOutMs));
         throw error;
       }
     };
-    return { productId, context: { sql, config, clock, log: silentLog, fetchPage }, nextAt: clock.now() };
+    const context = { sql, config: only(config, productId), clock, log: silentLog, fetchPage };
+    return { productId, clock, tick: openTick(context, productId, clock), firstTickAt: clock.now() };
   });
-  const never = new AbortController().signal;
   const readMarks = async () =>
     new Map((await readPullProgress(sql)).map((one) => [one.productId, one] as const));
   const end = outage.to + MOST_MINUTES_BEHIND * MINUTE_MS;
@@ -105,22 +107,28 @@ export async function runOutage(sql: Sql, plan: OutagePlan): Promise<OutageResul
       if (plan.how === "worker-down" && minute >= outage.from && minute < outage.to) continue;
       if (before !== null && caughtUpAt.size === plan.products) break;
       const waiting = await readWaiting(sql);
+      const ticked: { readonly productId: string; readonly tick: Instant }[] = [];
       for (const one of products) {
-        const tick = minute + ((one.nextAt - BEGIN) % MINUTE_MS);
+        const tick = minute + (one.firstTickAt - BEGIN);
         // It waits for its next probe, and would ask for nothing: thousands of such ticks tell nothing new.
         if (before === null && (waiting.get(one.productId) ?? 0) > tick) continue;
         // A job under way keeps the next one of its product waiting.
-        if (one.context.clock.now() > tick) continue;
-        one.context.clock.set(tick);
-        await pullProduct(one.context, one.productId, never);
-        if (before === null || caughtUpAt.has(one.productId)) continue;
-        const mark = (await readMarks()).get(one.productId);
+        if (one.clock.now() > tick) continue;
+        one.clock.set(tick);
+        ticked.push({ productId: one.productId, tick });
+        await one.tick(tick + MINUTE_MS);
+      }
+      if (before === null) continue;
+      const marks = await readMarks();
+      for (const { productId, tick } of ticked) {
+        if (caughtUpAt.has(productId)) continue;
+        const mark = marks.get(productId);
         const due = tick - config.pull.settleDelay;
         if (mark === undefined || mark.head < due) continue;
-        if (!freshAt.has(one.productId)) freshAt.set(one.productId, tick);
+        if (!freshAt.has(productId)) freshAt.set(productId, tick);
         if (watermarkOf(mark) < due) continue;
-        caughtUpAt.set(one.productId, tick);
-        const was = before.get(one.productId);
+        caughtUpAt.set(productId, tick);
+        const was = before.get(productId);
         minimum += Math.ceil((due - (was === undefined ? BEGIN : watermarkOf(was))) / LONGEST_WINDOW_MS);
       }
     }
@@ -128,7 +136,7 @@ export async function runOutage(sql: Sql, plan: OutagePlan): Promise<OutageResul
     provider.close();
     await server.close();
   }
-  const last = Math.max(...products.map(({ context }) => context.clock.now()));
+  const last = Math.max(...products.map(({ clock }) => clock.now()));
   return {
     requestsMeanwhile: asked.filter(({ at }) => at >= outage.from && at < outage.to).length,
     requests: asked.filter(({ at, kind, isOrdinary }) => at >= outage.to && kind === "live" && !isOrdinary)
@@ -139,6 +147,36 @@ export async function runOutage(sql: Sql, plan: OutagePlan): Promise<OutageResul
     mostFetches: await countMostFetches(sql, outage.to),
     incomplete: await countIncomplete(sql, { from: BEGIN - 2 * HOUR_MS, to: last - 5 * MINUTE_MS }),
   };
+}
+
+function only(config: Config, productId: string): Config {
+  return { ...config, products: config.products.filter((product) => product.productId === productId) };
+}
+
+/** A tick of one product, and what a worker fetches of it until the next: planned and leased as in production. */
+function openTick(
+  context: PullContext,
+  productId: string,
+  clock: TestClock,
+): (until: Instant) => Promise<void> {
+  const runLanes = openPullLanes(context);
+  const never = new AbortController().signal;
+  return async (until) => {
+    await planProduct(context, productId, clock.now());
+    for (;;) {
+      await runLanes(never);
+      const retryAt = await readNextAttempt(context.sql, productId);
+      if (retryAt === null || retryAt <= clock.now() || retryAt >= until) return;
+      clock.set(retryAt);
+    }
+  };
+}
+
+async function readNextAttempt(sql: Sql, productId: string): Promise<Instant | null> {
+  const [row] = await sql<{ at: Instant | null }[]>`
+    select min(next_attempt_at) as at from windows
+    where product_id = ${productId} and kind in ('live', 'resweep') and status in ('planned', 'gap')`;
+  return row?.at ?? null;
 }
 
 async function readWaiting(sql: Sql): Promise<Map<string, Instant>> {

@@ -21,6 +21,8 @@ export interface ScratchDatabases {
   close(): Promise<void>;
 }
 
+let opened = 0;
+
 export async function openScratchDatabases(): Promise<ScratchDatabases> {
   const server = await startEmbeddedPostgres({
     home: HOME,
@@ -28,7 +30,8 @@ export async function openScratchDatabases(): Promise<ScratchDatabases> {
     settings: SETTINGS,
   });
   const admin = postgres(server.url, { max: 1, onnotice: () => {} });
-  const template = `recon_simulation_${process.pid}`;
+  opened += 1;
+  const template = `recon_simulation_${process.pid}_${opened}`;
   const urlOf = (database: string) => new URL(`/${database}`, server.url).href;
   await admin.unsafe(`create database ${template}`);
   await migrateDatabase(urlOf(template));
@@ -48,4 +51,14 @@ export async function openScratchDatabases(): Promise<ScratchDatabases> {
       await server.release();
     },
   };
+}
+
+/** Works with a single one, and closes everything. */
+export async function withScratchDatabase<Result>(work: (url: string) => Promise<Result>): Promise<Result> {
+  const databases = await openScratchDatabases();
+  try {
+    return await databases.use(1, work);
+  } finally {
+    await databases.close();
+  }
 }

@@ -1,41 +1,34 @@
 /** What comparing makes of an outage: callbacks of hours wait, and their records come the newest first. */
 
 import { runSeed } from "../../simulation/run-seed.ts";
-import { openScratchDatabases } from "../../simulation/scratch-databases.ts";
+import { withScratchDatabase } from "../../simulation/scratch-databases.ts";
 import { planSeed, withOutage } from "../../simulation/seed-plan.ts";
-import type { Check, SaturationCase } from "../case.ts";
+import { none, type SaturationCase } from "../case.ts";
 
 const SEEDS = [1, 2, 3];
 
 export const saturation: SaturationCase = {
   name: "catching-up",
   what: "three and a half hours of an outage, ours or the provider's, in the middle of play: nothing is judged before its time is fetched",
-  run: async () => {
-    const databases = await openScratchDatabases();
-    const checks: Check[] = [];
-    try {
-      for (const whose of ["ours", "the provider's"] as const) {
-        let [planted, unexplained, falseAlarms, unnoticed] = [0, 0, 0, 0];
-        for (const seed of SEEDS) {
-          const plan = withOutage(planSeed(seed), whose);
-          const run = await databases.use(seed, (url) => runSeed(seed, url, "own", plan));
-          // What came and went while nobody looked shows as what is left of it: the same bet, by another kind.
-          const isOf = (a: Named) => (b: Named) => nameOf(a) === nameOf(b);
-          planted += run.planted;
-          unexplained += run.unexplained.length;
-          falseAlarms += run.wrong.filter((one) => !run.missed.some(isOf(one))).length;
-          unnoticed += run.missed.filter((one) => !run.wrong.some(isOf(one))).length;
-        }
-        checks.push(
-          zero(`an outage of ${whose}: false alarms, with ${planted} planted differences`, falseAlarms),
-          zero(`an outage of ${whose}: planted differences that were not noticed`, unnoticed),
-          zero(`an outage of ${whose}: lines of the days' reports that do not add up`, unexplained),
-        );
+  run: async (report) => {
+    for (const whose of ["ours", "the provider's"] as const) {
+      let [planted, unexplained, falseAlarms, unnoticed] = [0, 0, 0, 0];
+      for (const seed of SEEDS) {
+        const plan = withOutage(planSeed(seed), whose);
+        const run = await withScratchDatabase((url) => runSeed(seed, url, "own", plan));
+        // What came and went while nobody looked shows as what is left of it: the same bet, by another kind.
+        const isOf = (a: Named) => (b: Named) => nameOf(a) === nameOf(b);
+        planted += run.planted;
+        unexplained += run.unexplained.length;
+        falseAlarms += run.wrong.filter((one) => !run.missed.some(isOf(one))).length;
+        unnoticed += run.missed.filter((one) => !run.wrong.some(isOf(one))).length;
       }
-    } finally {
-      await databases.close();
+      report(
+        none(`an outage of ${whose}: false alarms, with ${planted} planted differences`, falseAlarms),
+        none(`an outage of ${whose}: planted differences that were not noticed`, unnoticed),
+        none(`an outage of ${whose}: lines of the days' reports that do not add up`, unexplained),
+      );
     }
-    return checks;
   },
 };
 
@@ -49,8 +42,4 @@ interface Named {
 
 function nameOf({ productId, username, roundId, transactionId, betId }: Named): string {
   return [productId, username, roundId ?? transactionId ?? betId].join(" ");
-}
-
-function zero(what: string, value: number): Check {
-  return { what, value, bar: "0", holds: value === 0 };
 }

@@ -1,8 +1,10 @@
 /** Workers whose machines have wrong clocks, alone and beside a right one. */
 
 import { type ClockPlan, runClock } from "../../simulation/clock-run.ts";
-import { openScratchDatabases } from "../../simulation/scratch-databases.ts";
-import type { Check, SaturationCase } from "../case.ts";
+import { startOwnRedis } from "../../simulation/own-redis.ts";
+import { withScratchDatabase } from "../../simulation/scratch-databases.ts";
+import { atMost, none, type Report, type SaturationCase, same } from "../case.ts";
+import { QUEUE_PLACES, type QueuePlace } from "../support/own-workers.ts";
 
 const AHEAD_MS = 7 * 3_600_000;
 const BEHIND_MS = -600_000;
@@ -10,6 +12,7 @@ const BEHIND_MS = -600_000;
 const LONGEST_PAUSE_MS = 5_000;
 /** A tick that a jump has put hours ahead is found when the schedules are checked. */
 const LONGEST_AFTER_JUMP_MS = 25_000;
+const LONGEST_TO_GO_ON_MS = 15_000;
 
 const PLANS: readonly [name: string, plan: ClockPlan][] = [
   ["7 hours ahead, alone", { aheadMs: AHEAD_MS, beside: false, jumps: false }],
@@ -24,41 +27,31 @@ const PLANS: readonly [name: string, plan: ClockPlan][] = [
 export const saturation: SaturationCase = {
   name: "clocks",
   what: "a worker's clock 7 hours ahead and 10 minutes behind: it plans nothing, judges nothing, reports, and goes on once right",
-  run: async () => {
-    const databases = await openScratchDatabases();
-    const checks: Check[] = [];
-    try {
-      for (const [name, plan] of PLANS) {
-        const result = await databases.use(1, (url) => runClock(url, plan));
-        const { asked, aheadOfTime, mismatches, alerts, aheadSeconds, isLogged, longestPauseMs } = result;
-        const check = (what: string, value: number | string, bar: string, holds: boolean) =>
-          checks.push({ what: `${name}: ${what}`, value, bar, holds });
-        check("requests meanwhile", asked, "0", asked === 0);
-        check("windows ahead of the database's time", aheadOfTime, "0", aheadOfTime === 0);
-        check("mismatches", mismatches, "0", mismatches === 0);
-        const expected = "clock-wrong, clock-wrong-over";
-        check("alerts", alerts.join(", "), expected, alerts.join(", ") === expected);
-        check("a log line", isLogged ? "yes" : "no", "yes", isLogged);
-        const bySeconds = plan.aheadMs / 1000;
-        check(
-          "its metric, in seconds",
-          aheadSeconds ?? "none",
-          String(bySeconds),
-          aheadSeconds === bySeconds,
-        );
-        check(
-          "milliseconds until it goes on",
-          result.goesOnAfterMs,
-          "≤ 15000",
-          result.goesOnAfterMs <= 15_000,
-        );
-        if (longestPauseMs === null) continue;
-        const most = plan.jumps ? LONGEST_AFTER_JUMP_MS : LONGEST_PAUSE_MS;
-        check("the other's longest pause in ms", longestPauseMs, `≤ ${most}`, longestPauseMs <= most);
-      }
-    } finally {
-      await databases.close();
+  run: async (report) => {
+    for (const queues of QUEUE_PLACES) {
+      for (const [name, plan] of PLANS) await measure(`queues in ${queues}: ${name}`, queues, plan, report);
     }
-    return checks;
   },
 };
+
+async function measure(name: string, queues: QueuePlace, plan: ClockPlan, report: Report): Promise<void> {
+  const redis = queues === "Redis" ? await startOwnRedis() : null;
+  try {
+    const result = await withScratchDatabase((url) => runClock(url, redis?.url ?? null, plan));
+    const { aheadSeconds, longestPauseMs } = result;
+    report(
+      none(`${name}: requests meanwhile`, result.asked),
+      none(`${name}: windows ahead of the database's time`, result.aheadOfTime),
+      none(`${name}: mismatches`, result.mismatches),
+      same(`${name}: alerts`, result.alerts.join(", "), "clock-wrong, clock-wrong-over"),
+      same(`${name}: a log line`, result.isLogged ? "yes" : "no", "yes"),
+      same(`${name}: its metric, in seconds`, String(aheadSeconds ?? "none"), String(plan.aheadMs / 1000)),
+      atMost(`${name}: milliseconds until it goes on`, result.goesOnAfterMs, LONGEST_TO_GO_ON_MS),
+    );
+    if (longestPauseMs === null) return;
+    const most = plan.jumps ? LONGEST_AFTER_JUMP_MS : LONGEST_PAUSE_MS;
+    report(atMost(`${name}: the other's longest pause in ms`, longestPauseMs, most));
+  } finally {
+    await redis?.stop();
+  }
+}

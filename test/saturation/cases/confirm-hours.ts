@@ -1,7 +1,7 @@
 import { formatInstant, systemClock } from "../../../src/clock.ts";
 import type { Sql } from "../../../src/db/client.ts";
 import { eventually } from "../../support/eventually.ts";
-import type { SaturationCase } from "../case.ts";
+import { atMost, type SaturationCase } from "../case.ts";
 import { productNames, underLoad } from "../pulling.ts";
 
 const PRODUCTS = productNames(12);
@@ -16,14 +16,14 @@ const BAR = 2 * PRODUCTS.length;
 export const saturation: SaturationCase = {
   name: "confirm-hours",
   what: `${2 * HOURS_OF_EACH} confirm hours of two products, ${PRODUCTS.length} products, ${PLACES} places`,
-  run: async () => {
+  run: async (report) => {
     const since = formatInstant(systemClock.now() - 60_000);
     const config = {
       products: PRODUCTS.map((productId) => ({ productId, since })),
       pull: { every: "PT5S", concurrency: PLACES, settleDelay: "PT0S", resweepAfter: [] },
     };
     const load = { config, workers: 1, queues: "Redis", answerMs: ANSWER_MS, prepare: askForHours } as const;
-    return await underLoad(load, async ({ asked }) => {
+    await underLoad(load, async ({ asked }) => {
       const begin = Math.floor(systemClock.now() / HOUR_MS) * HOUR_MS;
       const isLive = ({ to }: { readonly to: number }) => to > begin;
       const firsts = () =>
@@ -34,8 +34,7 @@ export const saturation: SaturationCase = {
         WATCHED_MS,
       ).catch(() => false);
       const value = isServed ? Math.max(...firsts()) + 1 : Number.POSITIVE_INFINITY;
-      const what = "requests until every product had got its live one";
-      return [{ what, value, bar: `≤ ${BAR}`, holds: value <= BAR }];
+      report(atMost("requests until every product had got its live one", value, BAR));
     });
   },
 };

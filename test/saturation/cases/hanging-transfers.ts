@@ -1,13 +1,13 @@
 /** 10,000 due transfers of a product whose questions hang, and 100 of two others. */
 
-import type { Check, SaturationCase } from "../case.ts";
+import { atMost, type SaturationCase } from "../case.ts";
 import { bookTransfers, otherProducts } from "../due-transfers.ts";
-import { inTime, isAlerted, whileWorking } from "../standing-still.ts";
+import { isAlerted, whileWorking } from "../standing-still.ts";
 
 export const saturation: SaturationCase = {
   name: "hanging-transfers",
   what: "10,000 transfers of a product whose verify endpoint hangs, 100 of others; then 100 more of others while it hangs",
-  run: () =>
+  run: (report) =>
     whileWorking(
       {
         config: otherProducts,
@@ -20,33 +20,16 @@ export const saturation: SaturationCase = {
           await bookTransfers(sql, "B", 50);
         },
       },
-      async ({ sql, secondsUntil, asked }): Promise<Check[]> => {
+      async ({ sql, secondsUntil, asked }) => {
         const others = () => asked.filter(({ productId }) => productId !== "HANGS").length;
         const first = await secondsUntil(() => others() >= 100, 300);
+        report(atMost("seconds until the 100 others are asked for", first, 30));
         await bookTransfers(sql, "A", 50, "later");
         await bookTransfers(sql, "B", 50, "later");
         const later = await secondsUntil(() => others() >= 200, 300);
+        report(atMost("seconds until 100 more are, that come due while it hangs", later, 30));
         const alerted = await secondsUntil(() => isAlerted(sql, "verifying-stalled"), 300);
-        return [
-          {
-            what: "seconds until the 100 others are asked for",
-            value: first,
-            bar: "≤ 30",
-            holds: inTime(first, 30),
-          },
-          {
-            what: "seconds until 100 more are, that come due while it hangs",
-            value: later,
-            bar: "≤ 30",
-            holds: inTime(later, 30),
-          },
-          {
-            what: "seconds from there until the product is alerted",
-            value: alerted,
-            bar: "≤ 240",
-            holds: inTime(alerted, 240),
-          },
-        ];
+        report(atMost("seconds from there until the product is alerted", alerted, 240));
       },
     ),
 };

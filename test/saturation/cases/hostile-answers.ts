@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../../../src/embedded/free-port.ts";
 import { startOwnPostgres } from "../../simulation/own-postgres.ts";
 import { eventually } from "../../support/eventually.ts";
-import type { Check, SaturationCase } from "../case.ts";
+import { atMost, type SaturationCase, same } from "../case.ts";
 import { hostileAnswers } from "../hostile-answers.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
@@ -20,7 +20,7 @@ const MOST_MEGABYTES = 600;
 export const saturation: SaturationCase = {
   name: "hostile-answers",
   what: "each product's provider answers with something else that is far larger than a page of bets, all of them at once",
-  run: async () => {
+  run: async (report) => {
     const answers = [...hostileAnswers(1)].map(([, make]) => make());
     let asked = 0;
     const provider = createServer((request, response) => {
@@ -52,12 +52,12 @@ export const saturation: SaturationCase = {
       const blockedMs = Number(readFileSync(join(folder, "measured"), "utf8"));
       const status = isUp ? readFileSync(`/proc/${worker.pid}/status`, "utf8") : "";
       const peakMegabytes = Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? Number.NaN) / 1024);
-      return [
+      report(
         { what: "requests that were answered so", value: asked, bar: "> 12", holds: asked > 12 },
-        { what: "the worker still runs", value: String(isUp), bar: "true", holds: isUp },
+        same("the worker still runs", String(isUp), "true"),
         atMost("the event loop's longest block, in ms", blockedMs, LONGEST_BLOCK_MS),
         atMost("peak memory of the worker, in MB", peakMegabytes, MOST_MEGABYTES),
-      ];
+      );
     } finally {
       worker.kill("SIGKILL");
       await once(worker, "exit");
@@ -68,13 +68,6 @@ export const saturation: SaturationCase = {
     }
   },
 };
-
-const atMost = (what: string, value: number, most: number): Check => ({
-  what,
-  value,
-  bar: `≤ ${most}`,
-  holds: value <= most,
-});
 
 function startWorker(folder: string, products: number, environment: Record<string, string>) {
   const config = join(folder, "recon.config.json");

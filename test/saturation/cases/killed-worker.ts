@@ -1,8 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { formatInstant, systemClock } from "../../../src/clock.ts";
 import { eventually } from "../../support/eventually.ts";
-import type { Check, SaturationCase } from "../case.ts";
-import { productNames, type QueuePlace, underLoad } from "../pulling.ts";
+import { atMost, type Report, type SaturationCase } from "../case.ts";
+import { productNames, underLoad } from "../pulling.ts";
+import { QUEUE_PLACES, type QueuePlace } from "../support/own-workers.ts";
 
 const PRODUCTS = productNames(20);
 const PLACES = 4;
@@ -16,10 +17,12 @@ const ALL_BAR_MS = 15_000;
 export const saturation: SaturationCase = {
   name: "killed-worker",
   what: `kill -9 of the only worker while it pulls ${PRODUCTS.length} products, and a new one`,
-  run: async () => [...(await measure("Redis")), ...(await measure("PostgreSQL"))],
+  run: async (report) => {
+    for (const queues of QUEUE_PLACES) await measure(queues, report);
+  },
 };
 
-async function measure(queues: QueuePlace): Promise<Check[]> {
+async function measure(queues: QueuePlace, report: Report): Promise<void> {
   const since = formatInstant(systemClock.now() - 48 * HOUR_MS);
   const config = {
     products: PRODUCTS.map((productId) => ({ productId, since })),
@@ -32,7 +35,7 @@ async function measure(queues: QueuePlace): Promise<Check[]> {
     },
   };
   const load = { config, workers: 1, queues, answerMs: 300 } as const;
-  return await underLoad(load, async ({ asked, workers, nowMs, startWorker }) => {
+  await underLoad(load, async ({ asked, workers, nowMs, startWorker }) => {
     await pause(WORKED_MS);
     workers[0]?.kill("SIGKILL");
     await workers[0]?.ended;
@@ -49,19 +52,9 @@ async function measure(queues: QueuePlace): Promise<Check[]> {
     );
     const allMs = Math.round(nowMs() - upMs);
     const head = `queues in ${queues}: a restarted worker`;
-    return [
-      {
-        what: `${head} asks for the first time after ms`,
-        value: firstMs,
-        bar: `≤ ${FIRST_BAR_MS}`,
-        holds: firstMs <= FIRST_BAR_MS,
-      },
-      {
-        what: `${head} has asked for every product after ms`,
-        value: allMs,
-        bar: `≤ ${ALL_BAR_MS}`,
-        holds: allMs <= ALL_BAR_MS,
-      },
-    ];
+    report(
+      atMost(`${head} asks for the first time after ms`, firstMs, FIRST_BAR_MS),
+      atMost(`${head} has asked for every product after ms`, allMs, ALL_BAR_MS),
+    );
   });
 }

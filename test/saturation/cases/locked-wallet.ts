@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { SaturationCase } from "../case.ts";
+import { atMost, type SaturationCase } from "../case.ts";
 import { auditAnswers, planPlacements, withCasino } from "../placements.ts";
 
 const PLACEMENTS = 200;
@@ -10,7 +10,7 @@ const LOCKED_MS = 5_000;
 export const saturation: SaturationCase = {
   name: "locked-wallet",
   what: "one player's wallet is locked for 5 s while 50 placements of that player and 200 of others arrive",
-  run: () =>
+  run: (report) =>
     withCasino(PLAYERS, async ({ sql, databaseUrl, serve }) => {
       const served = await serve(databaseUrl);
       await served.placeAll(planPlacements(PLAYERS, PLAYERS, "warm"));
@@ -24,14 +24,9 @@ export const saturation: SaturationCase = {
       });
       const all = [...answered, ...(await waiting)];
       const slowest = Math.max(...answered.map(({ tookMs }) => tookMs));
-      return [
+      report(
         ...(await auditAnswers(sql, all)),
-        {
-          what: "slowest answer to another player, in ms",
-          value: Math.round(slowest),
-          bar: `< ${LOCKED_MS / 2}`,
-          holds: slowest < LOCKED_MS / 2,
-        },
-      ];
+        atMost("slowest answer to another player, in ms", Math.round(slowest), LOCKED_MS / 2),
+      );
     }),
 };

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Check, SaturationCase } from "../case.ts";
+import { atMost, type Check, type SaturationCase } from "../case.ts";
 import { longestSilence, productNames, underLoad } from "../pulling.ts";
 
 const PRODUCTS = productNames(12);
@@ -21,10 +21,8 @@ const WAYS: Readonly<Record<string, (response: ServerResponse) => void>> = {
 export const saturation: SaturationCase = {
   name: "one-bad-product",
   what: `one of ${PRODUCTS.length} products never answers, or is refused; there are two places`,
-  run: async () => {
-    const checks: Check[] = [];
-    for (const [way, answer] of Object.entries(WAYS)) checks.push(await measure(way, answer));
-    return checks;
+  run: async (report) => {
+    for (const [way, answer] of Object.entries(WAYS)) report(await measure(way, answer));
   },
 };
 
@@ -51,6 +49,6 @@ async function measure(way: string, answer: (response: ServerResponse) => void):
     const { productId, ms } = longestSilence(OTHERS, asked, from, nowMs());
     const own = asked.filter((one) => one.productId === BAD).length;
     const what = `it ${way} (${own} requests): longest time in which another (${productId}) was not asked, in ms`;
-    return { what, value: ms, bar: `≤ ${BAR_MS}`, holds: ms <= BAR_MS };
+    return atMost(what, ms, BAR_MS);
   });
 }

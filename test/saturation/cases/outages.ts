@@ -2,8 +2,8 @@
 
 import { openDatabase } from "../../../src/db/client.ts";
 import { type OutagePlan, runOutage } from "../../simulation/outage-run.ts";
-import { openScratchDatabases } from "../../simulation/scratch-databases.ts";
-import type { Check, SaturationCase } from "../case.ts";
+import { withScratchDatabase } from "../../simulation/scratch-databases.ts";
+import { atMost, type Check, none, type SaturationCase } from "../case.ts";
 
 const MINUTE_MS = 60_000;
 const PRODUCTS = 100;
@@ -19,28 +19,18 @@ const MOST_PER_HOUR = 4 * 60;
 export const saturation: SaturationCase = {
   name: "outages",
   what: `${PRODUCTS} products after outages of 10 minutes, 6 hours and 3 days: the provider refuses, does not answer, or the worker is down`,
-  run: async () => {
-    const databases = await openScratchDatabases();
-    const checks: Check[] = [];
-    try {
-      for (const how of KINDS) {
-        for (const [length, outageMs] of LENGTHS) {
-          checks.push(
-            ...(await runOne(databases, `${how}, ${length}`, { products: PRODUCTS, how, outageMs })),
-          );
-        }
-      }
-    } finally {
-      await databases.close();
+  run: async (report) => {
+    for (const [length, outageMs] of LENGTHS) {
+      const runOne = async (how: OutagePlan["how"]) =>
+        report(...(await measure(`${how}, ${length}`, { products: PRODUCTS, how, outageMs })));
+      // Nothing of it depends on how fast it goes.
+      await Promise.all(KINDS.map(runOne));
     }
-    return checks;
   },
 };
 
-type Databases = Awaited<ReturnType<typeof openScratchDatabases>>;
-
-async function runOne(databases: Databases, name: string, plan: OutagePlan): Promise<Check[]> {
-  const result = await databases.use(1, async (url) => {
+async function measure(name: string, plan: OutagePlan): Promise<Check[]> {
+  const result = await withScratchDatabase(async (url) => {
     const sql = openDatabase(url, 5);
     try {
       return await runOutage(sql, plan);
@@ -53,31 +43,12 @@ async function runOne(databases: Databases, name: string, plan: OutagePlan): Pro
   const ratio = requests / minimum;
   // The first failures of each product, and then a few a minute of all together.
   const mostMeanwhile = PRODUCTS * 20 + (plan.outageMs / 3_600_000) * MOST_PER_HOUR;
+  const toFetchAll = `until all is fetched (${caughtUpAfterMs / 1000})`;
   return [
-    {
-      what: `${name}: requests against the minimum (${requests} / ${minimum})`,
-      value: Number(ratio.toFixed(3)),
-      bar: "≤ 1.3",
-      holds: ratio <= 1.3,
-    },
-    {
-      what: `${name}: requests while it lasted`,
-      value: requestsMeanwhile,
-      bar: `≤ ${mostMeanwhile}`,
-      holds: requestsMeanwhile <= mostMeanwhile,
-    },
-    {
-      what: `${name}: seconds until every product is fresh, and until all is fetched (${caughtUpAfterMs / 1000})`,
-      value: freshAfterMs / 1000,
-      bar: "≤ 180",
-      holds: freshAfterMs <= 180_000,
-    },
-    { what: `${name}: fetches of the same lost time`, value: mostFetches, bar: "1", holds: mostFetches <= 1 },
-    {
-      what: `${name}: products with something missing`,
-      value: incomplete,
-      bar: "0",
-      holds: incomplete === 0,
-    },
+    atMost(`${name}: requests against the minimum (${requests} / ${minimum})`, Number(ratio.toFixed(3)), 1.3),
+    atMost(`${name}: requests while it lasted`, requestsMeanwhile, mostMeanwhile),
+    atMost(`${name}: seconds until every product is fresh, and ${toFetchAll}`, freshAfterMs / 1000, 180),
+    atMost(`${name}: fetches of the same lost time`, mostFetches, 1),
+    none(`${name}: products with something missing`, incomplete),
   ];
 }

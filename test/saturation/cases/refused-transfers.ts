@@ -1,13 +1,13 @@
 /** 10,000 due transfers of a product whose questions are refused, and 100 of two others. */
 
-import type { Check, SaturationCase } from "../case.ts";
+import { atMost, type SaturationCase } from "../case.ts";
 import { bookTransfers, otherProducts } from "../due-transfers.ts";
-import { inTime, isAlerted, whileWorking } from "../standing-still.ts";
+import { isAlerted, whileWorking } from "../standing-still.ts";
 
 export const saturation: SaturationCase = {
   name: "refused-transfers",
   what: "10,000 transfers of a product whose verify endpoint answers 403, and 100 of others",
-  run: () =>
+  run: (report) =>
     whileWorking(
       {
         config: otherProducts,
@@ -20,28 +20,15 @@ export const saturation: SaturationCase = {
           await bookTransfers(sql, "B", 50);
         },
       },
-      async ({ sql, secondsUntil }): Promise<Check[]> => {
+      async ({ sql, secondsUntil }) => {
         const isDone = async () => {
           const [row] = await sql<{ count: number }[]>`
             select count(*) as count from transfers where status = 'accepted'`;
           return row?.count === 100;
         };
-        const done = await secondsUntil(isDone, 300);
+        report(atMost("seconds until the 100 others are verified", await secondsUntil(isDone, 300), 30));
         const alerted = await secondsUntil(() => isAlerted(sql, "credentials-refused"), 60);
-        return [
-          {
-            what: "seconds until the 100 others are verified",
-            value: done,
-            bar: "≤ 30",
-            holds: inTime(done, 30),
-          },
-          {
-            what: "seconds from there until the refusal is alerted",
-            value: alerted,
-            bar: "≤ 60",
-            holds: inTime(alerted, 60),
-          },
-        ];
+        report(atMost("seconds from there until the refusal is alerted", alerted, 60));
       },
     ),
 };

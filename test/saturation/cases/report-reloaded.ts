@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { withDatabase } from "../../../bench/support/database.ts";
 import { startPageProvider } from "../../../bench/support/page-provider.ts";
 import type { Sql } from "../../../src/db/client.ts";
-import type { SaturationCase } from "../case.ts";
+import { none, type SaturationCase } from "../case.ts";
 import { startRealWorker } from "../support/real-worker.ts";
 
 const DAY_MS = 24 * 3_600_000;
@@ -16,7 +16,7 @@ const LEAST = 0.8;
 export const saturation: SaturationCase = {
   name: "report-reloaded",
   what: `a report of a long day is reloaded ${RELOADS} times while the worker pulls`,
-  run: async () =>
+  run: async (report) =>
     await withDatabase(async (sql, url) => {
       const since = new Date(Math.floor(Date.now() / DAY_MS) * DAY_MS - 20 * DAY_MS);
       const volume = { products: ["P1"], hours: 0, pagesPerHour: 10, pageSize: 1_000 };
@@ -49,20 +49,15 @@ export const saturation: SaturationCase = {
           where datname = current_database() and state <> 'idle' and query like '%activity%' and pid <> pg_backend_pid()`;
         const share = Math.round((during / ((before + after) / 2)) * 100) / 100;
         const alone = `${Math.round(before)} and ${Math.round(after)} records/s alone`;
-        return [
+        report(
           {
             what: `pulling beside it against pulling alone (${Math.round(during)} records/s, ${alone})`,
             value: share,
             bar: `≥ ${LEAST}`,
             holds: share >= LEAST,
           },
-          {
-            what: "reports that are still made in the database for nobody",
-            value: waiting?.count ?? Number.NaN,
-            bar: "0",
-            holds: waiting?.count === 0,
-          },
-        ];
+          none("reports that are still made in the database for nobody", waiting?.count ?? Number.NaN),
+        );
       } finally {
         await worker.stop();
         provider.stop();

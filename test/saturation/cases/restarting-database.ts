@@ -9,7 +9,7 @@ const PLAYERS = 100;
 export const saturation: SaturationCase = {
   name: "restarting-database",
   what: "PostgreSQL restarts, in good order and by a crash, under 400 placements each time",
-  run: () =>
+  run: (report) =>
     withCasino(PLAYERS, async ({ postgres, sql, databaseUrl, serve }) => {
       const served = await serve(databaseUrl);
       const all = [];
@@ -21,7 +21,7 @@ export const saturation: SaturationCase = {
         await restarting;
         all.push(...answers);
       }
-      const checks = await auditAnswers(sql, all);
-      return [...checks, await sendAgain(served, all)];
+      report(...(await auditAnswers(sql, all)));
+      report(await sendAgain(served, all));
     }),
 };

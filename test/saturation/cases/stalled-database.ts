@@ -11,7 +11,7 @@ const STALL_MS = 13_000;
 export const saturation: SaturationCase = {
   name: "stalled-database",
   what: "PostgreSQL stands still for 13 s under 300 placements",
-  run: () =>
+  run: (report) =>
     withCasino(PLAYERS, async ({ postgres, sql, databaseUrl, serve }) => {
       const served = await serve(databaseUrl);
       const stalled = Promise.withResolvers<void>();
@@ -26,7 +26,7 @@ export const saturation: SaturationCase = {
       const answers = await answering;
       // What is still under way has ended by then.
       await sleep(STALL_MS);
-      const checks = await auditAnswers(sql, answers);
-      return [...checks, await sendAgain(served, answers)];
+      report(...(await auditAnswers(sql, answers)));
+      report(await sendAgain(served, answers));
     }),
 };

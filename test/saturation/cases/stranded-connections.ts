@@ -12,7 +12,7 @@ const SETTLED_AFTER_MS = 15_000;
 export const saturation: SaturationCase = {
   name: "stranded-connections",
   what: "the database fails over under 400 placements, and the connections that were open never hear of it",
-  run: () =>
+  run: (report) =>
     withCasino(PLAYERS, async ({ sql, databaseUrl, serve }) => {
       const proxy = await startTcpProxy(databaseUrl);
       try {
@@ -21,8 +21,8 @@ export const saturation: SaturationCase = {
           if (answered === ANSWERED_BEFORE) proxy.strand();
         });
         await sleep(SETTLED_AFTER_MS);
-        const checks = await auditAnswers(sql, answers);
-        return [...checks, await sendAgain(served, answers)];
+        report(...(await auditAnswers(sql, answers)));
+        report(await sendAgain(served, answers));
       } finally {
         await proxy.close();
       }
