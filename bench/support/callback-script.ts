@@ -89,19 +89,18 @@ interface Found {
 /** What is written is made of the balance and the number that were read before, as the server does. */
 function toScript({ text, parameters }: Statement, { before, moved, number }: Found): string {
   const after = formatAmount(before.plus(moved));
-  const isDeadline = text.includes("clock_timestamp()) <");
-  const toExpression = (parameter: unknown) => {
-    // The script runs long after its statements were listened to.
-    if (isDeadline) return "('Infinity')";
+  // The script runs long after its statements were listened to.
+  const deadline = /clock_timestamp\(\)\) < (\$\d+)/.exec(text)?.[1];
+  const toExpression = (place: string) => {
+    if (place === deadline) return "('Infinity')";
+    const parameter = parameters[Number(place.slice(1)) - 1];
     if (parameter === formatAmount(before)) return ":balance";
     if (parameter === after) return `(:balance::numeric + ${moved})`;
     if (parameter === String(number)) return ":number";
     return toLiteral(parameter, number);
   };
-  const filled = text
-    .trim()
-    .replace(/\$(\d+)/g, (_, index: string) => toExpression(parameters[Number(index) - 1]));
-  return `${filled}${filled.startsWith("select") ? " \\gset" : ";"}`;
+  const filled = text.trim().replace(/\$\d+/g, toExpression);
+  return `${filled}${/^(select|with)/.test(filled) ? " \\gset" : ";"}`;
 }
 
 /** pgbench takes a colon with a word behind it for a variable, within a literal too. */

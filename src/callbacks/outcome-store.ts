@@ -1,11 +1,11 @@
-/** What a request that was judged leaves behind: of a success everything in one statement. */
+/** What a request that was judged leaves behind, as parts of one statement (`writeInTime`). */
 
 import { formatInstant, type Instant } from "../clock.ts";
-import { type Put, putAll, type Statement, writeStatement } from "../db/statement.ts";
+import { type Put, putAll } from "../db/statement.ts";
 import type { BetState } from "../ledger/bet-state.ts";
 import { type Amount, formatAmount } from "../money.ts";
 import type { Tombstones } from "./desk.ts";
-import type { Failure, Success } from "./judge.ts";
+import type { Failure, Success, Verdict } from "./judge.ts";
 import type { LockedPlayer } from "./player-store.ts";
 import type { CallbackRequest } from "./request.ts";
 import type { StatusCode } from "./status-code.ts";
@@ -19,25 +19,25 @@ export interface Judged {
   readonly receivedAt: Instant;
 }
 
-export function writeSuccess(judged: Judged, success: Success): Statement[] {
-  const { changes } = success;
-  if (changes === null) return [keepBody(judged, 0)];
-  return [writeStatement((put) => successText(put, judged, success, changes))];
+export function writeOutcome(put: Put, judged: Judged, verdict: Verdict): string[] {
+  if (verdict.statusCode !== 0) return failureParts(put, judged, verdict);
+  const { changes } = verdict;
+  return changes === null ? [keepBody(put, judged, 0)] : successParts(put, judged, verdict, changes);
 }
 
 /** The body, and what was cancelled before it arrived. */
-export function writeFailure(judged: Judged, { statusCode, tombstones }: Failure): Statement[] {
-  const kept = keepBody(judged, statusCode);
-  return tombstones.bets.size === 0 ? [kept] : [kept, leaveTombstones(judged, tombstones)];
+function failureParts(put: Put, judged: Judged, { statusCode, tombstones }: Failure): string[] {
+  const kept = keepBody(put, judged, statusCode);
+  return tombstones.bets.size === 0 ? [kept] : [kept, leaveTombstones(put, judged, tombstones)];
 }
 
 /** The wallet, the bets, the request with its body, the ledger: only what there is to write of each. */
-function successText(
+function successParts(
   put: Put,
   { request, body, player, receivedAt }: Judged,
   { balanceBefore, balanceAfter }: Success,
   { bets, moved }: NonNullable<Success["changes"]>,
-): string {
+): string[] {
   const common: Common = {
     callback: put(request.callback),
     requestId: put(request.requestId),
@@ -49,7 +49,7 @@ function successText(
     receivedAt: put(formatInstant(receivedAt)),
   };
   const known = new Set(player.state.bets.map(({ txnId }) => txnId));
-  const parts = [
+  return [
     `${KEEP_BODY} (${put(player.number)}, ${common.callback}, ${common.product}, ${common.requestId}, 0, ${put(body)},
         ${common.receivedAt})`,
     `insert into callback_requests (product_id, callback, request_id, digest, balance_before, balance_after)
@@ -66,9 +66,8 @@ function successText(
       common,
       bets.filter(({ txnId }) => known.has(txnId)),
     ),
+    entriesText(put, common, request, { number: player.number, moved }),
   ];
-  const named = parts.map((part, index) => `part_${index} as (${part})`);
-  return `with ${named.join(",\n")}\n${entriesText(put, common, request, { number: player.number, moved })}`;
 }
 
 /** What several parts of a statement name, each put once. */
@@ -181,18 +180,16 @@ function entriesText(
     values ${rows.join(", ")}`;
 }
 
-function leaveTombstones({ request, receivedAt }: Judged, { bets, rounds }: Tombstones): Statement {
+function leaveTombstones(put: Put, { request, receivedAt }: Judged, { bets, rounds }: Tombstones): string {
   const found = [...[...bets].map((ref) => ["bet", ref]), ...[...rounds].map((ref) => ["round", ref])];
-  return writeStatement((put) => {
-    const [product, player, at] = [request.productId, request.username, formatInstant(receivedAt)].map(put);
-    const rows = found.map((named) => `(${product}, ${player}, ${at}, ${putAll(put, named)})`);
-    return `insert into wallet_tombstones (product_id, username, at, kind, ref) values ${rows.join(", ")}
+  const [product, player, at] = [request.productId, request.username, formatInstant(receivedAt)].map(put);
+  const rows = found.map((named) => `(${product}, ${player}, ${at}, ${putAll(put, named)})`);
+  return `insert into wallet_tombstones (product_id, username, at, kind, ref) values ${rows.join(", ")}
       on conflict do nothing`;
-  });
 }
 
 /** The body alone: of a request that changes nothing. */
-function keepBody({ request, body, player, receivedAt }: Judged, statusCode: StatusCode): Statement {
+function keepBody(put: Put, { request, body, player, receivedAt }: Judged, statusCode: StatusCode): string {
   const { callback, productId, requestId } = request;
   const row = [
     player.number,
@@ -203,7 +200,7 @@ function keepBody({ request, body, player, receivedAt }: Judged, statusCode: Sta
     body,
     formatInstant(receivedAt),
   ];
-  return writeStatement((put) => `${KEEP_BODY} (${putAll(put, row)})`);
+  return `${KEEP_BODY} (${putAll(put, row)})`;
 }
 
 const KEEP_BODY = `insert into callback_bodies (id, callback, product_id, request_id, status_code, body, received_at)

@@ -3,7 +3,7 @@
 import { formatInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { type DroppedRows, dropOldest } from "../db/drop-oldest.ts";
-import { type Put, type Statement, writeStatement } from "../db/statement.ts";
+import type { Put } from "../db/statement.ts";
 import type { TimeRange } from "../window.ts";
 import type { Signature } from "./access.ts";
 
@@ -13,11 +13,9 @@ export function signedForText(put: Put, { text, signedAt }: Signature): string {
           where signed_at = ${put(formatInstant(signedAt))} and signature = ${put(text)}) as "signedFor"`;
 }
 
-export function rememberSignature(callback: string, { text, signedAt }: Signature): Statement {
-  return writeStatement(
-    (put) => `insert into callback_signatures (signed_at, signature, callback)
-      values (${put(formatInstant(signedAt))}, ${put(text)}, ${put(callback)}) on conflict do nothing`,
-  );
+export function rememberSignature(put: Put, callback: string, { text, signedAt }: Signature): string {
+  return `insert into callback_signatures (signed_at, signature, callback)
+      values (${put(formatInstant(signedAt))}, ${put(text)}, ${put(callback)}) on conflict do nothing`;
 }
 
 /** Forgets signatures of a range of time, as `dropOldest` does. */

@@ -2,13 +2,13 @@
 
 import { type Clock, monotonicMs, systemClock } from "../clock.ts";
 import type { Sql } from "../db/client.ts";
-import { Deadline, failsWhenLate } from "../db/deadline.ts";
+import { Deadline, writeInTime } from "../db/deadline.ts";
 import { type Lanes, OutcomeUnknown, openLanes } from "../db/lanes.ts";
 import { describeError } from "../errors.ts";
 import type { RuleSettings } from "../ledger/bet-entry.ts";
 import type { Signature } from "./access.ts";
 import { type Failure, judgeRequest, type Verdict } from "./judge.ts";
-import { writeFailure, writeSuccess } from "./outcome-store.ts";
+import { writeOutcome } from "./outcome-store.ts";
 import { askForPlayer, type LockedPlayer, playerOf } from "./player-store.ts";
 import type { CallbackRequest } from "./request.ts";
 import { rememberSignature } from "./signature-store.ts";
@@ -48,7 +48,6 @@ export async function applyRequest(
   deadline: Deadline,
 ): Promise<Verdict> {
   const { request, signature } = received;
-  const remember = signature === null ? [] : [rememberSignature(request.callback, signature)];
   try {
     return await lanes.transact<Verdict>(
       askForPlayer(request, settings, signature),
@@ -57,11 +56,13 @@ export async function applyRequest(
         const verdict = refuseSecondUse(request, player) ?? judgeRequest(request, player.state, settings);
         // Taken under the lock, so that a player's entries lie in the order in which they took effect.
         const judged = { ...received, player, receivedAt: clock.now() };
-        const last = [...remember, failsWhenLate(deadline, player.row)];
-        if (verdict.statusCode !== 0)
-          return { result: verdict, write: [...writeFailure(judged, verdict), ...last] };
+        const written = writeInTime(deadline, player.row, (put) => [
+          ...writeOutcome(put, judged, verdict),
+          ...(signature === null ? [] : [rememberSignature(put, request.callback, signature)]),
+        ]);
+        if (verdict.statusCode !== 0) return { result: verdict, write: [written] };
         const answeredAt = verdict.answeredAt ?? judged.receivedAt;
-        return { result: { ...verdict, answeredAt }, write: [...writeSuccess(judged, verdict), ...last] };
+        return { result: { ...verdict, answeredAt }, write: [written] };
       },
       deadline,
     );

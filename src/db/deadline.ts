@@ -2,11 +2,11 @@
 
 import { monotonicMs } from "../clock.ts";
 import type { Row } from "./lane.ts";
-import type { Statement } from "./statement.ts";
+import { type Put, type Statement, writeStatement } from "./statement.ts";
 
 /**
  * Begins when it is made. It is over when its time has passed, or when who waits has left; but not while a commit is under
- * way: from there on only the database knows the outcome, and it looks at the deadline itself (`failsWhenLate`).
+ * way: from there on only the database knows the outcome, and it looks at the deadline itself (`writeInTime`).
  */
 export class Deadline {
   /** rejects with the reason once it is over */
@@ -76,17 +76,23 @@ export class Deadline {
 export const CLOCK = 'extract(epoch from clock_timestamp()) as "databaseClock"';
 
 /**
- * The statement before `commit`: it fails, and the transaction with it, where it runs after the deadline, by the clock that
- * `row` was read from. A server that stood still in between finds out when it goes on.
+ * All that a transaction writes, in the one statement before `commit`: it fails, and the transaction with it, where its parts
+ * were not written before the deadline, by the clock that `row` was read from. A server that stood still in between, or a
+ * part that had to wait, finds out when it goes on: the time is read when all parts are counted.
  * @param row has the column of `CLOCK`
+ * @param write gives the parts, at least one: each inserts, updates or deletes, and returns nothing. They are written in
+ *   any order, and none sees what another one writes
  */
-export function failsWhenLate(deadline: Deadline, row: Row): Statement {
+export function writeInTime(deadline: Deadline, row: Row, write: (put: Put) => readonly string[]): Statement {
   const endsAt = Number(row["databaseClock"]) + deadline.leftMs() / 1000;
-  return {
-    text: 'select 1 / (extract(epoch from clock_timestamp()) < $1::numeric)::integer as "inTime"',
-    values: [endsAt.toFixed(6)],
-  };
+  return writeStatement((put) => {
+    const parts = write(put).map((part, index) => ({ name: `part_${index}`, part }));
+    const named = parts.map(({ name, part }) => `${name} as (${part} returning 1)`);
+    return `with ${named.join(",\n")}
+      select 1 / (extract(epoch from clock_timestamp()) < ${put(endsAt.toFixed(6))}::numeric)::integer as "inTime",
+        count(*) as written from (${parts.map(({ name }) => `table ${name}`).join(" union all ")}) as parts`;
+  });
 }
 
-/** Of PostgreSQL, for what `failsWhenLate` divides by zero. */
+/** Of PostgreSQL, for what `writeInTime` divides by zero. */
 export const TOO_LATE = "22012";

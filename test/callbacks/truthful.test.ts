@@ -23,14 +23,16 @@ beforeEach(async () => {
 });
 
 /** Applies a placement of 10, for whom the test says how long is waited. */
-function place(id: string, deadline: Deadline, database: Sql = sql) {
+function place(id: string, deadline: Deadline, database: Sql = sql, changes: { readonly id?: string } = {}) {
   const lanes = openWalletLanes(database);
   onTestFinished(async () => {
     deadline.stop();
     await lanes.close();
   });
   const item = { id, status: "OPEN", roundId: "round-1", betAmount: 10 };
-  const body = readBody(Buffer.from(JSON.stringify({ ...exampleEnvelope(operator.player), txns: [item] })));
+  const body = readBody(
+    Buffer.from(JSON.stringify({ ...exampleEnvelope(operator.player), ...changes, txns: [item] })),
+  );
   const request = readRequest("placeBets", body.value, NOON);
   if (isMalformed(request)) throw new Error(request.reason);
   const received = { request, body: body.kept, signature: null };
@@ -99,6 +101,24 @@ describe("a request that is not answered with success is not applied", () => {
     await expect(place("bet-1", deadline)).rejects.toThrow("it could not be committed in time");
     expect(await operator.balance()).toBe("100");
     expect(await sql`select from callback_entries where username = ${operator.player}`).toEqual([]);
+  });
+
+  test("which waited at one of its writes until it was too late", async () => {
+    const deadline = new Deadline(5_000);
+    let placing: Promise<unknown> = Promise.resolve();
+    const takesTheId = sql.begin(async (tx) => {
+      await tx`
+        insert into callback_requests (product_id, callback, request_id, digest, balance_before, balance_after)
+        values ('P1', 'placeBets', 'taken', '', 0, 0)`;
+      placing = place("bet-1", deadline, sql, { id: "taken" });
+      placing.catch(() => {});
+      await untilWaiting("transactionid");
+      await eventually("its time is over", () => deadline.leftMs() < 0);
+      throw new Error("it gives the id back");
+    });
+    await expect(takesTheId).rejects.toThrow("it gives the id back");
+    await expect(placing).rejects.toThrow("it could not be committed in time");
+    expect(await operator.balance()).toBe("100");
   });
 
   test("whose caller has hung up while it waited for the wallet, or behind another of the player", async () => {
