@@ -280,6 +280,15 @@ export function isOfData(error: unknown): boolean {
 
 const DATA_EXCEPTION = "22";
 
+/** Whether a statement took too long, waited too long for a lock, or was of more than the server is made for. */
+export function isOfSize(error: unknown): boolean {
+  if (!(error instanceof postgres.PostgresError)) return false;
+  const { code } = error;
+  return code === CANCELED || code === LOCK_NOT_AVAILABLE || code.startsWith(PROGRAM_LIMIT_EXCEEDED);
+}
+
+const PROGRAM_LIMIT_EXCEEDED = "54";
+
 async function beginAgain<Result>(
   sql: Sql,
   isolation: string,

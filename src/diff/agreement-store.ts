@@ -4,11 +4,12 @@
  */
 
 import { formatAmount } from "../money.ts";
+import type { IdRule } from "./match.ts";
 import type { Tolerance } from "./tolerance.ts";
 
 /** What counts as agreement beside equal amounts: nothing of it is dropped that the exact comparison would find. */
 export interface ScreenRules {
-  /** a bet that is only placed agrees with a record that paid nothing, which names it by its betId */
+  /** a bet that is only placed agrees with a record that paid nothing, which names it */
   readonly dropsOmittedLosses: boolean;
   readonly tolerance: Tolerance;
 }
@@ -17,7 +18,24 @@ export interface ScreenRules {
 export interface StatementRules extends ScreenRules {
   /** some settlements say themselves whether they are single-state */
   readonly areFlagged: boolean;
+  /** which ids of a record may name its bet */
+  readonly namedBy: readonly IdRule[];
 }
+
+/** The id by which a row of the part "records" names its bet, and the one that must name no other. */
+export function namesOf({ namedBy: [rule, another] }: StatementRules): { name: string; other: string } {
+  if (another !== undefined) return { name: "records.n", other: "records.i" };
+  return rule === "id"
+    ? { name: "records.i", other: "records.b" }
+    : { name: "records.b", other: "records.i" };
+}
+
+/** Where either id may name the bet, the betId does, unless the ledger knows the other one alone. */
+const NAMED_BY_EITHER = `txns as materialized (select distinct t from entries),
+  records as materialized (
+    select found.*, case when of_bet.t is null and of_record.t is not null then found.i else found.b end as n
+    from found left join txns of_bet on of_bet.t = found.b left join txns of_record on of_record.t = found.i
+  ),`;
 
 /** What moved for an entry; where it does not say, what a placement or a settlement asks for. */
 const MOVED =
@@ -100,21 +118,24 @@ function agreesWithRecord(rules: ScreenRules): string {
  * Every row, of whatever round or player, that has one of the ids of the part "ids".
  * "offset 0" keeps each search one by index, whatever the planner believes about their number.
  */
-export const aroundIds = (rules: StatementRules) => `entries as materialized (
+export function aroundIds(rules: StatementRules): string {
+  const { name, other } = namesOf(rules);
+  const isNamedByEither = rules.namedBy.length > 1;
+  return `entries as materialized (
     select ${entry(rules)} from ids cross join lateral (
       select * from callback_entries f where f.product_id = $1 and f.txn_id = ids.id offset 0) f
     where f.callback <> 'adjustBalance'
   ),
-  records as materialized (
+  ${isNamedByEither ? "found" : "records"} as materialized (
     select ${RECORD} from ids cross join lateral (
       select * from bet_records f where f.product_id = $1 and f.bet_id = ids.id offset 0) f
     union
     select ${RECORD} from ids cross join lateral (
       select * from bet_records f where f.product_id = $1 and f.id = ids.id offset 0) f
   ),
+  ${isNamedByEither ? NAMED_BY_EITHER : ""}
   foreign_ids as (
-    select records.i as id from records join entries on entries.t = records.i
-    where records.i <> records.b
+    select ${other} as id from records join entries on entries.t = ${other} where ${other} <> ${name}
   ),
   unsettled_ids as (
     select ids.id from ids join (
@@ -127,11 +148,12 @@ export const aroundIds = (rules: StatementRules) => `entries as materialized (
         and f.product_id = $1 and f.username = entries.u offset 0) another
     where answered
   )`;
+}
 
 /** The ids of which it is not certain that their bet agrees (`badRounds` of screen-store.ts says when it is). */
 export const uncertain = (rules: StatementRules) => `uncertain as (
-    select coalesce(records.b, entries.t) as id
-    from records full join entries on entries.t = records.b
+    select coalesce(${namesOf(rules).name}, entries.t) as id
+    from records full join entries on entries.t = ${namesOf(rules).name}
     group by 1
     -- Nothing but one placement and one settlement, both of which agree, adds up to this: what does not agree is more.
     having sum(case

@@ -2,7 +2,7 @@
 
 import type { LedgerBet, StoredRecord } from "../bet.ts";
 import { ZERO } from "../money.ts";
-import type { MatchSettings, Pair } from "./match.ts";
+import { idRulesOf, type MatchSettings, type Pair } from "./match.ts";
 import { type Sums, sumBets, sumRecords } from "./sums.ts";
 import { allowanceOf, differByAtMost } from "./tolerance.ts";
 
@@ -19,8 +19,7 @@ export function settleOmittedLosses(
   settings: MatchSettings,
 ): readonly LedgerBet[] {
   if (settings.lostBets === "written" || bets.every((bet) => bet.status !== "open")) return bets;
-  const rules = settings.matchBy.filter((rule) => rule !== "round");
-  const byRule = rules.map((rule) => Map.groupBy(records, (record) => record[rule]));
+  const byRule = idRulesOf(settings.matchBy).map((rule) => Map.groupBy(records, (record) => record[rule]));
   return bets.map((bet) => {
     const named = byRule.map((byId) => byId.get(bet.txnId)).find((found) => found !== undefined);
     if (bet.status !== "open" || bet.waiting || named === undefined) return bet;

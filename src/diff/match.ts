@@ -5,7 +5,8 @@ import { type Amount, sumAmounts } from "../money.ts";
 import type { LostBets } from "./lost-bets.ts";
 import { allowanceOf, differByAtMost, type Tolerance } from "./tolerance.ts";
 
-export type MatchRule = "betId" | "id" | "round";
+export type IdRule = "betId" | "id";
+export type MatchRule = IdRule | "round";
 
 /** What is compared with what: at least one side has something. */
 export interface Pair {
@@ -62,9 +63,14 @@ export function matchBets(
   return [...agreed, ...pairs];
 }
 
+/** The rules by which an id of a record names a bet, in their order. */
+export function idRulesOf(matchBy: readonly MatchRule[]): IdRule[] {
+  return matchBy.filter((rule) => rule !== "round");
+}
+
 /** Whether a record names a bet by one of the product's rules. */
 export function namesBet(record: StoredRecord, txnId: string, { matchBy }: MatchSettings): boolean {
-  return matchBy.some((rule) => rule !== "round" && record[rule] === txnId);
+  return idRulesOf(matchBy).some((rule) => record[rule] === txnId);
 }
 
 function unmatched<Side extends StoredRecord | LedgerBet>(
@@ -111,8 +117,8 @@ function stakeOf(sides: readonly { readonly stake: Amount }[]): Amount {
 /** Whether a record is that of a tip, which counts in no round. */
 function namesTip(bets: readonly LedgerBet[], settings: MatchSettings): (record: StoredRecord) => boolean {
   const tips = new Set(bets.filter((bet) => bet.tip).map((bet) => bet.txnId));
-  const ids = settings.matchBy.filter((rule) => rule !== "round");
-  return (record) => tips.size > 0 && ids.some((rule) => tips.has(record[rule]));
+  const rules = idRulesOf(settings.matchBy);
+  return (record) => tips.size > 0 && rules.some((rule) => tips.has(record[rule]));
 }
 
 /** Rounds that have ended on both sides with equal sums (§4.3: rounds first). */
@@ -154,11 +160,7 @@ function roundAgrees(records: readonly StoredRecord[], bets: readonly LedgerBet[
   );
 }
 
-function matchIds(
-  records: readonly StoredRecord[],
-  bets: readonly LedgerBet[],
-  rule: "betId" | "id",
-): Pair[] {
+function matchIds(records: readonly StoredRecord[], bets: readonly LedgerBet[], rule: IdRule): Pair[] {
   const byId = groupBy(records, (record) => record[rule]);
   return bets.flatMap((bet) => {
     const found = byId.get(bet.txnId);

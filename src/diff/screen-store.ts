@@ -73,7 +73,8 @@ export async function screenMarks(
     set_config('enable_mergejoin', 'off', true), set_config('enable_sort', 'off', true),
     set_config('max_parallel_workers_per_gather', coalesce(${due.readsAll ? workers : 0}::text,
       current_setting('max_parallel_workers_per_gather')), true)`;
-  const all = { ...rules, areFlagged: !due.readsAll || (await haveFlags(tx, productId)) };
+  const areFlagged = !due.readsAll || (await haveFlags(tx, productId));
+  const all: StatementRules = { ...rules, areFlagged, namedBy: ["betId"] };
   // Apart from the statement that deletes, because PostgreSQL uses more than one core only where nothing is written.
   await tx.unsafe(
     `create temporary table bad_rounds on commit drop as with ${(due.readsAll ? everything : aroundMarks)(all)},

@@ -10,6 +10,22 @@ export interface SetAside {
   readonly subject: string;
 }
 
+const LONGEST_PAUSE_MS = 24 * 3_600_000;
+
+/** When what takes too long is tried again: each time after as long as it has been set aside already, a day at the most. */
+export async function nextTrial(
+  tx: Query,
+  productId: string,
+  { username, subject }: SetAside,
+  now: Instant,
+  shortestMs: number,
+): Promise<Instant> {
+  const [row] = await tx<{ since: Instant }[]>`
+    select since from comparisons_set_aside
+    where product_id = ${productId} and username = ${username} and subject = ${subject}`;
+  return now + Math.min(Math.max(now - (row?.since ?? now), shortestMs), LONGEST_PAUSE_MS);
+}
+
 /** Keeps what was set aside; what was already is still set aside since then. */
 export async function keepSetAside(
   tx: Query,
@@ -33,11 +49,17 @@ export async function keepSetAside(
 /** A row is read whole, and nobody needs more of them to see that something is wrong. */
 const MOST_KNOWN = 10_000;
 
-/** What is set aside of a product because there is too much of it, and is not to be tried again yet. */
-export async function readTooMuch(tx: Query, productId: string, now: Instant): Promise<SetAside[]> {
-  return await tx<SetAside[]>`
-    select username, subject from comparisons_set_aside
-    where product_id = ${productId} and retry_at > ${now} and code <> 'unusable' limit ${MOST_KNOWN}`;
+export interface TooMuch extends SetAside {
+  readonly isSlow: boolean;
+  /** it is not to be tried again yet */
+  readonly waits: boolean;
+}
+
+/** What is set aside of a product because there is too much of it, or takes too long. */
+export async function readTooMuch(tx: Query, productId: string, now: Instant): Promise<TooMuch[]> {
+  return await tx<TooMuch[]>`
+    select username, subject, code = 'too-slow' as "isSlow", retry_at > ${now} as waits from comparisons_set_aside
+    where product_id = ${productId} and code <> 'unusable' limit ${MOST_KNOWN}`;
 }
 
 /**

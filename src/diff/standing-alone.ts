@@ -2,6 +2,7 @@
 
 import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
 import { ZERO } from "../money.ts";
+import { type IdRule, idRulesOf, type MatchRule } from "./match.ts";
 import { askedByState } from "./money-moved.ts";
 import { type Heard, heardOf, sumBets, sumRecords } from "./sums.ts";
 
@@ -26,12 +27,12 @@ export interface StandingAlone {
  * Parts what is loaded into bets that agree by themselves and all others. A bet does that where it has ended on both
  * sides with the same amounts to the last digit, moved what it asks for, shares no id with anything else, and lies in
  * the round with all that is known of it: whatever becomes of the others, nothing can be found wrong with it.
- * @param matchesById bets are matched by the record's id, and not by its betId
+ * @param rules that may name it by an id, in their order; all of its records name it by the same one
  * @param isDisturbed of a bet or record: something is wrong with it, or it is in doubt
  */
 export function partStandingAlone(
   { roundId, currency, records, bets }: LoadedRound,
-  matchesById: boolean,
+  rules: readonly IdRule[],
   isDisturbed: (one: LedgerBet | StoredRecord) => boolean,
 ): StandingAlone {
   const txnIds = new Set(bets.map((bet) => bet.txnId));
@@ -44,9 +45,10 @@ export function partStandingAlone(
   const standsAlone = (bet: LedgerBet, own: ReadonlySet<StoredRecord>): boolean => {
     if (own.size === 0 || !isHere(bet) || bet.tip || bet.waiting || bet.settledByRound) return false;
     if (bet.status === "open" || (bet.status === "settled" && !bet.placed && !bet.rewardOnly)) return false;
+    const rule = rules.find((one) => [...own].some((record) => record[one] === bet.txnId));
+    if (rule === undefined) return false;
     for (const record of own) {
-      const named = matchesById ? record.id : record.betId;
-      if (!isHere(record) || named !== bet.txnId) return false;
+      if (!isHere(record) || record[rule] !== bet.txnId) return false;
       for (const id of [record.betId, record.id]) {
         if (id !== bet.txnId && txnIds.has(id)) return false;
         for (const another of sharing(id)) if (!own.has(another)) return false;
@@ -75,6 +77,12 @@ export function partStandingAlone(
   }
   for (const record of records) if (!alone.has(record.betId)) apart.add(record.betId);
   return { apart: [...apart], alone, heard: heardOf(ended) };
+}
+
+/** The rules that say whose a record is. Where only rounds are matched, it changes nothing which id does. */
+export function namingRulesOf(matchBy: readonly MatchRule[]): readonly IdRule[] {
+  const rules = idRulesOf(matchBy);
+  return rules.length === 0 ? ["betId", "id"] : rules;
 }
 
 const PAIR = { matchedBy: null, agrees: false } as const;

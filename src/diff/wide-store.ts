@@ -4,7 +4,7 @@ import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { type Amount, parseAmount } from "../money.ts";
 import type { TimeRange } from "../window.ts";
-import { aroundIds, type StatementRules, UNSETTLED, uncertain } from "./agreement-store.ts";
+import { aroundIds, namesOf, type StatementRules, UNSETTLED, uncertain } from "./agreement-store.ts";
 import type { Heard } from "./sums.ts";
 
 export interface WideRoundKey {
@@ -73,11 +73,7 @@ export async function writeWideRound(tx: Query, productId: string, round: WideRo
 }
 
 /** What counts as a bet that agrees by itself. */
-export interface AgreementRules {
-  readonly dropsOmittedLosses: boolean;
-  /** bets are matched by the record's id, and not by its betId */
-  readonly matchesById: boolean;
-}
+export type AgreementRules = Pick<StatementRules, "dropsOmittedLosses" | "namedBy">;
 
 /** Every id of the round. */
 const IDS = `ids as materialized (
@@ -88,19 +84,28 @@ const IDS = `ids as materialized (
   )`;
 
 /** A round's bets that agree by themselves are those of which that is certain, and that are of the round's currency. */
-const findApart = ({ dropsOmittedLosses, matchesById }: AgreementRules) => {
-  const rules: StatementRules = { dropsOmittedLosses, tolerance: new Map(), areFlagged: true };
+const findApart = (agreement: AgreementRules) => {
+  const rules: StatementRules = { ...agreement, tolerance: new Map(), areFlagged: true };
+  const { name, other } = namesOf(rules);
   return `with ${UNSETTLED}, ${IDS}, ${aroundIds(rules)}, ${uncertain(rules)},
-  foreign_records as (select b from records join foreign_ids on foreign_ids.id = records.i),
+  foreign_records as (select ${name} from records join foreign_ids on foreign_ids.id = ${other}),
+  -- What shares the id that names neither of them is loaded together.
+  tied as (
+    select name from (
+      select ${name} as name, min(${name}) over same as first, max(${name}) over same as last
+      from records window same as (partition by records.b)
+    ) of_bet where first <> last
+  ),
   apart as (
     select id from uncertain
     union select t from shared
-    union select b from foreign_records
-    union select records.b from records
+    union select * from foreign_records
+    union select name from tied
+    union select ${name} from records
       join record_absences a on a.product_id = $1 and a.username = records.u and a.bet_id = records.b and a.id = records.i
     union select entries.t from entries
       join (select substr(subject, 9)::jsonb ->> 1 as q from unsettled where subject like 'request:%') asked using (q)
-    union select b from records where u <> $2 or r <> $3 or c <> $4 ${matchesById ? "or i <> b" : ""}
+    union select ${name} from records where u <> $2 or r <> $3 or c <> $4
     union select txn_id from callback_entries
       where product_id = $1 and username = $2 and round_id = $3 and callback = 'adjustBalance'
   ),

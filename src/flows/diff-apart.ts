@@ -1,7 +1,8 @@
 /** Looks part by part where what cannot be judged would hold up all of a look, and sets that aside (§4.8). */
 
-import { isOfData, withinSavepoint } from "../db/client.ts";
-import { endSetAside, keepSetAside, readTooMuch, type SetAside } from "../diff/set-aside-store.ts";
+import { formatInstant } from "../clock.ts";
+import { isOfData, isOfSize, takeTime, withinSavepoint } from "../db/client.ts";
+import { endSetAside, keepSetAside, nextTrial, readTooMuch, type SetAside } from "../diff/set-aside-store.ts";
 import { type DiffMark, putMarks } from "../diff/store.ts";
 import { describeError, ReconError } from "../errors.ts";
 import type { Looked, Scene } from "./diff-scene.ts";
@@ -10,7 +11,11 @@ import { distinctMarks } from "./put-back.ts";
 /** What cannot be judged by itself is looked at again after this. */
 const RETRY_MS = 3_600_000;
 
-type Look = (scene: Scene, marks: readonly DiffMark[]) => Promise<Looked>;
+/** A statement of a part that is looked at by itself; the others wait meanwhile. */
+const LONGEST_OF_PART_MS = 60_000;
+const LONGEST_ONE_BY_ONE_MS = 300_000;
+
+export type Look = (scene: Scene, marks: readonly DiffMark[]) => Promise<Looked>;
 
 /**
  * Looks at everything, and where that fails by its data, at either half of it: in the end only what cannot be judged by
@@ -32,12 +37,64 @@ export async function lookApart(
       return {
         looked: first.looked + second.looked,
         wantsFetch: first.wantsFetch || second.wantsFetch,
-        stale: new Set([...first.stale, ...second.stale]),
+        stale: joinStale([first.stale, second.stale]),
       };
     }
     await putAside(scene, parts.flat(), error);
     return { looked: 0, wantsFetch: false, stale: new Set() };
   }
+}
+
+/** What became of parts that were looked at one by one. */
+export interface LookedOneByOne extends Looked {
+  /** the marks of the parts that were looked at, and not set aside */
+  readonly compared: readonly DiffMark[];
+  /** the time was not enough for all parts: the others are due as before */
+  readonly isUnfinished: boolean;
+}
+
+/**
+ * Looks at each part by itself, with less time than a look at all of them has, after those have failed again and again:
+ * what takes longer, or is of more than the server is made for, is set aside, so that the others go on.
+ */
+export async function lookOneByOne(
+  scene: Scene,
+  parts: readonly (readonly DiffMark[])[],
+  look: Look,
+): Promise<LookedOneByOne> {
+  const { context, tx, product, now } = scene;
+  const startedAt = context.clock.now();
+  let looked = 0;
+  let wantsFetch = false;
+  const stale: Looked["stale"][] = [];
+  const compared: DiffMark[] = [];
+  if (parts.length > 0) await takeTime(tx, LONGEST_OF_PART_MS);
+  for (const [index, part] of parts.entries()) {
+    if (context.clock.now() - startedAt >= LONGEST_ONE_BY_ONE_MS) {
+      const left = parts.slice(index).flat();
+      await putMarks(
+        tx,
+        product.productId,
+        left.map((mark) => ({ ...mark, dueAt: now })),
+      );
+      return { looked, wantsFetch, stale: joinStale(stale), compared, isUnfinished: true };
+    }
+    try {
+      const one = await withinSavepoint(tx, (within) => look({ ...scene, tx: within }, part));
+      looked += one.looked;
+      wantsFetch ||= one.wantsFetch;
+      stale.push(one.stale);
+      compared.push(...part);
+    } catch (error) {
+      if (!isOfData(error) && !isOfSize(error)) throw error;
+      await putAside(scene, part, error);
+    }
+  }
+  return { looked, wantsFetch, stale: joinStale(stale), compared, isUnfinished: false };
+}
+
+function joinStale(sides: readonly Looked["stale"][]): Looked["stale"] {
+  return new Set(sides.flatMap((of) => [...of]));
 }
 
 /** The parts of a look that are judged apart: of sessions all that is a player's, else a round or a bet without one. */
@@ -57,22 +114,31 @@ function keyOfPart(settlement: Scene["product"]["settlement"]): (mark: DiffMark)
 /**
  * The marks without those of what is set aside because there is too much of it: it would be loaded in vain for each of
  * them. They wait until it is tried again; of a round one mark, which is there already, stands for all of it.
+ * @returns what is looked at together, and what took too long before and is tried again, part by part
  */
-export async function leaveSetAside(scene: Scene, marks: readonly DiffMark[]): Promise<DiffMark[]> {
+export async function leaveSetAside(
+  scene: Scene,
+  marks: readonly DiffMark[],
+): Promise<{ readonly together: readonly DiffMark[]; readonly slow: DiffMark[][] }> {
   const { tx, product, now } = scene;
-  const known = new Set(
-    (await readTooMuch(tx, product.productId, now)).map((one) => JSON.stringify(keyed(one))),
-  );
-  if (known.size === 0) return [...marks];
+  const aside = await readTooMuch(tx, product.productId, now);
+  if (aside.length === 0) return { together: marks, slow: [] };
+  const known = new Map(aside.map((one) => [JSON.stringify(keyed(one)), one]));
   const keyOf = keyOfPart(product.settlement);
-  const isLeft = (mark: DiffMark) => known.has(JSON.stringify(keyed(keyOf(mark))));
+  const asideOf = (mark: DiffMark) => known.get(JSON.stringify(keyed(keyOf(mark))));
+  const isLeft = (mark: DiffMark) => asideOf(mark)?.waits === true;
   const waiting = product.settlement === "session" ? distinctMarks(marks.filter(isLeft)) : [];
   await putMarks(
     tx,
     product.productId,
     waiting.map((mark) => ({ ...mark, dueAt: now + RETRY_MS })),
   );
-  return marks.filter((mark) => !isLeft(mark));
+  const own = marks.filter((mark) => !isLeft(mark));
+  const isSlow = (mark: DiffMark) => asideOf(mark)?.isSlow === true;
+  return {
+    together: own.filter((mark) => !isSlow(mark)),
+    slow: partsOf(scene, own.filter(isSlow)),
+  };
 }
 
 function keyed({ username, subject }: SetAside): [string, string] {
@@ -86,30 +152,38 @@ export async function endOfSetAside(scene: Scene, marks: readonly DiffMark[]): P
   await endSetAside(tx, product.productId, compared, now + RETRY_MS);
 }
 
-async function putAside(
-  { context, tx, product, now }: Scene,
-  marks: readonly DiffMark[],
-  error: unknown,
-): Promise<void> {
+async function putAside(scene: Scene, marks: readonly DiffMark[], error: unknown): Promise<void> {
+  const { context, tx, product, now } = scene;
   const [first] = marks;
   if (first === undefined) return;
-  const { productId } = product;
+  const { productId, settlement } = product;
   const { username, roundId: round, betRef: bet } = first;
-  const reason = describeError(error);
+  const part = keyOfPart(settlement)(first);
+  const code = codeOf(error);
+  const reason = code === "too-slow" ? describeSlow(productId, part, error) : describeError(error);
+  const retryAt = code === "too-slow" ? await nextTrial(tx, productId, part, now, RETRY_MS) : now + RETRY_MS;
   context.log.error(
-    { productId, username, round, bet, error: reason },
-    "what belongs together here could not be compared; it is looked at again in an hour",
+    { productId, username, round, bet, error: reason, retryAt: formatInstant(retryAt) },
+    "what belongs together here could not be compared; it is tried again later",
   );
-  const retryAt = now + RETRY_MS;
-  const isTooMuch =
-    error instanceof ReconError && (error.code === "round-too-wide" || error.code === "session-too-long");
-  const code = isTooMuch ? error.code : "unusable";
-  await keepSetAside(tx, productId, keyOfPart(product.settlement)(first), { code, reason, now, retryAt });
-  // Of a round that is too wide, a mark without a bet stands for all of it.
-  const again = code === "round-too-wide" && round !== null ? [{ ...first, betRef: null }] : marks;
+  await keepSetAside(tx, productId, part, { code, reason, now, retryAt });
+  // Of a round of which there is too much, a mark without a bet stands for all of it.
+  const isRound = code !== "unusable" && settlement !== "session" && round !== null;
+  const again = isRound ? [{ ...first, betRef: null }] : marks;
   await putMarks(
     tx,
     productId,
     again.map((mark) => ({ ...mark, dueAt: retryAt })),
   );
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof ReconError && (error.code === "round-too-wide" || error.code === "session-too-long"))
+    return error.code;
+  return isOfSize(error) ? "too-slow" : "unusable";
+}
+
+function describeSlow(productId: string, { username, subject }: SetAside, error: unknown): string {
+  const what = subject === "sessions" ? "the sessions" : subject.replace(":", " ");
+  return `${productId}: ${what} of player ${username} took the database too long by itself, or more than it is made for (${describeError(error)}). Look at what the database is busy with (pg_stat_activity); it is tried again by itself, within a day at the most.`;
 }

@@ -5,11 +5,13 @@ import { formatInstant, type Instant } from "../clock.ts";
 import type { ProductConfig } from "../config-file.ts";
 import { inOneMoment, isOfData, type Query } from "../db/client.ts";
 import type { StaleKind } from "../diff/stale-store.ts";
-import { lockProduct, takeMarks } from "../diff/store.ts";
+import { type DiffMark, lockProduct, takeMarks } from "../diff/store.ts";
+import { isFailing } from "../work/stall.ts";
+import { readFailures } from "../work/work-store.ts";
 import { type FlowContext, findProduct } from "./context.ts";
-import { endOfSetAside, leaveSetAside, lookApart, partsOf } from "./diff-apart.ts";
+import { endOfSetAside, type Look, leaveSetAside, lookApart, lookOneByOne, partsOf } from "./diff-apart.ts";
 import { lookAtBets } from "./diff-bets.ts";
-import { COMPARE_LIMITS, type CompareLimits, openScene, type Scene } from "./diff-scene.ts";
+import { COMPARE_LIMITS, type CompareLimits, type Looked, openScene, type Scene } from "./diff-scene.ts";
 import { lookAtSessions } from "./diff-sessions.ts";
 import { readLedgerMoment } from "./follow-ledger.ts";
 import { openLedgerStart } from "./ledger-start.ts";
@@ -58,14 +60,18 @@ export async function diffProduct(
   if (now === null) return nothing;
   const startedAt = context.clock.now();
 
-  if (product.settlement === "bets") await screenProduct(context, product, now, signal, screenFrom);
+  // What has failed again and again is found one by one, and set aside: the next tick would fail by it as well.
+  let isCareful = isFailing(await readFailures(context.sql, { work: "comparing", subject: productId }));
+  if (product.settlement === "bets" && !isCareful)
+    await screenProduct(context, product, now, signal, screenFrom);
   for (let looks = 0; looks < MOST_LOOKS_PER_RUN && !signal.aborted; looks += 1) {
-    const look = await lookOnce(context, product, now, limits);
+    const look = await lookOnce(context, product, now, { limits, isCareful });
+    isCareful = look.isUnfinished;
     looked += look.looked;
     wantsFetch ||= look.wantsFetch;
     const isBusy = look.taken === "busy";
     if (!isBusy) onStep();
-    if (look.marks < MARKS_PER_LOOK) {
+    if (look.marks < MARKS_PER_LOOK && !look.isUnfinished) {
       const upTo = look.taken === "looked" ? now : null;
       return { looked, wantsFetch, upTo, isBusy, wantsTurn: false };
     }
@@ -74,28 +80,50 @@ export async function diffProduct(
   return { looked, wantsFetch, upTo: null, isBusy: false, wantsTurn: !signal.aborted };
 }
 
-async function lookOnce(context: FlowContext, product: ProductConfig, now: Instant, limits: CompareLimits) {
+async function lookOnce(
+  context: FlowContext,
+  product: ProductConfig,
+  now: Instant,
+  { limits, isCareful }: { readonly limits: CompareLimits; readonly isCareful: boolean },
+) {
   const look = product.settlement === "session" ? lookAtSessions : lookAtBets;
   // Coverage must not be newer than the records: a page committed in between would look like a missing record.
-  const lookAll = (together: boolean) =>
+  const lookAll = (how: HowToLook) =>
     inOneMoment(context.sql, async (tx) => {
       const taken = await takeDue(context, tx, product, now, limits);
-      if (typeof taken === "string") return { taken, marks: 0, looked: 0, wantsFetch: false };
+      if (typeof taken === "string") return { ...NOTHING, taken };
       const { scene, marks } = taken;
-      if (marks.length === 0) return { taken: "looked" as const, marks: 0, looked: 0, wantsFetch: false };
-      const own = await leaveSetAside(scene, marks);
-      const looked = together ? await look(scene, own) : await lookApart(scene, partsOf(scene, own), look);
-      await endOfSetAside(scene, own);
-      for (const kind of looked.stale) await tellStale(scene, kind);
-      const { looked: count, wantsFetch } = looked;
-      return { taken: "looked" as const, marks: marks.length, looked: count, wantsFetch };
+      if (marks.length === 0) return { ...NOTHING, taken: "looked" as const };
+      const { together, slow } = await leaveSetAside(scene, marks);
+      const apart = how === "one by one" ? [...partsOf(scene, together), ...slow] : slow;
+      const first = how === "one by one" ? NOTHING_LOOKED : await lookInOne(scene, together, how, look);
+      const then = await lookOneByOne(scene, apart, look);
+      await endOfSetAside(scene, [...(how === "one by one" ? [] : together), ...then.compared]);
+      for (const kind of new Set([...first.stale, ...then.stale])) await tellStale(scene, kind);
+      return {
+        taken: "looked" as const,
+        marks: marks.length,
+        looked: first.looked + then.looked,
+        wantsFetch: first.wantsFetch || then.wantsFetch,
+        isUnfinished: then.isUnfinished,
+      };
     });
   try {
-    return await lookAll(true);
+    return await lookAll(isCareful ? "one by one" : "together");
   } catch (error) {
-    if (!isOfData(error)) throw error;
-    return await lookAll(false);
+    if (isCareful || !isOfData(error)) throw error;
+    return await lookAll("in halves");
   }
+}
+
+/** "in halves": what cannot be judged is found; "one by one": so is what takes too long */
+type HowToLook = "together" | "in halves" | "one by one";
+
+const NOTHING = { marks: 0, looked: 0, wantsFetch: false, isUnfinished: false };
+const NOTHING_LOOKED: Looked = { looked: 0, wantsFetch: false, stale: new Set() };
+
+async function lookInOne(scene: Scene, marks: readonly DiffMark[], how: HowToLook, look: Look) {
+  return how === "together" ? await look(scene, marks) : await lookApart(scene, partsOf(scene, marks), look);
 }
 
 /** @returns "busy" where another worker looks, "no ledger" where there is nothing to compare with */

@@ -7,9 +7,11 @@ import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
 import type { Query } from "../db/client.ts";
 import type { AssessedPair, Verdict } from "../diff/assess.ts";
+import { settleOmittedLosses } from "../diff/lost-bets.ts";
+import { idRulesOf } from "../diff/match.ts";
 import { type Frontier, type Key, type Neighbourhood, roundKey } from "../diff/neighbourhood.ts";
 import { holdsRest, type RestOfRound } from "../diff/rest-of-round.ts";
-import { partStandingAlone } from "../diff/standing-alone.ts";
+import { namingRulesOf, partStandingAlone } from "../diff/standing-alone.ts";
 import type { DiffMark } from "../diff/store.ts";
 import type { Heard } from "../diff/sums.ts";
 import {
@@ -154,9 +156,10 @@ export class WideRounds {
     if (currency === null) return [...own.slice(0, 1), ...others];
     const isDisturbed = isComplete ? judged.isDisturbed : () => true;
     const records = judged.records.filter((one) => one.username === username);
-    const bets = judged.bets.filter((one) => one.username === username);
+    const held = judged.bets.filter((one) => one.username === username);
+    const bets = settleOmittedLosses(records, held, scene.settings);
     const loaded = { roundId, currency, records, bets };
-    const { apart, alone, heard } = partStandingAlone(loaded, matchesById(scene), isDisturbed);
+    const { apart, alone, heard } = partStandingAlone(loaded, namingRulesOf(product.matchBy), isDisturbed);
     const ofRound = new Set([
       ...records.filter((one) => realRound(one.roundId) === roundId).map(({ betId }) => betId),
       ...judged.entries
@@ -203,8 +206,8 @@ export class WideRounds {
   private async find(scene: Scene, username: string, roundId: string): Promise<void> {
     const { tx, product } = scene;
     const { lostBets, matchBy, productId } = product;
-    const dropsOmittedLosses = lostBets === "omitted" && matchBy.includes("betId");
-    const rules = { dropsOmittedLosses, matchesById: matchesById(scene) };
+    const dropsOmittedLosses = lostBets === "omitted" && idRulesOf(matchBy).length > 0;
+    const rules = { dropsOmittedLosses, namedBy: namingRulesOf(matchBy) };
     const round = await findWideRound(tx, productId, { username, roundId }, rules);
     if (round === null) {
       this.whole.set(roundKey(username, roundId), {
@@ -238,10 +241,6 @@ export function roundsToldOf({
 
 function keyOf({ username, roundId }: { readonly username: string; readonly roundId: string }): Key {
   return roundKey(username, roundId);
-}
-
-function matchesById({ product: { matchBy } }: Scene): boolean {
-  return matchBy.includes("id") && !matchBy.includes("betId");
 }
 
 function joinHeard(a: Heard | null, b: Heard | null): Heard | null {

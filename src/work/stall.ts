@@ -36,7 +36,7 @@ const MINUTE_MS = 60_000;
 /** One failure alone may be a lost race, or a server that restarts. */
 const FEWEST_FAILURES = 2;
 
-export function isFailing(state: WorkState | null): state is WorkState {
+export function isFailing<State extends Pick<WorkState, "failures">>(state: State | null): state is State {
   return state !== null && state.failures >= FEWEST_FAILURES;
 }
 

@@ -84,6 +84,13 @@ export async function noteFailed(
       failed_at = excluded.failed_at, error_code = excluded.error_code, error = excluded.error`;
 }
 
+/** How often in a row some work has failed. */
+export async function readFailures(sql: Query, { work, subject }: WorkName): Promise<{ failures: number }> {
+  const [row] = await sql<{ failures: number }[]>`
+    select failures from work_states where work = ${work} and subject = ${subject}`;
+  return { failures: row?.failures ?? 0 };
+}
+
 /** A queue as a worker opens it. */
 export interface ServedQueue {
   readonly queue: string;

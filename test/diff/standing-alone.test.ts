@@ -3,6 +3,7 @@
 import { describe, expect, test } from "vitest";
 import type { BetRecord, LedgerBet, StoredRecord } from "../../src/bet.ts";
 import type { CallbackEntry } from "../../src/callback.ts";
+import type { IdRule } from "../../src/diff/match.ts";
 import { partStandingAlone } from "../../src/diff/standing-alone.ts";
 import { foldEntries } from "../../src/ledger/fold.ts";
 import { amount, exampleEntry, exampleRecord, exampleSettle, NOON } from "../support/examples.ts";
@@ -32,14 +33,14 @@ const fold = (entries: readonly CallbackEntry[]) =>
 interface World {
   readonly entries: readonly CallbackEntry[];
   readonly records: readonly StoredRecord[];
-  readonly matchesById?: boolean;
+  readonly rules?: readonly IdRule[];
   readonly isDisturbed?: (one: LedgerBet | StoredRecord) => boolean;
 }
 
 /** Of "a" and whatever else there is, which stand alone. */
-function alone({ entries, records, matchesById = false, isDisturbed = () => false }: World): string[] {
+function alone({ entries, records, rules = ["betId"], isDisturbed = () => false }: World): string[] {
   const loaded = { roundId: ROUND, currency: "THB", records, bets: fold(entries) };
-  return [...partStandingAlone(loaded, matchesById, isDisturbed).alone].sort();
+  return [...partStandingAlone(loaded, rules, isDisturbed).alone].sort();
 }
 
 const AGREES: World = { entries: entriesOf("a"), records: [recordOf("a")] };
@@ -52,6 +53,13 @@ const withRecord = (fields: Partial<BetRecord>): World => ({ ...AGREES, records:
 test("a bet stands alone that ended with the same amounts on both sides", () => {
   expect(alone(AGREES)).toEqual(["a"]);
   expect(alone(withRecord({ id: "x" }))).toEqual(["a", "x"]);
+});
+
+test("a bet stands alone by whichever id names it, where the product goes by both", () => {
+  const named = withRecord({ betId: "ticket", id: "a" });
+  expect(alone({ ...named, rules: ["betId", "id"] })).toEqual(["a", "ticket"]);
+  expect(alone({ ...named, rules: ["id", "betId"] })).toEqual(["a", "ticket"]);
+  expect(alone({ ...named, rules: ["betId"] })).toEqual([]);
 });
 
 describe("a bet does not stand alone", () => {
@@ -75,7 +83,29 @@ describe("a bet does not stand alone", () => {
     ["that is in doubt", { ...AGREES, isDisturbed: () => true }],
     [
       "whose record has another id, where bets are matched by it",
-      { ...withRecord({ id: "x" }), matchesById: true },
+      { ...withRecord({ id: "x" }), rules: ["id"] },
+    ],
+    [
+      "that two records name, each by another id",
+      {
+        entries: entriesOf("a"),
+        records: [
+          recordOf("a", { id: "x", stake: amount("1"), payout: amount("5") }),
+          recordOf("y", { id: "a", stake: amount("2"), payout: amount("0") }),
+        ],
+        rules: ["betId", "id"],
+      },
+    ],
+    [
+      "of two records of which the first rule takes one",
+      {
+        entries: entriesOf("a"),
+        records: [
+          recordOf("a", { stake: amount("1") }),
+          recordOf("a", { id: "x", stake: amount("2"), payout: amount("0") }),
+        ],
+        rules: ["id", "betId"],
+      },
     ],
     [
       "a second record of which names it by its id",
@@ -97,7 +127,11 @@ describe("a bet does not stand alone", () => {
 test("what does not stand alone keeps no other from it, and is named", () => {
   const records = [recordOf("a"), recordOf("b", { stake: amount("4") }), recordOf("c", { id: "d" })];
   const bets = fold(["a", "b", "d"].flatMap((txnId) => entriesOf(txnId)));
-  const parted = partStandingAlone({ roundId: ROUND, currency: "THB", records, bets }, false, () => false);
+  const parted = partStandingAlone(
+    { roundId: ROUND, currency: "THB", records, bets },
+    ["betId"],
+    () => false,
+  );
   expect([...parted.alone]).toEqual(["a"]);
   expect([...parted.apart].sort()).toEqual(["b", "c", "d"]);
 });

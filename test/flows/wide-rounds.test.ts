@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import { type Config, parseConfig } from "../../src/config-file.ts";
+import { putMarks } from "../../src/diff/store.ts";
 import { diffProduct } from "../../src/flows/diff-product.ts";
 import { COMPARE_LIMITS, type CompareLimits } from "../../src/flows/diff-scene.ts";
 import { readReport } from "../../src/flows/read-report.ts";
@@ -26,6 +27,16 @@ function inFewRounds(played: readonly Played[], rounds: number): Played[] {
   return played.map(({ entries, records }) => ({
     entries: entries.map(within),
     records: records.map(within),
+  }));
+}
+
+/** The same bets of a provider whose records name most of them by their own id, and by a ticket of its own as betId. */
+function namedById(played: readonly Played[]): Played[] {
+  return played.map(({ entries, records }, round) => ({
+    entries,
+    records: records.map((one, index) =>
+      (round + index) % 4 === 0 ? one : { ...one, betId: `ticket-${one.id}`, id: one.betId },
+    ),
   }));
 }
 
@@ -87,19 +98,85 @@ describe("a round of very many bets is compared as if all of it were loaded", ()
     [13, 2, "by bets alone", { matchBy: ["betId"] }],
     [14, 2, "of an operator that omits losses", { lostBets: "omitted" }],
     [15, 2, "with single-state settlements", { singleState: true }],
-  ])("in a world by chance (seed %i: %i rounds of each player, %s)", async (seed, rounds, _, fields) => {
+    [12, 1, "by all rules, named by the record's id", {}],
+    [31, 2, "by all rules, named by the record's id", {}],
+    [20, 2, "by the id before the betId, named by the record's id", { matchBy: ["id", "betId", "round"] }],
+    [22, 1, "by the id before the betId", { matchBy: ["id", "betId"] }],
+    [24, 2, "by the record's id alone, named by it", { matchBy: ["id"] }],
+    [28, 2, "by the round alone, named by the record's id", { matchBy: ["round"] }],
+    [30, 2, "of an operator that omits losses, named by the record's id", { lostBets: "omitted" }],
+  ])("in a world by chance (seed %i: %i rounds of each player, %s)", async (seed, rounds, how, fields) => {
     const seeded = playRounds(seed, 70);
     const kept =
       fields["lostBets"] === "omitted" ? seeded.map((one, index) => keepOtherwise(one, index)) : seeded;
     // With an entry for all of a round in it, a round is compared as one: half of the worlds have none.
     const actsOnRound = ({ entries }: Played) => entries.some((one) => one.transactionType === "BY_ROUND");
-    const played = inFewRounds(seed % 2 === 0 ? kept.filter((one) => !actsOnRound(one)) : kept, rounds);
+    const named = how.includes("named by") ? namedById(kept) : kept;
+    const played = inFewRounds(seed % 2 === 0 ? named.filter((one) => !actsOnRound(one)) : named, rounds);
     const config = product(fields);
     const exact = await playThrough(played, WHOLE, config, 3);
     const narrow = await playThrough(played, NARROW, config, 3);
     expect(narrow.state).toEqual(exact.state);
     expect(exact.wide).toBe(0);
     if (seed % 2 === 0) expect(narrow.wide).toBeGreaterThan(0);
+  });
+});
+
+/** Bets of one round that agree; every other one is lost. */
+function agreeingBets(
+  ids: (txnId: string) => { betId: string; id: string },
+  count: number,
+  skipsLosses = false,
+) {
+  return Array.from({ length: count }, (_, index): Played => {
+    const txnId = `bet-${index}`;
+    const payout = index % 2 === 0 ? "0" : "1";
+    const entries = callbacksOf(payout, { txnId, roundId: "r0" }).map((entry) => ({
+      ...entry,
+      entryId: `${txnId} ${entry.callback}`,
+      requestId: `${txnId} ${entry.callback}`,
+    }));
+    return {
+      entries: skipsLosses && payout === "0" ? entries.slice(0, 1) : entries,
+      records: [recordOf(payout, { ...ids(txnId), roundId: "r0" })],
+    };
+  });
+}
+
+describe("of a round of very many bets, those that agree are not loaded again", () => {
+  const byBetId = (txnId: string) => ({ betId: txnId, id: `tx-${txnId}` });
+  const byId = (txnId: string) => ({ betId: `ticket ${txnId}`, id: txnId });
+  test.each<[string, Record<string, unknown>, typeof byId]>([
+    ["named by their betId", {}, byBetId],
+    ["named by the record's id alone", {}, byId],
+    ["named by the record's id alone, which comes first", { matchBy: ["id", "betId", "round"] }, byId],
+    ["named by the record's id, of a product that goes by nothing else", { matchBy: ["id"] }, byId],
+    ["named by the record's id, of a product that goes by rounds", { matchBy: ["round"] }, byId],
+    ["lost without a settlement", { lostBets: "omitted" }, byBetId],
+    ["lost without a settlement, named by the record's id", { lostBets: "omitted" }, byId],
+  ])("%s", async (_, fields, ids) => {
+    const limits = { wholeRound: 4, rows: 40 };
+    const config = product(fields);
+    const played = agreeingBets(ids, 90, "lostBets" in fields);
+    await ledgerBegins();
+    const compare = async (arrived: readonly Played[]) => {
+      await receive(...arrived.flatMap(({ entries }) => entries));
+      await listed(...arrived.flatMap(({ records }) => records));
+      clock.set(clock.now() + 1_000);
+      // Of what has arrived first it is known only that it was much.
+      if (arrived.length > 1) {
+        await sql`delete from diff_marks`;
+        const mark = { username: "anna", roundId: "r0", betRef: null, dueAt: clock.now() };
+        await putMarks(sql, "P1", [mark]);
+      }
+      await diffProduct({ sql, config, clock, log: silentLog }, "P1", signal, { limits });
+    };
+    await compare(played.slice(0, 60));
+    for (const one of played.slice(60)) await compare([one]);
+    expect(await sql`select subject, reason from comparisons_set_aside`).toEqual([]);
+    expect(await sql`select cardinality(apart) as apart from wide_rounds`).toEqual([{ apart: 0 }]);
+    expect(await sql`select from mismatches`).toEqual([]);
+    expect(await sql`select from diff_marks`).toEqual([]);
   });
 });
 

@@ -34,7 +34,7 @@ export const comparisonsSetAside = pgTable(
     username: text("username").notNull(),
     /** "round:…", "bet:…", or "sessions": all of the player's sessions that were touched together */
     subject: text("subject").notNull(),
-    /** round-too-wide, session-too-long; unusable: the data cannot be read */
+    /** round-too-wide, session-too-long; too-slow: the database takes too long; unusable: the data cannot be read */
     code: text("code").notNull(),
     /** one sentence for people: what could not be compared, why, and what to do */
     reason: text("reason").notNull(),
