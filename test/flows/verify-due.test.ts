@@ -258,7 +258,13 @@ describe("many, and several workers", () => {
   });
 
   test("two workers share what is due, and decide nothing twice", async () => {
-    provider.answer((question) => bookedAs(question));
+    const bothAsked = Promise.withResolvers<void>();
+    provider.answer(async (question) => {
+      // Each of them asks eight at once.
+      if (provider.questions.length === 16) bothAsked.resolve();
+      await bothAsked.promise;
+      return bookedAs(question);
+    });
     await world.hand(...HUNDRED);
     const second = openDatabase(url, 5);
     onTestFinished(() => second.end());
