@@ -297,7 +297,7 @@ describe("many, and several workers", () => {
     provider.answer((question) => bookedAs(question));
     await world.hand(...HUNDRED);
     await sql`
-      update transfers set lease_token = gen_random_uuid(), lease_until = clock_timestamp() + interval '30 seconds'
+      update transfers set lease_token = gen_random_uuid(), lease_until = clock_timestamp() + interval '1 hour'
       where id <= 40`;
     expect(await world.verifyAt(MINUTE_MS)).toMatchObject({ settled: 60 });
     await sql`update transfers set lease_until = clock_timestamp()`;
