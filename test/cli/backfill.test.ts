@@ -45,7 +45,7 @@ async function openPlace({ isSlow = false } = {}): Promise<NodeJS.ProcessEnv> {
   });
   const config = {
     products: [{ productId: PRODUCT }, { productId: "WALLET", walletMode: "transfer" }],
-    pull: { every: "PT1H", concurrency: 2, requestTimeout: "PT2S" },
+    pull: { every: "PT1H", concurrency: 2, requestTimeout: "PT1M" },
   };
   writeFileSync(join(folder, "config.json"), JSON.stringify(config));
   return {
@@ -138,7 +138,7 @@ test("a worker killed with kill -9 loses nothing: the next one goes on", async (
   const place = await openPlace({ isSlow: true });
   const { child, ended } = startRecon(["worker"], place);
   await startRecon(["backfill", ...ASKED], place).ended;
-  await eventually("a window is done", async () => (await readDone()) > 0, 30_000);
+  await eventually("a window is done", async () => (await readDone()) > 0);
   child.kill("SIGKILL");
   await ended;
   const before = await readDone();
@@ -147,7 +147,7 @@ test("a worker killed with kill -9 loses nothing: the next one goes on", async (
   await sql`update windows set lease_until = clock_timestamp() where lease_token is not null`;
 
   startRecon(["worker"], place);
-  await eventually("all windows are done", async () => (await readDone()) === 4, 30_000);
+  await eventually("all windows are done", async () => (await readDone()) === 4);
   const [counted] = await sql`
     select (select count(*) from bet_records) as stored, sum(created)::bigint as created, count(*) as windows
     from windows where kind = 'backfill'`;

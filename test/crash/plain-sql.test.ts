@@ -49,6 +49,8 @@ function list(bet: string, payout: string): void {
 /** What the program writes for a bet of 10.00 that pays 25.00. */
 const placement = (bet: string) => insert(bet, "placeBets", "OPEN", "10.00", "null");
 const settlement = (bet: string) => insert(bet, "settleBets", "SETTLED", "null", "25.00");
+/** In one transaction: the one is never seen without the other. */
+const bothOf = (bet: string) => `${placement(bet)}; ${settlement(bet)}`;
 function insert(bet: string, callback: string, status: string, stake: string, payout: string): string {
   return `insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, round_id,
       status, bet_amount, payout_amount, skip_balance_update, occurred_at, received_at)
@@ -64,11 +66,12 @@ const stories = async () =>
 const becomes = (story: string) => eventually(`${story}`, async () => (await stories()).includes(story));
 
 test("every row that another program writes is compared, before the start and while the worker runs", async () => {
-  provider.answer(({ from, to }) =>
-    page([...listed.values()].filter(({ at }) => at >= from && at < to).map(({ item }) => item)),
-  );
-  await program.unsafe(placement("before"));
-  await program.unsafe(settlement("before"));
+  let opened = Promise.resolve();
+  provider.answer(({ from, to }) => async (response) => {
+    await opened;
+    page([...listed.values()].filter(({ at }) => at >= from && at < to).map(({ item }) => item))(response);
+  });
+  await program.unsafe(bothOf("before"));
   const config = join(folder, "recon.config.json");
   writeFileSync(config, JSON.stringify(CONFIG));
   const environment = {
@@ -85,12 +88,14 @@ test("every row that another program writes is compared, before the start and wh
 
   const slow = await program.reserve();
   await slow.unsafe("begin");
-  await slow.unsafe(placement("slow"));
-  await slow.unsafe(settlement("slow"));
-  await Promise.all([program.unsafe(placement("running")), another.unsafe(placement("agreed"))]);
-  await Promise.all([program.unsafe(settlement("running")), another.unsafe(settlement("agreed"))]);
+  await slow.unsafe(bothOf("slow"));
+  // However long it takes, no answer comes from between the record of a bet and its rows.
+  const { promise, resolve: open } = Promise.withResolvers<void>();
+  opened = promise;
   list("agreed", "25.00");
   list("late", "25.00");
+  await Promise.all([program.unsafe(bothOf("running")), another.unsafe(bothOf("agreed"))]);
+  open();
   await Promise.all([
     becomes("missing-at-provider of before is open"),
     becomes("missing-at-provider of running is open"),
@@ -99,8 +104,7 @@ test("every row that another program writes is compared, before the start and wh
 
   await slow.unsafe("commit");
   slow.release();
-  await program.unsafe(placement("late"));
-  await program.unsafe(settlement("late"));
+  await program.unsafe(bothOf("late"));
   await program.unsafe(placement("agreed").replaceAll("'agreed placeBets'", "'agreed again'"));
   await program.unsafe("update callback_entries set payout_amount = 1 where entry_id = 'running settleBets'");
   await Promise.all([

@@ -164,7 +164,7 @@ test("the keyboard alone leads from the list to an acknowledged mismatch", async
   await page.goto("/mismatches");
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
-  expect(await page.evaluate("document.activeElement.id")).toBe("main");
+  await page.waitForFunction("document.activeElement.id === 'main'");
   const focusOn = async (what: string) => {
     for (let presses = 0; presses < 60; presses += 1) {
       await page.keyboard.press("Tab");
@@ -216,6 +216,7 @@ test("one that may only read sees no actions, and is refused where it acts all t
   await writer.goto("/mismatches/1");
   await writer.getByLabel("Note").fill("I may");
   await writer.getByRole("button", { name: "Acknowledge" }).click();
+  await notice(writer).waitFor();
   expect(await writer.locator("table.history tbody").textContent()).toContain("writer");
 });
 

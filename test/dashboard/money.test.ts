@@ -34,6 +34,7 @@ test("an inconclusive transfer shows every answer, and is closed with a note by 
   expect(await mary.locator("tbody").innerText()).toContain(ROGUE);
   await expectAccessible(mary);
   await mary.click("text=ref-1");
+  await mary.waitForURL("**/transfers/ref-1**");
   await expectAccessible(mary);
   expect(await mary.locator("#answers ~ .scroll tbody tr").count()).toBeGreaterThan(10);
   await mary.locator("#answer-1 summary").click();
@@ -95,6 +96,7 @@ test("a backfill says what it would do, is started, paused, resumed, and watched
   await page.getByLabel("from").fill(iso(PLAYED.from));
   await page.getByLabel("to", { exact: true }).fill(iso(PLAYED.to));
   await page.getByText("What would it do?").click();
+  await page.locator("#plan").waitFor();
   expect(await page.locator("#plan").innerText()).toMatch(
     /4 h of SPORT.* in 16 windows of 15 min at the most; none of it was fetched before\. Nothing has been done yet\./s,
   );

@@ -51,7 +51,6 @@ afterAll(() => played.close());
 
 const verdict = (page: Page) => page.locator(".verdict");
 const product = (page: Page, name: string) => page.getByRole("listitem", { name, exact: true });
-const inner = (page: Page) => page.locator("main").innerText();
 
 async function openCount(): Promise<{ readonly all: number; readonly thb: string }> {
   const [row] = await sql<[{ all: number; thb: string }]>`
@@ -69,7 +68,7 @@ test("one line says what is worst, and leads to it; names from outside are shown
   expect(await product(page, HOSTILE).getByRole("heading").innerText()).toBe(HOSTILE);
   expect(await page.locator("img").count()).toBe(0);
   await verdict(page).getByRole("link", { name: /open/ }).click();
-  expect(new URL(page.url()).search).toBe("?status=open");
+  await page.waitForURL("**/mismatches?status=open");
 });
 
 describe("coverage", () => {
@@ -87,6 +86,7 @@ describe("coverage", () => {
     ]);
     expect(await strip.locator(".cell.future").count()).toBe(1);
     await strip.getByRole("link", { name: /gap/ }).click();
+    await page.waitForURL("**/coverage?**");
     const asked = new URL(page.url());
     expect([asked.pathname, Object.fromEntries(asked.searchParams)]).toEqual([
       "/coverage",
@@ -108,7 +108,7 @@ describe("coverage", () => {
     );
     await page.getByLabel("from").fill("2026-11-20T10:00:00Z");
     await page.getByRole("button", { name: "Show" }).click();
-    expect(await inner(page)).toContain("TABLE is complete");
+    await page.locator("main", { hasText: "TABLE is complete" }).waitFor();
   });
 
   test("who may only read is offered no backfill", async () => {
@@ -129,6 +129,7 @@ test("everything is reached by keyboard", async () => {
   expect(await focused("innerText")).toBe("Skip to content");
   expect(await focused("getBoundingClientRect().left")).toBe("0");
   await page.keyboard.press("Enter");
+  await page.waitForFunction("document.activeElement.id === 'main'");
   const reached: string[] = [];
   for (let stops = 0; stops < 40 && !reached.at(-1)?.includes("09:00 to 10:00: gap"); stops += 1) {
     await page.keyboard.press("Tab");

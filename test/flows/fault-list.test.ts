@@ -64,12 +64,15 @@ async function provider(...faults: Fault[]): Promise<void> {
   onTestFinished(() => sandbox.close());
 }
 
-/** Pulls the product as a worker does; waits pass at once. */
-async function pull(settings: Record<string, unknown> = {}) {
+/**
+ * Pulls the product as a worker does; waits pass at once.
+ * @param struck so many of its first requests are answered too late, and given up soon
+ */
+async function pull(settings: Record<string, unknown> = {}, struck = Number.POSITIVE_INFINITY) {
   const config = parseConfig({
     products: [{ productId: PRODUCT, since: formatInstant(HOUR_BEFORE_NOON.from) }],
     pull: {
-      requestTimeout: "PT10S",
+      requestTimeout: "PT1M",
       windowMin: "PT30M",
       attempts: 2,
       maxPages: PAGES + 5,
@@ -79,12 +82,16 @@ async function pull(settings: Record<string, unknown> = {}) {
       ...settings,
     },
   });
-  const limits = { requestTimeoutMs: config.pull.requestTimeout, connections: 4, production: false };
-  const client = openProvider({ baseUrl: sandbox.url, ...CREDENTIALS }, limits, clock);
-  onTestFinished(() => client.close());
+  const open = (requestTimeoutMs: number) => {
+    const limits = { requestTimeoutMs, connections: 4, production: false };
+    const client = openProvider({ baseUrl: sandbox.url, ...CREDENTIALS }, limits, clock);
+    onTestFinished(() => client.close());
+    return client;
+  };
+  const [impatient, patient] = [open(config.pull.requestTimeout), open(MINUTE_MS)];
   const fetchPage: PullContext["fetchPage"] = (request, signal) => {
     asked.push(clock.now());
-    return client.fetchBetPage(request, signal);
+    return (asked.length <= struck ? impatient : patient).fetchBetPage(request, signal);
   };
   return await pullProduct({ sql, config, clock, log: silentLog, fetchPage }, PRODUCT, never);
 }
@@ -101,13 +108,14 @@ const readGaps = () => sql<{ minutes: number; code: string }[]>`
 
 const KILOBYTES_OF_A_GIGABYTE = 1_048_576;
 
-/** Long enough for an answer of this machine to itself, short enough to wait for. */
+/** Short enough to wait for; where something comes all the same, long enough for that on a busy machine. */
 const SHORT = { requestTimeout: "PT0.25S" };
+const LONGER = { requestTimeout: "PT2S" };
 
 /** What the provider does, and the code by which the reader knows it. */
 const TOO_SLOW: [what: string, fault: Fault["do"], code: string, settings?: Record<string, unknown>][] = [
   ["no answer in time", { kind: "hang" }, "provider-timeout", SHORT],
-  ["an answer that only drips", { kind: "drip" }, "provider-drip", SHORT],
+  ["an answer that only drips", { kind: "drip" }, "provider-drip", LONGER],
   ["HTTP 408", { kind: "status", status: 408 }, "provider-http-408"],
   ["HTTP 504", { kind: "status", status: 504 }, "provider-http-504"],
   ["a dropped connection", { kind: "drop" }, "provider-dropped"],
@@ -154,7 +162,7 @@ describe.each([...TOO_SLOW, ...FAILED])("%s", (_, fault, code, settings = {}) =>
 
   test(`for a moment: everything is there once`, async () => {
     await provider({ when: { times: 1 }, do: fault });
-    expect(await pull(settings)).toMatchObject({ gaps: 0 });
+    expect(await pull(settings, 1)).toMatchObject({ gaps: 0 });
     expect(sandbox.requests().faults[fault.kind]).toBe(1);
     await expectEverythingOnce();
   });

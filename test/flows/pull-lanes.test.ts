@@ -37,15 +37,20 @@ function worker(hoursBehind: number, pull: Record<string, unknown> = {}) {
     products: PRODUCTS.map((productId) => ({ productId, since })),
     pull: { settleDelay: "PT0S", overlap: "PT0S", resweepAfter: [], concurrency: 1, ...pull },
   });
-  const { requestTimeout: requestTimeoutMs, concurrency } = config.pull;
-  const client = openProvider(
-    { baseUrl: provider.url(), ...CREDENTIALS },
-    { requestTimeoutMs, connections: 4, production: false },
-    clock,
+  const { requestTimeout, concurrency } = config.pull;
+  const open = (requestTimeoutMs: number) => {
+    const limits = { requestTimeoutMs, connections: 4, production: false };
+    const client = openProvider({ baseUrl: provider.url(), ...CREDENTIALS }, limits, clock);
+    clients.push(client);
+    return client;
+  };
+  // The bad product hangs, and is given up soon: the others may take as long as they need.
+  const [patient, impatient] = [open(60_000), open(requestTimeout)];
+  const budget = openBudget(sql, { concurrency, minIntervalMs: 0 }, requestTimeout, clock);
+  const fetchPage = withinBudget(
+    (request, signal) => (request.productId === BAD ? impatient : patient).fetchBetPage(request, signal),
+    budget,
   );
-  clients.push(client);
-  const budget = openBudget(sql, { concurrency, minIntervalMs: 0 }, requestTimeoutMs, clock);
-  const fetchPage = withinBudget(client.fetchBetPage, budget);
   const context: PullContext = { sql, config, clock, log: silentLog, fetchPage };
   const run = openPullLanes(context);
   return {

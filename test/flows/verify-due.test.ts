@@ -258,7 +258,13 @@ describe("many, and several workers", () => {
   });
 
   test("two workers share what is due, and decide nothing twice", async () => {
-    provider.answer((question) => bookedAs(question));
+    const bothAsked = Promise.withResolvers<void>();
+    provider.answer(async (question) => {
+      // Each of them asks eight at once.
+      if (provider.questions.length === 16) bothAsked.resolve();
+      await bothAsked.promise;
+      return bookedAs(question);
+    });
     await world.hand(...HUNDRED);
     const second = openDatabase(url, 5);
     onTestFinished(() => second.end());
@@ -291,7 +297,7 @@ describe("many, and several workers", () => {
     provider.answer((question) => bookedAs(question));
     await world.hand(...HUNDRED);
     await sql`
-      update transfers set lease_token = gen_random_uuid(), lease_until = clock_timestamp() + interval '30 seconds'
+      update transfers set lease_token = gen_random_uuid(), lease_until = clock_timestamp() + interval '1 hour'
       where id <= 40`;
     expect(await world.verifyAt(MINUTE_MS)).toMatchObject({ settled: 60 });
     await sql`update transfers set lease_until = clock_timestamp()`;

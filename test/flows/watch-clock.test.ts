@@ -10,6 +10,7 @@ import { openClockWatch } from "../../src/flows/watch-clock.ts";
 import { watchConditions } from "../../src/flows/watch-conditions.ts";
 import { silentLog } from "../../src/log.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
 
 const { sql } = useDatabase();
 const config = parseConfig({ products: [{ productId: "P1" }] });
@@ -25,6 +26,11 @@ const readAlerts = () => sql<{ kind: string; body: { what: string } }[]>`
 beforeEach(async () => {
   await emptyTables(sql);
   aheadMs = 0;
+  // An answer that a busy machine makes wait is not believed.
+  await eventually("the time is measured", async () => {
+    await clock.measure();
+    return clock.aheadMs() !== null;
+  });
 });
 
 test("a right clock is nobody's concern", async () => {
@@ -41,7 +47,9 @@ test("a wrong clock is told once, with its difference, and told again when it is
   expect(await watch()).toBe(true);
   const alerts = await readAlerts();
   expect(alerts.map(({ kind }) => kind)).toEqual(["clock-wrong", "clock-wrong-over"]);
-  expect(alerts[0]?.body.what).toMatch(/is 7 h ahead of the database's: it does nothing$/);
+  expect(alerts[0]?.body.what).toMatch(
+    /is (?:7 h(?: 1 s)?|6 h 59 min) ahead of the database's: it does nothing$/,
+  );
   expect(await readConditions(sql)).toEqual([]);
 });
 

@@ -39,7 +39,9 @@ export function useAlertListener(): AlertListener {
   let port = 0;
   const listen = async () => {
     server = createServer(async (request, response) => {
-      const body = await text(request);
+      // A worker that was killed in the middle of it has sent nothing.
+      const body = await text(request).catch(() => null);
+      if (body === null) return;
       const one = { headers: request.headers, body, json: body === "" ? null : JSON.parse(body) };
       heard.push(one);
       script(one, response);

@@ -35,7 +35,10 @@ export function useVerifyProvider(): VerifyProvider {
     response.on("close", () => {
       underWay -= 1;
     });
-    const question = { path: request.url ?? "", body: JSON.parse(await text(request)) };
+    // A worker that was killed in the middle of it has asked nothing.
+    const body = await text(request).catch(() => null);
+    if (body === null) return;
+    const question = { path: request.url ?? "", body: JSON.parse(body) };
     questions.push(question);
     (await script(question))(response);
   });

@@ -143,7 +143,8 @@ export function planShortRun(seed: number): LivePlan {
       providerGrace: 6 * SECOND_MS,
       overlap: 4 * SECOND_MS,
       stuckOpenAfter: 12 * SECOND_MS,
-      resweepAfter: [8 * SECOND_MS],
+      // The later ones see what vanished where a slow machine stored it late; elsewhere it is all over by then.
+      resweepAfter: [8 * SECOND_MS, 40 * SECOND_MS, 160 * SECOND_MS],
       rejectedFinalAfter: 6 * SECOND_MS,
     },
     times: { ...TIMES, lateSettlement: 8 * SECOND_MS, callbackLag: 400, reportLag: 400, lateReport: 4_800 },
