@@ -1,9 +1,8 @@
 /** resweep: rows written when 100,000 unchanged records are fetched again. */
 
 import type { Sql } from "../src/db/client.ts";
-import { fetchNextWindow } from "../src/flows/fetch-next-window.ts";
-import { pullProduct } from "../src/flows/pull-product.ts";
 import { planWindows } from "../src/sync/store.ts";
+import { fetchNextWindow, pullProduct } from "../test/support/pull-product.ts";
 import { withDatabase } from "./support/database.ts";
 import { atMost, type Figure } from "./support/figure.ts";
 import { openPull, startPageProvider } from "./support/page-provider.ts";

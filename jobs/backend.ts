@@ -83,7 +83,7 @@ function openPostgresBackend(databaseUrl: string, log: Log, traced: Traced): Que
     },
     openWorker: (name, run, concurrency) => {
       const options = { connection, ...workerOptions(concurrency), ...traced };
-      const worker = new Worker(name, run, options, createPostgresBackend);
+      const worker = new Worker(name, run, options, createWatchfulBackend);
       return listen(worker, tell);
     },
     // The database is checked by who opened it.
@@ -91,6 +91,17 @@ function openPostgresBackend(databaseUrl: string, log: Log, traced: Traced): Que
     close,
   };
 }
+
+/**
+ * A worker waits for its next job by its own clock. After that was set back it would wait for as long as it was set back,
+ * up to an hour and even where it is right again; so it looks this often, and in Redis every ten seconds.
+ */
+export const LONGEST_WAIT_SECONDS = 4;
+
+const createWatchfulBackend: typeof createPostgresBackend = (...args) =>
+  Object.defineProperty(createPostgresBackend(...args), "maximumBlockTimeout", {
+    value: LONGEST_WAIT_SECONDS,
+  });
 
 function openRedisBackend(redisUrl: string, log: Log, traced: Traced): QueueBackend {
   // BullMQ waits for Redis itself, so a command is never given up.

@@ -20,7 +20,7 @@ import { initialRange } from "../sync/range-control.ts";
 import { planWindows, readCoverage, readPlannedResweeps } from "../sync/store.ts";
 import { subtractRanges, type TimeRange } from "../window.ts";
 import { findProduct, type PullContext } from "./context.ts";
-import { rangeLimits } from "./fetch-next-window.ts";
+import { rangeLimits } from "./fetch-leased-window.ts";
 import { rereadWith } from "./follow-ledger.ts";
 
 /**

@@ -5,7 +5,7 @@ import type { Log } from "../log.ts";
 import type { LeasedWindow, WindowKind } from "../sync/store.ts";
 import { ensureTurns, type Lanes, leaseInTurn, restWindow } from "../sync/turn-store.ts";
 import { type PullContext, pulledProducts } from "./context.ts";
-import { fetchLeasedWindow } from "./fetch-next-window.ts";
+import { fetchLeasedWindow } from "./fetch-leased-window.ts";
 import { planNextStep } from "./plan-product.ts";
 
 /** After so many windows a lane ends and leaves the rest to the next run, so that no job lasts for ever. */

@@ -11,7 +11,7 @@ import {
 } from "../sync/backfill-store.ts";
 import { doesLiveWait } from "../sync/turn-store.ts";
 import { type PullContext, pulledProducts } from "./context.ts";
-import { fetchLeasedWindow } from "./fetch-next-window.ts";
+import { fetchLeasedWindow } from "./fetch-leased-window.ts";
 
 /**
  * Starts what is queued and fetches until nothing is due. A run may begin while another one is under way.

@@ -6,13 +6,13 @@ import type { Sql } from "../../src/db/client.ts";
 import type { PullContext } from "../../src/flows/context.ts";
 import { deliverCallbacks } from "../../src/flows/deliver-callbacks.ts";
 import { diffProduct } from "../../src/flows/diff-product.ts";
-import { pullProduct } from "../../src/flows/pull-product.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider, type ProviderClient } from "../../src/provider/client.ts";
 import type { AnyFault } from "../../src/sandbox/fault-list.ts";
 import { type Sandbox, startSandbox } from "../../src/sandbox/server.ts";
 import { createWorld, type WorldPlan } from "../../src/sandbox/world.ts";
 import { createTestClock, type TestClock } from "../support/clock.ts";
+import { pullProduct } from "../support/pull-product.ts";
 
 const CREDENTIALS = { username: "agent", password: "of the played world" };
 const PAGE_SIZE = 200;

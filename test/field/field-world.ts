@@ -3,7 +3,6 @@
 import type { CallbackEntry } from "../../src/callback.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { diffProduct } from "../../src/flows/diff-product.ts";
-import { pullProduct } from "../../src/flows/pull-product.ts";
 import { readReport } from "../../src/flows/read-report.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
@@ -16,6 +15,7 @@ import { readEverOpened } from "../simulation/run-seed.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, type TestDatabase } from "../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+import { pullProduct } from "../support/pull-product.ts";
 
 const CREDENTIALS = { username: "field", password: "seen there" };
 const PRODUCT = "P1";

@@ -9,8 +9,7 @@ import {
   requestBackfill,
 } from "../../src/flows/backfill.ts";
 import type { PullContext } from "../../src/flows/context.ts";
-import { rangeLimits } from "../../src/flows/fetch-next-window.ts";
-import { pullProduct } from "../../src/flows/pull-product.ts";
+import { rangeLimits } from "../../src/flows/fetch-leased-window.ts";
 import { readStatus } from "../../src/flows/read-status.ts";
 import { openBackfillRunner } from "../../src/flows/run-backfills.ts";
 import { readPullProgress } from "../../src/sync/progress-store.ts";
@@ -21,6 +20,7 @@ import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { listedRecords, openPastWorld, PAGE_SIZE, PLAYED, PRODUCT } from "../support/past-world.ts";
+import { pullProduct } from "../support/pull-product.ts";
 import { runBackfills } from "../support/run-backfills.ts";
 
 const { sql } = useDatabase();

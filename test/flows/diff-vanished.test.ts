@@ -3,12 +3,12 @@ import type { BetRecord, FetchBetPage } from "../../src/bet.ts";
 import { type Clock, type Instant, parseInstant } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { ReconError } from "../../src/errors.ts";
-import { fetchNextWindow } from "../../src/flows/fetch-next-window.ts";
 import { silentLog } from "../../src/log.ts";
 import { planWindows } from "../../src/sync/store.ts";
 import type { TimeRange } from "../../src/window.ts";
 import { emptyTables } from "../support/database.ts";
 import { amount, exampleEntry, exampleSettle } from "../support/examples.ts";
+import { fetchNextWindow } from "../support/pull-product.ts";
 import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "./diff-world.ts";
 
 const { sql, clock, diffAt, receive, mismatches, ledgerBegins } = useDiffWorld();

@@ -2,7 +2,6 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { formatInstant, type Instant } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import type { PullContext } from "../../src/flows/context.ts";
-import { pullProduct } from "../../src/flows/pull-product.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
 import { FAULT_KINDS, type Fault } from "../../src/sandbox/fault.ts";
@@ -13,6 +12,7 @@ import { auditPull } from "../simulation/pull-audit.ts";
 import { createTestClock, type TestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+import { pullProduct } from "../support/pull-product.ts";
 
 /** The product has an hour of records, many pages of them; at noon they are all there. */
 const PRODUCT = "TABLE";

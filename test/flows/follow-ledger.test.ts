@@ -3,7 +3,6 @@ import { type Config, parseConfig } from "../../src/config-file.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { diffProduct } from "../../src/flows/diff-product.ts";
 import { followLedger, rangesToRead } from "../../src/flows/follow-ledger.ts";
-import { pullProduct } from "../../src/flows/pull-product.ts";
 import { reportRejectedEntries } from "../../src/flows/report-rejected-entries.ts";
 import { askRereads, nextReread, writeReread } from "../../src/ledger/follow-store.ts";
 import { findsPlacelessRows, openRelation } from "../../src/ledger/relation-store.ts";
@@ -11,6 +10,7 @@ import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+import { pullProduct } from "../support/pull-product.ts";
 
 const { sql } = useDatabase();
 const clock = createTestClock(NOON);

@@ -4,9 +4,9 @@ import { expect, test } from "vitest";
 import type { BetRecord, FetchBetPage } from "../../src/bet.ts";
 import { parseInstant } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
-import { fetchNextWindow } from "../../src/flows/fetch-next-window.ts";
 import { silentLog } from "../../src/log.ts";
 import { planWindows } from "../../src/sync/store.ts";
+import { fetchNextWindow } from "../support/pull-product.ts";
 import { callbacksOf, minute, recordOf, useDiffWorld } from "./diff-world.ts";
 
 const { sql, clock, diffAt, receive, ledgerBegins } = useDiffWorld();

@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { formatInstant } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import type { PullContext } from "../../src/flows/context.ts";
-import { pullProduct } from "../../src/flows/pull-product.ts";
 import { readStatus } from "../../src/flows/read-status.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider, type ProviderClient } from "../../src/provider/client.ts";
@@ -12,6 +11,7 @@ import { createTestClock, type TestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { CREDENTIALS, page, status, useHttpProvider } from "../support/http-provider.ts";
+import { pullProduct } from "../support/pull-product.ts";
 
 const { sql } = useDatabase();
 const provider = useHttpProvider();

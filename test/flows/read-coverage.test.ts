@@ -2,7 +2,6 @@ import { beforeEach, expect, test } from "vitest";
 import { formatInstant } from "../../src/clock.ts";
 import { planBackfill, requestBackfill } from "../../src/flows/backfill.ts";
 import type { PullContext } from "../../src/flows/context.ts";
-import { pullProduct } from "../../src/flows/pull-product.ts";
 import { type Coverage, readCoverageOf } from "../../src/flows/read-coverage.ts";
 import { readStatus } from "../../src/flows/read-status.ts";
 import { openBackfillRunner } from "../../src/flows/run-backfills.ts";
@@ -10,6 +9,7 @@ import type { TimeRange } from "../../src/window.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { listedRecords, openPastWorld, PLAYED, PRODUCT } from "../support/past-world.ts";
+import { pullProduct } from "../support/pull-product.ts";
 
 const { sql } = useDatabase();
 const never = new AbortController().signal;

@@ -2,7 +2,6 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { formatInstant } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import type { PullContext } from "../../src/flows/context.ts";
-import { pullProduct } from "../../src/flows/pull-product.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider, type ProviderClient } from "../../src/provider/client.ts";
 import { readPullProgress } from "../../src/sync/progress-store.ts";
@@ -10,6 +9,7 @@ import { createTestClock, type TestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { betItem, CREDENTIALS, page, status, useHttpProvider } from "../support/http-provider.ts";
+import { pullProduct } from "../support/pull-product.ts";
 
 const { sql } = useDatabase();
 const provider = useHttpProvider();

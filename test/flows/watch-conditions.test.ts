@@ -4,7 +4,6 @@ import { parseConfig } from "../../src/config-file.ts";
 import { ReconError } from "../../src/errors.ts";
 import type { AskOutcome } from "../../src/flows/ask-outcome.ts";
 import type { PullContext } from "../../src/flows/context.ts";
-import { pullProduct } from "../../src/flows/pull-product.ts";
 import { recordTransitions } from "../../src/flows/record-transitions.ts";
 import { tellingRefusals } from "../../src/flows/tell-refusals.ts";
 import { watchConditions } from "../../src/flows/watch-conditions.ts";
@@ -16,6 +15,7 @@ import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { exampleFinding } from "../support/findings.ts";
+import { pullProduct } from "../support/pull-product.ts";
 import { deposit } from "../verify/sent.ts";
 
 const { sql } = useDatabase();

@@ -1,10 +1,10 @@
 import { beforeEach, expect, test } from "vitest";
 import { formatInstant } from "../../src/clock.ts";
-import { pullProduct } from "../../src/flows/pull-product.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { problemWith, serveApi } from "../support/ops-api.ts";
 import { listedRecords, openPastWorld, PRODUCT } from "../support/past-world.ts";
+import { pullProduct } from "../support/pull-product.ts";
 
 const { sql } = useDatabase();
 

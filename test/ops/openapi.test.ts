@@ -2,7 +2,6 @@ import fastify from "fastify";
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
-import { pullProduct } from "../../src/flows/pull-product.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
 import { writeTransitions } from "../../src/mismatches/transition-store.ts";
@@ -14,6 +13,7 @@ import { exampleEntry, exampleRecord, exampleSettle, NOON } from "../support/exa
 import { exampleFinding } from "../support/findings.ts";
 import { useSchemas } from "../support/json-schema.ts";
 import { type AskRaw, serveOps } from "../support/ops-browser.ts";
+import { pullProduct } from "../support/pull-product.ts";
 
 const { sql } = useDatabase();
 const findFault = useSchemas();

@@ -7,7 +7,6 @@ import { parseConfig } from "../../src/config-file.ts";
 import { openDatabase } from "../../src/db/client.ts";
 import { ReconError } from "../../src/errors.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
-import { pullProduct } from "../../src/flows/pull-product.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
 import type { Finding, Mismatch } from "../../src/mismatch.ts";
@@ -18,6 +17,7 @@ import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { exampleEntry, exampleRecord, exampleSettle, MINUTE_MS, NOON } from "../support/examples.ts";
 import { exampleFinding, LEDGER_SIDE, PROVIDER_SIDE } from "../support/findings.ts";
+import { pullProduct } from "../support/pull-product.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 
 const database = useDatabase();

@@ -80,6 +80,14 @@ export async function whileWorking<Seen>(
   }
 }
 
+/** A first callback: without one there is nothing to compare with, and not all is well. */
+export async function ledgerBegins(sql: Sql): Promise<void> {
+  await sql`
+    insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, status,
+      skip_balance_update, occurred_at, received_at)
+    values ('e', 'placeBets', 'e', 'P1', 'anna', 'THB', 'e', 'OPEN', false, now(), now())`;
+}
+
 /** Whether an alert of this kind was written. */
 export async function isAlerted(sql: Sql, kind: string): Promise<boolean> {
   const [row] = await sql<{ found: boolean }[]>`

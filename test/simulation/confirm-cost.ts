@@ -5,12 +5,12 @@ import { parseConfig } from "../../src/config-file.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
 import { deliverCallbacks } from "../../src/flows/deliver-callbacks.ts";
 import { diffProduct } from "../../src/flows/diff-product.ts";
-import { pullProduct } from "../../src/flows/pull-product.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
 import { startSandbox } from "../../src/sandbox/server.ts";
 import { createWorld } from "../../src/sandbox/world.ts";
 import { createTestClock } from "../support/clock.ts";
+import { pullProduct } from "../support/pull-product.ts";
 import { type AuditedMismatch, auditMismatches } from "./audit.ts";
 import { readEverOpened } from "./run-seed.ts";
 

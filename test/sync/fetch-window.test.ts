@@ -3,9 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { formatInstant, type Instant } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import type { PullContext } from "../../src/flows/context.ts";
-import { fetchNextWindow } from "../../src/flows/fetch-next-window.ts";
 import { planProduct } from "../../src/flows/plan-product.ts";
-import { pullProduct } from "../../src/flows/pull-product.ts";
 import { silentLog } from "../../src/log.ts";
 import { type RequestBudget, withinBudget } from "../../src/provider/budget.ts";
 import { openProvider, type ProviderClient } from "../../src/provider/client.ts";
@@ -31,6 +29,7 @@ import {
   status,
   useHttpProvider,
 } from "../support/http-provider.ts";
+import { fetchNextWindow, pullProduct } from "../support/pull-product.ts";
 
 const { sql } = useDatabase();
 const provider = useHttpProvider();

@@ -1,7 +1,7 @@
 /** Redis cannot be reached for five minutes. */
 
 import { atMost, type SaturationCase, same } from "../case.ts";
-import { isAlerted, whileWorking } from "../standing-still.ts";
+import { isAlerted, ledgerBegins, whileWorking } from "../standing-still.ts";
 
 const DOWN_SECONDS = 5 * 60;
 
@@ -14,12 +14,7 @@ export const saturation: SaturationCase = {
         config: { products: [{ productId: "P1" }, { productId: "P2" }] },
         workers: 2,
         inRedis: true,
-        prepare: async (sql) => {
-          await sql`
-            insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, status,
-              skip_balance_update, occurred_at, received_at)
-            values ('e', 'placeBets', 'e', 'P1', 'anna', 'THB', 'e', 'OPEN', false, now(), now())`;
-        },
+        prepare: ledgerBegins,
       },
       async ({ sql, secondsUntil, overviewSaysWell, status, beats, redis, nowMs }) => {
         report(atMost("seconds until all is well", await secondsUntil(overviewSaysWell, 180), 150));

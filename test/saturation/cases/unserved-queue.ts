@@ -3,7 +3,7 @@
 import { openBackend } from "../../../jobs/backend.ts";
 import { silentLog } from "../../../src/log.ts";
 import { atMost, type Report, type SaturationCase, same } from "../case.ts";
-import { isAlerted, whileWorking } from "../standing-still.ts";
+import { isAlerted, ledgerBegins, whileWorking } from "../standing-still.ts";
 import { QUEUE_PLACES, type QueuePlace } from "../support/own-workers.ts";
 
 const QUEUE = "diff";
@@ -21,6 +21,7 @@ async function measure(queues: QueuePlace, report: Report): Promise<void> {
     config: { products: [{ productId: "P1" }, { productId: "P2" }] },
     workers: 1,
     inRedis: queues === "Redis",
+    prepare: ledgerBegins,
   };
   const head = `queues in ${queues}:`;
   await whileWorking(load, async ({ sql, databaseUrl, redis, secondsUntil, overviewSaysWell }) => {

@@ -1,7 +1,7 @@
-/** Fetches the most urgent window of a product, and learns from it how long the next may be. */
+/** Fetches a window that was leased, and learns from it how long the next may be. */
 
 import type { BetRecord } from "../bet.ts";
-import { formatInstant, type Instant, parseInstant } from "../clock.ts";
+import { formatInstant, parseInstant } from "../clock.ts";
 import { asksForShorterWindow, describeError, ReconError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { endAbsences, MOST_KEYS, noteAbsences, remember, restartReturned } from "../sync/absence-store.ts";
@@ -21,38 +21,17 @@ import { writeRecords, writeRejected } from "../sync/record-store.ts";
 import {
   advanceWindow,
   type LeasedWindow,
-  leaseNextWindow,
   postponeWindow,
   recordGap,
   releaseWindow,
   renewLease,
   restartWindow,
   splitWindow,
-  type WindowKind,
 } from "../sync/store.ts";
 import { cutIntoPieces, lengthOf, type TimeRange } from "../window.ts";
 import type { PullContext } from "./context.ts";
 import { keepReturned, takeReturned } from "./postponed-passes.ts";
 import { tellRejected } from "./tell-rejected.ts";
-
-/**
- * @param kinds which windows to take, in the order of their urgency
- * @param now windows that are due by then
- * @returns null where nothing is due; what became of the window otherwise, and of what kind it is
- * @throws ReconError `provider-refused` where the credentials are not accepted
- */
-export async function fetchNextWindow(
-  context: PullContext,
-  productId: string,
-  kinds: readonly WindowKind[],
-  now: Instant,
-  signal: AbortSignal,
-): Promise<((WindowOutcome | { readonly outcome: "cut" }) & { readonly kind: WindowKind }) | null> {
-  const window = await leaseNextWindow(context.sql, productId, now, kinds);
-  return window === null
-    ? null
-    : { ...(await fetchLeasedWindow(context, window, signal)), kind: window.kind };
-}
 
 /**
  * @returns what became of the window

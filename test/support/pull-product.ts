@@ -1,9 +1,11 @@
-/** Pulls one product alone: plans what is due, fetches it, the most urgent first, until it is up to date. */
+/** Pulls one product alone, on a clock that a test moves: plans what is due, fetches it, the most urgent first, until it is up to date. */
 
-import type { Instant } from "../clock.ts";
-import type { PullContext } from "./context.ts";
-import { fetchNextWindow } from "./fetch-next-window.ts";
-import { planProduct } from "./plan-product.ts";
+import type { Instant } from "../../src/clock.ts";
+import type { PullContext } from "../../src/flows/context.ts";
+import { fetchLeasedWindow } from "../../src/flows/fetch-leased-window.ts";
+import { planProduct } from "../../src/flows/plan-product.ts";
+import type { WindowOutcome } from "../../src/sync/fetch-window.ts";
+import { leaseNextWindow, type WindowKind } from "../../src/sync/store.ts";
 
 /** More windows than this in one run leave the rest to the next, so that none lasts for ever. */
 const MOST_WINDOWS_PER_RUN = 500;
@@ -54,4 +56,23 @@ export async function pullProduct(
     if (fetched.outcome === "gap") result.gaps += 1;
   }
   return result;
+}
+
+/**
+ * @param kinds which windows to take, in the order of their urgency
+ * @param now windows that are due by then
+ * @returns null where nothing is due; what became of the window otherwise, and of what kind it is
+ * @throws ReconError `provider-refused` where the credentials are not accepted
+ */
+export async function fetchNextWindow(
+  context: PullContext,
+  productId: string,
+  kinds: readonly WindowKind[],
+  now: Instant,
+  signal: AbortSignal,
+): Promise<((WindowOutcome | { readonly outcome: "cut" }) & { readonly kind: WindowKind }) | null> {
+  const window = await leaseNextWindow(context.sql, productId, now, kinds);
+  return window === null
+    ? null
+    : { ...(await fetchLeasedWindow(context, window, signal)), kind: window.kind };
 }
