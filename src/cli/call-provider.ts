@@ -93,7 +93,7 @@ export async function callTransfer(
           "verify",
           () => sendTransfer({ sql, config, clock }, provider, type, order, never, beforeSending),
           never,
-          order.productId,
+          { productId: order.productId },
         ),
       );
     } catch (error) {

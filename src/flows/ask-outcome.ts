@@ -1,11 +1,13 @@
 /** Asks the provider what became of one transfer or top-up, and sorts what comes back: booked, failed, or no answer. */
 
 import type { TopUpAnswer, TransferAnswer, TransferApi } from "../agent-api.ts";
+import type { Instant } from "../clock.ts";
 import type { Config, ProductConfig } from "../config-file.ts";
 import { describeError, ReconError } from "../errors.ts";
-import type { RequestBudget } from "../provider/budget.ts";
+import type { About, RequestBudget } from "../provider/budget.ts";
 import { isTopUp, type TopUp, type TopUpType, type Transfer } from "../transfer.ts";
 import type { Answer, Saying } from "../verify/answer.ts";
+import { TurnOver } from "../verify/turns.ts";
 import type { FlowContext } from "./context.ts";
 
 /** What came back, with its evidence. */
@@ -20,8 +22,25 @@ export interface Heard {
   readonly refused: ReconError | null;
 }
 
-/** Never rejects for what the provider does; rejects where the signal aborts, or something of our own is broken. */
-export type AskOutcome = (sent: Transfer | TopUp, signal: AbortSignal) => Promise<Heard>;
+/** Why nothing was asked: the provider wants to be left alone about this product (429). */
+export class Paused extends Error {
+  readonly forMs: number;
+  constructor(cause: ReconError, forMs: number) {
+    super(cause.message, { cause });
+    this.forMs = forMs;
+  }
+}
+
+/**
+ * Never rejects for what the provider does; rejects where the signal aborts, or something of our own is broken; with `Paused`
+ * where it must not ask now, and with `TurnOver` where the question had to make room: neither is an answer.
+ * @param isCrowding questions of its kind and product hang: it must not take the places of others
+ */
+export type AskOutcome = (
+  sent: Transfer | TopUp,
+  signal: AbortSignal,
+  isCrowding?: boolean,
+) => Promise<Heard>;
 
 export interface VerifyContext extends FlowContext {
   readonly ask: AskOutcome;
@@ -35,16 +54,28 @@ export function openAskOutcome(
   budget: RequestBudget,
   { config, clock }: Pick<FlowContext, "config" | "clock">,
 ): AskOutcome {
-  return async (sent, signal) => {
-    let askedAt = clock.now();
-    const request = async () => {
+  return async (sent, signal, isCrowding = false) => {
+    let askedAt: Instant | null = null;
+    let ending: AbortSignal | null = null;
+    const request = async (room: AbortSignal | null) => {
       askedAt = clock.now();
+      ending = room;
+      const either = room === null ? signal : AbortSignal.any([signal, room]);
       return isTopUp(sent)
-        ? await askTopUp(api, sent, config.products, signal)
-        : await askTransfer(api, sent, signal);
+        ? await askTopUp(api, sent, config.products, either)
+        : await askTransfer(api, sent, either);
     };
-    const heard = await budget.spend("verify", request, signal, sent.productId).catch((error: unknown) => {
+    const about: About = {
+      productId: sent.productId,
+      leavesWhilePaused: true,
+      pace: isCrowding ? "hangs" : "may-hang",
+    };
+    const heard = await budget.spend("verify", request, signal, about).catch((error: unknown) => {
       signal.throwIfAborted();
+      if (ending?.aborted) throw new TurnOver("it makes room for others", { cause: error });
+      if (askedAt === null && error instanceof ReconError && error.code === "provider-throttled") {
+        throw new Paused(error, error.retryAfterMs ?? 0);
+      }
       return hearNotFound(error, config.verify) ?? hearFailure(error);
     });
     const { saying, ...evidence } = heard;
@@ -52,7 +83,7 @@ export function openAskOutcome(
       ...evidence,
       message: storable(evidence.message, LONGEST_MESSAGE),
       raw: storable(evidence.raw, LONGEST_RAW),
-      answer: { ...saying, askedAt, answeredAt: clock.now() },
+      answer: { ...saying, askedAt: askedAt ?? clock.now(), answeredAt: clock.now() },
     };
   };
 }

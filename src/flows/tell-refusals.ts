@@ -29,8 +29,8 @@ export function tellingRefusals(context: FlowContext, ask: AskOutcome): AskOutco
   const { sql, clock } = context;
   // What this process told last of each product; another one may have told of a refusal before this one began.
   const told = new Map<string, "refused" | "accepted">();
-  return async (sent, signal) => {
-    const heard = await ask(sent, signal);
+  return async (sent, signal, isCrowding) => {
+    const heard = await ask(sent, signal, isCrowding);
     const { productId } = sent;
     const last = told.get(productId);
     if (heard.refused !== null && last !== "refused") {

@@ -2,16 +2,24 @@
 
 import { setInterval } from "node:timers";
 import pLimit from "p-limit";
+import type { Instant } from "../clock.ts";
 import { describeError, ReconError } from "../errors.ts";
 import type { Log } from "../log.ts";
-import { CLAIM_SECONDS, type Claim, claimDue, releaseClaims, renewClaims } from "../verify/claim-store.ts";
+import {
+  CLAIM_SECONDS,
+  type Claim,
+  claimDue,
+  postponeClaims,
+  releaseClaims,
+  renewClaims,
+} from "../verify/claim-store.ts";
 import { firstDelayMs } from "../verify/decide.ts";
 import { readDueProducts } from "../verify/due-store.ts";
 import { VERIFY_KINDS, type VerifyKind } from "../verify/row-store.ts";
 import { pickUpTopUps } from "../verify/top-up-store.ts";
 import { openTurns, TurnOver } from "../verify/turns.ts";
 import { lineOf } from "../work/verifying.ts";
-import type { Heard, VerifyContext } from "./ask-outcome.ts";
+import { type Heard, Paused, type VerifyContext } from "./ask-outcome.ts";
 import { settleAnswer } from "./settle-answer.ts";
 
 export interface VerifyRun {
@@ -42,6 +50,8 @@ interface Run {
   failure: unknown;
   /** lines that were refused: not asked for again in this run */
   readonly refusedLines: Set<string>;
+  /** lines that the provider wants to be left alone about, and until when */
+  readonly pausedLines: Map<string, Instant>;
   readonly held: Map<string, Claim>;
 }
 
@@ -55,7 +65,8 @@ export function openVerifyRunner(
   onHeard: OnHeard = () => {},
 ): (signal: AbortSignal, log?: Log) => Promise<VerifyRun> {
   const { sql, config, clock } = context;
-  const { concurrency } = config.verify;
+  // A lane without a place in the request budget would only wait for those of the others.
+  const concurrency = Math.min(config.verify.concurrency, config.pull.concurrency);
   const topUpIds = new Set(
     config.products.filter(({ topUpPath }) => topUpPath !== null).map(({ productId }) => productId),
   );
@@ -70,14 +81,27 @@ export function openVerifyRunner(
     else underWay.delete(line);
   };
 
+  /** It is nobody's before its lease ends where it cannot be written. */
+  const postpone = async (run: Run, line: string, claim: Claim) => {
+    run.held.delete(claim.token);
+    await postponeClaims(sql, claim.kind, [claim], run.pausedLines.get(line) ?? clock.now()).catch(
+      (error) => {
+        run.failure ??= error;
+      },
+    );
+  };
+
   const verifyOne = async (run: Run, claim: Claim, signal: AbortSignal, log: Log): Promise<void> => {
     const line = lineOf(claim.kind, claim.sent.productId);
     const isEnding = () => signal.aborted || run.failure !== null || run.refusedLines.has(line);
+    const isPaused = () => run.pausedLines.has(line);
     try {
-      const heard = await turns.take(line, async (turn) =>
-        isEnding() ? null : await context.ask(claim.sent, AbortSignal.any([signal, turn])),
+      const heard = await turns.take(line, async (turn, isCrowding) =>
+        isEnding() || isPaused()
+          ? null
+          : await context.ask(claim.sent, AbortSignal.any([signal, turn]), isCrowding),
       );
-      if (heard === null) return;
+      if (heard === null) return isPaused() ? await postpone(run, line, claim) : undefined;
       if (heard.refused !== null) {
         run.refused = heard.refused;
         run.refusedLines.add(line);
@@ -88,6 +112,11 @@ export function openVerifyRunner(
       run.settled += 1;
     } catch (error) {
       if (signal.aborted) return;
+      if (error instanceof Paused) {
+        if (!run.pausedLines.has(line)) log.info({ line, forMs: error.forMs }, error.message);
+        run.pausedLines.set(line, clock.now() + error.forMs);
+        return await postpone(run, line, claim);
+      }
       // It is nobody's before its lease ends: what cannot be settled must not keep others from being asked for.
       run.held.delete(claim.token);
       if (error instanceof TurnOver) await releaseClaims(sql, claim.kind, [claim]);
@@ -110,7 +139,7 @@ export function openVerifyRunner(
           .map((productId) => ({ kind, productId, line: lineOf(kind, productId) }));
       }),
     );
-    const lines = due.flat().filter(({ line }) => !run.refusedLines.has(line));
+    const lines = due.flat().filter(({ line }) => !run.refusedLines.has(line) && !run.pausedLines.has(line));
     const share = Math.max(1, Math.floor(most / Math.max(1, lines.length)));
     for (const kind of VERIFY_KINDS) {
       const room = lines
@@ -130,7 +159,14 @@ export function openVerifyRunner(
 
   return async (signal, log = context.log) => {
     await pickUp(context);
-    const run: Run = { settled: 0, refused: null, failure: null, refusedLines: new Set(), held: new Map() };
+    const run: Run = {
+      settled: 0,
+      refused: null,
+      failure: null,
+      refusedLines: new Set(),
+      pausedLines: new Map(),
+      held: new Map(),
+    };
     const isEnding = () => signal.aborted || run.failure !== null;
     const keeper = keepClaims({ ...context, log }, run.held);
     const own = new Set<Promise<void>>();

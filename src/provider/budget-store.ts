@@ -41,6 +41,14 @@ export async function ensurePlaces(sql: Sql, places: number): Promise<void> {
     on conflict (slot) do nothing`;
 }
 
+/** Which places a request may take. */
+export interface Choice {
+  /** the highest one */
+  readonly most: number;
+  /** the lowest of those that are free; else the highest, which leaves the lower ones to what may hang */
+  readonly fromBelow: boolean;
+}
+
 /**
  * Takes a place for `PLACE_LEASE_MS`, unless none is free, all or this product are paused, the last request began too
  * short ago, or somebody more urgent waits. Those who ask at the same time do not wait for each other: each gets a place
@@ -53,6 +61,7 @@ export async function takePlace(
   urgency: number,
   limits: BudgetLimits,
   productId: string | null,
+  { most, fromBelow }: Choice = { most: limits.concurrency, fromBelow: false },
 ): Promise<Place | null> {
   const holder = randomUUID();
   const isSpaced = limits.minIntervalMs > 0;
@@ -66,12 +75,13 @@ export async function takePlace(
     ),
     free as (
       select slot from request_slots
-      where slot <= ${limits.concurrency} and held_until <= clock_timestamp()
+      where slot <= ${most} and held_until <= clock_timestamp()
         and exists (select from open)
         and not exists (
           select from request_waiters
           where urgency < ${urgency} and seen_at > clock_timestamp() - make_interval(secs => ${WAITER_SECONDS})
         )
+      order by slot ${fromBelow ? sql`` : sql`desc`}
       limit 1
       for update skip locked
     ),
@@ -105,6 +115,18 @@ export async function givePlaceBack(sql: Sql, place: Place): Promise<void> {
     update request_slots set held_until = 'epoch'
     where slot = ${place.slot} and holder = ${place.holder}
     returning ${unhurried(sql)}`;
+}
+
+/** Whether anybody who is as urgent waits, and all places are taken. */
+export async function isPlaceWanted(sql: Sql, urgency: number, places: number): Promise<boolean> {
+  const [row] = await sql<{ wanted: boolean }[]>`
+    select exists (
+      select from request_waiters
+      where urgency <= ${urgency} and seen_at > clock_timestamp() - make_interval(secs => ${WAITER_SECONDS})
+    ) and not exists (
+      select from request_slots where slot <= ${places} and held_until <= clock_timestamp()
+    ) as wanted`;
+  return row?.wanted ?? false;
 }
 
 /** Somebody who waited has a place, or gave up. */

@@ -8,10 +8,12 @@ import type { Sql } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
 import {
   type BudgetLimits,
+  type Choice,
   ensureBudget,
   ensurePlaces,
   forgetWaiter,
   givePlaceBack,
+  isPlaceWanted,
   PLACE_LEASE_MS,
   type Place,
   pauseRequests,
@@ -21,23 +23,39 @@ import {
   takePlace,
 } from "./budget-store.ts";
 import { keepPlaces } from "./kept-places.ts";
+import { lowerHalf, openRoom } from "./room.ts";
+
+/** What the budget goes by, besides the urgency. */
+export interface About {
+  /** whom a 429 of this request pauses; without it the request is about no single product */
+  readonly productId?: string | null;
+  /**
+   * whoever would wait for long because its product is paused is rejected with `provider-throttled` instead: it has
+   * something else to do meanwhile
+   */
+  readonly leavesWhilePaused?: boolean;
+  /**
+   * may-hang: it is given up, with `RoomMade`, where it takes long in the upper half of the places while others wait.
+   * hangs: it keeps to the lower half, and nobody lets it pass. Without it, it takes any place and keeps it
+   */
+  readonly pace?: "may-hang" | "hangs";
+}
 
 export interface RequestBudget {
   /**
    * Runs one request when the budget allows it. Rejects like `request`, or with the signal's reason.
-   * @param productId whom a 429 of this request pauses; null: the request is about no single product
-   * @param leavesWhilePaused whoever would wait for long because its product is paused is rejected with
-   *   `provider-throttled` instead: it has something else to do meanwhile
+   * @param request its signal aborts where it has to make room
    */
   spend<Answer>(
     urgency: RequestUrgency,
-    request: () => Promise<Answer>,
+    request: (room: AbortSignal | null) => Promise<Answer>,
     signal: AbortSignal,
-    productId?: string | null,
-    leavesWhilePaused?: boolean,
+    about?: About,
   ): Promise<Answer>;
 }
 
+/** Who is as urgent as what may hang gets its place. */
+const MAY_HANG = REQUEST_URGENCIES.indexOf("verify");
 /** Short against a request, long against the statement that asks. */
 const FIRST_WAIT_MS = 20;
 const LONGEST_WAIT_MS = 250;
@@ -59,7 +77,7 @@ export function withinBudget(fetchPage: FetchBetPage, budget: RequestBudget): Fe
     };
     // A backfill has lanes of its own, and ever more windows of the same product: one of them waits.
     const leavesWhilePaused = urgency !== "backfill";
-    return await budget.spend(urgency, send, signal, request.productId, leavesWhilePaused);
+    return await budget.spend(urgency, send, signal, { productId: request.productId, leavesWhilePaused });
   };
 }
 
@@ -71,7 +89,9 @@ export function openBudget(
   clock: Clock,
 ): RequestBudget {
   const doorbell = createDoorbell(clock);
-  const leases = leasePlaces(sql, requestTimeoutMs);
+  const room = openRoom(limits.concurrency);
+  const makeRoom = () => room.make(() => isPlaceWanted(sql, MAY_HANG, limits.concurrency));
+  const leases = leasePlaces(sql, requestTimeoutMs, makeRoom);
   const giveBack = async (place: Place) => {
     leases.end(place);
     await givePlaceBack(sql, place);
@@ -82,23 +102,27 @@ export function openBudget(
   const kept = keepPlaces(reusedMs, giveBack, clock);
   let ensured = false;
   return {
-    spend: async (urgencyName, request, signal, productId = null, leavesWhilePaused = false) => {
+    spend: async (urgencyName, request, signal, about = {}) => {
       signal.throwIfAborted();
       if (!ensured) {
         await ensureBudget(sql);
         await ensurePlaces(sql, limits.concurrency);
         ensured = true;
       }
+      const { productId = null, pace } = about;
       const urgency = REQUEST_URGENCIES.indexOf(urgencyName);
-      const held = kept.reuse(urgency) ?? {
-        place: await waitForPlace(sql, limits, { urgency, productId, leavesWhilePaused }, doorbell, signal),
+      const most = pace === "hangs" ? lowerHalf(limits.concurrency) : limits.concurrency;
+      const asking = { ...about, productId, urgency, choice: { most, fromBelow: pace !== undefined } };
+      const held = kept.reuse(urgency, most) ?? {
+        place: await waitForPlace(sql, limits, asking, { doorbell, makeRoom }, signal),
         urgency,
         takenAt: clock.now(),
       };
       leases.begin(held.place);
+      const own = pace === "may-hang" ? room.begin(held.place) : null;
       let mayKeep = false;
       try {
-        const answer = await request();
+        const answer = await request(own?.signal ?? null);
         mayKeep = !signal.aborted && !doorbell.isAwaited();
         return answer;
       } catch (error) {
@@ -109,6 +133,7 @@ export function openBudget(
         }
         throw error;
       } finally {
+        own?.end();
         if (!mayKeep || !kept.keep(held)) await giveBack(held.place);
       }
     },
@@ -118,27 +143,30 @@ export function openBudget(
 async function waitForPlace(
   sql: Sql,
   limits: BudgetLimits,
-  asking: {
+  asking: About & {
     readonly urgency: number;
     readonly productId: string | null;
-    readonly leavesWhilePaused: boolean;
+    readonly choice: Choice;
   },
-  doorbell: Doorbell,
+  { doorbell, makeRoom }: { readonly doorbell: Doorbell; readonly makeRoom: () => Promise<void> },
   signal: AbortSignal,
 ): Promise<Place> {
-  const { urgency, productId, leavesWhilePaused } = asking;
+  const { urgency, productId, leavesWhilePaused = false, choice, pace } = asking;
   const waiter = randomUUID();
   let waitMs = FIRST_WAIT_MS;
   let waited = false;
   try {
     for (;;) {
       signal.throwIfAborted();
-      const place = await takePlace(sql, urgency, limits, productId);
+      const place = await takePlace(sql, urgency, limits, productId, choice);
       if (place !== null) return place;
       if (leavesWhilePaused && productId !== null) await leaveWherePaused(sql, productId);
-      await rememberWaiter(sql, waiter, urgency);
-      waited = true;
-      await doorbell.wait(urgency, waitMs, signal);
+      if (pace !== "hangs") {
+        await rememberWaiter(sql, waiter, urgency);
+        waited = true;
+        await makeRoom();
+      }
+      await doorbell.wait(pace === "hangs" ? REQUEST_URGENCIES.length : urgency, waitMs, signal);
       waitMs = Math.min(waitMs * 1.5, LONGEST_WAIT_MS);
     }
   } finally {
@@ -158,9 +186,10 @@ const RENEW_MS = PLACE_LEASE_MS / 3;
 
 /**
  * Renews the places of this process, all by one statement, while their requests are under way, and no longer than a
- * request can take: one that hangs for ever does not keep its place for ever.
+ * request can take: one that hangs for ever does not keep its place for ever. Those of other processes who wait are seen
+ * then, too.
  */
-function leasePlaces(sql: Sql, requestTimeoutMs: number) {
+function leasePlaces(sql: Sql, requestTimeoutMs: number, makeRoom: () => Promise<void>) {
   const renewalsLeft = new Map<string, number>();
   let timer: NodeJS.Timeout | null = null;
   const renew = () => {
@@ -169,7 +198,9 @@ function leasePlaces(sql: Sql, requestTimeoutMs: number) {
     if (living.length === 0) return;
     const holders = living.map(([holder]) => holder);
     // A renewal that fails is made up for by the next.
-    renewPlaces(sql, holders).catch(() => {});
+    renewPlaces(sql, holders)
+      .then(makeRoom)
+      .catch(() => {});
   };
   return {
     begin: ({ holder }: Place) => {

@@ -13,8 +13,8 @@ interface HeldPlace {
 interface KeptPlaces {
   /** Keeps it, unless it was taken too long ago. @returns false: it has to be given back */
   keep(held: HeldPlace): boolean;
-  /** One that may serve a request of this urgency; it is no longer kept. */
-  reuse(urgency: number): HeldPlace | undefined;
+  /** One that may serve a request of this urgency, none above `most`; it is no longer kept. */
+  reuse(urgency: number, most: number): HeldPlace | undefined;
   /** None of those that are held now serves another request. */
   forget(): void;
 }
@@ -44,8 +44,10 @@ export function keepPlaces(
       });
       return true;
     },
-    reuse: (urgency) => {
-      const found = kept.find((one) => one.takenAt > forgottenAt && urgency <= one.urgency);
+    reuse: (urgency, most) => {
+      const found = kept.find(
+        (one) => one.takenAt > forgottenAt && urgency <= one.urgency && one.place.slot <= most,
+      );
       kept = kept.filter((one) => one !== found);
       return found;
     },

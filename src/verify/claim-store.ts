@@ -81,6 +81,20 @@ export async function releaseClaims(
     where t.id = held.id and t.lease_token = held.token`;
 }
 
+/** Gives back what may not be asked for before `until`. */
+export async function postponeClaims(
+  sql: Query,
+  kind: VerifyKind,
+  claims: readonly Pick<Claim, "id" | "token">[],
+  until: Instant,
+): Promise<void> {
+  await sql`
+    update ${sql(TABLE_OF[kind])} t
+    set lease_token = null, lease_until = null, next_verify_at = greatest(t.next_verify_at, ${until})
+    from unnest(${claims.map(({ id }) => id)}::bigint[], ${claims.map(({ token }) => token)}::uuid[]) as held (id, token)
+    where t.id = held.id and t.lease_token = held.token`;
+}
+
 /** Of the answers that decided nothing, so many of the first and of the last are kept. */
 const FIRST_KEPT = 20;
 const LAST_KEPT = 20;

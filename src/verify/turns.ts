@@ -5,9 +5,13 @@ import { clearTimeout, setTimeout } from "node:timers";
 export interface Turns {
   /**
    * Does the work of a line as soon as it is its turn. Settles as the work does.
-   * @param work its signal aborts where it has taken long and its line has to make room
+   * @param work its signal aborts where it has taken long and its line has to make room; `isCrowding`: the line had to
+   *   make room, and has answered nothing quickly since
    */
-  take<Result>(line: string, work: (signal: AbortSignal) => Promise<Result>): Promise<Result>;
+  take<Result>(
+    line: string,
+    work: (signal: AbortSignal, isCrowding: boolean) => Promise<Result>,
+  ): Promise<Result>;
 }
 
 /** Why a question was given up: it is asked again when it is the line's turn. */
@@ -80,13 +84,17 @@ export function openTurns(lanes: number, slowMs = SLOW_MS): Turns {
         fill();
       }, slowMs);
       try {
-        return await work(own.ending.signal);
+        return await work(own.ending.signal, line.isCrowding);
+      } catch (error) {
+        // Room may have to be made elsewhere too: at the places of the request budget.
+        if (error instanceof TurnOver) line.isCrowding = true;
+        throw error;
       } finally {
         clearTimeout(timer);
         if (!own.isSlow) line.isCrowding = false;
         line.atWork.delete(own);
         taken -= 1;
-        if (line.atWork.size === 0 && line.waiting.length === 0) lines.delete(name);
+        if (line.atWork.size === 0 && line.waiting.length === 0 && !line.isCrowding) lines.delete(name);
         fill();
       }
     },

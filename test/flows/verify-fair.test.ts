@@ -1,13 +1,21 @@
 /** A product whose questions hang or are refused delays no other product's. */
 
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { systemClock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { openVerifyRunner } from "../../src/flows/verify-due.ts";
+import { openBudget } from "../../src/provider/budget.ts";
 import type { Transfer } from "../../src/transfer.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { MINUTE_MS } from "../support/examples.ts";
-import { bookedAs, replyWith, topUpAnswer, useVerifyProvider } from "../support/verify-provider.ts";
+import {
+  bookedAs,
+  type Reply,
+  replyWith,
+  topUpAnswer,
+  useVerifyProvider,
+} from "../support/verify-provider.ts";
 import { deposit } from "../verify/sent.ts";
 import { useVerifyWorld } from "./verify-world.ts";
 
@@ -79,6 +87,60 @@ describe("the questions of one product hang", () => {
     expect(await acceptedOf("P1")).toBe(20);
     expect(askedOf("P1")).toBeGreaterThan(20);
   });
+});
+
+describe("the provider asks to be left alone about one product (429)", () => {
+  const throttled: Reply = (response) => response.writeHead(429, { "retry-after": "600" }).end("{}");
+  const waitingOf = async (productId: string) =>
+    await sql<{ attempts: number; nextVerifyAt: number }[]>`
+      select attempts, next_verify_at as "nextVerifyAt" from transfers
+      where product_id = ${productId} and lease_token is null`;
+  beforeEach(async () => {
+    await sql`delete from request_pauses`;
+    await sql`update request_budget set paused_until = 'epoch'`;
+  });
+
+  test("its questions wait for that outside of the lanes, and none counts as asked", async () => {
+    provider.answer((question) => (question.body["productId"] === "P1" ? throttled : bookedAs(question)));
+    const context = world.context({ config });
+    await world.hand(...transfersOf("P1", 1));
+    await world.verifyAt(MINUTE_MS, context);
+    expect(askedOf("P1")).toBe(1);
+    const later = transfersOf("P1", 21).slice(1);
+    await world.hand(...later, ...transfersOf("P2", 60));
+    // It ends, although the pause does not.
+    await world.verifyAt(2 * MINUTE_MS, context);
+    expect(askedOf("P1")).toBe(1);
+    expect(await acceptedOf("P2")).toBe(60);
+    const waiting = (await waitingOf("P1")).filter(({ attempts }) => attempts === 0);
+    expect(waiting).toHaveLength(20);
+    // Those that were to be asked next. The pause began moments ago, by the database's clock.
+    const pausedUntil = world.clock.now() + 5 * MINUTE_MS;
+    expect(waiting.filter(({ nextVerifyAt }) => nextVerifyAt > pausedUntil).length).toBeGreaterThanOrEqual(4);
+  });
+});
+
+test("where places are few, what hangs keeps neither live pulling nor other products waiting, of two workers too", async () => {
+  const few = { ...config, pull: { ...config.pull, concurrency: 2 } };
+  const ending = new AbortController();
+  provider.answer((question) => (question.body["productId"] === "P1" ? () => {} : bookedAs(question)));
+  await world.hand(...transfersOf("P1", 20));
+  world.clock.advance(MINUTE_MS);
+  // Who waits for a question to end waits longer than the test.
+  const own = { config: few, places: 2, requestTimeoutMs: 600_000 };
+  const runners = [openVerifyRunner(world.context(own)), openVerifyRunner(world.context(own))];
+  const runs = runners.map((runner) => runner(ending.signal));
+  await eventually("both places are taken", () => askedOf("P1") >= 2);
+  const budget = openBudget(sql, { concurrency: 2, minIntervalMs: 0 }, 600_000, systemClock);
+  for (const window of ["first", "second", "third"]) {
+    expect(await budget.spend("live", async () => window, signal)).toBe(window);
+  }
+  await world.hand(...transfersOf("P2", 20));
+  world.clock.advance(MINUTE_MS);
+  runs.push(...runners.map((runner) => runner(ending.signal)));
+  await eventually("P2 is verified", async () => (await acceptedOf("P2")) === 20);
+  ending.abort();
+  await Promise.all(runs);
 });
 
 test("the credentials are refused for one product: the others go on in the same run, and only its own alert is told", async () => {

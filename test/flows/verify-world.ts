@@ -1,6 +1,7 @@
 /** Everything that verifies, against a real provider over HTTP, with a clock that the test owns. */
 
 import { beforeEach, onTestFinished } from "vitest";
+import { systemClock } from "../../src/clock.ts";
 import { type Config, parseConfig } from "../../src/config-file.ts";
 import type { Sql } from "../../src/db/client.ts";
 import { openAskOutcome, type VerifyContext } from "../../src/flows/ask-outcome.ts";
@@ -23,7 +24,12 @@ import { deposit } from "../verify/sent.ts";
 export interface VerifyWorld {
   readonly clock: TestClock;
   /** the context of one worker of its own */
-  context(options?: { readonly requestTimeoutMs?: number; readonly config?: Config }): VerifyContext;
+  context(options?: {
+    readonly requestTimeoutMs?: number;
+    readonly config?: Config;
+    /** of the request budget */
+    readonly places?: number;
+  }): VerifyContext;
   hand(...transfers: readonly Transfer[]): Promise<void>;
   /** Verifies what is due after so long since noon. */
   verifyAt(afterMs: number, context?: VerifyContext): ReturnType<typeof verifyDue>;
@@ -44,11 +50,12 @@ export function useVerifyWorld(sql: Sql, provider: VerifyProvider): VerifyWorld 
     await emptyTables(sql);
   });
   const context: VerifyWorld["context"] = (options = {}) => {
-    const { requestTimeoutMs = 60_000 } = options;
+    const { requestTimeoutMs = 60_000, places = 32 } = options;
     const limits = { requestTimeoutMs, connections: 32, production: false };
     const client = openProvider({ baseUrl: provider.url(), ...CREDENTIALS }, limits, clock);
     onTestFinished(() => client.close());
-    const budget = openBudget(sql, { concurrency: 32, minIntervalMs: 0 }, 60_000, clock);
+    // Who waits for a place waits for the database, which no test's clock moves.
+    const budget = openBudget(sql, { concurrency: places, minIntervalMs: 0 }, requestTimeoutMs, systemClock);
     const base = { sql, clock, log: silentLog, config: options.config ?? config };
     return { ...base, ask: openAskOutcome(client, budget, base) };
   };

@@ -5,6 +5,7 @@ import { openDatabase } from "../../src/db/client.ts";
 import { ReconError } from "../../src/errors.ts";
 import { openBudget, withinBudget } from "../../src/provider/budget.ts";
 import { givePlaceBack, PLACE_LEASE_MS, takePlace } from "../../src/provider/budget-store.ts";
+import { RoomMade } from "../../src/provider/room.ts";
 import { useDatabase } from "../support/database.ts";
 import { NOON } from "../support/examples.ts";
 
@@ -101,7 +102,7 @@ describe("a 429 of one product", () => {
   const throttled = new ReconError("provider-throttled", "too many requests", { retryAfterMs: 600_000 });
   const refuse = (productId: string | null) =>
     budget({ concurrency: 4 })
-      .spend("live", () => Promise.reject(throttled), never, productId)
+      .spend("live", () => Promise.reject(throttled), never, { productId })
       .catch(() => {});
   /** Whether any process gets a place for it now. */
   const mayAsk = async (productId: string) => {
@@ -127,7 +128,7 @@ describe("a 429 of one product", () => {
   test("lets nobody who fetches its windows wait for a place meanwhile", async () => {
     const one = budget();
     const held = heldRequest();
-    const running = one.spend("live", held.run, never, "P1");
+    const running = one.spend("live", held.run, never, { productId: "P1" });
     await held.started;
     const fetchPage = () => Promise.reject(new Error("it was sent"));
     const asked = { productId: "P1", from: 0, to: 1, nextId: null };
@@ -241,4 +242,52 @@ test("who gives up waiting is forgotten, and nobody waits for it", async () => {
   expect((await database.sql`select from request_waiters`).count).toBe(0);
   held.end();
   await running;
+});
+
+describe("of requests that hang", () => {
+  /** Ends when it has to make room, or the test does. */
+  const hang = (started: string[], name: string, ending: AbortSignal) => (room: AbortSignal | null) => {
+    started.push(name);
+    const signals = room === null ? [ending] : [ending, room];
+    return new Promise<void>((_, reject) => {
+      for (const one of signals) one.addEventListener("abort", () => reject(one.reason));
+    });
+  };
+
+  test("those in the upper half of the places make room for the next that is as urgent, one for each", async () => {
+    const ending = new AbortController();
+    const started: string[] = [];
+    const gone: string[] = [];
+    const one = budget({ concurrency: 4 });
+    const hanging = ["a", "b", "c", "d"].map((name) =>
+      one
+        .spend("verify", hang(started, name, ending.signal), never, { pace: "may-hang" })
+        .catch((error: unknown) => gone.push(error instanceof RoomMade ? name : "ended")),
+    );
+    await expect.poll(() => started).toHaveLength(4);
+    // Another process asks: its waiting is seen in the database.
+    const other = budget({ concurrency: 4 });
+    expect(await other.spend("live", async () => "fetched", never)).toBe("fetched");
+    expect(gone).toHaveLength(1);
+    expect(await countHeld()).toBeGreaterThanOrEqual(3);
+    ending.abort();
+    await Promise.all(hanging);
+    expect(gone.filter((name) => name === "ended")).toHaveLength(3);
+  }, 30_000);
+
+  test("those that are known to hang keep to the lower half, and nobody lets them pass", async () => {
+    const ending = new AbortController();
+    const started: string[] = [];
+    const one = budget({ concurrency: 4 });
+    const hanging = Array.from({ length: 4 }, (_, index) =>
+      one
+        .spend("verify", hang(started, `${index}`, ending.signal), ending.signal, { pace: "hangs" })
+        .catch(() => {}),
+    );
+    await expect.poll(() => started).toHaveLength(2);
+    expect(await one.spend("backfill", async () => "fetched", never)).toBe("fetched");
+    expect(started).toHaveLength(2);
+    ending.abort();
+    await Promise.all(hanging);
+  });
 });

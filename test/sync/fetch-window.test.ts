@@ -439,7 +439,7 @@ test("a cursor that grew too old while its request waited for a place is not ask
       const [waitMs = 0, ...rest] = waits;
       waits = rest;
       clock.advance(waitMs);
-      return await request();
+      return await request(null);
     },
   };
   await pull({ ...context, fetchPage: withinBudget(fetchPage, budget) });
