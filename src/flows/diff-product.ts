@@ -63,7 +63,7 @@ export async function diffProduct(
   // What has failed again and again is found one by one, and set aside: the next tick would fail by it as well.
   let isCareful = isFailing(await readFailures(context.sql, { work: "comparing", subject: productId }));
   if (product.settlement === "bets" && !isCareful)
-    await screenProduct(context, product, now, signal, screenFrom);
+    await screenProduct(context, product, now, signal, LONGEST_TURN_MS, screenFrom);
   for (let looks = 0; looks < MOST_LOOKS_PER_RUN && !signal.aborted; looks += 1) {
     const look = await lookOnce(context, product, now, { limits, isCareful });
     isCareful = look.isUnfinished;

@@ -14,20 +14,27 @@ import { findLedgerStart } from "./ledger-start.ts";
 /** Fewer marks are looked at as they are: the screening would take longer than it saves. */
 const FEWEST_MARKS = 1_000;
 const MARKS_AT_ONCE = 30_000;
+/** So many show whether it is worthwhile: whatever a product is left with is due at each of its turns. */
+const MARKS_TO_TRY = 1_000;
 const MOST_BATCHES = 1_000;
 /** Where it takes longer, the planner knows too little of the tables; comparing exactly has an end. */
 const LONGEST_SCREENING_MS = 120_000;
 /** Where less than this share is dropped, the product is not one that the screening helps with. */
 const WORTHWHILE_SHARE = 0.1;
 
-/** Drops the due marks of rounds that obviously agree; whatever is not certain stays, and is looked at. */
+/**
+ * Drops the due marks of rounds that obviously agree; whatever is not certain stays, and is looked at.
+ * @param longestMs after so long no other batch is begun
+ */
 export async function screenProduct(
   context: FlowContext,
   product: ProductConfig,
   now: Instant,
   signal: AbortSignal,
+  longestMs: number,
   fewest: number = FEWEST_MARKS,
 ): Promise<Screened> {
+  const startedAt = context.clock.now();
   const total = { marks: 0, left: 0 };
   const { productId } = product;
   // A settlement without a placement is what such a product's rounds consist of: none of them is ever certain.
@@ -35,11 +42,21 @@ export async function screenProduct(
   if ((await findLedgerStart(context.sql, context.config, product)) === null) return total;
   const due = await countDueMarks(context.sql, productId, now);
   if (due.marks < fewest) return total;
+  const isTried = due.marks > 2 * MARKS_TO_TRY;
   for (let batches = 0; batches < MOST_BATCHES && !signal.aborted; batches += 1) {
-    const { marks, left } = await screenBatch(context, product, now, due);
+    const isTrial = isTried && batches === 0;
+    const batch = isTrial ? { ...due, readsAll: false } : due;
+    const { marks, left } = await screenBatch(
+      context,
+      product,
+      now,
+      batch,
+      isTrial ? MARKS_TO_TRY : MARKS_AT_ONCE,
+    );
     total.marks += marks;
     total.left += left;
-    if (due.readsAll || marks === 0 || marks - left < marks * WORTHWHILE_SHARE) break;
+    if (batch.readsAll || marks === 0 || marks - left < marks * WORTHWHILE_SHARE) break;
+    if (context.clock.now() - startedAt >= longestMs) break;
   }
   return total;
 }
@@ -55,6 +72,7 @@ async function screenBatch(
   { productId, lostBets, matchBy }: ProductConfig,
   now: Instant,
   due: DueMarks,
+  most: number,
 ): Promise<Screened> {
   const rules: ScreenRules = {
     dropsOmittedLosses: lostBets === "omitted" && matchBy.includes("betId"),
@@ -66,7 +84,7 @@ async function screenBatch(
       return await inOneMoment(sql, async (tx) => {
         if (!(await lockProduct(tx, productId))) return NOTHING;
         await takeTime(tx, LONGEST_SCREENING_MS);
-        return await screenMarks(tx, productId, now, due, MARKS_AT_ONCE, workers, rules);
+        return await screenMarks(tx, productId, now, due, most, workers, rules);
       });
     } catch (error) {
       if (!isRefused(error)) throw error;

@@ -3,6 +3,7 @@ import { type Config, parseConfig } from "../../src/config-file.ts";
 import { inOneMoment } from "../../src/db/client.ts";
 import type { ScreenRules } from "../../src/diff/agreement-store.ts";
 import { countDueMarks, screenMarks } from "../../src/diff/screen-store.ts";
+import { putMarks } from "../../src/diff/store.ts";
 import { diffProduct } from "../../src/flows/diff-product.ts";
 import { screenProduct } from "../../src/flows/screen-product.ts";
 import { silentLog } from "../../src/log.ts";
@@ -29,7 +30,7 @@ describe("a screening", () => {
     return product;
   };
   const screen = (productId: string, fewest: number) =>
-    screenProduct(context, productOf(productId), NOON, signal, fewest);
+    screenProduct(context, productOf(productId), NOON, signal, 20_000, fewest);
 
   test("leaves what is little as it is, and products whose settlements need no placement", async () => {
     await receive(
@@ -50,6 +51,34 @@ describe("a screening", () => {
     const rounds = Array.from({ length: 100 }, (_, index) => `round-${index}`);
     await receive(...rounds.map((roundId) => placed({ roundId, entryId: `of-${roundId}` })));
     expect(await countDueMarks(sql, "P1", NOON)).toMatchObject({ marks: 101, readsAll: true });
+  });
+
+  test.each<[string, { of: "first" | "last"; screened: number; left: number }]>([
+    ["goes on where it drops many of the first thousand", { of: "first", screened: 2_500, left: 1_000 }],
+    ["ends where it drops none of the first thousand", { of: "last", screened: 1_000, left: 1_000 }],
+  ])("%s, as whatever it leaves would be read at every turn", async (_, { of, screened, left }) => {
+    // Bets that agree, and bets that only one side knows: these or those are due first.
+    const agrees = (index: number) => (of === "first" ? index < 1_500 : index >= 1_000);
+    const bets = Array.from({ length: 2_500 }, (_, index) => ({
+      index,
+      txnId: `bet-${index}`,
+      roundId: `r-${index}`,
+    }));
+    await receive(
+      ...bets.flatMap(({ index, ...ids }) =>
+        agrees(index)
+          ? [placed({ ...ids, entryId: `p${index}` }), settled({ ...ids, entryId: `s${index}` })]
+          : [placed({ ...ids, entryId: `p${index}` })],
+      ),
+    );
+    const agreeing = bets.filter(({ index }) => agrees(index));
+    await listed(
+      ...agreeing.map(({ index, txnId, roundId }) => listedAs({ roundId, betId: txnId, id: `rec-${index}` })),
+    );
+    await sql`delete from diff_marks`;
+    for (const { txnId, roundId, index } of bets)
+      await putMarks(sql, "P1", [{ username: "anna", roundId, betRef: txnId, dueAt: NOON - 10_000 + index }]);
+    expect(await screen("P1", 1)).toEqual({ marks: screened, left });
   });
 
   test("takes so many marks at a time, the oldest first, and no mark that was made meanwhile", async () => {

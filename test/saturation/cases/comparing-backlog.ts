@@ -1,0 +1,131 @@
+/** Products with far more to compare than can be compared soon, beside others of which a bet comes now and then. */
+
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
+import { withDatabase } from "../../../bench/support/database.ts";
+import type { Sql } from "../../../src/db/client.ts";
+import type { Check, SaturationCase } from "../case.ts";
+import { startRealWorker } from "../support/real-worker.ts";
+
+const BACKLOG = Number(process.env["BACKLOG"] ?? 250_000);
+const BEHIND = (process.env["BEHIND"] ?? "B1,B2,B3").split(",");
+const OTHERS = ["P1", "P2", "P3", "P4", "P5", "P6"];
+const WATCHED_MS = Number(process.env["WATCHED_MS"] ?? 150_000);
+const PAUSE_MS = 3_000;
+/** As `diff-product` has it. */
+const TURN_SECONDS = 20;
+/** A tick, what a look takes that is under way when a turn ends, and a machine with other work. */
+const SLACK_SECONDS = 20;
+
+/** Bets of a round each, four hours ago; the provider paid 1 more where the bet's number is divisible by $4. */
+const BETS_OF = `
+  select g, $1::text as product_id, 'player-' || g % 1000 as username, 'bet-' || g as txn_id, 'round-' || g as round_id,
+    (g % 500 + 1)::numeric as stake, (g % 7)::numeric as payout, now() - interval '4 h' as at
+  from generate_series($2::bigint, $3::bigint) as g`;
+const ENTRIES = `
+  insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, round_id, status,
+    bet_amount, payout_amount, transaction_type, skip_balance_update, moved, occurred_at, received_at)
+  select product_id || txn_id || '-' || step, callback, txn_id || '-' || step, product_id, username, 'THB', txn_id, round_id,
+    status, bet_amount, payout_amount, 'BY_TRANSACTION', false, moved, at + (step - 1) * interval '0.4 s',
+    at + (step - 1) * interval '0.4 s'
+  from (${BETS_OF}) bets cross join lateral (values
+    (1, 'placeBets', 'OPEN', stake, null::numeric, -stake), (2, 'settleBets', 'SETTLED', null, payout, payout)
+  ) as entry (step, callback, status, bet_amount, payout_amount, moved)`;
+/** The record's id names the bet, so that no screening drops it. */
+const RECORDS = `
+  insert into bet_records (product_id, username, bet_id, id, round_id, currency, stake, payout, game_code, game_name,
+    bet_status, payout_status, accounting_date, updated_date, version_seen_at, requested_at)
+  select product_id, username, 'ticket-' || g, txn_id, round_id, 'THB', stake,
+    payout + case when g % $4::bigint = 0 then 1 else 0 end, 'game', 'Game', 'SETTLED', 'UNKNOWN',
+    at + interval '0.5 s', at + interval '0.5 s', at + interval '1 h', at + interval '1 h'
+  from (${BETS_OF}) bets`;
+
+async function write(sql: Sql, productId: string, from: number, to: number, differs: number): Promise<void> {
+  await sql.unsafe(RECORDS, [productId, from, to, differs]);
+  await sql.unsafe(ENTRIES, [productId, from, to]);
+}
+
+export const saturation: SaturationCase = {
+  name: "comparing-backlog",
+  what: `${BEHIND.length} products with ${BACKLOG} bets each to compare, and ${OTHERS.length} with one now and then, in one place`,
+  run: async () =>
+    await withDatabase(async (sql, url) => {
+      const provider = createServer((_, response) => {
+        response
+          .writeHead(200, { "content-type": "application/json" })
+          .end('{"reqId":"r","code":0,"message":"Success","data":{"txns":[]}}');
+      }).listen(0, "127.0.0.1");
+      for (const productId of BEHIND) await write(sql, productId, 1, BACKLOG, 1_000_000_000);
+      for (const productId of OTHERS) await write(sql, productId, 1, 10, 1_000_000_000);
+      await sql.unsafe("analyze");
+      const { port } = provider.address() as AddressInfo;
+      const config = {
+        products: [...BEHIND, ...OTHERS].map((productId) => ({ productId })),
+        pull: { concurrency: 1 },
+        diff: { every: "PT5S" },
+      };
+      const worker = await startRealWorker(url, config, {
+        PROVIDER_BASE_URL: `http://127.0.0.1:${port}`,
+        PROVIDER_USERNAME: "u",
+        PROVIDER_PASSWORD: "p",
+      });
+      try {
+        return await measure(sql);
+      } finally {
+        await worker.stop();
+        provider.close();
+      }
+    }),
+};
+
+/** A bet of each of the others that differs, again and again: how long until it is found. */
+async function measure(sql: Sql): Promise<Check[]> {
+  const waiting = new Map<string, number>();
+  let longest = 0;
+  const before = await countMarks(sql);
+  const endsAt = performance.now() + WATCHED_MS;
+  for (let bet = 1_000; performance.now() < endsAt; bet += 1) {
+    for (const productId of OTHERS) {
+      if (waiting.has(productId)) continue;
+      waiting.set(productId, performance.now());
+      await write(sql, productId, bet, bet, 1);
+    }
+    await pause(PAUSE_MS);
+    const rows = await sql<{ productId: string }[]>`
+      select distinct product_id as "productId" from diff_marks
+      where product_id = any(${OTHERS}::text[]) and due_at <= now()`;
+    const late = new Set(rows.map(({ productId }) => productId));
+    for (const [productId, since] of waiting) {
+      const seconds = (performance.now() - since) / 1000;
+      if (seconds > longest) longest = seconds;
+      if (!late.has(productId)) waiting.delete(productId);
+    }
+    if (process.env["VERBOSE"])
+      console.log(Math.round(longest), await countMarks(sql), [...waiting.keys()].join());
+  }
+  const after = await countMarks(sql);
+  const done = BEHIND.map((productId) => (before.get(productId) ?? 0) - (after.get(productId) ?? 0));
+  const ratio = Math.max(...done) / Math.min(...done);
+  const most = BEHIND.length * TURN_SECONDS + SLACK_SECONDS;
+  return [
+    {
+      what: "seconds a bet of the others waited at the most",
+      value: Math.round(longest),
+      bar: `≤ ${most}`,
+      holds: longest <= most,
+    },
+    {
+      what: `compared of the product served most against the one served least, of ${done.join(", ")}`,
+      value: Math.round(ratio * 100) / 100,
+      bar: "≤ 2",
+      holds: ratio <= 2,
+    },
+  ];
+}
+
+async function countMarks(sql: Sql): Promise<Map<string, number>> {
+  const rows = await sql<{ productId: string; marks: number }[]>`
+    select product_id as "productId", sum(cardinality(usernames))::bigint as marks from diff_marks group by 1`;
+  return new Map(rows.map(({ productId, marks }) => [productId, marks]));
+}
