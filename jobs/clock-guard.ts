@@ -1,4 +1,7 @@
-/** Keeps a worker whose clock is wrong from taking jobs, and lets it go on once the clock is right (§4.8). */
+/**
+ * Keeps a worker whose clock is wrong from taking jobs, and lets it go on once the clock is right
+ * (docs/operations.md#outages).
+ */
 
 import { setInterval } from "node:timers";
 import type { DatabaseClock } from "../src/db/database-clock.ts";

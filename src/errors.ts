@@ -1,6 +1,6 @@
 /** The one error base, so that every caller can decide by `code` and `retryable` and never by a message. */
 
-/** Every code there is; the README says what each one means. */
+/** Every code there is; docs/errors.md says what each one means. */
 export const ERROR_CODES = [
   // settings and surroundings
   "settings-invalid",
@@ -60,7 +60,7 @@ export interface ProviderAnswer {
 
 /**
  * Every error this program raises on purpose.
- * `code` is stable and documented in the README; `retryable` says whether the same call may succeed later.
+ * `code` is stable and documented in docs/errors.md; `retryable` says whether the same call may succeed later.
  */
 export class ReconError extends Error {
   readonly code: ErrorCode;

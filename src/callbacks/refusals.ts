@@ -1,4 +1,4 @@
-/** What a wallet answers to an entry that the rules call impossible (design §4.6). */
+/** What a wallet answers to an entry that the rules call impossible (docs/callbacks.md#answers). */
 
 import type { Impossible } from "../ledger/impossible.ts";
 import { Refusal } from "./status-code.ts";

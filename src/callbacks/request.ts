@@ -67,7 +67,10 @@ type Fields = Readonly<Record<string, unknown>>;
 const MOST_ITEMS = 500;
 /** An index entry of PostgreSQL holds 2,704 bytes; the longest key here has four parts. */
 const LONGEST_KEY_BYTES = 512;
-/** The ledger rejects entries of other times (design §3.4), so no money may move for them: seconds are none. */
+/**
+ * The ledger rejects entries of other times, such as seconds (docs/ledger.md#rejected-rows): no money may move for
+ * them.
+ */
 const FIRST_MS = Date.parse("2010-01-01T00:00:00Z");
 const LONGEST_AHEAD_MS = 86_400_000;
 

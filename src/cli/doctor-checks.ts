@@ -128,8 +128,7 @@ async function lookAtLedger({ context }: OpenRecon): Promise<Finding> {
     );
   } catch (error) {
     if (!(error instanceof ReconError)) throw error;
-    const mend =
-      "give the user of DATABASE_URL a table or view with these columns (README, Connect it to your provider and your ledger)";
+    const mend = "give the user of DATABASE_URL a table or view with these columns (docs/ledger.md)";
     return wrong(describeError(error), mend);
   }
 }

@@ -35,7 +35,7 @@ function toTimestamp(instant: Instant): string {
  */
 const RECONNECT_SECONDS = 0.25;
 
-/** How long what is asked of a pool may take (§4.8). */
+/** How long what is asked of a pool may take (docs/operations.md#limits). */
 export interface DatabaseLimits {
   readonly statementMs: number;
   readonly lockMs: number;

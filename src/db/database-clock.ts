@@ -1,4 +1,7 @@
-/** The database's time, which decides (§4.8): measured every few seconds, and carried on by a clock that nobody sets. */
+/**
+ * The database's time, which decides (docs/operations.md#outages): measured every few seconds, and carried on by a clock
+ * that nobody sets.
+ */
 
 import type { Clock, Instant } from "../clock.ts";
 import type { Query } from "./client.ts";

@@ -1,4 +1,6 @@
-/** How the connections of a worker are divided, so that nobody takes those of others (§4.8). */
+/**
+ * How the connections of a worker are divided, so that nobody takes those of others (docs/operations.md#connections).
+ */
 
 import { openDatabase, PEOPLE_LIMITS, type Sql } from "./client.ts";
 

@@ -1,4 +1,7 @@
-/** What can be said of pairs while some of their records may be absent: only what holds either way (§4.3). */
+/**
+ * What can be said of pairs while some of their records may be absent: only what holds either way
+ * (docs/mismatches.md#when-one-opens).
+ */
 
 import type { LedgerBet, StoredRecord } from "../bet.ts";
 import { type AssessedPair, assessPairs, type Verdict } from "./assess.ts";

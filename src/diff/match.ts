@@ -121,7 +121,7 @@ function namesTip(bets: readonly LedgerBet[], settings: MatchSettings): (record:
   return (record) => tips.size > 0 && rules.some((rule) => tips.has(record[rule]));
 }
 
-/** Rounds that have ended on both sides with equal sums (§4.3: rounds first). */
+/** Rounds that have ended on both sides with equal sums (docs/mismatches.md#how-both-sides-are-compared). */
 function agreedRounds(records: readonly StoredRecord[], bets: readonly LedgerBet[]): Pair[] {
   return sidesOfRounds(records, bets)
     .filter(([inRound, others]) => roundAgrees(inRound, others))

@@ -1,4 +1,7 @@
-/** What could not be compared, and waits to be tried again while everything else is compared (§4.8). */
+/**
+ * What could not be compared, and waits to be tried again while everything else is compared
+ * (docs/operations.md#limits).
+ */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";

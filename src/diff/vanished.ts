@@ -1,4 +1,7 @@
-/** When a record that the provider no longer returns counts as absent, and what must be fetched before that (§4.3). */
+/**
+ * When a record that the provider no longer returns counts as absent, and what must be fetched before that
+ * (docs/mismatches.md#when-one-opens).
+ */
 
 import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";

@@ -145,7 +145,7 @@ function hearTopUp(sent: TopUp, { code, data }: TopUpAnswer): Saying {
   return { says: "booked", booking };
 }
 
-/** A code by which the provider says that it has no such transfer is its "no" (§4.4). @returns null: it is none */
+/** A code that says that there is no such transfer is a "no" (docs/transfers.md#statuses). @returns null: it is none */
 function hearNotFound(error: unknown, { notFoundCodes }: Config["verify"]): Sorted | null {
   if (!(error instanceof ReconError) || error.code !== "provider-rejected" || error.answer === null)
     return null;

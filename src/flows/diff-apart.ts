@@ -1,4 +1,7 @@
-/** Looks part by part where what cannot be judged would hold up all of a look, and sets that aside (§4.8). */
+/**
+ * Looks part by part where what cannot be judged would hold up all of a look, and sets that aside
+ * (docs/operations.md#limits).
+ */
 
 import { formatInstant } from "../clock.ts";
 import { isOfData, isOfSize, takeTime, withinSavepoint } from "../db/client.ts";

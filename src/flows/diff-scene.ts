@@ -22,7 +22,7 @@ export interface Scene {
   readonly limits: CompareLimits;
 }
 
-/** How much of what belongs together is loaded for a comparison (§4.8). */
+/** How much of what belongs together is loaded for a comparison (docs/operations.md#limits). */
 export interface CompareLimits {
   /** of a round with more entries or records than this, only the bets that do not agree by themselves are loaded */
   readonly wholeRound: number;

@@ -182,7 +182,10 @@ function isNewest({ config }: PullContext, { kind, to }: LeasedWindow, { head }:
   return kind === "live" && to > head - config.pull.overlap;
 }
 
-/** The newest window shows whether the provider answers; the first answer after an outage ends it (§4.8). */
+/**
+ * The newest window shows whether the provider answers; the first answer after an outage ends it
+ * (docs/operations.md#provider-outage).
+ */
 async function noteAnswer(
   context: PullContext,
   window: LeasedWindow,

@@ -6,7 +6,10 @@ import type { Query } from "../db/client.ts";
 import { keepLedgerStart, markEntriesWithin, markRecordsWithin } from "../diff/start-store.ts";
 import { readLedgerStart } from "../ledger/store.ts";
 
-/** The product's own beginning, that of the ledger, or the first entry (§3.4); null: there is no entry yet. */
+/**
+ * The product's own beginning, the ledger's, or the first entry (docs/settings.md#ledger); null: there is no entry
+ * yet.
+ */
 export async function findLedgerStart(
   tx: Query,
   { ledger }: Config,

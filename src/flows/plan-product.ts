@@ -75,7 +75,10 @@ async function isStopped(
   return false;
 }
 
-/** Begins to pull every product that was never pulled, so that each is behind from the first start on (§3.3, §3.8). */
+/**
+ * Begins to pull every product that was never pulled: each is behind from the first start on
+ * (docs/settings.md#products).
+ */
 export async function beginPullingAll(context: PullContext): Promise<void> {
   const now = context.clock.now();
   for (const product of context.config.products) {

@@ -1,4 +1,7 @@
-/** Whether pulling, comparing, following the ledger, verifying and alerting go on, and how old each is (§4.8). */
+/**
+ * Whether pulling, comparing, following the ledger, verifying and alerting go on, and how old each is
+ * (docs/alerts.md#what-stands-still).
+ */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";

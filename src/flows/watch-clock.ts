@@ -1,4 +1,7 @@
-/** Watches that this machine's clock agrees with the database's, and reports where it does not (§4.8). */
+/**
+ * Watches that this machine's clock agrees with the database's, and reports where it does not
+ * (docs/operations.md#outages).
+ */
 
 import { hostname } from "node:os";
 import { pid } from "node:process";

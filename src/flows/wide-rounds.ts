@@ -1,6 +1,7 @@
 /**
- * Rounds with more bets than are loaded for a comparison (§4.8). Of such a round the bets are loaded that were touched,
- * and those that did not agree by themselves when it was compared last; the others change no verdict but by being there.
+ * Rounds with more bets than are loaded for a comparison (docs/operations.md#limits). Of such a round the bets are
+ * loaded that were touched, and those that did not agree by themselves when it was compared last; the others change no
+ * verdict but by being there.
  */
 
 import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";

@@ -1,4 +1,7 @@
-/** What one entry makes of one bet, and what it asks to be moved for it (design §4.2): the rules, once for all. */
+/**
+ * What one entry makes of one bet, and what it asks to be moved for it (docs/ledger.md#what-an-entry-does): the rules,
+ * once for all.
+ */
 
 import { type Amount, ZERO } from "../money.ts";
 import { type BetEntry, isSingleState, type RuleSettings, saidBy } from "./bet-entry.ts";

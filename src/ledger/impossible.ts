@@ -1,4 +1,4 @@
-/** Why an entry cannot be applied to a bet as it stands (design §4.6). */
+/** Why an entry cannot be applied to a bet as it stands (docs/callbacks.md#answers). */
 
 import { ZERO } from "../money.ts";
 import { type BetEntry, isSingleState, type RuleSettings, saidBy } from "./bet-entry.ts";

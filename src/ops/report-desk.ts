@@ -1,4 +1,4 @@
-/** Makes the reports that people ask for, one at a time, and none that nobody waits for (§4.8). */
+/** Makes the reports that people ask for, one at a time, and none that nobody waits for (docs/operations.md#limits). */
 
 import { performance } from "node:perf_hooks";
 import type { FastifyReply } from "fastify";

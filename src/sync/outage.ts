@@ -1,4 +1,4 @@
-/** When a provider that does not answer is asked again: values alone (§4.8). */
+/** When a provider that does not answer is asked again: values alone (docs/operations.md#provider-outage). */
 
 import type { Instant } from "../clock.ts";
 

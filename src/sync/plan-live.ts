@@ -1,4 +1,7 @@
-/** Which windows live pulling needs next: what is new first, then what outages have left behind (§4.1, §4.8). */
+/**
+ * Which windows live pulling needs next: what is new first, then what outages have left behind
+ * (docs/operations.md#provider-outage).
+ */
 
 import type { Instant } from "../clock.ts";
 import { cutIntoPieces, LONGEST_WINDOW_MS, mergeRanges, subtractRanges, type TimeRange } from "../window.ts";

@@ -3,7 +3,7 @@
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 
-/** Work that must go on (§4.8), and the queues whose jobs do it. */
+/** Work that must go on (docs/alerts.md#what-stands-still), and the queues whose jobs do it. */
 export type Work = "pulling" | "comparing" | "following" | "verifying" | "alerting" | "queue";
 
 export interface WorkName {

@@ -1,5 +1,3 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { tellIncident } from "../../src/alerts/alert.ts";
 import { waitAfter } from "../../src/alerts/backoff.ts";
@@ -97,12 +95,6 @@ test("the examples are one of each, all marked as tests, each with a key of its 
   expect(new Set(examples.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(examples.length);
   const again = exampleAlerts(NOON + 1);
   expect(again[0]?.idempotencyKey).not.toBe(examples[0]?.idempotencyKey);
-});
-
-test("the README names every type of alert", () => {
-  const readme = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8");
-  const [, section = ""] = /\n## Alerts\n([\s\S]*?)\n## /.exec(readme) ?? [];
-  for (const { kind } of exampleAlerts(NOON)) expect(section).toContain(`\`${kind}\``);
 });
 
 test.each([

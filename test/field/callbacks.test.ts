@@ -306,10 +306,10 @@ test("an operator may check the sessionToken of checkBalance and placeBets: the 
 });
 
 describe('status code 30001 is "invalid token" in the vendor\'s list, 40003 "forbidden"', () => {
-  test("a request with a field missing is 30001, and the README says what else the code means", async () => {
+  test("a request with a field missing is 30001, and docs/callbacks.md says what else the code means", async () => {
     expect(await tell("placeBets", {}, { currency: undefined })).toBe("30001");
-    const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
-    const [, meaning] = /^\| 30001 \| (.*) \|$/m.exec(readme) ?? [];
+    const page = readFileSync(new URL("../../docs/callbacks.md", import.meta.url), "utf8");
+    const [, meaning] = /^\| 30001 \| (.*) \|$/m.exec(page) ?? [];
     expect(meaning).toMatch(/a field is missing or wrong/);
     expect(meaning).toMatch(/"invalid token"/);
   });

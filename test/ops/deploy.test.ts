@@ -4,6 +4,7 @@ import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { startRecon } from "../cli/run-recon.ts";
+import { codesIn, rowsOf } from "../docs/pages.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { ownPort } from "../support/own-port.ts";
@@ -134,7 +135,7 @@ function missingIn(known: Known, queries: readonly Query[]): string[] {
   );
 }
 
-test("every metric, label and value that the rules and the dashboard name is shown by a worker; the dashboard shows every metric of ours", async () => {
+test("every metric, label and value that the rules and the dashboard name is shown by a worker; the dashboard shows every metric of ours, and so does docs/metrics.md", async () => {
   const port = String(await ownPort());
   const { said, child, ended } = startRecon(["worker"], { DATABASE_URL: database.url, OPS_PORT: port });
   const url = `http://127.0.0.1:${port}`;
@@ -163,9 +164,27 @@ test("every metric, label and value that the rules and the dashboard name is sho
   const own = [...known.keys()].filter((name) => name.startsWith("recon_"));
   expect(own.length).toBeGreaterThan(20);
   expect(own.filter((name) => !shown.has(name))).toEqual([]);
+  expect(documentedMetrics()).toEqual(labelsOf(known, own));
   child.kill("SIGTERM");
   await ended;
 });
+
+/** Each metric of docs/metrics.md with its labels. */
+function documentedMetrics() {
+  const rows = rowsOf("docs/metrics.md", "metric").flatMap(([names = "", labels = ""]) =>
+    codesIn(names).map((name) => [name, labels === "" ? [] : labels.split(", ").sort()] as const),
+  );
+  return Object.fromEntries(rows);
+}
+
+/** Each of these metrics with its labels; a histogram is one. */
+function labelsOf(known: Known, names: readonly string[]) {
+  const rows = names.map((name) => {
+    const labels = [...(known.get(name)?.keys() ?? [])].filter((label) => label !== "le");
+    return [name.replace(/_(?:bucket|sum|count)$/, ""), labels.sort()] as const;
+  });
+  return Object.fromEntries(rows);
+}
 
 test("every alert says what it is about, how bad it is, and what to do", () => {
   const text = readFileSync(join(DEPLOY, "prometheus/recon.rules.yaml"), "utf8");

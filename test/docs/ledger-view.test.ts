@@ -1,7 +1,5 @@
-/** The view of the README, over a table as a wallet might have it, from the text to a verdict. */
+/** The view of docs/ledger.md, over a table as a wallet might have it, from the text to a verdict. */
 
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
 import { diffProduct } from "../../src/flows/diff-product.ts";
@@ -12,21 +10,14 @@ import { writeRecords } from "../../src/sync/record-store.ts";
 import { createTestClock } from "../support/clock.ts";
 import { useDatabase } from "../support/database.ts";
 import { amount, exampleRecord, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+import { blockWith } from "./pages.ts";
 
 const { sql } = useDatabase();
-const README = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8");
 const SENT_MS = NOON - 10 * MINUTE_MS + 123;
 
-/** The statements of the README's SQL that speak of this. */
-function statementsAbout(name: string): string[] {
-  const blocks = Array.from(README.matchAll(/^ *```sql\n([\s\S]*?)^ *```$/gm), ([, block = ""]) => block);
-  return blocks.filter((block) => block.includes(name));
-}
-
-test("a wallet's own table, shown by the view of the README, is followed and compared", async () => {
-  const statements = statementsAbout("wallet_transactions");
-  expect(statements).toHaveLength(2);
-  for (const statement of statements) await sql.unsafe(statement);
+test("a wallet's own table, shown by the view of the documentation, is followed and compared", async () => {
+  await sql.unsafe(blockWith("docs/ledger.md", "sql", "create table wallet_transactions"));
+  await sql.unsafe(blockWith("docs/ledger.md", "sql", "create view recon_ledger"));
   const received = new Date(SENT_MS + 1000).toISOString();
   await sql`
     insert into wallet_transactions values
@@ -37,7 +28,7 @@ test("a wallet's own table, shown by the view of the README, is followed and com
       (5, 'WIN', 'r5', 'P1', 'bea', 'THB', 'bet-2', 'round-2', true, null, 0, 0, ${SENT_MS + 2}, ${received}),
       (6, 'JACKPOT', 'r6', 'P1', 'bea', 'THB', 'bet-2', 'round-2', false, null, 99, 99, ${SENT_MS + 3}, ${received})`;
   const clock = createTestClock(NOON);
-  const config = parseConfig({ products: [{ productId: "P1" }], ledger: { relation: "recon_ledger" } });
+  const config = parseConfig(JSON.parse(blockWith("docs/ledger.md", "json", "recon_ledger")));
   const context = { sql, config, clock, log: silentLog };
   const never = new AbortController().signal;
 

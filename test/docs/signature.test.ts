@@ -1,22 +1,19 @@
-/** The example of the README that signs a callback, as it stands there, against a server that asks for signatures. */
+/** The example of docs/callbacks.md that signs a callback, as it stands there, against a server that asks for signatures. */
 
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { creditWallet } from "../../src/callbacks/wallet-store.ts";
 import { systemClock } from "../../src/clock.ts";
+import { post, startOperator } from "../callbacks/operator.ts";
 import { useDatabase } from "../support/database.ts";
 import { amount, NOON } from "../support/examples.ts";
-import { post, startOperator } from "./operator.ts";
+import { blockWith } from "./pages.ts";
 
 const { sql } = useDatabase();
-const README = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8");
 
-test("a callback signed by the README's shell example is answered, and with another key it is not", async () => {
-  const blocks = Array.from(README.matchAll(/^```sh\n([\s\S]*?)^```$/gm), ([, block = ""]) => block);
-  const [example = ""] = blocks.filter((block) => block.includes("sapi-signature"));
+test("a callback signed by the shell example of the documentation is answered, and with another key it is not", async () => {
+  const example = blockWith("docs/callbacks.md", "sh", "sapi-signature");
   const signing = example.slice(0, example.indexOf("curl "));
   const credit = { username: "anna", currency: "THB", amount: amount("100"), ref: "welcome-anna" };
   await creditWallet(sql, credit, NOON);

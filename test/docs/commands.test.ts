@@ -1,0 +1,107 @@
+/** Every command that the documentation shows is one of the program's, with its options; every command is shown. */
+
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Command } from "commander";
+import { describe, expect, test } from "vitest";
+import { createProgram } from "../../src/cli/program.ts";
+import { blocksOf, codesIn, PAGES, proseOf, ROOT, rowsOf, USER_PAGES } from "./pages.ts";
+
+const program = await createProgram();
+const scripts = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).scripts as Record<
+  string,
+  string
+>;
+
+/** Every command that does something, as it is typed: "mismatches list". */
+function commandsOf(command: Command, before = ""): string[] {
+  return command.commands.flatMap((child) => {
+    const name = `${before}${child.name()}`;
+    const isItself =
+      child.commands.length === 0 || child.registeredArguments.length > 0 || name === "backfill";
+    return [...(isItself ? [name] : []), ...commandsOf(child, `${name} `)];
+  });
+}
+
+/** @returns null: there is such a command, and it takes these options */
+function problemOf(typed: string): string | null {
+  // What is a value of an option, or follows in a script, is not looked at.
+  const words =
+    typed
+      .split(/\s+(?:<<|\||&&|>|2>|#)/)[0]
+      ?.split(/\s+/)
+      .slice(1) ?? [];
+  let command: Command = program;
+  for (const word of words) {
+    if (word.startsWith("-")) break;
+    const child = command.commands.find((one) => one.name() === word);
+    if (child === undefined) {
+      const takesMore = command.registeredArguments.length > 0 || /^[A-Z…]/.test(word);
+      if (!takesMore) return `${typed}: "${word}" is no command`;
+      break;
+    }
+    command = child;
+  }
+  const options = words.filter((word) => word.startsWith("--")).map((word) => word.split("=")[0] ?? "");
+  const known = [...command.options.map(({ long }) => long), "--help"];
+  const unknown = options.filter((option) => !known.includes(option));
+  return unknown.length === 0 ? null : `${typed}: there is no ${unknown.join(", ")}`;
+}
+
+/** The lines of shell that a page shows, and what it names between backticks. */
+function shellOf(page: string): string[] {
+  const blocks = blocksOf(page).filter(({ language }) => language === "sh" || language === "");
+  const lines = blocks.flatMap(({ text }) => text.replaceAll("\\\n", " ").split("\n"));
+  return [...lines.map((line) => line.replace(/^\$ /, "").trim()), ...codesIn(proseOf(page))];
+}
+
+describe.each(PAGES)("%s", (page) => {
+  const shell = shellOf(page).flatMap((line) => line.split(" && "));
+
+  test("shows commands of recon that there are, with options that they have", () => {
+    const shown = shell.filter((line) => /^(?:npx |docker exec CONTAINER )?recon /.test(line));
+    const typed = shown.map((line) => line.replace(/^(?:npx |docker exec CONTAINER )/, ""));
+    expect(typed.filter((line) => line !== "recon …").flatMap((line) => problemOf(line) ?? [])).toEqual([]);
+  });
+
+  test("shows npm scripts that there are", () => {
+    const named = shell.flatMap((line) => /^npm (?:run )?(\S+)/.exec(line)?.[1] ?? []);
+    const unknown = named.filter((name) => scripts[name] === undefined && !["ci", "install"].includes(name));
+    expect(unknown).toEqual([]);
+  });
+
+  test("names files of the repository that there are", () => {
+    const named = codesIn(proseOf(page)).filter((code) =>
+      /^(?:deploy|bench|test|src|jobs|\.ci)\/[\w./*-]*\w$/.test(code),
+    );
+    const words = shell.flatMap((line) => line.split(" ")).filter((word) => /^deploy\/\S+$/.test(word));
+    const missing = [...named, ...words].filter((path) => globSync(path, { cwd: ROOT }).length === 0);
+    expect(missing).toEqual([]);
+  });
+});
+
+test("a command or option that there is not is found", () => {
+  expect(problemOf("recon mismatches lst")).toMatch(/"lst" is no command/);
+  expect(problemOf("recon status --jsn")).toMatch(/no --jsn/);
+  expect(problemOf("recon mismatches show 5 --json")).toBeNull();
+});
+
+test("every command of recon stands in docs/commands.md", () => {
+  const shown = rowsOf("docs/commands.md", "command").flatMap(([cell = ""]) => codesIn(cell));
+  const named = shown.map((code) => code.replace(/^recon /, "").replace(/ (?:-|[A-Z]).*$/, ""));
+  expect([...new Set(named)].sort()).toEqual(commandsOf(program).sort());
+});
+
+test("docker compose is shown with services and profiles that compose.yaml has", () => {
+  const compose = readFileSync(join(ROOT, "compose.yaml"), "utf8");
+  const lines = USER_PAGES.flatMap(shellOf).filter((line) => line.startsWith("docker compose "));
+  expect(lines.length).toBeGreaterThan(2);
+  for (const line of lines) {
+    for (const [, profile] of line.matchAll(/--profile (\S+)/g))
+      expect(compose).toContain(`profiles: [${profile}]`);
+    for (const [, service] of line.matchAll(/--scale (\w+)=|up (\w+)$/g)) {
+      if (service !== undefined) expect(compose).toContain(`\n  ${service}:\n`);
+    }
+  }
+  expect(existsSync(join(ROOT, "Dockerfile"))).toBe(true);
+});

@@ -1,0 +1,101 @@
+/** The tables of the documentation name exactly what the code has: settings, codes, alerts, kinds, metrics, routes. */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { exampleAlerts } from "../../src/alerts/examples.ts";
+import { configSchema, parseConfig } from "../../src/config-file.ts";
+import { ERROR_CODES } from "../../src/errors.ts";
+import { LEDGER_COLUMNS } from "../../src/ledger/relation.ts";
+import { MISMATCH_KINDS, MISMATCH_STATUSES } from "../../src/mismatch.ts";
+import { TRANSFER_STATUSES } from "../../src/transfer.ts";
+import { NOON } from "../support/examples.ts";
+import { codesIn, ROOT, rowsOf } from "./pages.ts";
+
+/** What stands between backticks in the first column of these tables. */
+const namesIn = (page: string, firstHeading: string) =>
+  rowsOf(page, firstHeading).flatMap(([first = ""]) => codesIn(first));
+
+interface Node {
+  readonly type?: string;
+  readonly properties?: Readonly<Record<string, Node>>;
+  readonly items?: Node;
+  readonly default?: unknown;
+}
+
+/** Every setting by its path, and its default as the schema has it. */
+function settingsOf(node: Node, path = ""): [path: string, fallback: unknown][] {
+  if (node.items?.properties !== undefined) return settingsOf(node.items, `${path}[]`);
+  if (node.properties === undefined) return [[path, node.default]];
+  return Object.entries(node.properties).flatMap(([name, child]) =>
+    name === "$schema" ? [] : settingsOf(child, path === "" ? name : `${path}.${name}`),
+  );
+}
+
+describe("docs/settings.md", () => {
+  const schema = z.toJSONSchema(configSchema, { io: "input" }) as Node;
+  const settings = settingsOf(schema);
+  const rows = rowsOf("docs/settings.md", "setting");
+
+  test("has every setting of recon.config.json once, and no other", () => {
+    expect(rows.map(([name = ""]) => codesIn(name)).sort()).toEqual(settings.map(([path]) => [path]).sort());
+  });
+
+  test.each(rows)("says the default of %s as it is", (name, shown = "") => {
+    if (shown === "required") {
+      expect(() => parseConfig({ products: [{}] })).toThrow("productId");
+      return;
+    }
+    const path = codesIn(name)[0] ?? "";
+    const fallback = JSON.parse(codesIn(shown)[0] ?? "");
+    const isWritten = settings.find(([one]) => one === path)?.[1];
+    // Lists of durations have their defaults in milliseconds: they are compared as they are read.
+    if (isWritten !== undefined) expect(fallback).toEqual(isWritten);
+    const [section = "", field = ""] = path.replace("[]", "").split(".");
+    const given = section === "products" ? { [field]: fallback } : {};
+    const withIt = parseConfig({
+      products: [{ productId: "P1", ...given }],
+      ...(section === "products" ? {} : { [section]: { [field]: fallback } }),
+    });
+    expect(withIt).toEqual(parseConfig({ products: [{ productId: "P1" }] }));
+  });
+
+  test("has every environment variable, and no other", () => {
+    const config = readFileSync(join(ROOT, "src/config.ts"), "utf8");
+    const [, schemaText = ""] = /const environmentSchema = z\.object\(\{([\s\S]*?)^\}\);/m.exec(config) ?? [];
+    const variables = Array.from(schemaText.matchAll(/^ {2}([A-Z_]+):/gm), ([, name]) => name);
+    variables.push("RECON_CONFIG");
+    expect(variables.length).toBeGreaterThan(15);
+    expect(namesIn("docs/settings.md", "variable").sort()).toEqual(variables.sort());
+  });
+});
+
+test("docs/errors.md has every error code once, and no other", () => {
+  expect(namesIn("docs/errors.md", "code").sort()).toEqual([...ERROR_CODES].sort());
+});
+
+test("docs/alerts.md has every kind of alert once, and no other", () => {
+  const kinds = exampleAlerts(NOON).map(({ kind }) => kind);
+  expect(namesIn("docs/alerts.md", "`type`").sort()).toEqual(kinds.sort());
+});
+
+test("docs/mismatches.md has every kind and status of mismatches once", () => {
+  expect(namesIn("docs/mismatches.md", "kind").sort()).toEqual([...MISMATCH_KINDS].sort());
+  expect(namesIn("docs/mismatches.md", "status").sort()).toEqual([...MISMATCH_STATUSES].sort());
+});
+
+test("docs/transfers.md has every status, and every mismatch of transfers and top-ups", () => {
+  expect(namesIn("docs/transfers.md", "status").sort()).toEqual([...TRANSFER_STATUSES].sort());
+  const kinds = MISMATCH_KINDS.filter((kind) => /^(transfer|top-up)-/.test(kind));
+  expect(namesIn("docs/transfers.md", "mismatch").sort()).toEqual([...kinds].sort());
+});
+
+test("docs/ledger.md has every column of the ledger, with its type, and says which may be null", () => {
+  const rows = rowsOf("docs/ledger.md", "column").flatMap(([names = "", kind, nullable]) =>
+    codesIn(names).map((name) => ({ name, kind, nullable: nullable === "yes" })),
+  );
+  const columns = LEDGER_COLUMNS.map(({ name, kind, nullable }) => ({ name, kind, nullable }));
+  const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1);
+  expect(rows.sort(byName)).toEqual(columns.sort(byName));
+});
