@@ -5,13 +5,13 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { withDatabase } from "../../../bench/support/database.ts";
 import type { Sql } from "../../../src/db/client.ts";
-import type { Check, SaturationCase } from "../case.ts";
+import { atMost, type Check, type SaturationCase } from "../case.ts";
 import { startRealWorker } from "../support/real-worker.ts";
 
-const BACKLOG = Number(process.env["BACKLOG"] ?? 250_000);
-const BEHIND = (process.env["BEHIND"] ?? "B1,B2,B3").split(",");
+const BACKLOG = 250_000;
+const BEHIND = ["B1", "B2", "B3"];
 const OTHERS = ["P1", "P2", "P3", "P4", "P5", "P6"];
-const WATCHED_MS = Number(process.env["WATCHED_MS"] ?? 150_000);
+const WATCHED_MS = 150_000;
 const PAUSE_MS = 3_000;
 /** As `diff-product` has it. */
 const TURN_SECONDS = 20;
@@ -49,8 +49,8 @@ async function write(sql: Sql, productId: string, from: number, to: number, diff
 export const saturation: SaturationCase = {
   name: "comparing-backlog",
   what: `${BEHIND.length} products with ${BACKLOG} bets each to compare, and ${OTHERS.length} with one now and then, in one place`,
-  run: async () =>
-    await withDatabase(async (sql, url) => {
+  run: (report) =>
+    withDatabase(async (sql, url) => {
       const provider = createServer((_, response) => {
         response
           .writeHead(200, { "content-type": "application/json" })
@@ -71,7 +71,7 @@ export const saturation: SaturationCase = {
         PROVIDER_PASSWORD: "p",
       });
       try {
-        return await measure(sql);
+        report(...(await measure(sql)));
       } finally {
         await worker.stop();
         provider.close();
@@ -101,26 +101,18 @@ async function measure(sql: Sql): Promise<Check[]> {
       if (seconds > longest) longest = seconds;
       if (!late.has(productId)) waiting.delete(productId);
     }
-    if (process.env["VERBOSE"])
-      console.log(Math.round(longest), await countMarks(sql), [...waiting.keys()].join());
   }
   const after = await countMarks(sql);
   const done = BEHIND.map((productId) => (before.get(productId) ?? 0) - (after.get(productId) ?? 0));
   const ratio = Math.max(...done) / Math.min(...done);
   const most = BEHIND.length * TURN_SECONDS + SLACK_SECONDS;
   return [
-    {
-      what: "seconds a bet of the others waited at the most",
-      value: Math.round(longest),
-      bar: `≤ ${most}`,
-      holds: longest <= most,
-    },
-    {
-      what: `compared of the product served most against the one served least, of ${done.join(", ")}`,
-      value: Math.round(ratio * 100) / 100,
-      bar: "≤ 2",
-      holds: ratio <= 2,
-    },
+    atMost("seconds a bet of the others waited at the most", Math.round(longest), most),
+    atMost(
+      `compared of the product served most against the one served least, of ${done.join(", ")}`,
+      Math.round(ratio * 100) / 100,
+      2,
+    ),
   ];
 }
 
