@@ -88,7 +88,7 @@ async function migratePatiently(client: postgres.Sql, log: Log, migrationsFolder
       await migrate(drizzle({ client }), { ...TABLE, migrationsFolder });
       return;
     } catch (error) {
-      if (!GAVE_WAY.has(codeOf(error))) throw error;
+      if (!GAVE_WAY.has(codeOf(error))) throw saidBy(error);
       if (tries === MOST_TRIES) throw blocked(error);
       log.info("a table that is to be changed is in use; the migration gives way and is tried again");
       await systemClock.sleep(AGAIN_MS);
@@ -97,9 +97,13 @@ async function migratePatiently(client: postgres.Sql, log: Log, migrationsFolder
 }
 
 /** drizzle wraps what PostgreSQL says. */
+function saidBy(error: unknown): unknown {
+  const { cause } = error as { cause?: unknown };
+  return cause instanceof postgres.PostgresError ? cause : error;
+}
+
 function codeOf(error: unknown): string | undefined {
-  const { code, cause } = error as { code?: string; cause?: { code?: string } };
-  return code ?? cause?.code;
+  return (saidBy(error) as { code?: string }).code;
 }
 
 function blocked(error: unknown): ReconError {

@@ -5,7 +5,7 @@ import { generateDrizzleJson, generateMigration } from "drizzle-kit/api";
 import { is } from "drizzle-orm";
 import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
 import postgres from "postgres";
-import { afterAll, expect, inject, test } from "vitest";
+import { afterAll, expect, inject, onTestFinished, test } from "vitest";
 import { migrateDatabase } from "../../src/db/migrate.ts";
 import * as alerts from "../../src/db/schema/alerts.ts";
 import * as counts from "../../src/db/schema/counts.ts";
@@ -81,6 +81,21 @@ test("a database that is not there is an error that names it, not a wait", async
   await expect(migrateDatabase("postgres://nobody@127.0.0.1:1/none")).rejects.toMatchObject({
     code: "database-unreachable",
     message: expect.stringMatching(/none at 127\.0\.0\.1:1 .*ECONNREFUSED/),
+  });
+});
+
+test("a user that may not create tables is refused in PostgreSQL's own words", async () => {
+  const url = new URL(await createEmptyDatabase());
+  const guest = `${url.pathname.slice(1)}_guest`;
+  await admin.unsafe(`create role ${guest} login password 'guest'`);
+  onTestFinished(async () => {
+    await admin.unsafe(`drop role ${guest}`);
+  });
+  url.username = guest;
+  url.password = "guest";
+  await expect(migrateDatabase(url.href)).rejects.toMatchObject({
+    code: "42501",
+    message: expect.stringContaining("permission denied"),
   });
 });
 

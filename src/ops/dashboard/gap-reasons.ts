@@ -19,7 +19,7 @@ const MEANINGS: Partial<Readonly<Record<ErrorCode | typeof NOT_FETCHED, string>>
   "provider-rejected": "the provider refused the question: its code was not 0",
   "provider-not-json": "the answer was no JSON",
   "provider-bad-envelope": "the answer was JSON of another shape than agreed",
-  "provider-too-large": "the answer was larger than 64 MB",
+  "provider-too-large": "the answer was larger than 16 MB",
   "cursor-loop": "the provider's pages went round in circles",
   "cursor-expired": "the provider's place in its list was too old to be trusted",
   "page-limit": "the provider's pages had no end",
