@@ -33,6 +33,11 @@ export function same(what: string, value: string, expected: string): Check {
   return { what, value, bar: expected, holds: value === expected };
 }
 
+/** @param problem what is said to be one; null: nothing is */
+export function someProblem(what: string, problem: string | null): Check {
+  return { what, value: problem ?? "nothing", bar: "a problem", holds: problem !== null };
+}
+
 /** Holds whatever it is. */
 export function forInformation(what: string, value: number): Check {
   return { what, value, bar: "for information", holds: true };

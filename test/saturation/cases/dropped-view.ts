@@ -1,6 +1,6 @@
 /** The operator's view is dropped while the worker runs, and comes back some minutes later. */
 
-import { atMost, type SaturationCase, same } from "../case.ts";
+import { atMost, type SaturationCase, same, someProblem } from "../case.ts";
 import { isAlerted, whileWorking } from "../standing-still.ts";
 
 const config = {
@@ -32,13 +32,7 @@ export const saturation: SaturationCase = {
         await sql`drop view casino.ledger`;
         const alerted = await secondsUntil(() => isAlerted(sql, "ledger-unreadable"), 180);
         report(atMost("seconds until the alert", alerted, 120));
-        const { problem } = (await status()).comparing;
-        report({
-          what: "what the status says",
-          value: problem ?? "nothing",
-          bar: "a problem",
-          holds: problem !== null,
-        });
+        report(someProblem("what the status says", (await status()).comparing.problem));
         report(same("the overview says that all is well", String(await overviewSaysWell()), "false"));
         const beatsBefore = beats.length;
         await secondsUntil(() => false, 130);

@@ -1,6 +1,6 @@
 /** Redis cannot be reached for five minutes. */
 
-import { atMost, type SaturationCase, same } from "../case.ts";
+import { atMost, type SaturationCase, same, someProblem } from "../case.ts";
 import { isAlerted, ledgerBegins, whileWorking } from "../standing-still.ts";
 
 const DOWN_SECONDS = 5 * 60;
@@ -24,13 +24,7 @@ export const saturation: SaturationCase = {
         report(atMost("seconds until it is alerted, without a queue", alerted, 240));
         await secondsUntil(() => nowMs() - downAt > DOWN_SECONDS * 1000, DOWN_SECONDS);
         report(same("the overview says that all is well", String(await overviewSaysWell()), "false"));
-        const { problem } = (await status()).comparing;
-        report({
-          what: "what the status says",
-          value: problem ?? "nothing",
-          bar: "a problem",
-          holds: problem !== null,
-        });
+        report(someProblem("what the status says", (await status()).comparing.problem));
         const silent = Math.round((nowMs() - (beats.at(-1) ?? 0)) / 1000);
         report({
           what: "seconds since the last heartbeat",
