@@ -34,6 +34,8 @@ export interface StandingLoad {
 export interface StandingWorker {
   readonly sql: Sql;
   readonly asked: readonly AskedTransfer[];
+  /** when bets were asked for */
+  readonly pulledAtMs: readonly number[];
   /** when each heartbeat came */
   readonly beats: readonly number[];
   /** null: the queues are in the database */
@@ -67,6 +69,7 @@ async function work<Seen>(
   const begunAt = performance.now();
   const nowMs = () => performance.now() - begunAt;
   const asked: AskedTransfer[] = [];
+  const pulledAtMs: number[] = [];
   const beats: number[] = [];
   const server = createServer(async (request, response) => {
     const say = (data: object) => {
@@ -77,7 +80,10 @@ async function work<Seen>(
       beats.push(nowMs());
       return response.writeHead(200).end();
     }
-    if (request.url !== "/verifyDepositWithdraw") return say({ txns: [] });
+    if (request.url !== "/verifyDepositWithdraw") {
+      pulledAtMs.push(nowMs());
+      return say({ txns: [] });
+    }
     const question = JSON.parse(await text(request)) as { productId: string };
     const { productId } = question;
     asked.push({ productId, atMs: nowMs() });
@@ -119,6 +125,7 @@ async function work<Seen>(
     return await watch({
       sql,
       asked,
+      pulledAtMs,
       beats,
       redis,
       nowMs,
