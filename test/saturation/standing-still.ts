@@ -23,6 +23,8 @@ export interface StandingLoad extends Pick<OwnWorkersPlan, "config" | "workers" 
 
 export interface StandingWorker extends OwnWorkers {
   readonly asked: readonly AskedTransfer[];
+  /** when bets were asked for */
+  readonly pulledAtMs: readonly number[];
   /** when each heartbeat came */
   readonly beats: readonly number[];
   /** null: the queues are in the database */
@@ -39,6 +41,7 @@ export async function whileWorking<Seen>(
   const begunAt = performance.now();
   const nowMs = () => performance.now() - begunAt;
   const asked: AskedTransfer[] = [];
+  const pulledAtMs: number[] = [];
   const beats: number[] = [];
   const provider: RequestListener = async (request, response) => {
     const say = (data: object) => {
@@ -49,7 +52,10 @@ export async function whileWorking<Seen>(
       beats.push(nowMs());
       return response.writeHead(200).end();
     }
-    if (request.url !== "/verifyDepositWithdraw") return say({ txns: [] });
+    if (request.url !== "/verifyDepositWithdraw") {
+      pulledAtMs.push(nowMs());
+      return say({ txns: [] });
+    }
     const question = JSON.parse(await text(request)) as { productId: string };
     const { productId } = question;
     asked.push({ productId, atMs: nowMs() });
@@ -72,7 +78,7 @@ export async function whileWorking<Seen>(
   const redis = ownRedis === null ? null : await startTcpProxy(ownRedis.url);
   try {
     return await withOwnWorkers({ ...plan, redisUrl: redis?.url ?? null, provider }, (own) =>
-      watch({ ...own, asked, beats, redis, nowMs, secondsUntil }),
+      watch({ ...own, asked, pulledAtMs, beats, redis, nowMs, secondsUntil }),
     );
   } finally {
     await redis?.close();
