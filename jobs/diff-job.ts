@@ -4,6 +4,7 @@ import type { FlowContext } from "../src/flows/context.ts";
 import { diffProduct } from "../src/flows/diff-product.ts";
 import { type NoteProgress, noting } from "../src/flows/note-work.ts";
 import type { JobQueue, ProductJob } from "./backend.ts";
+import { WAITING } from "./schedules.ts";
 
 /** Where a comparison puts what comes after it. */
 interface Queues {
@@ -21,6 +22,8 @@ export async function runDiffJob(
   onProgress: NoteProgress,
 ): Promise<void> {
   const { productId, turn = 0 } = data;
+  // A tick beside a turn that waits would be a second turn before all others have had theirs.
+  if (turn === 0 && (await doesTurnWait(queues.diff, productId))) return;
   const name = { work: "comparing", subject: productId } as const;
   const onStep = () => onProgress(name);
   const { wantsFetch, wantsTurn } = await noting(
@@ -34,10 +37,22 @@ export async function runDiffJob(
   if (wantsTurn) {
     // A job counts as there until it has ended: the next turn needs another name than this one.
     const next = turn === 1 ? 2 : 1;
-    const deduplication = { id: `turn ${next} ${encodeURIComponent(productId)}` };
+    const deduplication = { id: nameOfTurn(next, productId) };
     await queues.diff.add("turn", { productId, turn: next }, { deduplication });
   }
   if (!wantsFetch) return;
   const deduplication = { id: `confirm ${encodeURIComponent(productId)}` };
   await queues.pull.add("confirm", { productId }, { deduplication });
+}
+
+function nameOfTurn(turn: number, productId: string): string {
+  return `turn ${turn} ${encodeURIComponent(productId)}`;
+}
+
+async function doesTurnWait(queue: JobQueue, productId: string): Promise<boolean> {
+  for (const turn of [1, 2]) {
+    const jobId = await queue.getDeduplicationJobId(nameOfTurn(turn, productId));
+    if (jobId !== null && WAITING.has(await queue.getJobState(jobId))) return true;
+  }
+  return false;
 }

@@ -37,8 +37,8 @@ export function schedulesFor(config: Config, everyMs: number): Schedule[] {
 
 /** A tick is looked for when it is this late: one that was just taken by a worker gets its successor in that time. */
 const LATE_MS = 3_000;
-/** Of the job of a tick that has not begun. */
-const WAITING: ReadonlySet<string> = new Set(["waiting", "delayed", "prioritized", "paused"]);
+/** Of a job that has not begun. */
+export const WAITING: ReadonlySet<string> = new Set(["waiting", "delayed", "prioritized", "paused"]);
 
 /** Each tick begins a trace: by default all of them would continue the one in which they were scheduled, for ever. */
 const OWN_TRACE = { telemetry: { omitContext: true } };

@@ -77,8 +77,11 @@ export type FetchBetPage = (
   urgency?: RequestUrgency,
 ) => Promise<BetPage>;
 
-/** A record in our own copy, with when its present version was first seen and requested. */
-export interface StoredRecord extends BetRecord {
+/**
+ * What comparing needs of a record in our own copy, with when its present version was first seen and requested. Each of
+ * its texts is short, unlike those that are left out.
+ */
+export interface StoredRecord extends Omit<BetRecord, "gameCode" | "gameName" | "extra"> {
   readonly versionSeenAt: Instant;
   readonly requestedAt: Instant;
 }

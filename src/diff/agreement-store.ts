@@ -3,6 +3,7 @@
  * very many bets go by.
  */
 
+import { requestIdSql } from "../db/request-id.ts";
 import { formatAmount } from "../money.ts";
 import type { IdRule } from "./match.ts";
 import type { Tolerance } from "./tolerance.ts";
@@ -61,7 +62,7 @@ export function entry(rules: StatementRules): string {
   const isExact = rules.tolerance.size === 0;
   // What moved is held against the record's amount as well where that need not be what is declared.
   const movedAs = (declared: string) => (isExact ? `and coalesce(f.moved, ${declared}) = ${declared}` : "");
-  return `f.username as u, f.txn_id as t, coalesce(f.round_id, '') as r, f.currency as c, f.request_id as q,
+  return `f.username as u, f.txn_id as t, coalesce(f.round_id, '') as r, f.currency as c, ${requestIdSql("f.request_id")} as q,
   f.entry_id, f.occurred_at, f.received_at, ${ANSWERED} as answered,
   f.callback = 'placeBets' as places, f.bet_amount, f.payout_amount,${isExact ? "" : ` ${MOVED} as moved,`}
   ${rules.areFlagged ? FLAGS : ""}
@@ -144,7 +145,7 @@ export function aroundIds(rules: StatementRules): string {
   shared as (
     select entries.u, entries.r, entries.t from entries cross join lateral (
       select from callback_entries f
-      where f.occurred_at = entries.occurred_at and f.request_id = entries.q and f.entry_id <> entries.entry_id
+      where f.occurred_at = entries.occurred_at and ${requestIdSql("f.request_id")} = entries.q and f.entry_id <> entries.entry_id
         and f.product_id = $1 and f.username = entries.u offset 0) another
     where answered
   )`;

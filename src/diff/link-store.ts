@@ -2,6 +2,7 @@
 
 import type { CallbackEntry } from "../callback.ts";
 import type { Query } from "../db/client.ts";
+import { requestIdSql } from "../db/request-id.ts";
 import type { DiffMark } from "./store.ts";
 
 /** A player's bet or record, by any id of it. */
@@ -81,7 +82,7 @@ export async function readBetsOfRequests(
     join callback_entries e on e.occurred_at >= k.occurred_at
       and e.occurred_at < k.occurred_at + interval '1 millisecond'
       and e.product_id = ${productId} and e.username = k.username and e.callback = k.callback
-      and e.request_id = k.request_id`;
+      and ${tx.unsafe(requestIdSql("e.request_id"))} = k.request_id`;
   return rows.map(({ username, txnId }) => [username, txnId]);
 }
 

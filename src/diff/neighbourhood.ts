@@ -1,6 +1,6 @@
 /** Everything that can influence one verdict: records, entries and rounds of a player that hang together. */
 
-import { type BetRecord, realRound, type StoredRecord } from "../bet.ts";
+import { realRound, type StoredRecord } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
 import type { RestOfRound } from "./rest-of-round.ts";
 import type { DiffMark } from "./store.ts";
@@ -28,7 +28,7 @@ export const roundKey = (username: string, roundId: string): Key =>
   JSON.stringify(["round", username, roundId]);
 const betKey = (username: string, ref: string): Key => JSON.stringify(["bet", username, ref]);
 
-function keysOfRecord(record: BetRecord): Key[] {
+function keysOfRecord(record: StoredRecord): Key[] {
   const round = realRound(record.roundId);
   const keys = [betKey(record.username, record.betId), betKey(record.username, record.id)];
   return round === null ? keys : [...keys, roundKey(record.username, round)];
@@ -56,7 +56,7 @@ export function keyOfSubject(username: string, subject: string): Key {
 /** Keys named by what was loaded so far that were not looked up yet; `known` grows by them. */
 export function nextFrontier(
   marks: readonly DiffMark[],
-  records: readonly BetRecord[],
+  records: readonly StoredRecord[],
   entries: readonly CallbackEntry[],
   known: Set<Key>,
 ): Frontier {

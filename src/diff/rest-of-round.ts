@@ -65,13 +65,10 @@ export function recordsOfRest({ productId, username, roundId, currency, bets }: 
     currency,
     stake: ZERO,
     payout: ZERO,
-    gameCode: "",
-    gameName: "",
     betStatus: "SETTLED",
     payoutStatus: "UNKNOWN",
     accountingDate: ANY_DATE,
     updatedDate: ANY_DATE,
-    extra: null,
     versionSeenAt: 0,
     requestedAt: 0,
   }));

@@ -2,6 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import { requestIdSql } from "../db/request-id.ts";
 import {
   ANSWERED,
   aroundIds,
@@ -136,7 +137,7 @@ const everything = (rules: StatementRules) => `${UNSETTLED},
     select u, unnest(array_agg(r)) as r
     from (select occurred_at from callback_entries group by occurred_at having count(*) > 1) busy
     cross join lateral (
-      select f.username as u, coalesce(f.round_id, '') as r, f.request_id as q from callback_entries f
+      select f.username as u, coalesce(f.round_id, '') as r, ${requestIdSql("f.request_id")} as q from callback_entries f
       where f.occurred_at = busy.occurred_at and f.product_id = $1 and ${ANSWERED} offset 0) f
     group by u, q having count(*) > 1
   )`;

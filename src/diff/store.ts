@@ -178,8 +178,8 @@ export async function readRecords(
 /** Of `bet_records r`, what a `RecordRow` has. */
 export function recordColumns(tx: Query) {
   return tx`r.product_id as "productId", r.username, r.bet_id as "betId", r.id, r.round_id as "roundId", r.currency,
-    r.stake, r.payout, r.game_code as "gameCode", r.game_name as "gameName", r.bet_status as "betStatus",
-    r.payout_status as "payoutStatus", r.extra::text as extra,
+    r.stake, r.payout, r.bet_status as "betStatus",
+    r.payout_status as "payoutStatus",
     to_char(${readable(tx, "accounting_date")} at time zone 'UTC', ${ISO_FORMAT}) as "accountingDate",
     to_char(${readable(tx, "updated_date")} at time zone 'UTC', ${ISO_FORMAT}) as "updatedDate",
     r.version_seen_at as "versionSeenAt", r.requested_at as "requestedAt"`;

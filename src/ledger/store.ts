@@ -3,6 +3,7 @@
 import type { CallbackEntry } from "../callback.ts";
 import type { Instant } from "../clock.ts";
 import { type Query, type Sql, takeTime } from "../db/client.ts";
+import { requestIdSql } from "../db/request-id.ts";
 import { rowCountsText } from "../db/row-counts.ts";
 import { type Amount, formatAmount, parseAmount } from "../money.ts";
 import type { TimeRange } from "../window.ts";
@@ -39,6 +40,9 @@ export async function appendEntries(sql: Query, entries: readonly CallbackEntry[
   return row?.added ?? 0;
 }
 
+/** Of a status, a transaction type or a currency no more characters mean anything. */
+const LONGEST_WORD = 100;
+
 /** Where the entries of a player's rounds and bets are looked for. */
 export interface EntryKeys {
   /** [username, roundId] */
@@ -72,11 +76,12 @@ export async function readEntries(
   return [...new Map(rows.map((row) => [row.entryId, row])).values()].map(fromRow);
 }
 
-/** Of `callback_entries e`, what an `EntryRow` has. */
+/** Of `callback_entries e`, what an `EntryRow` has. The table limits its keys; whoever wrote it may have written any other text. */
 function entryColumns(sql: Query) {
-  return sql`e.entry_id as "entryId", e.callback, e.request_id as "requestId", e.product_id as "productId",
-    e.username, e.currency, e.txn_id as "txnId", e.round_id as "roundId", e.status, e.bet_amount as "betAmount",
-    e.payout_amount as "payoutAmount", e.transaction_type as "transactionType",
+  const short = (column: string) => sql`left(e.${sql(column)}, ${LONGEST_WORD})`;
+  return sql`e.entry_id as "entryId", e.callback, ${sql.unsafe(requestIdSql("e.request_id"))} as "requestId", e.product_id as "productId",
+    e.username, ${short("currency")} as currency, e.txn_id as "txnId", e.round_id as "roundId", ${short("status")} as status, e.bet_amount as "betAmount",
+    e.payout_amount as "payoutAmount", ${short("transaction_type")} as "transactionType",
     e.skip_balance_update as "skipBalanceUpdate", e.moved, e.balance_before as "balanceBefore",
     e.balance_after as "balanceAfter", e.occurred_at as "occurredAt", e.received_at as "receivedAt",
     e.single_state as "singleState", e.end_round as "endRound"`;

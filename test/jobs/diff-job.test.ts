@@ -1,7 +1,7 @@
 /** A product with more to compare than a turn takes lets the others have theirs. */
 
 import { expect, test } from "vitest";
-import type { JobQueue } from "../../jobs/backend.ts";
+import { type JobQueue, openBackend } from "../../jobs/backend.ts";
 import { runDiffJob } from "../../jobs/diff-job.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
@@ -9,7 +9,7 @@ import { silentLog } from "../../src/log.ts";
 import { useDatabase } from "../support/database.ts";
 import { exampleEntry, HOUR_MS, NOON } from "../support/examples.ts";
 
-const { sql } = useDatabase();
+const { sql, url } = useDatabase();
 
 interface Added {
   readonly name: string;
@@ -21,7 +21,7 @@ function queueOf(added: Added[]): JobQueue {
   const add = async (name: string, data: unknown, options?: { deduplication?: { id: string } }) => {
     added.push({ name, data, id: options?.deduplication?.id });
   };
-  return { add } as unknown as JobQueue;
+  return { add, getDeduplicationJobId: async () => null } as unknown as JobQueue;
 }
 
 /** Each reading of the time is 15 seconds later than the one before. */
@@ -57,4 +57,36 @@ test("its next turn comes behind those of all others, and twice in a row under n
   }
   expect(await countDue()).toBe(0);
   expect(new Set(added.slice(0, 2).map(({ id }) => id))).toEqual(new Set(["turn 1 P1", "turn 2 P1"]));
+});
+
+test("a tick takes no second turn beside one that waits", async () => {
+  await sql`delete from diff_marks`;
+  await appendEntries(sql, [
+    exampleEntry({ entryId: "tick", requestId: "tick", txnId: "tick", roundId: "tick" }),
+  ]);
+  const config = parseConfig({ products: [{ productId: "P1" }] });
+  const clock = { now: () => NOON, sleep: async () => {} };
+  const context = { sql, config, clock, log: silentLog };
+  const isCompared = async () => (await sql`select from diff_marks where due_at <= ${NOON}`).length === 0;
+  const backend = openBackend(null, url, silentLog);
+  const diff = backend.openQueue("diff");
+  try {
+    const tick = () =>
+      runDiffJob(
+        context,
+        { productId: "P1" },
+        { pull: queueOf([]), diff },
+        new AbortController().signal,
+        () => {},
+      );
+    const turn = await diff.add("turn", { productId: "P1", turn: 2 }, { deduplication: { id: "turn 2 P1" } });
+    await tick();
+    expect(await isCompared()).toBe(false);
+    await turn.remove();
+    await tick();
+    expect(await isCompared()).toBe(true);
+  } finally {
+    await diff.close();
+    await backend.close();
+  }
 });

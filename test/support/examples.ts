@@ -1,6 +1,6 @@
 /** Records and entries to start from: a test names only what it is about. */
 
-import type { StoredRecord } from "../../src/bet.ts";
+import type { BetRecord, StoredRecord } from "../../src/bet.ts";
 import type { CallbackEntry } from "../../src/callback.ts";
 import { parseAmount } from "../../src/money.ts";
 
@@ -11,7 +11,7 @@ export const HOUR_MS = 3_600_000;
 export const amount = (text: string) => parseAmount(text, "amount");
 
 /** A settled, lost bet of 10.00 THB, its version seen at noon. */
-export function exampleRecord(fields: Partial<StoredRecord> = {}): StoredRecord {
+export function exampleRecord(fields: Partial<BetRecord & StoredRecord> = {}): BetRecord & StoredRecord {
   return {
     id: "rec-1",
     betId: "bet-1",

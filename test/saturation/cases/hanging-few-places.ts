@@ -1,8 +1,8 @@
 /** A budget of two places, a product whose questions hang, one that is pulled, and one whose transfers come due later. */
 
-import type { Check, SaturationCase } from "../case.ts";
+import { atMost, type SaturationCase } from "../case.ts";
 import { bookTransfers } from "../due-transfers.ts";
-import { inTime, whileWorking } from "../standing-still.ts";
+import { whileWorking } from "../standing-still.ts";
 
 const EVERY_SECONDS = 2;
 const WATCHED_SECONDS = 60;
@@ -10,7 +10,7 @@ const WATCHED_SECONDS = 60;
 export const saturation: SaturationCase = {
   name: "hanging-few-places",
   what: "two places for requests, 1,000 transfers of a product whose verify endpoint hangs for 30 s: live pulling every 2 s beside it, and 20 transfers of another product",
-  run: () =>
+  run: (report) =>
     whileWorking(
       {
         config: {
@@ -26,7 +26,7 @@ export const saturation: SaturationCase = {
         transfers: (productId) => (productId === "HANGS" ? "hang" : "answer"),
         prepare: (sql) => bookTransfers(sql, "HANGS", 1_000),
       },
-      async ({ sql, secondsUntil, asked, pulledAtMs, nowMs }): Promise<Check[]> => {
+      async ({ sql, secondsUntil, asked, pulledAtMs, nowMs }) => {
         const of = (productId: string) => asked.filter((one) => one.productId === productId).length;
         await secondsUntil(() => of("HANGS") >= 2, 60);
         const from = nowMs();
@@ -36,20 +36,10 @@ export const saturation: SaturationCase = {
         const times = [from, ...pulledAtMs.filter((at) => at > from), nowMs()];
         const gaps = times.slice(1).map((at, index) => (at - (times[index] ?? at)) / 1000);
         const longest = Math.round(Math.max(...gaps) * 10) / 10;
-        return [
-          {
-            what: "the longest time without a live request, in seconds",
-            value: longest,
-            bar: "≤ 10",
-            holds: longest <= 10,
-          },
-          {
-            what: "seconds until the transfers of the other product are asked for",
-            value: others,
-            bar: "≤ 30",
-            holds: inTime(others, 30),
-          },
-        ];
+        report(
+          atMost("the longest time without a live request, in seconds", longest, 10),
+          atMost("seconds until the transfers of the other product are asked for", others, 30),
+        );
       },
     ),
 };
