@@ -79,7 +79,7 @@ export function planCallbackRun(seed: number, kills: number): CallbackPlan {
         every: "PT0.4S",
         settleDelay: "PT0.5S",
         overlap: iso(OVERLAP_MS),
-        requestTimeout: "PT2S",
+        requestTimeout: "PT5S",
         attempts: 100,
         resweepAfter: [],
       },
