@@ -8,10 +8,10 @@ import type { Sql } from "../../../src/db/client.ts";
 import { atMost, type Report, type SaturationCase } from "../case.ts";
 import { startRealWorker } from "../support/real-worker.ts";
 
-const BACKLOG = 100_000;
+const BACKLOG = 60_000;
 const BEHIND = ["B1", "B2", "B3"];
 const OTHERS = ["P1", "P2", "P3", "P4", "P5", "P6"];
-const WATCHED_MS = 180_000;
+const WATCHED_MS = 140_000;
 const PAUSE_MS = 3_000;
 /** As `diff-product` has it. */
 const TURN_SECONDS = 20;
