@@ -127,7 +127,7 @@ export function planSeed(seed: number, ledger: LedgerHabit = "own"): SeedPlan {
         since: new Date(begin).toISOString(),
         ...settings,
       })),
-      pull: { requestTimeout: "PT2S", overlap: "PT15M", resweepAfter: ["PT1H", "PT2H"] },
+      pull: { requestTimeout: "PT0.4S", overlap: "PT15M", resweepAfter: ["PT1H", "PT2H"] },
       // Of a currency that only the product with two decimals is played in.
       diff: { tolerance: { EUR: "0.01" } },
       // Long before anything is played, so that no bet counts as one that ran when the ledger began.

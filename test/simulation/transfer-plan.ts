@@ -70,7 +70,7 @@ export function planTransfers(seed: number): TransferPlan {
       { productId: "P2", walletMode: "transfer" },
       { productId: "FISH", topUpPath: "FISH_seamless" },
     ],
-    pull: { requestTimeout: "PT2S" },
+    pull: { requestTimeout: "PT0.4S" },
     verify: seed % 4 === 0 ? {} : { ...QUICK, concurrency: random.pick([2, 4, 8]) },
   });
   const { verify } = config;
