@@ -2,8 +2,8 @@
 
 import { parseConfig } from "../src/config-file.ts";
 import type { Sql } from "../src/db/client.ts";
+import { compareProduct } from "../src/flows/compare-product.ts";
 import type { FlowContext } from "../src/flows/context.ts";
-import { diffProduct } from "../src/flows/diff-product.ts";
 import { silentLog } from "../src/log.ts";
 import { createTestClock } from "../test/support/clock.ts";
 import {
@@ -61,19 +61,21 @@ export async function measureDiff(
 
 /** The look between two joins, several times: the machine's speed drifts. */
 async function measureFull(sql: Sql, bets: number): Promise<Figure> {
-  const looked: number[] = [];
+  const compared: number[] = [];
   const joined: number[] = [await timed(() => joinBarely(sql))];
   for (let round = 0; round < ROUNDS; round += 1) {
     await sql`truncate diff_marks, mismatches, mismatch_events`;
     await markBets(sql, { from: 0, count: bets });
     await sql`vacuum analyze diff_marks`;
-    looked.push(await timed(() => lookAtAll(sql, instantOf(bets) + 48 * HOUR_MS)));
+    compared.push(await timed(() => compareAll(sql, instantOf(bets) + 48 * HOUR_MS)));
     joined.push(await timed(() => joinBarely(sql)));
     await checkFound(sql, countDiffering({ from: 0, count: bets }));
-    tell(`everything looked at in ${seconds(looked.at(-1))}, the bare join in ${seconds(joined.at(-1))}`);
+    tell(`everything looked at in ${seconds(compared.at(-1))}, the bare join in ${seconds(joined.at(-1))}`);
   }
-  const ratios = looked.map((took, round) => (2 * took) / ((joined[round] ?? 0) + (joined[round + 1] ?? 0)));
-  const detail = `${bets} bets in ${seconds(median(looked))}, the bare join in ${seconds(median(joined))}`;
+  const ratios = compared.map(
+    (took, round) => (2 * took) / ((joined[round] ?? 0) + (joined[round + 1] ?? 0)),
+  );
+  const detail = `${bets} bets in ${seconds(median(compared))}, the bare join in ${seconds(median(joined))}`;
   return atMost("diff-full", median(ratios), 2, detail);
 }
 
@@ -95,8 +97,8 @@ interface History {
 async function measureHour(short: History, long: History): Promise<Figure> {
   const took = { short: [] as number[], long: [] as number[] };
   for (let hour = 0; hour < HOURS; hour += 1) {
-    took.short.push(await lookAtHour(short, hour));
-    took.long.push(await lookAtHour(long, hour));
+    took.short.push(await compareHour(short, hour));
+    took.long.push(await compareHour(long, hour));
     tell(
       `an hour behind ${short.behind} in ${seconds(took.short.at(-1))}, behind ${long.behind} in ${seconds(took.long.at(-1))}`,
     );
@@ -110,21 +112,21 @@ async function measureHour(short: History, long: History): Promise<Figure> {
   );
 }
 
-async function lookAtHour({ sql, behind }: History, hour: number): Promise<number> {
+async function compareHour({ sql, behind }: History, hour: number): Promise<number> {
   const range = { from: behind + hour * BETS_PER_HOUR, count: BETS_PER_HOUR };
   await sql`truncate mismatches, mismatch_events`;
   await writeBets(sql, range);
   await markBets(sql, range);
-  const took = await timed(() => lookAtAll(sql, instantOf(range.from + range.count) + 48 * HOUR_MS));
+  const took = await timed(() => compareAll(sql, instantOf(range.from + range.count) + 48 * HOUR_MS));
   await checkFound(sql, countDiffering(range));
   return took;
 }
 
-async function lookAtAll(sql: Sql, now: number): Promise<void> {
+async function compareAll(sql: Sql, now: number): Promise<void> {
   const config = parseConfig({ products: [{ productId: "P1" }] });
   const context: FlowContext = { sql, config, clock: createTestClock(now), log: silentLog };
   for (let due = true; due; ) {
-    await diffProduct(context, "P1", new AbortController().signal);
+    await compareProduct(context, "P1", new AbortController().signal);
     due = (await sql`select from diff_marks where due_at <= ${now} limit 1`).length > 0;
   }
 }

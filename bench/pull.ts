@@ -21,7 +21,7 @@ import {
   BEGIN,
   countRecords,
   HOUR_MS,
-  type PagePlace,
+  type PagePosition,
   pageBody,
   type Volume,
 } from "./support/pages.ts";
@@ -80,7 +80,7 @@ async function pullRecords(sql: Sql): Promise<number> {
   return countRecords(VOLUME) / seconds;
 }
 
-function readRecords(place: PagePlace): readonly BetRecord[] {
+function readRecords(place: PagePosition): readonly BetRecord[] {
   const page = openBetPage(place.productId, "page");
   page.take(Buffer.from(pageBody(place, VOLUME)));
   return page.finish({ what: "page", status: 200, text: "", rest: page.rest(), secrets: [] }).records;

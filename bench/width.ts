@@ -2,7 +2,7 @@
 
 import { parseConfig } from "../src/config-file.ts";
 import type { Sql } from "../src/db/client.ts";
-import { diffProduct } from "../src/flows/diff-product.ts";
+import { compareProduct } from "../src/flows/compare-product.ts";
 import { silentLog } from "../src/log.ts";
 import { createTestClock } from "../test/support/clock.ts";
 import { withCarelessServer, withDatabase } from "./support/database.ts";
@@ -78,7 +78,7 @@ async function compareOne(sql: Sql, round: string, bet: number): Promise<number>
   const config = parseConfig({ products: [{ productId: "P1" }] });
   const context = { sql, config, clock: createTestClock(NOW), log: silentLog };
   const startedAt = performance.now();
-  await diffProduct(context, "P1", new AbortController().signal);
+  await compareProduct(context, "P1", new AbortController().signal);
   const took = performance.now() - startedAt;
   const [left] = await sql`select from diff_marks limit 1`;
   if (left !== undefined) throw new Error("something was not compared");

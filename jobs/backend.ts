@@ -14,7 +14,7 @@ import { Redis } from "ioredis";
 import { openQueuePool } from "../src/db/queue-pool.ts";
 import { describeError, ReconError } from "../src/errors.ts";
 import type { Log } from "../src/log.ts";
-import { tellSometimes } from "./tell-sometimes.ts";
+import { reportRepeatedErrors } from "./report-repeated-errors.ts";
 
 /** A job that is about one product. */
 export interface ProductJob {
@@ -69,8 +69,13 @@ type Traced = Pick<WorkerOptions, "telemetry">;
 const SCHEMA = "bullmq";
 
 function openPostgresBackend(databaseUrl: string, log: Log, traced: Traced): QueueBackend {
-  const tell = tellSometimes(log, "the queues report an error");
-  const { pool, close } = openQueuePool(databaseUrl, SCHEMA, (client) => runMigrations(client, SCHEMA), tell);
+  const report = reportRepeatedErrors(log, "the queues report an error");
+  const { pool, close } = openQueuePool(
+    databaseUrl,
+    SCHEMA,
+    (client) => runMigrations(client, SCHEMA),
+    report,
+  );
   const connection = pool as PgPool;
   return {
     openQueue: (name) => {
@@ -79,12 +84,12 @@ function openPostgresBackend(databaseUrl: string, log: Log, traced: Traced): Que
         { connection, defaultJobOptions: KEEP, ...traced },
         createPostgresBackend,
       );
-      return listen(queue, tell) as unknown as JobQueue;
+      return listen(queue, report) as unknown as JobQueue;
     },
     openWorker: (name, run, concurrency) => {
       const options = { connection, ...workerOptions(concurrency), ...traced };
       const worker = new Worker(name, run, options, createWatchfulBackend);
-      return listen(worker, tell);
+      return listen(worker, report);
     },
     // The database is checked by who opened it.
     check: async () => {},
@@ -106,16 +111,16 @@ const createWatchfulBackend: typeof createPostgresBackend = (...args) =>
 function openRedisBackend(redisUrl: string, log: Log, traced: Traced): QueueBackend {
   // BullMQ waits for Redis itself, so a command is never given up.
   const connection = new Redis(redisUrl, { maxRetriesPerRequest: null, lazyConnect: true });
-  const tell = tellSometimes(log, "the queues report an error of Redis");
-  connection.on("error", tell);
+  const report = reportRepeatedErrors(log, "the queues report an error of Redis");
+  connection.on("error", report);
   return {
     openQueue: (name) =>
       listen(
         new Queue<JobData, void, string>(name, { connection, defaultJobOptions: KEEP, ...traced }),
-        tell,
+        report,
       ),
     openWorker: (name, run, concurrency) =>
-      listen(new Worker(name, run, { connection, ...workerOptions(concurrency), ...traced }), tell),
+      listen(new Worker(name, run, { connection, ...workerOptions(concurrency), ...traced }), report),
     check: () => checkRedis(redisUrl),
     close: async () => {
       connection.disconnect();
@@ -149,8 +154,8 @@ export interface RedisFacts {
 
 /** @throws ReconError `queue-unreachable` that names the host, never the password */
 export async function readRedisFacts(redisUrl: string): Promise<RedisFacts> {
-  const told = await askRedis(redisUrl, (probe) => probe.info());
-  const read = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(told)?.[1] ?? "unknown";
+  const info = await askRedis(redisUrl, (probe) => probe.info());
+  const read = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(info)?.[1] ?? "unknown";
   return { version: read("redis_version"), evictionPolicy: read("maxmemory_policy") };
 }
 
@@ -186,8 +191,8 @@ async function askRedis<Told>(redisUrl: string, question: (probe: Redis) => Prom
 /** An unheard error event would end the process. */
 function listen<Emitter extends { on(event: "error", heard: (error: Error) => void): unknown }>(
   emitter: Emitter,
-  tell: (error: unknown) => void,
+  report: (error: unknown) => void,
 ): Emitter {
-  emitter.on("error", tell);
+  emitter.on("error", report);
   return emitter;
 }

@@ -5,13 +5,13 @@ import { openBackfillRunner } from "../src/flows/run-backfills.ts";
 import type { TickJob } from "./schedules.ts";
 
 /** So long may a backfill wait to be begun. */
-const LOOK_EVERY_MS = 3_000;
+const CHECK_EVERY_MS = 3_000;
 
 export function openBackfillJob(context: PullContext): TickJob {
   return {
     queue: "backfill",
-    everyMs: LOOK_EVERY_MS,
-    // One more than there are lanes, so that a tick sees what was asked for while all of them are busy.
+    everyMs: CHECK_EVERY_MS,
+    // One more than there are fetchers, so that a tick sees what was asked for while all of them are busy.
     concurrency: context.config.pull.concurrency + 1,
     run: openBackfillRunner(context),
   };

@@ -60,7 +60,7 @@ export async function openClockGuard(
     await alertJob.run(signal, log);
   };
   let isUnderWay = false;
-  const look = async () => {
+  const check = async () => {
     if (isUnderWay || signal.aborted) return;
     isUnderWay = true;
     try {
@@ -72,7 +72,7 @@ export async function openClockGuard(
       isUnderWay = false;
     }
   };
-  const timer = setInterval(look, MEASURE_EVERY_MS);
+  const timer = setInterval(check, MEASURE_EVERY_MS);
   return {
     // A jump of this machine's clock is seen at once, without asking the database.
     isRight: () => !isPaused && clock.isRight(),

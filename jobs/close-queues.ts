@@ -2,8 +2,8 @@
 
 import { endsInTime } from "../src/in-time.ts";
 import type { Log } from "../src/log.ts";
-import type { AtWork } from "./at-work.ts";
 import type { JobQueue, JobWorker, QueueBackend } from "./backend.ts";
+import type { RunningJobs } from "./running-jobs.ts";
 
 /** What is still at work then is abandoned: more than a page takes to be written. */
 const LONGEST_JOBS_MS = 3_000;
@@ -16,15 +16,18 @@ interface Opened {
   readonly backend: QueueBackend;
   readonly queues: readonly JobQueue[];
   readonly workers: readonly JobWorker[];
-  readonly atWork: AtWork;
+  readonly runningJobs: RunningJobs;
 }
 
 /** Waits for the jobs at hand, which were told to end, and closes everything; one line of the log tells what was cut off. */
-export async function closeQueues({ backend, queues, workers, atWork }: Opened, log: Log): Promise<void> {
+export async function closeQueues(
+  { backend, queues, workers, runningJobs }: Opened,
+  log: Log,
+): Promise<void> {
   // From here on they begin nothing new.
   const workersClosed = Promise.all(workers.map((worker) => worker.close()));
-  await endsInTime(Promise.race([workersClosed, atWork.untilNone()]), LONGEST_JOBS_MS);
-  const abandoned = atWork.names();
+  await endsInTime(Promise.race([workersClosed, runningJobs.untilNone()]), LONGEST_JOBS_MS);
+  const abandoned = runningJobs.names();
   const closeRest = async () => {
     if (abandoned.length === 0) await workersClosed;
     await Promise.all(queues.map((queue) => queue.close()));

@@ -1,13 +1,13 @@
 /** The repeating job that compares what was touched of one product, in turns. */
 
+import { compareProduct } from "../src/flows/compare-product.ts";
 import type { FlowContext } from "../src/flows/context.ts";
-import { diffProduct } from "../src/flows/diff-product.ts";
 import { type NoteProgress, noting } from "../src/flows/note-work.ts";
 import type { JobQueue, ProductJob } from "./backend.ts";
 import { WAITING } from "./schedules.ts";
 
 /** Where a comparison puts what comes after it. */
-interface Queues {
+interface ProductQueues {
   /** gets a job where a confirm fetch was planned, so that it need not wait for the next tick */
   readonly pull: JobQueue;
   /** gets a job where a turn was too short for all that is due: it comes behind those of all other products */
@@ -17,7 +17,7 @@ interface Queues {
 export async function runDiffJob(
   context: FlowContext,
   data: ProductJob,
-  queues: Queues,
+  queues: ProductQueues,
   signal: AbortSignal,
   onProgress: NoteProgress,
 ): Promise<void> {
@@ -30,7 +30,7 @@ export async function runDiffJob(
     context,
     name,
     signal,
-    () => diffProduct(context, productId, signal, { onStep }),
+    () => compareProduct(context, productId, signal, { onStep }),
     // Whoever is at it says how far it has got.
     { upToOf: ({ isBusy, upTo }) => (isBusy ? "unknown" : upTo) },
   );

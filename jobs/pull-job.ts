@@ -1,16 +1,16 @@
 /** The repeating jobs that pull: each plans one product, and all fetch what is planned of any. */
 
 import type { PullContext } from "../src/flows/context.ts";
+import type { RunFetchers } from "../src/flows/fetchers.ts";
 import { noting } from "../src/flows/note-work.ts";
 import { planProduct } from "../src/flows/plan-product.ts";
-import type { RunPullLanes } from "../src/flows/pull-lanes.ts";
 import type { ProductJob } from "./backend.ts";
 import type { TickJob } from "./schedules.ts";
 
-/** So long may a window wait that was planned elsewhere, or is to be tried again, while this process has free lanes. */
-const LOOK_EVERY_MS = 2_000;
+/** So long may a window wait that was planned elsewhere, or is to be tried again, while this process has free fetchers. */
+const CHECK_EVERY_MS = 2_000;
 
-/** Each run may fill the lanes of its process; with one more a tick plans, and ends, while all of them are busy. */
+/** Each run may fill the fetchers of its process; with one more a tick plans, and ends, while all of them are busy. */
 export function pullJobsAtOnce({ config }: PullContext): number {
   return 2 * config.pull.concurrency + 1;
 }
@@ -18,7 +18,7 @@ export function pullJobsAtOnce({ config }: PullContext): number {
 export async function runPullJob(
   context: PullContext,
   { productId }: ProductJob,
-  runLanes: RunPullLanes,
+  runFetchers: RunFetchers,
   signal: AbortSignal,
 ): Promise<void> {
   const name = { work: "pulling", subject: productId } as const;
@@ -26,9 +26,9 @@ export async function runPullJob(
   await noting(context, name, signal, () => planProduct(context, productId, context.clock.now()), {
     upToOf: () => "unknown",
   });
-  await runLanes(signal, context.log);
+  await runFetchers(signal, context.log);
 }
 
-export function openFetchJob(context: PullContext, runLanes: RunPullLanes): TickJob {
-  return { queue: "fetch", everyMs: LOOK_EVERY_MS, concurrency: pullJobsAtOnce(context), run: runLanes };
+export function openFetchJob(context: PullContext, runFetchers: RunFetchers): TickJob {
+  return { queue: "fetch", everyMs: CHECK_EVERY_MS, concurrency: pullJobsAtOnce(context), run: runFetchers };
 }

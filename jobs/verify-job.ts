@@ -1,18 +1,18 @@
 /** The repeating job that verifies what is due, transfers and top-ups of all products. */
 
 import type { VerifyContext } from "../src/flows/ask-outcome.ts";
-import { openNoteAnswers } from "../src/flows/note-answers.ts";
+import { openNoteVerifyAnswers } from "../src/flows/note-verify-answers.ts";
 import type { NoteProgress } from "../src/flows/note-work.ts";
-import { tellingRefusals } from "../src/flows/tell-refusals.ts";
+import { reportingRefusals } from "../src/flows/report-refused-credentials.ts";
 import { openVerifyRunner } from "../src/flows/verify-due.ts";
 import type { TickJob } from "./schedules.ts";
 
 export function openVerifyJob(context: VerifyContext, onProgress: NoteProgress): TickJob {
   const { every, concurrency } = context.config.verify;
-  const answers = openNoteAnswers(context, onProgress);
+  const answers = openNoteVerifyAnswers(context, onProgress);
   const verify = openVerifyRunner(
-    { ...context, ask: tellingRefusals(context, context.ask) },
-    answers.onHeard,
+    { ...context, ask: reportingRefusals(context, context.ask) },
+    answers.onAnswer,
   );
   return {
     queue: "verify",

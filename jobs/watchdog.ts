@@ -8,8 +8,8 @@ import { sendHeartbeat } from "../src/alerts/heartbeat.ts";
 import { describeError } from "../src/errors.ts";
 import type { FlowContext } from "../src/flows/context.ts";
 import { readWorkReport } from "../src/flows/read-work.ts";
+import { reportRepeatedErrors } from "./report-repeated-errors.ts";
 import type { TickJob } from "./schedules.ts";
-import { tellSometimes } from "./tell-sometimes.ts";
 
 const EVERY_MS = 60_000;
 /** Whether the work goes on does not depend on how much waits. */
@@ -31,13 +31,13 @@ export function startWatchdog(
   signal: AbortSignal,
 ): NodeJS.Timeout {
   const { log } = context;
-  const report = tellSometimes(
+  const report = reportRepeatedErrors(
     log,
     heartbeat === null ? "whether the work goes on could not be seen" : "the heartbeat was not sent",
   );
   let isUnderWay = false;
 
-  const look = async () => {
+  const check = async () => {
     const { alerting, stop } = await readWorkReport(context, MOST_COUNTED);
     if (alerting.doneAt !== null && alerting.problem !== null) {
       log.warn({ problem: alerting.problem }, "what to report is looked for out of turn");
@@ -53,7 +53,7 @@ export function startWatchdog(
   return setInterval(() => {
     if (isUnderWay || signal.aborted) return;
     isUnderWay = true;
-    look()
+    check()
       .catch((error: unknown) => {
         if (!signal.aborted) report(error);
       })

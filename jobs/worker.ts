@@ -8,16 +8,15 @@ import { describeLimit } from "../src/db/client.ts";
 import type { DatabaseClock } from "../src/db/database-clock.ts";
 import { describeError, ReconError } from "../src/errors.ts";
 import type { AskOutcome } from "../src/flows/ask-outcome.ts";
+import { compareUnsettledAgain } from "../src/flows/compare-unsettled-again.ts";
 import type { PullContext } from "../src/flows/context.ts";
-import { lookAtUnsettled } from "../src/flows/look-at-unsettled.ts";
+import { openFetchers } from "../src/flows/fetchers.ts";
 import { type NoteProgress, openProgress } from "../src/flows/note-work.ts";
 import { beginPullingAll } from "../src/flows/plan-product.ts";
-import { openPullLanes } from "../src/flows/pull-lanes.ts";
 import type { Log } from "../src/log.ts";
 import { resumeStopped } from "../src/sync/pull-state-store.ts";
 import { writeQueues } from "../src/work/work-store.ts";
 import { openAlertJob } from "./alert-job.ts";
-import { openAtWork } from "./at-work.ts";
 import { type JobData, type JobQueue, type JobWorker, openBackend, type ProductJob } from "./backend.ts";
 import { openBackfillJob } from "./backfill-job.ts";
 import { openClockGuard } from "./clock-guard.ts";
@@ -27,6 +26,7 @@ import { checkLedgerAtStart, openLedgerJob } from "./ledger-job.ts";
 import { openFetchJob, pullJobsAtOnce, runPullJob } from "./pull-job.ts";
 import { countJobs, type QueueCounts } from "./queue-counts.ts";
 import { openRetentionJob } from "./retention-job.ts";
+import { openRunningJobs } from "./running-jobs.ts";
 import { ensureSchedules, scheduleOf, schedulesFor, type TickJob } from "./schedules.ts";
 import { openTelemetry } from "./telemetry.ts";
 import { openVerifyJob } from "./verify-job.ts";
@@ -78,7 +78,7 @@ export async function startWorker(
   await backend.check();
   await resumeStopped(context.sql);
   await beginPullingAll(context);
-  await lookAtUnsettled(context);
+  await compareUnsettledAgain(context);
   const ending = new AbortController();
   const alertJob = openAlertJob(context, context.channels ?? []);
   const clockGuard = await openClockGuard(context, context.databaseClock, alertJob, ending.signal);
@@ -89,15 +89,17 @@ export async function startWorker(
     onProgress({ work: "pulling", subject: page.productId });
     context.onPage?.(page);
   };
-  const runLanes = openPullLanes({ ...context, onPage });
-  const ticks = [openFetchJob(context, runLanes), ...tickJobs(context, alertJob, onProgress)].map((job) => ({
-    job,
-    queue: backend.openQueue(job.queue),
-  }));
+  const runFetchers = openFetchers({ ...context, onPage });
+  const ticks = [openFetchJob(context, runFetchers), ...tickJobs(context, alertJob, onProgress)].map(
+    (job) => ({
+      job,
+      queue: backend.openQueue(job.queue),
+    }),
+  );
   const queues = [pullQueue, diffQueue, ...ticks.map(({ queue }) => queue)];
   const workers: JobWorker[] = [];
-  const atWork = openAtWork();
-  const closeAll = () => closeQueues({ backend, queues, workers, atWork }, log);
+  const runningJobs = openRunningJobs();
+  const closeAll = () => closeQueues({ backend, queues, workers, runningJobs }, log);
 
   const schedule = async () => {
     if (!clockGuard.isRight()) return;
@@ -115,7 +117,7 @@ export async function startWorker(
       const isServed = () => onProgress({ work: "queue", subject: job.queueName });
       isServed();
       try {
-        await atWork.during(name, work(job.data, own));
+        await runningJobs.during(name, work(job.data, own));
         isServed();
       } catch (error) {
         if (ending.signal.aborted) return;
@@ -130,7 +132,9 @@ export async function startWorker(
       onProgress(name);
       onProgress({ work: "queue", subject: queue.name });
     };
-  const pull = run((data: ProductJob, log) => runPullJob({ ...context, log }, data, runLanes, ending.signal));
+  const pull = run((data: ProductJob, log) =>
+    runPullJob({ ...context, log }, data, runFetchers, ending.signal),
+  );
   const diff = run((data: ProductJob, log) =>
     runDiffJob(
       { ...context, log },

@@ -44,7 +44,7 @@ interface AnsweredTransfer {
   readonly amount: Amount;
 }
 
-type Known<Fields> = { readonly [Name in keyof Fields]: Fields[Name] | null };
+type KnownFields<Fields> = { readonly [Name in keyof Fields]: Fields[Name] | null };
 
 /**
  * Whether a transfer happened (§4.C4). One that failed may lack every value: null is what was not said.
@@ -52,7 +52,7 @@ type Known<Fields> = { readonly [Name in keyof Fields]: Fields[Name] | null };
  */
 export type TransferAnswer = (
   | ({ readonly success: true } & AnsweredTransfer)
-  | ({ readonly success: false } & Known<AnsweredTransfer>)
+  | ({ readonly success: false } & KnownFields<AnsweredTransfer>)
 ) & {
   readonly transactionRef: string;
   /** null: it was not said */

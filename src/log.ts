@@ -30,14 +30,14 @@ export function createLog(
     base: null,
     redact: REDACTED,
     timestamp,
-    serializers: { err: tellError },
+    serializers: { err: serializeError },
     hooks: { streamWrite: hideIn(secrets) },
   };
   return pino(options, to);
 }
 
 /** An error as a line shows it: of errors made elsewhere nothing but what every error has, for the rest may be secret. */
-function tellError(error: unknown, depth = 0): unknown {
+function serializeError(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return String(error);
   const { name, message, stack, cause } = error;
   const { code } = error as { code?: unknown };
@@ -46,7 +46,7 @@ function tellError(error: unknown, depth = 0): unknown {
     ...(typeof code === "string" ? { code } : {}),
     message,
     stack,
-    ...(cause === undefined || depth === MOST_CAUSES ? {} : { cause: tellError(cause, depth + 1) }),
+    ...(cause === undefined || depth === MOST_CAUSES ? {} : { cause: serializeError(cause, depth + 1) }),
   };
 }
 

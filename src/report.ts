@@ -74,7 +74,7 @@ export interface Contribution extends Explained {
 }
 
 /** A mismatch that stands for a difference, as far as the statement needs it. */
-export interface StandingMismatch {
+export interface ExplainingMismatch {
   /** |difference| when it was last seen; null: it is about two players or currencies, and explains each one's part */
   readonly amountAtRisk: Amount | null;
   /** a person called it resolved */
@@ -90,7 +90,7 @@ export interface StandingMismatch {
  */
 export function explainDifference(
   whole: Amount,
-  standing: StandingMismatch | null,
+  standing: ExplainingMismatch | null,
   waits: boolean,
   { allowance, agrees }: Compared,
 ): Explained {
@@ -107,8 +107,8 @@ export function explainDifference(
   // Who corrected by hand says that this was all: what the correction left open must be seen.
   const isCorrected = standing.resolved && standing.adjustments !== null;
   const atRisk = standing.amountAtRisk ?? difference.abs();
-  const told = difference.lt(ZERO) ? atRisk.neg() : atRisk;
-  const mismatches = difference.eq(ZERO) || isCorrected ? ZERO : told.minus(adjustments);
+  const signed = difference.lt(ZERO) ? atRisk.neg() : atRisk;
+  const mismatches = difference.eq(ZERO) || isCorrected ? ZERO : signed.minus(adjustments);
   const left = difference.minus(mismatches).minus(adjustments);
   // Nobody can correct by hand what is less than the smallest amount that the ledger keeps.
   if (isCorrected && !difference.eq(ZERO) && left.abs().lte(allowance))

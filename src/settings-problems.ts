@@ -21,7 +21,7 @@ export function describeIssues(error: z.ZodError, value: unknown, prefix: string
       .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
       .join("")
       .replace(/^\./, "");
-    const at = keys.reduce<unknown>(lookInto, value);
+    const at = keys.reduce<unknown>(valueAt, value);
     const shown =
       at === undefined || isSecret || SECRET.test(path) ? "" : ` (it is ${JSON.stringify(at)?.slice(0, 80)})`;
     return `${prefix}${path || "the whole"}: ${message}${shown}`;
@@ -35,7 +35,7 @@ function messageOf(issue: z.core.$ZodIssue): string {
 }
 
 /** A list in the environment is one text. */
-function lookInto(value: unknown, key: PropertyKey): unknown {
+function valueAt(value: unknown, key: PropertyKey): unknown {
   if (typeof value === "string") return value.split(",")[Number(key)]?.trim();
   return (value as Readonly<Record<PropertyKey, unknown>> | null | undefined)?.[key];
 }

@@ -127,13 +127,13 @@ export async function loadBets(
       })),
     );
     let next = 0;
-    const runLane = async () => {
+    const runFetcher = async () => {
       for (let statement = statements[next++]; statement !== undefined; statement = statements[next++]) {
         await sql.unsafe(statement.text, [statement.start, statement.count]);
         if (next % 20 === 0) tell(`${statement.start} of ${from + count} bets written`);
       }
     };
-    await Promise.all(Array.from({ length: LANES }, runLane));
+    await Promise.all(Array.from({ length: LANES }, runFetcher));
   });
 }
 

@@ -19,7 +19,7 @@ const BALANCE = "577215";
 /** What the first request is numbered; the next ones have as many digits. */
 const NUMBER = 141421356;
 
-interface Statement {
+interface ScriptStatement {
   readonly text: string;
   readonly parameters: readonly unknown[];
 }
@@ -54,13 +54,13 @@ export async function scriptOfCallbacks(url: string, players: number): Promise<s
 }
 
 /** What the server sends to the database to answer one callback, once its statements are prepared. */
-async function listen(sql: Sql, callback: "placeBets" | "settleBets"): Promise<Statement[]> {
+async function listen(sql: Sql, callback: "placeBets" | "settleBets"): Promise<ScriptStatement[]> {
   const context = { sql, config: parseConfig({ products: [{ productId: "P1" }] }), log: silentLog };
   const server = await startCallbackServer(
     { ...context, clock: createTestClock(1_790_000_000_000) },
     { host: "127.0.0.1", port: 0, basePath: "", signatureKey: null, allowedIps: [] },
   );
-  const heard: Statement[] = [];
+  const heard: ScriptStatement[] = [];
   Object.assign(sql.options, {
     debug: (_connection: number, text: string, parameters: readonly unknown[]) =>
       heard.push({ text, parameters }),
@@ -79,7 +79,7 @@ async function listen(sql: Sql, callback: "placeBets" | "settleBets"): Promise<S
 }
 
 /** What a request found, and did. */
-interface Found {
+interface FoundState {
   /** the balance */
   readonly before: Amount;
   readonly moved: string;
@@ -87,7 +87,7 @@ interface Found {
 }
 
 /** What is written is made of the balance and the number that were read before, as the server does. */
-function toScript({ text, parameters }: Statement, { before, moved, number }: Found): string {
+function toScript({ text, parameters }: ScriptStatement, { before, moved, number }: FoundState): string {
   const after = formatAmount(before.plus(moved));
   // The script runs long after its statements were listened to.
   const deadline = /clock_timestamp\(\)\) < (\$\d+)/.exec(text)?.[1];

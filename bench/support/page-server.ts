@@ -1,13 +1,13 @@
 /** A provider that answers at once, in a process of its own: what is measured is the pull, not the provider. */
 
 import { createServer } from "node:http";
-import { allPages, type PagePlace, pageBody, type Volume } from "./pages.ts";
+import { allPages, type PagePosition, pageBody, type Volume } from "./pages.ts";
 
 /** Pages of a small volume are made before the clock starts; of a large one, when they are asked for. */
 const MOST_PAGES_KEPT = 400;
 
 const volume = JSON.parse(process.argv[2] ?? "{}") as Volume;
-const keyOf = (place: PagePlace) => `${place.productId} ${place.from} ${place.page}`;
+const keyOf = (place: PagePosition) => `${place.productId} ${place.from} ${place.page}`;
 const kept = new Map<string, Buffer>();
 for (const place of allPages(volume)) {
   if (kept.size === MOST_PAGES_KEPT) break;

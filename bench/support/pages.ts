@@ -11,7 +11,7 @@ export interface Volume {
   readonly pageSize: number;
 }
 
-export interface PagePlace {
+export interface PagePosition {
   readonly productId: string;
   /** begin of the hour, in ms */
   readonly from: number;
@@ -22,7 +22,7 @@ export function countRecords(volume: Volume): number {
   return volume.products.length * volume.hours * volume.pagesPerHour * volume.pageSize;
 }
 
-export function* allPages(volume: Volume): Generator<PagePlace> {
+export function* allPages(volume: Volume): Generator<PagePosition> {
   for (const productId of volume.products) {
     for (let hour = 0; hour < volume.hours; hour += 1) {
       for (let page = 0; page < volume.pagesPerHour; page += 1) {
@@ -33,13 +33,13 @@ export function* allPages(volume: Volume): Generator<PagePlace> {
 }
 
 /** The JSON of one `betTransactionsV2` answer. */
-export function pageBody(place: PagePlace, volume: Volume): string {
+export function pageBody(place: PagePosition, volume: Volume): string {
   const txns = Array.from({ length: volume.pageSize }, (_, index) => recordText(place, volume, index));
   const next = place.page + 1 < volume.pagesPerHour ? `"nextId":"${place.page + 1}",` : "";
   return `{"reqId":"r","code":0,"message":"Success","data":{${next}"txns":[${txns.join(",")}]}}`;
 }
 
-function recordText(place: PagePlace, volume: Volume, index: number): string {
+function recordText(place: PagePosition, volume: Volume, index: number): string {
   const number = place.page * volume.pageSize + index;
   const at = place.from + Math.floor((number * HOUR_MS) / (volume.pagesPerHour * volume.pageSize));
   const date = new Date(at).toISOString();

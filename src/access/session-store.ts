@@ -6,7 +6,7 @@ import { type DroppedRows, dropOldest } from "../db/drop-oldest.ts";
 import type { TimeRange } from "../window.ts";
 
 /** A sign-in. What is stored lets nobody in: neither the cookie's value nor the token can be had from it. */
-export interface Session {
+export interface OpsSession {
   /** SHA-256 of the cookie's value */
   readonly idHash: string;
   /** whose token it was signed in with */
@@ -17,7 +17,7 @@ export interface Session {
 }
 
 /** Begins a session. */
-export async function insertSession(sql: Query, session: Session, now: Instant): Promise<void> {
+export async function insertSession(sql: Query, session: OpsSession, now: Instant): Promise<void> {
   const { idHash, name, tokenProof, expiresAt } = session;
   await sql`
     insert into ops_sessions (id_hash, name, token_proof, created_at, expires_at)
@@ -25,8 +25,8 @@ export async function insertSession(sql: Query, session: Session, now: Instant):
 }
 
 /** @returns null where there is none, or it is over */
-export async function findSession(sql: Query, idHash: string, now: Instant): Promise<Session | null> {
-  const [session] = await sql<Session[]>`
+export async function findSession(sql: Query, idHash: string, now: Instant): Promise<OpsSession | null> {
+  const [session] = await sql<OpsSession[]>`
     select id_hash as "idHash", name, token_proof as "tokenProof", expires_at as "expiresAt"
     from ops_sessions where id_hash = ${idHash} and ended_at is null and expires_at > ${now}`;
   return session ?? null;

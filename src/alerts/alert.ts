@@ -46,7 +46,7 @@ interface IncidentBody {
 }
 
 /** @param incident as it is after the transaction that the alert commits with */
-export function tellIncident(
+export function incidentAlert(
   incident: Incident & { readonly id: number },
   news: IncidentNews,
   money: { readonly amounts: readonly Money[]; readonly largest: readonly LargeMismatch[] },

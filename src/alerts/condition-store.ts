@@ -3,13 +3,13 @@
 import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "../db/client.ts";
 import {
+  beginningAlert,
   type Condition,
   type ConditionName,
+  endAlert,
   isSame,
   SEEN_AT,
   type StandingCondition,
-  tellBeginning,
-  tellEnd,
 } from "./condition.ts";
 import { recordAlert } from "./store.ts";
 
@@ -27,7 +27,7 @@ export async function beginCondition(sql: Sql, condition: Condition, now: Instan
       insert into alert_conditions (kind, subject, product_id, since, what_when_over, heads)
       values (${kind}, ${subject}, ${productId}, ${now}, ${whatWhenOver}, ${JSON.stringify(heads)}::text::jsonb)
       on conflict (kind, subject) do nothing`;
-    if (count > 0) await recordAlert(tx, tellBeginning(condition, now));
+    if (count > 0) await recordAlert(tx, beginningAlert(condition, now));
   });
 }
 
@@ -37,7 +37,7 @@ export async function endCondition(sql: Sql, condition: StandingCondition, now: 
   await sql.begin(async (tx) => {
     const { count } = await tx`
       delete from alert_conditions where kind = ${kind} and subject = ${subject} and since = ${since}`;
-    if (count > 0) await recordAlert(tx, tellEnd(condition, now));
+    if (count > 0) await recordAlert(tx, endAlert(condition, now));
   });
 }
 

@@ -47,12 +47,12 @@ export function isClockGone({ kind, since, heads }: StandingCondition, now: Inst
   return kind === "clock-wrong" && now - (heads[SEEN_AT] ?? since) > LONGEST_SILENCE_MS;
 }
 
-export function tellBeginning({ kind, subject, productId, what, toDo }: Condition, at: Instant): Alert {
+export function beginningAlert({ kind, subject, productId, what, toDo }: Condition, at: Instant): Alert {
   const body = { what, toDo, productId, since: formatInstant(at) };
   return { idempotencyKey: `${kind}/${subject}/${formatInstant(at)}`, kind, productId, body, at };
 }
 
-export function tellEnd(
+export function endAlert(
   { kind, subject, productId, since, whatWhenOver }: StandingCondition,
   at: Instant,
 ): Alert {

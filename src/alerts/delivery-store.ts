@@ -90,7 +90,7 @@ export async function noteDelivered(
         next_attempt_at = null, last_error = null`;
 }
 
-export interface Vain {
+export interface FailedDelivery {
   readonly error: string;
   readonly now: Instant;
   readonly nextAttemptAt: Instant;
@@ -101,7 +101,7 @@ export async function noteRefused(
   sql: Query,
   channel: string,
   alertId: number,
-  { error, nextAttemptAt }: Vain,
+  { error, nextAttemptAt }: FailedDelivery,
 ): Promise<void> {
   await sql`
     insert into alert_deliveries as d (alert_id, channel, attempts, next_attempt_at, last_error)
@@ -115,7 +115,7 @@ export async function noteFailed(
   sql: Query,
   { channel, token }: LeasedChannel,
   alertId: number,
-  { error, now, nextAttemptAt }: Vain,
+  { error, now, nextAttemptAt }: FailedDelivery,
 ): Promise<void> {
   await sql`
     with fails as (

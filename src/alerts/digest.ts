@@ -27,7 +27,7 @@ export interface Unresolved extends Money {
 }
 
 /** The digest of a day (UTC). It is written on quiet days too: one that does not come says that nobody looks. */
-export function tellDigest(sums: readonly Unresolved[], now: Instant): Alert {
+export function digestAlert(sums: readonly Unresolved[], now: Instant): Alert {
   const day = formatInstant(now).slice(0, 10);
   const ages = AGES.map(({ age }, index): AgeOfMoney => {
     const own = sums.filter(({ ageIndex }) => ageIndex === index);

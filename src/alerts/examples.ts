@@ -1,9 +1,9 @@
 /** One alert of each kind, invented, so that a channel can be tried out before anything happens. */
 
 import { formatInstant, type Instant } from "../clock.ts";
-import { type Alert, tellIncident } from "./alert.ts";
-import { type Condition, type StandingCondition, tellBeginning, tellEnd } from "./condition.ts";
-import { tellDigest } from "./digest.ts";
+import { type Alert, incidentAlert } from "./alert.ts";
+import { beginningAlert, type Condition, endAlert, type StandingCondition } from "./condition.ts";
+import { digestAlert } from "./digest.ts";
 import { advanceIncident, beginIncident, type IncidentNews } from "./incident.ts";
 
 const PRODUCT = "EXAMPLE";
@@ -89,13 +89,13 @@ export function exampleAlerts(now: Instant): Alert[] {
   const since = now - HOUR_MS;
   const alerts = [
     ...(["opened", "grown", "over"] as const).map((news) => exampleIncident(news, since, now)),
-    ...CONDITIONS.flatMap((one) => [tellBeginning(one, since), tellEnd(standing(one, since), now)]),
+    ...CONDITIONS.flatMap((one) => [beginningAlert(one, since), endAlert(standing(one, since), now)]),
     plain("rejected-records", `${PRODUCT}: a record of the provider cannot be used`, now),
     plain("rejected-entries", `${PRODUCT}: a row of the ledger cannot be used`, now),
     plain("ledger-changed", `${PRODUCT}: a row of the ledger was changed; its first content stays`, now),
     plain("ledger-stale", `${PRODUCT}: none of the newest bets has any callback in the ledger`, now),
     plain("provider-stale", `${PRODUCT}: none of the newest settled bets has a record at the provider`, now),
-    tellDigest([{ ageIndex: 0, count: 3, currency: "USD", amount: "12.50" }], now),
+    digestAlert([{ ageIndex: 0, count: 3, currency: "USD", amount: "12.50" }], now),
   ];
   return alerts.map((alert) => ({
     ...alert,
@@ -116,7 +116,7 @@ function exampleIncident(news: IncidentNews, since: Instant, now: Instant): Aler
     currency: "USD",
     reason: "SETTLED with a payout of 12.50 USD at the provider, still open in the ledger",
   };
-  return tellIncident(
+  return incidentAlert(
     incident,
     news,
     { amounts: [{ currency: "USD", amount: "12.50" }], largest: [example] },

@@ -34,7 +34,7 @@ export interface Money {
 
 const GROWTH = 10;
 /** Money went out twice, or came in unseen: each one is told of at once, however small. */
-const TOLD_AT_ONCE: ReadonlySet<MismatchKind> = new Set(["transfer-late-success", "top-up-late-success"]);
+const REPORTED_AT_ONCE: ReadonlySet<MismatchKind> = new Set(["transfer-late-success", "top-up-late-success"]);
 
 /** What a change does to the number of mismatches that wait for somebody. */
 export function isEntering({ change }: Pick<MismatchChange, "change">): boolean {
@@ -107,7 +107,7 @@ export type IncidentNews = "opened" | "grown" | "over";
  */
 export function newsOf(incident: Incident, isLoud: boolean): IncidentNews | null {
   const { open, total, alertedTotal, kind } = incident;
-  const atOnce = TOLD_AT_ONCE.has(kind);
+  const atOnce = REPORTED_AT_ONCE.has(kind);
   if (open === 0) return alertedTotal > 0 ? "over" : null;
   if (alertedTotal === 0) return isLoud || atOnce ? "opened" : null;
   if (atOnce) return total > alertedTotal ? "grown" : null;
@@ -119,7 +119,7 @@ export function newsOf(incident: Incident, isLoud: boolean): IncidentNews | null
  * minimum, or reaches it.
  * @param minAmounts decimal text by currency
  */
-export function isWorthTelling(
+export function isWorthReporting(
   atRisk: readonly Money[],
   minAmounts: Readonly<Record<string, string>>,
 ): boolean {

@@ -5,7 +5,7 @@ import { formatMoney, parseAmount } from "../money.ts";
 import type { Alert, LargeMismatch } from "./alert.ts";
 import type { AgeOfMoney } from "./digest.ts";
 import type { Money } from "./incident.ts";
-import { MEANING_OF_KIND } from "./meaning.ts";
+import { MEANING_OF_KIND } from "./kind-meanings.ts";
 
 /** Text that is not escaped yet for where it will be shown. */
 export interface AlertMessage {
@@ -40,7 +40,7 @@ export function opsUrlOf({ host, port }: { readonly host: string; readonly port:
 }
 
 /** The parts of a body that are told; what a kind of alert does not have is left out. */
-interface Told {
+interface AlertBody {
   readonly kind?: keyof typeof MEANING_OF_KIND;
   readonly since?: string;
   readonly until?: string | null;
@@ -51,7 +51,7 @@ interface Told {
 }
 
 function linesOf({ body, productId }: Alert): string[] {
-  const { kind, since, until, amounts = [], largest = [], ages = [], toDo } = body as Told;
+  const { kind, since, until, amounts = [], largest = [], ages = [], toDo } = body as AlertBody;
   const lines: string[] = [];
   if (kind !== undefined) lines.push(`${kind} means: ${MEANING_OF_KIND[kind]}`);
   if (since !== undefined) lines.push(`since ${showTime(since)}${until ? `, until ${showTime(until)}` : ""}`);
@@ -79,7 +79,7 @@ function showMoney({ amount, currency }: Money): string {
 /** The page of the mismatches it is about, or of how everything stands. */
 function pathOf({ kind, body, productId }: Alert): string {
   if (kind === "digest") return "/mismatches";
-  const { kind: mismatchKind } = body as Told;
+  const { kind: mismatchKind } = body as AlertBody;
   if (mismatchKind === undefined) return "/";
   const query = new URLSearchParams({ product: productId ?? "", kind: mismatchKind });
   return `/mismatches?${query}`;

@@ -54,9 +54,9 @@ export async function postOnce(post: Post, now: Instant, signal: AbortSignal): P
 function sortStatus(setting: string, status: number, body: string, retryAfterMs: number | null): SendResult {
   // Slack names its reason by a word; anything else could repeat what it was sent.
   const reason = /^[a-z_]{1,60}$/.test(body) ? `, ${body}` : "";
-  const told = `answered with HTTP ${status}${reason}`;
-  if (REFUSES_MESSAGE.has(status)) return { outcome: "refused", error: `${setting} ${told}` };
-  return failed(setting, told, retryAfterMs);
+  const reported = `answered with HTTP ${status}${reason}`;
+  if (REFUSES_MESSAGE.has(status)) return { outcome: "refused", error: `${setting} ${reported}` };
+  return failed(setting, reported, retryAfterMs);
 }
 
 function failed(setting: string, what: string, retryAfterMs: number | null = null): SendResult {

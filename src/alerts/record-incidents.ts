@@ -3,13 +3,13 @@
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { MismatchChange } from "../mismatch.ts";
-import { tellIncident } from "./alert.ts";
+import { incidentAlert } from "./alert.ts";
 import {
   advanceIncident,
   beginIncident,
   isEntering,
   isLeaving,
-  isWorthTelling,
+  isWorthReporting,
   joins,
   newsOf,
 } from "./incident.ts";
@@ -27,7 +27,7 @@ import {
 } from "./incident-store.ts";
 import { recordAlert } from "./store.ts";
 
-const LARGEST_TOLD = 3;
+const LARGEST_LISTED = 3;
 
 /** A change with the backfill that brought it to light; 0: none did. */
 export type SortedChange = MismatchChange & { readonly backfillId: number };
@@ -73,12 +73,12 @@ export async function recordIncidents(
       ...incident,
       ...advanceIncident(incident, { joined: joined.length, returned, left }, now),
     };
-    advanced.push(await tellNews(tx, after, settings.minAmounts, now));
+    advanced.push(await recordNews(tx, after, settings.minAmounts, now));
   }
   await updateIncidents(tx, advanced);
 }
 
-interface Tally {
+interface IncidentTally {
   readonly incident: StoredIncident;
   readonly joined: number[];
   returned: number;
@@ -93,10 +93,10 @@ async function tally(
   known: readonly StoredIncident[],
   gapMs: number,
   now: Instant,
-): Promise<Tally[]> {
-  const tallies = new Map<number, Tally>();
+): Promise<IncidentTally[]> {
+  const tallies = new Map<number, IncidentTally>();
   const newest = new Map<string, StoredIncident>();
-  const tallyOf = (incident: StoredIncident): Tally => {
+  const tallyOf = (incident: StoredIncident): IncidentTally => {
     const tally = tallies.get(incident.id) ?? { incident, joined: [], returned: 0, left: 0 };
     tallies.set(incident.id, tally);
     return tally;
@@ -126,7 +126,7 @@ async function tally(
 }
 
 /** Puts the alert on its way that is due now. @returns the incident with what it was told of */
-async function tellNews(
+async function recordNews(
   tx: Query,
   incident: StoredIncident,
   minAmounts: IncidentSettings["minAmounts"],
@@ -135,13 +135,13 @@ async function tellNews(
   const isOver = incident.open === 0;
   const amountsNow = () => sumAtRisk(tx, incident.id, !isOver);
   const asksMoney = incident.alertedTotal === 0 && !isOver && Object.keys(minAmounts).length > 0;
-  const news = newsOf(incident, !asksMoney || isWorthTelling(await amountsNow(), minAmounts));
+  const news = newsOf(incident, !asksMoney || isWorthReporting(await amountsNow(), minAmounts));
   if (news === null) return incident;
   const money = {
     amounts: await amountsNow(),
-    largest: await readLargest(tx, incident.id, !isOver, LARGEST_TOLD),
+    largest: await readLargest(tx, incident.id, !isOver, LARGEST_LISTED),
   };
-  await recordAlert(tx, tellIncident(incident, news, money, now));
+  await recordAlert(tx, incidentAlert(incident, news, money, now));
   return { ...incident, alertedTotal: incident.total };
 }
 

@@ -2,7 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import { type Amount, formatAmount } from "../money.ts";
-import type { Envelope } from "./request.ts";
+import type { CallbackEnvelope } from "./request.ts";
 import type { StatusCode } from "./status-code.ts";
 
 /** The balances of a success by their fields, in the order in which they are written. */
@@ -11,7 +11,7 @@ export type Balances =
   | { readonly balanceBefore: Amount; readonly balanceAfter: Amount };
 
 export function successAnswer(
-  { requestId, productId, currency, username }: Envelope,
+  { requestId, productId, currency, username }: CallbackEnvelope,
   balances: Balances,
   now: Instant,
 ): string {
@@ -23,7 +23,7 @@ export function successAnswer(
 
 /** Carries nothing but id, statusCode, productId and timestampMillis. */
 export function failureAnswer(
-  { requestId, productId }: Pick<Envelope, "requestId" | "productId">,
+  { requestId, productId }: Pick<CallbackEnvelope, "requestId" | "productId">,
   statusCode: Exclude<StatusCode, 0>,
   now: Instant,
 ): string {

@@ -3,11 +3,11 @@
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { type DroppedRows, dropOldest } from "../db/drop-oldest.ts";
-import type { Row } from "../db/lane.ts";
-import { putAll, type Statement, writeStatement } from "../db/statement.ts";
+import type { TextRow } from "../db/pipelined-connection.ts";
+import { putAll, type SqlStatement, writeStatement } from "../db/statement.ts";
 import { type Amount, parseAmount } from "../money.ts";
 import type { TimeRange } from "../window.ts";
-import type { Envelope } from "./request.ts";
+import type { CallbackEnvelope } from "./request.ts";
 import type { StatusCode } from "./status-code.ts";
 
 /** The body of a callback, as it is kept: without session tokens. */
@@ -21,7 +21,7 @@ export interface KeptBody {
   readonly receivedAt: Instant;
 }
 
-export function keepBody(kept: KeptBody): Statement {
+export function keepBody(kept: KeptBody): SqlStatement {
   const { callback, productId, requestId, statusCode, body, receivedAt } = kept;
   const row = [callback, productId, requestId, String(statusCode), body, formatInstant(receivedAt)];
   return writeStatement(
@@ -33,10 +33,10 @@ export function keepBody(kept: KeptBody): Statement {
 
 /** Asks for what checkBalance answers (§4.A1), and keeps its body. */
 export function askForBalance(
-  { username, currency, productId, requestId }: Envelope,
+  { username, currency, productId, requestId }: CallbackEnvelope,
   body: string,
   receivedAt: Instant,
-): Statement {
+): SqlStatement {
   return writeStatement(
     (put) => `
       with wallet as (select balance from wallets where username = ${put(username)} and currency = ${put(currency)}),
@@ -50,7 +50,7 @@ export function askForBalance(
 }
 
 /** @returns null where the player has no wallet of this currency */
-export function balanceOf([row]: readonly Row[]): Amount | null {
+export function balanceOf([row]: readonly TextRow[]): Amount | null {
   const balance = row?.["balance"] ?? null;
   return balance === null ? null : parseAmount(balance, "balance");
 }

@@ -4,10 +4,10 @@ import { applyEntry } from "../ledger/apply-entry.ts";
 import type { RuleSettings } from "../ledger/bet-entry.ts";
 import { nameRound } from "../ledger/bet-state.ts";
 import { type Amount, sumAmounts, ZERO } from "../money.ts";
-import { type Desk, refuseShortage, refuseTombstone } from "./desk.ts";
 import { refusalOf } from "./refusals.ts";
 import type { CallbackItem, CallbackRequest } from "./request.ts";
-import { Refusal } from "./status-code.ts";
+import { CallbackRefusal } from "./status-code.ts";
+import { refuseShortage, refuseTombstone, type WalletDraft } from "./wallet-draft.ts";
 
 /**
  * Applies an item to the desk.
@@ -15,32 +15,32 @@ import { Refusal } from "./status-code.ts";
  * @throws Refusal where it must not be applied; the desk is of no use then
  */
 export function judgeItem(
-  desk: Desk,
+  draft: WalletDraft,
   { callback, currency }: CallbackRequest,
   item: CallbackItem,
   settings: RuleSettings,
 ): Amount {
-  if (callback === "adjustBalance") return judgeBalance(desk, item);
-  const own = desk.bets.get(item.txnId);
-  if (own !== undefined) desk.bets.set(item.txnId, nameRound(own, item.roundId));
+  if (callback === "adjustBalance") return judgeBalance(draft, item);
+  const own = draft.bets.get(item.txnId);
+  if (own !== undefined) draft.bets.set(item.txnId, nameRound(own, item.roundId));
   const entry = { ...item, callback, currency, moved: null };
-  const { impossible, changes } = applyEntry(desk.bets, entry, settings);
+  const { impossible, changes } = applyEntry(draft.bets, entry, settings);
   if (impossible !== null) throw refusalOf(impossible);
   for (const { bet, asked, taken, begins } of changes) {
-    if (begins) refuseTombstone(desk, item);
-    refuseShortage(desk, taken);
-    desk.balance = desk.balance.plus(asked);
-    desk.bets.set(bet.txnId, bet);
+    if (begins) refuseTombstone(draft, item);
+    refuseShortage(draft, taken);
+    draft.balance = draft.balance.plus(asked);
+    draft.bets.set(bet.txnId, bet);
   }
   return sumAmounts(changes.map(({ asked }) => asked));
 }
 
 /** §4.A8 */
-function judgeBalance(desk: Desk, item: CallbackItem): Amount {
-  if (desk.takenRefs.has(item.txnId)) throw new Refusal(20002, "this refId was taken before");
-  desk.takenRefs.add(item.txnId);
+function judgeBalance(draft: WalletDraft, item: CallbackItem): Amount {
+  if (draft.takenRefs.has(item.txnId)) throw new CallbackRefusal(20002, "this refId was taken before");
+  draft.takenRefs.add(item.txnId);
   const moved = (item.payoutAmount ?? ZERO).minus(item.betAmount ?? ZERO);
-  refuseShortage(desk, moved.neg());
-  desk.balance = desk.balance.plus(moved);
+  refuseShortage(draft, moved.neg());
+  draft.balance = draft.balance.plus(moved);
   return moved;
 }

@@ -8,10 +8,10 @@ import type { Instant } from "../clock.ts";
 import { type RuleSettings, roundActedOn } from "../ledger/bet-entry.ts";
 import type { BetState } from "../ledger/bet-state.ts";
 import { type Amount, isTooLong } from "../money.ts";
-import { type Desk, type Tombstones, WalletBets } from "./desk.ts";
 import { judgeItem } from "./judge-item.ts";
 import type { CallbackRequest } from "./request.ts";
-import { Refusal, type StatusCode } from "./status-code.ts";
+import { CallbackRefusal, type StatusCode } from "./status-code.ts";
+import { type Tombstones, WalletBets, type WalletDraft } from "./wallet-draft.ts";
 
 /** What is known of a player when a request of theirs is judged. */
 export interface PlayerState {
@@ -35,24 +35,24 @@ interface EarlierRequest {
   readonly balanceAfter: Amount;
 }
 
-export interface Success {
+export interface AppliedCallback {
   readonly statusCode: 0;
   readonly balanceBefore: Amount;
   readonly balanceAfter: Amount;
   /** of a replay: when its first answer was given; null: now */
   readonly answeredAt: Instant | null;
   /** null: a replay, whose first answer is given again; nothing changes */
-  readonly changes: Changes | null;
+  readonly changes: WalletChanges | null;
 }
 
-interface Changes {
+interface WalletChanges {
   /** the new state of every bet that was touched, new ones in the order in which they began */
   readonly bets: readonly BetState[];
   /** the signed change of the balance made for each item, in their order */
   readonly moved: readonly Amount[];
 }
 
-export interface Failure {
+export interface RefusedCallback {
   readonly statusCode: Exclude<StatusCode, 0>;
   /** names the item and says why, for the log */
   readonly reason: string;
@@ -60,38 +60,42 @@ export interface Failure {
   readonly tombstones: Tombstones;
 }
 
-export type Verdict = Success | Failure;
+export type CallbackOutcome = AppliedCallback | RefusedCallback;
 
 /** Nothing of a request that fails is applied, but what it cancelled in vain is remembered. */
-export function judgeRequest(request: CallbackRequest, state: PlayerState, settings: RuleSettings): Verdict {
+export function judgeRequest(
+  request: CallbackRequest,
+  state: PlayerState,
+  settings: RuleSettings,
+): CallbackOutcome {
   const none: Tombstones = { bets: new Set(), rounds: new Set() };
   if (state.balance === null) {
     return { statusCode: 10001, reason: "the player has no wallet of this currency", tombstones: none };
   }
   if (state.earlier !== null) return judgeRepeat(request, state.earlier);
-  const desk = openDesk(state, state.balance);
+  const draft = openDraft(state, state.balance);
   const moved: Amount[] = [];
   const { items } = request;
   for (const [index, item] of items.entries()) {
     try {
       if (items.findIndex(({ txnId }) => txnId === item.txnId) < index) refuseSecondItem();
-      moved.push(judgeItem(desk, request, item, settings));
+      moved.push(judgeItem(draft, request, item, settings));
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
+      if (!(error instanceof CallbackRefusal)) throw error;
       const reason = `txns[${index}] ${JSON.stringify(item.txnId)}: ${error.message}`;
       return { statusCode: error.statusCode, reason, tombstones: tombstonesOf(request, state) };
     }
   }
   const before = new Set(state.bets);
-  const bets = [...desk.bets.values()].filter((bet) => !before.has(bet));
+  const bets = [...draft.bets.values()].filter((bet) => !before.has(bet));
   const sums = bets.flatMap(({ debited, settlement, reward }) => [debited, settlement, reward]);
-  if ([desk.balance, ...moved, ...sums].some(isTooLong)) {
+  if ([draft.balance, ...moved, ...sums].some(isTooLong)) {
     return { statusCode: 30001, reason: "the balance would have too many digits", tombstones: none };
   }
   return {
     statusCode: 0,
     balanceBefore: state.balance,
-    balanceAfter: desk.balance,
+    balanceAfter: draft.balance,
     answeredAt: null,
     changes: { bets, moved },
   };
@@ -99,10 +103,10 @@ export function judgeRequest(request: CallbackRequest, state: PlayerState, setti
 
 /** The ledger knows an entry by its callback, request and txn id: it would take the second one for a repeat. */
 function refuseSecondItem(): never {
-  throw new Refusal(20002, "an item before it has the same id");
+  throw new CallbackRefusal(20002, "an item before it has the same id");
 }
 
-function openDesk({ bets, tombstones, takenRefs }: PlayerState, balance: Amount): Desk {
+function openDraft({ bets, tombstones, takenRefs }: PlayerState, balance: Amount): WalletDraft {
   return {
     balance,
     bets: new WalletBets(bets.map((bet) => [bet.txnId, bet])),
@@ -112,7 +116,7 @@ function openDesk({ bets, tombstones, takenRefs }: PlayerState, balance: Amount)
 }
 
 /** A taken refId is refused whatever comes with it (§7.4). */
-function judgeRepeat({ callback, digest }: CallbackRequest, earlier: EarlierRequest): Verdict {
+function judgeRepeat({ callback, digest }: CallbackRequest, earlier: EarlierRequest): CallbackOutcome {
   if (callback !== "adjustBalance" && digest === earlier.digest) {
     const { balanceBefore, balanceAfter, answeredAt } = earlier;
     return { statusCode: 0, balanceBefore, balanceAfter, answeredAt, changes: null };

@@ -4,14 +4,14 @@ import { formatInstant, type Instant } from "../clock.ts";
 import { type Put, putAll } from "../db/statement.ts";
 import type { BetState } from "../ledger/bet-state.ts";
 import { type Amount, formatAmount } from "../money.ts";
-import type { Tombstones } from "./desk.ts";
-import type { Failure, Success, Verdict } from "./judge.ts";
+import type { AppliedCallback, CallbackOutcome, RefusedCallback } from "./judge.ts";
 import type { LockedPlayer } from "./player-store.ts";
 import type { CallbackRequest } from "./request.ts";
 import type { StatusCode } from "./status-code.ts";
+import type { Tombstones } from "./wallet-draft.ts";
 
 /** A request that was judged, and for whom. */
-export interface Judged {
+export interface JudgedCallback {
   readonly request: CallbackRequest;
   /** what is kept of it, without session tokens */
   readonly body: string;
@@ -19,14 +19,18 @@ export interface Judged {
   readonly receivedAt: Instant;
 }
 
-export function writeOutcome(put: Put, judged: Judged, verdict: Verdict): string[] {
+export function writeOutcome(put: Put, judged: JudgedCallback, verdict: CallbackOutcome): string[] {
   if (verdict.statusCode !== 0) return failureParts(put, judged, verdict);
   const { changes } = verdict;
   return changes === null ? [keepBody(put, judged, 0)] : successParts(put, judged, verdict, changes);
 }
 
 /** The body, and what was cancelled before it arrived. */
-function failureParts(put: Put, judged: Judged, { statusCode, tombstones }: Failure): string[] {
+function failureParts(
+  put: Put,
+  judged: JudgedCallback,
+  { statusCode, tombstones }: RefusedCallback,
+): string[] {
   const kept = keepBody(put, judged, statusCode);
   return tombstones.bets.size === 0 ? [kept] : [kept, leaveTombstones(put, judged, tombstones)];
 }
@@ -34,9 +38,9 @@ function failureParts(put: Put, judged: Judged, { statusCode, tombstones }: Fail
 /** The wallet, the bets, the request with its body, the ledger: only what there is to write of each. */
 function successParts(
   put: Put,
-  { request, body, player, receivedAt }: Judged,
-  { balanceBefore, balanceAfter }: Success,
-  { bets, moved }: NonNullable<Success["changes"]>,
+  { request, body, player, receivedAt }: JudgedCallback,
+  { balanceBefore, balanceAfter }: AppliedCallback,
+  { bets, moved }: NonNullable<AppliedCallback["changes"]>,
 ): string[] {
   const common: Common = {
     callback: put(request.callback),
@@ -156,8 +160,8 @@ function entriesText(
 ): string {
   const textOf = (amount: Amount | null | undefined) => (amount ? formatAmount(amount) : null);
   const occurredAt = put(formatInstant(request.occurredAt));
-  const rows = request.items.map((item, place) => {
-    const entryId = `c${number.padStart(16, "0")}-${String(place).padStart(4, "0")}`;
+  const rows = request.items.map((item, position) => {
+    const entryId = `c${number.padStart(16, "0")}-${String(position).padStart(4, "0")}`;
     const own = [
       entryId,
       item.txnId,
@@ -167,7 +171,7 @@ function entriesText(
       textOf(item.payoutAmount),
       item.transactionType,
       item.skipBalanceUpdate,
-      textOf(moved[place]),
+      textOf(moved[position]),
       item.singleState,
       item.endRound,
     ];
@@ -180,7 +184,11 @@ function entriesText(
     values ${rows.join(", ")}`;
 }
 
-function leaveTombstones(put: Put, { request, receivedAt }: Judged, { bets, rounds }: Tombstones): string {
+function leaveTombstones(
+  put: Put,
+  { request, receivedAt }: JudgedCallback,
+  { bets, rounds }: Tombstones,
+): string {
   const found = [...[...bets].map((ref) => ["bet", ref]), ...[...rounds].map((ref) => ["round", ref])];
   const [product, player, at] = [request.productId, request.username, formatInstant(receivedAt)].map(put);
   const rows = found.map((named) => `(${product}, ${player}, ${at}, ${putAll(put, named)})`);
@@ -189,7 +197,11 @@ function leaveTombstones(put: Put, { request, receivedAt }: Judged, { bets, roun
 }
 
 /** The body alone: of a request that changes nothing. */
-function keepBody(put: Put, { request, body, player, receivedAt }: Judged, statusCode: StatusCode): string {
+function keepBody(
+  put: Put,
+  { request, body, player, receivedAt }: JudgedCallback,
+  statusCode: StatusCode,
+): string {
   const { callback, productId, requestId } = request;
   const row = [
     player.number,

@@ -7,23 +7,23 @@
 
 import type { LedgerStatus } from "../bet.ts";
 import { CLOCK } from "../db/deadline.ts";
-import type { Row } from "../db/lane.ts";
-import { type Put, putAll, type Statement, writeStatement } from "../db/statement.ts";
+import type { TextRow } from "../db/pipelined-connection.ts";
+import { type Put, putAll, type SqlStatement, writeStatement } from "../db/statement.ts";
 import type { RuleSettings } from "../ledger/bet-entry.ts";
 import type { BetState } from "../ledger/bet-state.ts";
 import { type Amount, parseAmount } from "../money.ts";
 import type { Signature } from "./access.ts";
-import { heedsTombstones, type Tombstones } from "./desk.ts";
 import { namesOf, type PlayerState } from "./judge.ts";
 import type { CallbackRequest } from "./request.ts";
 import { signedForText } from "./signature-store.ts";
+import { readsTombstones, type Tombstones } from "./wallet-draft.ts";
 
 export interface LockedPlayer {
   readonly state: PlayerState;
   /** numbers the request behind those of this player that were answered before */
   readonly number: string;
   /** has the time at which all this was read (`CLOCK`) */
-  readonly row: Row;
+  readonly row: TextRow;
 }
 
 /**
@@ -35,7 +35,7 @@ export function askForPlayer(
   request: CallbackRequest,
   settings: RuleSettings,
   signature: Signature | null,
-): [Statement, Statement] {
+): [SqlStatement, SqlStatement] {
   const lock = writeStatement(
     (put) =>
       `select currency, balance from wallets where username = ${put(request.username)} order by currency for update`,
@@ -49,7 +49,7 @@ export function askForPlayer(
 }
 
 /** @param answers the rows of each statement of `askForPlayer` */
-export function playerOf({ currency }: CallbackRequest, answers: readonly Row[][]): LockedPlayer {
+export function playerOf({ currency }: CallbackRequest, answers: readonly TextRow[][]): LockedPlayer {
   const [wallets = [], rows = []] = answers;
   const wallet = wallets.find((row) => row["currency"] === currency);
   const [first] = rows;
@@ -69,7 +69,7 @@ export function playerOf({ currency }: CallbackRequest, answers: readonly Row[][
   };
 }
 
-function askForRefs(request: CallbackRequest, signature: Signature | null): Statement {
+function askForRefs(request: CallbackRequest, signature: Signature | null): SqlStatement {
   return writeStatement(
     (put) => `
       select ${REQUEST}${signedFor(put, signature)}, array_to_json(array(select txn_id from callback_entries
@@ -84,13 +84,13 @@ function askForBets(
   request: CallbackRequest,
   settings: RuleSettings,
   signature: Signature | null,
-): Statement {
+): SqlStatement {
   const { txnIds, roundsActedOn } = namesOf(request);
   return writeStatement((put) => {
     const [product, player] = [put(request.productId), put(request.username)];
     const named = [`b.txn_id in (${putAll(put, txnIds)})`];
     if (roundsActedOn.length > 0) named.push(`b.round_id in (${putAll(put, roundsActedOn)})`);
-    const tombstones = heedsTombstones(request, settings) ? tombstonesOfPlayer(put, request) : "";
+    const tombstones = readsTombstones(request, settings) ? tombstonesOfPlayer(put, request) : "";
     return `
       select ${REQUEST}${signedFor(put, signature)}, ${answeredAt(put, request)} as "answeredAt"${tombstones},
         b.id as begun, b.txn_id as "txnId", b.currency, b.round_id as "roundId", b.status, b.stake,
@@ -133,7 +133,7 @@ function tombstonesOfPlayer(put: Put, request: CallbackRequest): string {
             and (${named.join(" or ")}))) as tombstones`;
 }
 
-function tombstonesOf(row: Row): Tombstones {
+function tombstonesOf(row: TextRow): Tombstones {
   const texts = listOf(row, "tombstones");
   const refsOf = (kind: string) => {
     const start = `${kind} `;
@@ -142,7 +142,7 @@ function tombstonesOf(row: Row): Tombstones {
   return { bets: refsOf("bet"), rounds: refsOf("round") };
 }
 
-function earlierOf(row: Row): PlayerState["earlier"] {
+function earlierOf(row: TextRow): PlayerState["earlier"] {
   const { digest = null } = row;
   if (digest === null) return null;
   return {
@@ -153,7 +153,7 @@ function earlierOf(row: Row): PlayerState["earlier"] {
   };
 }
 
-function betOf(row: Row): BetState {
+function betOf(row: TextRow): BetState {
   return {
     txnId: textOf(row, "txnId"),
     currency: textOf(row, "currency"),
@@ -174,21 +174,21 @@ function betOf(row: Row): BetState {
   };
 }
 
-function textOf(row: Row, column: string): string {
+function textOf(row: TextRow, column: string): string {
   const text = row[column];
   if (text == null) throw new Error(`${column} is missing`);
   return text;
 }
 
-function amountOf(row: Row, column: string): Amount {
+function amountOf(row: TextRow, column: string): Amount {
   return parseAmount(textOf(row, column), column);
 }
 
-function flagOf(row: Row, column: string): boolean {
+function flagOf(row: TextRow, column: string): boolean {
   return textOf(row, column) === "t";
 }
 
 /** A JSON array of text; none where the column was not asked for. */
-function listOf(row: Row, column: string): string[] {
+function listOf(row: TextRow, column: string): string[] {
   return JSON.parse(row[column] ?? "[]") as string[];
 }

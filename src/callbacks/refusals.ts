@@ -1,9 +1,9 @@
 /** What a wallet answers to an entry that the rules call impossible (docs/callbacks.md#answers). */
 
 import type { Impossible } from "../ledger/impossible.ts";
-import { Refusal } from "./status-code.ts";
+import { CallbackRefusal } from "./status-code.ts";
 
-const REFUSALS: Readonly<Record<Impossible, readonly [Refusal["statusCode"], string]>> = {
+const REFUSALS: Readonly<Record<Impossible, readonly [CallbackRefusal["statusCode"], string]>> = {
   "unknown-bet": [20001, "no bet of this id is known"],
   "unknown-round": [20001, "no bet of this round is known"],
   "not-placed": [20001, "no bet of this id was placed"],
@@ -21,6 +21,6 @@ const REFUSALS: Readonly<Record<Impossible, readonly [Refusal["statusCode"], str
   "no-tip": [20001, "this id is a bet's, not a tip's"],
 };
 
-export function refusalOf(impossible: Impossible): Refusal {
-  return new Refusal(...REFUSALS[impossible]);
+export function refusalOf(impossible: Impossible): CallbackRefusal {
+  return new CallbackRefusal(...REFUSALS[impossible]);
 }

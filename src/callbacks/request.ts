@@ -19,7 +19,7 @@ export const CALLBACK_AT: ReadonlyMap<string, AnsweredName> = new Map([
 ]);
 
 /** The envelope of every callback (§2.1). */
-export interface Envelope {
+export interface CallbackEnvelope {
   readonly requestId: string;
   readonly productId: string;
   readonly username: string;
@@ -29,7 +29,7 @@ export interface Envelope {
 }
 
 /** A callback that can move money. */
-export interface CallbackRequest extends Envelope {
+export interface CallbackRequest extends CallbackEnvelope {
   readonly callback: CallbackName;
   readonly items: readonly CallbackItem[];
   /** of player, currency and items: by it a replay is told from another request with the same id */
@@ -57,7 +57,7 @@ export interface CallbackItem {
 }
 
 /** A request that says too little, or something wrong: `reason` names the field. */
-export interface Malformed {
+export interface MalformedRequest {
   readonly reason: string;
 }
 
@@ -75,7 +75,7 @@ const FIRST_MS = Date.parse("2010-01-01T00:00:00Z");
 const LONGEST_AHEAD_MS = 86_400_000;
 
 /** The envelope alone, which is all that checkBalance has. @param now when it was received */
-export function readEnvelope(body: unknown, now: Instant): Envelope | Malformed {
+export function readEnvelope(body: unknown, now: Instant): CallbackEnvelope | MalformedRequest {
   return orMalformed(() => envelopeOf(body, now));
 }
 
@@ -84,7 +84,7 @@ export function readRequest(
   callback: CallbackName,
   body: unknown,
   now: Instant,
-): CallbackRequest | Malformed {
+): CallbackRequest | MalformedRequest {
   return orMalformed(() => {
     const envelope = envelopeOf(body, now);
     const txns = (body as Fields)["txns"];
@@ -98,12 +98,12 @@ export function readRequest(
   });
 }
 
-export function isMalformed(read: Envelope | Malformed): read is Malformed {
+export function isMalformed(read: CallbackEnvelope | MalformedRequest): read is MalformedRequest {
   return "reason" in read;
 }
 
 /** Whose request it is, and what a failure answer repeats of it, as far as it can be read: empty text where it cannot. */
-export function readNames(body: unknown): Pick<Envelope, "requestId" | "productId" | "username"> {
+export function readNames(body: unknown): Pick<CallbackEnvelope, "requestId" | "productId" | "username"> {
   const nameOf = (field: string) => {
     try {
       return isFields(body) ? keyOf(body, field, "") : "";
@@ -114,7 +114,7 @@ export function readNames(body: unknown): Pick<Envelope, "requestId" | "productI
   return { requestId: nameOf("id"), productId: nameOf("productId"), username: nameOf("username") };
 }
 
-function orMalformed<Read>(read: () => Read): Read | Malformed {
+function orMalformed<Read>(read: () => Read): Read | MalformedRequest {
   try {
     return read();
   } catch (error) {
@@ -123,7 +123,7 @@ function orMalformed<Read>(read: () => Read): Read | Malformed {
   }
 }
 
-function envelopeOf(body: unknown, now: Instant): Envelope {
+function envelopeOf(body: unknown, now: Instant): CallbackEnvelope {
   if (body === undefined) throw bad("the body is not JSON");
   if (!isFields(body)) throw bad("the body must be an object");
   return {

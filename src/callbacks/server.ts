@@ -14,15 +14,15 @@ import { Deadline } from "../db/deadline.ts";
 import { describeError, ReconError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { allowAddresses } from "./access.ts";
-import { answerCallback, type Desk } from "./answer-callback.ts";
-import { openLine } from "./line.ts";
+import { type AnswerContext, answerCallback } from "./answer-callback.ts";
+import { openPlayerQueue } from "./player-queue.ts";
 import { CALLBACK_AT } from "./request.ts";
-import { openWalletLanes } from "./store.ts";
+import { openWalletPool } from "./store.ts";
 
 /** Some thousand items; a callback has a handful. */
 const MOST_BODY_BYTES = 1024 * 1024;
 /** Each request that is worked on has one connection; the others wait, where they can be counted. */
-const LINE = { atOnce: 10, mostWaiting: 1_000, mostWaitingOfPlayer: 100 };
+const QUEUE = { atOnce: 10, mostWaiting: 1_000, mostWaitingOfPlayer: 100 };
 const LIMITS: CallbackLimits = { answerMs: 10_000, requestMs: 10_000 };
 const CHECK_REQUESTS_EVERY_MS = 1_000;
 /** More than a provider opens; each costs memory before anything is known about it. */
@@ -100,9 +100,9 @@ export async function startCallbackServer(
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) =>
     done(null, body),
   );
-  const lanes = openWalletLanes(context.sql);
-  const desk = { ...context, lanes, signatureKey: settings.signatureKey, line: openLine(LINE) };
-  addRoutes(app, desk, settings.basePath);
+  const pool = openWalletPool(context.sql);
+  const answering = { ...context, pool, signatureKey: settings.signatureKey, queue: openPlayerQueue(QUEUE) };
+  addRoutes(app, answering, settings.basePath);
   app.setNotFoundHandler((request, reply) =>
     refuse(reply, 404, `there is no callback at ${request.url.slice(0, 200)}`),
   );
@@ -122,7 +122,7 @@ export async function startCallbackServer(
           if (!isAnswering()) app.server.closeAllConnections();
         }, SWEEP_EVERY_MS);
         await app.close().finally(() => clearInterval(sweep));
-        await lanes.close();
+        await pool.close();
       },
     };
   } catch (error) {
@@ -149,13 +149,13 @@ async function refuse(reply: FastifyReply, status: number, error: string): Promi
 }
 
 /** Each callback below the base path, and once more below any one segment: one address may serve many products. */
-function addRoutes(app: FastifyInstance, desk: Desk, basePath: string): void {
+function addRoutes(app: FastifyInstance, answering: AnswerContext, basePath: string): void {
   for (const [name, callback] of CALLBACK_AT) {
     for (const url of [`${basePath}/${name}`, `${basePath}/:segment/${name}`]) {
       app.post(url, async (request, reply) => {
         const { body, headers, deadline, socket } = request;
         const bytes = body instanceof Uint8Array ? body : Buffer.alloc(0);
-        const answer = await answerCallback(desk, { name: callback, body: bytes, headers, deadline });
+        const answer = await answerCallback(answering, { name: callback, body: bytes, headers, deadline });
         if (answer !== null) return await reply.type(JSON_TYPE).send(answer);
         socket.destroy();
         return reply.hijack();

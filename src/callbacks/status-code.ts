@@ -7,7 +7,7 @@
 export type StatusCode = 0 | 10001 | 10002 | 20001 | 20002 | 20003 | 20004 | 30001 | 30002 | 50001;
 
 /** Ends the judging of a request: thrown and caught inside of it, never seen outside. */
-export class Refusal extends Error {
+export class CallbackRefusal extends Error {
   readonly statusCode: Exclude<StatusCode, 0>;
 
   constructor(statusCode: Exclude<StatusCode, 0>, message: string) {

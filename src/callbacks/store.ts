@@ -3,11 +3,11 @@
 import { type Clock, monotonicMs, systemClock } from "../clock.ts";
 import type { Sql } from "../db/client.ts";
 import { Deadline, writeInTime } from "../db/deadline.ts";
-import { type Lanes, OutcomeUnknown, openLanes } from "../db/lanes.ts";
+import { OutcomeUnknown, openPipelinedPool, type PipelinedPool } from "../db/pipelined-pool.ts";
 import { describeError } from "../errors.ts";
 import type { RuleSettings } from "../ledger/bet-entry.ts";
 import type { Signature } from "./access.ts";
-import { type Failure, judgeRequest, type Verdict } from "./judge.ts";
+import { type CallbackOutcome, judgeRequest, type RefusedCallback } from "./judge.ts";
 import { writeOutcome } from "./outcome-store.ts";
 import { askForPlayer, type LockedPlayer, playerOf } from "./player-store.ts";
 import type { CallbackRequest } from "./request.ts";
@@ -22,8 +22,8 @@ const LONGEST_TRY_MS = 10_000;
 const SEARCH_EVERY_MS = 250;
 
 /** The connections that requests are applied on, beside those of a pool. */
-export function openWalletLanes(sql: Sql): Lanes {
-  return openLanes(sql, [UNIQUE_VIOLATION]);
+export function openWalletPool(sql: Sql): PipelinedPool {
+  return openPipelinedPool(sql, [UNIQUE_VIOLATION]);
 }
 
 /** A request as it came. */
@@ -41,15 +41,15 @@ export interface Received {
  * @param deadline it is not applied once this is over
  */
 export async function applyRequest(
-  lanes: Lanes,
+  pool: PipelinedPool,
   received: Received,
   settings: RuleSettings,
   clock: Clock,
   deadline: Deadline,
-): Promise<Verdict> {
+): Promise<CallbackOutcome> {
   const { request, signature } = received;
   try {
-    return await lanes.transact<Verdict>(
+    return await pool.transact<CallbackOutcome>(
       askForPlayer(request, settings, signature),
       (answers) => {
         const player = playerOf(request, answers);
@@ -68,7 +68,7 @@ export async function applyRequest(
     );
   } catch (error) {
     if (!(error instanceof OutcomeUnknown)) throw error;
-    const verdict = await findOutcome(lanes, request, settings, deadline);
+    const verdict = await findOutcome(pool, request, settings, deadline);
     if (verdict === "unknown") throw error;
     if (verdict === null) throw new Error(`it was not applied: ${describeError(error)}`, { cause: error });
     return verdict;
@@ -76,7 +76,7 @@ export async function applyRequest(
 }
 
 /** A body that was captured on its way must not be taken for another callback: its signature does not cover the address. */
-function refuseSecondUse({ callback }: CallbackRequest, { row }: LockedPlayer): Failure | null {
+function refuseSecondUse({ callback }: CallbackRequest, { row }: LockedPlayer): RefusedCallback | null {
   const before = row["signedFor"] ?? callback;
   if (before === callback) return null;
   return {
@@ -92,16 +92,16 @@ function refuseSecondUse({ callback }: CallbackRequest, { row }: LockedPlayer): 
  * @returns the success that was committed; null: there is none, and will be none
  */
 async function findOutcome(
-  lanes: Lanes,
+  pool: PipelinedPool,
   request: CallbackRequest,
   settings: RuleSettings,
   asker: Deadline,
-): Promise<Verdict | null | "unknown"> {
+): Promise<CallbackOutcome | null | "unknown"> {
   const untilMs = monotonicMs() + LONGEST_SEARCH_MS;
   while (monotonicMs() < untilMs && !asker.isAlone) {
     const deadline = new Deadline(LONGEST_TRY_MS);
     try {
-      return await lanes.transact(
+      return await pool.transact(
         askForPlayer(request, settings, null),
         (answers) => {
           const { earlier } = playerOf(request, answers).state;

@@ -9,7 +9,7 @@ import { printLine, showText } from "./print.ts";
 
 /** More than so many at once are counted, not listed. */
 const LISTED_AT_ONCE = 12;
-const LOOK_EVERY_MS = 1_000;
+const CHECK_EVERY_MS = 1_000;
 
 export function announceStart(facts: {
   readonly config: Config;
@@ -35,7 +35,7 @@ export function announceStart(facts: {
 /** Prints each mismatch once, until the signal aborts. */
 export async function announceMismatches(sql: Sql, clock: Clock, signal: AbortSignal): Promise<void> {
   let after: string | null = null;
-  let told = false;
+  let reported = false;
   while (!signal.aborted) {
     const filter = { statuses: [], kind: null, productId: null, username: null, limit: 1000, after };
     const { mismatches } = await listMismatches(sql, filter);
@@ -45,14 +45,14 @@ export async function announceMismatches(sql: Sql, clock: Clock, signal: AbortSi
     }
     if (mismatches.length > LISTED_AT_ONCE) printLine(`… and ${mismatches.length - LISTED_AT_ONCE} more`);
     after = mismatches.at(-1)?.id ?? after;
-    if (!told && mismatches.length > 0) {
-      told = true;
+    if (!reported && mismatches.length > 0) {
+      reported = true;
       printLine();
       printLine(
         `Look at them in another terminal: npx recon mismatches list, npx recon mismatches show ${mismatches[0]?.id}`,
       );
       printLine();
     }
-    await clock.sleep(LOOK_EVERY_MS, signal);
+    await clock.sleep(CHECK_EVERY_MS, signal);
   }
 }

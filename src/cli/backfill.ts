@@ -20,7 +20,7 @@ import { lengthOf } from "../window.ts";
 import { printJson, printLine, printTable } from "./print.ts";
 import { showGaps, showResult } from "./progress.ts";
 import { EXIT_FAILED, withRecon } from "./run-command.ts";
-import { untilTold } from "./until-told.ts";
+import { stopSignal } from "./stop-signal.ts";
 import { watchBackfill } from "./watch-backfill.ts";
 
 interface RequestOptions {
@@ -126,7 +126,7 @@ async function request(
 /** Standard output is the document's where there is one; the progress goes beside it. */
 async function waitFor(context: FlowContext, { id }: Backfill, isJson: boolean): Promise<Backfill> {
   const leaving = new AbortController();
-  void untilTold().then(() => leaving.abort());
+  void stopSignal().then(() => leaving.abort());
   const last = await watchBackfill(context, String(id), isJson ? stderr : stdout, leaving.signal);
   if (leaving.signal.aborted) {
     stderr.write(`Backfill ${id} goes on without this command. To end it: recon backfill cancel ${id}\n`);

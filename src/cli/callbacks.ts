@@ -7,7 +7,7 @@ import { migrateDatabase } from "../db/migrate.ts";
 import { MEASURE_EVERY_MS, openClockWatch } from "../flows/watch-clock.ts";
 import type { OpenRecon } from "./open.ts";
 import { printLine } from "./print.ts";
-import { type Part, runUntilTold } from "./run-until-told.ts";
+import { type Part, runUntilStopped } from "./run-until-stopped.ts";
 
 /** A request that takes longer than this is cut off: its transaction is undone, or its answer is given when it is sent again. */
 const LONGEST_STOP_MS = 5_000;
@@ -16,7 +16,7 @@ export function addCallbacksCommand(program: Command): void {
   program
     .command("callbacks")
     .description("serves the operator's callback endpoints with a built-in wallet and writes the ledger")
-    .action(runUntilTold("recon callbacks", ["database", "callers"], startCallbacks));
+    .action(runUntilStopped("recon callbacks", ["database", "callers"], startCallbacks));
 }
 
 async function startCallbacks({ settings, context, databaseUrl }: OpenRecon, opened: Part[]): Promise<void> {

@@ -61,19 +61,19 @@ function printCoverage({ productId, from, to, complete, gaps, windows }: Coverag
   );
 }
 
-type FetchedWindow = Coverage["windows"][number];
+type CoverageWindow = Coverage["windows"][number];
 
 /** Windows of one kind that follow each other without a gap make one line. */
-function joinWindows(windows: readonly FetchedWindow[]): (FetchedWindow & { readonly windows: number })[] {
-  const joined: (FetchedWindow & { windows: number })[] = [];
+function joinWindows(windows: readonly CoverageWindow[]): (CoverageWindow & { readonly windows: number })[] {
+  const joined: (CoverageWindow & { windows: number })[] = [];
   for (const window of windows) {
-    const place = joined.findLastIndex(({ kind }) => kind === window.kind);
-    const run = joined[place];
+    const position = joined.findLastIndex(({ kind }) => kind === window.kind);
+    const run = joined[position];
     if (run === undefined || run.to < window.from) {
       joined.push({ ...window, windows: 1 });
       continue;
     }
-    joined[place] = {
+    joined[position] = {
       ...run,
       to: later(run.to, window.to),
       fetchedAt: later(run.fetchedAt, window.fetchedAt),

@@ -20,51 +20,51 @@ export interface Diagnosis {
   readonly mend: string | null;
 }
 
-type Finding = Omit<Diagnosis, "check">;
+type CheckResult = Omit<Diagnosis, "check">;
 
 /** What stays silent throws only what nobody has thought of: that is then the diagnosis. */
-const CHECKS: readonly (readonly [name: string, look: (recon: OpenRecon) => Promise<Finding>])[] = [
-  ["database", lookAtDatabase],
-  ["migrations", lookAtMigrations],
-  ["redis", lookAtRedis],
-  ["ledger", lookAtLedger],
+const CHECKS: readonly (readonly [name: string, look: (recon: OpenRecon) => Promise<CheckResult>])[] = [
+  ["database", checkDatabaseServer],
+  ["migrations", checkMigrations],
+  ["redis", checkRedisServer],
+  ["ledger", checkLedgerRelation],
 ];
 
 /** Everything that can be looked at, in the order in which it should be mended. */
 export async function runChecks(recon: OpenRecon): Promise<Diagnosis[]> {
   const diagnoses: Diagnosis[] = [];
-  for (const [check, look] of CHECKS) {
-    diagnoses.push({ check, ...(await look(recon).catch(sayUnchecked)) });
+  for (const [check, run] of CHECKS) {
+    diagnoses.push({ check, ...(await run(recon).catch(sayUnchecked)) });
   }
-  return [...diagnoses, ...(await lookAtAmounts(recon)), ...(await lookAtProvider(recon))];
+  return [...diagnoses, ...(await checkAmounts(recon)), ...(await checkProvider(recon))];
 }
 
-function sayUnchecked(error: unknown): Finding {
+function sayUnchecked(error: unknown): CheckResult {
   return wrong(`it cannot be checked: ${describeError(error)}`, "mend what stands above, then ask again");
 }
 
-function right(found: string): Finding {
+function right(found: string): CheckResult {
   return { ok: true, found, mend: null };
 }
 
-function wrong(found: string, mend: string): Finding {
+function wrong(found: string, mend: string): CheckResult {
   return { ok: false, found, mend };
 }
 
-async function lookAtDatabase({ context }: OpenRecon): Promise<Finding> {
+async function checkDatabaseServer({ context }: OpenRecon): Promise<CheckResult> {
   const { major, name } = await readServerVersion(context.sql);
   if (major >= OLDEST_SERVER) return right(`PostgreSQL ${name} answers`);
   return wrong(`PostgreSQL ${name} is too old`, `use PostgreSQL ${OLDEST_SERVER} or newer`);
 }
 
-async function lookAtMigrations({ databaseUrl }: OpenRecon): Promise<Finding> {
+async function checkMigrations({ databaseUrl }: OpenRecon): Promise<CheckResult> {
   const missing = await countMissingMigrations(databaseUrl);
   if (missing === 0) return right("the database is up to date");
   const found = `the database lacks ${missing} migration${missing === 1 ? "" : "s"}`;
   return wrong(found, 'run "recon migrate", or start a worker, which migrates too');
 }
 
-async function lookAtRedis({ settings: { redisUrl } }: OpenRecon): Promise<Finding> {
+async function checkRedisServer({ settings: { redisUrl } }: OpenRecon): Promise<CheckResult> {
   if (redisUrl === null) return right("REDIS_URL is not set: the queues are in the database");
   try {
     return judgeRedis(await readRedisFacts(redisUrl));
@@ -77,7 +77,7 @@ async function lookAtRedis({ settings: { redisUrl } }: OpenRecon): Promise<Findi
 /** BullMQ's own minimum. */
 const OLDEST_REDIS = [6, 2];
 
-function judgeRedis({ version, evictionPolicy }: RedisFacts): Finding {
+function judgeRedis({ version, evictionPolicy }: RedisFacts): CheckResult {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   const [oldestMajor = 0, oldestMinor = 0] = OLDEST_REDIS;
   if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
@@ -90,9 +90,9 @@ function judgeRedis({ version, evictionPolicy }: RedisFacts): Finding {
   );
 }
 
-async function lookAtLedger({ context }: OpenRecon): Promise<Finding> {
+async function checkLedgerRelation({ context }: OpenRecon): Promise<CheckResult> {
   try {
-    const { relation, isEmpty, rejected, idleTriggers, findsPlaceless, foreignProducts } =
+    const { relation, isEmpty, rejected, idleTriggers, findsUndated, foreignProducts } =
       await checkLedger(context);
     const source = relation === null ? "the table callback_entries" : `"${relation}" can be read`;
     if (idleTriggers.length > 0) {
@@ -113,7 +113,7 @@ async function lookAtLedger({ context }: OpenRecon): Promise<Finding> {
         'look at rejected_entries; where rows of your ledger may change, set ledger.rowsChange to "replace"',
       );
     }
-    if (!findsPlaceless) {
+    if (!findsUndated) {
       return right(
         `${source}; rows without a received_at are not looked for, because no index leads to them: declare the column not null`,
       );
@@ -134,7 +134,7 @@ async function lookAtLedger({ context }: OpenRecon): Promise<Finding> {
 }
 
 /** Every digit is compared, so that the noise of a sender's arithmetic is a difference: only said where it was seen. */
-async function lookAtAmounts({ context: { sql, config } }: OpenRecon): Promise<Diagnosis[]> {
+async function checkAmounts({ context: { sql, config } }: OpenRecon): Promise<Diagnosis[]> {
   const productIds = config.products.map(({ productId }) => productId);
   // Where the tables cannot be read, another check has said so.
   const found = await findLongAmounts(sql, productIds).catch(() => []);
@@ -149,7 +149,7 @@ async function lookAtAmounts({ context: { sql, config } }: OpenRecon): Promise<D
 }
 
 /** One call tells of the provider and of the clock. */
-async function lookAtProvider({ settings, context }: OpenRecon): Promise<Diagnosis[]> {
+async function checkProvider({ settings, context }: OpenRecon): Promise<Diagnosis[]> {
   if (settings.provider === null) {
     return [
       {
@@ -182,7 +182,7 @@ const MEND_PROVIDER: Partial<Record<ErrorCode, string>> = {
     "the provider answers and does not like the question: check products[].productId with its support",
 };
 
-function judgeProvider({ asked, tookMs, error }: ProviderVisit): Finding {
+function judgeProvider({ asked, tookMs, error }: ProviderVisit): CheckResult {
   if (error === null) {
     return right(`it answers and accepts the credentials (${asked}, in ${(tookMs / 1000).toFixed(1)} s)`);
   }
@@ -194,7 +194,7 @@ function judgeProvider({ asked, tookMs, error }: ProviderVisit): Finding {
 /** Windows end `settleDelay` before now, and signed callbacks hold for minutes: less than this harms neither. */
 const LARGEST_SKEW_MS = 30_000;
 
-function judgeClock(skew: ClockSkew | null): Finding {
+function judgeClock(skew: ClockSkew | null): CheckResult {
   if (skew === null) return right("the provider does not tell its time: the clocks cannot be compared");
   const { aheadMs, uncertainMs } = skew;
   if (Math.abs(aheadMs) <= uncertainMs) return right("this machine and the provider have the same time");

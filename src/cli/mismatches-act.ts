@@ -5,9 +5,9 @@ import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import {
   type ActionResult,
-  type AskedAction,
   actOnMismatches,
   previewAction,
+  type RequestedAction,
 } from "../flows/act-on-mismatches.ts";
 import type { FlowContext } from "../flows/context.ts";
 import { ACTS, type MismatchAction } from "../mismatches/act.ts";
@@ -15,9 +15,9 @@ import { formatMoney, parseAmount } from "../money.ts";
 import { checkAdjustedOnce, readAction } from "../ops/mismatch-action.ts";
 import { CHOICES, type ChoiceQuery, filtersOf, readChoice } from "../ops/mismatch-query.ts";
 import { usage } from "../ops/range-query.ts";
+import { actorName } from "./actor-name.ts";
 import { printJson, printLine, showText } from "./print.ts";
 import { EXIT_FAILED, withRecon } from "./run-command.ts";
-import { whoRuns } from "./who-runs.ts";
 
 interface ActOptions extends ChoiceQuery {
   readonly note?: string;
@@ -73,26 +73,26 @@ async function act(
   ids: string[],
   options: ActOptions,
 ): Promise<void> {
-  const asked = await readAsked(context, action, ids, options);
+  const requested = await readRequested(context, action, ids, options);
   if (options.dryRun) {
-    const result = await previewAction(context, asked);
+    const result = await previewAction(context, requested);
     if (options.json) printJson({ action, dryRun: true, ...result });
     else printLine(`Would be ${ACTS[action].done}: ${showResult(result)}. Nothing was changed.`);
     return;
   }
-  const agreed = ids.length > 0 || options.yes ? asked : await askFirst(context, asked);
+  const agreed = ids.length > 0 || options.yes ? requested : await confirmShown(context, requested);
   if (agreed === null) return;
   const result = await actOnMismatches(context, agreed);
   if (options.json) printJson({ action, dryRun: false, ...result });
   else printResult(agreed, result);
 }
 
-async function readAsked(
+async function readRequested(
   context: FlowContext,
   action: MismatchAction,
   ids: readonly string[],
   options: ActOptions,
-): Promise<AskedAction> {
+): Promise<RequestedAction> {
   const { adjustment, ref, dryRun, note = dryRun ? "-" : undefined } = options;
   const typed = Object.fromEntries(
     CHOICES.map((name) => [name, options[name]]).filter(([, text]) => text !== undefined),
@@ -105,7 +105,7 @@ async function readAsked(
       isFiltered ? "give either ids or a filter, not both" : "give ids, or a filter such as --kind",
     );
   }
-  const by = whoRuns();
+  const by = actorName();
   if (ids.length > 0) return { action, target: { ids }, by, ...said };
   return {
     action,
@@ -116,24 +116,28 @@ async function readAsked(
 }
 
 /** Says how many there are, and asks. @returns what to do, to what was shown; null: nothing */
-async function askFirst(context: FlowContext, asked: AskedAction): Promise<AskedAction | null> {
-  const preview = await previewAction(context, asked);
-  const counted = `To be ${ACTS[asked.action].done}: ${showResult(preview)}.`;
+async function confirmShown(
+  context: FlowContext,
+  requested: RequestedAction,
+): Promise<RequestedAction | null> {
+  const preview = await previewAction(context, requested);
+  const counted = `To be ${ACTS[requested.action].done}: ${showResult(preview)}.`;
   if (!stdin.isTTY) throw usage(`${counted} There is no terminal to ask on: say --yes, or --dry-run`);
-  if (preview.count === 0 || !("filter" in asked.target)) {
+  if (preview.count === 0 || !("filter" in requested.target)) {
     printLine("No mismatches.");
     return null;
   }
   const terminal = createInterface({ input: stdin, output: stderr });
   const answer = await terminal.question(`${counted} Go on? [y/N] `);
   terminal.close();
-  if (/^y(es)?$/i.test(answer.trim())) return { ...asked, target: { ...asked.target, shown: preview.ids } };
+  if (/^y(es)?$/i.test(answer.trim()))
+    return { ...requested, target: { ...requested.target, shown: preview.ids } };
   printLine("Nothing was changed.");
   process.exitCode = EXIT_FAILED;
   return null;
 }
 
-function printResult({ action, target }: AskedAction, result: ActionResult): void {
+function printResult({ action, target }: RequestedAction, result: ActionResult): void {
   const [only] = result.ids;
   const { done } = ACTS[action];
   if ("ids" in target && result.count === 1) printLine(`Mismatch ${only} is ${done}.`);

@@ -12,7 +12,7 @@ import type { FlowContext } from "../flows/context.ts";
 import { createLog } from "../log.ts";
 import { secretsOf } from "../secrets.ts";
 import { tryOutConfig } from "./try-out-config.ts";
-import { untilUp } from "./until-up.ts";
+import { waitUntilReady } from "./wait-until-ready.ts";
 
 /** Where an embedded start keeps its data. */
 export const EMBEDDED_HOME = fileURLToPath(new URL("../../.recon", import.meta.url));
@@ -53,7 +53,7 @@ export async function openRecon(needs: readonly Need[], longestWaitMs = 0): Prom
       await checkDatabase(sql);
       await clock.measure();
     };
-    await untilUp("the database", check, { clock: systemClock, log }, longestWaitMs);
+    await waitUntilReady("the database", check, { clock: systemClock, log }, longestWaitMs);
     if (server !== null) await migrateDatabase(databaseUrl);
   } catch (error) {
     await close();

@@ -7,8 +7,8 @@ import { findProduct } from "../flows/context.ts";
 import { checkOrder, type TransferOrder } from "../flows/send-transfer.ts";
 import { checkFreeGame } from "../provider/requests.ts";
 import type { TransferType } from "../transfer.ts";
-import { askFirst } from "./ask-first.ts";
 import { asUsage, type CallOptions, callProvider, callTransfer, readProvider } from "./call-provider.ts";
+import { confirmAction } from "./confirm-action.ts";
 import { addLogInCommands } from "./provider-log-in.ts";
 
 interface ProductOptions extends CallOptions {
@@ -167,8 +167,8 @@ function addMoveCommand(
       const hand = readProvider(["database"]);
       checkFirst(() => checkOrder(order));
       const where = `at ${productId} of ${new URL(hand.provider.baseUrl).host}, as ${transactionRef}`;
-      const deed = `${name} ${amount} ${currency} for ${username} ${where}`;
-      if (await askFirst(deed, options)) await callTransfer(hand, options, type, order);
+      const action = `${name} ${amount} ${currency} for ${username} ${where}`;
+      if (await confirmAction(action, options)) await callTransfer(hand, options, type, order);
     });
 }
 
@@ -249,8 +249,8 @@ function addFreeGameCommand(parent: Command): void {
       };
       const hand = readProvider();
       checkFirst(() => checkFreeGame(request));
-      const deed = `grant ${request.gameCount} free games of ${request.betAmount} each to ${request.playerName} at ${request.productId} of ${new URL(hand.provider.baseUrl).host}`;
-      if (await askFirst(deed, options)) {
+      const action = `grant ${request.gameCount} free games of ${request.betAmount} each to ${request.playerName} at ${request.productId} of ${new URL(hand.provider.baseUrl).host}`;
+      if (await confirmAction(action, options)) {
         await callProvider(hand, options, (one) => one.grantFreeGame(request));
       }
     });

@@ -11,7 +11,7 @@ import { readReportDay } from "../ops/report-query.ts";
 import { type DayReport, isUnexplained, type ReportRow, type ReportSide } from "../report.ts";
 import { printCsv, printJson, printLine, printTable } from "./print.ts";
 import { EXIT_FAILED, withRecon } from "./run-command.ts";
-import { untilTold } from "./until-told.ts";
+import { stopSignal } from "./stop-signal.ts";
 
 interface ReportOptions {
   readonly day?: string;
@@ -43,7 +43,7 @@ export function addReportCommand(program: Command): void {
 /** Ctrl-C ends the report in the database too, instead of leaving it to be made for nobody. */
 function abortedByTerminal(): AbortSignal {
   const left = new AbortController();
-  void untilTold().then(() =>
+  void stopSignal().then(() =>
     left.abort(new ReconError("report-left", "the report was not made: it was stopped")),
   );
   return left.signal;

@@ -8,9 +8,9 @@ import { readFaultFile } from "../sandbox/fault-file.ts";
 import { hostileFaults } from "../sandbox/hostile-faults.ts";
 import type { TimeRange } from "../window.ts";
 import { printLine } from "./print.ts";
+import { stopSignal } from "./stop-signal.ts";
 import { type FaultsOf, slowHour, startFixedWorld, startTryOut } from "./try-out.ts";
 import { TRY_OUT_PRODUCTS } from "./try-out-config.ts";
-import { untilTold } from "./until-told.ts";
 
 interface SandboxFlags {
   readonly host: string;
@@ -57,7 +57,7 @@ async function runSandbox(flags: SandboxFlags): Promise<void> {
     ...(flags.password === undefined ? {} : { password: flags.password }),
     faultsOf: readFaults(flags.faults),
   };
-  const told = untilTold();
+  const reported = stopSignal();
   const sandbox =
     period === null
       ? await startTryOut(systemClock, null, { ...serving, seed })
@@ -68,7 +68,7 @@ async function runSandbox(flags: SandboxFlags): Promise<void> {
   printLine(`The sandbox listens; its world has the seed ${sandbox.seed}${played}. For a worker:`);
   printLine(`  PROVIDER_BASE_URL=${baseUrl} PROVIDER_USERNAME=${username} PROVIDER_PASSWORD=${password}`);
   printLine(`  products ${PRODUCT_IDS.join(", ")}`);
-  await told;
+  await reported;
   await sandbox.stop();
 }
 

@@ -17,10 +17,10 @@ import {
   type TransferQuery,
 } from "../ops/transfer-query.ts";
 import { listTransfers } from "../verify/store.ts";
+import { actorName } from "./actor-name.ts";
 import { printJson, printLine, printTable, showText } from "./print.ts";
 import { readTransferLines } from "./read-transfer-lines.ts";
 import { withRecon } from "./run-command.ts";
-import { whoRuns } from "./who-runs.ts";
 
 interface ChoiceOptions extends Pick<TransferQuery, "kind" | "product" | "username"> {
   readonly json?: boolean;
@@ -86,7 +86,7 @@ export function addTransferCommands(program: Command): void {
     withRecon(
       ["database"],
       async ({ context }, ref: string, { json, note, ...choice }: ChoiceOptions & { note: string }) => {
-        const close = { by: whoRuns(), note: readNote(note) };
+        const close = { by: actorName(), note: readNote(note) };
         const closed = describeTransfer(await closeTransfer(context, readTransferChoice(ref, choice), close));
         if (json) printJson({ transfer: closed });
         else printLine(`${showText(ref)} is closed: it stays inconclusive, and is not asked for any more.`);

@@ -7,8 +7,8 @@ import type { ProviderSettings } from "../config.ts";
 import { describeError } from "../errors.ts";
 import type { FlowContext } from "../flows/context.ts";
 import { deliverCallbacks } from "../flows/deliver-callbacks.ts";
-import { openDiary } from "../sandbox/diary.ts";
 import type { AnyFault } from "../sandbox/fault-list.ts";
+import { openPlayLog } from "../sandbox/play-log.ts";
 import { startSandbox } from "../sandbox/server.ts";
 import { createWorld, type World } from "../sandbox/world.ts";
 import type { TimeRange } from "../window.ts";
@@ -54,15 +54,15 @@ export async function startTryOut(
   context: FlowContext | null,
   options: TryOutOptions,
 ): Promise<TryOut> {
-  const diary = openDiary({
+  const playLog = openPlayLog({
     path: join(EMBEDDED_HOME, "sandbox.json"),
     clock,
     historyMs: TRY_OUT_HISTORY_MS,
     ...(options.seed === null ? {} : { seed: options.seed }),
   });
-  const { world, begin, tryOut } = await serve(clock, diary, options);
-  diary.extend();
-  const playing = await play(clock, context, world, begin, () => diary.extend());
+  const { world, begin, tryOut } = await serve(clock, playLog, options);
+  playLog.extend();
+  const playing = await play(clock, context, world, begin, () => playLog.extend());
   const stop = async () => {
     await playing.stop();
     await tryOut.stop();

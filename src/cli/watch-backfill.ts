@@ -8,9 +8,9 @@ import { type Backfill, isEnded } from "../sync/backfill.ts";
 import { type Pace, type ProgressSeen, paceBetween } from "../sync/pace.ts";
 import { showBar, showProgress } from "./progress.ts";
 
-const LOOK_EVERY_MS = 500;
+const CHECK_EVERY_MS = 500;
 /** The pace is that of the last so many looks: half a minute. */
-const LOOKS_REMEMBERED = 60;
+const READINGS_REMEMBERED = 60;
 const PLAIN_LINE_EVERY_MS = 5_000;
 const WORKER_IS_MISSED_AFTER_MS = 10_000;
 
@@ -23,24 +23,24 @@ export async function watchBackfill(
 ): Promise<Backfill> {
   const { clock } = context;
   const display = out.isTTY ? rewriteLine(out) : printLines(out, clock);
-  const looks: ProgressSeen[] = [];
+  const readings: ProgressSeen[] = [];
   const beganAt = clock.now();
   let isWorkerMissed = false;
   for (;;) {
     const backfill = await findBackfill(context, id);
-    const look = { ...backfill, at: clock.now() };
-    looks.push(look);
-    if (looks.length > LOOKS_REMEMBERED) looks.shift();
-    display.show(backfill, paceBetween(looks[0] ?? look, look));
+    const reading = { ...backfill, at: clock.now() };
+    readings.push(reading);
+    if (readings.length > READINGS_REMEMBERED) readings.shift();
+    display.show(backfill, paceBetween(readings[0] ?? reading, reading));
     if (isEnded(backfill) || signal.aborted) {
       display.end();
       return backfill;
     }
-    if (!isWorkerMissed && backfill.status === "queued" && look.at - beganAt > WORKER_IS_MISSED_AFTER_MS) {
+    if (!isWorkerMissed && backfill.status === "queued" && reading.at - beganAt > WORKER_IS_MISSED_AFTER_MS) {
       isWorkerMissed = true;
       display.say("Nobody has begun it so far: does a worker run? (recon worker)");
     }
-    await clock.sleep(LOOK_EVERY_MS, signal);
+    await clock.sleep(CHECK_EVERY_MS, signal);
   }
 }
 

@@ -15,15 +15,15 @@ import { openBudget, type RequestBudget, withinBudget } from "../provider/budget
 import { openProvider } from "../provider/client.ts";
 import { announceMismatches, announceStart } from "./announce.ts";
 import type { OpenRecon } from "./open.ts";
-import { LONGEST_WAIT_MS, type Part, runUntilTold } from "./run-until-told.ts";
+import { LONGEST_WAIT_MS, type Part, runUntilStopped } from "./run-until-stopped.ts";
 import type { TryOut } from "./try-out.ts";
-import { untilUp } from "./until-up.ts";
+import { waitUntilReady } from "./wait-until-ready.ts";
 
 export function addWorkerCommand(program: Command): void {
   program
     .command("worker")
     .description("the long-running worker: every scheduled job and the ops HTTP server")
-    .action(runUntilTold("the worker", ["database", "queue", "provider"], openWorker));
+    .action(runUntilStopped("the worker", ["database", "queue", "provider"], openWorker));
 }
 
 async function openWorker(recon: OpenRecon, opened: Part[]): Promise<void> {
@@ -33,7 +33,7 @@ async function openWorker(recon: OpenRecon, opened: Part[]): Promise<void> {
   const tracing = await startTracing(settings.tracing, context.log);
   if (tracing !== null) opened.push({ name: "tracing", longestMs: 500, close: () => tracing.close() });
   await migrateDatabase(databaseUrl, context.log);
-  if (redisUrl !== null) await untilUp("Redis", () => checkRedis(redisUrl), context, LONGEST_WAIT_MS);
+  if (redisUrl !== null) await waitUntilReady("Redis", () => checkRedis(redisUrl), context, LONGEST_WAIT_MS);
   const tryOut = recon.embedded.provider ? await startSandbox(recon) : null;
   if (tryOut !== null) opened.push({ name: "the sandbox", longestMs: 500, close: () => tryOut.stop() });
 

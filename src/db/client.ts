@@ -113,7 +113,7 @@ function learnArrayTypesOnce({ options }: Sql): void {
   Object.defineProperty(options, "fetch_types", { get: isUnknown });
 }
 
-type Work = (tx: Query) => unknown;
+type TransactionWork = (tx: Query) => unknown;
 
 /**
  * Where the connection is lost, postgres.js rejects the transaction, and yet goes on to write to the socket that is no
@@ -122,8 +122,8 @@ type Work = (tx: Query) => unknown;
  * and never ends.
  */
 function outliveLostConnections(sql: Sql): Sql {
-  const begin = sql.begin.bind(sql) as (options: string, work: Work) => Promise<unknown>;
-  const outlive = (options: string, work: Work) => {
+  const begin = sql.begin.bind(sql) as (options: string, work: TransactionWork) => Promise<unknown>;
+  const outlive = (options: string, work: TransactionWork) => {
     let isOver = false;
     const transaction = begin(
       options,
@@ -135,12 +135,12 @@ function outliveLostConnections(sql: Sql): Sql {
     return transaction;
   };
   return Object.assign(sql, {
-    begin: (first: string | Work, second?: Work) =>
-      typeof first === "string" ? outlive(first, second as Work) : outlive("", first),
+    begin: (first: string | TransactionWork, second?: TransactionWork) =>
+      typeof first === "string" ? outlive(first, second as TransactionWork) : outlive("", first),
   });
 }
 
-function whileItLasts(work: Work, isOver: () => boolean) {
+function whileItLasts(work: TransactionWork, isOver: () => boolean) {
   return async (tx: Query): Promise<unknown> => {
     try {
       const result = await work(refuseWhen(tx, isOver));
@@ -165,7 +165,8 @@ function refuseWhen(tx: Query, isOver: () => boolean): Query {
       if (name === "unsafe" || name === "savepoint") refuse();
       const property: unknown = Reflect.get(target, name);
       if (name !== "savepoint") return property;
-      return (work: Work) => (property as (work: Work) => unknown)(whileItLasts(work, isOver));
+      return (work: TransactionWork) =>
+        (property as (work: TransactionWork) => unknown)(whileItLasts(work, isOver));
     },
   });
 }
@@ -222,16 +223,16 @@ export function describeLimit({ options }: Pick<Sql, "options">, error: unknown)
   if (!(error instanceof postgres.PostgresError)) return null;
   const limitOf = (name: string) =>
     `${Number((options.connection as Record<string, unknown>)[name] ?? 0) / 1000} s`;
-  const tell = (what: string) => new ReconError("database-limit", what, { cause: error, retryable: true });
+  const report = (what: string) => new ReconError("database-limit", what, { cause: error, retryable: true });
   if (error.code === CANCELED && error.message.includes("statement timeout")) {
     const limit = limitOf("statement_timeout");
-    return tell(
+    return report(
       `the database did not answer one statement within ${limit}, the limit here, and nothing was changed by it. Ask for less (a shorter range, one product), or look at what the database is busy with, and try again.`,
     );
   }
   if (error.code === LOCK_NOT_AVAILABLE) {
     const limit = limitOf("lock_timeout");
-    return tell(
+    return report(
       `what this needs was locked by other work in the database for more than ${limit}, the limit here, and nothing was changed. Try again; if it stays so, look for a transaction that does not end (pg_stat_activity).`,
     );
   }
@@ -268,7 +269,9 @@ export async function withinSavepoint<Result>(
   tx: Query,
   work: (tx: Query) => Promise<Result>,
 ): Promise<Result> {
-  return await (tx as Query & { savepoint(work: Work): Promise<Result> }).savepoint(work as Work);
+  return await (tx as Query & { savepoint(work: TransactionWork): Promise<Result> }).savepoint(
+    work as TransactionWork,
+  );
 }
 
 /** Whether work failed by what it read, and not by the database: with the same data it fails again, and with other data it may not. */

@@ -1,8 +1,8 @@
 /** Until when somebody waits for a transaction: nothing is committed for who does not wait any more. */
 
 import { monotonicMs } from "../clock.ts";
-import type { Row } from "./lane.ts";
-import { type Put, type Statement, writeStatement } from "./statement.ts";
+import type { TextRow } from "./pipelined-connection.ts";
+import { type Put, type SqlStatement, writeStatement } from "./statement.ts";
 
 /**
  * Begins when it is made. It is over when its time has passed, or when who waits has left; but not while a commit is under
@@ -83,7 +83,11 @@ export const CLOCK = 'extract(epoch from clock_timestamp()) as "databaseClock"';
  * @param write gives the parts, at least one: each inserts, updates or deletes, and returns nothing. They are written in
  *   any order, and none sees what another one writes
  */
-export function writeInTime(deadline: Deadline, row: Row, write: (put: Put) => readonly string[]): Statement {
+export function writeInTime(
+  deadline: Deadline,
+  row: TextRow,
+  write: (put: Put) => readonly string[],
+): SqlStatement {
   const endsAt = Number(row["databaseClock"]) + deadline.leftMs() / 1000;
   return writeStatement((put) => {
     const parts = write(put).map((part, index) => ({ name: `part_${index}`, part }));

@@ -4,7 +4,7 @@ import type { Instant } from "../clock.ts";
 import type { TimeRange } from "../window.ts";
 import type { Query } from "./client.ts";
 
-interface Rows {
+interface DatedTable {
   readonly table: string;
   /** tells one row from another */
   readonly key: string;
@@ -24,7 +24,7 @@ export interface DroppedRows {
  */
 export async function dropOldest(
   sql: Query,
-  { table, key, at }: Rows,
+  { table, key, at }: DatedTable,
   { from, to }: TimeRange,
   most: number,
 ): Promise<DroppedRows> {

@@ -22,13 +22,13 @@ export interface QueuePool {
  * Opens the pool; it connects when first used.
  * @param schema in which the tables of the queues lie
  * @param migrate makes these tables, or brings them up to date; on the first connection
- * @param tell hears of a connection that broke while nobody used it
+ * @param report hears of a connection that broke while nobody used it
  */
 export function openQueuePool(
   connectionString: string,
   schema: string,
   migrate: (client: ClientBase) => Promise<unknown>,
-  tell: (error: Error) => void,
+  report: (error: Error) => void,
 ): QueuePool {
   let migrated: Promise<unknown> | null = null;
   const migrateOnce = (client: ClientBase) => {
@@ -53,7 +53,7 @@ export function openQueuePool(
   });
   // Every queue and every worker listens to it.
   pool.setMaxListeners(0);
-  pool.on("error", tell);
+  pool.on("error", report);
   const open = new Set<PoolClient>();
   pool.on("connect", (client) => open.add(client));
   pool.on("remove", (client) => open.delete(client));

@@ -1,7 +1,7 @@
 /** Statements whose text is put together when they are sent: as many rows, and only the parts, that this time needs. */
 
 /** A statement for a lane. */
-export interface Statement {
+export interface SqlStatement {
   readonly text: string;
   /** as PostgreSQL writes them in text; it finds their types by itself */
   readonly values: readonly (string | null)[];
@@ -13,7 +13,7 @@ type Value = string | boolean | null | readonly (string | null)[];
 export type Put = (value: Value) => string;
 
 /** @param write gives the text; nothing may stand in it that comes from outside, but for what it put */
-export function writeStatement(write: (put: Put) => string): Statement {
+export function writeStatement(write: (put: Put) => string): SqlStatement {
   const values: (string | null)[] = [];
   const text = write((value) => `$${values.push(toText(value))}`);
   return { text, values };

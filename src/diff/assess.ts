@@ -8,14 +8,14 @@ import { type AssessSettings, comparePair, type Difference } from "./compare.ts"
 import { toFinding } from "./finding.ts";
 import { settleOmittedLosses, settleOmittedLossesOfRound } from "./lost-bets.ts";
 import { matchBets, namesBet, type Pair } from "./match.ts";
-import { type Heard, heardOf, isRunning, type Sums, sumBets, sumRecords } from "./sums.ts";
+import { type EntryTimes, entryTimesOf, isRunning, type Sums, sumBets, sumRecords } from "./sums.ts";
 
 /** A finding with what its graces depend on. */
 export interface Verdict {
   readonly finding: Finding;
   readonly pair: Pair;
   /** the entries that the provider has to have heard of, those of the pair's own bets or of its whole round; null: none */
-  readonly heard: Heard | null;
+  readonly entryTimes: EntryTimes | null;
   /** something else of the round must end first */
   readonly waitsForRound: boolean;
   /** another record may be about to come, however fresh our copy is */
@@ -100,7 +100,7 @@ export function verdictOf(pair: Pair, difference: Difference, settings: AssessSe
   return {
     pair,
     finding: toFinding(pair, difference, settings),
-    heard: heardOf(pair.bets),
+    entryTimes: entryTimesOf(pair.bets),
     waitsForRound: false,
     asksAgain: pair.matchedBy === "round" && !pair.agrees,
     holdsFrom: null,
@@ -126,7 +126,7 @@ function vanishedVerdict(pair: Pair, record: StoredRecord, settings: AssessSetti
 
 /** Of each round what was heard of all its bets, and the rounds in which something runs. */
 interface Rounds {
-  readonly heardOf: ReadonlyMap<string | null, Heard | null>;
+  readonly entryTimesOf: ReadonlyMap<string | null, EntryTimes | null>;
   readonly running: ReadonlySet<string | null>;
 }
 
@@ -135,7 +135,7 @@ function seeRounds(records: readonly StoredRecord[], bets: readonly LedgerBet[])
   const betsOf = Map.groupBy(bets, ({ roundId }) => roundId);
   const listedAsRunning = records.filter(isRunning).map((record) => realRound(record.roundId));
   return {
-    heardOf: new Map([...betsOf].map(([roundId, inRound]) => [roundId, heardOf(inRound)])),
+    entryTimesOf: new Map([...betsOf].map(([roundId, inRound]) => [roundId, entryTimesOf(inRound)])),
     running: new Set([...open, ...listedAsRunning]),
   };
 }
@@ -146,8 +146,8 @@ function seeRounds(records: readonly StoredRecord[], bets: readonly LedgerBet[])
  */
 function ofRound(verdict: Verdict, { roundId }: LedgerBet, rounds: Rounds): Verdict {
   if (roundId === null) return verdict;
-  const heard = rounds.heardOf.get(roundId) ?? verdict.heard;
-  return { ...verdict, heard, waitsForRound: rounds.running.has(roundId) };
+  const entryTimes = rounds.entryTimesOf.get(roundId) ?? verdict.entryTimes;
+  return { ...verdict, entryTimes, waitsForRound: rounds.running.has(roundId) };
 }
 
 /** The provider need not list what is still open: what has ended may be all that it reports of the round. */

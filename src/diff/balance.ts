@@ -8,7 +8,7 @@ import { type Amount, formatAmount, formatMoney, sumAmounts, ZERO } from "../mon
 import { allowanceOf, differByAtMost, type Tolerance } from "./tolerance.ts";
 
 /** What was answered once: one request, or the first answer to it again. */
-interface Answer {
+interface AnsweredBalance {
   readonly entries: readonly CallbackEntry[];
   readonly changed: Amount;
   readonly moved: Amount;
@@ -33,7 +33,7 @@ export function findBalances(
   });
 }
 
-function isAsMoved({ entries, changed, moved }: Answer, tolerance: Tolerance): boolean {
+function isAsMoved({ entries, changed, moved }: AnsweredBalance, tolerance: Tolerance): boolean {
   return differByAtMost(changed, moved, allowanceOf(tolerance, entries[0]?.currency ?? "", entries.length));
 }
 
@@ -46,15 +46,15 @@ export function subjectOfRequest({ callback, requestId }: CallbackEntry): string
 function answersTo(
   items: readonly CallbackEntry[],
   movedFor: (entry: CallbackEntry) => Amount | null,
-): Answer[] {
-  const answers: Answer[] = [];
+): AnsweredBalance[] {
+  const answers: AnsweredBalance[] = [];
   for (const entries of Map.groupBy(items, answerOf).values()) {
     const [{ balanceBefore = null, balanceAfter = null } = {}] = entries;
     const moved = entries.map(movedFor).filter((amount) => amount !== null);
     if (balanceBefore === null || balanceAfter === null || moved.length < entries.length) continue;
     answers.push({ entries, changed: balanceAfter.minus(balanceBefore), moved: sumAmounts(moved) });
   }
-  const isReplay = (answer: Answer) =>
+  const isReplay = (answer: AnsweredBalance) =>
     answer.entries.every((entry) => movedFor(entry)?.eq(ZERO)) &&
     answers.some(
       (other) => other !== answer && other.changed.eq(answer.changed) && other.moved.eq(other.changed),
@@ -66,7 +66,7 @@ function answerOf({ occurredAt, receivedAt, balanceBefore, balanceAfter }: Callb
   return JSON.stringify([occurredAt, receivedAt, balanceBefore?.toFixed(), balanceAfter?.toFixed()]);
 }
 
-function toFinding(subject: string, wrong: readonly Answer[]): Finding {
+function toFinding(subject: string, wrong: readonly AnsweredBalance[]): Finding {
   const entries = wrong.flatMap((answer) => answer.entries);
   const [first] = entries as [CallbackEntry];
   const changed = sumAmounts(wrong.map((answer) => answer.changed));

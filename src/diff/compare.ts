@@ -49,7 +49,7 @@ function whenOnlyListed({ records }: Pair): Difference | null {
   if (provider.status === "VOID") return null;
   return {
     kind: "missing-in-ledger",
-    reason: `the provider has a bet that is ${tell(provider)}, the ledger has nothing: no callback of it was received`,
+    reason: `the provider has a bet that is ${describeSums(provider)}, the ledger has nothing: no callback of it was received`,
   };
 }
 
@@ -62,7 +62,7 @@ function whenOnlyHeld(pair: Pair, settings: CompareSettings): Difference | null 
   if (isExpected && !isTip) {
     return {
       kind: "missing-at-provider",
-      reason: `the ledger has a bet that is ${tell(ledger)}, the provider has no record of it`,
+      reason: `the ledger has a bet that is ${describeSums(ledger)}, the provider has no record of it`,
     };
   }
   const money = moneyDifference(pair, settings);
@@ -183,7 +183,7 @@ function amountDifference(
 function roundDifference(provider: Sums<BetStatus>, ledger: Sums<LedgerStatus>): Difference {
   return {
     kind: "round-differs",
-    reason: `what is left of the round is ${tell(provider)} at the provider, ${tell(ledger)} in the ledger`,
+    reason: `what is left of the round is ${describeSums(provider)} at the provider, ${describeSums(ledger)} in the ledger`,
   };
 }
 
@@ -198,7 +198,7 @@ function moneyDifference(pair: Pair, settings: CompareSettings): Difference | nu
   const what = pair.agrees && pair.bets.length > 1 ? "round" : "bet";
   return {
     kind: "net-differs",
-    reason: `the wallet moved ${formatMoney(moved, ledger.currency)}, but a ${what} that is ${tell(ledger)} asks for ${formatMoney(asked, ledger.currency)}`,
+    reason: `the wallet moved ${formatMoney(moved, ledger.currency)}, but a ${what} that is ${describeSums(ledger)} asks for ${formatMoney(asked, ledger.currency)}`,
   };
 }
 
@@ -207,6 +207,6 @@ export function ranAtLedgerStart(bet: LedgerBet, settings: CompareSettings): boo
   return bet.firstEntryAt - settings.ledgerStart <= settings.stuckOpenAfterMs;
 }
 
-function tell({ status, stake, payout, currency }: Sums<BetStatus | LedgerStatus>): string {
+function describeSums({ status, stake, payout, currency }: Sums<BetStatus | LedgerStatus>): string {
   return `${status} with a stake of ${formatMoney(stake, currency)} and a payout of ${formatMoney(payout, currency)}`;
 }

@@ -113,15 +113,15 @@ export function partition(
       rest: RestOfRound[];
     }
   >();
-  const place = (key: Key | undefined, username: string) => {
+  const position = (key: Key | undefined, username: string) => {
     const root = rootOf(key ?? "");
-    const place = found.get(root) ?? { username, records: [], entries: [], marks: [], rest: [] };
-    found.set(root, place);
-    return place;
+    const position = found.get(root) ?? { username, records: [], entries: [], marks: [], rest: [] };
+    found.set(root, position);
+    return position;
   };
-  for (const mark of marks) place(keysOfMark(mark)[0], mark.username).marks.push(mark);
-  for (const record of records) place(keysOfRecord(record)[0], record.username).records.push(record);
-  for (const entry of entries) place(keysOfEntry(entry)[0], entry.username).entries.push(entry);
-  for (const one of rest) place(roundKey(one.username, one.roundId), one.username).rest.push(one);
+  for (const mark of marks) position(keysOfMark(mark)[0], mark.username).marks.push(mark);
+  for (const record of records) position(keysOfRecord(record)[0], record.username).records.push(record);
+  for (const entry of entries) position(keysOfEntry(entry)[0], entry.username).entries.push(entry);
+  for (const one of rest) position(roundKey(one.username, one.roundId), one.username).rest.push(one);
   return [...found.values()];
 }

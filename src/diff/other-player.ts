@@ -6,7 +6,7 @@ import type { AssessSettings } from "./compare.ts";
 import { type MatchRule, namesBet } from "./match.ts";
 
 /** What was assessed of one neighbourhood. */
-export interface Assessed {
+export interface AssessedPlayer {
   readonly username: string;
   readonly pairs: readonly AssessedPair[];
 }
@@ -24,14 +24,14 @@ export interface MisnamedBet {
  * Bets without a record whose ids exactly one record of another player has, which in turn no bet of that player
  * matches. A record that several bets could claim is nobody's.
  */
-export function findMisnamed(assessed: readonly Assessed[], settings: AssessSettings): MisnamedBet[] {
-  const lonely = assessed.flatMap(({ username, pairs }) =>
+export function findMisnamed(assessed: readonly AssessedPlayer[], settings: AssessSettings): MisnamedBet[] {
+  const unmatched = assessed.flatMap(({ username, pairs }) =>
     pairs
       .filter(({ pair }) => pair.bets.length === 0)
       .flatMap((alone) => alone.pair.records.map((record) => ({ username, alone, record }))),
   );
-  const byId = new Map<string, typeof lonely>();
-  for (const one of lonely) {
+  const byId = new Map<string, typeof unmatched>();
+  for (const one of unmatched) {
     for (const ref of new Set([one.record.betId, one.record.id]))
       byId.set(ref, [...(byId.get(ref) ?? []), one]);
   }

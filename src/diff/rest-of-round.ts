@@ -3,7 +3,7 @@
 import type { LedgerBet, StoredRecord } from "../bet.ts";
 import { ZERO } from "../money.ts";
 import type { Pair } from "./match.ts";
-import type { Heard } from "./sums.ts";
+import type { EntryTimes } from "./sums.ts";
 
 /** A round of a neighbourhood of which not all bets are loaded. */
 export interface RestOfRound {
@@ -13,7 +13,7 @@ export interface RestOfRound {
   readonly currency: string;
   /** 1 or 2: whether there is one more bet, or more than one */
   readonly bets: number;
-  readonly heard: Heard;
+  readonly entryTimes: EntryTimes;
 }
 
 /** No id of the outside begins with this: it stands for no character. */
@@ -31,7 +31,7 @@ export function betsOfRest({
   roundId,
   currency,
   bets,
-  heard,
+  entryTimes,
 }: RestOfRound): LedgerBet[] {
   return namesOf(bets).map((txnId) => ({
     productId,
@@ -51,7 +51,7 @@ export function betsOfRest({
     rewardOnly: false,
     tip: false,
     settledByRound: false,
-    ...heard,
+    ...entryTimes,
   }));
 }
 

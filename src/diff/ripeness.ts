@@ -5,7 +5,7 @@ import { type Instant, parseInstant } from "../clock.ts";
 import { mergeRanges, subtractRanges, type TimeRange } from "../window.ts";
 import type { Verdict } from "./assess.ts";
 import type { Pair } from "./match.ts";
-import { type Heard, heardOf, isRunning } from "./sums.ts";
+import { type EntryTimes, entryTimesOf, isRunning } from "./sums.ts";
 
 export interface Graces {
   /** a callback may come this late */
@@ -61,30 +61,33 @@ export function conditionsOf(given: Verdict, graces: Graces, now: Instant): Cond
  * asked again, late enough.
  */
 export function whatMustHold(verdict: Verdict, graces: Graces): Conditions {
-  const { heard } = verdict;
+  const { entryTimes } = verdict;
   const { records } = verdict.pair;
-  const lastReceivedAt = heard?.lastReceivedAt ?? Number.NEGATIVE_INFINITY;
+  const lastReceivedAt = entryTimes?.lastReceivedAt ?? Number.NEGATIVE_INFINITY;
   const notBefore = Math.max(
     latest(records.map((record) => record.versionSeenAt)) + graces.callbackGraceMs,
     lastReceivedAt + graces.callbackGraceMs,
     verdict.holdsFrom ?? Number.NEGATIVE_INFINITY,
   );
-  if (heard === null) return { notBefore, eitherFetched: [] };
+  if (entryTimes === null) return { notBefore, eitherFetched: [] };
 
   const recordTimes = records.flatMap((record) => [
     instantRange(record.accountingDate),
     instantRange(record.updatedDate),
   ]);
   const ofBets: TimeRange = {
-    from: heard.firstEntryAt - graces.overlapMs,
-    to: Math.max(heard.lastEntryAt + graces.providerGraceMs, verdict.holdsFrom ?? Number.NEGATIVE_INFINITY),
+    from: entryTimes.firstEntryAt - graces.overlapMs,
+    to: Math.max(
+      entryTimes.lastEntryAt + graces.providerGraceMs,
+      verdict.holdsFrom ?? Number.NEGATIVE_INFINITY,
+    ),
   };
   const confirm: Fetched = {
     ranges: fetchable([ofBets, ...recordTimes], graces),
     since: lastReceivedAt + graces.providerGraceMs,
   };
   const ofRecords = records.length > 0 ? { ofRecords: true } : {};
-  if (verdict.asksAgain || !speakOfLastEntry(verdict.pair, heard))
+  if (verdict.asksAgain || !speakOfLastEntry(verdict.pair, entryTimes))
     return { notBefore, eitherFetched: [confirm], ...ofRecords };
   const settledAt = lastReceivedAt + graces.settleDelayMs;
   if (records.every((record) => record.requestedAt > settledAt)) return { notBefore, eitherFetched: [] };
@@ -124,13 +127,13 @@ export function missingOf({ ranges, since }: Fetched, passes: readonly Pass[], n
  * @param unfetched all that pulling has got behind it and not fetched
  */
 export function mayLackRecords(
-  { heard, pair }: Verdict,
+  { entryTimes, pair }: Verdict,
   unfetched: readonly TimeRange[],
   { overlapMs }: Pick<Graces, "overlapMs">,
 ): boolean {
-  if (heard === null || pair.records.length === 0) return false;
-  const from = heard.firstEntryAt - overlapMs;
-  return unfetched.some((one) => one.from <= heard.lastEntryAt && one.to > from);
+  if (entryTimes === null || pair.records.length === 0) return false;
+  const from = entryTimes.firstEntryAt - overlapMs;
+  return unfetched.some((one) => one.from <= entryTimes.lastEntryAt && one.to > from);
 }
 
 /** What lies ahead of `now` cannot be fetched, and is not waited for: a record may be dated when its match is played. */
@@ -144,7 +147,7 @@ export function untilNow(ranges: readonly TimeRange[], now: Instant): TimeRange[
  */
 export function afterPatience(verdict: Verdict, { roundPatienceMs }: Graces, now: Instant): Verdict {
   if (now < patienceEnds(verdict, roundPatienceMs)) return verdict;
-  return { ...verdict, heard: heardOf(verdict.pair.bets), waitsForRound: false };
+  return { ...verdict, entryTimes: entryTimesOf(verdict.pair.bets), waitsForRound: false };
 }
 
 function patienceEnds({ pair }: Verdict, roundPatienceMs: number): Instant {
@@ -166,7 +169,7 @@ export function fetchable(
  * sides run, or neither does: a bet may be placed and settled in one moment. Providers that write whole seconds seem
  * older than their own callbacks: they are asked again, which decides.
  */
-function speakOfLastEntry({ records, bets }: Pair, { lastEntryAt }: Heard): boolean {
+function speakOfLastEntry({ records, bets }: Pair, { lastEntryAt }: EntryTimes): boolean {
   const runs = bets.some((bet) => bet.status === "open");
   const speaks = (record: StoredRecord) => {
     const updatedAt = parseInstant(record.updatedDate, "updatedDate");

@@ -15,7 +15,7 @@ import { latest } from "./sums.ts";
 import { allowanceOf, differByAtMost, type Tolerance } from "./tolerance.ts";
 
 /** A player's run of entries and records in one currency, with no pause above the quiet time. */
-export interface Session {
+export interface PlayerSession {
   readonly username: string;
   readonly currency: string;
   /** its first and its last moment */
@@ -26,7 +26,7 @@ export interface Session {
   readonly records: readonly StoredRecord[];
 }
 
-interface Moment {
+interface SessionEvent {
   readonly at: Instant;
   readonly currency: string;
   readonly entry?: CallbackEntry;
@@ -39,8 +39,8 @@ export function splitSessions(
   entries: readonly CallbackEntry[],
   records: readonly StoredRecord[],
   quietMs: number,
-): Session[] {
-  const moments: Moment[] = [
+): PlayerSession[] {
+  const moments: SessionEvent[] = [
     ...entries
       .filter(({ callback }) => callback === "adjustBalance")
       .map((entry) => ({ at: entry.occurredAt, currency: entry.currency, entry })),
@@ -55,8 +55,8 @@ export function splitSessions(
   );
 }
 
-function splitRuns(moments: readonly Moment[], quietMs: number): Moment[][] {
-  const runs: Moment[][] = [];
+function splitRuns(moments: readonly SessionEvent[], quietMs: number): SessionEvent[][] {
+  const runs: SessionEvent[][] = [];
   let lastAt = Number.NEGATIVE_INFINITY;
   for (const moment of moments) {
     if (moment.at - lastAt > quietMs) runs.push([]);
@@ -66,7 +66,7 @@ function splitRuns(moments: readonly Moment[], quietMs: number): Moment[][] {
   return runs;
 }
 
-function toSession(username: string, run: readonly Moment[]): Session {
+function toSession(username: string, run: readonly SessionEvent[]): PlayerSession {
   return {
     username,
     currency: run[0]?.currency ?? "",
@@ -83,7 +83,7 @@ export function subjectOfSession(firstAt: Instant, currency: string): string {
 }
 
 /** Every subject that a session could have had, were it shorter at its beginning. */
-export function subjectsOfSession({ entries, records, currency }: Session): string[] {
+export function subjectsOfSession({ entries, records, currency }: PlayerSession): string[] {
   const times = [
     ...entries.map((entry) => entry.occurredAt),
     ...records.map((record) => parseInstant(record.accountingDate, "accountingDate")),
@@ -98,7 +98,7 @@ interface SessionSettings {
 }
 
 /** @returns null where ΣCREDIT − ΣDEBIT is Σ(payout − stake), or the session began before the ledger did */
-export function compareSession(session: Session, settings: SessionSettings): Finding | null {
+export function compareSession(session: PlayerSession, settings: SessionSettings): Finding | null {
   const { productId, ledgerStart } = settings;
   if (session.firstAt < ledgerStart) return null;
   const { currency, username, records, entries } = session;
@@ -153,14 +153,14 @@ export function compareSession(session: Session, settings: SessionSettings): Fin
 
 /** What the sums of a session may differ by: so many amounts are in them, of the side that has more. */
 export function allowanceOfSession(
-  { records, entries, currency }: Session,
+  { records, entries, currency }: PlayerSession,
   { tolerance }: Pick<SessionSettings, "tolerance">,
 ): Amount {
   return allowanceOf(tolerance, currency, Math.max(amountsListed(records), entries.length));
 }
 
 /** Both sides of a session: what records were staked and paid, what adjustBalance took and gave; the ledger knows no bets. */
-export function sumSession({ records, entries }: Session): { provider: SideSums; ledger: SideSums } {
+export function sumSession({ records, entries }: PlayerSession): { provider: SideSums; ledger: SideSums } {
   const played = records.filter((record) => record.betStatus !== "VOID");
   const stake = sumAmounts(played.map((record) => record.stake));
   const payout = sumAmounts(played.map((record) => record.payout));
@@ -186,9 +186,9 @@ function sumEntries(entries: readonly CallbackEntry[]): { debits: Amount; credit
 }
 
 /** A session is over when it has been quiet for long enough; then its graces, and a fetch of all of its time. */
-export function whatSessionNeeds(session: Session, quietMs: number, graces: Graces): Conditions {
-  const heardAt = Math.max(session.lastAt, ...session.entries.map((entry) => entry.receivedAt));
-  const seenAt = Math.max(heardAt, ...session.records.map((record) => record.versionSeenAt));
+export function whatSessionNeeds(session: PlayerSession, quietMs: number, graces: Graces): Conditions {
+  const receivedAt = Math.max(session.lastAt, ...session.entries.map((entry) => entry.receivedAt));
+  const seenAt = Math.max(receivedAt, ...session.records.map((record) => record.versionSeenAt));
   const whole = { from: session.firstAt - graces.overlapMs, to: session.lastAt + graces.providerGraceMs };
   const dates = session.records
     .map((record) => parseInstant(record.updatedDate, "updatedDate"))
@@ -198,7 +198,7 @@ export function whatSessionNeeds(session: Session, quietMs: number, graces: Grac
     ...(session.records.length > 0 ? { ofRecords: true } : {}),
     notBefore: Math.max(session.lastAt + quietMs + 1, seenAt + graces.callbackGraceMs),
     eitherFetched: [
-      { ranges: fetchable([whole, ...dates], graces), since: heardAt + graces.providerGraceMs },
+      { ranges: fetchable([whole, ...dates], graces), since: receivedAt + graces.providerGraceMs },
     ],
   };
 }

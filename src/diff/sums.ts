@@ -93,14 +93,14 @@ export function lastEntryOf(bets: readonly LedgerBet[]): Instant {
 }
 
 /** When the first and the last entry of some bets happened, and when the last one to come came. */
-export interface Heard {
+export interface EntryTimes {
   readonly firstEntryAt: Instant;
   readonly lastEntryAt: Instant;
   readonly lastReceivedAt: Instant;
 }
 
 /** @returns null where there are no bets */
-export function heardOf(bets: readonly LedgerBet[]): Heard | null {
+export function entryTimesOf(bets: readonly LedgerBet[]): EntryTimes | null {
   if (bets.length === 0) return null;
   return {
     firstEntryAt: firstEntryOf(bets),

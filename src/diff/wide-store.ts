@@ -5,7 +5,7 @@ import type { Query } from "../db/client.ts";
 import { type Amount, parseAmount } from "../money.ts";
 import type { TimeRange } from "../window.ts";
 import { aroundIds, namesOf, type StatementRules, UNSETTLED, uncertain } from "./agreement-store.ts";
-import type { Heard } from "./sums.ts";
+import type { EntryTimes } from "./sums.ts";
 
 export interface WideRoundKey {
   readonly username: string;
@@ -19,14 +19,15 @@ export interface WideRound extends WideRoundKey {
   /** ids of the bets that do not, or may not, agree by themselves */
   readonly apart: readonly string[];
   /** of those that agree; null: there are none */
-  readonly heard: Heard | null;
+  readonly entryTimes: EntryTimes | null;
 }
 
-type Row = WideRoundKey & Pick<WideRound, "currency" | "apart"> & { [Key in keyof Heard]: Instant | null };
+type WideRoundRow = WideRoundKey &
+  Pick<WideRound, "currency" | "apart"> & { [Key in keyof EntryTimes]: Instant | null };
 
-function toWideRound({ firstEntryAt, lastEntryAt, lastReceivedAt, ...row }: Row): WideRound {
-  const isHeard = firstEntryAt !== null && lastEntryAt !== null && lastReceivedAt !== null;
-  return { ...row, heard: isHeard ? { firstEntryAt, lastEntryAt, lastReceivedAt } : null };
+function toWideRound({ firstEntryAt, lastEntryAt, lastReceivedAt, ...row }: WideRoundRow): WideRound {
+  const hasEntries = firstEntryAt !== null && lastEntryAt !== null && lastReceivedAt !== null;
+  return { ...row, entryTimes: hasEntries ? { firstEntryAt, lastEntryAt, lastReceivedAt } : null };
 }
 
 /** What is kept of some rounds; most are not wide, and nothing is. */
@@ -35,7 +36,7 @@ export async function readWideRounds(
   productId: string,
   rounds: readonly (readonly [string, string])[],
 ): Promise<WideRound[]> {
-  const rows = await tx<Row[]>`
+  const rows = await tx<WideRoundRow[]>`
     select w.username, w.round_id as "roundId", w.currency, w.apart, w.first_entry_at as "firstEntryAt",
       w.last_entry_at as "lastEntryAt", w.last_received_at as "lastReceivedAt"
     from wide_rounds w
@@ -61,12 +62,12 @@ export async function preferIndexes(tx: Query): Promise<void> {
 }
 
 export async function writeWideRound(tx: Query, productId: string, round: WideRound): Promise<void> {
-  const { username, roundId, currency, apart, heard } = round;
+  const { username, roundId, currency, apart, entryTimes } = round;
   await tx`
     insert into wide_rounds (product_id, username, round_id, currency, apart, first_entry_at, last_entry_at,
       last_received_at)
     values (${productId}, ${username}, ${roundId}, ${currency}, ${apart as string[]}::text[],
-      ${heard?.firstEntryAt ?? null}, ${heard?.lastEntryAt ?? null}, ${heard?.lastReceivedAt ?? null})
+      ${entryTimes?.firstEntryAt ?? null}, ${entryTimes?.lastEntryAt ?? null}, ${entryTimes?.lastReceivedAt ?? null})
     on conflict (product_id, username, round_id) do update set currency = excluded.currency, apart = excluded.apart,
       first_entry_at = excluded.first_entry_at, last_entry_at = excluded.last_entry_at,
       last_received_at = excluded.last_received_at`;
@@ -134,12 +135,12 @@ export async function findWideRound(
         group by 1 order by count(*) desc limit 1) as currency,
       exists (select from callback_entries where product_id = ${productId} and username = ${username}
         and round_id = ${roundId} and transaction_type = 'BY_ROUND') as "actsOnRound"`;
-  const asOne = { username, roundId, currency: null, apart: [], heard: null };
+  const asOne = { username, roundId, currency: null, apart: [], entryTimes: null };
   if (kind?.actsOnRound !== false) return asOne;
   const { currency } = kind;
   if (currency === null) return null;
   await tx`select set_config('work_mem', '32MB', true), set_config('jit', 'off', true)`;
-  const [row] = await tx.unsafe<Row[]>(findApart(rules), [productId, username, roundId, currency]);
+  const [row] = await tx.unsafe<WideRoundRow[]>(findApart(rules), [productId, username, roundId, currency]);
   return row === undefined ? null : toWideRound({ ...row, username, roundId, currency });
 }
 

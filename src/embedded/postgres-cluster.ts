@@ -6,7 +6,7 @@ import { chmod, chown, mkdir, readdir, readFile, rename, rm, stat, writeFile } f
 import { join } from "node:path";
 import { describeError, ReconError } from "../errors.ts";
 import { childEnvironment } from "./child-environment.ts";
-import type { Place } from "./postgres-place.ts";
+import type { ClusterLocation } from "./postgres-location.ts";
 import { SUPERUSER } from "./postgres-protocol.ts";
 import { guardChild } from "./process-guard.ts";
 
@@ -19,10 +19,10 @@ export interface Cluster {
  * The cluster of a place, made by initdb if there is none. Only the supervisor that has the lock may call it.
  * `sync: false` leaves out writing it through to the disk. Fails with ReconError "embedded-failed".
  */
-export async function openCluster(place: Place, options: { sync: boolean }): Promise<Cluster> {
-  const cluster = join(place.folder, "cluster");
-  await removeUnfinished(place.folder);
-  if (!(await exists(cluster))) await makeCluster(place, cluster, options.sync);
+export async function openCluster(location: ClusterLocation, options: { sync: boolean }): Promise<Cluster> {
+  const cluster = join(location.folder, "cluster");
+  await removeUnfinished(location.folder);
+  if (!(await exists(cluster))) await makeCluster(location, cluster, options.sync);
   const passwordFile = join(cluster, "password");
   try {
     return { data: join(cluster, "data"), password: (await readFile(passwordFile, "utf8")).trim() };
@@ -45,23 +45,28 @@ async function removeUnfinished(folder: string): Promise<void> {
 }
 
 /** Data and password appear together by one rename, so a cluster that is there is complete. */
-async function makeCluster(place: Place, cluster: string, sync: boolean): Promise<void> {
-  const unfinished = join(place.folder, `cluster-unfinished-${randomBytes(4).toString("hex")}`);
+async function makeCluster(location: ClusterLocation, cluster: string, sync: boolean): Promise<void> {
+  const unfinished = join(location.folder, `cluster-unfinished-${randomBytes(4).toString("hex")}`);
   const data = join(unfinished, "data");
   const passwordFile = join(unfinished, "password");
   await mkdir(data, { recursive: true });
-  await chmod(unfinished, place.account === undefined ? 0o700 : 0o711);
+  await chmod(unfinished, location.account === undefined ? 0o700 : 0o711);
   await chmod(data, 0o700);
   await writeFile(passwordFile, `${randomBytes(24).toString("hex")}\n`, { mode: 0o600, flush: true });
-  if (place.account !== undefined) {
-    for (const path of [data, passwordFile]) await chown(path, place.account.uid, place.account.gid);
+  if (location.account !== undefined) {
+    for (const path of [data, passwordFile]) await chown(path, location.account.uid, location.account.gid);
   }
-  await runInitdb(place, data, passwordFile, sync);
+  await runInitdb(location, data, passwordFile, sync);
   await rename(unfinished, cluster);
 }
 
-async function runInitdb(place: Place, data: string, passwordFile: string, sync: boolean): Promise<void> {
-  const program = join(place.native, "bin", "initdb");
+async function runInitdb(
+  location: ClusterLocation,
+  data: string,
+  passwordFile: string,
+  sync: boolean,
+): Promise<void> {
+  const program = join(location.native, "bin", "initdb");
   const args = [
     `--pgdata=${data}`,
     `--username=${SUPERUSER}`,
@@ -75,7 +80,7 @@ async function runInitdb(place: Place, data: string, passwordFile: string, sync:
     "--no-instructions",
     ...(sync ? [] : ["--no-sync"]),
   ];
-  const { account } = place;
+  const { account } = location;
   const initdb = spawn(program, args, {
     cwd: "/",
     env: childEnvironment,
@@ -97,7 +102,7 @@ async function runInitdb(place: Place, data: string, passwordFile: string, sync:
   if (code === 0) return;
   throw new ReconError(
     "embedded-failed",
-    `The embedded PostgreSQL could not make its data folder in ${place.folder}: ${complaint.trim() || "initdb was ended"}. ` +
+    `The embedded PostgreSQL could not make its data folder in ${location.folder}: ${complaint.trim() || "initdb was ended"}. ` +
       "If that cannot be helped here, set DATABASE_URL to a PostgreSQL of your own.",
   );
 }

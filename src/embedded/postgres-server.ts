@@ -8,7 +8,7 @@ import { ReconError } from "../errors.ts";
 import { childEnvironment } from "./child-environment.ts";
 import { freePort } from "./free-port.ts";
 import { lastLines } from "./log-tail.ts";
-import type { Place } from "./postgres-place.ts";
+import type { ClusterLocation } from "./postgres-location.ts";
 import { guardChild } from "./process-guard.ts";
 
 /** Fast shutdown, immediate shutdown, and the end of all patience, each with the time it gets. */
@@ -32,7 +32,7 @@ export interface Postmaster {
  * which must be `logFile`. Fails with ReconError "embedded-failed", quoting the end of the log.
  */
 export async function startPostmaster(options: {
-  place: Place;
+  location: ClusterLocation;
   data: string;
   settings: Record<string, string>;
   logFile: string;
@@ -43,7 +43,7 @@ export async function startPostmaster(options: {
     const offset = (await stat(options.logFile)).size;
     const port = await freePort();
     const postmaster = spawnPostmaster(options, port);
-    const ended = guardChild(postmaster, ["INT", "QUIT", "KILL"], options.place.account);
+    const ended = guardChild(postmaster, ["INT", "QUIT", "KILL"], options.location.account);
     if (await becomesReady(postmaster, options.data)) {
       return { port, ended, stop: () => endProcess((signal) => postmaster.kill(signal), ended) };
     }
@@ -63,7 +63,7 @@ function isPassing(reason: string): boolean {
 }
 
 function spawnPostmaster(
-  options: { place: Place; data: string; settings: Record<string, string> },
+  options: { location: ClusterLocation; data: string; settings: Record<string, string> },
   port: number,
 ): ChildProcess {
   const settings = {
@@ -78,7 +78,7 @@ function spawnPostmaster(
     unix_socket_directories: "",
     port: String(port),
   };
-  const { account, native } = options.place;
+  const { account, native } = options.location;
   return spawn(
     join(native, "bin", "postgres"),
     ["-D", options.data, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])],

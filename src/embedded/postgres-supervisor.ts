@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describeError } from "../errors.ts";
 import { takeLock } from "./exclusive-lock.ts";
 import { openCluster } from "./postgres-cluster.ts";
-import { choosePlace } from "./postgres-place.ts";
+import { chooseLocation } from "./postgres-location.ts";
 import {
   ANOTHER_SERVES,
   logFileOf,
@@ -79,9 +79,9 @@ class Supervisor {
     const { folder, native, settings, token } = this.#order;
     const logFile = logFileOf(folder);
     try {
-      const place = await choosePlace(folder, native);
-      const { data, password } = await openCluster(place, { sync: settings["fsync"] !== "off" });
-      const postmaster = await startPostmaster({ place, data, settings, logFile });
+      const location = await chooseLocation(folder, native);
+      const { data, password } = await openCluster(location, { sync: settings["fsync"] !== "off" });
+      const postmaster = await startPostmaster({ location, data, settings, logFile });
       this.#postmaster = postmaster;
       void postmaster.ended.then(() => this.#serverEnded());
       this.#tell({ port: postmaster.port, password, token });

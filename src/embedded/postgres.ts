@@ -3,8 +3,8 @@ import { chmod, mkdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import postgres from "postgres";
 import { describeError, ReconError } from "../errors.ts";
+import { joinServer } from "./join-postgres.ts";
 import { findNativeBinaries } from "./postgres-binaries.ts";
-import { holdServer } from "./postgres-hold.ts";
 import { SUPERUSER } from "./postgres-protocol.ts";
 
 /** Needs no quoting in a URL: clients disagree on how to decode that part. */
@@ -43,7 +43,7 @@ export async function startEmbeddedPostgres(options: {
   }
   const native = await findNativeBinaries();
   const folder = await makeFolder(options.home);
-  const hold = await holdServer({ folder, native, settings: options.settings ?? {} });
+  const hold = await joinServer({ folder, native, settings: options.settings ?? {} });
   const urlOf = (name: string) => `postgres://${SUPERUSER}:${hold.password}@127.0.0.1:${hold.port}/${name}`;
   try {
     await createDatabase(urlOf("postgres"), database);

@@ -16,7 +16,7 @@ import {
 import type { MismatchChoice } from "../mismatches/store.ts";
 import { formatAmount, parseAmount, sumAmounts } from "../money.ts";
 import type { FlowContext } from "./context.ts";
-import { lookAgain } from "./look-again.ts";
+import { markReopened } from "./mark-reopened.ts";
 import { recordChanges } from "./record-transitions.ts";
 
 /** So many may be changed by one filter. */
@@ -40,7 +40,7 @@ export type MismatchTarget =
       readonly mark?: string | null;
     };
 
-export interface AskedAction {
+export interface RequestedAction {
   readonly action: MismatchAction;
   readonly target: MismatchTarget;
   readonly note: string;
@@ -73,8 +73,8 @@ export interface ActionResult {
  * What an action would change now; changes nothing.
  * @throws ReconError as `actOnMismatches`
  */
-export async function previewAction(context: FlowContext, asked: AskedAction): Promise<ActionResult> {
-  return describe(await choose(context.sql, asked, false));
+export async function previewAction(context: FlowContext, requested: RequestedAction): Promise<ActionResult> {
+  return describe(await choose(context.sql, requested, false));
 }
 
 /**
@@ -82,36 +82,39 @@ export async function previewAction(context: FlowContext, asked: AskedAction): P
  * @throws ReconError `not-found` that names the ids there are not, `conflict` where somebody was quicker, where the
  * action is not possible or a ref stands for another adjustment, `usage` where the filter chooses too many
  */
-export async function actOnMismatches(context: FlowContext, asked: AskedAction): Promise<ActionResult> {
-  const { action, note, by, adjustment } = asked;
-  const step = adjustment === null ? (asked.step ?? null) : null;
+export async function actOnMismatches(
+  context: FlowContext,
+  requested: RequestedAction,
+): Promise<ActionResult> {
+  const { action, note, by, adjustment } = requested;
+  const step = adjustment === null ? (requested.step ?? null) : null;
   return await inTurn(context.sql, async (tx) => {
     const at = context.clock.now();
-    const chosen = await choose(tx, asked, true);
+    const chosen = await choose(tx, requested, true);
     const [only] = chosen;
-    if (asked.adjustment !== null && only !== undefined) {
-      const deed = { currency: currencyOf(only), note, by, at };
-      const isNew = await writeAdjustment(tx, only.id, asked.adjustment, deed);
+    if (requested.adjustment !== null && only !== undefined) {
+      const written = { currency: currencyOf(only), note, by, at };
+      const isNew = await writeAdjustment(tx, only.id, requested.adjustment, written);
       // The same word again, because its answer was lost: it is done already.
       if (!isNew && only.status === "resolved") return describe(chosen);
-      refuse(asked, chosen);
+      refuse(requested, chosen);
     }
     const changes = await writeAction(tx, chosen, { action, note, by, at, step });
     await recordChanges(tx, changes, context.config, at);
-    if (action === "reopen") await lookAgain(tx, chosen, at);
+    if (action === "reopen") await markReopened(tx, chosen, at);
     return describe(chosen);
   });
 }
 
-async function choose(sql: Query, asked: AskedAction, locks: boolean): Promise<ChosenMismatch[]> {
-  const { action, target, expected } = asked;
+async function choose(sql: Query, requested: RequestedAction, locks: boolean): Promise<ChosenMismatch[]> {
+  const { action, target, expected } = requested;
   if ("ids" in target) {
     const chosen = await chooseByIds(sql, knownIds(target.ids), locks);
     const found = new Set(chosen.map(({ id }) => String(id)));
     const unknown = target.ids.filter((id) => !found.has(id));
     if (unknown.length > 0) throw new ReconError("not-found", `there is no mismatch ${nameSome(unknown)}`);
     // With an adjustment it depends on whether that is known already.
-    if (asked.adjustment === null || !locks) refuse(asked, chosen);
+    if (requested.adjustment === null || !locks) refuse(requested, chosen);
     return chosen;
   }
   const possible = ACTS[action].from.filter((status) => expected === null || status === expected);
@@ -139,7 +142,7 @@ export function markOf({ ids, amounts }: ActionResult): string {
 }
 
 /** @throws ReconError `conflict` that names the first of those that the action is not possible for */
-function refuse({ action, target, expected }: AskedAction, chosen: readonly ChosenMismatch[]): void {
+function refuse({ action, target, expected }: RequestedAction, chosen: readonly ChosenMismatch[]): void {
   const seen = "ids" in target ? target.seen : undefined;
   const refusals = chosen
     .map((one) => refusalOf(action, one, seen?.get(String(one.id)) ?? expected))

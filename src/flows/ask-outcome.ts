@@ -6,13 +6,13 @@ import type { Config, ProductConfig } from "../config-file.ts";
 import { describeError, ReconError } from "../errors.ts";
 import type { About, RequestBudget } from "../provider/budget.ts";
 import { isTopUp, type TopUp, type TopUpType, type Transfer } from "../transfer.ts";
-import type { Answer, Saying } from "../verify/answer.ts";
+import type { Saying, VerifyAnswer } from "../verify/answer.ts";
 import { TurnOver } from "../verify/turns.ts";
 import type { FlowContext } from "./context.ts";
 
 /** What came back, with its evidence. */
-export interface Heard {
-  readonly answer: Answer;
+export interface ClassifiedAnswer {
+  readonly answer: VerifyAnswer;
   /** of the error there was instead of an answer, or the code that says that it failed */
   readonly code: string | null;
   readonly message: string | null;
@@ -40,7 +40,7 @@ export type AskOutcome = (
   sent: Transfer | TopUp,
   signal: AbortSignal,
   isCrowding?: boolean,
-) => Promise<Heard>;
+) => Promise<ClassifiedAnswer>;
 
 export interface VerifyContext extends FlowContext {
   readonly ask: AskOutcome;
@@ -70,15 +70,15 @@ export function openAskOutcome(
       leavesWhilePaused: true,
       pace: isCrowding ? "hangs" : "may-hang",
     };
-    const heard = await budget.spend("verify", request, signal, about).catch((error: unknown) => {
+    const classified = await budget.spend("verify", request, signal, about).catch((error: unknown) => {
       signal.throwIfAborted();
       if (ending?.aborted) throw new TurnOver("it makes room for others", { cause: error });
       if (askedAt === null && error instanceof ReconError && error.code === "provider-throttled") {
         throw new Paused(error, error.retryAfterMs ?? 0);
       }
-      return hearNotFound(error, config.verify) ?? hearFailure(error);
+      return classifyNotFound(error, config.verify) ?? classifyFailure(error);
     });
-    const { saying, ...evidence } = heard;
+    const { saying, ...evidence } = classified;
     return {
       ...evidence,
       message: storable(evidence.message, LONGEST_MESSAGE),
@@ -88,17 +88,17 @@ export function openAskOutcome(
   };
 }
 
-type Sorted = Omit<Heard, "answer"> & { readonly saying: Saying };
+type SortedAnswer = Omit<ClassifiedAnswer, "answer"> & { readonly saying: Saying };
 const NO_EVIDENCE = { code: null, message: null, raw: null, refused: null };
 
-async function askTransfer(api: VerifyApi, sent: Transfer, signal: AbortSignal): Promise<Sorted> {
+async function askTransfer(api: VerifyApi, sent: Transfer, signal: AbortSignal): Promise<SortedAnswer> {
   const { username, productId, transactionRef, type } = sent;
   const question = { username, productId, transactionRef, type };
   const answer = await api.verifyDepositWithdraw(question, signal);
-  return { ...NO_EVIDENCE, raw: answer.raw, saying: hearTransfer(sent, answer) };
+  return { ...NO_EVIDENCE, raw: answer.raw, saying: classifyTransfer(sent, answer) };
 }
 
-function hearTransfer(sent: Transfer, answer: TransferAnswer): Saying {
+function classifyTransfer(sent: Transfer, answer: TransferAnswer): Saying {
   if (!answer.success) return { says: "failed" };
   const { username, productId, currency, amount } = answer;
   const booking = {
@@ -117,18 +117,18 @@ async function askTopUp(
   sent: TopUp,
   products: readonly ProductConfig[],
   signal: AbortSignal,
-): Promise<Sorted> {
+): Promise<SortedAnswer> {
   const path = products.find(({ productId }) => productId === sent.productId)?.topUpPath ?? null;
   if (path === null) throw new Error(`top-ups of ${sent.productId} cannot be asked for: it has no topUpPath`);
   const question = { username: sent.username, transactionId: sent.transactionRef };
   const answer = await api.verifyTopUp(path, question, signal);
   const evidence = { ...NO_EVIDENCE, code: String(answer.code), message: answer.message, raw: answer.raw };
-  return { ...evidence, saying: hearTopUp(sent, answer) };
+  return { ...evidence, saying: classifyTopUp(sent, answer) };
 }
 
 const TYPE_OF: Readonly<Record<"TopUp" | "Withdraw", TopUpType>> = { TopUp: "DEBIT", Withdraw: "CREDIT" };
 
-function hearTopUp(sent: TopUp, { code, data }: TopUpAnswer): Saying {
+function classifyTopUp(sent: TopUp, { code, data }: TopUpAnswer): Saying {
   if (code === 1) return { says: "failed" };
   const ofIt = data.filter(({ id }) => id === sent.transactionRef);
   const item = ofIt.find(({ type }) => TYPE_OF[type] === sent.type) ?? ofIt[0] ?? data[0];
@@ -146,7 +146,7 @@ function hearTopUp(sent: TopUp, { code, data }: TopUpAnswer): Saying {
 }
 
 /** A code that says that there is no such transfer is a "no" (docs/transfers.md#statuses). @returns null: it is none */
-function hearNotFound(error: unknown, { notFoundCodes }: Config["verify"]): Sorted | null {
+function classifyNotFound(error: unknown, { notFoundCodes }: Config["verify"]): SortedAnswer | null {
   if (!(error instanceof ReconError) || error.code !== "provider-rejected" || error.answer === null)
     return null;
   const { code, message, raw } = error.answer;
@@ -155,7 +155,7 @@ function hearNotFound(error: unknown, { notFoundCodes }: Config["verify"]): Sort
 }
 
 /** Time-outs, statuses, codes, garbage: whatever it is, it says nothing about the money. */
-function hearFailure(error: unknown): Sorted {
+function classifyFailure(error: unknown): SortedAnswer {
   const isProviders =
     error instanceof ReconError && (error.code.startsWith("provider-") || error.code === "bad-request");
   if (!isProviders) throw error;

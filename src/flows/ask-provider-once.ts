@@ -36,11 +36,11 @@ export async function askProviderOnce(
   clock: Clock,
 ): Promise<ProviderVisit> {
   let date: string | null = null;
-  let heardAt = clock.now();
+  let answeredAt = clock.now();
   const { requestTimeout } = config.pull;
-  const onDate = (heard: string | null) => {
-    date = heard;
-    heardAt = clock.now();
+  const onDate = (header: string | null) => {
+    date = header;
+    answeredAt = clock.now();
   };
   const client = openProvider(
     provider,
@@ -71,16 +71,16 @@ export async function askProviderOnce(
   } finally {
     client.close();
   }
-  return { asked, tookMs: clock.now() - askedAt, error, skew: measureSkew(date, askedAt, heardAt) };
+  return { asked, tookMs: clock.now() - askedAt, error, skew: measureSkew(date, askedAt, answeredAt) };
 }
 
 /** The provider read its clock somewhere between the question and the answer. */
-function measureSkew(date: string | null, askedAt: number, heardAt: number): ClockSkew | null {
-  const told = date === null ? null : DateTime.fromHTTP(date);
-  if (told === null || !told.isValid) return null;
-  const middle = (askedAt + heardAt) / 2;
+function measureSkew(date: string | null, askedAt: number, answeredAt: number): ClockSkew | null {
+  const reported = date === null ? null : DateTime.fromHTTP(date);
+  if (reported === null || !reported.isValid) return null;
+  const middle = (askedAt + answeredAt) / 2;
   return {
-    aheadMs: Math.round(middle - (told.toMillis() + 500)),
-    uncertainMs: Math.ceil((heardAt - askedAt) / 2) + 500,
+    aheadMs: Math.round(middle - (reported.toMillis() + 500)),
+    uncertainMs: Math.ceil((answeredAt - askedAt) / 2) + 500,
   };
 }

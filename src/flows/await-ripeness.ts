@@ -8,12 +8,12 @@ import { isLedgerStale, isProviderStale, type StaleKind } from "../diff/stale-st
 import type { MismatchKind } from "../mismatch.ts";
 import { readUnfetched } from "../sync/pull-overview-store.ts";
 import type { TimeRange } from "../window.ts";
-import { loadPasses } from "./await-fetch.ts";
-import type { Scene } from "./diff-scene.ts";
-import { findHeardUnusably } from "./follow-ledger.ts";
+import type { ComparisonContext } from "./comparison-context.ts";
+import { loadPasses } from "./confirm-fetches.ts";
+import { findUnusableEntries } from "./follow-ledger.ts";
 
 /** A verdict, and what must hold before it is a mismatch. */
-export interface Candidate {
+export interface VerdictCandidate {
   readonly verdict: Verdict;
   readonly conditions: Conditions;
 }
@@ -29,20 +29,23 @@ export interface Ripeness {
 }
 
 /** Judges all the verdicts of a look by what is read for all of them at once. */
-export async function awaitRipeness(scene: Scene, candidates: readonly Candidate[]): Promise<Ripeness> {
-  const known = await readWhatDecides(scene, candidates);
+export async function awaitRipeness(
+  comparison: ComparisonContext,
+  candidates: readonly VerdictCandidate[],
+): Promise<Ripeness> {
+  const known = await readWhatDecides(comparison, candidates);
   const waits = new Map<Verdict, Wait>();
-  const ripe: Candidate[] = [];
+  const ripe: VerdictCandidate[] = [];
   for (const candidate of candidates) {
     const { verdict, conditions } = candidate;
-    const lack = whatIsLacking(conditions, known.passes, scene.now);
+    const lack = whatIsLacking(conditions, known.passes, comparison.now);
     if (known.unusable.has(verdict)) waits.set(verdict, { until: null });
     else if (lack !== null) waits.set(verdict, lack);
-    else if (mayLackRecords(verdict, known.unfetched, scene.graces))
-      waits.set(verdict, { until: scene.now + scene.context.config.diff.every });
+    else if (mayLackRecords(verdict, known.unfetched, comparison.graces))
+      waits.set(verdict, { until: comparison.now + comparison.context.config.diff.every });
     else ripe.push(candidate);
   }
-  return { waits, stale: await holdBackWhileStale(scene, ripe, waits) };
+  return { waits, stale: await holdBackWhileStale(comparison, ripe, waits) };
 }
 
 /** Kinds that say that the provider has no record; one that cannot be used is a record nevertheless. */
@@ -60,27 +63,30 @@ interface WhatDecides {
   readonly unusable: ReadonlySet<Verdict>;
 }
 
-async function readWhatDecides(scene: Scene, candidates: readonly Candidate[]): Promise<WhatDecides> {
-  const { tx, product, now } = scene;
+async function readWhatDecides(
+  comparison: ComparisonContext,
+  candidates: readonly VerdictCandidate[],
+): Promise<WhatDecides> {
+  const { tx, product, now } = comparison;
   const due = candidates.filter(({ conditions }) => now >= conditions.notBefore);
   const verdicts = due.map(({ verdict }) => verdict);
-  const lonely = verdicts.filter(({ finding }) => LACK_A_RECORD.has(finding.kind));
+  const lackingRecords = verdicts.filter(({ finding }) => LACK_A_RECORD.has(finding.kind));
   const betOf = ({ finding: { username, transactionId } }: Verdict) => ({
     username,
     ref: transactionId ?? "",
   });
   const needed = due.flatMap(({ conditions }) => conditions.eitherFetched);
-  const [rejected, unheard, passes, unfetched] = await Promise.all([
-    readRejected(tx, product.productId, lonely.map(betOf)),
-    findHeardUnusably(tx, verdicts),
-    loadPasses(scene, needed),
+  const [rejected, unusableEntries, passes, unfetched] = await Promise.all([
+    readRejected(tx, product.productId, lackingRecords.map(betOf)),
+    findUnusableEntries(tx, verdicts),
+    loadPasses(comparison, needed),
     due.length === 0 ? [] : readUnfetched(tx, [product.productId]),
   ]);
   const isRejected = (verdict: Verdict) => {
     const { username, ref } = betOf(verdict);
     return rejected.some((one) => one.username === username && one.ref === ref);
   };
-  return { passes, unfetched, unusable: new Set([...lonely.filter(isRejected), ...unheard]) };
+  return { passes, unfetched, unusable: new Set([...lackingRecords.filter(isRejected), ...unusableEntries]) };
 }
 
 const STALE_OF: ReadonlyMap<MismatchKind, StaleKind> = new Map([
@@ -89,35 +95,39 @@ const STALE_OF: ReadonlyMap<MismatchKind, StaleKind> = new Map([
 ]);
 
 /** While a side is stale, what waits for it is looked at this often within its time. */
-const LOOKS_WHILE_STALE = 12;
+const COMPARISONS_WHILE_STALE = 12;
 
 /**
  * A side is looked at once in a look, when something lacks it; what it holds back waits at most the provider's grace.
  * @returns the sides that are stale
  */
 async function holdBackWhileStale(
-  scene: Scene,
-  ripe: readonly Candidate[],
+  comparison: ComparisonContext,
+  ripe: readonly VerdictCandidate[],
   waits: Map<Verdict, Wait>,
 ): Promise<Set<StaleKind>> {
-  const { graces, now, context } = scene;
-  const nextLook = now + Math.max(context.config.diff.every, graces.providerGraceMs / LOOKS_WHILE_STALE);
+  const { graces, now, context } = comparison;
+  const nextComparison =
+    now + Math.max(context.config.diff.every, graces.providerGraceMs / COMPARISONS_WHILE_STALE);
   const stale = new Set<StaleKind>();
   for (const [side, lacking] of Map.groupBy(ripe, ({ verdict }) => STALE_OF.get(verdict.finding.kind))) {
-    const waiting = lacking.filter(({ conditions }) => now < waitsUntil(conditions, scene));
-    if (side === undefined || waiting.length === 0 || !(await isStale(scene, side))) continue;
+    const waiting = lacking.filter(({ conditions }) => now < waitsUntil(conditions, comparison));
+    if (side === undefined || waiting.length === 0 || !(await isStale(comparison, side))) continue;
     stale.add(side);
     for (const { verdict, conditions } of waiting)
-      waits.set(verdict, { until: Math.min(waitsUntil(conditions, scene), nextLook) });
+      waits.set(verdict, { until: Math.min(waitsUntil(conditions, comparison), nextComparison) });
   }
   return stale;
 }
 
-function waitsUntil({ eitherFetched, notBefore }: Conditions, { graces }: Scene): Instant {
+function waitsUntil({ eitherFetched, notBefore }: Conditions, { graces }: ComparisonContext): Instant {
   return (eitherFetched.at(-1)?.since ?? notBefore) + graces.providerGraceMs;
 }
 
-async function isStale({ tx, product, settings, graces, now }: Scene, side: StaleKind): Promise<boolean> {
+async function isStale(
+  { tx, product, settings, graces, now }: ComparisonContext,
+  side: StaleKind,
+): Promise<boolean> {
   const limits = { ledgerStart: settings.ledgerStart, now };
   return side === "ledger-stale"
     ? await isLedgerStale(tx, product.productId, now - graces.callbackGraceMs, limits)

@@ -2,7 +2,7 @@
 
 import { findForeignProducts } from "../diff/store.ts";
 import { countRejectedEntries } from "../ledger/follow-store.ts";
-import { findsPlacelessRows, openRelation } from "../ledger/relation-store.ts";
+import { findsUndatedRows, openRelation } from "../ledger/relation-store.ts";
 import { findIdleTriggers, readLedgerStart } from "../ledger/store.ts";
 import type { FlowContext } from "./context.ts";
 
@@ -18,7 +18,7 @@ export interface LedgerCheck {
   /** triggers of `callback_entries` that are missing or switched off: rows may be inserted and never compared */
   readonly idleTriggers: readonly string[];
   /** false: rows without a received_at cannot be looked for without reading the whole relation */
-  readonly findsPlaceless: boolean;
+  readonly findsUndated: boolean;
   /** products that have entries and are not in the settings, some of them: nothing of them is compared */
   readonly foreignProducts: readonly string[];
 }
@@ -28,12 +28,12 @@ export async function checkLedger({ sql, config }: FlowContext): Promise<LedgerC
   const { relation } = config.ledger;
   const opened = relation === null ? null : await openRelation(sql, relation);
   const productIds = config.products.map(({ productId }) => productId);
-  const [start, rejected, idleTriggers, findsPlaceless, foreignProducts] = await Promise.all([
+  const [start, rejected, idleTriggers, findsUndated, foreignProducts] = await Promise.all([
     readLedgerStart(sql),
     countRejectedEntries(sql),
     findIdleTriggers(sql),
-    opened === null ? true : findsPlacelessRows(sql, opened),
+    opened === null ? true : findsUndatedRows(sql, opened),
     findForeignProducts(sql, productIds, MOST_FOREIGN),
   ]);
-  return { relation, isEmpty: start === null, rejected, idleTriggers, findsPlaceless, foreignProducts };
+  return { relation, isEmpty: start === null, rejected, idleTriggers, findsUndated, foreignProducts };
 }

@@ -44,7 +44,7 @@ async function deliverTo(context: FlowContext, channel: AlertChannel, signal: Ab
   await ensureChannel(sql, channel.name);
   const lease = await leaseChannel(sql, channel.name, clock.now());
   if (lease === null) return;
-  const run: Run = { context, channel, lease, failures: lease.attempts, sent: 0 };
+  const run: DeliveryRun = { context, channel, lease, failures: lease.attempts, sent: 0 };
   try {
     while (run.sent < MOST_PER_RUN && !signal.aborted) {
       const waiting = await readWaiting(sql, channel.name, clock.now(), READ_AT_ONCE);
@@ -56,7 +56,7 @@ async function deliverTo(context: FlowContext, channel: AlertChannel, signal: Ab
 }
 
 /** One worker's turn at a channel. */
-interface Run {
+interface DeliveryRun {
   readonly context: FlowContext;
   readonly channel: AlertChannel;
   readonly lease: LeasedChannel;
@@ -65,16 +65,20 @@ interface Run {
   sent: number;
 }
 
-type Vain = Exclude<SendResult, { outcome: "delivered" }>;
+type FailedSend = Exclude<SendResult, { outcome: "delivered" }>;
 
 /** After so many failures the alert may be the reason: the next one tells whether it is, or the channel is down. */
 const DOUBTFUL_FAILURES = 10;
 
 /** @returns whether the channel works */
-async function deliverAll(run: Run, waiting: readonly WaitingAlert[], signal: AbortSignal): Promise<boolean> {
+async function deliverAll(
+  run: DeliveryRun,
+  waiting: readonly WaitingAlert[],
+  signal: AbortSignal,
+): Promise<boolean> {
   const { context, channel, lease } = run;
   const { sql, clock } = context;
-  const doubtful: (readonly [WaitingAlert, Vain])[] = [];
+  const doubtful: (readonly [WaitingAlert, FailedSend])[] = [];
   for (const alert of waiting) {
     if (!(await renewChannel(sql, lease))) return false;
     const result = await channel.send(alert, clock.now(), signal);
@@ -83,7 +87,7 @@ async function deliverAll(run: Run, waiting: readonly WaitingAlert[], signal: Ab
       if (alert.attempts + 1 >= DOUBTFUL_FAILURES) continue;
       break;
     }
-    for (const [other, vain] of doubtful.splice(0)) await letWait(run, other, vain);
+    for (const [other, failed] of doubtful.splice(0)) await letWait(run, other, failed);
     run.sent += 1;
     if (result.outcome === "refused") {
       await letWait(run, alert, result);
@@ -95,14 +99,18 @@ async function deliverAll(run: Run, waiting: readonly WaitingAlert[], signal: Ab
   }
   const [first] = doubtful;
   if (first === undefined) return true;
-  const [alert, vain] = first;
-  if (doubtful.length === waiting.length && alert.waitedAlone) await letWait(run, alert, vain);
-  else await letChannelWait(run, alert, vain);
+  const [alert, failed] = first;
+  if (doubtful.length === waiting.length && alert.waitedAlone) await letWait(run, alert, failed);
+  else await letChannelWait(run, alert, failed);
   return false;
 }
 
 /** The channel takes others but not this one. */
-async function letWait({ context, channel }: Run, alert: WaitingAlert, { error }: Vain): Promise<void> {
+async function letWait(
+  { context, channel }: DeliveryRun,
+  alert: WaitingAlert,
+  { error }: FailedSend,
+): Promise<void> {
   const { sql, clock, log } = context;
   const attempts = alert.attempts + 1;
   const waitMs = waitAfter(attempts, Math.random(), null);
@@ -116,14 +124,14 @@ async function letWait({ context, channel }: Run, alert: WaitingAlert, { error }
 }
 
 async function letChannelWait(
-  { context, lease, failures }: Run,
+  { context, lease, failures }: DeliveryRun,
   alert: WaitingAlert,
-  vain: Vain,
+  failed: FailedSend,
 ): Promise<void> {
   const { sql, clock, log } = context;
-  const { error } = vain;
+  const { error } = failed;
   const attempts = failures + 1;
-  const waitMs = waitAfter(attempts, Math.random(), vain.outcome === "failed" ? vain.retryAfterMs : null);
+  const waitMs = waitAfter(attempts, Math.random(), failed.outcome === "failed" ? failed.retryAfterMs : null);
   const now = clock.now();
   await noteFailed(sql, lease, alert.id, { error, now, nextAttemptAt: now + waitMs });
   const about = { channel: lease.channel, alert: alert.idempotencyKey, attempts, error };

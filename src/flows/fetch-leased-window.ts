@@ -31,7 +31,7 @@ import {
 import { cutIntoPieces, lengthOf, type TimeRange } from "../window.ts";
 import type { PullContext } from "./context.ts";
 import { keepReturned, takeReturned } from "./postponed-passes.ts";
-import { tellRejected } from "./tell-rejected.ts";
+import { reportRejectedRecords } from "./report-rejected-records.ts";
 
 /**
  * @returns what became of the window
@@ -102,7 +102,7 @@ function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
           now,
         });
         const isNew = await writeRejected(tx, window.productId, page.rejected, now);
-        await tellRejected(tx, window.productId, page.rejected, isNew, now);
+        await reportRejectedRecords(tx, window.productId, page.rejected, isNew, now);
         const counts = {
           ...written,
           rejected: page.rejected.length,

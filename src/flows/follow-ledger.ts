@@ -19,11 +19,11 @@ import {
   type Copied,
   type CopyRange,
   copyRows,
-  findsPlacelessRows,
+  findsUndatedRows,
   type LedgerRelation,
   openRelation,
-  type Place,
-  rejectPlacelessRows,
+  type RelationPosition,
+  rejectUndatedRows,
 } from "../ledger/relation-store.ts";
 import { watchEntries } from "../ledger/store.ts";
 import type { Finding, MismatchKind } from "../mismatch.ts";
@@ -41,7 +41,7 @@ const REREAD_PAUSE_MS = 3_600_000;
 const TAIL_MS = 60_000;
 /** Older rows are read again at these shares of `ledger.lookback` after they were received. */
 const AGES = [1 / 8, 1 / 4, 1 / 2, 1];
-const PLACELESS_EVERY_MS = 3_600_000;
+const UNDATED_EVERY_MS = 3_600_000;
 
 export interface FollowResult {
   /** entries that were new */
@@ -65,7 +65,7 @@ export async function followLedger(context: FlowContext, signal: AbortSignal): P
     log.warn("triggers of callback_entries were not all on; they are, and every entry is compared anew");
   }
   if (name === null) return result;
-  const run: Run = {
+  const run: FollowRun = {
     context,
     signal,
     now: clock.now(),
@@ -80,7 +80,7 @@ export async function followLedger(context: FlowContext, signal: AbortSignal): P
   return result;
 }
 
-interface Run {
+interface FollowRun {
   readonly context: FlowContext;
   readonly signal: AbortSignal;
   readonly relation: LedgerRelation;
@@ -90,7 +90,7 @@ interface Run {
 }
 
 /** @returns false where another worker follows, or this one was stopped */
-async function followNews(run: Run): Promise<boolean> {
+async function followNews(run: FollowRun): Promise<boolean> {
   const { sql, config } = run.context;
   const following = await readFollowing(sql, run.relation.name);
   const readUntil = following?.readUntil ?? null;
@@ -99,15 +99,15 @@ async function followNews(run: Run): Promise<boolean> {
   for (const range of rangesToRead({ readUntil, readAt, now: run.now, lookbackMs: lookback })) {
     if (!(await readRange(run, range))) return false;
   }
-  if (readAt === null || Math.floor(readAt / PLACELESS_EVERY_MS) < Math.floor(run.now / PLACELESS_EVERY_MS)) {
-    await rejectPlaceless(run);
+  if (readAt === null || Math.floor(readAt / UNDATED_EVERY_MS) < Math.floor(run.now / UNDATED_EVERY_MS)) {
+    await rejectUndated(run);
   }
   await writeFollowing(sql, run.relation.name, { readUntil: null, readAt: run.now });
   return true;
 }
 
 /** What one run has to read, besides hours that a resweep asked for. */
-interface Progress {
+interface FollowProgress {
   /** the newest received_at seen; null: none yet */
   readonly readUntil: Instant | null;
   /** when the last run that reached its end began; null: none did yet */
@@ -121,7 +121,7 @@ interface Progress {
  * one, and of older rows those that have just reached one of a few ages. So a row that changes is noticed when it is
  * at most twice as old, and no row of the lookback is read more than a few times.
  */
-export function rangesToRead({ readUntil, readAt, now, lookbackMs }: Progress): CopyRange[] {
+export function rangesToRead({ readUntil, readAt, now, lookbackMs }: FollowProgress): CopyRange[] {
   if (readUntil === null) return [{ from: null, to: null }];
   const tail = readUntil - Math.min(lookbackMs, TAIL_MS);
   const late: CopyRange = { from: readUntil - lookbackMs, to: tail, onlyUnknown: true };
@@ -134,8 +134,8 @@ export function rangesToRead({ readUntil, readAt, now, lookbackMs }: Progress): 
 }
 
 /** @returns whether it was read to its end */
-async function readRange(run: Run, range: CopyRange): Promise<boolean> {
-  let after: Place | null = null;
+async function readRange(run: FollowRun, range: CopyRange): Promise<boolean> {
+  let after: RelationPosition | null = null;
   for (let batch = 0; batch < MOST_BATCHES && !run.signal.aborted; batch += 1) {
     const copied: Copied | null = await run.context.sql.begin(async (tx) => {
       if (!(await lockFollowing(tx, run.relation.name))) return null;
@@ -154,7 +154,7 @@ async function readRange(run: Run, range: CopyRange): Promise<boolean> {
 }
 
 /** The hours of received_at that a resweep fetches again: rows may have come in behind what was read. */
-async function readHoursAgain(run: Run): Promise<void> {
+async function readHoursAgain(run: FollowRun): Promise<void> {
   for (let batch = 0; batch < MOST_REREAD_BATCHES && !run.signal.aborted; batch += 1) {
     const copied = await run.context.sql.begin(async (tx) => {
       if (!(await lockFollowing(tx, run.relation.name))) return null;
@@ -166,17 +166,17 @@ async function readHoursAgain(run: Run): Promise<void> {
   }
 }
 
-async function readHourOn(run: Run, tx: Query, hour: Reread): Promise<Copied> {
+async function readHourOn(run: FollowRun, tx: Query, hour: Reread): Promise<Copied> {
   const copied = await copyRows(tx, run.relation, hour, hour.after, ROWS_PER_BATCH);
   await writeReread(tx, hour, copied.after);
   return copied;
 }
 
 /** Rows without a received_at are in no range: they are looked for only where an index leads to them. */
-async function rejectPlaceless(run: Run): Promise<void> {
+async function rejectUndated(run: FollowRun): Promise<void> {
   const { sql } = run.context;
-  if (!(await findsPlacelessRows(sql, run.relation))) return;
-  run.count(await rejectPlacelessRows(sql, run.relation, ROWS_PER_BATCH));
+  if (!(await findsUndatedRows(sql, run.relation))) return;
+  run.count(await rejectUndatedRows(sql, run.relation, ROWS_PER_BATCH));
 }
 
 /** What a resweep fetches again is read again in the ledger too; part of the transaction that plans it. */
@@ -216,7 +216,7 @@ interface Suspicion {
 }
 
 /** What of it is called missing and may be in a row that cannot be used: the row has to be mended first. */
-export async function findHeardUnusably<Suspected extends Suspicion>(
+export async function findUnusableEntries<Suspected extends Suspicion>(
   tx: Query,
   suspicions: readonly Suspected[],
 ): Promise<Suspected[]> {
@@ -231,5 +231,5 @@ export async function findHeardUnusably<Suspected extends Suspicion>(
       roundIds: [...records, ...bets].map((one) => realRound(one.roundId)).filter((id) => id !== null),
     })),
   );
-  return lacking.filter((_, place) => rejected[place]);
+  return lacking.filter((_, position) => rejected[position]);
 }

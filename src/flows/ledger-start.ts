@@ -3,7 +3,7 @@
 import type { Instant } from "../clock.ts";
 import type { Config, ProductConfig } from "../config-file.ts";
 import type { Query } from "../db/client.ts";
-import { keepLedgerStart, markEntriesWithin, markRecordsWithin } from "../diff/start-store.ts";
+import { keepLedgerStart, markEntriesWithin, markRecordsWithin } from "../diff/ledger-start-store.ts";
 import { readLedgerStart } from "../ledger/store.ts";
 
 /**

@@ -16,7 +16,7 @@ import { type DiffMark, readRecords } from "../diff/store.ts";
 import { ReconError } from "../errors.ts";
 import { roundActedOn } from "../ledger/bet-entry.ts";
 import { readEntries } from "../ledger/store.ts";
-import type { Scene } from "./diff-scene.ts";
+import type { ComparisonContext } from "./comparison-context.ts";
 import type { WideRounds } from "./wide-rounds.ts";
 
 /**
@@ -37,12 +37,12 @@ export interface Loaded {
 }
 
 /** What was found so far. */
-interface Found {
+interface LoadedRows {
   readonly records: Map<string, StoredRecord>;
   readonly entries: Map<string, CallbackEntry>;
 }
 
-type Rows = [StoredRecord[], CallbackEntry[]];
+type RowsOfBothSides = [StoredRecord[], CallbackEntry[]];
 
 /**
  * Loads step by step what the marks lead to: rounds name bets, bets name records, records name rounds. Of a wide round
@@ -50,15 +50,15 @@ type Rows = [StoredRecord[], CallbackEntry[]];
  * @throws ReconError `round-too-wide` where more belongs together than is held at once
  */
 export async function loadNeighbourhoods(
-  scene: Scene,
+  comparison: ComparisonContext,
   given: readonly DiffMark[],
   wide: WideRounds,
 ): Promise<Loaded> {
-  const found: Found = { records: new Map(), entries: new Map() };
+  const found: LoadedRows = { records: new Map(), entries: new Map() };
   const known = new Set<Key>();
   let marks = [...given];
   let judged = known;
-  let rows: Rows = [[], []];
+  let rows: RowsOfBothSides = [[], []];
   for (let step = 0; step < MOST_STEPS; step += 1) {
     if (step === MOST_STEPS_JUDGED) judged = new Set(known);
     const frontier = nextFrontier(step === 0 ? marks : [], ...rows, known);
@@ -66,28 +66,28 @@ export async function loadNeighbourhoods(
       judged = known;
       break;
     }
-    marks = [...marks, ...(await wide.enter(scene, frontier, marks))];
-    rows = await readStep(scene, frontier, wide, known, given);
-    const widened = roundsWithMore(frontier, rows, scene.limits.wholeRound, wide);
+    marks = [...marks, ...(await wide.enter(comparison, frontier, marks))];
+    rows = await readStep(comparison, frontier, wide, known, given);
+    const widened = roundsWithMore(frontier, rows, comparison.limits.wholeRound, wide);
     if (widened.length > 0) {
-      marks = [...marks, ...(await wide.widen(scene, widened))];
-      rows = await readStep(scene, frontier, wide, known, given);
+      marks = [...marks, ...(await wide.widen(comparison, widened))];
+      rows = await readStep(comparison, frontier, wide, known, given);
     }
     for (const record of rows[0])
       found.records.set(JSON.stringify([record.username, record.betId, record.id]), record);
     for (const entry of rows[1]) found.entries.set(entry.entryId, entry);
-    if (found.records.size + found.entries.size > scene.limits.rows) throw tooWide(scene, given);
+    if (found.records.size + found.entries.size > comparison.limits.rows) throw tooWide(comparison, given);
   }
   const [records, entries] = [[...found.records.values()], [...found.entries.values()]];
   for (const entry of entries) {
     const roundId = roundActedOn(entry);
     // Such an entry acts on every bet of the round: from now on the round is compared as one.
     if (roundId !== null && wide.narrow.has(roundKey(entry.username, roundId))) {
-      await wide.compareAsOne(scene, roundKey(entry.username, roundId));
-      return await loadNeighbourhoods(scene, marks, wide);
+      await wide.compareAsOne(comparison, roundKey(entry.username, roundId));
+      return await loadNeighbourhoods(comparison, marks, wide);
     }
   }
-  const rest = await wide.restOf(scene, records);
+  const rest = await wide.restOf(comparison, records);
   return {
     marks,
     neighbourhoods: partition(marks, records, entries, rest),
@@ -98,14 +98,14 @@ export async function loadNeighbourhoods(
 
 /** Reads what a step asks for: of narrow rounds their bets, of rounds that are compared as one all, of others up to a limit. */
 async function readStep(
-  scene: Scene,
+  comparison: ComparisonContext,
   frontier: Frontier,
   wide: WideRounds,
   known: Set<Key>,
   given: readonly DiffMark[],
-): Promise<Rows> {
+): Promise<RowsOfBothSides> {
   const keyOf = ([username, roundId]: readonly [string, string]) => roundKey(username, roundId);
-  const { limits } = scene;
+  const { limits } = comparison;
   const narrowed = wide.betsOfNarrow(frontier);
   nextFrontier(
     narrowed.map(([username, betRef]) => ({ username, roundId: null, betRef })),
@@ -119,9 +119,9 @@ async function readStep(
     others.filter((round) => wide.whole.has(keyOf(round))),
     others.filter((round) => !wide.whole.has(keyOf(round))),
   ];
-  const first = await readAll(scene, { rounds: limited, bets }, limits.wholeRound + 1, given);
+  const first = await readAll(comparison, { rounds: limited, bets }, limits.wholeRound + 1, given);
   if (whole.length === 0) return first;
-  const second = await readAll(scene, { rounds: whole, bets: [] }, null, given);
+  const second = await readAll(comparison, { rounds: whole, bets: [] }, null, given);
   return [
     [...first[0], ...second[0]],
     [...first[1], ...second[1]],
@@ -129,25 +129,25 @@ async function readStep(
 }
 
 async function readAll(
-  scene: Scene,
+  comparison: ComparisonContext,
   frontier: Frontier,
   ofRound: number | null,
   given: readonly DiffMark[],
-): Promise<Rows> {
-  const { tx, product, limits } = scene;
+): Promise<RowsOfBothSides> {
+  const { tx, product, limits } = comparison;
   const most = { ofRound, inAll: limits.rows + 1 };
-  const rows: Rows = await Promise.all([
+  const rows: RowsOfBothSides = await Promise.all([
     readRecords(tx, product.productId, frontier, most),
     readEntries(tx, product.productId, frontier, most),
   ]);
-  if (Math.max(...rows.map(({ length }) => length)) > limits.rows) throw tooWide(scene, given);
+  if (Math.max(...rows.map(({ length }) => length)) > limits.rows) throw tooWide(comparison, given);
   return rows;
 }
 
 /** The rounds of a step that have more records, or more entries, and are not known to be wide yet. */
 function roundsWithMore(
   { rounds }: Frontier,
-  [records, entries]: Rows,
+  [records, entries]: RowsOfBothSides,
   most: number,
   { narrow, whole }: WideRounds,
 ): [string, string][] {
@@ -167,7 +167,7 @@ function roundsWithMore(
   });
 }
 
-function tooWide({ limits, product }: Scene, marks: readonly DiffMark[]): ReconError {
+function tooWide({ limits, product }: ComparisonContext, marks: readonly DiffMark[]): ReconError {
   const [{ username, roundId, betRef } = { username: "", roundId: null, betRef: null }] = marks;
   const what = roundId === null ? `what belongs to bet ${betRef}` : `round ${roundId}`;
   return new ReconError(
@@ -181,12 +181,12 @@ function tooWide({ limits, product }: Scene, marks: readonly DiffMark[]): ReconE
  * is really of a player looked at.
  */
 export async function loadOthers(
-  { tx, product: { productId } }: Scene,
+  { tx, product: { productId } }: ComparisonContext,
   assessed: readonly { readonly pairs: readonly AssessedPair[] }[],
 ): Promise<DiffMark[]> {
   const pairs = assessed.flatMap((one) => one.pairs.map(({ pair }) => pair));
   const bets = pairs.filter(({ records }) => records.length === 0).flatMap((pair) => pair.bets);
-  const alone = pairs.filter((pair) => pair.bets.length === 0).flatMap(({ records }) => records);
+  const agreeing = pairs.filter((pair) => pair.bets.length === 0).flatMap(({ records }) => records);
   const matched = pairs.filter((pair) => pair.bets.length > 0).flatMap(({ records }) => records);
   const [records, ledgerBets, misnamed] = await Promise.all([
     readRecordsOfOthers(
@@ -194,7 +194,7 @@ export async function loadOthers(
       productId,
       bets.map(({ username, txnId }) => ({ username, ref: txnId })),
     ),
-    readBetsOfOthers(tx, productId, alone.flatMap(referencesOf)),
+    readBetsOfOthers(tx, productId, agreeing.flatMap(referencesOf)),
     readMisnamedBy(
       tx,
       productId,

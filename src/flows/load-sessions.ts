@@ -4,13 +4,13 @@ import type { StoredRecord } from "../bet.ts";
 import { type CallbackEntry, inLedgerOrder } from "../callback.ts";
 import { formatInstant, type Instant } from "../clock.ts";
 import { readRecordsWithin } from "../diff/session-store.ts";
-import { type Session, splitSessions } from "../diff/sessions.ts";
+import { type PlayerSession, splitSessions } from "../diff/sessions.ts";
 import type { Absences } from "../diff/vanished.ts";
 import { ReconError } from "../errors.ts";
 import { readEntriesWithin } from "../ledger/store.ts";
 import type { TimeRange } from "../window.ts";
-import type { Scene } from "./diff-scene.ts";
-import type { BothSides } from "./diff-vanished.ts";
+import type { ComparisonContext } from "./comparison-context.ts";
+import type { BothSides } from "./decide-absences.ts";
 
 /** A session is loaded with this much time around it at first, and with twice as much until it is whole. */
 const FIRST_MARGIN_QUIETS = 4;
@@ -22,9 +22,9 @@ const MOST_ROWS = 40_000;
 /** A player's sessions near the touched times, and all entries around them. */
 export interface PlayedSessions<Found extends Absences> {
   /** without the records that are absent */
-  readonly sessions: readonly Session[];
+  readonly sessions: readonly PlayerSession[];
   /** as they would be without the records in doubt too; the same where none is */
-  readonly otherwise: readonly Session[];
+  readonly otherwise: readonly PlayerSession[];
   /** in ledger order */
   readonly entries: readonly CallbackEntry[];
   readonly absences: Found;
@@ -32,7 +32,7 @@ export interface PlayedSessions<Found extends Absences> {
 
 /** Tells which of some records are absent or in doubt. */
 type FindAbsences<Found extends Absences> = (
-  scene: Scene,
+  comparison: ComparisonContext,
   sides: readonly BothSides[],
 ) => Promise<(one: BothSides) => Found>;
 
@@ -42,11 +42,11 @@ type FindAbsences<Found extends Absences> = (
  * @throws ReconError `session-too-long` where a session, or all of them together, cannot be held: nothing is cut off
  */
 export async function loadSessions<Found extends Absences>(
-  scene: Scene,
+  comparison: ComparisonContext,
   touched: ReadonlyMap<string, readonly Instant[]>,
   findAbsences: FindAbsences<Found>,
 ): Promise<Map<string, PlayedSessions<Found>>> {
-  const quietMs = scene.context.config.diff.sessionQuiet;
+  const quietMs = comparison.context.config.diff.sessionQuiet;
   const whole = new Map<string, PlayedSessions<Found>>();
   let marginMs = (quietMs + 1) * FIRST_MARGIN_QUIETS;
   for (let doublings = 0; doublings <= MOST_DOUBLINGS; doublings += 1) {
@@ -54,10 +54,10 @@ export async function loadSessions<Found extends Absences>(
     for (const [username, times] of touched)
       if (!whole.has(username)) spans.set(username, spanOf(times, marginMs));
     if (spans.size === 0) return whole;
-    const { entries, records } = await loadSpans(scene, spans);
+    const { entries, records } = await loadSpans(comparison, spans);
     // No bets are known of such a product: a record is searched by its own dates.
     const side: BothSides = { records: [...records.values()].flat(), bets: [] };
-    const absences = (await findAbsences(scene, [side]))(side);
+    const absences = (await findAbsences(comparison, [side]))(side);
     const absent = new Set(absences.absent);
     const unlisted = new Set([...absent, ...absences.doubtful]);
     for (const [username, span] of spans) {
@@ -79,7 +79,10 @@ export async function loadSessions<Found extends Absences>(
   }
   const [endless = ""] = [...touched.keys()].filter((username) => !whole.has(username));
   const days = Math.floor(marginMs / 2 / DAY_MS);
-  throw tooLong(scene, `the session of ${endless} has no end in the ${days} days around what was touched`);
+  throw tooLong(
+    comparison,
+    `the session of ${endless} has no end in the ${days} days around what was touched`,
+  );
 }
 
 /** From before the first of some times until after the last. */
@@ -89,27 +92,27 @@ function spanOf(times: readonly Instant[], marginMs: number): TimeRange {
   return { from: first - marginMs, to: last + marginMs };
 }
 
-async function loadSpans(scene: Scene, spans: ReadonlyMap<string, TimeRange>) {
-  const { tx, product } = scene;
+async function loadSpans(comparison: ComparisonContext, spans: ReadonlyMap<string, TimeRange>) {
+  const { tx, product } = comparison;
   const [entries, records] = await Promise.all([
     readEntriesWithin(tx, product.productId, spans, MOST_ROWS + 1),
     readRecordsWithin(tx, product.productId, spans, MOST_ROWS + 1),
   ]);
-  if (Math.max(entries.length, records.length) > MOST_ROWS) throw tooMany(scene, spans);
+  if (Math.max(entries.length, records.length) > MOST_ROWS) throw tooMany(comparison, spans);
   return {
     entries: Map.groupBy<string, CallbackEntry>(entries, ({ username }) => username),
     records: Map.groupBy<string, StoredRecord>(records, ({ username }) => username),
   };
 }
 
-function tooMany(scene: Scene, spans: ReadonlyMap<string, TimeRange>): ReconError {
+function tooMany(comparison: ComparisonContext, spans: ReadonlyMap<string, TimeRange>): ReconError {
   const [[username, { from, to }] = ["", { from: 0, to: 0 }]] = spans;
   const whose = spans.size === 1 ? `of ${username}` : `of ${username} and ${spans.size - 1} other players`;
   const when = `from ${formatInstant(from)} to ${formatInstant(to)}`;
-  return tooLong(scene, `the sessions ${whose} ${when} have more than ${MOST_ROWS} entries or records`);
+  return tooLong(comparison, `the sessions ${whose} ${when} have more than ${MOST_ROWS} entries or records`);
 }
 
-function tooLong({ product: { productId } }: Scene, what: string): ReconError {
+function tooLong({ product: { productId } }: ComparisonContext, what: string): ReconError {
   return new ReconError(
     "session-too-long",
     `${productId}: ${what}; they are not compared. A shorter diff.sessionQuiet ends sessions sooner. It is tried again every hour.`,

@@ -11,7 +11,7 @@ import { readAdjustments, type StoredAdjustment } from "../mismatches/action-sto
 import { type MismatchEvent, readHistory, readMismatch } from "../mismatches/store.ts";
 import { type Amount, formatAmount } from "../money.ts";
 import { readFetchedWindows } from "../sync/fetched-store.ts";
-import { type RecordPlaces, type RecordVersion, readRecordVersions } from "../sync/record-version-store.ts";
+import { type RecordVersion, readRecordVersions, type VersionChoice } from "../sync/record-version-store.ts";
 import { mergeRanges } from "../window.ts";
 import type { FlowContext } from "./context.ts";
 
@@ -89,11 +89,11 @@ export async function readMismatchStory(context: FlowContext, id: string): Promi
 async function readTimeline(sql: Query, mismatch: Mismatch): Promise<TimelineItem[]> {
   // The answers behind a transfer or a top-up are no words about a bet: they are shown with the transfer.
   if (mismatch.transactionRef !== null) return [];
-  const places = placesOf(mismatch);
+  const choice = placesOf(mismatch);
   const { productId } = mismatch;
   const [versions, entries] = await Promise.all([
-    readRecordVersions(sql, productId, places, MOST_SHOWN),
-    readLedgerWords(sql, mismatch, places),
+    readRecordVersions(sql, productId, choice, MOST_SHOWN),
+    readLedgerWords(sql, mismatch, choice),
   ]);
   return [...entries.slice(0, MOST_SHOWN).map(showEntry), ...versions.map(showVersion)].sort(inTime);
 }
@@ -106,8 +106,8 @@ async function readFetches(
 ): Promise<TimelineFetch[]> {
   if (transactionRef !== null) return [];
   const { providerGrace } = config.diff;
-  const heard = timeline.filter(({ side }) => side === "ledger");
-  const times = heard.map(({ at }) => toInstant(at));
+  const entries = timeline.filter(({ side }) => side === "ledger");
+  const times = entries.map(({ at }) => toInstant(at));
   const dates = distinct([sideText(provider, "accountingDate"), sideText(provider, "updatedDate")]).map(
     toInstant,
   );
@@ -117,7 +117,7 @@ async function readFetches(
     ...dates.map((at) => ({ from: at, to: at + 1 })),
   ];
   const windows = await readFetchedWindows(sql, productId, mergeRanges(ranges), MOST_FETCHES);
-  const lateEnough = latest(heard.map(({ seenAt }) => toInstant(seenAt))) + providerGrace;
+  const lateEnough = latest(entries.map(({ seenAt }) => toInstant(seenAt))) + providerGrace;
   return windows.map(({ kind, from, to, startedAt, fetchedAt, records }) => ({
     kind,
     from: formatInstant(from),
@@ -132,26 +132,26 @@ async function readFetches(
 async function readLedgerWords(
   sql: Query,
   mismatch: Mismatch,
-  places: RecordPlaces,
+  choice: VersionChoice,
 ): Promise<CallbackEntry[]> {
   const { productId, username } = mismatch;
-  const { usernames, between } = places;
+  const { usernames, between } = choice;
   const ofTime = between === null ? [] : await readTxnIds(sql, productId, username, between, MOST_SHOWN);
-  const ids = [...places.ids, ...ofTime];
+  const ids = [...choice.ids, ...ofTime];
   const round = realRound(mismatch.roundId);
   const entries = await readEntries(sql, productId, {
     bets: usernames.flatMap((user) => ids.map((id) => [user, id] as const)),
     rounds: round === null ? [] : usernames.map((user) => [user, round] as const),
   });
   // Of a bet's round only what acts on the whole round is about the bet.
-  const isWholeRound = places.rounds.length > 0;
+  const isWholeRound = choice.rounds.length > 0;
   return entries.filter(
     (entry) => isWholeRound || ids.includes(entry.txnId) || entry.transactionType === "BY_ROUND",
   );
 }
 
 /** Of a round all of it, of a session its time, of anything else the ids that its sides name. */
-function placesOf(mismatch: Mismatch): RecordPlaces {
+function placesOf(mismatch: Mismatch): VersionChoice {
   const { kind, provider, ledger } = mismatch;
   const sides = { ...ledger, ...provider } as Readonly<Record<string, string | null | undefined>>;
   const ids = distinct([mismatch.transactionId, mismatch.betId, sides["id"], sides["betId"], sides["txnId"]]);

@@ -17,7 +17,7 @@ import {
   readUnfetched,
   type Unfetched,
 } from "../sync/pull-overview-store.ts";
-import { countWaiting, type Waiting } from "../verify/waiting-store.ts";
+import { countWaiting, type WaitingCount } from "../verify/waiting-store.ts";
 import type { TimeRange } from "../window.ts";
 import type { FlowContext } from "./context.ts";
 import { judgeWork, seeWork, type WorkReport } from "./read-work.ts";
@@ -68,10 +68,10 @@ export interface Overview {
   readonly products: readonly ProductOverview[];
   /** of all products together, those that have left the config too */
   readonly risk: readonly Risk[];
-  readonly waiting: readonly Waiting[];
+  readonly waiting: readonly WaitingCount[];
   readonly undelivered: number;
   /** channels that have not taken alerts for some minutes */
-  readonly deafChannels: readonly string[];
+  readonly failingChannels: readonly string[];
   /** processes whose clocks are wrong: "worker 12 on host" */
   readonly wrongClocks: readonly string[];
   /** when the ledger's newest entry was received; null: it has none */
@@ -163,7 +163,7 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
     risk: riskOf.get(null) ?? [],
     waiting,
     undelivered,
-    deafChannels: conditions
+    failingChannels: conditions
       .filter(({ kind }) => kind === "alerts-undelivered")
       .map(({ subject }) => subject),
     wrongClocks: conditions.filter(({ kind }) => kind === "clock-wrong").map(({ subject }) => subject),
@@ -173,7 +173,7 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
   };
 }
 
-interface Found {
+interface PulledRows {
   readonly stand: PullStand | null;
   readonly unfetched: readonly Unfetched[];
   readonly fetched: readonly FetchedSteps[];
@@ -182,7 +182,7 @@ interface Found {
 function describePulled(
   { config }: FlowContext,
   now: Instant,
-  { stand, unfetched, fetched }: Found,
+  { stand, unfetched, fetched }: PulledRows,
 ): PulledOverview | null {
   if (stand === null) return null;
   const { begin, head, windowMs, stoppedUntil } = stand;

@@ -7,14 +7,14 @@ import { addUp, type DayReport, type ReportRow, type Totals, toRows } from "../r
 import { findGaps } from "../sync/coverage.ts";
 import { readCoverage } from "../sync/store.ts";
 import type { TimeRange } from "../window.ts";
+import { type CompareLimits, openComparison, REPORT_LIMITS } from "./comparison-context.ts";
 import type { FlowContext } from "./context.ts";
-import { type CompareLimits, openScene, REPORT_LIMITS } from "./diff-scene.ts";
 import { findLedgerStart } from "./ledger-start.ts";
 import { reportBets } from "./report-bets.ts";
 import { reportSessions } from "./report-sessions.ts";
 
 /** A day of a zone, by its name and by when it begins and ends. */
-export interface AskedDay extends TimeRange {
+export interface RequestedDay extends TimeRange {
   readonly day: string;
   readonly zone: string;
 }
@@ -27,7 +27,7 @@ export interface AskedDay extends TimeRange {
  */
 export async function readReport(
   context: FlowContext,
-  { day, zone, ...range }: AskedDay,
+  { day, zone, ...range }: RequestedDay,
   signal: AbortSignal = new AbortController().signal,
   limits: CompareLimits = REPORT_LIMITS,
   rest: () => Promise<void> = async () => {},
@@ -65,10 +65,10 @@ async function reportProduct(
   const ledgerStart = await findLedgerStart(tx, context.config, product);
   // While the ledger is empty nothing is compared, and there is nothing to hold against the provider.
   if (ledgerStart === null) return [];
-  const scene = openScene(context, tx, product, ledgerStart, now, limits);
+  const comparison = openComparison(context, tx, product, ledgerStart, now, limits);
   const totals: Totals = new Map();
   const report = product.settlement === "session" ? reportSessions : reportBets;
-  for await (const contribution of report(scene, range)) {
+  for await (const contribution of report(comparison, range)) {
     await rest();
     signal.throwIfAborted();
     addUp(totals, contribution);

@@ -14,20 +14,20 @@ import {
   judgeFollowing,
   judgePulling,
   judgeQueues,
-} from "../work/others.ts";
-import { readSeen, type SeenInDatabase } from "../work/seen-store.ts";
+} from "../work/other-work.ts";
 import { findState, type Stall } from "../work/stall.ts";
 import { judgeVerifying, type Verifying } from "../work/verifying.ts";
+import { readWorkFacts, type WorkFacts } from "../work/work-facts-store.ts";
 import { longestPause, type WorkState } from "../work/work-store.ts";
 import type { FlowContext } from "./context.ts";
 
 /** How far pulling a product has got. */
-type Pulled = Pick<PullProgress, "productId" | "head" | "gaps" | "stoppedUntil">;
+type PulledProgress = Pick<PullProgress, "productId" | "head" | "gaps" | "stoppedUntil">;
 
 /** All that is known of how work goes on, as of one moment. */
-export interface WorkSeen extends SeenInDatabase {
+export interface WorkSeen extends WorkFacts {
   readonly now: Instant;
-  readonly progress: readonly Pulled[];
+  readonly progress: readonly PulledProgress[];
 }
 
 export interface WorkReport {
@@ -49,7 +49,7 @@ export async function seeWork(
   most: number | null,
 ): Promise<Omit<WorkSeen, "progress">> {
   const compared = config.products.filter(({ walletMode }) => walletMode === "seamless");
-  const seen = await readSeen(sql, {
+  const seen = await readWorkFacts(sql, {
     now,
     compared: compared.map(({ productId }) => productId),
     relation: config.ledger.relation,
@@ -126,7 +126,7 @@ export function judgeWork(
   };
 }
 
-function isStopped(progress: readonly Pulled[], productId: string): boolean {
+function isStopped(progress: readonly PulledProgress[], productId: string): boolean {
   return progress.some((one) => one.productId === productId && one.stoppedUntil !== null);
 }
 

@@ -5,8 +5,8 @@ import type { Instant } from "../clock.ts";
 import type { Config } from "../config-file.ts";
 import type { Query } from "../db/client.ts";
 import type { MismatchChange } from "../mismatch.ts";
-import type { Transition } from "../mismatches/life.ts";
 import { writeTransitions } from "../mismatches/transition-store.ts";
+import type { Transition } from "../mismatches/transitions.ts";
 import { readLateBackfills } from "../sync/backfill-store.ts";
 
 /** Carries out what `decideTransitions` decided; whoever finds mismatches writes them here, best all at once. */

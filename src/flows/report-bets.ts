@@ -8,55 +8,58 @@ import { subjectsOf } from "../diff/finding.ts";
 import { type AssessedInDoubt, assessInDoubt } from "../diff/in-doubt.ts";
 import { readRejected } from "../diff/link-store.ts";
 import { betsOfRest, holdsRest, isOfRest, type RestOfRound, recordsOfRest } from "../diff/rest-of-round.ts";
-import { countsAt, howCompared, statePair, stillRuns } from "../diff/statement.ts";
+import { countsAt, howCompared, statePair, stillRuns } from "../diff/statement-lines.ts";
 import type { DiffMark } from "../diff/store.ts";
 import { foldEntries } from "../ledger/fold.ts";
 import type { MismatchKind } from "../mismatch.ts";
-import { readStanding, type StandingRow } from "../mismatches/standing-store.ts";
+import { type ExplainingRow, readExplaining } from "../mismatches/explaining-store.ts";
 import { sumAmounts, ZERO } from "../money.ts";
-import { type Contribution, explainDifference, type StandingMismatch } from "../report.ts";
+import { type Contribution, type ExplainingMismatch, explainDifference } from "../report.ts";
 import type { TimeRange } from "../window.ts";
-import type { Scene } from "./diff-scene.ts";
-import { readAbsences } from "./diff-vanished.ts";
-import { findHeardUnusably } from "./follow-ledger.ts";
+import type { ComparisonContext } from "./comparison-context.ts";
+import { readAbsences } from "./decide-absences.ts";
+import { findUnusableEntries } from "./follow-ledger.ts";
 import { loadNeighbourhoods } from "./load-neighbourhoods.ts";
-import { narrowActive, stateRest } from "./report-wide.ts";
-import { roundsToldOf, type WideRounds } from "./wide-rounds.ts";
+import { narrowActive, stateRest } from "./report-wide-rounds.ts";
+import { reportedRounds, type WideRounds } from "./wide-rounds.ts";
 
 /** Every bet of the product that counts on the day, a player's bets together. */
-export async function* reportBets(scene: Scene, day: TimeRange): AsyncGenerator<Contribution> {
-  const { tx, product } = scene;
+export async function* reportBets(
+  comparison: ComparisonContext,
+  day: TimeRange,
+): AsyncGenerator<Contribution> {
+  const { tx, product } = comparison;
   for await (const active of readActivity(tx, product.productId, day, "bets")) {
     const usernames = [...new Set(active.map(({ username }) => username))];
-    const standing = await readStanding(tx, product.productId, usernames);
+    const standing = await readExplaining(tx, product.productId, usernames);
     const marks = await readWaiting(tx, product.productId, usernames);
     const waiting = Map.groupBy(marks, ({ username }) => username);
-    const { wide, marks: given } = await narrowActive(scene, active, standing, marks);
-    let assessments = await assessAll(scene, given, wide);
-    if (wide.compareAsOneNow(assessments.flatMap(roundsToldOf)))
-      assessments = await assessAll(scene, given, wide);
+    const { wide, marks: given } = await narrowActive(comparison, active, standing, marks);
+    let assessments = await assessAll(comparison, given, wide);
+    if (wide.compareAsOneNow(assessments.flatMap(reportedRounds)))
+      assessments = await assessAll(comparison, given, wide);
     for (const { neighbourhood, ...assessed } of assessments) {
       const { username, records, rest } = neighbourhood;
       const own = standing.filter((row) => row.username === username || row.providerUsername === username);
       const reported = { username, records, rest, ...assessed };
-      yield* reportNeighbourhood(scene, day, reported, own, waiting.get(username) ?? []);
+      yield* reportNeighbourhood(comparison, day, reported, own, waiting.get(username) ?? []);
     }
   }
 }
 
-async function assessAll(scene: Scene, marks: readonly DiffMark[], wide: WideRounds) {
-  const { neighbourhoods } = await loadNeighbourhoods(scene, marks, wide);
+async function assessAll(comparison: ComparisonContext, marks: readonly DiffMark[], wide: WideRounds) {
+  const { neighbourhoods } = await loadNeighbourhoods(comparison, marks, wide);
   const sides = neighbourhoods.map((neighbourhood) => ({
     neighbourhood,
     records: neighbourhood.records,
-    bets: foldEntries(neighbourhood.entries, scene.fold),
+    bets: foldEntries(neighbourhood.entries, comparison.fold),
   }));
-  const absencesOf = await readAbsences(scene, sides);
+  const absencesOf = await readAbsences(comparison, sides);
   return sides.map((one) => {
     const { rest } = one.neighbourhood;
     const listed = [...one.records, ...rest.flatMap(recordsOfRest)];
     const held = [...one.bets, ...rest.flatMap(betsOfRest)];
-    const assessed = assessInDoubt(listed, held, scene.settings, absencesOf(one));
+    const assessed = assessInDoubt(listed, held, comparison.settings, absencesOf(one));
     return { neighbourhood: one.neighbourhood, ...assessed };
   });
 }
@@ -69,10 +72,10 @@ interface Reported extends AssessedInDoubt {
 }
 
 async function* reportNeighbourhood(
-  scene: Scene,
+  comparison: ComparisonContext,
   day: TimeRange,
   { username, records, rest, pairs: all, undecided }: Reported,
-  own: readonly StandingRow[],
+  own: readonly ExplainingRow[],
   waiting: readonly DiffMark[],
 ): AsyncGenerator<Contribution> {
   const isMarked = isMarkedFor(waiting);
@@ -82,7 +85,7 @@ async function* reportNeighbourhood(
     const asOne = all.find(({ pair }) => pair.matchedBy === "round" && holdsRest(pair, one.roundId));
     const part = asOne === undefined ? undefined : loaded.get(asOne);
     const own = part === undefined ? null : latestOf(part.pair.records);
-    const { contribution, lastAccountedAt } = await stateRest(scene, one, records, day, own);
+    const { contribution, lastAccountedAt } = await stateRest(comparison, one, records, day, own);
     if (part !== undefined) asOneAt.set(part, Math.max(own ?? 0, lastAccountedAt));
     yield contribution;
   }
@@ -91,7 +94,7 @@ async function* reportNeighbourhood(
   for (const assessed of pairs) {
     const at = asOneAt.get(assessed) ?? countsAt(assessed.pair);
     if (at < day.from || at >= day.to) continue;
-    for (const statement of statePair(assessed, scene.settings)) {
+    for (const statement of statePair(assessed, comparison.settings)) {
       const difference = statement.provider.net.minus(statement.ledger.net);
       const mismatch = findStanding(
         assessed,
@@ -99,10 +102,10 @@ async function* reportNeighbourhood(
         { username, currency: statement.currency },
         own,
       );
-      const isOpen = !difference.eq(ZERO) && (mismatch === null || tellsOnlyItsPart(assessed));
+      const isOpen = !difference.eq(ZERO) && (mismatch === null || explainsOnlyItsPart(assessed));
       const isInDoubt = assessed.verdict !== null && undecided.has(assessed.verdict);
-      const waits = isInDoubt || isMarked(assessed) || (isOpen && (await isHeldBack(scene, assessed)));
-      const compared = howCompared(assessed, statement.currency, scene.settings);
+      const waits = isInDoubt || isMarked(assessed) || (isOpen && (await isHeldBack(comparison, assessed)));
+      const compared = howCompared(assessed, statement.currency, comparison.settings);
       yield { ...statement, ...explainDifference(difference, mismatch, waits, compared) };
     }
   }
@@ -122,9 +125,9 @@ function latestOf(records: readonly StoredRecord[]): Instant {
 }
 
 /** Kinds that stand for two players or currencies, each of whose parts is explained by itself. */
-const STANDS_FOR_TWO: ReadonlySet<MismatchKind> = new Set(["username-differs", "currency-differs"]);
+const EXPLAINS_TWO: ReadonlySet<MismatchKind> = new Set(["username-differs", "currency-differs"]);
 /** Kinds that are about what one side says of itself: no difference between the two. */
-const STANDS_ALONE: ReadonlySet<MismatchKind> = new Set(["balance-differs", "provider-inconsistent"]);
+const EXPLAINS_ALONE: ReadonlySet<MismatchKind> = new Set(["balance-differs", "provider-inconsistent"]);
 
 /**
  * What a mismatch can be about, of each pair. What is told of a round is of one pair only: what is compared by the round's
@@ -158,14 +161,14 @@ function findStanding(
   { pair, verdict }: AssessedPair,
   subjects: readonly string[],
   { username, currency }: { readonly username: string; readonly currency: string },
-  rows: readonly StandingRow[],
-): StandingMismatch | null {
-  const names = (row: StandingRow) =>
+  rows: readonly ExplainingRow[],
+): ExplainingMismatch | null {
+  const names = (row: ExplainingRow) =>
     (row.username === username && subjects.includes(row.subject)) ||
     (row.kind === "username-differs" && pair.records.some((record) => record.betId === row.betId));
-  const isOfLedger = (row: StandingRow) =>
+  const isOfLedger = (row: ExplainingRow) =>
     row.username === username && (pair.bets[0]?.currency ?? currency) === currency;
-  const about = rows.filter((row) => !STANDS_ALONE.has(row.kind) && names(row));
+  const about = rows.filter((row) => !EXPLAINS_ALONE.has(row.kind) && names(row));
   if (verdict === null) {
     const corrections = about.filter(isOfLedger).flatMap(({ adjustments }) => adjustments ?? []);
     if (corrections.length === 0) return null;
@@ -175,7 +178,7 @@ function findStanding(
     about.find((row) => row.stands && row.kind === verdict.finding.kind) ??
     about.find((row) => row.stands || row.adjustments !== null);
   if (found === undefined) return null;
-  if (!STANDS_FOR_TWO.has(found.kind)) return found;
+  if (!EXPLAINS_TWO.has(found.kind)) return found;
   return { amountAtRisk: null, resolved: false, adjustments: isOfLedger(found) ? found.adjustments : null };
 }
 
@@ -189,17 +192,20 @@ function isMarkedFor(waiting: readonly DiffMark[]): (assessed: AssessedPair) => 
 }
 
 /** While a bet runs, what it rightly took need not agree yet; what was moved besides is all that a mismatch tells. */
-function tellsOnlyItsPart({ pair, verdict }: AssessedPair): boolean {
+function explainsOnlyItsPart({ pair, verdict }: AssessedPair): boolean {
   return verdict?.finding.kind === "net-differs" && stillRuns(pair);
 }
 
 /** What is not waited for by a mark: it still runs, or one side of it is there and cannot be used. */
-async function isHeldBack({ tx, product }: Scene, { pair, verdict }: AssessedPair): Promise<boolean> {
+async function isHeldBack(
+  { tx, product }: ComparisonContext,
+  { pair, verdict }: AssessedPair,
+): Promise<boolean> {
   if (stillRuns(pair)) return true;
   if (verdict === null) return false;
   const { username, transactionId } = verdict.finding;
   if (verdict.waitsForRound) return true;
-  if ((await findHeardUnusably(tx, [verdict])).length > 0) return true;
+  if ((await findUnusableEntries(tx, [verdict])).length > 0) return true;
   const bet = { username, ref: transactionId ?? "" };
   return pair.records.length === 0 && (await readRejected(tx, product.productId, [bet])).length > 0;
 }

@@ -6,44 +6,51 @@ import { readTouchedTimes } from "../diff/session-store.ts";
 import {
   allowanceOfSession,
   compareSession,
-  type Session,
+  type PlayerSession,
   subjectsOfSession,
   sumSession,
 } from "../diff/sessions.ts";
-import { readStanding, type StandingRow } from "../mismatches/standing-store.ts";
+import { type ExplainingRow, readExplaining } from "../mismatches/explaining-store.ts";
 import { type Contribution, explainDifference } from "../report.ts";
 import type { TimeRange } from "../window.ts";
-import type { Scene } from "./diff-scene.ts";
-import { readAbsences } from "./diff-vanished.ts";
+import type { ComparisonContext } from "./comparison-context.ts";
+import { readAbsences } from "./decide-absences.ts";
 import { loadSessions } from "./load-sessions.ts";
 
 /** Every session that ends on the day; one that goes on is pending until it is over. */
-export async function* reportSessions(scene: Scene, day: TimeRange): AsyncGenerator<Contribution> {
-  const { tx, product } = scene;
+export async function* reportSessions(
+  comparison: ComparisonContext,
+  day: TimeRange,
+): AsyncGenerator<Contribution> {
+  const { tx, product } = comparison;
   for await (const active of readActivity(tx, product.productId, day, "adjustBalance")) {
     const references = active.map(({ username, betRef }) => ({ username, ref: betRef ?? "" }));
     const touched = await readTouchedTimes(tx, product.productId, references, day);
     const usernames = [...touched.keys()];
-    const standing = await readStanding(tx, product.productId, usernames);
+    const standing = await readExplaining(tx, product.productId, usernames);
     const waiting = await readWaiting(tx, product.productId, usernames);
     for (const [username, times] of touched) {
       const own = standing.filter((row) => row.username === username);
       const isMarked = waiting.some((mark) => mark.username === username);
-      yield* reportPlayer(scene, day, { username, times, own, isMarked });
+      yield* reportPlayer(comparison, day, { username, times, own, isMarked });
     }
   }
 }
 
-interface Player {
+interface ReportedPlayer {
   readonly username: string;
   readonly times: readonly Instant[];
-  readonly own: readonly StandingRow[];
+  readonly own: readonly ExplainingRow[];
   readonly isMarked: boolean;
 }
 
-async function* reportPlayer(scene: Scene, day: TimeRange, player: Player): AsyncGenerator<Contribution> {
-  const played = await loadSessions(scene, new Map([[player.username, player.times]]), readAbsences);
-  const { settings, now, context } = scene;
+async function* reportPlayer(
+  comparison: ComparisonContext,
+  day: TimeRange,
+  player: ReportedPlayer,
+): AsyncGenerator<Contribution> {
+  const played = await loadSessions(comparison, new Map([[player.username, player.times]]), readAbsences);
+  const { settings, now, context } = comparison;
   for (const session of played.get(player.username)?.sessions ?? []) {
     if (session.lastAt < day.from || session.lastAt >= day.to) continue;
     if (session.firstAt < settings.ledgerStart) continue;
@@ -64,7 +71,11 @@ async function* reportPlayer(scene: Scene, day: TimeRange, player: Player): Asyn
   }
 }
 
-function findStanding(session: Session, rows: readonly StandingRow[], differs: boolean): StandingRow | null {
+function findStanding(
+  session: PlayerSession,
+  rows: readonly ExplainingRow[],
+  differs: boolean,
+): ExplainingRow | null {
   const subjects = new Set(subjectsOfSession(session));
   const about = rows.filter((row) => subjects.has(row.subject));
   return about.find((row) => (differs && row.stands) || row.adjustments !== null) ?? null;

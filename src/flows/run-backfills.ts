@@ -21,7 +21,7 @@ export type RunBackfills = (signal: AbortSignal, log?: Log) => Promise<void>;
 
 /**
  * All runs of one runner together fetch at most `pull.concurrency` windows side by side; other processes have runners
- * of their own, and share the windows with it. While a live window waits for a lane none is begun: the next run goes on.
+ * of their own, and share the windows with it. While a live window waits for a fetcher none is begun: the next run goes on.
  * A run rejects with what stopped it, refused credentials for one, and then nothing runs for `pull.every`.
  */
 export function openBackfillRunner(context: PullContext): RunBackfills {
@@ -30,7 +30,7 @@ export function openBackfillRunner(context: PullContext): RunBackfills {
   const products = pulledProducts(context.config);
   /** whose windows may be due, by id; the first is served next, and goes to the end */
   const turns = new Map<number, RunningBackfill>();
-  let freeLanes = pull.concurrency;
+  let freeFetchers = pull.concurrency;
   let restUntil = Number.NEGATIVE_INFINITY;
 
   const isResting = (signal: AbortSignal) => signal.aborted || clock.now() < restUntil;
@@ -47,14 +47,14 @@ export function openBackfillRunner(context: PullContext): RunBackfills {
         turns.delete(backfill.id);
       } else {
         await fetchLeasedWindow({ ...context, log }, window, signal).catch(tolerateLostLease);
-        // Its parts are due where it was split, although nothing was when another lane looked.
+        // Its parts are due where it was split, although nothing was when another fetcher looked.
         if (!isResting(signal)) turns.set(backfill.id, backfill);
       }
     }
   };
 
-  const runLane = async (signal: AbortSignal, log: Log) => {
-    freeLanes -= 1;
+  const runFetcher = async (signal: AbortSignal, log: Log) => {
+    freeFetchers -= 1;
     try {
       await fetchInTurn(signal, log);
     } catch (error) {
@@ -63,7 +63,7 @@ export function openBackfillRunner(context: PullContext): RunBackfills {
       turns.clear();
       throw error;
     } finally {
-      freeLanes += 1;
+      freeFetchers += 1;
     }
   };
 
@@ -71,12 +71,12 @@ export function openBackfillRunner(context: PullContext): RunBackfills {
     if (isResting(signal)) return;
     await startQueuedBackfills(sql, clock.now());
     for (const backfill of await listRunningBackfills(sql, clock.now())) turns.set(backfill.id, backfill);
-    const count = turns.size === 0 ? 0 : freeLanes;
-    const lanes = await Promise.allSettled(Array.from({ length: count }, () => runLane(signal, log)));
+    const count = turns.size === 0 ? 0 : freeFetchers;
+    const fetchers = await Promise.allSettled(Array.from({ length: count }, () => runFetcher(signal, log)));
     for (const { id, productId, status } of await endBackfills(sql, clock.now(), pull.attempts)) {
       log.info({ backfillId: id, productId, status }, "a backfill has ended");
     }
-    for (const lane of lanes) if (lane.status === "rejected") throw lane.reason;
+    for (const fetcher of fetchers) if (fetcher.status === "rejected") throw fetcher.reason;
   };
 }
 

@@ -7,8 +7,8 @@ import type { ScreenRules } from "../diff/agreement-store.ts";
 import { countDueMarks, type DueMarks, type Screened, screenMarks } from "../diff/screen-store.ts";
 import { lockProduct } from "../diff/store.ts";
 import { describeError } from "../errors.ts";
+import { readTolerance } from "./comparison-context.ts";
 import type { FlowContext } from "./context.ts";
-import { readTolerance } from "./diff-scene.ts";
 import { findLedgerStart } from "./ledger-start.ts";
 
 /** Fewer marks are looked at as they are: the screening would take longer than it saves. */

@@ -3,12 +3,12 @@
 import type { Query } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
 import type { Finding } from "../mismatch.ts";
-import { decideTransitions } from "../mismatches/life.ts";
 import { readKnown } from "../mismatches/store.ts";
+import { decideTransitions } from "../mismatches/transitions.ts";
 import { type Claim, keepAfterClose, writeAnswer } from "../verify/claim-store.ts";
-import { type Decision, decide, type VerifyState } from "../verify/decide.ts";
+import { decide, type VerifyDecision, type VerifyState } from "../verify/decide.ts";
 import { describeAfterClose, subjectOf } from "../verify/finding.ts";
-import type { Heard } from "./ask-outcome.ts";
+import type { ClassifiedAnswer } from "./ask-outcome.ts";
 import type { FlowContext } from "./context.ts";
 import { recordTransitions } from "./record-transitions.ts";
 
@@ -16,9 +16,13 @@ import { recordTransitions } from "./record-transitions.ts";
  * Decides by the answer and writes all of it, once: a claim that was lost meanwhile writes nothing.
  * @throws ReconError `lease-lost`
  */
-export async function settleAnswer(context: FlowContext, claim: Claim, heard: Heard): Promise<void> {
+export async function settleAnswer(
+  context: FlowContext,
+  claim: Claim,
+  classified: ClassifiedAnswer,
+): Promise<void> {
   const { config, log } = context;
-  const { answer, code, message, raw } = heard;
+  const { answer, code, message, raw } = classified;
   const { state, finding } = decide(claim.sent, claim.state, answer, config.verify);
   const kept = {
     askedAt: answer.askedAt,
@@ -33,7 +37,7 @@ export async function settleAnswer(context: FlowContext, claim: Claim, heard: He
     await writeDecision(context, claim, { state, finding, kept });
   } catch (error) {
     if (!(error instanceof ReconError) || error.code !== "lease-lost") throw error;
-    if (!(await settleAfterClose(context, claim, heard, kept))) throw error;
+    if (!(await settleAfterClose(context, claim, classified, kept))) throw error;
     return;
   }
   if (state.status !== claim.state.status) {
@@ -46,7 +50,7 @@ export async function settleAnswer(context: FlowContext, claim: Claim, heard: He
 async function writeDecision(
   context: FlowContext,
   claim: Claim,
-  { state, finding, kept }: Decision & { readonly kept: Parameters<typeof writeAnswer>[3] },
+  { state, finding, kept }: VerifyDecision & { readonly kept: Parameters<typeof writeAnswer>[3] },
 ): Promise<void> {
   const { sql } = context;
   const isQuiet = finding === "as-before" || (finding === null && claim.state.mismatchKind === null);
@@ -68,7 +72,7 @@ async function writeDecision(
 async function settleAfterClose(
   context: FlowContext,
   claim: Claim,
-  { answer }: Heard,
+  { answer }: ClassifiedAnswer,
   kept: Parameters<typeof keepAfterClose>[2],
 ): Promise<boolean> {
   return await context.sql.begin(async (tx) => {

@@ -5,7 +5,7 @@ import { ReconError } from "../errors.ts";
 import { chooseByIds } from "../mismatches/action-store.ts";
 import { readStep, writeUndo } from "../mismatches/undo-store.ts";
 import type { FlowContext } from "./context.ts";
-import { lookAgain } from "./look-again.ts";
+import { markReopened } from "./mark-reopened.ts";
 import { recordChanges } from "./record-transitions.ts";
 
 export interface UndoResult {
@@ -34,7 +34,7 @@ export async function undoStep(
     const changes = undone.flatMap(({ change, ...one }) => (change === null ? [] : [{ ...one, change }]));
     await recordChanges(tx, changes, context.config, at);
     const reopened = new Set(changes.filter(({ change }) => change === "reopen").map(({ id }) => id));
-    await lookAgain(
+    await markReopened(
       tx,
       chosen.filter(({ id }) => reopened.has(id)),
       at,

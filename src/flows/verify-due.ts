@@ -18,8 +18,8 @@ import { readDueProducts } from "../verify/due-store.ts";
 import { VERIFY_KINDS, type VerifyKind } from "../verify/row-store.ts";
 import { pickUpTopUps } from "../verify/top-up-store.ts";
 import { openTurns, TurnOver } from "../verify/turns.ts";
-import { lineOf } from "../work/verifying.ts";
-import { type Heard, Paused, type VerifyContext } from "./ask-outcome.ts";
+import { queueNameOf } from "../work/verifying.ts";
+import { type ClassifiedAnswer, Paused, type VerifyContext } from "./ask-outcome.ts";
 import { settleAnswer } from "./settle-answer.ts";
 
 export interface VerifyRun {
@@ -30,13 +30,13 @@ export interface VerifyRun {
 }
 
 /** So many times the lanes are claimed ahead, so that none waits for a statement. */
-const CLAIMED_PER_LANE = 4;
+const CLAIMED_PER_SLOT = 4;
 
 /** A commit waits for the disk; those that ask must not wait behind many of them for a connection. */
 const SETTLED_AT_ONCE = 3;
 
-/** Hears of each answer, or the lack of one, that was settled; must not throw. @param line as `lineOf` has it */
-export type OnHeard = (line: string, heard: Heard) => void;
+/** Hears of each answer, or the lack of one, that was settled; must not throw. @param line as `queueNameOf` has it */
+export type OnAnswer = (line: string, classified: ClassifiedAnswer) => void;
 
 /** Verifies until nothing is due. */
 export function verifyDue(context: VerifyContext, signal: AbortSignal): Promise<VerifyRun> {
@@ -44,7 +44,7 @@ export function verifyDue(context: VerifyContext, signal: AbortSignal): Promise<
 }
 
 /** What one run has claimed, by line: what a line may hang on keeps no other from being claimed. */
-interface Run {
+interface VerifyRunState {
   settled: number;
   refused: ReconError | null;
   failure: unknown;
@@ -62,7 +62,7 @@ interface Run {
  */
 export function openVerifyRunner(
   context: VerifyContext,
-  onHeard: OnHeard = () => {},
+  onAnswer: OnAnswer = () => {},
 ): (signal: AbortSignal, log?: Log) => Promise<VerifyRun> {
   const { sql, config, clock } = context;
   // A lane without a place in the request budget would only wait for those of the others.
@@ -72,7 +72,7 @@ export function openVerifyRunner(
   );
   const turns = openTurns(concurrency);
   const settling = pLimit(SETTLED_AT_ONCE);
-  const most = concurrency * CLAIMED_PER_LANE;
+  const most = concurrency * CLAIMED_PER_SLOT;
   /** claimed and not settled yet, of all runs */
   const underWay = new Map<string, number>();
   const count = (line: string, change: number) => {
@@ -82,7 +82,7 @@ export function openVerifyRunner(
   };
 
   /** It is nobody's before its lease ends where it cannot be written. */
-  const postpone = async (run: Run, line: string, claim: Claim) => {
+  const postpone = async (run: VerifyRunState, line: string, claim: Claim) => {
     run.held.delete(claim.token);
     await postponeClaims(sql, claim.kind, [claim], run.pausedLines.get(line) ?? clock.now()).catch(
       (error) => {
@@ -91,23 +91,28 @@ export function openVerifyRunner(
     );
   };
 
-  const verifyOne = async (run: Run, claim: Claim, signal: AbortSignal, log: Log): Promise<void> => {
-    const line = lineOf(claim.kind, claim.sent.productId);
+  const verifyOne = async (
+    run: VerifyRunState,
+    claim: Claim,
+    signal: AbortSignal,
+    log: Log,
+  ): Promise<void> => {
+    const line = queueNameOf(claim.kind, claim.sent.productId);
     const isEnding = () => signal.aborted || run.failure !== null || run.refusedLines.has(line);
     const isPaused = () => run.pausedLines.has(line);
     try {
-      const heard = await turns.take(line, async (turn, isCrowding) =>
+      const classified = await turns.take(line, async (turn, isCrowding) =>
         isEnding() || isPaused()
           ? null
           : await context.ask(claim.sent, AbortSignal.any([signal, turn]), isCrowding),
       );
-      if (heard === null) return isPaused() ? await postpone(run, line, claim) : undefined;
-      if (heard.refused !== null) {
-        run.refused = heard.refused;
+      if (classified === null) return isPaused() ? await postpone(run, line, claim) : undefined;
+      if (classified.refused !== null) {
+        run.refused = classified.refused;
         run.refusedLines.add(line);
       }
-      await settling(() => settleAnswer({ ...context, log }, claim, heard));
-      onHeard(line, heard);
+      await settling(() => settleAnswer({ ...context, log }, claim, classified));
+      onAnswer(line, classified);
       run.held.delete(claim.token);
       run.settled += 1;
     } catch (error) {
@@ -126,7 +131,7 @@ export function openVerifyRunner(
   };
 
   /** @returns what was claimed, and the lines of which there may be more than there was room for */
-  const claimSome = async (run: Run) => {
+  const claimSome = async (run: VerifyRunState) => {
     const now = clock.now();
     const claims: Claim[] = [];
     const full: string[] = [];
@@ -136,7 +141,7 @@ export function openVerifyRunner(
         const products = await readDueProducts(sql, kind, now);
         return products
           .filter((productId) => kind === "transfer" || topUpIds.has(productId))
-          .map((productId) => ({ kind, productId, line: lineOf(kind, productId) }));
+          .map((productId) => ({ kind, productId, line: queueNameOf(kind, productId) }));
       }),
     );
     const lines = due.flat().filter(({ line }) => !run.refusedLines.has(line) && !run.pausedLines.has(line));
@@ -159,7 +164,7 @@ export function openVerifyRunner(
 
   return async (signal, log = context.log) => {
     await pickUp(context);
-    const run: Run = {
+    const run: VerifyRunState = {
       settled: 0,
       refused: null,
       failure: null,
@@ -174,7 +179,7 @@ export function openVerifyRunner(
       while (!isEnding()) {
         const { claims, full, share } = await claimSome(run);
         for (const claim of claims) {
-          const line = lineOf(claim.kind, claim.sent.productId);
+          const line = queueNameOf(claim.kind, claim.sent.productId);
           run.held.set(claim.token, claim);
           count(line, 1);
           const work: Promise<void> = verifyOne(run, claim, signal, log).finally(() => {

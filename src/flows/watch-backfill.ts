@@ -1,6 +1,6 @@
 /** One backfill as its page shows it: how far it is, how fast it moves, and what it has brought to light. */
 
-import { type BroughtMismatches, readBrought } from "../alerts/brought-store.ts";
+import { type BackfillMismatches, readMismatchesOfBackfill } from "../alerts/backfill-mismatches-store.ts";
 import type { Instant } from "../clock.ts";
 import type { Backfill } from "../sync/backfill.ts";
 import { readFetchedSince } from "../sync/backfill-store.ts";
@@ -16,17 +16,17 @@ export interface WatchedBackfill {
   /** null: it does not run */
   readonly pace: Pace | null;
   /** the mismatches it brought, by kind */
-  readonly brought: readonly BroughtMismatches[];
+  readonly mismatches: readonly BackfillMismatches[];
 }
 
 /** @throws ReconError `not-found` */
 export async function watchBackfill(context: FlowContext, idText: string): Promise<WatchedBackfill> {
   const backfill = await findBackfill(context, idText);
-  const [pace, brought] = await Promise.all([
+  const [pace, mismatches] = await Promise.all([
     measurePace(context, backfill),
-    readBrought(context.sql, backfill.id),
+    readMismatchesOfBackfill(context.sql, backfill.id),
   ]);
-  return { backfill, pace, brought };
+  return { backfill, pace, mismatches };
 }
 
 async function measurePace({ sql, clock }: FlowContext, backfill: Backfill): Promise<Pace | null> {

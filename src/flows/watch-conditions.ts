@@ -13,7 +13,7 @@ import { formatInstant, type Instant, showInstant } from "../clock.ts";
 import { type PullProgress, readGapReason, readPullProgress } from "../sync/progress-store.ts";
 import type { FlowContext } from "./context.ts";
 import { judgeWork, seeWork } from "./read-work.ts";
-import { isAboutTransfers } from "./tell-refusals.ts";
+import { isAboutTransfers } from "./report-refused-credentials.ts";
 
 /** What waits is counted so far: more of it is no other condition. */
 const MOST_COUNTED = 10_000;

@@ -7,14 +7,14 @@
 import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
 import type { Query } from "../db/client.ts";
+import { namingRulesOf, separateAgreeing } from "../diff/agreeing-bets.ts";
 import type { AssessedPair, Verdict } from "../diff/assess.ts";
 import { settleOmittedLosses } from "../diff/lost-bets.ts";
 import { idRulesOf } from "../diff/match.ts";
 import { type Frontier, type Key, type Neighbourhood, roundKey } from "../diff/neighbourhood.ts";
 import { holdsRest, type RestOfRound } from "../diff/rest-of-round.ts";
-import { namingRulesOf, partStandingAlone } from "../diff/standing-alone.ts";
 import type { DiffMark } from "../diff/store.ts";
-import type { Heard } from "../diff/sums.ts";
+import type { EntryTimes } from "../diff/sums.ts";
 import {
   countOthers,
   findWideRound,
@@ -25,7 +25,7 @@ import {
   type WideRound,
   writeWideRound,
 } from "../diff/wide-store.ts";
-import type { Scene } from "./diff-scene.ts";
+import type { ComparisonContext } from "./comparison-context.ts";
 
 /** Where more bets of a round were touched, the database looks for those that do not agree: most of them do. */
 const MOST_TOUCHED = 5_000;
@@ -61,15 +61,19 @@ export class WideRounds {
    * @param marks of the comparison so far
    * @returns the other due marks of these rounds, which are taken
    */
-  async enter(scene: Scene, { rounds }: Frontier, marks: readonly DiffMark[]): Promise<DiffMark[]> {
-    const { tx, product } = scene;
+  async enter(
+    comparison: ComparisonContext,
+    { rounds }: Frontier,
+    marks: readonly DiffMark[],
+  ): Promise<DiffMark[]> {
+    const { tx, product } = comparison;
     const unknown = rounds.filter(([username, roundId]) => !this.isKnown(roundKey(username, roundId)));
     if (unknown.length === 0) return [];
     this.hasAny ??= await hasWideRounds(tx, product.productId);
     if (!this.hasAny) return [];
     await this.prefer(tx);
     const found = await readWideRounds(tx, product.productId, unknown);
-    const { taken, isMore } = await this.gather(scene, found);
+    const { taken, isMore } = await this.gather(comparison, found);
     for (const round of found) {
       const touched = (this.waiting === null ? [...marks, ...taken] : taken).filter(
         ({ username, roundId }) => username === round.username && roundId === round.roundId,
@@ -77,29 +81,32 @@ export class WideRounds {
       const refs = touched.flatMap(({ betRef }) => betRef ?? []);
       const isVague = isMore || refs.length < touched.length || refs.length > MOST_TOUCHED;
       if (round.currency === null) this.whole.set(keyOf(round), round);
-      else if (isVague) await this.find(scene, round.username, round.roundId);
+      else if (isVague) await this.find(comparison, round.username, round.roundId);
       else this.narrow.set(keyOf(round), { ...round, apart: [...new Set([...round.apart, ...refs])] });
     }
     return taken;
   }
 
   /** Learns of rounds that turned out to be wide. @returns their other due marks, which are taken */
-  async widen(scene: Scene, rounds: readonly (readonly [string, string])[]): Promise<DiffMark[]> {
-    await this.prefer(scene.tx);
-    for (const [username, roundId] of rounds) await this.find(scene, username, roundId);
+  async widen(
+    comparison: ComparisonContext,
+    rounds: readonly (readonly [string, string])[],
+  ): Promise<DiffMark[]> {
+    await this.prefer(comparison.tx);
+    for (const [username, roundId] of rounds) await this.find(comparison, username, roundId);
     this.hasAny = true;
     const { taken } = await this.gather(
-      scene,
+      comparison,
       rounds.map(([username, roundId]) => ({ username, roundId })),
     );
     return taken;
   }
 
   /** An entry acts on all of a round: from now on it is compared as one. */
-  async compareAsOne({ tx, product: { productId } }: Scene, key: Key): Promise<void> {
+  async compareAsOne({ tx, product: { productId } }: ComparisonContext, key: Key): Promise<void> {
     const round = this.narrow.get(key);
     if (round === undefined) return;
-    const asOne = { ...round, currency: null, apart: [], heard: null };
+    const asOne = { ...round, currency: null, apart: [], entryTimes: null };
     this.narrow.delete(key);
     this.whole.set(key, asOne);
     if (this.waiting === null) await writeWideRound(tx, productId, asOne);
@@ -129,15 +136,15 @@ export class WideRounds {
   }
 
   /** What stands for the bets that are not loaded. */
-  async restOf({ tx, product }: Scene, records: readonly StoredRecord[]): Promise<RestOfRound[]> {
+  async restOf({ tx, product }: ComparisonContext, records: readonly StoredRecord[]): Promise<RestOfRound[]> {
     const { productId } = product;
     const rest: RestOfRound[] = [];
     for (const round of this.narrow.values()) {
-      const { username, roundId, currency, heard } = round;
-      if (currency === null || heard === null) continue;
+      const { username, roundId, currency, entryTimes } = round;
+      if (currency === null || entryTimes === null) continue;
       const betIds = records.filter((one) => one.username === username).map(({ betId }) => betId);
       const bets = await countOthers(tx, productId, round, betIds);
-      if (bets > 0) rest.push({ productId, username, roundId, currency, bets, heard });
+      if (bets > 0) rest.push({ productId, username, roundId, currency, bets, entryTimes });
     }
     return rest;
   }
@@ -147,8 +154,13 @@ export class WideRounds {
    * @param isComplete false: what is loaded hangs together with what is not, so nothing agrees by itself
    * @returns the marks to write again where something of the round waits: one stands for all that is kept
    */
-  async keep(scene: Scene, key: Key, judged: JudgedRound, isComplete: boolean): Promise<readonly DiffMark[]> {
-    const { tx, product } = scene;
+  async keep(
+    comparison: ComparisonContext,
+    key: Key,
+    judged: JudgedRound,
+    isComplete: boolean,
+  ): Promise<readonly DiffMark[]> {
+    const { tx, product } = comparison;
     const round = this.narrow.get(key) ?? this.whole.get(key);
     if (round === undefined) return judged.marks;
     const { username, roundId, currency } = round;
@@ -158,9 +170,13 @@ export class WideRounds {
     const isDisturbed = isComplete ? judged.isDisturbed : () => true;
     const records = judged.records.filter((one) => one.username === username);
     const held = judged.bets.filter((one) => one.username === username);
-    const bets = settleOmittedLosses(records, held, scene.settings);
+    const bets = settleOmittedLosses(records, held, comparison.settings);
     const loaded = { roundId, currency, records, bets };
-    const { apart, alone, heard } = partStandingAlone(loaded, namingRulesOf(product.matchBy), isDisturbed);
+    const { apart, agreeing, entryTimes } = separateAgreeing(
+      loaded,
+      namingRulesOf(product.matchBy),
+      isDisturbed,
+    );
     const ofRound = new Set([
       ...records.filter((one) => realRound(one.roundId) === roundId).map(({ betId }) => betId),
       ...judged.entries
@@ -171,9 +187,9 @@ export class WideRounds {
     await writeWideRound(tx, product.productId, {
       ...round,
       apart: kept,
-      heard: joinHeard(round.heard, heard),
+      entryTimes: joinEntryTimes(round.entryTimes, entryTimes),
     });
-    const known = new Set([...alone, ...apart]);
+    const known = new Set([...agreeing, ...apart]);
     const strange = own.filter(({ betRef }) => betRef !== null && !known.has(betRef));
     const [betRef = own.find((mark) => mark.betRef !== null)?.betRef ?? null] = kept;
     return [{ username, roundId, betRef }, ...strange, ...others];
@@ -188,7 +204,10 @@ export class WideRounds {
     return this.narrow.has(key) || this.whole.has(key);
   }
 
-  private async gather(scene: Scene, rounds: readonly { username: string; roundId: string }[]) {
+  private async gather(
+    comparison: ComparisonContext,
+    rounds: readonly { username: string; roundId: string }[],
+  ) {
     const fresh = rounds.filter((round) => !this.gathered.has(keyOf(round)));
     if (fresh.length === 0) return { taken: [], isMore: false };
     const most = fresh.length * MOST_TOUCHED;
@@ -199,13 +218,19 @@ export class WideRounds {
       );
       return { taken, isMore: taken.length > most };
     }
-    const taken = await gatherMarks(scene.tx, scene.product.productId, fresh, scene.now, most + 1);
+    const taken = await gatherMarks(
+      comparison.tx,
+      comparison.product.productId,
+      fresh,
+      comparison.now,
+      most + 1,
+    );
     for (const round of fresh) this.gathered.add(keyOf(round));
     return { taken, isMore: taken.length > most };
   }
 
-  private async find(scene: Scene, username: string, roundId: string): Promise<void> {
-    const { tx, product } = scene;
+  private async find(comparison: ComparisonContext, username: string, roundId: string): Promise<void> {
+    const { tx, product } = comparison;
     const { lostBets, matchBy, productId } = product;
     const dropsOmittedLosses = lostBets === "omitted" && idRulesOf(matchBy).length > 0;
     const rules = { dropsOmittedLosses, namedBy: namingRulesOf(matchBy) };
@@ -216,7 +241,7 @@ export class WideRounds {
         roundId,
         currency: null,
         apart: [],
-        heard: null,
+        entryTimes: null,
       });
       return;
     }
@@ -226,7 +251,7 @@ export class WideRounds {
 }
 
 /** The rounds of which something is told that all of their bets are part of, although not all of them are loaded. */
-export function roundsToldOf({
+export function reportedRounds({
   neighbourhood: { rest },
   pairs,
   otherwise,
@@ -235,8 +260,8 @@ export function roundsToldOf({
   readonly pairs: readonly AssessedPair[];
   readonly otherwise: readonly Verdict[];
 }): Key[] {
-  const told = [...pairs.filter(({ verdict }) => verdict !== null), ...otherwise];
-  if (!told.some(({ pair }) => holdsRest(pair))) return [];
+  const reported = [...pairs.filter(({ verdict }) => verdict !== null), ...otherwise];
+  if (!reported.some(({ pair }) => holdsRest(pair))) return [];
   return rest.map(({ username, roundId }) => roundKey(username, roundId));
 }
 
@@ -244,7 +269,7 @@ function keyOf({ username, roundId }: { readonly username: string; readonly roun
   return roundKey(username, roundId);
 }
 
-function joinHeard(a: Heard | null, b: Heard | null): Heard | null {
+function joinEntryTimes(a: EntryTimes | null, b: EntryTimes | null): EntryTimes | null {
   if (a === null || b === null) return a ?? b;
   return {
     firstEntryAt: Math.min(a.firstEntryAt, b.firstEntryAt),

@@ -1,18 +1,18 @@
 /** Lets mismatches begin, change and end by what a look found, all of them at once. */
 
 import { type DiffMark, putMarks } from "../diff/store.ts";
+import { readKnownOf } from "../mismatches/store.ts";
 import {
   decideTransitions,
   type KnownMismatch,
   type SeenFinding,
   type Transition,
-} from "../mismatches/life.ts";
-import { readKnownOf } from "../mismatches/store.ts";
-import type { Scene } from "./diff-scene.ts";
+} from "../mismatches/transitions.ts";
+import type { ComparisonContext } from "./comparison-context.ts";
 import { recordTransitions } from "./record-transitions.ts";
 
 /** What was found about some subjects of a player. */
-export interface Found {
+export interface PlayerFindings {
   readonly username: string;
   /** everything that was looked at, whether anything is wrong with it or not */
   readonly subjects: readonly string[];
@@ -20,8 +20,8 @@ export interface Found {
 }
 
 export async function writeFindings(
-  { context, tx, product, now }: Scene,
-  found: readonly Found[],
+  { context, tx, product, now }: ComparisonContext,
+  found: readonly PlayerFindings[],
 ): Promise<void> {
   const transitions = new Map<string, Transition>();
   const others: DiffMark[] = [];

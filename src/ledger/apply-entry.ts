@@ -26,7 +26,7 @@ export interface KnownBets {
   carrierOf(txnId: string): BetState | undefined;
 }
 
-export interface Outcome {
+export interface AppliedEntry {
   /** null: the entry is possible */
   readonly impossible: Impossible | null;
   /**
@@ -37,7 +37,7 @@ export interface Outcome {
 }
 
 /** The rounds that entries name for their bets are in the bets already (`nameRound`). */
-export function applyEntry(known: KnownBets, entry: BetEntry, settings: RuleSettings): Outcome {
+export function applyEntry(known: KnownBets, entry: BetEntry, settings: RuleSettings): AppliedEntry {
   const own = known.get(entry.txnId);
   const round = roundActedOn(entry);
   if (round === null) return applyToOne(known, own, entry, settings);
@@ -51,7 +51,7 @@ function applyToOne(
   own: BetState | undefined,
   entry: BetEntry,
   settings: RuleSettings,
-): Outcome {
+): AppliedEntry {
   const bet = own ?? (beginsBet(entry, settings) ? undefined : known.carrierOf(entry.txnId));
   return {
     impossible: whyImpossible(bet, entry, settings),
@@ -65,7 +65,7 @@ function applyToRound(
   entry: BetEntry,
   settings: RuleSettings,
   inRound: readonly BetState[],
-): Outcome {
+): AppliedEntry {
   const targets = inRound.filter((bet) => isActedOn(bet, own, entry, settings));
   if (entry.callback === "settleBets" && !targets.some((bet) => bet.status === "open")) {
     const outcome = applyToOne(known, own, entry, settings);

@@ -19,7 +19,7 @@ export interface Change {
   readonly said: string;
 }
 
-type Move = Pick<Change, "bet" | "asked" | "taken">;
+type MoneyMove = Pick<Change, "bet" | "asked" | "taken">;
 
 /** How one bet stands among those that its entry acts on. */
 export interface Share {
@@ -57,7 +57,7 @@ function moveBet(
   settings: RuleSettings,
   share: Share | null,
   said: string,
-): Move {
+): MoneyMove {
   const bet = before ?? beginBet(entry.txnId, entry.currency, entry.roundId);
   const betAmount = entry.betAmount ?? ZERO;
   switch (entry.callback) {
@@ -92,19 +92,19 @@ function moveBet(
 }
 
 /** Takes a part of the stake from the player, or gives it back where negative. */
-function take(entry: BetEntry, bet: BetState, amount: Amount): Move {
+function take(entry: BetEntry, bet: BetState, amount: Amount): MoneyMove {
   if (entry.skipBalanceUpdate) return { bet, asked: ZERO, taken: ZERO };
   const debited = { ...bet, debited: bet.debited.plus(amount), wasDebited: true };
   return { bet: debited, asked: amount.neg(), taken: amount };
 }
 
 /** Gives the player what is no stake, or takes it where negative, even below zero: what the provider undoes is undone. */
-function give(entry: BetEntry, bet: BetState, amount: Amount): Move {
+function give(entry: BetEntry, bet: BetState, amount: Amount): MoneyMove {
   return { bet, asked: entry.skipBalanceUpdate ? ZERO : amount, taken: ZERO };
 }
 
 /** Only a rollback makes an ended bet run again; a bet of rewards alone has not begun before its placement. */
-function place(bet: BetState, entry: BetEntry, stake: Amount): Move {
+function place(bet: BetState, entry: BetEntry, stake: Amount): MoneyMove {
   const waiting = entry.status === "WAITING";
   const amount = bet.waiting && !waiting ? stake.minus(bet.debited) : stake;
   const status = bet.rewardOnly ? "open" : bet.status;
@@ -112,7 +112,13 @@ function place(bet: BetState, entry: BetEntry, stake: Amount): Move {
 }
 
 /** What was said before and moves nothing adds nothing: it is a repeat. */
-function settle(bet: BetState, entry: BetEntry, payout: Amount, settings: RuleSettings, said: string): Move {
+function settle(
+  bet: BetState,
+  entry: BetEntry,
+  payout: Amount,
+  settings: RuleSettings,
+  said: string,
+): MoneyMove {
   const { betAmount, skipBalanceUpdate } = entry;
   const namesStake = !bet.placed && betAmount !== null && (bet.status === "open" || bet.stake.eq(ZERO));
   const debits = !bet.placed && !bet.wasDebited && isSingleState(entry, settings);
@@ -140,7 +146,7 @@ function settle(bet: BetState, entry: BetEntry, payout: Amount, settings: RuleSe
   };
 }
 
-function reward(bet: BetState, entry: BetEntry, said: string): Move {
+function reward(bet: BetState, entry: BetEntry, said: string): MoneyMove {
   const amount = entry.payoutAmount ?? ZERO;
   const status = bet.rewardOnly && bet.status === "open" ? "settled" : bet.status;
   const next = {
@@ -157,7 +163,7 @@ function makeVoid(bet: BetState, entry: BetEntry): BetState {
 }
 
 /** The bet runs again: what its end paid is taken back, and a new generation begins, in which everything is possible. */
-function rollBack(bet: BetState, entry: BetEntry, share: Share | null): Move {
+function rollBack(bet: BetState, entry: BetEntry, share: Share | null): MoneyMove {
   if (bet.status === "open") return { bet, asked: ZERO, taken: ZERO };
   const wasVoid = bet.status === "void";
   const payoutAmount = entry.payoutAmount ?? ZERO;

@@ -3,7 +3,7 @@
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { TimeRange } from "../window.ts";
-import type { Place } from "./relation-store.ts";
+import type { RelationPosition } from "./relation-store.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -14,7 +14,7 @@ export async function lockFollowing(tx: Query, relation: string): Promise<boolea
   return row?.locked ?? false;
 }
 
-export interface Following {
+export interface FollowPosition {
   /** the newest received_at seen */
   readonly readUntil: Instant | null;
   /** when the last reading that reached its end began */
@@ -22,14 +22,14 @@ export interface Following {
 }
 
 /** null: nothing of it was read yet */
-export async function readFollowing(sql: Query, relation: string): Promise<Following | null> {
-  const [row] = await sql<Following[]>`
+export async function readFollowing(sql: Query, relation: string): Promise<FollowPosition | null> {
+  const [row] = await sql<FollowPosition[]>`
     select read_until as "readUntil", read_at as "readAt" from ledger_follows where relation = ${relation}`;
   return row ?? null;
 }
 
 /** Neither time ever goes back. */
-export async function writeFollowing(sql: Query, relation: string, seen: Following): Promise<void> {
+export async function writeFollowing(sql: Query, relation: string, seen: FollowPosition): Promise<void> {
   await sql`
     insert into ledger_follows (relation, read_until, read_at)
     values (${relation}, ${seen.readUntil}, ${seen.readAt})
@@ -70,7 +70,7 @@ export async function askRereads(tx: Query, ranges: readonly TimeRange[], now: I
 /** An hour to read again, and behind which row. */
 export interface Reread extends TimeRange {
   readonly begunAt: Instant;
-  readonly after: Place | null;
+  readonly after: RelationPosition | null;
 }
 
 /**
@@ -100,7 +100,7 @@ export async function nextReread(tx: Query, now: Instant, pauseMs: number): Prom
 }
 
 /** @param after null: the hour has been read to its end */
-export async function writeReread(tx: Query, reread: Reread, after: Place | null): Promise<void> {
+export async function writeReread(tx: Query, reread: Reread, after: RelationPosition | null): Promise<void> {
   await tx`
     update ledger_rereads set begun_at = ${reread.begunAt},
       read_at = case when ${after === null} then ${reread.begunAt}::timestamptz else read_at end,
@@ -127,7 +127,7 @@ export async function areEntriesRejected(tx: Query, asked: readonly BetsOfPlayer
     from jsonb_to_recordset($1::text::jsonb)
       as k (place integer, "productId" text, username text, "txnIds" jsonb, "roundIds" jsonb)
     order by place`,
-    [JSON.stringify(asked.map((one, place) => ({ ...one, place })))],
+    [JSON.stringify(asked.map((one, position) => ({ ...one, place: position })))],
     { prepare: true },
   );
   return rows.map(({ rejected }) => rejected);

@@ -19,7 +19,7 @@ export interface LedgerRelation {
 }
 
 /** The row behind which to read on. */
-export interface Place {
+export interface RelationPosition {
   /** as PostgreSQL writes it, to the microsecond */
   readonly receivedAt: string;
   readonly entryId: string | null;
@@ -95,7 +95,7 @@ export interface Copied {
   /** rows that cannot be used and were not known as such */
   readonly rejected: number;
   /** the row behind which to go on; null: there are no more rows */
-  readonly after: Place | null;
+  readonly after: RelationPosition | null;
   /** the newest received_at of the batch; null: there was no row, or its time cannot be told in milliseconds */
   readonly newest: Instant | null;
 }
@@ -111,7 +111,7 @@ export async function copyRows(
   tx: Query,
   relation: LedgerRelation,
   { from, to, onlyUnknown = false }: CopyRange,
-  after: Place | null,
+  after: RelationPosition | null,
   most: number,
 ): Promise<Copied> {
   const values: (string | number)[] = [most];
@@ -145,11 +145,7 @@ export async function copyRows(
 }
 
 /** Reads and rejects some rows that have no received_at, which no order leads to. */
-export async function rejectPlacelessRows(
-  tx: Query,
-  relation: LedgerRelation,
-  most: number,
-): Promise<Copied> {
+export async function rejectUndatedRows(tx: Query, relation: LedgerRelation, most: number): Promise<Copied> {
   const batch = `select ${selectList(relation)}, 1 as place from ${relation.from} r
     where r.received_at is null limit $1::int`;
   return await copyBatch(tx, relation, batch, [most], most);
@@ -159,7 +155,7 @@ export async function rejectPlacelessRows(
 const MOST_PLAN_COST = 50_000;
 
 /** Whether rows without a received_at can be looked for without reading the relation as a whole. */
-export async function findsPlacelessRows(sql: Query, { name, from }: LedgerRelation): Promise<boolean> {
+export async function findsUndatedRows(sql: Query, { name, from }: LedgerRelation): Promise<boolean> {
   const [row] = await reading(name, () =>
     sql.unsafe<{ "QUERY PLAN": readonly { Plan: { "Total Cost": number } }[] }[]>(
       `explain (format json) select r.entry_id from ${from} r where r.received_at is null`,
@@ -277,8 +273,8 @@ async function reading<Result>(relation: string, read: () => Promise<Result>): P
 
 function unreadable(relation: string, problems: readonly string[], cause?: unknown): ReconError {
   const [only] = problems;
-  const told = problems.length === 1 ? ` ${only}` : `\n${problems.map((line) => `  ${line}`).join("\n")}`;
-  return new ReconError("ledger-unreadable", `ledger.relation "${relation}" cannot be read:${told}`, {
+  const reported = problems.length === 1 ? ` ${only}` : `\n${problems.map((line) => `  ${line}`).join("\n")}`;
+  return new ReconError("ledger-unreadable", `ledger.relation "${relation}" cannot be read:${reported}`, {
     cause,
     retryable: true,
   });

@@ -5,8 +5,8 @@ import type { Query } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
 import type { MismatchChange, MismatchKind } from "../mismatch.ts";
 import { ACTS, type ActedOn, type Adjustment, type MismatchAction } from "./act.ts";
-import { RESOLVED_BY_RECON } from "./life.ts";
 import { chosenBy, type MismatchChoice } from "./store.ts";
+import { RESOLVED_BY_RECON } from "./transitions.ts";
 
 /** What an action has to know of a mismatch. */
 export interface ChosenMismatch extends ActedOn {
@@ -60,7 +60,7 @@ function chosenColumns(sql: Query) {
     amount_at_risk as amount, note, bet_id as "betId", transaction_id as "transactionId", round_id as "roundId"`;
 }
 
-export interface Deed {
+export interface PersonsAction {
   readonly action: MismatchAction;
   readonly note: string;
   readonly by: string;
@@ -73,7 +73,7 @@ export interface Deed {
 export async function writeAction(
   tx: Query,
   chosen: readonly ChosenMismatch[],
-  { action, note, by, at, step = null }: Deed,
+  { action, note, by, at, step = null }: PersonsAction,
 ): Promise<MismatchChange[]> {
   if (chosen.length === 0) return [];
   const { to, change } = ACTS[action];

@@ -14,7 +14,7 @@ export interface MismatchOrder {
 }
 
 /** A place between two mismatches of an order: the value and the id of the one beside it. */
-export interface OrderPlace {
+export interface OrderPosition {
   /** ISO 8601, or decimal text */
   readonly value: string;
   readonly id: string;
@@ -23,7 +23,7 @@ export interface OrderPlace {
 export interface OrderedPage {
   readonly limit: number;
   /** what follows, or precedes, this place; null: the beginning */
-  readonly from: { readonly place: OrderPlace; readonly direction: "after" | "before" } | null;
+  readonly from: { readonly place: OrderPosition; readonly direction: "after" | "before" } | null;
 }
 
 /** A mismatch without what its two sides say. */
@@ -45,7 +45,7 @@ export async function listInOrder(
   choice: MismatchChoice,
   order: MismatchOrder,
   { limit, from }: OrderedPage,
-): Promise<{ mismatches: ListedMismatch[]; before: OrderPlace | null; after: OrderPlace | null }> {
+): Promise<{ mismatches: ListedMismatch[]; before: OrderPosition | null; after: OrderPosition | null }> {
   const backwards = from?.direction === "before";
   const descends = order.descending !== backwards;
   const key = sql(COLUMN_OF[order.by]);
@@ -72,8 +72,8 @@ export async function listInOrder(
   const [first, last] = [mismatches.at(0), mismatches.at(-1)];
   return {
     mismatches,
-    before: first !== undefined && (backwards ? isMore : from !== null) ? placeOf(first, order) : null,
-    after: last !== undefined && (backwards || isMore) ? placeOf(last, order) : null,
+    before: first !== undefined && (backwards ? isMore : from !== null) ? positionOf(first, order) : null,
+    after: last !== undefined && (backwards || isMore) ? positionOf(last, order) : null,
   };
 }
 
@@ -93,6 +93,6 @@ export async function sumChosen(sql: Query, choice: MismatchChoice): Promise<Sum
     where ${chosenBy(sql, choice)} group by currency order by currency nulls last`;
 }
 
-function placeOf(mismatch: ListedMismatch, { by }: MismatchOrder): OrderPlace {
+function positionOf(mismatch: ListedMismatch, { by }: MismatchOrder): OrderPosition {
   return { value: mismatch[by], id: mismatch.id };
 }

@@ -5,7 +5,7 @@ import { formatInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { Mismatch, MismatchKind, MismatchStatus } from "../mismatch.ts";
 import { MISMATCH_STATUSES } from "../mismatch.ts";
-import type { KnownMismatch } from "./life.ts";
+import type { KnownMismatch } from "./transitions.ts";
 
 /** The mismatches of a player's subjects, whatever their status. */
 export async function readKnown(

@@ -4,7 +4,7 @@ import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { Finding, MismatchChange } from "../mismatch.ts";
 import { formatAmount } from "../money.ts";
-import { RESOLVED_BY_RECON, type Transition } from "./life.ts";
+import { RESOLVED_BY_RECON, type Transition } from "./transitions.ts";
 
 /** One that is still open with the same values is written again only when this long ago it was last written. */
 const SEEN_EVERY_MS = 3_600_000;
@@ -65,8 +65,8 @@ async function openMismatches(
   opening: readonly Extract<Transition, { change: "open" }>[],
   now: Instant,
 ): Promise<ChangeRow[]> {
-  const rows = opening.map(({ finding }, place) => ({
-    place,
+  const rows = opening.map(({ finding }, position) => ({
+    place: position,
     product_id: finding.productId,
     username: finding.username,
     subject: finding.subject,

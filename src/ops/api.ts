@@ -10,13 +10,13 @@ import { addBackfillRoutes } from "./backfill-routes.ts";
 import { addMismatchRoutes } from "./mismatch-routes.ts";
 import { describeOperation } from "./operation.ts";
 import { checkFields, readProductRange, usage } from "./range-query.ts";
-import type { ReportDesk } from "./report-desk.ts";
 import { readReportDay } from "./report-query.ts";
+import type { ReportQueue } from "./report-queue.ts";
 import { fieldsOf } from "./schema.ts";
 import { COVERAGE, COVERAGE_QUERY, REPORT, REPORT_QUERY, STATUS } from "./state-schema.ts";
 import { addTransferRoutes } from "./transfer-routes.ts";
 
-interface Asked {
+interface QueryRoute {
   Querystring: Record<string, unknown>;
 }
 
@@ -47,16 +47,20 @@ const READ_OPENAPI = describeOperation({
 });
 
 /** @param api where only those arrive who may look, and only those change anything who may write */
-export async function addApi(api: FastifyInstance, context: FlowContext, reports: ReportDesk): Promise<void> {
+export async function addApi(
+  api: FastifyInstance,
+  context: FlowContext,
+  reports: ReportQueue,
+): Promise<void> {
   const { config } = context;
   takeJsonOnly(api);
   await addDocument(api);
   api.get("/status", { schema: READ_STATUS }, () => readStatus(context));
   addMismatchRoutes(api, context);
-  api.get<Asked>("/coverage", { schema: READ_COVERAGE }, ({ query }) =>
+  api.get<QueryRoute>("/coverage", { schema: READ_COVERAGE }, ({ query }) =>
     readCoverageOf(context, readProductRange(checkFields(query, fieldsOf(COVERAGE_QUERY)), config)),
   );
-  api.get<Asked>("/report", { schema: READ_REPORT }, ({ query }, reply) =>
+  api.get<QueryRoute>("/report", { schema: READ_REPORT }, ({ query }, reply) =>
     reports.read(readReportDay(checkFields(query, fieldsOf(REPORT_QUERY))), reply),
   );
   addBackfillRoutes(api, context);

@@ -25,7 +25,7 @@ const LIST = describeOperation({
   answers: { 200: BACKFILL_LIST },
 });
 
-const LOOK = describeOperation({
+const SHOW = describeOperation({
   id: "readBackfill",
   summary: "one backfill",
   params: ONE_ID,
@@ -52,7 +52,7 @@ export function addBackfillRoutes(api: FastifyInstance, context: FlowContext): v
     );
     return { backfills: backfills.map(describeBackfill), next };
   });
-  api.get<{ Params: { id: string } }>("/backfills/:id", { schema: LOOK }, async ({ params }) => ({
+  api.get<{ Params: { id: string } }>("/backfills/:id", { schema: SHOW }, async ({ params }) => ({
     backfill: describeBackfill(await findBackfill(context, params.id)),
   }));
   api.post("/backfills", { schema: REQUEST }, async ({ body }, reply) => {

@@ -1,7 +1,7 @@
 /** What somebody wants to do with mismatches, as it is typed, by the same names for HTTP and the command line. */
 
 import { describeError } from "../errors.ts";
-import type { AskedAction } from "../flows/act-on-mismatches.ts";
+import type { RequestedAction } from "../flows/act-on-mismatches.ts";
 import { isMismatchStatus, MISMATCH_STATUSES, type MismatchStatus } from "../mismatch.ts";
 import type { Adjustment, MismatchAction } from "../mismatches/act.ts";
 import { formatAmount, parseAmount, ZERO } from "../money.ts";
@@ -25,7 +25,7 @@ export function fieldsOf(action: MismatchAction): ActionField[] {
  * Reads note, from, adjustment and ref.
  * @throws ReconError `usage` that names the field and its value
  */
-export function readAction(typed: Typed): Pick<AskedAction, "note" | "expected" | "adjustment"> {
+export function readAction(typed: Typed): Pick<RequestedAction, "note" | "expected" | "adjustment"> {
   return {
     note: readText(typed, "note", LONGEST_NOTE),
     expected: readExpected(typed["from"]),

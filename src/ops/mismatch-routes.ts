@@ -3,10 +3,10 @@
 import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import {
-  type AskedAction,
   actOnMismatches,
   type MismatchTarget,
   previewAction,
+  type RequestedAction,
 } from "../flows/act-on-mismatches.ts";
 import type { FlowContext } from "../flows/context.ts";
 import { readMismatchStory } from "../flows/read-mismatch.ts";
@@ -33,7 +33,7 @@ const LIST = describeOperation({
   also: { "text/csv": TEXT },
 });
 
-const LOOK = describeOperation({
+const SHOW = describeOperation({
   id: "readMismatch",
   summary: "everything that is known of one mismatch",
   params: ONE_ID,
@@ -66,7 +66,7 @@ export function addMismatchRoutes(api: FastifyInstance, context: FlowContext): v
     const isWhole = query["limit"] === undefined;
     return await reply.type("text/csv; charset=utf-8").send(Readable.from(listAsCsv(sql, filter, isWhole)));
   });
-  api.get<{ Params: { id: string } }>("/mismatches/:id", { schema: LOOK }, ({ params }) =>
+  api.get<{ Params: { id: string } }>("/mismatches/:id", { schema: SHOW }, ({ params }) =>
     readMismatchStory(context, params.id),
   );
   for (const action of MISMATCH_ACTIONS) {
@@ -91,7 +91,7 @@ async function readBulk(
   context: FlowContext,
   action: MismatchAction,
   body: unknown,
-): Promise<Omit<AskedAction, "by"> & { isDryRun: boolean }> {
+): Promise<Omit<RequestedAction, "by"> & { isDryRun: boolean }> {
   const typed = checkFields(readObject(body), ["ids", "filter", "dryRun", ...fieldsOf(action)]);
   const isDryRun = typed["dryRun"] ?? false;
   if (typeof isDryRun !== "boolean") {

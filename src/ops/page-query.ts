@@ -8,7 +8,7 @@ export interface PageQuery {
   readonly after?: string | undefined;
 }
 
-export interface Page {
+export interface PageRange {
   readonly limit: number;
   /** the `next` of the page before; null: the first page */
   readonly after: string | null;
@@ -18,7 +18,7 @@ export const DEFAULT_LIMIT = 100;
 export const LARGEST_LIMIT = 1000;
 
 /** @throws ReconError `usage` that names the field and its value */
-export function readPage({ limit = String(DEFAULT_LIMIT), after }: PageQuery): Page {
+export function readPage({ limit = String(DEFAULT_LIMIT), after }: PageQuery): PageRange {
   if (!/^\d{1,4}$/.test(limit) || Number(limit) < 1 || Number(limit) > LARGEST_LIMIT) {
     throw new ReconError("usage", `limit "${limit}" is not a number from 1 to ${LARGEST_LIMIT}`);
   }

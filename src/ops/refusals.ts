@@ -27,9 +27,9 @@ export function statusOfRefusal(error: unknown): number | null {
 
 /** @returns an error that can be told to the one who asks, with its status; null: it is none */
 export function refusalOf(sql: Sql, error: unknown): { status: number; error: ReconError } | null {
-  const told = error instanceof ReconError ? error : describeLimit(sql, error);
-  const status = told === null ? undefined : STATUS_OF[told.code];
-  return told === null || status === undefined ? null : { status, error: told };
+  const reported = error instanceof ReconError ? error : describeLimit(sql, error);
+  const status = reported === null ? undefined : STATUS_OF[reported.code];
+  return reported === null || status === undefined ? null : { status, error: reported };
 }
 
 /** To be called before any route is added, so that it knows them all. */

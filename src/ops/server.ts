@@ -17,7 +17,7 @@ import { addHealth } from "./health.ts";
 import { addMetrics, type Metrics } from "./metrics/metrics.ts";
 import { sendProblem } from "./problem.ts";
 import { addRefusals, refuseBroken } from "./refusals.ts";
-import { openReportDesk } from "./report-desk.ts";
+import { openReportQueue } from "./report-queue.ts";
 import { addSecurityHeaders, setHeadersAtLeast } from "./security-headers.ts";
 import { openSessions } from "./sessions.ts";
 import { addSignIn } from "./sign-in.ts";
@@ -101,7 +101,7 @@ async function addGuarded(
 ): Promise<void> {
   addAudit(guarded, context);
   addAccess(guarded, gate);
-  const reports = openReportDesk(context);
+  const reports = openReportQueue(context);
   guarded.register((api) => addApi(api, context, reports), { prefix: "/api" });
   guarded.register(async (pages) => {
     await pages.register(formbody);

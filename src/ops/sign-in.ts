@@ -12,7 +12,7 @@ import { renderComeAgain, renderSignIn } from "./sign-in-page.ts";
 
 const LONGEST_FORM = 8 * 1024;
 
-interface Form {
+interface SignInFields {
   readonly token?: unknown;
   readonly to?: unknown;
 }
@@ -22,13 +22,13 @@ export function addSignIn(app: FastifyInstance, gate: Gate, context: FlowContext
   app.register(async (scope) => {
     await scope.register(formbody, { bodyLimit: LONGEST_FORM });
     addAudit(scope, context);
-    scope.get<{ Querystring: Form }>("/sign-in", async (request, reply) => {
+    scope.get<{ Querystring: SignInFields }>("/sign-in", async (request, reply) => {
       const to = readOwnPath(request.query.to);
       if ((await findVisitor(gate, request)) !== null) return await reply.redirect(to, 303);
       const isLed = request.headers["sec-fetch-site"] === "cross-site";
       return await sendPage(reply, 200, isLed ? renderComeAgain(to) : renderSignIn({ to, error: null }));
     });
-    scope.post<{ Body: Form | undefined }>("/sign-in", async (request, reply) => {
+    scope.post<{ Body: SignInFields | undefined }>("/sign-in", async (request, reply) => {
       if (!isOwnChange(request.headers, "accept")) return await sendForeign(reply);
       return await signIn(gate, request, reply);
     });
@@ -44,7 +44,7 @@ export function addSignIn(app: FastifyInstance, gate: Gate, context: FlowContext
 
 async function signIn(
   gate: Gate,
-  request: FastifyRequest<{ Body: Form | undefined }>,
+  request: FastifyRequest<{ Body: SignInFields | undefined }>,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const { token: typed, to: wanted } = request.body ?? {};

@@ -24,7 +24,7 @@ import {
 
 type Typed = Readonly<Record<string, unknown>>;
 
-interface One {
+interface TransferRoute {
   Params: { ref: string };
   Querystring: Typed;
 }
@@ -36,7 +36,7 @@ const LIST = describeOperation({
   answers: { 200: TRANSFER_LIST },
 });
 
-const LOOK = describeOperation({
+const SHOW = describeOperation({
   id: "readTransfer",
   summary: "one of them, with every answer that was received",
   params: ONE_REF,
@@ -67,7 +67,7 @@ export function addTransferRoutes(api: FastifyInstance, context: FlowContext): v
     const { transfers, next } = await listTransfers(sql, filter);
     return { transfers: transfers.map(describeTransfer), next };
   });
-  api.get<One>("/transfers/:ref", { schema: LOOK }, ({ params, query }) =>
+  api.get<TransferRoute>("/transfers/:ref", { schema: SHOW }, ({ params, query }) =>
     readTransferStory(context, readTransferChoice(params.ref, query)),
   );
   api.post("/transfers", { schema: HAND_OVER }, async ({ body }, reply) => {
@@ -82,7 +82,7 @@ export function addTransferRoutes(api: FastifyInstance, context: FlowContext): v
       .header("location", location)
       .send({ transfer: describeTransfer(found) });
   });
-  api.post<One>("/transfers/:ref/close", { schema: CLOSE }, async (request) => {
+  api.post<TransferRoute>("/transfers/:ref/close", { schema: CLOSE }, async (request) => {
     const choice = readTransferChoice(request.params.ref, request.query);
     const note = readNote(checkFields(readObject(request.body), fieldsOf(CLOSE_FORM))["note"]);
     const closed = await closeTransfer(context, choice, { by: request.asker.name, note });

@@ -3,10 +3,10 @@
 import { ReconError } from "../errors.ts";
 import type { BegunRequest, RequestOutcome, WatchRequest } from "../provider-request.ts";
 import type { TimeRange } from "../window.ts";
-import type { Answered } from "./envelope.ts";
+import type { ReceivedAnswer } from "./envelope.ts";
 import type { ProviderHttp, ProviderRequest } from "./http.ts";
 
-export interface Question extends ProviderRequest {
+export interface ProviderQuestion extends ProviderRequest {
   /** null: it names none */
   readonly productId: string | null;
   /** of a question by range */
@@ -18,8 +18,8 @@ export interface Question extends ProviderRequest {
  * Rejects with what `send` of `ProviderHttp` or `read` says.
  */
 export type Ask = <Words>(
-  question: Question,
-  read: (answered: Answered) => Words,
+  question: ProviderQuestion,
+  read: (answered: ReceivedAnswer) => Words,
   signal: AbortSignal | undefined,
 ) => Promise<Words>;
 
@@ -49,7 +49,7 @@ export function openAsk(http: ProviderHttp, { onAnswer, watch }: Listeners): Ask
   };
 }
 
-function describeRequest({ path, method, productId, window }: Question): BegunRequest {
+function describeRequest({ path, method, productId, window }: ProviderQuestion): BegunRequest {
   // The only path with a part of its own for each product (§4.B5).
   const endpoint = path.endsWith("/verify-topup") ? "verify-topup" : path;
   return { endpoint, method, productId, window: window ?? null };

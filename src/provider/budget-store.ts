@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import type { Query, Sql } from "../db/client.ts";
 
 /** A place held while a request is under way. */
-export interface Place {
+export interface RequestSlot {
   readonly slot: number;
   readonly holder: string;
 }
@@ -25,7 +25,7 @@ const unhurried = (sql: Sql) => sql`set_config('synchronous_commit', 'off', true
 /** A waiter that asks no more is forgotten after this. */
 const WAITER_SECONDS = 3;
 /** So long the places of a process that died stay taken; one that lives renews its own. */
-export const PLACE_LEASE_MS = 5_000;
+export const SLOT_LEASE_MS = 5_000;
 
 /** The budget's one row, open from the beginning. */
 export async function ensureBudget(sql: Sql): Promise<void> {
@@ -34,10 +34,10 @@ export async function ensureBudget(sql: Sql): Promise<void> {
 }
 
 /** So many places, free from the beginning. */
-export async function ensurePlaces(sql: Sql, places: number): Promise<void> {
+export async function ensureSlots(sql: Sql, slots: number): Promise<void> {
   await sql`
     insert into request_slots (slot, holder, held_until)
-    select slot, ${randomUUID()}, 'epoch' from generate_series(1, ${places}) as slot
+    select slot, ${randomUUID()}, 'epoch' from generate_series(1, ${slots}) as slot
     on conflict (slot) do nothing`;
 }
 
@@ -50,19 +50,19 @@ export interface Choice {
 }
 
 /**
- * Takes a place for `PLACE_LEASE_MS`, unless none is free, all or this product are paused, the last request began too
+ * Takes a place for `SLOT_LEASE_MS`, unless none is free, all or this product are paused, the last request began too
  * short ago, or somebody more urgent waits. Those who ask at the same time do not wait for each other: each gets a place
  * of its own, while there are any.
  * @param urgency smaller is more urgent
  * @param productId null: the request is about no single product
  */
-export async function takePlace(
+export async function takeSlot(
   sql: Sql,
   urgency: number,
   limits: BudgetLimits,
   productId: string | null,
   { most, fromBelow }: Choice = { most: limits.concurrency, fromBelow: false },
-): Promise<Place | null> {
+): Promise<RequestSlot | null> {
   const holder = randomUUID();
   const isSpaced = limits.minIntervalMs > 0;
   const [taken] = await sql<{ slot: number }[]>`
@@ -87,7 +87,7 @@ export async function takePlace(
     ),
     taken as (
       update request_slots s
-      set holder = ${holder}, held_until = clock_timestamp() + make_interval(secs => ${PLACE_LEASE_MS / 1000})
+      set holder = ${holder}, held_until = clock_timestamp() + make_interval(secs => ${SLOT_LEASE_MS / 1000})
       from free where s.slot = free.slot
       returning s.slot
     )
@@ -110,21 +110,21 @@ export async function rememberWaiter(sql: Sql, waiter: string, urgency: number):
     on conflict (waiter) do update set seen_at = excluded.seen_at returning ${unhurried(sql)}`;
 }
 
-export async function givePlaceBack(sql: Sql, place: Place): Promise<void> {
+export async function releaseSlot(sql: Sql, slot: RequestSlot): Promise<void> {
   await sql`
     update request_slots set held_until = 'epoch'
-    where slot = ${place.slot} and holder = ${place.holder}
+    where slot = ${slot.slot} and holder = ${slot.holder}
     returning ${unhurried(sql)}`;
 }
 
 /** Whether anybody who is as urgent waits, and all places are taken. */
-export async function isPlaceWanted(sql: Sql, urgency: number, places: number): Promise<boolean> {
+export async function isPlaceWanted(sql: Sql, urgency: number, slots: number): Promise<boolean> {
   const [row] = await sql<{ wanted: boolean }[]>`
     select exists (
       select from request_waiters
       where urgency <= ${urgency} and seen_at > clock_timestamp() - make_interval(secs => ${WAITER_SECONDS})
     ) and not exists (
-      select from request_slots where slot <= ${places} and held_until <= clock_timestamp()
+      select from request_slots where slot <= ${slots} and held_until <= clock_timestamp()
     ) as wanted`;
   return row?.wanted ?? false;
 }
@@ -135,9 +135,9 @@ export async function forgetWaiter(sql: Sql, waiter: string): Promise<void> {
 }
 
 /** Keeps the places of those who still hold theirs. */
-export async function renewPlaces(sql: Sql, holders: readonly string[]): Promise<void> {
+export async function renewSlots(sql: Sql, holders: readonly string[]): Promise<void> {
   await sql`
-    update request_slots set held_until = clock_timestamp() + make_interval(secs => ${PLACE_LEASE_MS / 1000})
+    update request_slots set held_until = clock_timestamp() + make_interval(secs => ${SLOT_LEASE_MS / 1000})
     where holder = any(${holders as string[]}::uuid[]) returning ${unhurried(sql)}`;
 }
 

@@ -10,19 +10,19 @@ import {
   type BudgetLimits,
   type Choice,
   ensureBudget,
-  ensurePlaces,
+  ensureSlots,
   forgetWaiter,
-  givePlaceBack,
   isPlaceWanted,
-  PLACE_LEASE_MS,
-  type Place,
   pauseRequests,
+  type RequestSlot,
   readPauseMs,
+  releaseSlot,
   rememberWaiter,
-  renewPlaces,
-  takePlace,
+  renewSlots,
+  SLOT_LEASE_MS,
+  takeSlot,
 } from "./budget-store.ts";
-import { keepPlaces } from "./kept-places.ts";
+import { keepSlots } from "./kept-slots.ts";
 import { lowerHalf, openRoom } from "./room.ts";
 
 /** What the budget goes by, besides the urgency. */
@@ -75,7 +75,7 @@ export function withinBudget(fetchPage: FetchBetPage, budget: RequestBudget): Fe
       request.beforeSending?.();
       return await fetchPage(request, signal);
     };
-    // A backfill has lanes of its own, and ever more windows of the same product: one of them waits.
+    // A backfill has fetchers of its own, and ever more windows of the same product: one of them waits.
     const leavesWhilePaused = urgency !== "backfill";
     return await budget.spend(urgency, send, signal, { productId: request.productId, leavesWhilePaused });
   };
@@ -88,25 +88,25 @@ export function openBudget(
   requestTimeoutMs: number,
   clock: Clock,
 ): RequestBudget {
-  const doorbell = createDoorbell(clock);
+  const slotSignal = createSlotSignal(clock);
   const room = openRoom(limits.concurrency);
   const makeRoom = () => room.make(() => isPlaceWanted(sql, MAY_HANG, limits.concurrency));
-  const leases = leasePlaces(sql, requestTimeoutMs, makeRoom);
-  const giveBack = async (place: Place) => {
-    leases.end(place);
-    await givePlaceBack(sql, place);
-    doorbell.ring();
+  const leases = leaseSlots(sql, requestTimeoutMs, makeRoom);
+  const giveBack = async (slot: RequestSlot) => {
+    leases.end(slot);
+    await releaseSlot(sql, slot);
+    slotSignal.ring();
   };
   // Between requests that must keep an interval each has to ask.
   const reusedMs = limits.minIntervalMs > 0 ? 0 : Math.min(REUSED_MS, requestTimeoutMs);
-  const kept = keepPlaces(reusedMs, giveBack, clock);
+  const kept = keepSlots(reusedMs, giveBack, clock);
   let ensured = false;
   return {
     spend: async (urgencyName, request, signal, about = {}) => {
       signal.throwIfAborted();
       if (!ensured) {
         await ensureBudget(sql);
-        await ensurePlaces(sql, limits.concurrency);
+        await ensureSlots(sql, limits.concurrency);
         ensured = true;
       }
       const { productId = null, pace } = about;
@@ -114,16 +114,16 @@ export function openBudget(
       const most = pace === "hangs" ? lowerHalf(limits.concurrency) : limits.concurrency;
       const asking = { ...about, productId, urgency, choice: { most, fromBelow: pace !== undefined } };
       const held = kept.reuse(urgency, most) ?? {
-        place: await waitForPlace(sql, limits, asking, { doorbell, makeRoom }, signal),
+        slot: await waitForSlot(sql, limits, asking, { doorbell: slotSignal, makeRoom }, signal),
         urgency,
         takenAt: clock.now(),
       };
-      leases.begin(held.place);
-      const own = pace === "may-hang" ? room.begin(held.place) : null;
+      leases.begin(held.slot);
+      const own = pace === "may-hang" ? room.begin(held.slot) : null;
       let mayKeep = false;
       try {
         const answer = await request(own?.signal ?? null);
-        mayKeep = !signal.aborted && !doorbell.isAwaited();
+        mayKeep = !signal.aborted && !slotSignal.isAwaited();
         return answer;
       } catch (error) {
         if (error instanceof ReconError && error.code === "provider-throttled") {
@@ -134,13 +134,13 @@ export function openBudget(
         throw error;
       } finally {
         own?.end();
-        if (!mayKeep || !kept.keep(held)) await giveBack(held.place);
+        if (!mayKeep || !kept.keep(held)) await giveBack(held.slot);
       }
     },
   };
 }
 
-async function waitForPlace(
+async function waitForSlot(
   sql: Sql,
   limits: BudgetLimits,
   asking: About & {
@@ -148,9 +148,12 @@ async function waitForPlace(
     readonly productId: string | null;
     readonly choice: Choice;
   },
-  { doorbell, makeRoom }: { readonly doorbell: Doorbell; readonly makeRoom: () => Promise<void> },
+  {
+    doorbell: slotSignal,
+    makeRoom,
+  }: { readonly doorbell: SlotSignal; readonly makeRoom: () => Promise<void> },
   signal: AbortSignal,
-): Promise<Place> {
+): Promise<RequestSlot> {
   const { urgency, productId, leavesWhilePaused = false, choice, pace } = asking;
   const waiter = randomUUID();
   let waitMs = FIRST_WAIT_MS;
@@ -158,15 +161,15 @@ async function waitForPlace(
   try {
     for (;;) {
       signal.throwIfAborted();
-      const place = await takePlace(sql, urgency, limits, productId, choice);
-      if (place !== null) return place;
+      const slot = await takeSlot(sql, urgency, limits, productId, choice);
+      if (slot !== null) return slot;
       if (leavesWhilePaused && productId !== null) await leaveWherePaused(sql, productId);
       if (pace !== "hangs") {
         await rememberWaiter(sql, waiter, urgency);
         waited = true;
         await makeRoom();
       }
-      await doorbell.wait(pace === "hangs" ? REQUEST_URGENCIES.length : urgency, waitMs, signal);
+      await slotSignal.wait(pace === "hangs" ? REQUEST_URGENCIES.length : urgency, waitMs, signal);
       waitMs = Math.min(waitMs * 1.5, LONGEST_WAIT_MS);
     }
   } finally {
@@ -182,14 +185,14 @@ async function leaveWherePaused(sql: Sql, productId: string): Promise<void> {
   });
 }
 
-const RENEW_MS = PLACE_LEASE_MS / 3;
+const RENEW_MS = SLOT_LEASE_MS / 3;
 
 /**
  * Renews the places of this process, all by one statement, while their requests are under way, and no longer than a
  * request can take: one that hangs for ever does not keep its place for ever. Those of other processes who wait are seen
  * then, too.
  */
-function leasePlaces(sql: Sql, requestTimeoutMs: number, makeRoom: () => Promise<void>) {
+function leaseSlots(sql: Sql, requestTimeoutMs: number, makeRoom: () => Promise<void>) {
   const renewalsLeft = new Map<string, number>();
   let timer: NodeJS.Timeout | null = null;
   const renew = () => {
@@ -198,16 +201,16 @@ function leasePlaces(sql: Sql, requestTimeoutMs: number, makeRoom: () => Promise
     if (living.length === 0) return;
     const holders = living.map(([holder]) => holder);
     // A renewal that fails is made up for by the next.
-    renewPlaces(sql, holders)
+    renewSlots(sql, holders)
       .then(makeRoom)
       .catch(() => {});
   };
   return {
-    begin: ({ holder }: Place) => {
+    begin: ({ holder }: RequestSlot) => {
       renewalsLeft.set(holder, Math.ceil((2 * requestTimeoutMs) / RENEW_MS));
       timer ??= setInterval(renew, RENEW_MS).unref();
     },
-    end: ({ holder }: Place) => {
+    end: ({ holder }: RequestSlot) => {
       renewalsLeft.delete(holder);
       if (renewalsLeft.size > 0 || timer === null) return;
       clearInterval(timer);
@@ -217,13 +220,13 @@ function leasePlaces(sql: Sql, requestTimeoutMs: number, makeRoom: () => Promise
 }
 
 /** Wakes the most urgent waiter of this process when a place of this process comes free; others find out by asking. */
-interface Doorbell {
+interface SlotSignal {
   wait(urgency: number, waitMs: number, signal: AbortSignal): Promise<void>;
   ring(): void;
   isAwaited(): boolean;
 }
 
-function createDoorbell(clock: Clock): Doorbell {
+function createSlotSignal(clock: Clock): SlotSignal {
   const waiting = new Set<{ urgency: number; woken: AbortController }>();
   return {
     wait: async (urgency, waitMs, signal) => {

@@ -16,8 +16,8 @@ import type {
   TransferLogInRequest,
 } from "../lobby.ts";
 import type { TimeRange } from "../window.ts";
-import { type Ask, type Listeners, openAsk, type Question } from "./ask.ts";
-import type { Answered } from "./envelope.ts";
+import { type Ask, type Listeners, openAsk, type ProviderQuestion } from "./ask.ts";
+import type { ReceivedAnswer } from "./envelope.ts";
 import { openHttp, type ProviderLimits } from "./http.ts";
 import {
   readBetLimits,
@@ -130,11 +130,18 @@ async function fetchBets(
   const path = "seamless/betTransactionsV2";
   const requestedAt = clock.now();
   const list = openBetPage(productId, what);
-  const read = (answered: Answered) => {
+  const read = (answered: ReceivedAnswer) => {
     const tookMs = clock.now() - requestedAt;
     return { ...list.finish(answered), requestedAt, tookMs };
   };
-  const question: Question = { method: "GET", path, query, ...named, largestBytes: LARGEST_PAGE_BYTES, list };
+  const question: ProviderQuestion = {
+    method: "GET",
+    path,
+    query,
+    ...named,
+    largestBytes: LARGEST_PAGE_BYTES,
+    list,
+  };
   return await ask(question, read, signal);
 }
 
@@ -154,7 +161,7 @@ function openLobby(ask: Ask): Lobby {
     path: string,
     { username, productId }: { username: string; productId: string },
     body: object,
-    read: (answered: Answered) => LogIn,
+    read: (answered: ReceivedAnswer) => LogIn,
     signal?: AbortSignal,
   ) => {
     const what = `${path} of ${username} to ${productId}`;
@@ -196,7 +203,7 @@ function openMoney(ask: Ask): TransferApi {
     const body = checkMoneyRequest(request);
     const { transactionRef, productId, username } = request;
     const what = `${path} ${transactionRef} of ${username} at ${productId}`;
-    const read = (answered: Answered): MoneyAnswer => readMoneyAnswer(answered, transactionRef);
+    const read = (answered: ReceivedAnswer): MoneyAnswer => readMoneyAnswer(answered, transactionRef);
     return await post(ask, { path, body, what, productId }, read, signal);
   };
   return {
@@ -207,7 +214,7 @@ function openMoney(ask: Ask): TransferApi {
       const { transactionRef, productId } = question;
       const path = "verifyDepositWithdraw";
       const what = `${path} of ${transactionRef} at ${productId}`;
-      const read = (answered: Answered) => readTransferAnswer(answered, transactionRef);
+      const read = (answered: ReceivedAnswer) => readTransferAnswer(answered, transactionRef);
       return await post(ask, { path, body, what, productId }, read, signal);
     },
     verifyTopUp: async (topUpPath, question, signal) => {
@@ -221,8 +228,8 @@ function openMoney(ask: Ask): TransferApi {
 
 function post<Words>(
   ask: Ask,
-  question: Pick<Question, "path" | "what" | "productId"> & { readonly body: object },
-  read: (answered: Answered) => Words,
+  question: Pick<ProviderQuestion, "path" | "what" | "productId"> & { readonly body: object },
+  read: (answered: ReceivedAnswer) => Words,
   signal: AbortSignal | undefined,
 ): Promise<Words> {
   return ask({ method: "POST", ...question, largestBytes: LARGEST_ANSWER_BYTES }, read, signal);

@@ -6,7 +6,7 @@ import { describeError, type ErrorCode, type ProviderAnswer, ReconError } from "
 export type JsonObject = Record<string, unknown>;
 
 /** An answer that came whole. */
-export interface Answered {
+export interface ReceivedAnswer {
   /** names the request for people: "deposit R1 of P1 for anna" */
   readonly what: string;
   /** of HTTP */
@@ -19,7 +19,7 @@ export interface Answered {
   readonly secrets: readonly string[] | "all";
 }
 
-export interface Envelope {
+export interface ProviderEnvelope {
   /** 0 is success; digits as sent */
   readonly code: string;
   readonly message: string;
@@ -31,7 +31,7 @@ export interface Envelope {
  * Reads the envelope, whatever its code.
  * @throws ReconError `provider-not-json`, `provider-cut-short` or `provider-bad-envelope`
  */
-export function readEnvelope(answered: Answered): Envelope {
+export function readEnvelope(answered: ReceivedAnswer): ProviderEnvelope {
   const text = answered.rest ?? answered.text;
   let parsed: unknown;
   try {
@@ -47,16 +47,16 @@ export function readEnvelope(answered: Answered): Envelope {
   return { code: parsed["code"].toString(), message, data: parsed["data"] };
 }
 
-function cutShort(answered: Answered, cause: unknown): ReconError {
+function cutShort(answered: ReceivedAnswer, cause: unknown): ReconError {
   const problem = "the answer ends before its JSON does";
   return unread(answered, "provider-cut-short", problem, cause);
 }
 
-export function notJson(answered: Answered, cause: unknown): ReconError {
+export function notJson(answered: ReceivedAnswer, cause: unknown): ReconError {
   return unread(answered, "provider-not-json", `the answer is not JSON: ${excerptOf(answered)}`, cause);
 }
 
-function unread(answered: Answered, code: ErrorCode, problem: string, cause: unknown): ReconError {
+function unread(answered: ReceivedAnswer, code: ErrorCode, problem: string, cause: unknown): ReconError {
   return new ReconError(code, `${answered.what}: ${problem}`, {
     cause: answered.secrets === "all" ? undefined : cause,
     retryable: true,
@@ -68,14 +68,14 @@ function unread(answered: Answered, code: ErrorCode, problem: string, cause: unk
  * Reads the data of an answer that must be a success.
  * @throws ReconError as `readEnvelope`, and `provider-rejected` where `code` is not 0
  */
-export function readData(answered: Answered): unknown {
+export function readData(answered: ReceivedAnswer): unknown {
   const envelope = readEnvelope(answered);
   if (envelope.code !== "0") throw rejection(answered, envelope);
   return envelope.data;
 }
 
 /** The error of a `code` other than 0; its `answer` says which, and with what message. */
-export function rejection(answered: Answered, { code, message }: Envelope): ReconError {
+export function rejection(answered: ReceivedAnswer, { code, message }: ProviderEnvelope): ReconError {
   const said = excerpt(hide(message, answered.secrets));
   return new ReconError(
     "provider-rejected",
@@ -96,7 +96,7 @@ export class FieldError extends ReconError {
 }
 
 /** @throws ReconError `provider-bad-envelope` where `read` finds a field that is not as the interface says */
-export function readFields<Words>(answered: Answered, read: () => Words): Words {
+export function readFields<Words>(answered: ReceivedAnswer, read: () => Words): Words {
   try {
     return read();
   } catch (error) {
@@ -105,7 +105,7 @@ export function readFields<Words>(answered: Answered, read: () => Words): Words 
   }
 }
 
-function badAnswer(answered: Answered, problem: string): ReconError {
+function badAnswer(answered: ReceivedAnswer, problem: string): ReconError {
   return badEnvelope(answered.what, problem, describe(answered));
 }
 
@@ -131,7 +131,7 @@ function isBeginning(body: string): boolean {
 export const LONGEST_EVIDENCE = 64 * 1024;
 
 /** The answer as evidence, without what must not be shown. */
-export function describe(answered: Answered): ProviderAnswer {
+export function describe(answered: ReceivedAnswer): ProviderAnswer {
   const { code, message } = peek(answered.text);
   return {
     status: answered.status,
@@ -141,7 +141,7 @@ export function describe(answered: Answered): ProviderAnswer {
   };
 }
 
-function showRaw({ text, secrets }: Answered): string {
+function showRaw({ text, secrets }: ReceivedAnswer): string {
   return secrets === "all" ? "" : hide(text.slice(0, LONGEST_EVIDENCE), secrets);
 }
 
@@ -160,7 +160,7 @@ function peek(text: string): Pick<ProviderAnswer, "code" | "message"> {
 }
 
 /** A page for programmers may show the request that led to it, and with it the credentials. */
-export function hide(text: string, secrets: Answered["secrets"]): string {
+export function hide(text: string, secrets: ReceivedAnswer["secrets"]): string {
   if (secrets === "all") return "(not shown: it may hold a token)";
   return secrets
     .filter((secret) => secret !== "")
@@ -168,7 +168,7 @@ export function hide(text: string, secrets: Answered["secrets"]): string {
     .reduce((shown, secret) => shown.replaceAll(secret, "(hidden)"), text);
 }
 
-function excerptOf(answered: Answered): string {
+function excerptOf(answered: ReceivedAnswer): string {
   return excerpt(hide(answered.text.slice(0, LONGEST_EVIDENCE), answered.secrets));
 }
 

@@ -42,7 +42,7 @@ export function errorOfStatus(
   retryAfterMs: number | null = null,
 ): ReconError {
   const { status } = answer;
-  const [code, told]: [ErrorCode, string] =
+  const [code, explanation]: [ErrorCode, string] =
     status === 429
       ? ["provider-throttled", ": too many requests"]
       : status === 401 || status === 403
@@ -57,7 +57,7 @@ export function errorOfStatus(
   const isRedirect = status >= 300 && status < 400;
   const message = isRedirect
     ? `${what} was answered with a redirect (HTTP ${status})`
-    : `${what} was answered with HTTP ${status}${told}`;
+    : `${what} was answered with HTTP ${status}${explanation}`;
   const retryable = code !== "provider-refused" && !isRedirect;
   return new ReconError(code, message, { retryable, retryAfterMs, answer });
 }

@@ -6,38 +6,38 @@ import { type Amount, parseAmount } from "../money.ts";
 import { excerpt, FieldError, isObject, type JsonObject, textOf } from "./envelope.ts";
 
 /** An object of an answer, and the name under which errors speak of it. */
-export interface Place {
+export interface FieldSource {
   readonly name: string;
   readonly fields: JsonObject;
 }
 
 /** @throws ReconError `bad-record`, as all of these, that names the field and shows its value */
-export function readObject(value: unknown, name: string): Place {
+export function readObject(value: unknown, name: string): FieldSource {
   if (isObject(value)) return { name, fields: value };
   throw wrong(name, "an object", value);
 }
 
-export function readList(value: unknown, name: string): Place[] {
+export function readList(value: unknown, name: string): FieldSource[] {
   if (!Array.isArray(value)) throw wrong(name, "a list", value);
   return value.map((item, index) => readObject(item, `${name}[${index}]`));
 }
 
 /** Text that is not empty; a number counts as its digits, for ids are sent as either. */
-export function readText(place: Place, field: string): string {
-  const text = readOptionalText(place, field);
-  if (text === null || text === "") throw wrong(`${place.name}.${field}`, "text", place.fields[field]);
+export function readText(source: FieldSource, field: string): string {
+  const text = readOptionalText(source, field);
+  if (text === null || text === "") throw wrong(`${source.name}.${field}`, "text", source.fields[field]);
   return text;
 }
 
 /** Text for people, which may be empty. */
-export function readLabel(place: Place, field: string): string {
-  const text = readOptionalText(place, field);
-  if (text === null) throw wrong(`${place.name}.${field}`, "text", place.fields[field]);
+export function readLabel(source: FieldSource, field: string): string {
+  const text = readOptionalText(source, field);
+  if (text === null) throw wrong(`${source.name}.${field}`, "text", source.fields[field]);
   return text;
 }
 
 /** null: it is absent or null. */
-export function readOptionalText({ name, fields }: Place, field: string): string | null {
+export function readOptionalText({ name, fields }: FieldSource, field: string): string | null {
   const value = fields[field] ?? null;
   if (value === null || typeof value === "string") return value;
   if (isLosslessNumber(value)) return value.toString();
@@ -45,14 +45,17 @@ export function readOptionalText({ name, fields }: Place, field: string): string
 }
 
 /** Text that nobody but the player may see: the error does not show it. */
-export function readSecretText({ name, fields }: Place, field: string): string {
+export function readSecretText({ name, fields }: FieldSource, field: string): string {
   const value = fields[field];
   if (typeof value === "string" && value !== "") return value;
   throw new FieldError(`${name}.${field} must be text, and not empty`);
 }
 
 /** The same where a list of texts may be answered instead of one: at least one, in their order. */
-export function readSecretTexts({ name, fields }: Place, field: string): readonly [string, ...string[]] {
+export function readSecretTexts(
+  { name, fields }: FieldSource,
+  field: string,
+): readonly [string, ...string[]] {
   const value = fields[field];
   if (!Array.isArray(value)) return [readSecretText({ name, fields }, field)];
   const texts = value.map((text, index) => {
@@ -65,32 +68,32 @@ export function readSecretTexts({ name, fields }: Place, field: string): readonl
 }
 
 /** JSON object text of the fields that are not named; null: there is none. */
-export function readExtra({ fields }: Place, known: readonly string[]): string | null {
+export function readExtra({ fields }: FieldSource, known: readonly string[]): string | null {
   const unknown = Object.entries(fields).filter(([field]) => !known.includes(field));
   return unknown.length === 0 ? null : textOf(Object.fromEntries(unknown));
 }
 
-export function readBoolean({ name, fields }: Place, field: string): boolean {
+export function readBoolean({ name, fields }: FieldSource, field: string): boolean {
   const value = fields[field];
   if (typeof value === "boolean") return value;
   throw wrong(`${name}.${field}`, "true or false", value);
 }
 
 /** Exact, whether it comes as text or as a number; not always with two digits behind the point (§4.C2). */
-export function readAmount(place: Place, field: string): Amount {
-  const amount = readOptionalAmount(place, field);
-  if (amount === null) throw wrong(`${place.name}.${field}`, "an amount", place.fields[field]);
+export function readAmount(source: FieldSource, field: string): Amount {
+  const amount = readOptionalAmount(source, field);
+  if (amount === null) throw wrong(`${source.name}.${field}`, "an amount", source.fields[field]);
   return amount;
 }
 
 /** null: it is absent or null. */
-export function readOptionalAmount(place: Place, field: string): Amount | null {
-  const text = readOptionalText(place, field);
-  return text === null ? null : parseAmount(text, `${place.name}.${field}`);
+export function readOptionalAmount(source: FieldSource, field: string): Amount | null {
+  const text = readOptionalText(source, field);
+  return text === null ? null : parseAmount(text, `${source.name}.${field}`);
 }
 
 /** A number that is no money: a rank, a level. */
-export function readNumber({ name, fields }: Place, field: string): number {
+export function readNumber({ name, fields }: FieldSource, field: string): number {
   const value = fields[field];
   if (isLosslessNumber(value) && isSafeNumber(value.toString())) return Number(value.toString());
   throw wrong(`${name}.${field}`, "a number", value);

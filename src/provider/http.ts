@@ -6,9 +6,9 @@ import got, { type Got, type PlainResponse, type Request } from "got";
 import type { Clock } from "../clock.ts";
 import { isLoopback, type ProviderSettings } from "../config.ts";
 import { ReconError } from "../errors.ts";
-import { type Answered, describe, LONGEST_EVIDENCE } from "./envelope.ts";
+import { describe, LONGEST_EVIDENCE, type ReceivedAnswer } from "./envelope.ts";
 import { errorOfStatus, readRetryAfter, sortRequestError } from "./errors-of-request.ts";
-import { takeTurn } from "./turns.ts";
+import { runPiece } from "./run-in-pieces.ts";
 
 export interface ProviderLimits {
   readonly requestTimeoutMs: number;
@@ -34,7 +34,7 @@ export interface ProviderRequest {
   /** the text is kept as a whole all the same */
   readonly keepsText?: boolean;
   /** beside the credentials; "all": the answer itself holds a token */
-  readonly secrets?: Answered["secrets"];
+  readonly secrets?: ReceivedAnswer["secrets"];
 }
 
 export interface ListReader {
@@ -46,7 +46,7 @@ export interface ListReader {
 
 export interface ProviderHttp {
   /** Sends it once. Rejects with a ReconError whose code is one of `provider-*`, or with the signal's reason. */
-  send(request: ProviderRequest, signal: AbortSignal | undefined): Promise<Answered>;
+  send(request: ProviderRequest, signal: AbortSignal | undefined): Promise<ReceivedAnswer>;
   close(): void;
 }
 
@@ -105,9 +105,9 @@ async function send(
   request: ProviderRequest,
   signal: AbortSignal | undefined,
   { credentials, onDate }: { credentials: readonly string[]; onDate: ProviderLimits["onDate"] },
-): Promise<Answered> {
+): Promise<ReceivedAnswer> {
   const { method, path, query, body, what, list } = request;
-  const secrets: Answered["secrets"] =
+  const secrets: ReceivedAnswer["secrets"] =
     request.secrets === "all" ? "all" : [...credentials, ...(request.secrets ?? [])];
   try {
     const asked = http.stream(path, {
@@ -161,7 +161,7 @@ async function readAnswer(
     }
     if (keepsText || bytes - chunk.length < LONGEST_EVIDENCE) kept.push(chunk);
     for (let at = 0; list !== undefined && at < chunk.length; at += PIECE_BYTES) {
-      await takeTurn(() => list.take(chunk.subarray(at, at + PIECE_BYTES)));
+      await runPiece(() => list.take(chunk.subarray(at, at + PIECE_BYTES)));
     }
   }
   if (response === null) throw new Error(`${what} was answered with nothing`);

@@ -8,9 +8,9 @@ import {
   type TransferAnswer,
 } from "../agent-api.ts";
 import { ReconError } from "../errors.ts";
-import { type Answered, hide, readData, readEnvelope, readFields, rejection } from "./envelope.ts";
+import { hide, type ReceivedAnswer, readData, readEnvelope, readFields, rejection } from "./envelope.ts";
 import {
-  type Place,
+  type FieldSource,
   readAmount,
   readBoolean,
   readExtra,
@@ -22,67 +22,67 @@ import {
 } from "./fields.ts";
 
 /** @throws ReconError `provider-*` */
-export function readMoneyAnswer(answered: Answered, transactionRef: string): MoneyAnswer {
+export function readMoneyAnswer(answered: ReceivedAnswer, transactionRef: string): MoneyAnswer {
   const data = readData(answered);
   return readFields(answered, () => {
-    const place = readObject(data, "data");
-    const txId = readText(place, "txId");
+    const source = readObject(data, "data");
+    const txId = readText(source, "txId");
     if (txId !== transactionRef) throw another("data.txId", txId, transactionRef);
     return {
-      username: readText(place, "username"),
-      amount: readAmount(place, "amount"),
-      beforeBalance: readAmount(place, "beforeBalance"),
-      balance: readAmount(place, "balance"),
+      username: readText(source, "username"),
+      amount: readAmount(source, "amount"),
+      beforeBalance: readAmount(source, "beforeBalance"),
+      balance: readAmount(source, "balance"),
       txId,
-      status: readText(place, "status"),
-      extra: readExtra(place, ["username", "amount", "beforeBalance", "balance", "txId", "status"]),
+      status: readText(source, "status"),
+      extra: readExtra(source, ["username", "amount", "beforeBalance", "balance", "txId", "status"]),
     };
   });
 }
 
 /** @throws ReconError `provider-*`; also where the answer speaks of another transfer than was asked for */
-export function readTransferAnswer(answered: Answered, transactionRef: string): TransferAnswer {
+export function readTransferAnswer(answered: ReceivedAnswer, transactionRef: string): TransferAnswer {
   const data = readData(answered);
   return readFields(answered, () => {
-    const place = readObject(data, "data");
+    const source = readObject(data, "data");
     const raw = showRaw(answered);
-    const answeredRef = readOptionalText(place, "transactionRef") ?? transactionRef;
+    const answeredRef = readOptionalText(source, "transactionRef") ?? transactionRef;
     if (answeredRef !== transactionRef) throw another("data.transactionRef", answeredRef, transactionRef);
-    if (readBoolean(place, "success")) return { success: true, transactionRef, raw, ...readDone(place) };
+    if (readBoolean(source, "success")) return { success: true, transactionRef, raw, ...readDone(source) };
     // A provider that does not know the reference may repeat nothing of it.
-    return { success: false, transactionRef, raw, ...readFailed(place) };
+    return { success: false, transactionRef, raw, ...readFailed(source) };
   });
 }
 
-function readDone(place: Place) {
+function readDone(source: FieldSource) {
   return {
-    username: readText(place, "username"),
-    productId: readText(place, "productId"),
-    currency: readText(place, "currency"),
-    amount: readAmount(place, "amount"),
-    ...readBalances(place),
+    username: readText(source, "username"),
+    productId: readText(source, "productId"),
+    currency: readText(source, "currency"),
+    amount: readAmount(source, "amount"),
+    ...readBalances(source),
   };
 }
 
-function readFailed(place: Place) {
+function readFailed(source: FieldSource) {
   return {
-    username: readOptionalText(place, "username"),
-    productId: readOptionalText(place, "productId"),
-    currency: readOptionalText(place, "currency"),
-    amount: readOptionalAmount(place, "amount"),
-    ...readBalances(place),
+    username: readOptionalText(source, "username"),
+    productId: readOptionalText(source, "productId"),
+    currency: readOptionalText(source, "currency"),
+    amount: readOptionalAmount(source, "amount"),
+    ...readBalances(source),
   };
 }
 
-function readBalances(place: Place) {
+function readBalances(source: FieldSource) {
   return {
-    beforeBalance: readOptionalAmount(place, "beforeBalance"),
-    afterBalance: readOptionalAmount(place, "afterBalance"),
+    beforeBalance: readOptionalAmount(source, "beforeBalance"),
+    afterBalance: readOptionalAmount(source, "afterBalance"),
   };
 }
 
 /** @throws ReconError `provider-*`, for every code but 0 and 1 */
-export function readTopUpAnswer(answered: Answered): TopUpAnswer {
+export function readTopUpAnswer(answered: ReceivedAnswer): TopUpAnswer {
   const envelope = readEnvelope(answered);
   const { code, data } = envelope;
   if (code !== "0" && code !== "1") throw rejection(answered, envelope);
@@ -101,21 +101,21 @@ function readTopUpItems(data: unknown): TopUpItem[] {
   throw new ReconError("bad-record", "code 0 says that it happened, yet data is empty");
 }
 
-function readTopUpItem(place: Place): TopUpItem {
-  const text = readText(place, "type");
+function readTopUpItem(source: FieldSource): TopUpItem {
+  const text = readText(source, "type");
   const type = TOP_UP_ITEM_TYPES.find((one) => one === text);
   if (type === undefined) {
     throw new ReconError(
       "bad-record",
-      `${place.name}.type must be one of ${TOP_UP_ITEM_TYPES.join(", ")}, but is "${text.slice(0, 60)}"`,
+      `${source.name}.type must be one of ${TOP_UP_ITEM_TYPES.join(", ")}, but is "${text.slice(0, 60)}"`,
     );
   }
   return {
-    id: readText(place, "id"),
-    time: readOptionalText(place, "time"),
-    amount: readAmount(place, "amount"),
+    id: readText(source, "id"),
+    time: readOptionalText(source, "time"),
+    amount: readAmount(source, "amount"),
     type,
-    username: readText(place, "username"),
+    username: readText(source, "username"),
   };
 }
 
@@ -126,6 +126,6 @@ function another(name: string, answered: string, asked: string): ReconError {
   );
 }
 
-function showRaw({ text, secrets }: Answered): string {
+function showRaw({ text, secrets }: ReceivedAnswer): string {
   return hide(text, secrets);
 }

@@ -1,7 +1,7 @@
 /** Requests that may hang: those that do make room for others, so that they hold half of the places at the most. */
 
 import { monotonicMs } from "../clock.ts";
-import type { Place } from "./budget-store.ts";
+import type { RequestSlot } from "./budget-store.ts";
 
 /** Why a request was given up: it is to be sent again, as one of those that keep to the lower half of the places. */
 export class RoomMade extends Error {}
@@ -17,7 +17,7 @@ interface UnderWay {
 
 interface Room {
   /** @returns a signal that aborts where the request has to make room, and how to say that it has ended */
-  begin(place: Place): { readonly signal: AbortSignal; end(): void };
+  begin(place: RequestSlot): { readonly signal: AbortSignal; end(): void };
   /** Gives up the youngest slow request of the upper half, one at a time, where somebody waits for its place. */
   make(isWanted: () => Promise<boolean>): Promise<void>;
 }

@@ -14,19 +14,19 @@ import { formatInstant, parseInstant } from "../clock.ts";
 import { describeError, ReconError } from "../errors.ts";
 import { type Amount, parseAmount } from "../money.ts";
 import {
-  type Answered,
   badEnvelope,
   excerpt,
   isObject,
   type JsonObject,
   notJson,
+  type ReceivedAnswer,
   readData,
   textOf,
 } from "./envelope.ts";
 import type { ListReader } from "./http.ts";
 import { type ListItem, splitList } from "./split-list.ts";
 
-/** More than a page of bets is, and little enough that a worker can hold a page for each of its lanes. */
+/** More than a page of bets is, and little enough that a worker can hold a page for each of its fetchers. */
 export const LARGEST_PAGE_BYTES = 16 * 1024 * 1024;
 const MOST_RECORDS = 10_000;
 const MOST_REJECTED = 1_000;
@@ -35,7 +35,7 @@ const PATH = ["data", "txns"];
 
 export interface BetPageReader extends ListReader {
   /** @throws ReconError `provider-not-json`, `provider-cut-short`, `provider-bad-envelope` or `provider-rejected` */
-  finish(answered: Answered): Omit<BetPage, "requestedAt" | "tookMs">;
+  finish(answered: ReceivedAnswer): Omit<BetPage, "requestedAt" | "tookMs">;
 }
 
 /**

@@ -5,7 +5,7 @@ import { type Amount, formatAmount } from "../money.ts";
 import { type AgentEndpoint, type AgentFault, checkAgentFaults } from "./agent-fault.ts";
 import { type AgentRequest, readAgentRequest } from "./agent-request.ts";
 import { createAgentRules } from "./agent-rules.ts";
-import { type Answer, CODES, type Refusal, writeBare, writeEnvelope } from "./answer.ts";
+import { CODES, type SandboxAnswer, type SandboxRefusal, writeBare, writeEnvelope } from "./answer.ts";
 import { addressOf, betLimitsOf, gamesOf } from "./lobby-list.ts";
 import { type AgentOutcome, spoilAgentAnswer } from "./spoil-agent-answer.ts";
 import { amountOf, createTopUpBooks, type TopUpBooks } from "./top-up-books.ts";
@@ -30,7 +30,7 @@ export interface AgentBooks extends TransferBooks {
 
 export interface AgentEndpoints {
   /** @param path the product's segment before verify-topup; of no other endpoint */
-  answer(endpoint: AgentEndpoint, request: unknown, path?: string): Answer;
+  answer(endpoint: AgentEndpoint, request: unknown, path?: string): SandboxAnswer;
   readonly books: AgentBooks;
 }
 
@@ -94,7 +94,7 @@ export function createAgentEndpoints(options: AgentEndpointOptions): AgentEndpoi
     endpoint: Endpoint,
     value: unknown,
     path: string,
-  ): Answer => {
+  ): SandboxAnswer => {
     const read = readAgentRequest(endpoint, value, productIds);
     if ("refusal" in read) return write(endpoint, failure(asCodeOf(endpoint, read.refusal)));
     const now = clock.now();
@@ -124,7 +124,7 @@ export function isTopUpPath(path: string, world: World): boolean {
   return world.products.some(({ productId }) => path === `${productId}${TOP_UP_SUFFIX}`);
 }
 
-interface Circumstances {
+interface CallCircumstances {
   readonly path: string;
   /** says that it failed, whatever is true */
   readonly denied: boolean;
@@ -135,7 +135,7 @@ interface Circumstances {
 type Handlers = {
   readonly [Endpoint in AgentEndpoint]: (
     request: AgentRequest<Endpoint>,
-    circumstances: Circumstances,
+    circumstances: CallCircumstances,
   ) => AgentOutcome;
 };
 
@@ -143,13 +143,13 @@ function success(data: object): AgentOutcome {
   return { code: CODES.success, message: "success", data };
 }
 
-function failure({ code, message }: Refusal): AgentOutcome {
+function failure({ code, message }: SandboxRefusal): AgentOutcome {
   return { code, message, data: null };
 }
 
 const NOT_DONE = failure({ code: CODES.internal, message: "a fault of the sandbox: nothing was done" });
 
-function asCodeOf(endpoint: AgentEndpoint, { code, message }: Refusal): Refusal {
+function asCodeOf(endpoint: AgentEndpoint, { code, message }: SandboxRefusal): SandboxRefusal {
   const failsWithOne = endpoint === "verify-topup" || endpoint === "free-game";
   return { code: failsWithOne ? FAILED : code, message };
 }

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { parseAmount } from "../money.ts";
 import { TRANSFER_TYPES } from "../transfer.ts";
 import type { AgentEndpoint } from "./agent-fault.ts";
-import { CODES, type Refusal } from "./answer.ts";
+import { CODES, type SandboxRefusal } from "./answer.ts";
 
 const text = z.string().min(1);
 /** Text by the interface; some send a number, whose trailing zeros JSON does not keep. */
@@ -68,7 +68,7 @@ export function readAgentRequest<Endpoint extends AgentEndpoint>(
   endpoint: Endpoint,
   value: unknown,
   productIds: readonly string[],
-): { readonly request: AgentRequest<Endpoint> } | { readonly refusal: Refusal } {
+): { readonly request: AgentRequest<Endpoint> } | { readonly refusal: SandboxRefusal } {
   const checked = AGENT_REQUESTS[endpoint].safeParse(value);
   if (!checked.success) {
     const problems = checked.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);

@@ -24,21 +24,21 @@ export const CODES = {
 } as const;
 
 /** Why a request is not answered with data. */
-export interface Refusal {
+export interface SandboxRefusal {
   /** never 0 */
   readonly code: number;
   readonly message: string;
 }
 
 /** What comes of a request. */
-export type Answer =
+export type SandboxAnswer =
   | { readonly data: object }
   /** the whole answer as it is sent */
   | { readonly body: string; readonly refused: boolean }
-  | { readonly refusal: Refusal }
+  | { readonly refusal: SandboxRefusal }
   | { readonly fault: FaultKind | AgentFaultKind; readonly delivery: Delivery };
 
-export function refuse(code: number, message: string): { readonly refusal: Refusal } {
+export function refuse(code: number, message: string): { readonly refusal: SandboxRefusal } {
   return { refusal: { code, message } };
 }
 
@@ -51,7 +51,7 @@ export function writeSuccess(data: object): string {
   return writeEnvelope({ code: CODES.success, message: "success", data });
 }
 
-export function writeRefusal({ code, message }: Refusal): string {
+export function writeRefusal({ code, message }: SandboxRefusal): string {
   return writeEnvelope({ code, message, data: null });
 }
 

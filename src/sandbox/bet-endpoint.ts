@@ -2,7 +2,7 @@
 
 import type { BetRecord } from "../bet.ts";
 import type { Clock } from "../clock.ts";
-import type { Answer } from "./answer.ts";
+import type { SandboxAnswer } from "./answer.ts";
 import { type BetQuery, chunkOf, parseBetQuery } from "./bet-query.ts";
 import { createCache } from "./bounded-cache.ts";
 import { createExpiredCursors } from "./expired-cursors.ts";
@@ -29,7 +29,7 @@ const MOST_RECORDS_KEPT = 100_000;
  */
 export function createBetEndpoint(
   options: BetEndpointOptions,
-): (parameters: Readonly<Record<string, unknown>>) => Answer {
+): (parameters: Readonly<Record<string, unknown>>) => SandboxAnswer {
   const { world, clock, pageSize, faults = [] } = options;
   const productIds = world.products.map(({ productId }) => productId);
   const rules = createFaultRules(checkFaults(faults, productIds), world.seed);

@@ -4,7 +4,7 @@ import type { BetRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import { describeError } from "../errors.ts";
 import { LONGEST_WINDOW_MS, lengthOf, type TimeRange } from "../window.ts";
-import { CODES, type Refusal, refuse } from "./answer.ts";
+import { CODES, refuse, type SandboxRefusal } from "./answer.ts";
 import { PROVIDER_OFFSET } from "./provider-side.ts";
 
 const DAY_MS = 86_400_000;
@@ -27,7 +27,7 @@ export interface BetChunk {
   readonly txns: readonly Omit<BetRecord, "extra">[];
 }
 
-export type ParsedQuery = { readonly query: BetQuery } | { readonly refusal: Refusal };
+export type ParsedQuery = { readonly query: BetQuery } | { readonly refusal: SandboxRefusal };
 
 /**
  * Reads the parameters of a request, as the query string gave them.
@@ -70,7 +70,7 @@ export function chunkOf(records: readonly BetRecord[], query: BetQuery, pageSize
 /** The range of either form of §4.B3. What a mix of both means is not shown by the interface: it is refused. */
 function parseRange(
   parameters: Readonly<Record<string, unknown>>,
-): TimeRange | { readonly refusal: Refusal } {
+): TimeRange | { readonly refusal: SandboxRefusal } {
   const date = textOf(parameters, "date");
   const startTime = textOf(parameters, "startTime");
   const endTime = textOf(parameters, "endTime");

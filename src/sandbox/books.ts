@@ -4,19 +4,19 @@ import type { BetRecord } from "../bet.ts";
 import { type Amount, largerAmount, sumAmounts, ZERO } from "../money.ts";
 
 /** The amounts that a side names. */
-export interface Named {
+export interface NamedAmounts {
   readonly stake: Amount;
   readonly payout: Amount;
 }
 
-export const NOTHING: Named = { stake: ZERO, payout: ZERO };
+export const NOTHING: NamedAmounts = { stake: ZERO, payout: ZERO };
 
 /**
  * What the wallet moved against what the records ask for; where that is nothing, the largest difference of the
  * amounts that both sides name.
  * @param records those in the wallet's currency that the report still shows: another currency cannot be subtracted
  */
-export function riskOf(moved: Amount, records: readonly BetRecord[], ledger: Named): Amount {
+export function riskOf(moved: Amount, records: readonly BetRecord[], ledger: NamedAmounts): Amount {
   const expected = sumAmounts(records.map(expectedMove));
   const unexplained = moved.minus(expected).abs();
   if (!unexplained.eq(ZERO)) return unexplained;

@@ -3,12 +3,12 @@
 import type { Fault } from "./fault.ts";
 import { createRandom, hashText } from "./random.ts";
 
-type Action = Fault["do"];
+type HostileAction = Fault["do"];
 
 /** These cost the client a time-out each, or an answer as large as it can bear. */
-const RARE: readonly Action[] = [{ kind: "hang" }, { kind: "drip" }, { kind: "huge", megabytes: 70 }];
+const RARE: readonly HostileAction[] = [{ kind: "hang" }, { kind: "drip" }, { kind: "huge", megabytes: 70 }];
 
-const COMMON: readonly Action[] = [
+const COMMON: readonly HostileAction[] = [
   { kind: "drop" },
   { kind: "cut-short" },
   { kind: "slow", delay: "PT0.3S" },

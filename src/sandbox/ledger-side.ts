@@ -16,9 +16,9 @@ const CALLBACK_OF: Readonly<Record<BetEvent["type"], { callback: CallbackName; s
 
 /** The entry of the bet's callback number `index` (from 0); its `moved` is what the wallet did for it. */
 export function entryOf(round: PlayedRound, bet: PlayedBet, index: number): CallbackEntry {
-  const told = bet.callbacks[index];
-  if (told === undefined) throw new RangeError(`${bet.ids.txnId} has no callback ${index}`);
-  const { event, at: receivedAt } = told;
+  const sent = bet.callbacks[index];
+  if (sent === undefined) throw new RangeError(`${bet.ids.txnId} has no callback ${index}`);
+  const { event, at: receivedAt } = sent;
   const story = storyOf(bet.callbacks);
   const before = stateAfter(story, index);
   const after = stateAfter(story, index + 1);

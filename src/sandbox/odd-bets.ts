@@ -102,10 +102,10 @@ function deliverAgain(round: RoundScript): void {
 function nameNoRound(round: RoundScript): void {
   const stake = round.money();
   const payout = round.payoutOf(stake);
-  const [told, listed] = [round.random.pick(["", "UNKNOWN"]), round.random.pick(["", "UNKNOWN"])];
+  const [sentRound, listed] = [round.random.pick(["", "UNKNOWN"]), round.random.pick(["", "UNKNOWN"])];
   const isNamedOnce = round.random.oneIn(3);
-  round.place("a", round.at(0), stake, { round: told });
-  round.settle("a", round.at(0.1), payout, isNamedOnce ? {} : { round: told });
+  round.place("a", round.at(0), stake, { round: sentRound });
+  round.settle("a", round.at(0.1), payout, isNamedOnce ? {} : { round: sentRound });
   round.show("a", round.at(0.1), { status: "SETTLED", stake, payout, round: listed });
 }
 
@@ -137,7 +137,7 @@ function splitRecord(round: RoundScript): void {
 }
 
 /** Money of the player's request is told with the balances that the operator answered. */
-function tellBalances(round: RoundScript): void {
+function sendBalances(round: RoundScript): void {
   ODD_RESULTS.settleLate(round);
   round.withBalances();
 }
@@ -157,5 +157,5 @@ export const ODD_BETS = {
   nameRoundOtherwise,
   stayOpen,
   splitRecord,
-  tellBalances,
+  tellBalances: sendBalances,
 } satisfies Record<string, Oddity>;

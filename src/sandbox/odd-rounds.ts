@@ -4,7 +4,7 @@ import { type Amount, sumAmounts, ZERO } from "../money.ts";
 import type { Oddity } from "./odd-results.ts";
 import type { RoundScript } from "./round-script.ts";
 
-interface Bet {
+interface RoundBet {
   readonly txn: string;
   readonly stake: Amount;
   readonly payout: Amount;
@@ -13,7 +13,7 @@ interface Bet {
 const NAMES = ["a", "b", "c", "d"] as const;
 
 /** Several bets of one round, placed one after the other or in one request. */
-function placeSeveral(round: RoundScript): Bet[] {
+function placeSeveral(round: RoundScript): RoundBet[] {
   const count = round.random.between(2, NAMES.length);
   const request = round.random.oneIn(2) ? { request: "all" } : {};
   return NAMES.slice(0, count).map((txn, index) => {
@@ -24,13 +24,13 @@ function placeSeveral(round: RoundScript): Bet[] {
   });
 }
 
-const stakesOf = (bets: readonly Bet[]) => sumAmounts(bets.map(({ stake }) => stake));
-const payoutsOf = (bets: readonly Bet[]) => sumAmounts(bets.map(({ payout }) => payout));
+const stakesOf = (bets: readonly RoundBet[]) => sumAmounts(bets.map(({ stake }) => stake));
+const payoutsOf = (bets: readonly RoundBet[]) => sumAmounts(bets.map(({ payout }) => payout));
 
 /** The whole round is cancelled by one item. */
 function cancelRound(round: RoundScript): void {
   const bets = placeSeveral(round);
-  const [{ txn, stake }] = bets as [Bet];
+  const [{ txn, stake }] = bets as [RoundBet];
   round.cancel(txn, round.at(0.2), stake, { type: "BY_ROUND", moved: stakesOf(bets) });
   for (const bet of bets) {
     if (round.random.oneIn(2)) round.show(bet.txn, round.at(0.2), { status: "VOID", stake: bet.stake });
@@ -40,7 +40,7 @@ function cancelRound(round: RoundScript): void {
 /** Every settled bet of the round is declared void by one item; one may still run, and the result may be given again. */
 function voidRound(round: RoundScript): void {
   const bets = placeSeveral(round);
-  const [late, ...ended] = bets as [Bet, Bet, ...Bet[]];
+  const [late, ...ended] = bets as [RoundBet, RoundBet, ...RoundBet[]];
   const isLate = round.random.oneIn(2);
   const settled = isLate ? ended : bets;
   for (const { txn, payout } of settled) round.settle(txn, round.at(0.1), payout);
@@ -76,7 +76,7 @@ function changeRound(round: RoundScript): void {
   const bets = placeSeveral(round);
   for (const { txn, payout } of bets) round.settle(txn, round.at(0.1), payout);
   listEach(round, bets, 0.1);
-  const [{ txn }] = bets as [Bet];
+  const [{ txn }] = bets as [RoundBet];
   round.rollback(txn, round.at(0.4), payoutsOf(bets), { type: "BY_ROUND" });
   if (round.random.oneIn(3)) {
     round.cancel(txn, round.at(0.6), stakesOf(bets), { type: "BY_ROUND" });
@@ -96,7 +96,7 @@ function changeRound(round: RoundScript): void {
 function listAsOne(round: RoundScript): void {
   const bets = placeSeveral(round);
   const hasVoid = round.random.oneIn(2);
-  const [first, ...others] = bets as [Bet, ...Bet[]];
+  const [first, ...others] = bets as [RoundBet, ...RoundBet[]];
   const settled = hasVoid ? others : bets;
   if (hasVoid) round.cancel(first.txn, round.at(0.1), first.stake);
   for (const [index, { txn, payout }] of settled.entries()) {
@@ -120,7 +120,7 @@ function playFeature(round: RoundScript): void {
     stake: ZERO,
     payout: round.payoutOf(price),
   }));
-  const bets: Bet[] = [{ txn: "buy", stake: price, payout: ZERO }, ...spins];
+  const bets: RoundBet[] = [{ txn: "buy", stake: price, payout: ZERO }, ...spins];
   for (const [index, { txn, stake, payout }] of bets.entries()) {
     round.place(txn, round.at(0.05 * index), stake).settle(txn, round.at(0.05 * index) + 3_000, payout);
   }
@@ -170,26 +170,26 @@ function listByOtherIds(round: RoundScript): void {
 }
 
 /** One item settles the round, its payout on the bet that it names. */
-function settleWhole(round: RoundScript, bets: readonly Bet[], share: number): void {
-  const [{ txn }] = bets as readonly [Bet];
+function settleWhole(round: RoundScript, bets: readonly RoundBet[], share: number): void {
+  const [{ txn }] = bets as readonly [RoundBet];
   round.settle(txn, round.at(share), payoutsOf(bets), { type: "BY_ROUND" });
 }
 
-function endTogether(round: RoundScript, bets: readonly Bet[], share: number): void {
+function endTogether(round: RoundScript, bets: readonly RoundBet[], share: number): void {
   settleWhole(round, bets, share);
   if (round.random.oneIn(2)) listEach(round, bets, share);
   else listWhole(round, bets, share);
 }
 
-function listEach(round: RoundScript, bets: readonly Bet[], share: number): void {
+function listEach(round: RoundScript, bets: readonly RoundBet[], share: number): void {
   for (const bet of bets) round.show(bet.txn, round.at(share), settledAs(bet));
 }
 
-function settledAs({ stake, payout }: Bet) {
+function settledAs({ stake, payout }: RoundBet) {
   return { status: "SETTLED", stake, payout } as const;
 }
 
-function listWhole(round: RoundScript, bets: readonly Bet[], share: number): void {
+function listWhole(round: RoundScript, bets: readonly RoundBet[], share: number): void {
   round.show("whole", round.at(share), {
     status: "SETTLED",
     stake: stakesOf(bets),

@@ -3,7 +3,7 @@
 import type { Instant } from "../clock.ts";
 import type { MismatchKind } from "../mismatch.ts";
 import { formatAmount } from "../money.ts";
-import { completeAt, type PlayedBet, type PlayedRound, storyOf, tellBet } from "./played-round.ts";
+import { completeAt, type PlayedBet, type PlayedRound, reportBet, storyOf } from "./played-round.ts";
 import { createRandom, hashText, type Random } from "./random.ts";
 import { amountOf, CENT, type Ticks } from "./stakes.ts";
 import { type BetEvent, type Story, stateAfter } from "./story.ts";
@@ -31,7 +31,7 @@ interface Stories {
   readonly report: Story;
 }
 
-interface Fault {
+interface PlainFault {
   readonly kind: MismatchKind;
   readonly ending: "won" | "cancelled";
   /** splits what happened, the last event being the bet's end, into what each side is told */
@@ -39,7 +39,7 @@ interface Fault {
 }
 
 /** Every way a side can be wrong, in the order in which they are planted. */
-const FAULTS: readonly Fault[] = [
+const FAULTS: readonly PlainFault[] = [
   { kind: "missing-in-ledger", ending: "won", split: loseCallbacks },
   { kind: "missing-settlement", ending: "won", split: loseLastCallback },
   { kind: "payout-differs", ending: "won", split: payOtherwise },
@@ -79,12 +79,12 @@ export function plantFault(
 }
 
 /** Which of the faults is due in the minute: they take turns. null: none is. */
-export function faultDue<Fault>(
+export function faultDue<PlainFault>(
   plan: WorldPlan,
   productId: string,
   minute: number,
-  faults: readonly Fault[],
-): Fault | null {
+  faults: readonly PlainFault[],
+): PlainFault | null {
   if (plan.faultEveryMinutes <= 0) return null;
   // Where the turns begin depends on seed and product.
   const offset = minute + (hashText(`${plan.seed}|${productId}|faults`) % 10_000);
@@ -92,16 +92,16 @@ export function faultDue<Fault>(
   return faults[(offset / plan.faultEveryMinutes) % faults.length] ?? null;
 }
 
-function spoilBet(bet: PlayedBet, fault: Fault, plan: WorldPlan, random: Random): PlayedBet {
+function spoilBet(bet: PlayedBet, fault: PlainFault, plan: WorldPlan, random: Random): PlayedBet {
   const story = plainStory(storyOf(bet.report), fault.ending, random);
-  return tellBet(bet.ids, fault.split(story, random), plan, bet.luck);
+  return reportBet(bet.ids, fault.split(story, random), plan, bet.luck);
 }
 
 /**
  * The bet without what could hide a fault or give it another name: it has a stake, no adjustment and no
  * reward, and a won bet is paid more than its stake, so that no sums of its round agree by accident.
  */
-function plainStory(story: Story, ending: Fault["ending"], random: Random): Story {
+function plainStory(story: Story, ending: PlainFault["ending"], random: Random): Story {
   const { accountedAt: at, stake } = stateAfter(story);
   const staked = Math.max(stake, CENT);
   const beginning = story
@@ -161,7 +161,7 @@ function cancelInstead(story: Story): Story {
   return story.map((event) => (event.type === "settled" ? { type: "cancelled", at: event.at } : event));
 }
 
-function describeFault(fault: Fault, round: PlayedRound, bet: PlayedBet): PlantedFault {
+function describeFault(fault: PlainFault, round: PlayedRound, bet: PlayedBet): PlantedFault {
   return {
     kind: fault.kind,
     productId: round.productId,

@@ -2,7 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import { type PlantedFault, plantFault } from "./plant-fault.ts";
-import { type BetIds, type PlayedRound, type Player, tellBet } from "./played-round.ts";
+import { type BetIds, type PlayedRound, reportBet, type SandboxPlayer } from "./played-round.ts";
 import { createRandom, hashText, type Random } from "./random.ts";
 import type { Script } from "./script.ts";
 import { STYLES, type Style } from "./styles.ts";
@@ -20,7 +20,7 @@ export interface PlayedMinute {
 /** What begins in the minute, and always the same: chance depends on seed, product and minute alone. */
 export function playPlainMinute(
   plan: WorldPlan,
-  players: readonly Player[],
+  players: readonly SandboxPlayer[],
   product: ProductPlan & { readonly style: PlainStyle },
   minute: number,
 ): PlayedMinute {
@@ -39,7 +39,7 @@ export function playPlainMinute(
 /** One round of the product, as each player at it plays it. */
 function playRound(
   plan: WorldPlan,
-  players: readonly Player[],
+  players: readonly SandboxPlayer[],
   product: ProductPlan & { readonly style: PlainStyle },
   random: Random,
   startedAt: Instant,
@@ -51,11 +51,11 @@ function playRound(
   const firstPlayer = random.below(players.length);
   const seats = Math.min(style.seatsOfRound(random), players.length);
   return Array.from({ length: seats }, (_, seat) => {
-    const player = players[(firstPlayer + seat) % players.length] as Player;
+    const player = players[(firstPlayer + seat) % players.length] as SandboxPlayer;
     const bets = Array.from({ length: style.betsOfSeat(random) }, (_, bet) => {
       const story = style.playBet(random, time, player.currency);
       const ids = idsOf(style, `${roundId}-${seat + 1}${"abc"[bet]}`);
-      return tellBet(ids, { callbacks: story, report: story }, plan, random.below(2 ** 32));
+      return reportBet(ids, { callbacks: story, report: story }, plan, random.below(2 ** 32));
     });
     return { productId: product.productId, roundId, player, game, startedAt, bets };
   });

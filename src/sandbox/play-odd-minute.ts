@@ -4,15 +4,15 @@ import type { Instant } from "../clock.ts";
 import { HAPPENINGS } from "./odd-styles.ts";
 import { faultDue } from "./plant-fault.ts";
 import { drawCount, MINUTE_MS, type PlayedMinute, roundIdOf } from "./play-minute.ts";
-import type { Player } from "./played-round.ts";
+import type { SandboxPlayer } from "./played-round.ts";
 import { createRandom, hashText, type Random } from "./random.ts";
 import { RoundScript } from "./round-script.ts";
 import type { Script } from "./script.ts";
 import { LONGEST_SESSION_MS, playSession, SESSION_SPOILS, spoilSession } from "./session.ts";
-import type { Game } from "./styles.ts";
+import type { SandboxGame } from "./styles.ts";
 import type { OddStyle, ProductPlan, WorldPlan } from "./world-plan.ts";
 
-const GAMES: readonly [Game, ...Game[]] = [
+const GAMES: readonly [SandboxGame, ...SandboxGame[]] = [
   { code: "odd-1", name: "Odds & Ends" },
   { code: "UNKNOWN", name: "UNKNOWN" },
   { code: "ปลา", name: "ยิงปลา <Deluxe>" },
@@ -36,7 +36,7 @@ type OddProduct = ProductPlan & { readonly style: OddStyle };
 /** What begins in the minute: chance depends on seed, product, minute, and for sessions the player alone. */
 export function playOddMinute(
   plan: WorldPlan,
-  players: readonly Player[],
+  players: readonly SandboxPlayer[],
   product: OddProduct,
   minute: number,
 ): PlayedMinute {
@@ -50,7 +50,7 @@ export function playOddMinute(
 
 function playRounds(
   plan: WorldPlan,
-  players: readonly Player[],
+  players: readonly SandboxPlayer[],
   product: ProductPlan & { readonly style: keyof typeof HAPPENINGS },
   minute: number,
 ): Script[] {
@@ -73,7 +73,7 @@ function playRounds(
 
 function playSessions(
   plan: WorldPlan,
-  players: readonly Player[],
+  players: readonly SandboxPlayer[],
   product: OddProduct,
   minute: number,
 ): Script[] {
@@ -93,13 +93,13 @@ function chooseSession(plan: WorldPlan, round: RoundScript): Script {
 
 function openScript(
   plan: WorldPlan,
-  players: readonly Player[],
+  players: readonly SandboxPlayer[],
   { productId, style }: ProductPlan,
   { roundId, startedAt, player }: { roundId: string; startedAt: Instant; player: number },
 ): RoundScript {
   const random: Random = createRandom(hashText(`${plan.seed}|${roundId}`));
-  const playerOf = (index: number): Player => {
-    const player = players[index % players.length] as Player;
+  const playerOf = (index: number): SandboxPlayer => {
+    const player = players[index % players.length] as SandboxPlayer;
     return style === "two-decimals" ? { ...player, currency: CENTS_CURRENCY } : player;
   };
   return new RoundScript({

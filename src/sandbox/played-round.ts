@@ -4,9 +4,9 @@ import type { Instant } from "../clock.ts";
 import { createRandom } from "./random.ts";
 import type { Currency } from "./stakes.ts";
 import type { BetEvent, Story } from "./story.ts";
-import type { Game } from "./styles.ts";
+import type { SandboxGame } from "./styles.ts";
 
-export interface Player {
+export interface SandboxPlayer {
   readonly username: string;
   readonly currency: Currency;
 }
@@ -15,8 +15,8 @@ export interface Player {
 export interface PlayedRound {
   readonly productId: string;
   readonly roundId: string;
-  readonly player: Player;
-  readonly game: Game;
+  readonly player: SandboxPlayer;
+  readonly game: SandboxGame;
   /** of the whole table */
   readonly startedAt: Instant;
   readonly bets: readonly PlayedBet[];
@@ -25,9 +25,9 @@ export interface PlayedRound {
 export interface PlayedBet {
   readonly ids: BetIds;
   /** what the operator's callbacks say, and when each is received; empty: they are all lost */
-  readonly callbacks: readonly Told[];
+  readonly callbacks: readonly DatedEvent[];
   /** what the provider's report says, and from when it shows it; empty: the record never appears */
-  readonly report: readonly Told[];
+  readonly report: readonly DatedEvent[];
   /** seeds the lags of this bet */
   readonly luck: number;
 }
@@ -39,7 +39,7 @@ export interface BetIds {
 }
 
 /** An event and when one side hears of it. */
-export interface Told {
+export interface DatedEvent {
   readonly event: BetEvent;
   readonly at: Instant;
 }
@@ -51,7 +51,7 @@ export interface Lags {
 }
 
 /** A bet whose two sides are told these stories, each with lags of its own. */
-export function tellBet(
+export function reportBet(
   ids: BetIds,
   stories: { callbacks: Story; report: Story },
   lags: Lags,
@@ -59,8 +59,8 @@ export function tellBet(
 ): PlayedBet {
   return {
     ids,
-    callbacks: tellStory(stories.callbacks, lags.callbackLagMs, luck),
-    report: tellStory(stories.report, lags.reportLagMs, luck + 1),
+    callbacks: reportStory(stories.callbacks, lags.callbackLagMs, luck),
+    report: reportStory(stories.report, lags.reportLagMs, luck + 1),
     luck,
   };
 }
@@ -69,18 +69,18 @@ export function tellBet(
  * Most events are heard of in a tenth of the longest lag, some take all of it. One bet's events are heard in
  * their order: an operator refuses the settlement of a bet it does not know, and the provider sends it again.
  */
-function tellStory(story: Story, longestLagMs: number, seed: number): Told[] {
+function reportStory(story: Story, longestLagMs: number, seed: number): DatedEvent[] {
   const random = createRandom(seed);
-  let heardAt = 0;
+  let receivedAt = 0;
   return story.map((event) => {
     const most = random.oneIn(10) ? longestLagMs : Math.floor(longestLagMs / 10);
-    heardAt = Math.max(heardAt, event.at + random.below(most + 1));
-    return { event, at: heardAt };
+    receivedAt = Math.max(receivedAt, event.at + random.below(most + 1));
+    return { event, at: receivedAt };
   });
 }
 
-export function storyOf(told: readonly Told[]): Story {
-  return told.map(({ event }) => event);
+export function storyOf(events: readonly DatedEvent[]): Story {
+  return events.map(({ event }) => event);
 }
 
 /** From when on neither side will hear anything new of the round. */

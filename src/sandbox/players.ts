@@ -1,6 +1,6 @@
 /** Who plays: everybody has one currency, and some have names that break careless programs. */
 
-import type { Player } from "./played-round.ts";
+import type { SandboxPlayer } from "./played-round.ts";
 import { createRandom, hashText } from "./random.ts";
 import type { Currency } from "./stakes.ts";
 
@@ -20,19 +20,19 @@ const ODD_NAMES = [
 ] as const;
 
 /** The players of the plain styles. */
-export function seatPlayers(seed: number, count: number): Player[] {
+export function seatPlayers(seed: number, count: number): SandboxPlayer[] {
   return Array.from({ length: count }, (_, index) =>
     seat(seed, index, `player-${String(index + 1).padStart(3, "0")}`),
   );
 }
 
 /** Those, and the ones with odd names. */
-export function seatOddPlayers(seed: number, count: number): Player[] {
+export function seatOddPlayers(seed: number, count: number): SandboxPlayer[] {
   const odd = ODD_NAMES.map((name, index) => seat(seed, count + index, name));
   return [...seatPlayers(seed, count), ...odd];
 }
 
-function seat(seed: number, index: number, username: string): Player {
+function seat(seed: number, index: number, username: string): SandboxPlayer {
   const random = createRandom(hashText(`${seed}|player|${index}`));
   const currency = random.pick<Currency>(["THB", "THB", "THB", "THB", "THB", "THB", "USD", "VND"]);
   return { username, currency };

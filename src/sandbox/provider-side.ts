@@ -4,7 +4,7 @@ import type { BetRecord, BetStatus, PayoutStatus } from "../bet.ts";
 import type { Instant } from "../clock.ts";
 import { type PlayedBet, type PlayedRound, storyOf } from "./played-round.ts";
 import { amountOf } from "./stakes.ts";
-import { type BetState, stateAfter } from "./story.ts";
+import { type StoryState, stateAfter } from "./story.ts";
 
 /** The provider lives in Bangkok: its days and its date texts are at this offset. */
 export const PROVIDER_OFFSET = "+07:00";
@@ -23,12 +23,12 @@ const STATUS_OF = { open: "OPEN", settled: "SETTLED", void: "VOID" } as const sa
 >;
 
 /** The bet as the report shows it at `now`; null: it does not show it yet. */
-export function stateShown(bet: PlayedBet, now: Instant): BetState | null {
+export function stateShown(bet: PlayedBet, now: Instant): StoryState | null {
   const shown = bet.report.findLastIndex(({ at }) => at <= now) + 1;
   return shown === 0 ? null : stateAfter(storyOf(bet.report), shown);
 }
 
-export function recordOf(round: PlayedRound, bet: PlayedBet, state: BetState): BetRecord {
+export function recordOf(round: PlayedRound, bet: PlayedBet, state: StoryState): BetRecord {
   return {
     id: bet.ids.recordId,
     betId: bet.ids.recordBetId,
@@ -48,7 +48,7 @@ export function recordOf(round: PlayedRound, bet: PlayedBet, state: BetState): B
   };
 }
 
-function payoutStatusOf({ status, stake, payout }: BetState): PayoutStatus {
+function payoutStatusOf({ status, stake, payout }: StoryState): PayoutStatus {
   if (status !== "settled") return "UNKNOWN";
   if (payout === stake) return "DRAW";
   return payout > stake ? "WIN" : "LOSE";

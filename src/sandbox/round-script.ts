@@ -8,23 +8,23 @@ import { riskOf } from "./books.ts";
 import type { PlantedFault } from "./plant-fault.ts";
 import { dateText } from "./provider-side.ts";
 import type { Random } from "./random.ts";
-import type { Guilt, Line, Scene, Script, ShownVersion, Version } from "./script.ts";
+import type { EntryTerms, FaultSubject, RoundContext, Script, ShownVersion, Version } from "./script.ts";
 import { drawStyle, type ScriptStyle } from "./script-style.ts";
 import { drawAmount, drawFactor } from "./stakes.ts";
 
 const LONGEST_SHARE = 0.99;
 
 export class RoundScript {
-  readonly scene: Scene;
+  readonly scene: RoundContext;
   readonly random: Random;
   #lines: { entry: CallbackEntry; moved: Amount; txn: string; unasked: boolean }[] = [];
   #records = new Map<string, ShownVersion[]>();
   #style: ScriptStyle;
 
-  constructor(scene: Scene) {
-    this.scene = scene;
-    this.random = scene.random;
-    this.#style = drawStyle(scene.random);
+  constructor(context: RoundContext) {
+    this.scene = context;
+    this.random = context.random;
+    this.#style = drawStyle(context.random);
   }
 
   /** A moment of the round, as a share of the longest time that a round may take; below 1. */
@@ -46,21 +46,21 @@ export class RoundScript {
     return `${this.scene.roundId}-${txn}`;
   }
 
-  say(callback: CallbackName, txn: string, at: Instant, line: Line): this {
-    const { scene, random } = this;
-    const { callbackLagMs } = scene.plan;
+  say(callback: CallbackName, txn: string, at: Instant, line: EntryTerms): this {
+    const { scene: context, random } = this;
+    const { callbackLagMs } = context.plan;
     const most = random.oneIn(10) ? callbackLagMs : Math.floor(callbackLagMs / 10);
     const before = this.#style.inOrder ? this.#lines.filter(({ entry }) => entry.occurredAt <= at) : [];
     const number = this.#lines.length + 1;
     const entry: CallbackEntry = {
-      entryId: `e-${scene.roundId}-${number}`,
+      entryId: `e-${context.roundId}-${number}`,
       callback,
-      requestId: `q-${scene.roundId}-${line.request ?? number}`,
-      productId: scene.productId,
-      username: scene.player.username,
-      currency: scene.player.currency,
-      txnId: callback === "adjustBalance" ? `${scene.roundId}-${number}` : this.txnId(txn),
-      roundId: callback === "adjustBalance" ? null : (line.round ?? scene.roundId),
+      requestId: `q-${context.roundId}-${line.request ?? number}`,
+      productId: context.productId,
+      username: context.player.username,
+      currency: context.player.currency,
+      txnId: callback === "adjustBalance" ? `${context.roundId}-${number}` : this.txnId(txn),
+      roundId: callback === "adjustBalance" ? null : (line.round ?? context.roundId),
       status: line.status ?? STATUS_OF[callback],
       betAmount: line.bet ?? null,
       payoutAmount: line.payout ?? null,
@@ -78,42 +78,42 @@ export class RoundScript {
     return this;
   }
 
-  place(txn: string, at: Instant, stake: Amount, line: Partial<Line> = {}): this {
+  place(txn: string, at: Instant, stake: Amount, line: Partial<EntryTerms> = {}): this {
     return this.say("placeBets", txn, at, { bet: stake, moved: stake.neg(), ...line });
   }
 
-  settle(txn: string, at: Instant, payout: Amount, line: Partial<Line> = {}): this {
+  settle(txn: string, at: Instant, payout: Amount, line: Partial<EntryTerms> = {}): this {
     return this.say("settleBets", txn, at, { payout, moved: payout, ...line });
   }
 
   /** @param back what was debited */
-  cancel(txn: string, at: Instant, back: Amount, line: Partial<Line> = {}): this {
+  cancel(txn: string, at: Instant, back: Amount, line: Partial<EntryTerms> = {}): this {
     return this.say("cancelBets", txn, at, { bet: back, moved: back, ...line });
   }
 
   /** Of a settled bet; a void one gives `bet` instead. */
-  rollback(txn: string, at: Instant, payout: Amount, line: Partial<Line> = {}): this {
+  rollback(txn: string, at: Instant, payout: Amount, line: Partial<EntryTerms> = {}): this {
     const type = "BY_TRANSACTION";
     return this.say("rollback", txn, at, { payout, bet: ZERO, moved: payout.neg(), type, ...line });
   }
 
   /** The report's next version of a record, told with its usual delay. */
   show(name: string, at: Instant, version: Version): this {
-    const { scene } = this;
+    const { scene: context } = this;
     const accountedAt = version.accountedAt ?? at;
     const payout = version.payout ?? ZERO;
     const record: BetRecord = {
       ...(version.ids ?? this.idsOf(name)),
-      username: version.username ?? scene.player.username,
-      currency: version.currency ?? scene.player.currency,
+      username: version.username ?? context.player.username,
+      currency: version.currency ?? context.player.currency,
       accountingDate: dateText(accountedAt, this.#style.offset),
       updatedDate: dateText(at, this.#style.offset),
       stake: version.stake,
       payout,
-      productId: scene.productId,
-      gameCode: scene.game.code,
-      gameName: scene.game.name,
-      roundId: version.round ?? scene.roundId,
+      productId: context.productId,
+      gameCode: context.game.code,
+      gameName: context.game.name,
+      roundId: version.round ?? context.roundId,
       betStatus: version.status,
       payoutStatus: version.payoutStatus ?? payoutStatusOf(version.status, version.stake, payout),
       extra: null,
@@ -161,22 +161,22 @@ export class RoundScript {
   }
 
   /** @param atRisk where it does not follow from what was moved and is listed */
-  wrong(kind: PlantedFault["kind"], guilt: Guilt, atRisk?: Amount): Script {
-    const { scene } = this;
+  wrong(kind: PlantedFault["kind"], subject: FaultSubject, atRisk?: Amount): Script {
+    const { scene: context } = this;
     const moved = sumAmounts(
-      this.#lines.filter(({ txn }) => guilt.bets.includes(txn)).map((line) => line.moved),
+      this.#lines.filter(({ txn }) => subject.bets.includes(txn)).map((line) => line.moved),
     );
-    const shown = guilt.records.flatMap((name) => this.#records.get(name)?.at(-1)?.record ?? []);
-    const counted = shown.filter(({ currency }) => currency === scene.player.currency);
-    const [bet, record] = guilt.names === undefined ? [guilt.bets[0], shown[0]] : [];
+    const shown = subject.records.flatMap((name) => this.#records.get(name)?.at(-1)?.record ?? []);
+    const counted = shown.filter(({ currency }) => currency === context.player.currency);
+    const [bet, record] = subject.names === undefined ? [subject.bets[0], shown[0]] : [];
     return this.#write({
       kind,
-      productId: scene.productId,
-      username: scene.player.username,
+      productId: context.productId,
+      username: context.player.username,
       betId: record?.betId ?? null,
       transactionId: bet === undefined ? null : this.txnId(bet),
-      roundId: guilt.names === "nothing" ? null : scene.roundId,
-      amountAtRisk: formatAmount(atRisk ?? riskOf(moved, counted, guilt.ledger)),
+      roundId: subject.names === "nothing" ? null : context.roundId,
+      amountAtRisk: formatAmount(atRisk ?? riskOf(moved, counted, subject.ledger)),
       completeAt: Math.max(
         ...this.#lines.map(({ entry }) => entry.receivedAt),
         ...[...this.#records.values()].flatMap((shown) => shown.map(({ at }) => at)),
@@ -194,7 +194,7 @@ export class RoundScript {
     };
   }
 
-  #typeOf(callback: CallbackName, { type }: Line): string | null {
+  #typeOf(callback: CallbackName, { type }: EntryTerms): string | null {
     const { ownType } = this.#style;
     if (type === "BY_ROUND" || ownType === "as written" || !HAVE_TYPE.has(callback)) return type ?? null;
     return ownType === "BY_BET" ? "BY_BET" : null;

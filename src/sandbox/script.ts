@@ -4,22 +4,22 @@ import type { BetRecord, BetStatus, PayoutStatus } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
 import type { Instant } from "../clock.ts";
 import type { Amount } from "../money.ts";
-import type { Named } from "./books.ts";
+import type { NamedAmounts } from "./books.ts";
 import type { PlantedFault } from "./plant-fault.ts";
-import type { Player } from "./played-round.ts";
+import type { SandboxPlayer } from "./played-round.ts";
 import type { Random } from "./random.ts";
-import type { Game } from "./styles.ts";
+import type { SandboxGame } from "./styles.ts";
 import type { WorldPlan } from "./world-plan.ts";
 
 /** Where and with whom a round is played. */
-export interface Scene {
+export interface RoundContext {
   readonly plan: WorldPlan;
   readonly productId: string;
   readonly roundId: string;
-  readonly game: Game;
-  readonly player: Player;
+  readonly game: SandboxGame;
+  readonly player: SandboxPlayer;
   /** who has nothing to do with the round */
-  readonly stranger: Player;
+  readonly stranger: SandboxPlayer;
   readonly startedAt: Instant;
   readonly random: Random;
 }
@@ -45,7 +45,7 @@ export interface ShownVersion {
 }
 
 /** What a callback says of one bet beside its name, its bet and its time. */
-export interface Line {
+export interface EntryTerms {
   /** what the wallet did, signed */
   readonly moved: Amount;
   readonly bet?: Amount;
@@ -79,13 +79,13 @@ export interface Version {
 }
 
 /** What a fault is about. */
-export interface Guilt {
+export interface FaultSubject {
   /** names of bets; what their entries moved is at stake */
   readonly bets: readonly string[];
   /** names of records */
   readonly records: readonly string[];
   /** stake and payout as the ledger adds them up; of nothing where it has none */
-  readonly ledger: Named;
+  readonly ledger: NamedAmounts;
   /** what the mismatch names beside the player; without it the first bet and record, and their round */
   readonly names?: "round" | "nothing";
 }

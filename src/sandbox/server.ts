@@ -12,7 +12,7 @@ import {
   isTopUpPath,
 } from "./agent-endpoints.ts";
 import { AGENT_FAULT_KINDS, type AgentEndpoint, type AgentFaultKind } from "./agent-fault.ts";
-import { type Answer, CODES, writeRefusal, writeSuccess } from "./answer.ts";
+import { CODES, type SandboxAnswer, writeRefusal, writeSuccess } from "./answer.ts";
 import { type BetEndpointOptions, createBetEndpoint } from "./bet-endpoint.ts";
 import { deliver, JSON_TYPE } from "./delivery.ts";
 import { FAULT_KINDS, type FaultKind } from "./fault.ts";
@@ -121,7 +121,7 @@ const POSTS: readonly AgentEndpoint[] = [
   "free-game",
 ];
 
-type Counts = ReturnType<typeof startCounting>;
+type RequestCounter = ReturnType<typeof startCounting>;
 
 function startCounting() {
   const kinds = [...FAULT_KINDS, ...AGENT_FAULT_KINDS].map((kind) => [kind, 0]);
@@ -131,9 +131,9 @@ function startCounting() {
 
 async function send(
   reply: FastifyReply,
-  answer: Answer,
+  answer: SandboxAnswer,
   waits: Waits,
-  counts: Counts,
+  counts: RequestCounter,
 ): Promise<FastifyReply> {
   if ("data" in answer) {
     counts.answered++;
@@ -154,7 +154,7 @@ async function send(
 function requireCredentials(
   app: FastifyInstance,
   { username, password }: SandboxOptions,
-  counts: Counts,
+  counts: RequestCounter,
 ): void {
   const expected = `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
   app.addHook("onRequest", async (request, reply) => {
@@ -168,7 +168,7 @@ function requireCredentials(
 }
 
 /** The interface shows no HTTP status (§7.7), so whatever fails here is in the envelope too. */
-function refuseInTheEnvelope(app: FastifyInstance, { log }: SandboxOptions, counts: Counts): void {
+function refuseInTheEnvelope(app: FastifyInstance, { log }: SandboxOptions, counts: RequestCounter): void {
   app.setNotFoundHandler(async (request, reply) => {
     counts.unknown++;
     const message = `there is no ${request.method} ${request.url.split("?")[0]}`;

@@ -13,28 +13,28 @@ const MINUTE_MS = 60_000;
 export const LONGEST_SESSION_MS = 40 * MINUTE_MS;
 
 /** A callback or a record of the session: the money it moves from the player's point of view. */
-interface Move {
+interface SessionMove {
   readonly at: Instant;
   readonly amount: Amount;
 }
 
-interface Shot extends Move {
+interface Shot extends SessionMove {
   readonly stake: Amount;
   readonly payout: Amount;
 }
 
-interface Session {
-  readonly debits: readonly Move[];
-  readonly credits: readonly Move[];
+interface ScriptedSession {
+  readonly debits: readonly SessionMove[];
+  readonly credits: readonly SessionMove[];
   readonly shots: readonly Shot[];
 }
 
 /** Which part of a session one side is not told, or otherwise; the difference is never 0. */
-type Spoil = (session: Session, round: RoundScript) => Session;
+type Spoil = (session: ScriptedSession, round: RoundScript) => ScriptedSession;
 
 /** Both sides agree in the end, whatever pauses there are. */
 export function playSession(round: RoundScript): Script {
-  return tell(round, drawSession(round)).right();
+  return writeEntries(round, drawSession(round)).right();
 }
 
 export function spoilSession(round: RoundScript, spoil: Spoil): Script {
@@ -44,7 +44,7 @@ export function spoilSession(round: RoundScript, spoil: Spoil): Script {
     .minus(balanceOf(spoilt.debits))
     .minus(balanceOf(spoilt.shots))
     .abs();
-  return tell(round, spoilt).wrong(
+  return writeEntries(round, spoilt).wrong(
     "session-differs",
     { bets: [], records: [], ledger: NOTHING, names: "nothing" },
     atRisk,
@@ -70,7 +70,7 @@ export const SESSION_SPOILS: readonly [Spoil, ...Spoil[]] = [
   (session) => ({ debits: [], credits: [], shots: session.shots.slice(0, 1) }),
 ];
 
-function drawSession(round: RoundScript): Session {
+function drawSession(round: RoundScript): ScriptedSession {
   const { startedAt } = round.scene;
   const minute = (number: number) => startedAt + number * MINUTE_MS;
   // With or without a pause in the middle.
@@ -87,7 +87,7 @@ function drawSession(round: RoundScript): Session {
   });
   const stakes = sumAmounts(shots.map(({ stake }) => stake));
   const spare = round.random.oneIn(3) ? ZERO : round.money();
-  const debits: Move[] = [{ at: minute(0), amount: stakes }];
+  const debits: SessionMove[] = [{ at: minute(0), amount: stakes }];
   if (!spare.eq(ZERO)) debits.push({ at: minute(12), amount: spare });
   const out = balanceOf(debits).plus(balanceOf(shots));
   // At least the last bit of it comes back, so that there is a credit to lose.
@@ -96,11 +96,11 @@ function drawSession(round: RoundScript): Session {
   return { debits, credits: [{ at: minute(round.random.between(25, 38)), amount: out.plus(left) }], shots };
 }
 
-function balanceOf(moves: readonly Move[]): Amount {
+function balanceOf(moves: readonly SessionMove[]): Amount {
   return sumAmounts(moves.map(({ amount }) => amount));
 }
 
-function tell(round: RoundScript, { debits, credits, shots }: Session): RoundScript {
+function writeEntries(round: RoundScript, { debits, credits, shots }: ScriptedSession): RoundScript {
   for (const { at, amount } of debits) {
     round.say("adjustBalance", "-", at, { status: "DEBIT", bet: amount, moved: amount.neg() });
   }

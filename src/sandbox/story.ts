@@ -19,7 +19,7 @@ export type BetEvent =
 /** The events of one bet in the order they happen; a placement comes first. */
 export type Story = readonly BetEvent[];
 
-export interface BetState {
+export interface StoryState {
   readonly status: LedgerStatus;
   readonly stake: Ticks;
   /** settlement and reward together */
@@ -31,16 +31,23 @@ export interface BetState {
   readonly updatedAt: Instant;
 }
 
-const UNTOLD: BetState = { status: "open", stake: 0, payout: 0, moved: 0, accountedAt: 0, updatedAt: 0 };
+const NOTHING_HAPPENED: StoryState = {
+  status: "open",
+  stake: 0,
+  payout: 0,
+  moved: 0,
+  accountedAt: 0,
+  updatedAt: 0,
+};
 
 /** The bet after the first `count` events of its story. */
-export function stateAfter(story: Story, count: number = story.length): BetState {
-  let state = UNTOLD;
+export function stateAfter(story: Story, count: number = story.length): StoryState {
+  let state = NOTHING_HAPPENED;
   for (const event of count < story.length ? story.slice(0, count) : story) state = advance(state, event);
   return state;
 }
 
-function advance(before: BetState, event: BetEvent): BetState {
+function advance(before: StoryState, event: BetEvent): StoryState {
   const { at } = event;
   const state = { ...before, updatedAt: at };
   switch (event.type) {

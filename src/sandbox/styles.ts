@@ -6,7 +6,7 @@ import { type Currency, drawPayout, drawStake } from "./stakes.ts";
 import type { Story } from "./story.ts";
 import type { PlainStyle } from "./world-plan.ts";
 
-export interface Game {
+export interface SandboxGame {
   readonly code: string;
   readonly name: string;
 }
@@ -18,7 +18,7 @@ interface RoundTime {
 }
 
 export interface Style {
-  readonly games: readonly [Game, ...Game[]];
+  readonly games: readonly [SandboxGame, ...SandboxGame[]];
   /** the record's field that carries the callbacks' txn id */
   readonly txnIdIs: "betId" | "id";
   seatsOfRound(random: Random): number;

@@ -3,7 +3,7 @@
 import type { Instant } from "../clock.ts";
 import { type Amount, ZERO } from "../money.ts";
 import type { TransferType } from "../transfer.ts";
-import { CODES, type Refusal } from "./answer.ts";
+import { CODES, type SandboxRefusal } from "./answer.ts";
 
 /** What is asked for (§4.C2, §4.C3). */
 interface MoneyOrder {
@@ -30,7 +30,7 @@ export interface TransferBooks {
   book(
     order: MoneyOrder,
     bookedAt: Instant,
-  ): { readonly booked: BookedTransfer } | { readonly refusal: Refusal };
+  ): { readonly booked: BookedTransfer } | { readonly refusal: SandboxRefusal };
   /** null: there is none, or none yet. */
   find(transactionRef: string, now: Instant): BookedTransfer | null;
   /** Every transfer that happened or is still under way, in the order of their booking. */
@@ -70,6 +70,6 @@ export function createTransferBooks(currency: string): TransferBooks {
   };
 }
 
-function refused(code: number, message: string): { readonly refusal: Refusal } {
+function refused(code: number, message: string): { readonly refusal: SandboxRefusal } {
   return { refusal: { code, message } };
 }

@@ -18,7 +18,7 @@ interface MissingTime extends TimeRange {
   readonly code: string | null;
 }
 
-export interface Pulled {
+export interface PulledTime {
   /** where live pulling began: nothing before it is missed */
   readonly begin: Instant;
   readonly head: Instant;
@@ -31,7 +31,7 @@ export interface Pulled {
 }
 
 /** @param range aligned to hours */
-export function describeHours(range: TimeRange, pulled: Pulled): CoverageHour[] {
+export function describeHours(range: TimeRange, pulled: PulledTime): CoverageHour[] {
   const { begin, head, settledUntil, missing, stoppedBy } = pulled;
   const ahead = { from: head, to: Number.POSITIVE_INFINITY, isGap: false, code: null };
   const all = [...missing, ahead].map((one) =>

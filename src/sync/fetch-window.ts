@@ -66,7 +66,7 @@ export async function fetchWindow(
 }
 
 /** One pass over a window, from its first page or from where an interrupted one stopped. */
-interface Pass {
+interface PassState {
   nextId: string | null;
   cursorAt: Instant;
   startedAt: Instant;
@@ -96,7 +96,7 @@ async function readToLastPage(
   const { productId, from, to, failures, timeouts, restarts } = window;
   const begin = resume(window, clock.now());
   const seen = new Set(begin.nextId === null ? [] : [begin.nextId]);
-  const pass: Pass = { ...begin, ...freshCounts(), seen, failures, timeouts, restarts, ahead: null };
+  const pass: PassState = { ...begin, ...freshCounts(), seen, failures, timeouts, restarts, ahead: null };
   const ask = async (): Promise<BetPage> => {
     const { nextId, cursorAt } = pass;
     const beforeSending = () => {
@@ -139,7 +139,7 @@ function freshCounts() {
   return { records: 0, pages: 0, slowestMs: 0 };
 }
 
-function countPage(pass: Pass, page: BetPage): void {
+function countPage(pass: PassState, page: BetPage): void {
   pass.failures = 0;
   pass.timeouts = 0;
   pass.pages += 1;
@@ -150,7 +150,7 @@ function countPage(pass: Pass, page: BetPage): void {
 /** Obeys what was decided about a failure. @returns null where the pass goes on */
 async function meetFailure(
   window: LeasedWindow,
-  pass: Pass,
+  pass: PassState,
   error: ReconError,
   steps: WindowSteps,
   limits: WindowLimits,
@@ -192,7 +192,7 @@ async function meetFailure(
 function resume(
   window: LeasedWindow,
   now: Instant,
-): Pick<Pass, "nextId" | "cursorAt" | "startedAt" | "pagesBefore"> {
+): Pick<PassState, "nextId" | "cursorAt" | "startedAt" | "pagesBefore"> {
   const { cursor, cursorAt, startedAt, pages } = window;
   if (cursor === null || cursorAt === null || startedAt === null) {
     return { nextId: null, cursorAt: now, startedAt: now, pagesBefore: 0 };
@@ -222,7 +222,7 @@ function checkAge(window: LeasedWindow, ageMs: number, limits: WindowLimits): vo
 function checkCursor(
   window: LeasedWindow,
   nextId: string | null,
-  { seen, pages, pagesBefore }: Pass,
+  { seen, pages, pagesBefore }: PassState,
   limits: WindowLimits,
 ): void {
   if (nextId === null) return;

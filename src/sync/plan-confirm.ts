@@ -15,7 +15,7 @@ export interface UnfinishedWindow extends TimeRange {
   readonly id: number;
   /** it was given up for now: nobody fetches it before its next attempt */
   readonly isGap: boolean;
-  /** null: as soon as a lane is free */
+  /** null: as soon as a fetcher is free */
   readonly nextAttemptAt: Instant | null;
 }
 

@@ -99,11 +99,11 @@ export function adaptRange(state: RangeState, seen: WindowSeen, limits: RangeLim
 }
 
 function shrink(state: RangeState, failedMs: number, limits: RangeLimits): RangeState {
-  const triedInVain = state.ceilingMs !== null && failedMs >= state.ceilingMs;
+  const hasFailedBefore = state.ceilingMs !== null && failedMs >= state.ceilingMs;
   return {
     windowMs: clampLength(Math.floor(Math.min(failedMs, state.windowMs) / 2), limits),
     ceilingMs: failedMs,
-    holdFor: triedInVain ? Math.min(state.holdFor * 2, LONGEST_HOLD) : 1,
+    holdFor: hasFailedBefore ? Math.min(state.holdFor * 2, LONGEST_HOLD) : 1,
     quickAnswers: 0,
     msPerHour: null,
     steadyMs: state.steadyMs ?? state.windowMs,

@@ -135,7 +135,7 @@ const COLUMNS: readonly {
 ];
 
 /** The columns of a page, as parameters. */
-type Rows = readonly (string | readonly (string | null)[])[];
+type ColumnArrays = readonly (string | readonly (string | null)[])[];
 
 /** $1 is the product, $2 when the page was asked for, and the last parameter is now. */
 const INPUT = `
@@ -148,7 +148,7 @@ const NOW = `$${COLUMNS.length + 3}::timestamptz`;
 const ESCAPED_LETTER = /\\[a-z]/;
 
 /** A quoted quote or backslash PostgreSQL reads as JSON does, all but the brackets; the rest is left to the driver. */
-function toArray(values: readonly (string | null)[]): Rows[number] {
+function toArray(values: readonly (string | null)[]): ColumnArrays[number] {
   const json = JSON.stringify(values);
   return ESCAPED_LETTER.test(json) ? values : `{${json.slice(1, -1)}}`;
 }
@@ -183,7 +183,12 @@ const MARK = (touched: string) => `
  */
 const WITHOUT_WAITING = "set_config('synchronous_commit', 'off', true)";
 
-async function insertNew(tx: Query, productId: string, rows: Rows, times: PageTimes): Promise<number> {
+async function insertNew(
+  tx: Query,
+  productId: string,
+  rows: ColumnArrays,
+  times: PageTimes,
+): Promise<number> {
   const [row] = await tx.unsafe<{ created: number }[]>(
     `with input as (${INPUT}),
     written as (
@@ -213,7 +218,12 @@ function contentOf(row: string): string {
 }
 
 /** Most pages that come again bring nothing else: that is seen without preparing to write. */
-async function hasOlder(tx: Query, productId: string, rows: Rows, times: PageTimes): Promise<boolean> {
+async function hasOlder(
+  tx: Query,
+  productId: string,
+  rows: ColumnArrays,
+  times: PageTimes,
+): Promise<boolean> {
   const [row] = await tx.unsafe<{ any: boolean }[]>(
     `select exists (select from (${INPUT}) i ${DIFFERS}) as any`,
     [productId, times.requestedAt, ...rows],
@@ -222,7 +232,12 @@ async function hasOlder(tx: Query, productId: string, rows: Rows, times: PageTim
   return row?.any ?? false;
 }
 
-async function replaceOlder(tx: Query, productId: string, rows: Rows, times: PageTimes): Promise<number> {
+async function replaceOlder(
+  tx: Query,
+  productId: string,
+  rows: ColumnArrays,
+  times: PageTimes,
+): Promise<number> {
   const [row] = await tx.unsafe<{ changed: number }[]>(
     `with input as (${INPUT}),
     old as (

@@ -23,7 +23,7 @@ export interface RecordVersion {
 }
 
 /** Where to look; what fits one of them is meant. */
-export interface RecordPlaces {
+export interface VersionChoice {
   readonly usernames: readonly string[];
   /** betIds or record ids */
   readonly ids: readonly string[];
@@ -36,7 +36,7 @@ export interface RecordPlaces {
 export async function readRecordVersions(
   sql: Query,
   productId: string,
-  { usernames, ids, rounds, between }: RecordPlaces,
+  { usernames, ids, rounds, between }: VersionChoice,
   most: number,
 ): Promise<RecordVersion[]> {
   const own = sql`product_id = ${productId} and username = any(${usernames as string[]})`;

@@ -12,13 +12,17 @@ import {
 } from "./store.ts";
 
 /** Those who fetch live windows, and those who fetch what can wait, each take turns of their own. */
-export type Lanes = "live" | "rest";
+export type FetcherGroup = "live" | "rest";
 
 /** Products that were never served come first. */
-export async function ensureTurns(sql: Query, lanes: Lanes, products: readonly string[]): Promise<void> {
+export async function ensureTurns(
+  sql: Query,
+  group: FetcherGroup,
+  products: readonly string[],
+): Promise<void> {
   await sql`
     insert into pull_turns (product_id, lanes, served_at)
-    select product_id, ${lanes}, 'epoch' from unnest(${products as string[]}::text[]) as product_id
+    select product_id, ${group}, 'epoch' from unnest(${products as string[]}::text[]) as product_id
     on conflict do nothing`;
 }
 
@@ -35,7 +39,7 @@ function awakeSql(sql: Query, now: Instant) {
         and b.lease_token is not null and b.lease_until > clock_timestamp())`;
 }
 
-/** Whether some product's live window waits for a lane: nothing less urgent is begun meanwhile. */
+/** Whether some product's live window waits for a fetcher: nothing less urgent is begun meanwhile. */
 function liveWaitsSql(sql: Query, products: readonly string[], now: Instant) {
   return sql`exists (
     select from pull_turns t
@@ -61,7 +65,7 @@ export async function doesLiveWait(sql: Query, products: readonly string[], now:
  */
 export async function leaseInTurn(
   sql: Sql,
-  lanes: Lanes,
+  group: FetcherGroup,
   products: readonly string[],
   kinds: readonly WindowKind[],
   most: number,
@@ -70,7 +74,7 @@ export async function leaseInTurn(
   const due = mayBeLeasedSql(sql, now);
   const isLeased = sql`b.kind = any(${kinds as WindowKind[]}::text[])
     and b.lease_token is not null and b.lease_until > clock_timestamp()`;
-  const mayBegin = lanes === "live" ? sql`true` : sql`not ${liveWaitsSql(sql, products, now)}`;
+  const mayBegin = group === "live" ? sql`true` : sql`not ${liveWaitsSql(sql, products, now)}`;
   const [row] = await sql<LeasedWindow[]>`
     with turn as materialized (
       select t.product_id, first.id
@@ -85,7 +89,7 @@ export async function leaseInTurn(
         ) w
         order by k.urgency limit 1
       ) first
-      where t.lanes = ${lanes} and t.product_id = any(${products as string[]}::text[])
+      where t.lanes = ${group} and t.product_id = any(${products as string[]}::text[])
         and ${awakeSql(sql, now)} and ${mayBegin} and (select count(*) from windows b where ${isLeased}) < ${most}
       order by first.urgency, exists (
           select from windows b where b.product_id = t.product_id and ${isLeased}
@@ -95,7 +99,7 @@ export async function leaseInTurn(
     ),
     served as (
       update pull_turns t set served_at = clock_timestamp() from turn
-      where t.product_id = turn.product_id and t.lanes = ${lanes}
+      where t.product_id = turn.product_id and t.lanes = ${group}
     )
     update windows w
     set lease_token = gen_random_uuid(), lease_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})

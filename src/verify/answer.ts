@@ -27,16 +27,16 @@ export type Saying =
   | { readonly says: "nothing" };
 
 /** An answer, or the lack of one. */
-export type Answer = Saying & {
+export type VerifyAnswer = Saying & {
   readonly askedAt: Instant;
   readonly answeredAt: Instant;
 };
 
 const COMPARED_TEXTS = ["transactionRef", "username", "productId", "currency", "type"] as const;
-export type ComparedField = (typeof COMPARED_TEXTS)[number] | "amount";
+export type BookingField = (typeof COMPARED_TEXTS)[number] | "amount";
 
 export interface FieldDifference {
-  readonly field: ComparedField;
+  readonly field: BookingField;
   readonly sent: string;
   readonly booked: string;
 }

@@ -4,7 +4,7 @@ import type { Instant } from "../clock.ts";
 import type { Config } from "../config-file.ts";
 import type { Finding, MismatchKind } from "../mismatch.ts";
 import { isTopUp, type TopUp, type Transfer, type TransferStatus } from "../transfer.ts";
-import { type Answer, type Booking, compareBooking, type FieldDifference } from "./answer.ts";
+import { type Booking, compareBooking, type FieldDifference, type VerifyAnswer } from "./answer.ts";
 import { describeDiffering, describeInconclusive, describeLateSuccess, describeRejected } from "./finding.ts";
 
 export type VerifySettings = Config["verify"];
@@ -27,7 +27,7 @@ export interface VerifyState {
   readonly mismatchKind: MismatchKind | null;
 }
 
-export interface Decision {
+export interface VerifyDecision {
   readonly state: VerifyState;
   /** the one mismatch there is now, if any; "as-before": this answer says nothing about it */
   readonly finding: Finding | null | "as-before";
@@ -49,9 +49,9 @@ export function firstVerifyAt(sentAt: Instant, settings: VerifySettings): Instan
 export function decide(
   sent: Transfer | TopUp,
   state: VerifyState,
-  answer: Answer,
+  answer: VerifyAnswer,
   settings: VerifySettings,
-): Decision {
+): VerifyDecision {
   const asked = { ...state, attempts: state.attempts + 1 };
   const decision =
     answer.says === "booked"
@@ -66,9 +66,9 @@ export function decide(
 function decideBooked(
   sent: Transfer | TopUp,
   state: VerifyState,
-  { answeredAt }: Answer,
+  { answeredAt }: VerifyAnswer,
   booking: Booking,
-): Decision {
+): VerifyDecision {
   const differences: readonly FieldDifference[] = compareBooking(sent, booking);
   if (differences.length > 0) {
     const nextVerifyAt = answeredAt + INCONCLUSIVE_EVERY_MS;
@@ -88,9 +88,9 @@ function decideBooked(
 function decideFailed(
   sent: Transfer | TopUp,
   state: VerifyState,
-  { askedAt, answeredAt }: Answer,
+  { askedAt, answeredAt }: VerifyAnswer,
   settings: VerifySettings,
-): Decision {
+): VerifyDecision {
   const finalFrom = sent.sentAt + settings.rejectedFinalAfter;
   const isRejected = state.status === "rejected";
   if (isRejected || (state.failedSince !== null && askedAt >= finalFrom)) {
@@ -112,9 +112,9 @@ function decideFailed(
 function decideNothing(
   sent: Transfer | TopUp,
   state: VerifyState,
-  { askedAt, answeredAt }: Answer,
+  { askedAt, answeredAt }: VerifyAnswer,
   settings: VerifySettings,
-): Decision {
+): VerifyDecision {
   const byDelays = nextByDelays(sent.sentAt, answeredAt, settings);
   if (state.status === "rejected") {
     const recheckAt = nextRecheckAt(state.rejectedAt ?? answeredAt, askedAt, settings) ?? byDelays;

@@ -5,12 +5,12 @@ import type { Finding, MismatchKind, TransferSide } from "../mismatch.ts";
 import { formatAmount, formatMoney } from "../money.ts";
 import { isTopUp, type TopUp, type Transfer } from "../transfer.ts";
 import {
-  type Answer,
   amountDifference,
   type Booking,
-  type ComparedField,
+  type BookingField,
   compareBooking,
   type FieldDifference,
+  type VerifyAnswer,
 } from "./answer.ts";
 
 /** What identifies its mismatches, with product, player and kind. */
@@ -35,7 +35,7 @@ export function describeDiffering(
   };
 }
 
-const NAMES: Readonly<Record<ComparedField, string>> = {
+const NAMES: Readonly<Record<BookingField, string>> = {
   transactionRef: "id",
   username: "player",
   productId: "product",
@@ -95,7 +95,7 @@ export function describeInconclusive(sent: Transfer | TopUp, handedAt: Instant, 
  */
 export function describeAfterClose(
   sent: Transfer | TopUp,
-  answer: Answer,
+  answer: VerifyAnswer,
   closed: { readonly by: string; readonly at: Instant },
 ): Finding | null {
   if (answer.says === "nothing") return null;

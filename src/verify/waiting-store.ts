@@ -4,15 +4,15 @@ import type { Query } from "../db/client.ts";
 import type { TransferStatus } from "../transfer.ts";
 import type { VerifyKind } from "./row-store.ts";
 
-export interface Waiting {
+export interface WaitingCount {
   readonly kind: VerifyKind;
   readonly status: Extract<TransferStatus, "pending" | "inconclusive">;
   readonly count: number;
 }
 
 /** Kinds and statuses of which there are none are left out. */
-export async function countWaiting(sql: Query): Promise<Waiting[]> {
-  return await sql<Waiting[]>`
+export async function countWaiting(sql: Query): Promise<WaitingCount[]> {
+  return await sql<WaitingCount[]>`
     select 'transfer' as kind, status, count(*) as count from transfers
     where status in ('pending', 'inconclusive') group by status
     union all

@@ -1,20 +1,20 @@
 /** How far comparing has got, and what holds it up. */
 
 import { type Instant, showInstant } from "../clock.ts";
-import type { WaitingMarks } from "./seen-store.ts";
 import {
   findState,
   isFailing,
   isFarBehind,
   isLate,
-  type Moment,
   NO_WORKER,
   patienceOf,
   type Stall,
+  type Watch,
 } from "./stall.ts";
+import type { WaitingMarks } from "./work-facts-store.ts";
 import type { WorkState } from "./work-store.ts";
 
-export interface ComparingSeen extends Moment {
+export interface ComparingSeen extends Watch {
   readonly states: readonly WorkState[];
   /** of every product that is compared */
   readonly marks: readonly WaitingMarks[];
@@ -62,14 +62,14 @@ export function judgeComparing(seen: ComparingSeen): Comparing {
   };
 }
 
-interface Judged {
+interface JudgedProduct {
   readonly upTo: Instant | null;
   readonly stall: Stall | null;
   /** why nothing is judged although nothing is late; null: it is judged */
   readonly waitsFor: string | null;
 }
 
-function judgeProduct(seen: ComparingSeen, { productId, oldestDueAt }: WaitingMarks): Judged {
+function judgeProduct(seen: ComparingSeen, { productId, oldestDueAt }: WaitingMarks): JudgedProduct {
   const state = findState(seen.states, "comparing", productId);
   const upTo = judgedUpTo(seen, state, oldestDueAt);
   const doneAt = state?.doneAt ?? null;

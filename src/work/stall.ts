@@ -1,7 +1,7 @@
 /** What stands still, in words, and for how long work may pause before it does. */
 
 import type { Instant } from "../clock.ts";
-import type { Work, WorkState } from "./work-store.ts";
+import type { WorkKind, WorkState } from "./work-store.ts";
 
 export type StallKind =
   | "product-stalled"
@@ -25,7 +25,7 @@ export interface Stall {
 }
 
 /** When the judging takes place. */
-export interface Moment {
+export interface Watch {
   readonly now: Instant;
   /** work is not late before it has been watched for long enough; null: it is as late as it is, and what never was is not */
   readonly watchedSince: Instant | null;
@@ -54,12 +54,12 @@ export function isFarBehind(behindMs: number | null, everyMs: number): boolean {
 }
 
 /** Whether it is too long ago. */
-export function isLate(last: Instant | null, patienceMs: number, { now, watchedSince }: Moment): boolean {
+export function isLate(last: Instant | null, patienceMs: number, { now, watchedSince }: Watch): boolean {
   const since = Math.max(last ?? Number.NEGATIVE_INFINITY, watchedSince ?? Number.NEGATIVE_INFINITY);
   return since !== Number.NEGATIVE_INFINITY && now - since > patienceMs;
 }
 
-export function findState(states: readonly WorkState[], work: Work, subject: string): WorkState | null {
+export function findState(states: readonly WorkState[], work: WorkKind, subject: string): WorkState | null {
   return states.find((one) => one.work === work && one.subject === subject) ?? null;
 }
 

@@ -1,11 +1,11 @@
 /** How far verifying is behind, and of which products nothing is answered. */
 
 import { type Instant, showInstant } from "../clock.ts";
-import type { DueOfProduct } from "./seen-store.ts";
-import { findState, isFarBehind, isLate, type Moment, NO_WORKER, type Stall } from "./stall.ts";
+import { findState, isFarBehind, isLate, NO_WORKER, type Stall, type Watch } from "./stall.ts";
+import type { DueOfProduct } from "./work-facts-store.ts";
 import type { WorkState } from "./work-store.ts";
 
-export interface VerifyingSeen extends Moment {
+export interface VerifyingSeen extends Watch {
   readonly states: readonly WorkState[];
   readonly due: readonly DueOfProduct[];
   /** `verify.every` */
@@ -25,19 +25,19 @@ export interface Verifying {
 }
 
 /** So many questions in a row without an answer are no accident. */
-const MOST_VAIN = 10;
-const VAIN_FOR_MS = 120_000;
+const MOST_UNANSWERED = 10;
+const UNANSWERED_FOR_MS = 120_000;
 /** What nobody has asked for so long is not known to be silent any more. */
 const ASKED_WITHIN_MS = 2 * 3_600_000;
 
 /** What `work_states` calls the questions of one kind about one product. */
-export function lineOf(kind: DueOfProduct["kind"], productId: string): string {
+export function queueNameOf(kind: DueOfProduct["kind"], productId: string): string {
   return `${kind} ${productId}`;
 }
 
 export function judgeVerifying(seen: VerifyingSeen): Verifying {
   const { states, due, now } = seen;
-  const patienceMs = Math.max(3 * seen.everyMs, 2 * seen.requestTimeoutMs, VAIN_FOR_MS);
+  const patienceMs = Math.max(3 * seen.everyMs, 2 * seen.requestTimeoutMs, UNANSWERED_FOR_MS);
   const ran = findState(states, "verifying", "");
   const stopped =
     ran !== null && isLate(ran.doneAt, patienceMs, seen) ? describeStopped(ran.doneAt, countAll(due)) : null;
@@ -46,12 +46,13 @@ export function judgeVerifying(seen: VerifyingSeen): Verifying {
       .filter(({ work, subject }) => work === "verifying" && subject !== "")
       .map((one) => [one.subject, null]),
   );
-  for (const one of due) lines.set(lineOf(one.kind, one.productId), one);
+  for (const one of due) lines.set(queueNameOf(one.kind, one.productId), one);
   const silent = [...lines].flatMap(([line, waits]) => {
     const state = findState(states, "verifying", line);
     // Refused credentials have a condition of their own.
     if (state?.errorCode === "provider-refused") return [];
-    const isSilent = isVain(state, now) || (waits !== null && isWaiting(waits, state, patienceMs, seen));
+    const isSilent =
+      isUnanswered(state, now) || (waits !== null && isWaiting(waits, state, patienceMs, seen));
     return isSilent ? [describeSilent(line, waits, state)] : [];
   });
   const stalls = stopped === null ? silent : [stopped];
@@ -68,19 +69,14 @@ export function judgeVerifying(seen: VerifyingSeen): Verifying {
   };
 }
 
-function isVain(state: WorkState | null, now: Instant): boolean {
+function isUnanswered(state: WorkState | null, now: Instant): boolean {
   if (state === null || state.failingSince === null || state.failedAt === null) return false;
   const isAsked = now - state.failedAt < ASKED_WITHIN_MS;
-  return isAsked && state.failures >= MOST_VAIN && now - state.failingSince >= VAIN_FOR_MS;
+  return isAsked && state.failures >= MOST_UNANSWERED && now - state.failingSince >= UNANSWERED_FOR_MS;
 }
 
 /** Very much may be due at once: while answers come, it is being worked off. */
-function isWaiting(
-  waits: DueOfProduct,
-  state: WorkState | null,
-  patienceMs: number,
-  moment: Moment,
-): boolean {
+function isWaiting(waits: DueOfProduct, state: WorkState | null, patienceMs: number, moment: Watch): boolean {
   return isLate(Math.max(waits.oldestDueAt, state?.doneAt ?? 0), patienceMs, moment);
 }
 

@@ -4,10 +4,10 @@ import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 
 /** Work that must go on (docs/alerts.md#what-stands-still), and the queues whose jobs do it. */
-export type Work = "pulling" | "comparing" | "following" | "verifying" | "alerting" | "queue";
+export type WorkKind = "pulling" | "comparing" | "following" | "verifying" | "alerting" | "queue";
 
 export interface WorkName {
-  readonly work: Work;
+  readonly work: WorkKind;
   /** a product, a relation, a queue; empty: all of it */
   readonly subject: string;
 }
@@ -57,7 +57,7 @@ export async function noteDone(
       failing_since = null, failures = 0, failed_at = null, error_code = null, error = null`;
 }
 
-export interface Failure {
+export interface WorkFailure {
   /** of an error of ours; null: it is another one */
   readonly code: string | null;
   readonly message: string;
@@ -71,7 +71,7 @@ export async function noteFailed(
   sql: Query,
   { work, subject }: WorkName,
   at: Instant,
-  { code, message, times = 1 }: Failure,
+  { code, message, times = 1 }: WorkFailure,
 ): Promise<void> {
   const sentence = message.replace(/:\s*\n\s*/g, ": ").replace(/\s*\n\s*/g, "; ");
   const error = sentence.slice(0, LONGEST_MESSAGE).replaceAll("\0", "\ufffd").toWellFormed();

@@ -6,7 +6,7 @@ import { openChannels } from "../../src/alerts/open-channels.ts";
 import { systemClock } from "../../src/clock.ts";
 import {
   channelsTo,
-  type Heard,
+  type ReceivedAlert,
   SECRET_PATH,
   useAlertListener,
   WEBHOOK_SECRET,
@@ -26,7 +26,7 @@ const alert = (fields: Partial<Alert> = {}): Alert => ({
 });
 const send = (channel: AlertChannel | undefined, sent = alert(), now = systemClock.now()) =>
   channel?.send(sent, now, never);
-const firstHeard = () => listener.heard[0] as Heard;
+const firstHeard = () => listener.heard[0] as ReceivedAlert;
 const webhook = () => channelsTo({ webhook: listener })[0];
 const slack = () => channelsTo({ slack: listener })[0];
 const both = [

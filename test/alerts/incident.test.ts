@@ -4,7 +4,7 @@ import {
   beginIncident,
   type Incident,
   type IncidentNews,
-  isWorthTelling,
+  isWorthReporting,
   joins,
   newsOf,
 } from "../../src/alerts/incident.ts";
@@ -147,6 +147,6 @@ describe("money is worth telling", () => {
     ["with more digits than a float holds", [["THB", "99.99999999999999999999"]], false],
   ])("%s", (_, sums, isWorth) => {
     const atRisk = sums.map(([currency, amount]) => ({ currency, amount }));
-    expect(isWorthTelling(atRisk, minimum)).toBe(isWorth);
+    expect(isWorthReporting(atRisk, minimum)).toBe(isWorth);
   });
 });

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { tellIncident } from "../../src/alerts/alert.ts";
+import { incidentAlert } from "../../src/alerts/alert.ts";
 import { waitAfter } from "../../src/alerts/backoff.ts";
-import { tellDigest } from "../../src/alerts/digest.ts";
+import { digestAlert } from "../../src/alerts/digest.ts";
 import { exampleAlerts } from "../../src/alerts/examples.ts";
 import { beginIncident } from "../../src/alerts/incident.ts";
-import { MEANING_OF_KIND } from "../../src/alerts/meaning.ts";
+import { MEANING_OF_KIND } from "../../src/alerts/kind-meanings.ts";
 import { describeAlerts, opsUrlOf } from "../../src/alerts/message.ts";
 import { MISMATCH_KINDS } from "../../src/mismatch.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
@@ -21,7 +21,7 @@ test("an incident is told with what it means, since when, how much, its largest,
   const largest = [
     { id: "5", username: "anna", amountAtRisk: "180.48", currency: "THB", reason: "never paid" },
   ];
-  expect(describeOne(tellIncident(incident, "grown", { amounts, largest }, NOON + MINUTE_MS))).toEqual({
+  expect(describeOne(incidentAlert(incident, "grown", { amounts, largest }, NOON + MINUTE_MS))).toEqual({
     title: "Growing: missing-settlement in P1: grown to 10 mismatches, 180.48 THB, 3.00 at risk",
     lines: [
       `missing-settlement means: ${MEANING_OF_KIND["missing-settlement"]}`,
@@ -37,7 +37,7 @@ test("an incident is told with what it means, since when, how much, its largest,
 test("the end of an incident tells when that was", () => {
   const begun = beginIncident({ productId: "P1", kind: "stuck-open", backfillId: 0 }, null, NOON);
   const over = { ...begun, id: 7, total: 1, endedAt: NOON + HOUR_MS };
-  const { title, lines } = describeOne(tellIncident(over, "over", { amounts: [], largest: [] }, NOON));
+  const { title, lines } = describeOne(incidentAlert(over, "over", { amounts: [], largest: [] }, NOON));
   expect(title).toMatch(/^Over: stuck-open in P1: over/);
   expect(lines).toContain("since 2026-11-20 12:00:00Z, until 2026-11-20 13:00:00Z");
 });
@@ -48,12 +48,12 @@ test("the digest tells the money by age, and on a quiet day that nothing waits",
     { ageIndex: 3, currency: "THB", amount: "20", count: 2 },
     { ageIndex: 3, currency: "USD", amount: "3", count: 1 },
   ];
-  expect(describeOne(tellDigest(sums, NOON))).toEqual({
+  expect(describeOne(digestAlert(sums, NOON))).toEqual({
     title: "2026-11-20: 4 mismatches wait for a decision",
     lines: ["less than a day old: 1, 1.00 THB", "older than a month: 3, 20.00 THB, 3.00 USD"],
     link: "http://127.0.0.1:3000/mismatches",
   });
-  expect(describeOne(tellDigest([], NOON)).title).toBe("2026-11-20: no mismatch waits for anybody");
+  expect(describeOne(digestAlert([], NOON)).title).toBe("2026-11-20: no mismatch waits for anybody");
 });
 
 test("every kind of mismatch has its meaning", () => {

@@ -3,7 +3,7 @@ import { parseConfig } from "../../src/config-file.ts";
 import { inOneMoment, type Query } from "../../src/db/client.ts";
 import { recordTransitions } from "../../src/flows/record-transitions.ts";
 import type { Finding } from "../../src/mismatch.ts";
-import type { Transition } from "../../src/mismatches/life.ts";
+import type { Transition } from "../../src/mismatches/transitions.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { exampleFinding } from "../support/findings.ts";

@@ -37,7 +37,7 @@ export function toBody(value: unknown): string {
   return JSON.stringify(value).replace(/\{"digits":"([^"]*)"\}/g, "$1");
 }
 
-export interface Answer {
+export interface OperatorAnswer {
   readonly status: number;
   readonly headers: Headers;
   /** the answer's text */
@@ -51,7 +51,7 @@ export async function post(
   callback: string,
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
-): Promise<Answer> {
+): Promise<OperatorAnswer> {
   const response = await fetch(`${url}/${callback}`, {
     method: "POST",
     headers: { "content-type": "application/json", ...headers },
@@ -64,7 +64,7 @@ export async function post(
 export interface Operator {
   readonly url: string;
   /** Sends items of one bet each; what is not named is filled in. @returns the answer */
-  send(callback: CallbackName, items: Item | readonly Item[], envelope?: Item): Promise<Answer>;
+  send(callback: CallbackName, items: Item | readonly Item[], envelope?: Item): Promise<OperatorAnswer>;
   /** The same, told as the status code and the balance after it: "0 90", "20002". */
   tell(callback: CallbackName, items: Item | readonly Item[], envelope?: Item): Promise<string>;
   readonly player: string;
@@ -74,7 +74,7 @@ export interface Operator {
 let players = 0;
 let requests = 0;
 
-export interface Changes {
+export interface OperatorChanges {
   readonly context?: Partial<CallbackContext>;
   readonly settings?: Partial<Settings["callbacks"]>;
   readonly limits?: CallbackLimits;
@@ -84,7 +84,7 @@ export interface Changes {
 }
 
 /** Starts a server with a player of its own, until the test has finished. */
-export async function startOperator(sql: Sql, changes: Changes = {}): Promise<Operator> {
+export async function startOperator(sql: Sql, changes: OperatorChanges = {}): Promise<Operator> {
   const context = { sql, config: CONFIG, clock: createTestClock(NOON), log: silentLog, ...changes.context };
   const settings = {
     host: "127.0.0.1",

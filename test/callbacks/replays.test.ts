@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { readBody } from "../../src/callbacks/raw-body.ts";
 import { isMalformed, readRequest } from "../../src/callbacks/request.ts";
-import { applyRequest, openWalletLanes } from "../../src/callbacks/store.ts";
+import { applyRequest, openWalletPool } from "../../src/callbacks/store.ts";
 import { creditWallet } from "../../src/callbacks/wallet-store.ts";
 import { Deadline } from "../../src/db/deadline.ts";
 import { createTestClock } from "../support/clock.ts";
@@ -177,8 +177,8 @@ describe("at the same time", () => {
 
 test("the entries of one moment lie in the ledger in the order in which they took effect", async () => {
   const clock = createTestClock(NOON);
-  const lanes = openWalletLanes(sql);
-  onTestFinished(() => lanes.close());
+  const pool = openWalletPool(sql);
+  onTestFinished(() => pool.close());
   const apply = async (callback: "placeBets" | "settleBets" | "rollback", item: object) => {
     const envelope = { ...exampleEnvelope(operator.player), timestampMillis: NOON };
     const txns = [{ id: "bet-1", status: "ANY", roundId: "round-1", ...item }];
@@ -188,7 +188,7 @@ test("the entries of one moment lie in the ledger in the order in which they too
     const deadline = new Deadline(10_000);
     onTestFinished(() => deadline.stop());
     const received = { request, body: body.kept, signature: null };
-    return await applyRequest(lanes, received, { singleState: false }, clock, deadline);
+    return await applyRequest(pool, received, { singleState: false }, clock, deadline);
   };
   await apply("placeBets", { betAmount: 10 });
   for (let round = 1; round <= 12; round += 1) {

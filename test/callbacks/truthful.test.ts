@@ -3,7 +3,7 @@ import { pino } from "pino";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { readBody } from "../../src/callbacks/raw-body.ts";
 import { isMalformed, readRequest } from "../../src/callbacks/request.ts";
-import { applyRequest, openWalletLanes } from "../../src/callbacks/store.ts";
+import { applyRequest, openWalletPool } from "../../src/callbacks/store.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
 import { Deadline } from "../../src/db/deadline.ts";
 import { createTestClock } from "../support/clock.ts";
@@ -24,10 +24,10 @@ beforeEach(async () => {
 
 /** Applies a placement of 10, for whom the test says how long is waited. */
 function place(id: string, deadline: Deadline, database: Sql = sql, changes: { readonly id?: string } = {}) {
-  const lanes = openWalletLanes(database);
+  const pool = openWalletPool(database);
   onTestFinished(async () => {
     deadline.stop();
-    await lanes.close();
+    await pool.close();
   });
   const item = { id, status: "OPEN", roundId: "round-1", betAmount: 10 };
   const body = readBody(
@@ -36,7 +36,7 @@ function place(id: string, deadline: Deadline, database: Sql = sql, changes: { r
   const request = readRequest("placeBets", body.value, NOON);
   if (isMalformed(request)) throw new Error(request.reason);
   const received = { request, body: body.kept, signature: null };
-  return applyRequest(lanes, received, { singleState: false }, createTestClock(NOON), deadline);
+  return applyRequest(pool, received, { singleState: false }, createTestClock(NOON), deadline);
 }
 
 /** Runs this for each entry, at the end of its statement or at its commit, until the test has finished. */

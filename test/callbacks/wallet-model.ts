@@ -117,7 +117,7 @@ export function answerInModel(
     for (const item of request.items) {
       if (seen.has(item.id)) throw new Refused(20002);
       seen.add(item.id);
-      new Judged(next, request, item).apply();
+      new ModelJudgement(next, request, item).apply();
     }
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
@@ -161,7 +161,7 @@ function realRound(roundId: string): string | null {
 }
 
 /** One item, and the state that it changes. */
-class Judged {
+class ModelJudgement {
   readonly #state: ModelState;
   readonly #request: ModelRequest;
   readonly #item: ModelItem;

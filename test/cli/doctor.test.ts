@@ -38,13 +38,13 @@ const credentials = { PROVIDER_USERNAME: CREDENTIALS.username, PROVIDER_PASSWORD
 const doctorOf = async (providerUrl: string) =>
   await doctor(null, url, ["--json"], { PROVIDER_BASE_URL: providerUrl, ...credentials });
 
-interface Told {
+interface DoctorReport {
   readonly ok: boolean;
   readonly checks: readonly { check: string; ok: boolean; found: string; mend: string | null }[];
 }
 
 const checkOf = (stdout: string, name: string) =>
-  (JSON.parse(stdout) as Told).checks.find(({ check }) => check === name);
+  (JSON.parse(stdout) as DoctorReport).checks.find(({ check }) => check === name);
 
 test("a system that is right is told so, and that nothing is compared while no entry is known", async () => {
   await sql`create view casino.ledger as select * from callback_entries`;

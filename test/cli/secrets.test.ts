@@ -12,7 +12,7 @@ import { type RedisServer, startRedis } from "../../src/embedded/redis.ts";
 import { useAlertListener } from "../support/alert-listener.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { type Answer, betItem, body, page } from "../support/http-provider.ts";
+import { betItem, body, page, type Respond } from "../support/http-provider.ts";
 import { ownPort } from "../support/own-port.ts";
 import { type Ended, startRecon } from "./run-recon.ts";
 
@@ -33,7 +33,7 @@ const USERNAME = "agent";
 
 const database = useDatabase();
 /** Every endpoint answers what the test says. */
-let answerOf: (path: string, parameters: URLSearchParams) => Answer = () => page([]);
+let answerOf: (path: string, parameters: URLSearchParams) => Respond = () => page([]);
 const provider = createServer((request, response) => {
   const { pathname, searchParams } = new URL(request.url ?? "/", "http://provider");
   request.resume();
@@ -132,7 +132,7 @@ function expectSilence(
 }
 
 /** Answers that hold what was asked with: a page for programmers, a proxy that explains itself. */
-function echo(code: number): Answer {
+function echo(code: number): Respond {
   const basic = Buffer.from(`${USERNAME}:${SECRETS.providerPassword}`).toString("base64");
   const told = {
     message: `no: authorization: Basic ${basic}, password ${SECRETS.providerPassword}`,
@@ -143,7 +143,7 @@ function echo(code: number): Answer {
 }
 
 test("a worker at work, whose provider, listeners, database and collector fail in every way", async () => {
-  const answers: Answer[] = [
+  const answers: Respond[] = [
     page([betItem(), betItem({ id: '"rec-2"', stake: '"no number"' })]),
     echo(500),
     echo(200),

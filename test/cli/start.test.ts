@@ -91,21 +91,21 @@ async function expectEnded(processes: readonly ProcessInfo[]): Promise<void> {
   await eventually("nothing is left", () => belongingTo(checkout).length === 0);
 }
 
-interface Told {
+interface AnnouncedMismatch {
   readonly id: string;
   readonly kind: string;
   readonly productId: string;
 }
 
 /** The mismatches on the screen: "#7  payout-differs  TABLE  30.00 THB at risk  player-012: paid out …". */
-function toldBy({ output }: Running): Told[] {
+function toldBy({ output }: Running): AnnouncedMismatch[] {
   const lines = output().matchAll(
     /^#(\d+) +([a-z-]+) +([A-Z]+) +\d+\.\d\d [A-Z]{3} at risk {2}player-\d+: \w.+$/gm,
   );
   return Array.from(lines, ([, id = "", kind = "", productId = ""]) => ({ id, kind, productId }));
 }
 
-async function expectFirstMismatches(running: Running): Promise<Told[]> {
+async function expectFirstMismatches(running: Running): Promise<AnnouncedMismatch[]> {
   const told = await eventually(
     "the first mismatches are shown",
     () => /npx recon mismatches list/.test(running.output()) && toldBy(running),

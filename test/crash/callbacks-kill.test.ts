@@ -52,7 +52,7 @@ async function planSender(seed: number): Promise<Plan> {
   return { run, exchanges, state };
 }
 
-interface Progress {
+interface SendProgress {
   answered: number;
   /** so many times no answer came */
   unanswered: number;
@@ -62,7 +62,7 @@ interface Progress {
  * As a provider does it: what was not answered, or with 50001 because the machine was too slow, is sent again until it is.
  * @returns what was answered wrongly
  */
-async function send({ exchanges }: Plan, url: string, progress: Progress): Promise<string[]> {
+async function send({ exchanges }: Plan, url: string, progress: SendProgress): Promise<string[]> {
   const wrong: string[] = [];
   const startedAt = Date.now();
   for (const [index, { request, answer }] of exchanges.entries()) {
@@ -100,7 +100,7 @@ test(
       return recon;
     };
     const plans = await Promise.all(Array.from({ length: SENDERS }, (_, index) => planSender(SEED + index)));
-    const progress: Progress = { answered: 0, unanswered: 0 };
+    const progress: SendProgress = { answered: 0, unanswered: 0 };
     let recon = await start();
     const sent = Promise.all(plans.map((plan) => send(plan, `http://127.0.0.1:${port}`, progress)));
     // In the first half, so that there are requests left to be killed under.

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { writeTransitions } from "../../src/mismatches/transition-store.ts";
 import { readChangeMarks } from "../../src/ops/dashboard/change-store.ts";
-import { findChanged, type Known } from "../../src/ops/dashboard/what-changed.ts";
+import { findChanged, type KnownMarks } from "../../src/ops/dashboard/what-changed.ts";
 import { useDatabase } from "../support/database.ts";
 import { amount, MINUTE_MS, NOON } from "../support/examples.ts";
 import { exampleFinding } from "../support/findings.ts";
@@ -12,7 +12,7 @@ describe("an open page", () => {
   const marks = { pull: "0", mismatches: "0", transfers: "0", backfills: "0", alerts: "0" };
 
   test("is told of pulling every five seconds at the most, and of the last change too", () => {
-    let known: Known = findChanged(null, marks, NOON).known;
+    let known: KnownMarks = findChanged(null, marks, NOON).known;
     const told: string[] = [];
     for (let second = 1; second <= 20; second += 1) {
       const pull = String(Math.min(second, 12));

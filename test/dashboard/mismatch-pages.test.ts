@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
-import { type AskedAction, actOnMismatches } from "../../src/flows/act-on-mismatches.ts";
+import { actOnMismatches, type RequestedAction } from "../../src/flows/act-on-mismatches.ts";
 import { recordTransitions } from "../../src/flows/record-transitions.ts";
 import { silentLog } from "../../src/log.ts";
 import type { Finding } from "../../src/mismatch.ts";
@@ -33,7 +33,7 @@ const open = (...fields: Partial<Finding>[]) =>
       clock.now(),
     ),
   );
-const act = (action: AskedAction["action"], ...ids: string[]) =>
+const act = (action: RequestedAction["action"], ...ids: string[]) =>
   actOnMismatches(context, {
     action,
     target: { ids },
@@ -47,7 +47,7 @@ const statuses = async () =>
     .map(({ status }) => status)
     .join(" ");
 
-interface Answer {
+interface PageAnswer {
   readonly status: number;
   readonly html: string;
   readonly location: string | null;
@@ -58,7 +58,7 @@ interface Answer {
 /** A visitor without scripts: links and forms alone. */
 async function visit() {
   const baseUrl = await serveDashboard(context);
-  return async (path: string, form?: Record<string, string | string[]>, cookie = ""): Promise<Answer> => {
+  return async (path: string, form?: Record<string, string | string[]>, cookie = ""): Promise<PageAnswer> => {
     const fields = Object.entries(form ?? {}).flatMap(([name, value]) =>
       [value].flat().map((one): [string, string] => [name, one]),
     );

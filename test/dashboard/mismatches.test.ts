@@ -5,7 +5,7 @@ import { parseConfig } from "../../src/config-file.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { recordTransitions } from "../../src/flows/record-transitions.ts";
 import { silentLog } from "../../src/log.ts";
-import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "../flows/diff-world.ts";
+import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "../flows/comparison-world.ts";
 import { expectAccessible, expectNoSidewaysScroll, useBrowser } from "../support/browser.ts";
 import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
 import { amount } from "../support/examples.ts";

@@ -3,9 +3,9 @@
 import type { Instant } from "../../src/clock.ts";
 import { type Config, parseConfig } from "../../src/config-file.ts";
 import type { Sql } from "../../src/db/client.ts";
+import { compareProduct } from "../../src/flows/compare-product.ts";
 import type { PullContext } from "../../src/flows/context.ts";
 import { deliverCallbacks } from "../../src/flows/deliver-callbacks.ts";
-import { diffProduct } from "../../src/flows/diff-product.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider, type ProviderClient } from "../../src/provider/client.ts";
 import type { AnyFault } from "../../src/sandbox/fault-list.ts";
@@ -59,9 +59,9 @@ export async function openPlayedWorld(sql: Sql, plan: PlayedPlan): Promise<Playe
     for (const { productId } of config.products) {
       await pullProduct(context, productId, signal);
       // A look may want to see some hours again before it calls anything a mismatch.
-      if ((await diffProduct(context, productId, signal)).wantsFetch) {
+      if ((await compareProduct(context, productId, signal)).wantsFetch) {
         await pullProduct(context, productId, signal);
-        await diffProduct(context, productId, signal);
+        await compareProduct(context, productId, signal);
       }
     }
   }

@@ -18,7 +18,7 @@ const PHONE = { width: 390, height: 844 };
 const MOST_HEIGHT = 1_300;
 const PERSON = { name: "mali", role: "write", token: "a token for pictures" } as const;
 
-interface Shot {
+interface Screenshot {
   readonly name: string;
   readonly path: string;
   readonly viewport: { readonly width: number; readonly height: number };
@@ -31,7 +31,7 @@ await withDatabase(async (sql) => {
   const browser = await launchChromium();
   try {
     await mkdir(FOLDER, { recursive: true });
-    const shots: Shot[] = [
+    const shots: Screenshot[] = [
       { name: "overview", path: "/", viewport: WIDE },
       { name: "overview-phone", path: "/", viewport: PHONE },
       ...Object.entries(shop.paths).map(([name, path]) => ({ name, path, viewport: WIDE })),

@@ -54,7 +54,7 @@ describe("a bet that the provider lacks", () => {
 
   test("leaves the provider time from the last end of its round: one record may report them all", () => {
     const last = bet({ txnId: "t2", lastEntryAt: NOON, lastReceivedAt: NOON });
-    expect(missing([last])?.heard).toEqual({
+    expect(missing([last])?.entryTimes).toEqual({
       firstEntryAt: NOON - 5 * MINUTE_MS,
       lastEntryAt: NOON,
       lastReceivedAt: NOON,
@@ -76,7 +76,7 @@ test("a difference that both sides speak of waits for nothing else of its round"
   const verdicts = assess([record({ payout: "1" })], [bet(), open], SETTINGS);
   const verdict = verdicts.find(({ finding }) => finding.kind === "payout-differs");
   expect(verdict).toMatchObject({ finding: { kind: "payout-differs" }, waitsForRound: false });
-  expect(verdict?.heard?.lastEntryAt).toBe(NOON - 4 * MINUTE_MS);
+  expect(verdict?.entryTimes?.lastEntryAt).toBe(NOON - 4 * MINUTE_MS);
 });
 
 test("ids that cross between two bets give each its own mismatch", () => {

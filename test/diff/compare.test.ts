@@ -9,13 +9,13 @@ import { formatAmount, parseAmount } from "../../src/money.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { bet, record, SETTINGS } from "./sides.ts";
 
-interface Sides {
+interface PairSides {
   readonly records?: StoredRecord[];
   readonly bets?: LedgerBet[];
 }
 
 function compare(
-  { records = [], bets = [] }: Sides,
+  { records = [], bets = [] }: PairSides,
   matchedBy: MatchRule | null = "betId",
   settings: Partial<CompareSettings> = {},
 ): Finding | null {
@@ -27,7 +27,8 @@ function compare(
 
 const kindOf = (finding: Finding | null) => finding?.kind ?? "agrees";
 const riskOf = (finding: Finding | null) => (finding === null ? null : formatAmount(finding.amountAtRisk));
-const byRound = (sides: Sides, settings: Partial<CompareSettings> = {}) => compare(sides, "round", settings);
+const byRound = (sides: PairSides, settings: Partial<CompareSettings> = {}) =>
+  compare(sides, "round", settings);
 
 describe("what both sides say of a bet's status decides first", () => {
   type Listed = StoredRecord["betStatus"] | "absent";

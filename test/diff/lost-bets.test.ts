@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { assessPairs } from "../../src/diff/assess.ts";
-import { stillRuns } from "../../src/diff/statement.ts";
+import { stillRuns } from "../../src/diff/statement-lines.ts";
 import { amount } from "../support/examples.ts";
 import { type BetFields, bet, type RecordFields, record, SETTINGS } from "./sides.ts";
 

@@ -6,16 +6,16 @@ import { keyOfSubject, nextFrontier, partition } from "../../src/diff/neighbourh
 import type { DiffMark } from "../../src/diff/store.ts";
 import { exampleEntry, exampleRecord } from "../support/examples.ts";
 
-interface Side {
+interface OneSide {
   readonly username?: string;
   readonly ids: readonly string[];
   readonly round?: string;
 }
 
 /** A record has two ids, an entry one. */
-const record = ({ username = "anna", ids: [betId = "", id = betId], round = "" }: Side) =>
+const record = ({ username = "anna", ids: [betId = "", id = betId], round = "" }: OneSide) =>
   exampleRecord({ username, betId, id, roundId: round });
-const entry = ({ username = "anna", ids: [txnId = ""], round = "" }: Side) =>
+const entry = ({ username = "anna", ids: [txnId = ""], round = "" }: OneSide) =>
   exampleEntry({ username, txnId, roundId: round === "" ? null : round });
 const mark = (fields: Partial<DiffMark>): DiffMark => ({
   username: "anna",

@@ -200,10 +200,10 @@ test("a bet that the provider lacks waits for its round for so long, and then fo
   const patient = (minutes: number) => afterPatience(missing as Verdict, GRACES, minute(minutes));
   expect(patient(-9 + 24 * 60 - 1)).toMatchObject({
     waitsForRound: true,
-    heard: { lastReceivedAt: minute(900) },
+    entryTimes: { lastReceivedAt: minute(900) },
   });
   expect(patient(-9 + 24 * 60)).toMatchObject({
     waitsForRound: false,
-    heard: { lastReceivedAt: minute(-9) },
+    entryTimes: { lastReceivedAt: minute(-9) },
   });
 });

@@ -1,7 +1,12 @@
 import { describe, expect, test } from "vitest";
 import type { CallbackEntry } from "../../src/callback.ts";
 import type { Graces } from "../../src/diff/ripeness.ts";
-import { compareSession, type Session, splitSessions, whatSessionNeeds } from "../../src/diff/sessions.ts";
+import {
+  compareSession,
+  type PlayerSession,
+  splitSessions,
+  whatSessionNeeds,
+} from "../../src/diff/sessions.ts";
 import { formatAmount } from "../../src/money.ts";
 import { amount, exampleEntry, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { type RecordFields, record } from "./sides.ts";
@@ -37,7 +42,7 @@ const played = (minutes: number, fields: RecordFields = {}) => {
 const split = (entries: CallbackEntry[], records: ReturnType<typeof record>[] = []) =>
   splitSessions("anna", entries, records, HOUR_MS);
 const START = { productId: "P1", ledgerStart: NOON, tolerance: new Map() };
-const findings = (sessions: readonly Session[]) =>
+const findings = (sessions: readonly PlayerSession[]) =>
   sessions.flatMap((session) => {
     const finding = compareSession(session, START);
     return finding === null ? [] : [`${finding.subject.slice(8, 24)} ${formatAmount(finding.amountAtRisk)}`];
@@ -98,12 +103,12 @@ test("a session is judged when it is over, its graces have passed, and all of it
     [moved("DEBIT", "10", 0), moved("CREDIT", "5", 30, { receivedAt: at(40) })],
     [played(20)],
   );
-  const needs = whatSessionNeeds(session as Session, HOUR_MS, graces);
+  const needs = whatSessionNeeds(session as PlayerSession, HOUR_MS, graces);
   expect(needs).toEqual({
     ofRecords: true,
     notBefore: at(90) + 1,
     eitherFetched: [{ ranges: [{ from: at(-5), to: at(90) }], since: at(100) }],
   });
   const late = split([moved("DEBIT", "10", 0)], [played(20, { versionSeenAt: at(500) })]);
-  expect(whatSessionNeeds(late[0] as Session, HOUR_MS, graces).notBefore).toBe(at(515));
+  expect(whatSessionNeeds(late[0] as PlayerSession, HOUR_MS, graces).notBefore).toBe(at(515));
 });

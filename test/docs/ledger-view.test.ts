@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
-import { diffProduct } from "../../src/flows/diff-product.ts";
+import { compareProduct } from "../../src/flows/compare-product.ts";
 import { followLedger } from "../../src/flows/follow-ledger.ts";
 import { silentLog } from "../../src/log.ts";
 import { listMismatches } from "../../src/mismatches/store.ts";
@@ -59,7 +59,7 @@ test("a wallet's own table, shown by the view of the documentation, is followed 
   await sql.begin((tx) => writeRecords(tx, "P1", records, times));
   clock.advance(HOUR_MS);
   await followLedger(context, never);
-  await diffProduct(context, "P1", never);
+  await compareProduct(context, "P1", never);
   const { mismatches } = await listMismatches(sql, {
     statuses: [],
     kind: null,

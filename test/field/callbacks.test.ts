@@ -4,12 +4,12 @@ import { readFileSync } from "node:fs";
 import { pino } from "pino";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import {
-  type Changes,
   digits,
   exampleEnvelope,
   expectLedgerAgrees,
   foldLedger,
   type Operator,
+  type OperatorChanges,
   post,
   startOperator,
 } from "../callbacks/operator.ts";
@@ -20,7 +20,7 @@ const byRound = { transactionType: "BY_ROUND" };
 let operator: Operator;
 
 /** A player of a server of its own; in the end the ledger tells what the wallet did. */
-async function openWith(changes: Changes = {}): Promise<void> {
+async function openWith(changes: OperatorChanges = {}): Promise<void> {
   operator = await startOperator(sql, changes);
   const { player } = operator;
   onTestFinished(() => expectLedgerAgrees(sql, player, changes.productId));

@@ -2,7 +2,7 @@
 
 import type { CallbackEntry } from "../../src/callback.ts";
 import { parseConfig } from "../../src/config-file.ts";
-import { diffProduct } from "../../src/flows/diff-product.ts";
+import { compareProduct } from "../../src/flows/compare-product.ts";
 import { readReport } from "../../src/flows/read-report.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
@@ -93,7 +93,7 @@ export async function playField(
       clock.set(now);
       await writer.deliver(context, now, stepMs === SHORT_STEP_MS);
       await pullProduct(context, PRODUCT, never);
-      await diffProduct(context, PRODUCT, never);
+      await compareProduct(context, PRODUCT, never);
     }
   } finally {
     provider.close();

@@ -2,10 +2,10 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
 import type { Sql } from "../../src/db/client.ts";
 import {
-  type AskedAction,
   actOnMismatches,
   markOf,
   previewAction,
+  type RequestedAction,
 } from "../../src/flows/act-on-mismatches.ts";
 import { readMismatchStory } from "../../src/flows/read-mismatch.ts";
 import { recordTransitions } from "../../src/flows/record-transitions.ts";
@@ -40,7 +40,10 @@ const open = (...fields: Partial<Finding>[]) =>
       clock.now(),
     ),
   );
-const asked = (action: AskedAction["action"], changes: Partial<AskedAction> = {}): AskedAction => ({
+const asked = (
+  action: RequestedAction["action"],
+  changes: Partial<RequestedAction> = {},
+): RequestedAction => ({
   action,
   target: { ids: ["1"] },
   note: "asked the provider",
@@ -49,7 +52,11 @@ const asked = (action: AskedAction["action"], changes: Partial<AskedAction> = {}
   adjustment: null,
   ...changes,
 });
-const act = (action: AskedAction["action"], changes: Partial<AskedAction> = {}, through: Sql = sql) => {
+const act = (
+  action: RequestedAction["action"],
+  changes: Partial<RequestedAction> = {},
+  through: Sql = sql,
+) => {
   clock.advance(MINUTE_MS);
   return actOnMismatches({ ...context, sql: through }, asked(action, changes));
 };
@@ -235,7 +242,7 @@ describe("a filter", () => {
   const filtered = (
     filter: Partial<MismatchChoice>,
     shown: string[] | null = null,
-  ): Partial<AskedAction> => ({
+  ): Partial<RequestedAction> => ({
     target: { filter: chosenBy(filter), shown },
   });
 
@@ -335,7 +342,7 @@ describe("a correction made by hand", () => {
     expect((await read()).adjustments).toHaveLength(1);
   });
 
-  test.each<[string, Partial<AskedAction>]>([
+  test.each<[string, Partial<RequestedAction>]>([
     ["another amount", { adjustment: { ...adjustment, amount: "-4.5" } }],
     ["another mismatch", { adjustment, target: { ids: ["2"] } }],
     ["another note", { adjustment, note: "otherwise" }],

@@ -10,7 +10,7 @@ import type { FlowContext } from "../../src/flows/context.ts";
 import { deliverAlerts } from "../../src/flows/deliver-alerts.ts";
 import { recordTransitions } from "../../src/flows/record-transitions.ts";
 import { watchConditions } from "../../src/flows/watch-conditions.ts";
-import type { Transition } from "../../src/mismatches/life.ts";
+import type { Transition } from "../../src/mismatches/transitions.ts";
 import {
   type AlertListener,
   channelsTo,

@@ -2,11 +2,11 @@
 
 import { afterEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
-import { type DiffResult, diffProduct } from "../../src/flows/diff-product.ts";
+import { type CompareProductResult, compareProduct } from "../../src/flows/compare-product.ts";
 import { noting } from "../../src/flows/note-work.ts";
 import { readWorkReport } from "../../src/flows/read-work.ts";
 import { silentLog } from "../../src/log.ts";
-import { callbacksOf, minute, recordOf, useDiffWorld } from "./diff-world.ts";
+import { callbacksOf, minute, recordOf, useDiffWorld } from "./comparison-world.ts";
 
 const { sql, clock, receive, listed, mismatches } = useDiffWorld();
 const config = parseConfig({ products: [{ productId: "P1" }] });
@@ -43,8 +43,8 @@ async function tickAt(minutes: number): Promise<string | null> {
   clock.set(minute(minutes));
   const context = { sql, config, clock, log: silentLog };
   const signal = new AbortController().signal;
-  const options = { upToOf: ({ upTo }: DiffResult) => upTo };
-  const compare = () => diffProduct(context, "P1", signal);
+  const options = { upToOf: ({ upTo }: CompareProductResult) => upTo };
+  const compare = () => compareProduct(context, "P1", signal);
   return await noting(context, { work: "comparing", subject: "P1" }, signal, compare, options).then(
     () => null,
     (error: Error) => error.message,

@@ -243,8 +243,8 @@ describe("records dated outside of the range", () => {
   });
 });
 
-type Malformed = Extract<Fault["do"], { kind: "malformed-record" }>["variant"];
-const malformed = (variant: Malformed) => ({ kind: "malformed-record", variant }) as const;
+type MalformedKind = Extract<Fault["do"], { kind: "malformed-record" }>["variant"];
+const malformed = (variant: MalformedKind) => ({ kind: "malformed-record", variant }) as const;
 
 const UNUSABLE: [what: string, fault: Fault["do"], reason: string, raw: object][] = [
   [

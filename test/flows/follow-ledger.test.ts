@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { type Config, parseConfig } from "../../src/config-file.ts";
+import { compareProduct } from "../../src/flows/compare-product.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
-import { diffProduct } from "../../src/flows/diff-product.ts";
 import { followLedger, rangesToRead } from "../../src/flows/follow-ledger.ts";
 import { reportRejectedEntries } from "../../src/flows/report-rejected-entries.ts";
 import { askRereads, nextReread, writeReread } from "../../src/ledger/follow-store.ts";
-import { findsPlacelessRows, openRelation } from "../../src/ledger/relation-store.ts";
+import { findsUndatedRows, openRelation } from "../../src/ledger/relation-store.ts";
 import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
@@ -505,14 +505,14 @@ describe("what one run reads", () => {
 
   test("rows without a received_at only where no large table is read for them", async () => {
     const relation = await openRelation(sql, "casino.ledger");
-    expect(await findsPlacelessRows(sql, relation)).toBe(true);
+    expect(await findsUndatedRows(sql, relation)).toBe(true);
     await sql.unsafe(`
       insert into casino."Wallet Log" (entry_id, received_at, callback) select n::text, now(), repeat('x', 1000)
       from generate_series(1, 400000) n`);
     await sql`analyze casino."Wallet Log"`;
-    expect(await findsPlacelessRows(sql, relation)).toBe(false);
+    expect(await findsUndatedRows(sql, relation)).toBe(false);
     await sql`create index on casino."Wallet Log" (received_at, entry_id)`;
-    expect(await findsPlacelessRows(sql, relation)).toBe(true);
+    expect(await findsUndatedRows(sql, relation)).toBe(true);
   });
 });
 
@@ -527,7 +527,7 @@ describe("what the diff may know", () => {
     values ('P1', '{anna}', '{round-b}', '{null}', ${NOON})`;
   const mismatches = async () =>
     (await sql<{ kind: string }[]>`select kind from mismatches order by id`).map(({ kind }) => kind);
-  const diff = () => diffProduct(contextOf(), "P1", never);
+  const diff = () => compareProduct(contextOf(), "P1", never);
 
   beforeEach(async () => {
     await emptyTables(sql, ["bet_records", "mismatches", "mismatch_events"]);

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { exampleEntry } from "../support/examples.ts";
-import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "./diff-world.ts";
+import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "./comparison-world.ts";
 
 const { clock, diffAt, receive, listed, fetchRange, mismatches } = useDiffWorld();
 const since = (minutes: number) => ({ settings: { ledger: { since: iso(minutes) } } });

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { putMarks, readRecords } from "../../src/diff/store.ts";
 import { readEntries } from "../../src/ledger/store.ts";
 import { amount } from "../support/examples.ts";
-import { callbacksOf, minute, recordOf, useDiffWorld } from "./diff-world.ts";
+import { callbacksOf, minute, recordOf, useDiffWorld } from "./comparison-world.ts";
 
 const { sql, diffAt, receive, listed, mismatches } = useDiffWorld();
 

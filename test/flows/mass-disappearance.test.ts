@@ -7,7 +7,7 @@ import { parseConfig } from "../../src/config-file.ts";
 import { silentLog } from "../../src/log.ts";
 import { planWindows } from "../../src/sync/store.ts";
 import { fetchNextWindow } from "../support/pull-product.ts";
-import { callbacksOf, minute, recordOf, useDiffWorld } from "./diff-world.ts";
+import { callbacksOf, minute, recordOf, useDiffWorld } from "./comparison-world.ts";
 
 const { sql, clock, diffAt, receive, ledgerBegins } = useDiffWorld();
 const config = parseConfig({ products: [{ productId: "P1" }] });

@@ -2,12 +2,12 @@
 
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
-import { lookAtUnsettled } from "../../src/flows/look-at-unsettled.ts";
+import { compareUnsettledAgain } from "../../src/flows/compare-unsettled-again.ts";
 import { readReport } from "../../src/flows/read-report.ts";
 import { silentLog } from "../../src/log.ts";
 import { readReportDay } from "../../src/ops/report-query.ts";
 import { amount, exampleEntry, exampleSettle } from "../support/examples.ts";
-import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "./diff-world.ts";
+import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "./comparison-world.ts";
 
 const { sql, clock, diffAt, receive, listed, fetchPlanned, mismatches, readAll, ledgerBegins } =
   useDiffWorld();
@@ -81,7 +81,7 @@ describe("a lost bet whose settlement the operator does not write", () => {
     await diffAt(90);
     expect(await mismatches()).toEqual(["missing-settlement of bet-1 is open"]);
     clock.set(minute(95));
-    await lookAtUnsettled({ sql, config: parseConfig(settings), clock, log: silentLog });
+    await compareUnsettledAgain({ sql, config: parseConfig(settings), clock, log: silentLog });
     await look(95);
     expect(await mismatches()).toEqual(["missing-settlement of bet-1 is resolved"]);
   });

@@ -7,7 +7,7 @@ import { silentLog } from "../../src/log.ts";
 import { readReportDay } from "../../src/ops/report-query.ts";
 import { emptyTables } from "../support/database.ts";
 import { amount, exampleEntry, HOUR_MS, NOON } from "../support/examples.ts";
-import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "./diff-world.ts";
+import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "./comparison-world.ts";
 
 const { sql, clock, diffAt, receive, listed, fetchPlanned, fetchRange, readAll, ledgerBegins } =
   useDiffWorld();

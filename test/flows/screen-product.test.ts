@@ -4,12 +4,12 @@ import { inOneMoment } from "../../src/db/client.ts";
 import type { ScreenRules } from "../../src/diff/agreement-store.ts";
 import { countDueMarks, screenMarks } from "../../src/diff/screen-store.ts";
 import { putMarks } from "../../src/diff/store.ts";
-import { diffProduct } from "../../src/flows/diff-product.ts";
+import { compareProduct } from "../../src/flows/compare-product.ts";
 import { screenProduct } from "../../src/flows/screen-product.ts";
 import { silentLog } from "../../src/log.ts";
 import { emptyTables } from "../support/database.ts";
 import { amount, NOON } from "../support/examples.ts";
-import { minute, useDiffWorld } from "./diff-world.ts";
+import { minute, useDiffWorld } from "./comparison-world.ts";
 import { listedAs, placed, settled } from "./screen-rounds.ts";
 import { keepOtherwise, type Played, playRounds } from "./screen-world.ts";
 
@@ -157,7 +157,9 @@ describe("a screening", () => {
     await refuse(code, isScreening);
     expect(await screen("P1", 1)).toEqual({ marks: 0, left: 0 });
     clock.set(minute(120));
-    expect((await diffProduct(context, "P1", signal, { screenFrom: 1 })).looked).toBeGreaterThanOrEqual(60);
+    expect((await compareProduct(context, "P1", signal, { screenFrom: 1 })).compared).toBeGreaterThanOrEqual(
+      60,
+    );
     expect(await mismatches()).toEqual(["payout-differs of bet-0 is open"]);
   });
 
@@ -183,7 +185,7 @@ describe("a screening", () => {
   ) => {
     await emptyTables(sql);
     await ledgerBegins();
-    let looked = 0;
+    let compared = 0;
     for (const [wave, way] of ways.entries()) {
       clock.set(minute(wave * 600));
       // One round in five arrives in pieces, some of them in the other wave.
@@ -199,11 +201,12 @@ describe("a screening", () => {
         clock.set(minute(wave * 600 + minutes));
         if (way !== "unscreened") await screenAll(way === "whole", by.rules);
         const judging = { ...context, config: by.settings };
-        looked += (await diffProduct(judging, "P1", signal, { screenFrom: Number.POSITIVE_INFINITY })).looked;
+        compared += (await compareProduct(judging, "P1", signal, { screenFrom: Number.POSITIVE_INFINITY }))
+          .compared;
         await fetchPlanned();
       }
     }
-    return { looked, state: await readState() };
+    return { compared, state: await readState() };
   };
 
   const readState = async () => ({
@@ -230,7 +233,7 @@ describe("a screening", () => {
       expect(exact.state.mismatches.length).toBeGreaterThan(50);
       const screened = await playThrough(played, ways);
       expect(screened.state).toEqual(exact.state);
-      expect(screened.looked).toBeLessThan(0.8 * exact.looked);
+      expect(screened.compared).toBeLessThan(0.8 * exact.compared);
     },
   );
 
@@ -250,7 +253,7 @@ describe("a screening", () => {
       expect(exact.state.mismatches.length).toBeGreaterThan(50);
       const screened = await playThrough(played, ways, { settings, rules });
       expect(screened.state).toEqual(exact.state);
-      expect(screened.looked).toBeLessThan(0.8 * exact.looked);
+      expect(screened.compared).toBeLessThan(0.8 * exact.compared);
     },
   );
 });

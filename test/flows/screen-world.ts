@@ -11,7 +11,7 @@ export interface Played {
   readonly records: BetRecord[];
 }
 
-interface Place {
+interface RoundPlace {
   readonly username: string;
   readonly roundId: string;
   readonly random: Random;
@@ -24,7 +24,7 @@ const PLAYERS = ["anna", "bob", "cleo", "dan"] as const;
 export function playRounds(seed: number, count: number): Played[] {
   const random = createRandom(seed);
   return Array.from({ length: count }, (_, index) => {
-    const place: Place = {
+    const place: RoundPlace = {
       username: random.pick(PLAYERS),
       roundId: `r${index}`,
       random,
@@ -37,7 +37,7 @@ export function playRounds(seed: number, count: number): Played[] {
 }
 
 /** Bets that were placed, settled and listed alike. */
-function playRound({ username, roundId, random }: Place, bets: number): Played {
+function playRound({ username, roundId, random }: RoundPlace, bets: number): Played {
   const each = Array.from({ length: bets }, (_, index) => {
     const txnId = `${roundId}-${index}`;
     const stake = amount(`${random.between(0, 5)}.50`);
@@ -77,11 +77,11 @@ function withBalances(entry: CallbackEntry, random: Random): CallbackEntry {
   return { ...entry, moved: moved ?? null, balanceBefore, balanceAfter: balanceBefore.plus(moved ?? "0") };
 }
 
-type Oddity = (played: Played, place: Place) => Played;
+type RoundOddity = (played: Played, place: RoundPlace) => Played;
 
 /** Changes the entry, or the record, at a place by chance. */
 const entryWith =
-  (change: (entry: CallbackEntry, place: Place) => Partial<CallbackEntry>): Oddity =>
+  (change: (entry: CallbackEntry, place: RoundPlace) => Partial<CallbackEntry>): RoundOddity =>
   ({ entries, records }, place) => {
     const at = place.random.below(entries.length);
     const changed = entries.map((entry, index) =>
@@ -90,7 +90,7 @@ const entryWith =
     return { entries: changed, records };
   };
 const recordWith =
-  (change: (record: BetRecord, place: Place) => Partial<BetRecord>): Oddity =>
+  (change: (record: BetRecord, place: RoundPlace) => Partial<BetRecord>): RoundOddity =>
   ({ entries, records }, place) => {
     const at = place.random.below(records.length);
     return {
@@ -100,7 +100,7 @@ const recordWith =
   };
 /** Adds an entry that is like the first, or the last, of the round but for some fields. */
 const another =
-  (change: (entry: CallbackEntry, place: Place) => Partial<CallbackEntry>): Oddity =>
+  (change: (entry: CallbackEntry, place: RoundPlace) => Partial<CallbackEntry>): RoundOddity =>
   ({ entries, records }, place) => {
     const like = entries.at(place.random.oneIn(2) ? 0 : -1);
     if (like === undefined) return { entries, records };
@@ -110,7 +110,7 @@ const another =
 const later = { occurredAt: NOON - 60_000, receivedAt: NOON - 60_000 };
 const known = { moved: null, balanceBefore: null, balanceAfter: null };
 
-const ODDITIES: readonly [Oddity, ...Oddity[]] = [
+const ODDITIES: readonly [RoundOddity, ...RoundOddity[]] = [
   entryWith(() => ({ betAmount: amount("3"), payoutAmount: amount("3"), ...known })),
   entryWith(() => ({ moved: amount("1") })),
   entryWith(() => ({ skipBalanceUpdate: true })),

@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
-import { type AskedAction, actOnMismatches } from "../../src/flows/act-on-mismatches.ts";
+import { actOnMismatches, type RequestedAction } from "../../src/flows/act-on-mismatches.ts";
 import { readMismatchStory } from "../../src/flows/read-mismatch.ts";
 import { recordTransitions } from "../../src/flows/record-transitions.ts";
 import { undoStep } from "../../src/flows/undo-step.ts";
 import { silentLog } from "../../src/log.ts";
-import type { Transition } from "../../src/mismatches/life.ts";
+import type { Transition } from "../../src/mismatches/transitions.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { MINUTE_MS, NOON } from "../support/examples.ts";
@@ -35,11 +35,11 @@ const open = (count: number) =>
   );
 /** @returns the step by which it can be taken back */
 const act = async (
-  action: AskedAction["action"],
+  action: RequestedAction["action"],
   {
     ids = ["1"],
     ...more
-  }: Partial<Pick<AskedAction, "note" | "by" | "adjustment">> & { ids?: string[] } = {},
+  }: Partial<Pick<RequestedAction, "note" | "by" | "adjustment">> & { ids?: string[] } = {},
 ) => {
   clock.advance(MINUTE_MS);
   const step = randomUUID();
@@ -61,7 +61,7 @@ const standing = async (id = 1) =>
   (await sql`select status, note, resolved_at, resolved_by, ceased_at from mismatches where id = ${id}`)[0];
 
 describe("a step that is taken back", () => {
-  test.each<[AskedAction["action"], AskedAction["action"][]]>([
+  test.each<[RequestedAction["action"], RequestedAction["action"][]]>([
     ["ack", []],
     ["resolve", []],
     ["resolve", ["ack"]],

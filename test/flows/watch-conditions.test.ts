@@ -5,11 +5,11 @@ import { ReconError } from "../../src/errors.ts";
 import type { AskOutcome } from "../../src/flows/ask-outcome.ts";
 import type { PullContext } from "../../src/flows/context.ts";
 import { recordTransitions } from "../../src/flows/record-transitions.ts";
-import { tellingRefusals } from "../../src/flows/tell-refusals.ts";
+import { reportingRefusals } from "../../src/flows/report-refused-credentials.ts";
 import { watchConditions } from "../../src/flows/watch-conditions.ts";
 import { writeDigest } from "../../src/flows/write-digest.ts";
 import { silentLog } from "../../src/log.ts";
-import type { Transition } from "../../src/mismatches/life.ts";
+import type { Transition } from "../../src/mismatches/transitions.ts";
 import { resumeStopped } from "../../src/sync/pull-state-store.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
@@ -127,7 +127,7 @@ describe("refused credentials", () => {
     const nothing = { code: null, message: null, raw: null, refused: null };
     const at = { askedAt: NOON, answeredAt: NOON };
     let heard: Awaited<ReturnType<AskOutcome>> = { ...nothing, refused, answer: { says: "nothing", ...at } };
-    const ask = tellingRefusals(context, async () => heard);
+    const ask = reportingRefusals(context, async () => heard);
     const look = async () => {
       for (let index = 0; index < 2; index += 1) await ask(deposit({}), never);
       await watchConditions(context, []);
@@ -137,7 +137,7 @@ describe("refused credentials", () => {
     await look();
     expect(await kinds()).toEqual(["credentials-refused"]);
     heard = { ...nothing, answer: { says: "failed", ...at } };
-    const afterRestart = tellingRefusals(context, async () => heard);
+    const afterRestart = reportingRefusals(context, async () => heard);
     await afterRestart(deposit({}), never);
     await look();
     expect(await kinds()).toEqual(["credentials-refused", "credentials-refused-over"]);

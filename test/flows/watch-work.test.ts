@@ -8,7 +8,7 @@ import { readStatus } from "../../src/flows/read-status.ts";
 import { readWorkReport } from "../../src/flows/read-work.ts";
 import { watchConditions } from "../../src/flows/watch-conditions.ts";
 import { silentLog } from "../../src/log.ts";
-import { judge } from "../../src/ops/dashboard/verdict.ts";
+import { judgeHealth } from "../../src/ops/dashboard/health-verdict.ts";
 import { openMetrics } from "../../src/ops/metrics/metrics.ts";
 import { noteDone, noteFailed, type WorkName, writeQueues } from "../../src/work/work-store.ts";
 import { createTestClock } from "../support/clock.ts";
@@ -77,7 +77,7 @@ interface AlertRow {
 }
 const alerts = () => sql<AlertRow[]>`select kind, body from alerts order by id`;
 const kinds = async () => (await alerts()).map(({ kind }) => kind);
-const verdict = async () => judge(await openOverview(context)());
+const verdict = async () => judgeHealth(await openOverview(context)());
 const said = async () => (await verdict()).findings.map(({ text }) => text).join("; ");
 async function metric(name: string): Promise<string[]> {
   const metrics = openMetrics(context, async () => []);
@@ -140,7 +140,7 @@ test("where everything is done once an hour, all is well in between", async () =
     await noteDone(sql, ALERTING, clock.now());
   }
   expect(await kinds()).toEqual([]);
-  expect(judge(await openOverview({ ...context, config: hourly })())).toMatchObject({ tone: "good" });
+  expect(judgeHealth(await openOverview({ ...context, config: hourly })())).toMatchObject({ tone: "good" });
 });
 
 test("where no worker has ever run nothing looks well, and nothing unknown is 0", async () => {
@@ -167,7 +167,7 @@ test("where every worker is dead the ages grow, and the status, the overview and
   expect(await kinds()).toEqual([]);
 });
 
-interface Stall {
+interface StallCase {
   readonly kind: string;
   /** what happens; what goes on meanwhile is everything but this */
   readonly breaks: () => Promise<void>;
@@ -180,7 +180,7 @@ interface Stall {
 }
 
 const nothing = async () => {};
-const STALLS: Readonly<Record<string, Stall>> = {
+const STALLS: Readonly<Record<string, StallCase>> = {
   "the view of the ledger was dropped": {
     kind: "ledger-unreadable",
     breaks: () =>

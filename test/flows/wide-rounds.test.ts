@@ -3,13 +3,13 @@
 import { describe, expect, test } from "vitest";
 import { type Config, parseConfig } from "../../src/config-file.ts";
 import { putMarks } from "../../src/diff/store.ts";
-import { diffProduct } from "../../src/flows/diff-product.ts";
-import { COMPARE_LIMITS, type CompareLimits } from "../../src/flows/diff-scene.ts";
+import { compareProduct } from "../../src/flows/compare-product.ts";
+import { COMPARE_LIMITS, type CompareLimits } from "../../src/flows/comparison-context.ts";
 import { readReport } from "../../src/flows/read-report.ts";
 import { silentLog } from "../../src/log.ts";
 import { emptyTables } from "../support/database.ts";
 import { HOUR_MS } from "../support/examples.ts";
-import { callbacksOf, minute, recordOf, useDiffWorld } from "./diff-world.ts";
+import { callbacksOf, minute, recordOf, useDiffWorld } from "./comparison-world.ts";
 import { keepOtherwise, type Played, playRounds } from "./screen-world.ts";
 
 const { sql, clock, receive, listed, fetchPlanned, ledgerBegins } = useDiffWorld();
@@ -58,7 +58,7 @@ async function playThrough(played: readonly Played[], limits: CompareLimits, con
     for (const minutes of [1, 120]) {
       clock.set(minute(wave * 600 + minutes));
       const context = { sql, config, clock, log: silentLog };
-      await diffProduct(context, "P1", signal, { screenFrom: Number.POSITIVE_INFINITY, limits });
+      await compareProduct(context, "P1", signal, { screenFrom: Number.POSITIVE_INFINITY, limits });
       await fetchPlanned();
     }
     const [row] = await sql<{ wide: number }[]>`
@@ -169,7 +169,7 @@ describe("of a round of very many bets, those that agree are not loaded again", 
         const mark = { username: "anna", roundId: "r0", betRef: null, dueAt: clock.now() };
         await putMarks(sql, "P1", [mark]);
       }
-      await diffProduct({ sql, config, clock, log: silentLog }, "P1", signal, { limits });
+      await compareProduct({ sql, config, clock, log: silentLog }, "P1", signal, { limits });
     };
     await compare(played.slice(0, 60));
     for (const one of played.slice(60)) await compare([one]);
@@ -206,7 +206,7 @@ test("a bet that only its record's id names is no bet of a product that goes by 
     for (const minutes of [1, 120, 121, 300]) {
       clock.set(minute(minutes));
       if (minutes === 121) await listed(...odd.records);
-      await diffProduct({ sql, config, clock, log: silentLog }, "P1", signal, { limits });
+      await compareProduct({ sql, config, clock, log: silentLog }, "P1", signal, { limits });
       await fetchPlanned();
     }
     return await readState();

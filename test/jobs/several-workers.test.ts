@@ -9,7 +9,7 @@ import { startOwnRedis } from "../simulation/own-redis.ts";
 import { startRecon } from "../simulation/recon-process.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { type Asked, betItem, page, useHttpProvider } from "../support/http-provider.ts";
+import { betItem, page, type ReceivedRequest, useHttpProvider } from "../support/http-provider.ts";
 
 const MINUTE_MS = 60_000;
 const PLACES = 2;
@@ -80,7 +80,7 @@ function configSince(since: number): object {
 }
 
 /** A bet at each full minute of the range. */
-function betsOf({ parameters, from, to }: Asked): string[] {
+function betsOf({ parameters, from, to }: ReceivedRequest): string[] {
   const productId = parameters["productId"] ?? "";
   const bets: string[] = [];
   for (let at = Math.ceil(from / MINUTE_MS) * MINUTE_MS; at < to; at += MINUTE_MS) {
@@ -92,7 +92,7 @@ function betsOf({ parameters, from, to }: Asked): string[] {
   return bets;
 }
 
-function nameOf({ headers }: Asked): string {
+function nameOf({ headers }: ReceivedRequest): string {
   const [, encoded = ""] = (headers.authorization ?? "").split(" ");
   return Buffer.from(encoded, "base64").toString().split(":")[0] ?? "";
 }

@@ -7,7 +7,7 @@ import { parseConfig } from "../../src/config-file.ts";
 import { openOverview } from "../../src/flows/read-overview.ts";
 import { readStatus } from "../../src/flows/read-status.ts";
 import { type Log, silentLog } from "../../src/log.ts";
-import { judge } from "../../src/ops/dashboard/verdict.ts";
+import { judgeHealth } from "../../src/ops/dashboard/health-verdict.ts";
 import { SECRET_PATH, useAlertListener } from "../support/alert-listener.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
@@ -58,7 +58,7 @@ const kinds = async () => {
   return rows.map(({ kind }) => kind);
 };
 const problem = async () => (await readStatus(base)).comparing.problem;
-const tone = async () => judge(await openOverview(base)()).tone;
+const tone = async () => judgeHealth(await openOverview(base)()).tone;
 const beatsAgain = async () => {
   const before = beats.heard.length;
   await eventually("it beats", () => beats.heard.length > before + 1);

@@ -8,7 +8,7 @@ import { followLedger } from "../../src/flows/follow-ledger.ts";
 import { reportRejectedEntries } from "../../src/flows/report-rejected-entries.ts";
 import { findIdleTriggers } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
-import { iso, minute, recordOf, useDiffWorld } from "../flows/diff-world.ts";
+import { iso, minute, recordOf, useDiffWorld } from "../flows/comparison-world.ts";
 
 const { sql, url, clock, diffAt, listed, fetchRange, mismatches } = useDiffWorld();
 const program = postgres(url, { max: 1, onnotice: () => {} });

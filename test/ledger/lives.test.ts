@@ -4,14 +4,14 @@ import type { LedgerBet } from "../../src/bet.ts";
 import type { CallbackEntry } from "../../src/callback.ts";
 import { foldEntries } from "../../src/ledger/fold.ts";
 import { amount } from "../support/examples.ts";
-import { Player, showCents, type Turn, worthOf } from "./lives.ts";
+import { ModelPlayer, showCents, type Turn, worthOf } from "./lives.ts";
 
 const RUNS = { numRuns: 1500 };
 const turn = fc.record({ what: fc.nat(60), bet: fc.nat(3), cents: fc.nat(500) });
 const lives = fc.array(turn, { minLength: 1, maxLength: 30 });
 
-function live(turns: readonly Turn[]): Player {
-  const player = new Player();
+function live(turns: readonly Turn[]): ModelPlayer {
+  const player = new ModelPlayer();
   for (const next of turns) player.play(next);
   return player;
 }

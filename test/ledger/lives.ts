@@ -37,7 +37,7 @@ export function showCents(cents: number): string {
   return amount(`${cents}e-2`).toFixed();
 }
 
-export class Player {
+export class ModelPlayer {
   readonly bets: ModelBet[] = [];
   readonly entries: CallbackEntry[] = [];
 

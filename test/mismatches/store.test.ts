@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Finding, Mismatch } from "../../src/mismatch.ts";
-import type { Transition } from "../../src/mismatches/life.ts";
 import {
   countByStatus,
   countOpenByProduct,
@@ -11,6 +10,7 @@ import {
   readMismatch,
 } from "../../src/mismatches/store.ts";
 import { writeTransitions } from "../../src/mismatches/transition-store.ts";
+import type { Transition } from "../../src/mismatches/transitions.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, MINUTE_MS, NOON } from "../support/examples.ts";
 import { exampleFinding, exampleLedgerSide, exampleProviderSide } from "./findings.ts";

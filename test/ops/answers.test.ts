@@ -17,9 +17,15 @@ const context: FlowContext = { sql, clock, log: silentLog, config };
 const JSON_TYPE = { "content-type": "application/json" };
 const BACKFILLS = "/api/backfills";
 
-type Ask = [what: string, method: string, path: string, headers: Record<string, string>, status: number];
+type AnswerCase = [
+  what: string,
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  status: number,
+];
 
-const ASKED: readonly Ask[] = [
+const ASKED: readonly AnswerCase[] = [
   ["health", "GET", "/healthz", {}, 200],
   ["the API", "GET", "/api/status", bearer(READER), 200],
   ["the API without a token", "GET", "/api/status", {}, 401],

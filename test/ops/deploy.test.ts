@@ -14,13 +14,13 @@ const DEPLOY = join(import.meta.dirname, "../../deploy");
 const database = useDatabase();
 
 /** A query, with the text that shows its result. */
-interface Query {
+interface PanelQuery {
   readonly query: string;
   readonly shown: string;
 }
 
 /** What a query asks for. */
-interface Asked {
+interface QueriedMetric {
   readonly metric: string;
   readonly labels: readonly string[];
   /** label="value" */
@@ -34,7 +34,7 @@ const WORDS = new Set(["and", "or", "unless", "bool", "offset"]);
 const SCRAPED = new Set(["instance", "job"]);
 
 /** Every metric of a query, with the labels it is grouped by and chosen by. */
-function readQuery({ query, shown }: Query): Asked[] {
+function readQuery({ query, shown }: PanelQuery): QueriedMetric[] {
   const listed = /^label_values\((\w+), (\w+)\)$/.exec(query);
   if (listed !== null) return [{ metric: listed[1] ?? "", labels: [listed[2] ?? ""], values: [] }];
   const grouped = Array.from(query.matchAll(GROUPED), ([, labels = ""]) => labels.split(/\s*,\s*/)).flat();
@@ -57,7 +57,7 @@ function readQuery({ query, shown }: Query): Asked[] {
   });
 }
 
-interface Rule extends Query {
+interface Rule extends PanelQuery {
   /** null: it is an alert */
   readonly record: string | null;
 }
@@ -75,8 +75,8 @@ function readRules(): Rule[] {
     }));
 }
 
-function readDashboard(): Query[] {
-  const found: Query[] = [];
+function readDashboard(): PanelQuery[] {
+  const found: PanelQuery[] = [];
   const walk = (value: unknown): void => {
     if (typeof value !== "object" || value === null) return;
     const { expr, query, legendFormat } = value as {
@@ -98,10 +98,10 @@ const rules = readRules();
 const dashboard = readDashboard();
 
 /** The labels that each metric has anywhere, and the values of each. */
-type Known = Map<string, Map<string, Set<string>>>;
+type KnownMetrics = Map<string, Map<string, Set<string>>>;
 
-function knowSamples(samples: readonly Sample[]): Known {
-  const known: Known = new Map();
+function knowSamples(samples: readonly Sample[]): KnownMetrics {
+  const known: KnownMetrics = new Map();
   for (const { name, labels } of samples) {
     const own = known.get(name) ?? new Map<string, Set<string>>();
     known.set(name, own);
@@ -118,7 +118,7 @@ function knowSamples(samples: readonly Sample[]): Known {
 }
 
 /** A sentence for each thing that a query asks for in vain. */
-function missingIn(known: Known, queries: readonly Query[]): string[] {
+function missingIn(known: KnownMetrics, queries: readonly PanelQuery[]): string[] {
   return queries.flatMap((query) =>
     readQuery(query).flatMap(({ metric, labels, values }) => {
       const own = known.get(metric);
@@ -149,7 +149,7 @@ test("every metric, label and value that the rules and the dashboard name is sho
   });
   expect(asked.ok, said()).toBe(true);
 
-  let known: Known = new Map();
+  let known: KnownMetrics = new Map();
   let missing: string[] = [];
   const isComplete = async () => {
     known = knowSamples(readSamples(await (await fetch(`${url}/metrics`)).text()));
@@ -178,7 +178,7 @@ function documentedMetrics() {
 }
 
 /** Each of these metrics with its labels; a histogram is one. */
-function labelsOf(known: Known, names: readonly string[]) {
+function labelsOf(known: KnownMetrics, names: readonly string[]) {
   const rows = names.map((name) => {
     const labels = [...(known.get(name)?.keys() ?? [])].filter((label) => label !== "le");
     return [name.replace(/_(?:bucket|sum|count)$/, ""), labels.sort()] as const;

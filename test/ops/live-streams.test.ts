@@ -13,7 +13,7 @@ import { bearer, READER, TOKENS, WRITER } from "../support/ops-browser.ts";
 const { sql } = useDatabase();
 const MOST_OF_TOKEN = 30;
 
-interface Page {
+interface OpenStream {
   readonly status: number;
   readonly detail: string;
   close(): void;
@@ -30,7 +30,7 @@ async function serve() {
   onTestFinished(() => server.close());
   const ask = (token: { readonly token: string }) =>
     get(`${server.url}/changes?topics=pull`, { headers: bearer(token), agent: false });
-  const open = async (token: { readonly token: string }): Promise<Page> => {
+  const open = async (token: { readonly token: string }): Promise<OpenStream> => {
     const request = ask(token);
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     request.once("response", resolve).on("error", reject);
@@ -47,7 +47,7 @@ async function serve() {
 }
 
 const OK = Array<number>(MOST_OF_TOKEN).fill(200);
-const statusesOf = (pages: readonly Page[]) => pages.map(({ status }) => status);
+const statusesOf = (pages: readonly OpenStream[]) => pages.map(({ status }) => status);
 
 test("a token has so many live pages at once; who opens one more is told, and other tokens are not concerned", async () => {
   const { open, openMost } = await serve();

@@ -35,14 +35,14 @@ beforeEach(async () => {
   await emptyTables(sql);
 });
 
-interface Changes {
+interface MetricsChanges {
   sql?: Sql;
   countQueues?: () => Promise<QueueState[]>;
   log?: Log;
   longestReadMs?: number;
 }
 
-function open(changes: Changes = {}): Metrics {
+function open(changes: MetricsChanges = {}): Metrics {
   const context = { sql: changes.sql ?? sql, config, clock, log: changes.log ?? silentLog };
   return openMetrics(
     context,

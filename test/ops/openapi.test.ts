@@ -6,7 +6,7 @@ import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
 import { writeTransitions } from "../../src/mismatches/transition-store.ts";
 import { addApi } from "../../src/ops/api.ts";
-import { openReportDesk } from "../../src/ops/report-desk.ts";
+import { openReportQueue } from "../../src/ops/report-queue.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { exampleEntry, exampleRecord, exampleSettle, NOON } from "../support/examples.ts";
@@ -94,26 +94,27 @@ const RIGHT: Readonly<Record<string, { path?: Record<string, string>; query?: ob
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: a schema is whatever the document says.
-type Schema = any;
+type AnySchema = any;
 
-interface Operation {
+interface DescribedOperation {
   readonly method: string;
   readonly path: string;
   readonly operationId: string;
-  readonly parameters?: { name: string; in: string; required?: boolean; schema: Schema }[];
-  readonly requestBody?: { content: Record<string, { schema: Schema }> };
-  readonly responses: Record<string, { description: string; content: Record<string, { schema: Schema }> }>;
+  readonly parameters?: { name: string; in: string; required?: boolean; schema: AnySchema }[];
+  readonly requestBody?: { content: Record<string, { schema: AnySchema }> };
+  readonly responses: Record<string, { description: string; content: Record<string, { schema: AnySchema }> }>;
 }
 
 async function readDocument(ask: AskRaw) {
   const { json } = await ask("GET", "/api/openapi.json");
-  const operations = Object.entries<Record<string, Operation>>(json.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ ...operation, method, path })),
+  const operations = Object.entries<Record<string, DescribedOperation>>(json.paths).flatMap(
+    ([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({ ...operation, method, path })),
   );
   return { document: json, operations };
 }
 
-function request(ask: AskRaw, { method, path, operationId }: Operation, changes: object = {}) {
+function request(ask: AskRaw, { method, path, operationId }: DescribedOperation, changes: object = {}) {
   const right = { ...RIGHT[operationId], ...changes } as (typeof RIGHT)[string];
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => right.path?.[name] ?? "");
   const query = right.query === undefined ? "" : `?${new URLSearchParams({ ...right.query })}`;
@@ -135,7 +136,7 @@ describe("the document", () => {
     app.addHook("onRoute", ({ method, url }) => {
       for (const one of [method].flat()) if (one !== "HEAD") routes.push(`${one} ${url}`);
     });
-    app.register((api) => addApi(api, context, openReportDesk(context)), { prefix: "/api" });
+    app.register((api) => addApi(api, context, openReportQueue(context)), { prefix: "/api" });
     await app.ready();
     await app.close();
     const { operations } = await readDocument(await serveOps(context, []));
@@ -174,7 +175,7 @@ describe("what is answered", () => {
     const { operations } = await readDocument(ask);
     const byId = new Map(operations.map((operation) => [operation.operationId, operation]));
     for (const operationId of Object.keys(RIGHT)) {
-      const operation = byId.get(operationId) as Operation;
+      const operation = byId.get(operationId) as DescribedOperation;
       if (operationId === "closeTransfer") await sql`update transfers set status = 'inconclusive'`;
       const answer = await request(ask, operation);
       expect(`${operationId} ${answer.status} ${answer.status < 300 ? "" : answer.text}`).toMatch(
@@ -240,7 +241,10 @@ describe("what is asked", () => {
   });
 });
 
-async function expectAsTold(operation: Operation, answer: Awaited<ReturnType<AskRaw>>): Promise<void> {
+async function expectAsTold(
+  operation: DescribedOperation,
+  answer: Awaited<ReturnType<AskRaw>>,
+): Promise<void> {
   const type = answer.headers["content-type"]?.split(";")[0] ?? "";
   const { responses } = operation;
   const told = responses[answer.status] ?? responses[`${String(answer.status)[0]}XX`];
@@ -250,7 +254,7 @@ async function expectAsTold(operation: Operation, answer: Awaited<ReturnType<Ask
   expect(fault, `${operation.operationId} ${answer.status}`).toBeNull();
 }
 
-async function expectRefused(ask: AskRaw, operation: Operation, changes: object, field: string) {
+async function expectRefused(ask: AskRaw, operation: DescribedOperation, changes: object, field: string) {
   const { status, json } = await request(ask, operation, changes);
   const what = `${operation.operationId} ${JSON.stringify(changes).slice(0, 200)}: ${JSON.stringify(json).slice(0, 200)}`;
   expect(status, what).toBe(400);
@@ -258,20 +262,20 @@ async function expectRefused(ask: AskRaw, operation: Operation, changes: object,
 }
 
 /** Everything that a form forbids, tried one by one on what is right. @param typed values have types, unlike in a query */
-function spoil(form: Schema, right: object, typed: boolean): [field: string, wrong: object][] {
+function spoil(form: AnySchema, right: object, typed: boolean): [field: string, wrong: object][] {
   const spoiled: [string, object][] = [["unheardOf", { ...right, unheardOf: "x" }]];
   for (const field of form.required) {
     const { [field]: _, ...rest } = right as Record<string, unknown>;
     spoiled.push([field, rest]);
   }
-  for (const [field, schema] of Object.entries<Schema>(form.properties)) {
+  for (const [field, schema] of Object.entries<AnySchema>(form.properties)) {
     if ((right as Record<string, unknown>)[field] === undefined) continue;
     for (const value of wrongValues(schema, typed)) spoiled.push([field, { ...right, [field]: value }]);
   }
   return spoiled;
 }
 
-function wrongValues(schema: Schema, typed: boolean): unknown[] {
+function wrongValues(schema: AnySchema, typed: boolean): unknown[] {
   const wrong: unknown[] = [];
   if (typed) wrong.push(schema.type === "string" ? 7 : "text");
   if (schema.enum !== undefined || schema.format !== undefined) wrong.push("nonsense");

@@ -41,7 +41,7 @@ beforeEach(async () => {
   await emptyTables(sql, ["mismatches", "mismatch_events"]);
 });
 
-interface Changes {
+interface ServerChanges {
   readonly settings?: Partial<Settings["ops"]>;
   readonly context?: Partial<FlowContext>;
   readonly checkQueue?: () => Promise<void>;
@@ -52,14 +52,14 @@ async function serve({
   settings,
   context: changed,
   checkQueue = async () => {},
-}: Changes = {}): Promise<string> {
+}: ServerChanges = {}): Promise<string> {
   const ops = { host: "127.0.0.1", port: 0, tokens: [], ...settings };
   const server = await startOpsServer({ ...context, ...changed }, ops, checkQueue);
   onTestFinished(() => server.close());
   return server.url;
 }
 
-interface Answer {
+interface HttpAnswer {
   readonly status: number;
   readonly type: string;
   readonly headers: IncomingHttpHeaders;
@@ -67,7 +67,7 @@ interface Answer {
   readonly json: any;
 }
 
-function ask(url: string, headers: Record<string, string> = {}): Promise<Answer> {
+function ask(url: string, headers: Record<string, string> = {}): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(url, { headers }, async (response) => {
       const text = (await response.setEncoding("utf8").toArray()).join("");
@@ -79,7 +79,7 @@ function ask(url: string, headers: Record<string, string> = {}): Promise<Answer>
 }
 
 /** On a busy machine an answer may come too late for whoever asked, and the next one in time. */
-function untilReady(url: string): Promise<Answer> {
+function untilReady(url: string): Promise<HttpAnswer> {
   return eventually("it is ready", async () => {
     const answer = await ask(`${url}/readyz`);
     return answer.status === 200 ? answer : null;

@@ -11,7 +11,7 @@ import { NOON } from "../support/examples.ts";
 const SECRET = "not to be seen";
 const TOKEN = "session-token-of-anna";
 
-interface Seen {
+interface SeenRequest {
   readonly method: string | undefined;
   readonly url: string | undefined;
   readonly authorization: string | undefined;
@@ -20,7 +20,7 @@ interface Seen {
 }
 
 /** A provider whose answer the test writes; it keeps what it was asked. */
-const seen: Seen[] = [];
+const seen: SeenRequest[] = [];
 let answer: { status: number; body: string; headers?: Record<string, string> } | "drop";
 const server = createServer(async (request, response) => {
   const { method, url, headers } = request;

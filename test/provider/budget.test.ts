@@ -4,7 +4,7 @@ import { type Clock, systemClock } from "../../src/clock.ts";
 import { openDatabase } from "../../src/db/client.ts";
 import { ReconError } from "../../src/errors.ts";
 import { openBudget, withinBudget } from "../../src/provider/budget.ts";
-import { givePlaceBack, PLACE_LEASE_MS, takePlace } from "../../src/provider/budget-store.ts";
+import { releaseSlot, SLOT_LEASE_MS, takeSlot } from "../../src/provider/budget-store.ts";
 import { RoomMade } from "../../src/provider/room.ts";
 import { useDatabase } from "../support/database.ts";
 import { NOON } from "../support/examples.ts";
@@ -106,8 +106,8 @@ describe("a 429 of one product", () => {
       .catch(() => {});
   /** Whether any process gets a place for it now. */
   const mayAsk = async (productId: string) => {
-    const place = await takePlace(database.sql, 0, { concurrency: 4, minIntervalMs: 0 }, productId);
-    if (place !== null) await givePlaceBack(database.sql, place);
+    const place = await takeSlot(database.sql, 0, { concurrency: 4, minIntervalMs: 0 }, productId);
+    if (place !== null) await releaseSlot(database.sql, place);
     return place !== null;
   };
   beforeEach(async () => {
@@ -175,7 +175,7 @@ describe("a place", () => {
     const held = heldRequest();
     const running = one.spend("live", held.run, never);
     await held.started;
-    expect(await heldFor()).toBeLessThanOrEqual(PLACE_LEASE_MS);
+    expect(await heldFor()).toBeLessThanOrEqual(SLOT_LEASE_MS);
     await database.sql`
       update request_slots set held_until = clock_timestamp() + interval '3 seconds'
       where held_until > clock_timestamp()`;

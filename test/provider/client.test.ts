@@ -8,7 +8,6 @@ import { openProvider, type ProviderClient } from "../../src/provider/client.ts"
 import { createTestClock } from "../support/clock.ts";
 import { HOUR_MS, NOON } from "../support/examples.ts";
 import {
-  type Answer,
   betItem,
   body,
   CREDENTIALS,
@@ -17,6 +16,7 @@ import {
   hang,
   page,
   pageBody,
+  type Respond,
   status,
   useHttpProvider,
 } from "../support/http-provider.ts";
@@ -278,7 +278,7 @@ describe("a bad record is set aside with its text and the reason, and the rest o
 
 describe("an answer that is no page of bets is refused, and says which limit it reached", () => {
   const items = (count: number, item: string) => page(Array<string>(count).fill(item));
-  test.each<[what: string, answer: Answer, code: ErrorCode, message: RegExp]>([
+  test.each<[what: string, answer: Respond, code: ErrorCode, message: RegExp]>([
     [
       "more records than a page may have",
       items(10_001, betItem()),
@@ -350,7 +350,7 @@ describe("an answer that is no page of bets is refused, and says which limit it 
 });
 
 describe("each failure has a code of its own, and names product and range", () => {
-  const cases: [failure: string, answer: Answer, code: ErrorCode, message: RegExp][] = [
+  const cases: [failure: string, answer: Respond, code: ErrorCode, message: RegExp][] = [
     ["HTTP 408", status(408), "provider-http-408", /HTTP 408/],
     ["HTTP 504", status(504), "provider-http-504", /HTTP 504/],
     [
@@ -533,15 +533,15 @@ function expectNoSecret(
   for (const secret of secrets) expect(printed.join("\n")).not.toContain(secret);
 }
 
-function openStill(text: string): Answer {
+function openStill(text: string): Respond {
   return (response) => void response.writeHead(200).write(text.slice(0, -1));
 }
 
-function openEnded(text: string): Answer {
+function openEnded(text: string): Respond {
   return (response) => void response.writeHead(200).write(text, () => response.socket?.destroy());
 }
 
-function gzipped(change: (all: Buffer) => Buffer): Answer {
+function gzipped(change: (all: Buffer) => Buffer): Respond {
   return (response) => {
     response.writeHead(200, { "content-encoding": "gzip" }).end(change(gzipSync(pageBody([betItem()]))));
   };

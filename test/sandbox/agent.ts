@@ -12,7 +12,7 @@ const AUTHORIZATION = `Basic ${btoa(`${CREDENTIALS.username}:${CREDENTIALS.passw
 /** An item of `txns`; its numbers are their text. */
 export type Item = Readonly<Record<string, unknown>>;
 
-export interface Page {
+export interface TxnPage {
   readonly code: string;
   readonly message: string;
   readonly reqId: string;
@@ -71,11 +71,11 @@ export function observe(baseUrl: string, parameters: Record<string, string>): Pr
   });
 }
 
-export function parsePage(body: string): Page {
-  return parse(body, null, (digits) => digits) as Page;
+export function parsePage(body: string): TxnPage {
+  return parse(body, null, (digits) => digits) as TxnPage;
 }
 
-export async function askPage(baseUrl: string, parameters: Record<string, string>): Promise<Page> {
+export async function askPage(baseUrl: string, parameters: Record<string, string>): Promise<TxnPage> {
   return parsePage(await (await ask(baseUrl, parameters)).text());
 }
 
@@ -83,7 +83,7 @@ export async function askPage(baseUrl: string, parameters: Record<string, string
 export async function* askPages(
   baseUrl: string,
   parameters: Record<string, string>,
-): AsyncGenerator<Page["data"]> {
+): AsyncGenerator<TxnPage["data"]> {
   let nextId: string | undefined;
   do {
     const page = await askPage(baseUrl, nextId === undefined ? parameters : { ...parameters, nextId });
@@ -96,8 +96,8 @@ export async function* askPages(
 export async function readPages(
   baseUrl: string,
   parameters: Record<string, string>,
-): Promise<Page["data"][]> {
-  const pages: Page["data"][] = [];
+): Promise<TxnPage["data"][]> {
+  const pages: TxnPage["data"][] = [];
   for await (const page of askPages(baseUrl, parameters)) pages.push(page);
   return pages;
 }

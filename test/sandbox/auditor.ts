@@ -5,7 +5,7 @@ import type { BetRecord } from "../../src/bet.ts";
 import type { CallbackEntry } from "../../src/callback.ts";
 import type { StyleName } from "../../src/sandbox/world-plan.ts";
 
-export interface Difference {
+export interface AuditedDifference {
   readonly kind: string;
   readonly productId: string;
   readonly username: string;
@@ -15,7 +15,7 @@ export interface Difference {
   readonly amountAtRisk: string;
 }
 
-interface Sums {
+interface AuditedSums {
   status: "open" | "settled" | "void";
   stake: Big;
   payout: Big;
@@ -25,10 +25,10 @@ interface Sums {
 }
 
 /** What the entries of one bet add up to. */
-function addUp(entries: readonly CallbackEntry[]): Sums {
+function addUp(entries: readonly CallbackEntry[]): AuditedSums {
   const [first] = entries;
   if (first === undefined) throw new Error("a bet has entries");
-  const bet: Sums = {
+  const bet: AuditedSums = {
     status: "open",
     stake: Big("0"),
     payout: Big("0"),
@@ -56,7 +56,7 @@ export function audit(
   productId: string,
   records: readonly BetRecord[],
   entries: readonly CallbackEntry[],
-): Difference[] {
+): AuditedDifference[] {
   const bets = new Map(
     [...Map.groupBy(entries, ({ txnId }) => txnId)].map(([txnId, of]) => [txnId, addUp(of)]),
   );
@@ -78,7 +78,7 @@ export function audit(
   });
 }
 
-function kindOf(bet: Sums | undefined, record: BetRecord | undefined): string | null {
+function kindOf(bet: AuditedSums | undefined, record: BetRecord | undefined): string | null {
   if (bet === undefined) return "missing-in-ledger";
   if (record === undefined) return "missing-at-provider";
   const status = { OPEN: "open", UNSETTLED: "open", SETTLED: "settled", VOID: "void" }[record.betStatus];

@@ -11,10 +11,10 @@ import {
   CREDENTIALS,
   type Item,
   observe,
-  type Page,
   parsePage,
   rangeOf,
   readPages,
+  type TxnPage,
   written,
 } from "./agent.ts";
 import { HOUR, planOf, START } from "./plans.ts";
@@ -72,11 +72,11 @@ async function outlast<T>(asked: Promise<T>): Promise<T> {
   return await done;
 }
 
-async function readAll(): Promise<Page["data"][]> {
+async function readAll(): Promise<TxnPage["data"][]> {
   return await readPages(sandbox.url, QUERY);
 }
 
-async function secondPage(): Promise<Page> {
+async function secondPage(): Promise<TxnPage> {
   const { data } = await askPage(sandbox.url, QUERY);
   return await askPage(sandbox.url, { ...QUERY, nextId: data.nextId ?? "" });
 }
@@ -232,7 +232,7 @@ describe("a cursor that leads astray", () => {
 
   it("cursor-loop: first: a later page comes with the nextId of page 1", async () => {
     await start({ when: { page: 3 }, do: { kind: "cursor-loop", variant: "first" } });
-    const pages: Page["data"][] = [];
+    const pages: TxnPage["data"][] = [];
     for await (const page of askPages(sandbox.url, QUERY)) if (pages.push(page) === 4) break;
     expect(pages.map(({ txns }) => txns)).toEqual([pageOf(1), pageOf(2), pageOf(3), pageOf(2)]);
     expect(pages[2]?.nextId).toBe(pages[0]?.nextId);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createWorld, type PlantedFault, type WorldPlan } from "../../src/sandbox/world.ts";
-import { audit, type Difference, roundAgrees } from "./auditor.ts";
+import { type AuditedDifference, audit, roundAgrees } from "./auditor.ts";
 import { HOUR, MINUTE, planOf, START } from "./plans.ts";
 
 const ALL = { from: START, to: START + 4 * HOUR };
@@ -14,7 +14,7 @@ const KINDS = [
 ];
 
 /** What an outsider finds when everything has been said. */
-function findAll(plan: WorldPlan): Difference[] {
+function findAll(plan: WorldPlan): AuditedDifference[] {
   const world = createWorld(plan);
   const entries = world.entriesReceived(ALL);
   return plan.products.flatMap(({ productId, style }) =>

@@ -8,9 +8,9 @@ import {
   askPages,
   CREDENTIALS,
   type Item,
-  type Page,
   parsePage,
   rangeOf,
+  type TxnPage,
   written,
 } from "./agent.ts";
 import { HOUR, MINUTE, planOf, START } from "./plans.ts";
@@ -36,7 +36,7 @@ async function start(changes: Partial<SandboxOptions> = {}): Promise<void> {
   });
 }
 
-async function readPage(response: Response): Promise<Page> {
+async function readPage(response: Response): Promise<TxnPage> {
   expect(response.headers.get("content-type")).toMatch(/^application\/json/);
   return parsePage(await response.text());
 }

@@ -20,7 +20,7 @@ export interface Placement {
   readonly player: string;
 }
 
-export interface Answered extends Placement {
+export interface AnsweredPlacement extends Placement {
   /** `statusCode`; null: no answer, the connection was closed */
   readonly statusCode: number | null;
   readonly tookMs: number;
@@ -37,9 +37,12 @@ export interface Casino {
 
 export interface Served {
   /** Sends a placement of 1. */
-  place(placement: Placement): Promise<Answered>;
+  place(placement: Placement): Promise<AnsweredPlacement>;
   /** @param afterOne is called behind each answer with how many there are */
-  placeAll(placements: readonly Placement[], afterOne?: (answered: number) => void): Promise<Answered[]>;
+  placeAll(
+    placements: readonly Placement[],
+    afterOne?: (answered: number) => void,
+  ): Promise<AnsweredPlacement[]>;
 }
 
 /** Placements by players who take turns. */
@@ -97,7 +100,7 @@ export async function withCasino<Result>(
 
 function openServed(port: number): Served {
   const agent = new Agent({ keepAlive: true, maxSockets: 1_000 });
-  const place = async ({ id, player }: Placement): Promise<Answered> => {
+  const place = async ({ id, player }: Placement): Promise<AnsweredPlacement> => {
     const envelope = { id, timestampMillis: Date.now(), productId: "P1", currency: "THB", username: player };
     const item = { id, status: "OPEN", roundId: id, betAmount: 1, gameCode: "G", playInfo: "G" };
     const startedAt = performance.now();
@@ -130,7 +133,7 @@ async function post(port: number, agent: Agent, body: string): Promise<number> {
 }
 
 /** What was answered, held against what was done; each placement once. */
-export async function auditAnswers(sql: Sql, answers: readonly Answered[]): Promise<Check[]> {
+export async function auditAnswers(sql: Sql, answers: readonly AnsweredPlacement[]): Promise<Check[]> {
   const rows = await sql<{ id: string }[]>`select distinct txn_id as id from callback_entries`;
   const debited = new Set(rows.map(({ id }) => id));
   const count = (code: number | null, wasDebited: boolean) =>
@@ -149,7 +152,7 @@ export async function auditAnswers(sql: Sql, answers: readonly Answered[]): Prom
 }
 
 /** Sends again what was not answered with success, as a provider does, until everything is. */
-export async function sendAgain(served: Served, answers: readonly Answered[]): Promise<Check> {
+export async function sendAgain(served: Served, answers: readonly AnsweredPlacement[]): Promise<Check> {
   let left = answers.filter(({ statusCode }) => statusCode !== 0);
   for (let tries = 0; tries < 20 && left.length > 0; tries += 1) {
     left = (await served.placeAll(left)).filter(({ statusCode }) => statusCode !== 0);

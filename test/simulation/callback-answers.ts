@@ -5,7 +5,7 @@ import { type Amount, formatAmount, parseAmount } from "../../src/money.ts";
 import type { WorldRequest } from "./callback-requests.ts";
 
 /** An answer of §2.2: amounts as their digits. */
-export interface Answer {
+export interface CallbackAnswer {
   readonly statusCode: number;
   readonly fields: Readonly<Record<string, unknown>>;
 }
@@ -17,7 +17,7 @@ const DUPLICATE = 20002;
  * What is wrong with the first answer that arrived, in a sentence; null: nothing.
  * @param tries how often it was sent before: without an answer it may have been applied all the same
  */
-export function findAnswerFault(request: WorldRequest, answer: Answer, tries: number): string | null {
+export function findAnswerFault(request: WorldRequest, answer: CallbackAnswer, tries: number): string | null {
   if (request.answer === "refused") {
     return answer.statusCode === DUPLICATE ? null : tell(request, "was said before, but", answer);
   }
@@ -31,7 +31,11 @@ export function findAnswerFault(request: WorldRequest, answer: Answer, tries: nu
 }
 
 /** The same of an answer to a request that had been answered with success before. */
-export function findRepeatFault(request: WorldRequest, answer: Answer, first: Answer): string | null {
+export function findRepeatFault(
+  request: WorldRequest,
+  answer: CallbackAnswer,
+  first: CallbackAnswer,
+): string | null {
   const isRight =
     request.callback === "adjustBalance"
       ? answer.statusCode === DUPLICATE
@@ -39,27 +43,31 @@ export function findRepeatFault(request: WorldRequest, answer: Answer, first: An
   return isRight ? null : tell(request, "sent once more,", answer);
 }
 
-export function isSuccess({ statusCode }: Answer): boolean {
+export function isSuccess({ statusCode }: CallbackAnswer): boolean {
   return statusCode === SUCCESS;
 }
 
-export function amountIn({ fields }: Answer, field: string): Amount | null {
+export function amountIn({ fields }: CallbackAnswer, field: string): Amount | null {
   const value = fields[field];
   return isLosslessNumber(value) ? parseAmount(value.toString(), field) : null;
 }
 
-function movedBy(answer: Answer): Amount | null {
+function movedBy(answer: CallbackAnswer): Amount | null {
   const [before, after] = [amountIn(answer, "balanceBefore"), amountIn(answer, "balanceAfter")];
   return before === null || after === null ? null : after.minus(before);
 }
 
-function isSameBalance(one: Answer, other: Answer): boolean {
+function isSameBalance(one: CallbackAnswer, other: CallbackAnswer): boolean {
   return ["balanceBefore", "balanceAfter"].every((field) => {
     const amount = amountIn(other, field);
     return amount !== null && amountIn(one, field)?.eq(amount);
   });
 }
 
-function tell({ callback, answer: due, body }: WorldRequest, what: string, { fields }: Answer): string {
+function tell(
+  { callback, answer: due, body }: WorldRequest,
+  what: string,
+  { fields }: CallbackAnswer,
+): string {
   return `${callback}, to be ${due}: ${what} was answered ${JSON.stringify(fields)}; it was ${body}`;
 }

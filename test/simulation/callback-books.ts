@@ -8,7 +8,7 @@ import type { CallbackScript } from "./callback-script.ts";
 import type { CallbackSender } from "./callback-sender.ts";
 
 /** Amounts by player and currency. */
-type Sums = ReadonlyMap<string, Amount>;
+type WalletSums = ReadonlyMap<string, Amount>;
 
 function walletName({ username, currency }: { username: string; currency: string }): string {
   return JSON.stringify([username, currency]);
@@ -20,7 +20,7 @@ export function walletsOf(entries: readonly CallbackEntry[]): CallbackEntry[] {
 }
 
 /** What the world's wallet moved in all, where it said so, and what it was asked for, where it did not. */
-function sumWorld(entries: readonly CallbackEntry[], singleState: ReadonlyMap<string, boolean>): Sums {
+function sumWorld(entries: readonly CallbackEntry[], singleState: ReadonlyMap<string, boolean>): WalletSums {
   const sums = new Map<string, Amount>();
   const add = (wallet: string, amount: Amount) => sums.set(wallet, (sums.get(wallet) ?? ZERO).plus(amount));
   const players = Map.groupBy(entries, ({ productId, username }) => JSON.stringify([productId, username]));

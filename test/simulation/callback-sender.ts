@@ -7,7 +7,13 @@ import { systemClock } from "../../src/clock.ts";
 import { describeError } from "../../src/errors.ts";
 import type { Amount } from "../../src/money.ts";
 import type { Random } from "../../src/sandbox/random.ts";
-import { type Answer, amountIn, findAnswerFault, findRepeatFault, isSuccess } from "./callback-answers.ts";
+import {
+  amountIn,
+  type CallbackAnswer,
+  findAnswerFault,
+  findRepeatFault,
+  isSuccess,
+} from "./callback-answers.ts";
 import type { WorldRequest } from "./callback-requests.ts";
 
 /** A callback server. */
@@ -17,7 +23,7 @@ interface Receiver {
   readonly key: string;
 }
 
-interface Wallet {
+interface SentWallet {
   readonly productId: string;
   readonly username: string;
   readonly currency: string;
@@ -65,7 +71,7 @@ export class CallbackSender {
   }
 
   /** Asks for a balance (§4.A1). @returns null: there is no answer */
-  async readBalance({ productId, username, currency }: Wallet): Promise<Amount | null> {
+  async readBalance({ productId, username, currency }: SentWallet): Promise<Amount | null> {
     const id = `balance-${username}-${currency}`;
     const body = { id, timestampMillis: systemClock.now(), productId, currency, username };
     const answered = await this.#sendUntilAnswered("checkBalance", JSON.stringify(body));
@@ -77,7 +83,7 @@ export class CallbackSender {
     await Promise.all(this.#later);
   }
 
-  async #repeat(request: WorldRequest, first: Answer, latestMs: number): Promise<void> {
+  async #repeat(request: WorldRequest, first: CallbackAnswer, latestMs: number): Promise<void> {
     await pause(this.#random.below(latestMs + 1));
     this.repeated += 1;
     const answered = await this.#sendUntilAnswered(request.callback, request.body);
@@ -88,7 +94,7 @@ export class CallbackSender {
   async #sendUntilAnswered(
     callback: string,
     body: string,
-  ): Promise<{ answer: Answer; tries: number } | null> {
+  ): Promise<{ answer: CallbackAnswer; tries: number } | null> {
     const deadline = performance.now() + GIVE_UP_AFTER_MS;
     const isImpatient = this.#random.oneIn(ONE_IN_IMPATIENT);
     let withinMs = isImpatient ? this.#random.between(1, IMPATIENT_MS) : ANSWER_WITHIN_MS;
@@ -120,7 +126,12 @@ export class CallbackSender {
   }
 }
 
-async function send({ url, key }: Receiver, path: string, body: string, withinMs: number): Promise<Answer> {
+async function send(
+  { url, key }: Receiver,
+  path: string,
+  body: string,
+  withinMs: number,
+): Promise<CallbackAnswer> {
   const timestamp = String(systemClock.now());
   const signature = createHmac("sha256", key).update(`${body}.${timestamp}`).digest("hex");
   const headers = { "sapi-timestamp": timestamp, "sapi-signature": signature };
@@ -130,6 +141,6 @@ async function send({ url, key }: Receiver, path: string, body: string, withinMs
     body,
     signal: AbortSignal.timeout(withinMs),
   });
-  const fields = parse(await response.text()) as Answer["fields"];
+  const fields = parse(await response.text()) as CallbackAnswer["fields"];
   return { fields, statusCode: Number(fields["statusCode"] ?? response.status) };
 }

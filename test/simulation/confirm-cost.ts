@@ -3,8 +3,8 @@
 import type { Instant } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
+import { compareProduct } from "../../src/flows/compare-product.ts";
 import { deliverCallbacks } from "../../src/flows/deliver-callbacks.ts";
-import { diffProduct } from "../../src/flows/diff-product.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
 import { startSandbox } from "../../src/sandbox/server.ts";
@@ -24,7 +24,7 @@ const PRODUCTS = [
 ] as const;
 
 /** How a world is played, and how the worker is set up for it. */
-export interface Pace {
+export interface CostPace {
   readonly lengthMs: number;
   /** comparisons are this far apart */
   readonly stepMs: number;
@@ -39,7 +39,7 @@ export interface Pace {
 }
 
 /** The default settings, for some hours. */
-export const USUAL: Pace = {
+export const USUAL: CostPace = {
   lengthMs: 4 * HOUR_MS,
   stepMs: MINUTE_MS,
   share: 1,
@@ -50,7 +50,7 @@ export const USUAL: Pace = {
 };
 
 /** Everything in a thirtieth of the time, with a comparison every two seconds. */
-export const HURRIED: Pace = {
+export const HURRIED: CostPace = {
   lengthMs: 12 * MINUTE_MS,
   stepMs: 2_000,
   share: 1 / 30,
@@ -80,7 +80,7 @@ export interface PlayedHours {
   readonly mostPlanned: number;
 }
 
-export async function playAt(databaseUrl: string, seed: number, pace: Pace): Promise<PlayedHours> {
+export async function playAt(databaseUrl: string, seed: number, pace: CostPace): Promise<PlayedHours> {
   const { share, stepMs } = pace;
   const end = BEGIN + pace.lengthMs;
   const world = createWorld({
@@ -122,7 +122,7 @@ export async function playAt(databaseUrl: string, seed: number, pace: Pace): Pro
       for (const { productId } of config.products) {
         const isPulled = step % pace.pullEvery === 0;
         if (isPulled) await pullProduct(context, productId, never);
-        const { wantsFetch } = await diffProduct(context, productId, never);
+        const { wantsFetch } = await compareProduct(context, productId, never);
         mostPlanned = Math.max(mostPlanned, await countPlanned(sql));
         if (wantsFetch && isPulled) await pullProduct(context, productId, never);
       }

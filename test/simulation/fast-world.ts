@@ -7,7 +7,7 @@ import { dateText, type Offset } from "../../src/sandbox/provider-side.ts";
 import type { PlantedFault, World } from "../../src/sandbox/world.ts";
 
 /** Two clocks: one moment of the world is one real moment, and then it passes so many times as fast. */
-interface Pace {
+interface WorldPace {
   readonly begin: Instant;
   readonly startsAt: Instant;
   readonly factor: number;
@@ -29,7 +29,7 @@ export function speedUp(
   factor: number,
   isKept: (fault: PlantedFault) => boolean,
 ): FastWorld {
-  let pace: Pace = { begin, startsAt: Number.POSITIVE_INFINITY, factor };
+  let pace: WorldPace = { begin, startsAt: Number.POSITIVE_INFINITY, factor };
   const vanishing = world
     .plantedBy(Number.POSITIVE_INFINITY)
     .filter(({ kind }) => kind === "vanished-at-provider");
@@ -59,11 +59,11 @@ export function speedUp(
 }
 
 /** Order and distances stay, but for what happens within one millisecond. */
-function toReal({ begin, startsAt, factor }: Pace, at: Instant): Instant {
+function toReal({ begin, startsAt, factor }: WorldPace, at: Instant): Instant {
   return startsAt + Math.floor((at - begin) / factor);
 }
 
-function toWorld({ begin, startsAt, factor }: Pace, at: Instant): Instant {
+function toWorld({ begin, startsAt, factor }: WorldPace, at: Instant): Instant {
   return begin + (at - startsAt) * factor;
 }
 
@@ -71,7 +71,7 @@ function isNamedBy({ transactionId }: PlantedFault, { id, betId }: BetRecord): b
   return id === transactionId || betId === transactionId;
 }
 
-function recordAt(pace: Pace, record: BetRecord): BetRecord {
+function recordAt(pace: WorldPace, record: BetRecord): BetRecord {
   return {
     ...record,
     accountingDate: dateAt(pace, record.accountingDate),
@@ -79,12 +79,12 @@ function recordAt(pace: Pace, record: BetRecord): BetRecord {
   };
 }
 
-function dateAt(pace: Pace, text: string): string {
+function dateAt(pace: WorldPace, text: string): string {
   const offset = /(Z|[+-]\d\d:\d\d)$/.exec(text)?.[0] as Offset;
   return dateText(toReal(pace, parseInstant(text, "date")), offset);
 }
 
-function entryAt(pace: Pace, entry: CallbackEntry): CallbackEntry {
+function entryAt(pace: WorldPace, entry: CallbackEntry): CallbackEntry {
   return {
     ...entry,
     occurredAt: toReal(pace, entry.occurredAt),

@@ -10,8 +10,8 @@ import { type Config, parseConfig } from "../../src/config-file.ts";
 import type { Sql } from "../../src/db/client.ts";
 import { ReconError } from "../../src/errors.ts";
 import type { PullContext } from "../../src/flows/context.ts";
+import { openFetchers } from "../../src/flows/fetchers.ts";
 import { planProduct } from "../../src/flows/plan-product.ts";
-import { openPullLanes } from "../../src/flows/pull-lanes.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
 import { readPullProgress, watermarkOf } from "../../src/sync/progress-store.ts";
@@ -48,7 +48,7 @@ export interface OutageResult {
   readonly incomplete: number;
 }
 
-interface Asked {
+interface LoggedRequest {
   readonly at: Instant;
   /** the product had fetched everything by then: this is an ordinary tick */
   readonly isOrdinary: boolean;
@@ -75,7 +75,7 @@ export async function runOutage(sql: Sql, plan: OutagePlan): Promise<OutageResul
     limits,
     createTestClock(BEGIN),
   );
-  const asked: Asked[] = [];
+  const asked: LoggedRequest[] = [];
   const freshAt = new Map<string, Instant>();
   const caughtUpAt = new Map<string, Instant>();
   const products = config.products.map(({ productId }, index) => {
@@ -159,12 +159,12 @@ function openTick(
   productId: string,
   clock: TestClock,
 ): (until: Instant) => Promise<void> {
-  const runLanes = openPullLanes(context);
+  const runFetchers = openFetchers(context);
   const never = new AbortController().signal;
   return async (until) => {
     await planProduct(context, productId, clock.now());
     for (;;) {
-      await runLanes(never);
+      await runFetchers(never);
       const retryAt = await readNextAttempt(context.sql, productId);
       if (retryAt === null || retryAt <= clock.now() || retryAt >= until) return;
       clock.set(retryAt);

@@ -9,7 +9,7 @@ import postgres from "postgres";
 import { childEnvironment } from "../../src/embedded/child-environment.ts";
 import { findNativeBinaries } from "../../src/embedded/postgres-binaries.ts";
 import { type Cluster, openCluster } from "../../src/embedded/postgres-cluster.ts";
-import { choosePlace, type Place } from "../../src/embedded/postgres-place.ts";
+import { type ClusterLocation, chooseLocation } from "../../src/embedded/postgres-location.ts";
 import { SUPERUSER } from "../../src/embedded/postgres-protocol.ts";
 import { guardChild } from "../../src/embedded/process-guard.ts";
 import { eventually } from "../support/eventually.ts";
@@ -41,7 +41,7 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
   await chmod(home, 0o755);
   const folder = join(home, "postgres");
   mkdirSync(folder);
-  const place = await choosePlace(folder, await findNativeBinaries());
+  const place = await chooseLocation(folder, await findNativeBinaries());
   const cluster = await openCluster(place, { sync: false });
   const port = await ownPort();
   const url = `postgres://${SUPERUSER}:${cluster.password}@127.0.0.1:${port}/postgres`;
@@ -76,7 +76,7 @@ const SETTINGS = {
 };
 
 function run(
-  { native, account }: Place,
+  { native, account }: ClusterLocation,
   { data }: Cluster,
   port: number,
 ): { readonly child: ChildProcess; readonly ended: Promise<void> } {

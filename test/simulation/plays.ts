@@ -1,9 +1,9 @@
 /** Seeds that are played through: players play, the worker looks, and must find exactly the planted faults. */
 
-import { openLane } from "./lane.ts";
 import type { LedgerHabit } from "./ledger-writer.ts";
 import type { PlayedSeed } from "./run-seed.ts";
 import { openScratchDatabases } from "./scratch-databases.ts";
+import { openSeedThread } from "./seed-thread.ts";
 import type { SeedRun, Simulation } from "./simulation.ts";
 
 /** Each has a thread of its own. */
@@ -12,19 +12,19 @@ const LANES = 4;
 /** @param ledger how the operator keeps its ledger */
 export async function openPlays(ledger: LedgerHabit): Promise<Simulation> {
   const databases = await openScratchDatabases();
-  const lanes = Array.from({ length: LANES }, openLane);
+  const threads = Array.from({ length: LANES }, openSeedThread);
   return {
     lanes: LANES,
     run: async (seed) => {
-      const lane = lanes.shift() ?? openLane();
+      const thread = threads.shift() ?? openSeedThread();
       try {
-        return tellSeed(await databases.use(seed, (url) => lane.run(seed, url, ledger)));
+        return tellSeed(await databases.use(seed, (url) => thread.run(seed, url, ledger)));
       } finally {
-        lanes.push(lane);
+        threads.push(thread);
       }
     },
     close: async () => {
-      await Promise.all(lanes.map((lane) => lane.close()));
+      await Promise.all(threads.map((thread) => thread.close()));
       await databases.close();
     },
   };

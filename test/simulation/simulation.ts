@@ -37,7 +37,7 @@ export async function runSeeds(
   const runs = new Map<number, SeedRun>();
   const told: SeedRun[] = [];
   let next = 0;
-  const lane = async () => {
+  const thread = async () => {
     for (let seed = seeds[next++]; seed !== undefined; seed = seeds[next++]) {
       runs.set(seed, await simulation.run(seed));
       for (let due = seeds[told.length]; due !== undefined; due = seeds[told.length]) {
@@ -48,6 +48,6 @@ export async function runSeeds(
       }
     }
   };
-  await Promise.all(Array.from({ length: simulation.lanes }, lane));
+  await Promise.all(Array.from({ length: simulation.lanes }, thread));
   return told;
 }

@@ -7,12 +7,12 @@ import { isTopUp } from "../../src/transfer.ts";
 import type { SeedRun } from "./simulation.ts";
 import { findBrokenHistories } from "./transfer-history.ts";
 import { CLOSED_BY } from "./transfer-operator.ts";
-import type { Move, TransferPlan } from "./transfer-plan.ts";
+import type { PlannedMove, TransferPlan } from "./transfer-plan.ts";
 
-type Audit = Pick<SeedRun, "planted" | "found" | "precision" | "recall" | "kinds" | "problems">;
+type TransferAudit = Pick<SeedRun, "planted" | "found" | "precision" | "recall" | "kinds" | "problems">;
 
 /** A mismatch as it must be, or is. */
-interface Outcome {
+interface TransferOutcome {
   readonly ref: string;
   readonly kind: string;
   readonly amount: string;
@@ -26,7 +26,7 @@ export async function auditTransfers(
   plan: TransferPlan,
   books: AgentBooks,
   sendings: ReadonlyMap<string, number>,
-): Promise<Audit> {
+): Promise<TransferAudit> {
   const truths = plan.moves.map((move) => tellTruth(move, books));
   const statuses = new Map((await readStatuses(sql)).map(({ ref, status }) => [ref, status]));
   const planted = truths.flatMap(({ mismatches }) => mismatches);
@@ -60,17 +60,22 @@ export async function auditTransfers(
 }
 
 /** Nothing but its one sending may ever reach the provider. */
-function auditSendings({ sent, fate }: Move, sendings: ReadonlyMap<string, number>): string[] {
+function auditSendings({ sent, fate }: PlannedMove, sendings: ReadonlyMap<string, number>): string[] {
   const count = sendings.get(sent.transactionRef) ?? 0;
   const expected = isTopUp(sent) || fate.isUnsent ? 0 : 1;
   return count === expected ? [] : [`${sent.transactionRef} was sent ${count} times`];
 }
 
 /** What a move must have come to, by the books and by what the answers could tell of them. */
-function tellTruth(move: Move, books: AgentBooks) {
+function tellTruth(move: PlannedMove, books: AgentBooks) {
   const { fate, sent } = move;
   const ref = sent.transactionRef;
-  const mismatch = (kind: string, amount: Amount, status = "open", by: string | null = null): Outcome => ({
+  const mismatch = (
+    kind: string,
+    amount: Amount,
+    status = "open",
+    by: string | null = null,
+  ): TransferOutcome => ({
     ref,
     kind,
     amount: formatAmount(amount),
@@ -81,7 +86,7 @@ function tellTruth(move: Move, books: AgentBooks) {
     fate.passing === null
       ? []
       : [mismatch(fate.passing.kind, atRiskOf(move, fate.passing.wrong), "resolved", "recon")];
-  const end = (status: string, ...mismatches: Outcome[]) => ({
+  const end = (status: string, ...mismatches: TransferOutcome[]) => ({
     ref,
     status,
     mismatches: [...passed, ...mismatches],
@@ -106,12 +111,12 @@ function tellTruth(move: Move, books: AgentBooks) {
 }
 
 /** A wrong amount is one more than the right one. */
-function atRiskOf({ sent }: Move, wrongField: string | null): Amount {
+function atRiskOf({ sent }: PlannedMove, wrongField: string | null): Amount {
   return wrongField === "amount" ? parseAmount("1", "amount") : sent.amount;
 }
 
 /** What the provider has of this player by this ref: it does not know anybody else's. */
-function findBooked({ sent }: Move, books: AgentBooks): { amount: Amount; currency: string } | null {
+function findBooked({ sent }: PlannedMove, books: AgentBooks): { amount: Amount; currency: string } | null {
   if (isTopUp(sent)) {
     const entry = books.topUps.find(sent.productId, sent.transactionRef);
     const amount = entry?.betAmount ?? entry?.payoutAmount ?? null;
@@ -121,7 +126,7 @@ function findBooked({ sent }: Move, books: AgentBooks): { amount: Amount; curren
   return booked === undefined || booked.username !== sent.username ? null : booked;
 }
 
-function isSame(one: Outcome, other: Outcome): boolean {
+function isSame(one: TransferOutcome, other: TransferOutcome): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
@@ -130,8 +135,8 @@ async function readStatuses(sql: Sql): Promise<{ ref: string; status: string }[]
     select transaction_ref as ref, status from transfers union all select transaction_ref, status from top_ups`;
 }
 
-async function readMismatches(sql: Sql): Promise<Outcome[]> {
-  const rows = await sql<Outcome[]>`
+async function readMismatches(sql: Sql): Promise<TransferOutcome[]> {
+  const rows = await sql<TransferOutcome[]>`
     select transaction_ref as ref, kind, amount_at_risk as amount, status, resolved_by as by from mismatches order by id`;
   return rows.map(({ ref, kind, amount, status, by }) => ({
     ref,

@@ -47,7 +47,7 @@ const WELL: Omit<Fate, "name" | "of"> = {
   isClosed: false,
 };
 
-type Action = AgentFault["do"];
+type AgentFaultDo = AgentFault["do"];
 type When = Omit<AgentFault["when"], "endpoint" | "ref">;
 
 const SENDING: AgentEndpoint[] = ["deposit", "withdraw"];
@@ -57,7 +57,7 @@ const VERIFYING: Readonly<Record<Fate["of"], AgentEndpoint>> = {
 };
 
 /** After these it is not known what the provider did. */
-const LOST: readonly Action[] = [
+const LOST: readonly AgentFaultDo[] = [
   { kind: "hang" },
   { kind: "drop" },
   { kind: "cut-short" },
@@ -72,7 +72,7 @@ const LOST: readonly Action[] = [
   { kind: "no-code" },
 ];
 /** An answer to a question that says nothing, quickly enough to be given very often. */
-const NO_ANSWER: readonly Action[] = [
+const NO_ANSWER: readonly AgentFaultDo[] = [
   { kind: "drop" },
   { kind: "cut-short" },
   { kind: "status", status: 503 },
@@ -83,7 +83,7 @@ const NO_ANSWER: readonly Action[] = [
   { kind: "no-code" },
 ];
 /** The same of one kind of question, by their fields. */
-const NO_ANSWER_OF: Readonly<Record<Fate["of"], readonly Action[]>> = {
+const NO_ANSWER_OF: Readonly<Record<Fate["of"], readonly AgentFaultDo[]>> = {
   transfer: [
     { kind: "missing", field: "success" },
     { kind: "missing", field: "currency" },
@@ -97,7 +97,7 @@ const NO_ANSWER_OF: Readonly<Record<Fate["of"], readonly Action[]>> = {
   ],
 };
 /** What is answered once in a while only: it takes time, or stops everybody. */
-const RARE: readonly Action[] = [
+const RARE: readonly AgentFaultDo[] = [
   { kind: "hang" },
   { kind: "drip" },
   { kind: "slow", delay: "PT0.05S" },
@@ -112,26 +112,26 @@ const WRONG: Readonly<Record<Fate["of"], readonly string[]>> = {
 };
 
 /** What the faults of a seed depend on. */
-export interface Circumstances {
+export interface FateCircumstances {
   readonly verify: Config["verify"];
   /** everything is sent, handed over and asked for the first time in here, and nothing a second time that was booked */
   readonly busy: TimeRange;
 }
 
 /** The fates of one seed: some of every sort. */
-export function drawFates(random: Random, circumstances: Circumstances): Fate[] {
+export function drawFates(random: Random, circumstances: FateCircumstances): Fate[] {
   return [...drawTransferFates(random, circumstances), ...drawTopUpFates(random, circumstances)];
 }
 
-function drawTransferFates(random: Random, circumstances: Circumstances): Fate[] {
-  const sending = (name: string, action: Action, rest: Partial<Fate> = {}) =>
+function drawTransferFates(random: Random, circumstances: FateCircumstances): Fate[] {
+  const sending = (name: string, action: AgentFaultDo, rest: Partial<Fate> = {}) =>
     fate("transfer", name, [faultOf(SENDING, name, action)], rest);
   const afterRejection = iso(afterRejectionMs(circumstances));
   return [
     ...drawCommonFates("transfer", random, circumstances),
     ...draw(random, LOST, 5).flatMap((action) => [
       sending(`lost-${labelOf(action)}`, action),
-      sending(`undone-${labelOf(action)}`, { ...action, done: false } as Action),
+      sending(`undone-${labelOf(action)}`, { ...action, done: false } as AgentFaultDo),
     ]),
     sending("bad-answer", { kind: "wrong", field: random.pick(["txId", "amount", "status"]) }),
     sending("late", { kind: "late", delay: "PT5M" }),
@@ -160,7 +160,7 @@ function drawTransferFates(random: Random, circumstances: Circumstances): Fate[]
   ];
 }
 
-function drawTopUpFates(random: Random, circumstances: Circumstances): Fate[] {
+function drawTopUpFates(random: Random, circumstances: FateCircumstances): Fate[] {
   const lateMs = afterRejectionMs(circumstances);
   return [
     ...drawCommonFates("top-up", random, circumstances),
@@ -178,17 +178,17 @@ function drawTopUpFates(random: Random, circumstances: Circumstances): Fate[] {
 }
 
 /** Certainly rejected by then, though a killed worker left it lying, or a slow machine lost an answer; asked again later. */
-function afterRejectionMs({ verify }: Circumstances): number {
+function afterRejectionMs({ verify }: FateCircumstances): number {
   return verify.rejectedFinalAfter + 65 * MINUTE_MS;
 }
 
 /** What happens to questions of both kinds alike. */
-function drawCommonFates(of: Fate["of"], random: Random, { verify, busy }: Circumstances): Fate[] {
+function drawCommonFates(of: Fate["of"], random: Random, { verify, busy }: FateCircumstances): Fate[] {
   const givenUpAt = busy.to + verify.giveUpAfter + 2 * 60 * MINUTE_MS;
   const untilGivenUp = { between: between(busy.from, givenUpAt) };
   const inconclusive = { kind: `${of}-inconclusive`, wrong: null } as const;
   const silent = [...NO_ANSWER, ...NO_ANSWER_OF[of]];
-  const never = (name: string, choices: readonly Action[], when: When, rest: Partial<Fate>) =>
+  const never = (name: string, choices: readonly AgentFaultDo[], when: When, rest: Partial<Fate>) =>
     draw(random, choices, 1).map((action) => answering(of, `${name}-${labelOf(action)}`, action, when, rest));
   const [wrong = "amount", wrongOnce = "amount"] = draw(random, WRONG[of], 2);
   return [
@@ -221,7 +221,7 @@ function fate(of: Fate["of"], name: string, faults: readonly AgentFault[], rest:
 function answering(
   of: Fate["of"],
   name: string,
-  action: Action,
+  action: AgentFaultDo,
   when: When = {},
   rest: Partial<Fate> = {},
 ): Fate {
@@ -231,7 +231,7 @@ function answering(
 function faultOf(
   endpoint: AgentFault["when"]["endpoint"],
   name: string,
-  action: Action,
+  action: AgentFaultDo,
   when: When = {},
 ): AgentFault {
   return { when: { ...when, endpoint, ref: `^${name}:` }, do: action };
@@ -241,7 +241,7 @@ function prefixOf(of: Fate["of"], name: string): string {
   return of === "transfer" ? name : `top-up-${name}`;
 }
 
-function labelOf(action: Action): string {
+function labelOf(action: AgentFaultDo): string {
   const { kind, ...rest } = action as { kind: string } & Readonly<Record<string, unknown>>;
   return [kind, ...Object.values(rest)].join("-");
 }

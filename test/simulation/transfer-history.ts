@@ -14,10 +14,10 @@ interface Row {
   readonly decidedAt: Instant | null;
   readonly closedBy: string | null;
   readonly isHeld: boolean;
-  readonly answers: readonly Answer[];
+  readonly answers: readonly LoggedAnswer[];
 }
 
-interface Answer {
+interface LoggedAnswer {
   readonly attempt: number;
   readonly askedAt: Instant;
   readonly says: string;

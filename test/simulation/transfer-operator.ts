@@ -12,7 +12,7 @@ import { appendEntries } from "../../src/ledger/store.ts";
 import { formatMoney, parseAmount } from "../../src/money.ts";
 import type { AgentBooks } from "../../src/sandbox/agent-endpoints.ts";
 import type { TopUp, Transfer } from "../../src/transfer.ts";
-import type { Move } from "./transfer-plan.ts";
+import type { PlannedMove } from "./transfer-plan.ts";
 import type { VerifyWorker } from "./transfer-worker.ts";
 
 /** What an amount on record is less than what was really moved. */
@@ -21,7 +21,7 @@ const FUNDS = parseAmount("1000000.00", "amount");
 export const CLOSED_BY = "ops";
 
 /** Every player of a run but the poor one has money at every product. */
-export function fundPlayers(books: AgentBooks, moves: readonly Move[]): void {
+export function fundPlayers(books: AgentBooks, moves: readonly PlannedMove[]): void {
   for (const { sent, fate } of moves) {
     if (fate.of === "top-up" || fate.isBeyondBalance) continue;
     const { productId, username } = reallyMoved({ sent, fate }) as Transfer;
@@ -31,7 +31,7 @@ export function fundPlayers(books: AgentBooks, moves: readonly Move[]): void {
 }
 
 /** What the operator really moved, whatever it has on record. */
-function reallyMoved({ sent, fate }: Pick<Move, "sent" | "fate">): Transfer | TopUp {
+function reallyMoved({ sent, fate }: Pick<PlannedMove, "sent" | "fate">): Transfer | TopUp {
   switch (fate.slip) {
     case "amount":
       return { ...sent, amount: sent.amount.plus(SLIP) };
@@ -43,7 +43,7 @@ function reallyMoved({ sent, fate }: Pick<Move, "sent" | "fate">): Transfer | To
 }
 
 /** Sends a transfer: on record first, or past us where it is handed over later. @returns what is wrong with it */
-export async function send(move: Move, { context, provider }: VerifyWorker): Promise<string[]> {
+export async function send(move: PlannedMove, { context, provider }: VerifyWorker): Promise<string[]> {
   const { type, currency, transactionRef, username, productId, amount } = reallyMoved(move) as Transfer;
   const request = { transactionRef, username, productId, amount: amount.toFixed(2) };
   if (move.isHandedOver) {
@@ -56,7 +56,7 @@ export async function send(move: Move, { context, provider }: VerifyWorker): Pro
 }
 
 /** As `recon transfers add` does it: the same again has no effect, the same ref with another amount is refused. */
-export async function handOver({ sent }: Move, { context }: VerifyWorker): Promise<string[]> {
+export async function handOver({ sent }: PlannedMove, { context }: VerifyWorker): Promise<string[]> {
   const { transactionRef: ref, amount } = sent;
   const add = async (given: Transfer | TopUp) => {
     const line = JSON.stringify({
@@ -81,14 +81,14 @@ export async function handOver({ sent }: Move, { context }: VerifyWorker): Promi
 }
 
 /** The callback's entry comes into the ledger, twice where it was repeated: with the same refId it is one top-up. */
-export async function keepEntry(move: Move, { context }: VerifyWorker): Promise<void> {
+export async function keepEntry(move: PlannedMove, { context }: VerifyWorker): Promise<void> {
   const entry = entryOf(move.sent as TopUp);
   const repeated = { ...entry, entryId: `${entry.entryId} again`, receivedAt: entry.receivedAt + 1 };
   await appendEntries(context.sql, [entry, repeated]);
 }
 
 /** The provider's books have it, as it really was. */
-export function bookTopUp(move: Move, books: AgentBooks): void {
+export function bookTopUp(move: PlannedMove, books: AgentBooks): void {
   books.topUps.add([entryOf(reallyMoved(move) as TopUp)]);
 }
 
@@ -126,7 +126,7 @@ function entryOf({
 }
 
 /** Closes those that a person would close by now. */
-export async function closeUnknown(moves: readonly Move[], { context }: VerifyWorker): Promise<void> {
+export async function closeUnknown(moves: readonly PlannedMove[], { context }: VerifyWorker): Promise<void> {
   const refs = moves.filter(({ fate }) => fate.isClosed).map(({ sent }) => sent.transactionRef);
   const rows = await context.sql<{ ref: string }[]>`
     select ref from (

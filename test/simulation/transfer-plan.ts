@@ -22,7 +22,7 @@ const BUSY_TICK_MS = 30_000;
 const LATER_TICK_MS = 20 * MINUTE_MS;
 
 /** One transfer or top-up, as the operator has it on record. */
-export interface Move {
+export interface PlannedMove {
   readonly fate: Fate;
   readonly sent: Transfer | TopUp;
   /** sent and recorded in one, or sent by the operator alone and handed over afterwards */
@@ -46,7 +46,7 @@ export interface TransferPlan {
   readonly config: Config;
   readonly world: WorldPlan;
   readonly faults: readonly AgentFault[];
-  readonly moves: readonly Move[];
+  readonly moves: readonly PlannedMove[];
   readonly blows: readonly Blow[];
   /** every so many looks the workers are started anew */
   readonly restartEvery: number;
@@ -112,7 +112,7 @@ function planWorld(seed: number, config: Config): WorldPlan {
   };
 }
 
-function planMove(random: Random, fate: Fate, begin: Instant, transactionRef: string): Move {
+function planMove(random: Random, fate: Fate, begin: Instant, transactionRef: string): PlannedMove {
   const sentAt = begin + random.below(SENT_MS);
   const isTopUp = fate.of === "top-up";
   // Only what the operator sent by itself can be on record otherwise than it was sent.

@@ -9,7 +9,7 @@ import { tapRequests } from "./request-tap.ts";
 import type { SeedRun } from "./simulation.ts";
 import { auditTransfers } from "./transfer-audit.ts";
 import { bookTopUp, closeUnknown, fundPlayers, handOver, keepEntry, send } from "./transfer-operator.ts";
-import { type Move, planTransfers, type TransferPlan, tickAt } from "./transfer-plan.ts";
+import { type PlannedMove, planTransfers, type TransferPlan, tickAt } from "./transfer-plan.ts";
 import {
   CREDENTIALS,
   countBlows,
@@ -122,14 +122,14 @@ function eventsOf({ moves }: TransferPlan, crew: Crew, books: AgentBooks): Plann
   const events = moves.flatMap((move) => (move.fate.of === "top-up" ? ofTopUp(move) : ofTransfer(move)));
   return events.sort((a, b) => a.at - b.at);
 
-  function ofTransfer(move: Move): PlannedEvent[] {
+  function ofTransfer(move: PlannedMove): PlannedEvent[] {
     const { sent, fate, isHandedOver, handedAt } = move;
     const sending = { at: sent.sentAt, happen: () => send(move, crew.worker()) };
     const handing = { at: handedAt, happen: () => handOver(move, crew.worker()) };
     return [...(fate.isUnsent ? [] : [sending]), ...(isHandedOver ? [handing] : [])];
   }
 
-  function ofTopUp(move: Move): PlannedEvent[] {
+  function ofTopUp(move: PlannedMove): PlannedEvent[] {
     const { sent, fate, handedAt } = move;
     const keeping = async () => {
       await keepEntry(move, crew.worker());

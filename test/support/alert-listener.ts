@@ -8,7 +8,7 @@ import type { AlertChannel } from "../../src/alerts/channel.ts";
 import { openChannels } from "../../src/alerts/open-channels.ts";
 import { ownPort } from "./own-port.ts";
 
-export interface Heard {
+export interface ReceivedAlert {
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
   // biome-ignore lint/suspicious/noExplicitAny: what an alert says is what the tests are about.
@@ -19,9 +19,9 @@ export interface AlertListener {
   /** Its path is as secret as the URLs of such listeners are. */
   url(): string;
   /** all that came in this test, taken or not, in order */
-  readonly heard: readonly Heard[];
+  readonly heard: readonly ReceivedAlert[];
   /** From now on every alert of this test is answered so. */
-  answer(script: (heard: Heard, response: ServerResponse) => void): void;
+  answer(script: (heard: ReceivedAlert, response: ServerResponse) => void): void;
   /** Nobody listens at its port from now on. */
   goDown(): Promise<void>;
   comeBack(): Promise<void>;
@@ -32,9 +32,9 @@ export const WEBHOOK_SECRET = `whsec_${randomBytes(32).toString("base64")}`;
 
 /** Call at the top of a test file; each test begins with a listener that takes everything. */
 export function useAlertListener(): AlertListener {
-  const heard: Heard[] = [];
-  const takeAll = (_: Heard, response: ServerResponse) => response.writeHead(200).end("ok");
-  let script: (heard: Heard, response: ServerResponse) => void = takeAll;
+  const heard: ReceivedAlert[] = [];
+  const takeAll = (_: ReceivedAlert, response: ServerResponse) => response.writeHead(200).end("ok");
+  let script: (heard: ReceivedAlert, response: ServerResponse) => void = takeAll;
   let server: Server;
   let port = 0;
   const listen = async () => {

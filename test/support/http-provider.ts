@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach } from "vitest";
 import { type Instant, parseInstant } from "../../src/clock.ts";
 
-export interface Asked {
+export interface ReceivedRequest {
   readonly method: string;
   readonly path: string;
   readonly parameters: Readonly<Record<string, string>>;
@@ -17,23 +17,23 @@ export interface Asked {
 }
 
 /** Writes the answer, or does something worse. */
-export type Answer = (response: ServerResponse) => void;
+export type Respond = (response: ServerResponse) => void;
 
 export interface HttpProvider {
   /** base URL, without a slash at its end; exists while the tests run */
   url(): string;
   /** From now on every request of this test is answered so. */
-  answer(script: (asked: Asked) => Answer): void;
+  answer(script: (asked: ReceivedRequest) => Respond): void;
   /** all requests of this test, in order */
-  readonly asked: readonly Asked[];
+  readonly asked: readonly ReceivedRequest[];
 }
 
 export const CREDENTIALS = { username: "agent", password: "not to be seen" };
 
 /** Call at the top of a test file; each test begins with a provider that has no records. */
 export function useHttpProvider(): HttpProvider {
-  const asked: Asked[] = [];
-  let script: (asked: Asked) => Answer = () => page([]);
+  const asked: ReceivedRequest[] = [];
+  let script: (asked: ReceivedRequest) => Respond = () => page([]);
   const server = createServer((request, response) => {
     const one = readRequest(request);
     asked.push(one);
@@ -57,7 +57,7 @@ export function useHttpProvider(): HttpProvider {
   };
 }
 
-function readRequest({ method = "", url = "/", headers }: IncomingMessage): Asked {
+function readRequest({ method = "", url = "/", headers }: IncomingMessage): ReceivedRequest {
   const { pathname, searchParams } = new URL(url, "http://provider");
   const instantOf = (name: string) => parseInstant(searchParams.get(name) ?? "", name);
   return {
@@ -104,23 +104,23 @@ export function pageBody(items: readonly string[], nextId?: string): string {
   return `{"reqId":"r","code":0,"message":"success","data":{${cursor}"txns":[${items.join(",")}]}}`;
 }
 
-export const page = (items: readonly string[], nextId?: string): Answer => body(pageBody(items, nextId));
+export const page = (items: readonly string[], nextId?: string): Respond => body(pageBody(items, nextId));
 
-export function body(text: string): Answer {
+export function body(text: string): Respond {
   return (response) => response.writeHead(200, { "content-type": "application/json" }).end(text);
 }
 
-export function status(code: number, headers: Record<string, string> = {}): Answer {
+export function status(code: number, headers: Record<string, string> = {}): Respond {
   return (response) => response.writeHead(code, headers).end();
 }
 
 /** No answer, ever. */
-export const hang: Answer = () => {};
+export const hang: Respond = () => {};
 
-export const drop: Answer = (response) => response.socket?.destroy();
+export const drop: Respond = (response) => response.socket?.destroy();
 
 /** Announces the whole, sends the first half, and hangs up. */
-export function cutShort(text: string): Answer {
+export function cutShort(text: string): Respond {
   return (response) => {
     response.writeHead(200, { "content-length": Buffer.byteLength(text) });
     response.write(text.slice(0, text.length / 2), () => response.socket?.destroy());

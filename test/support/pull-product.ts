@@ -19,7 +19,7 @@ export interface PullResult {
 
 /**
  * Fetches what is due of one product: live windows, then confirm fetches, then resweeps. It waits for what is to be
- * tried again soon; a worker with other products serves them meanwhile (`openPullLanes`).
+ * tried again soon; a worker with other products serves them meanwhile (`openFetchers`).
  * @throws ReconError `provider-refused` where the credentials are not accepted
  */
 export async function pullProduct(

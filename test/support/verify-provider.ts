@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach } from "vitest";
 
-export interface Question {
+export interface VerifyQuestion {
   readonly path: string;
   readonly body: Readonly<Record<string, unknown>>;
 }
@@ -16,17 +16,17 @@ export interface VerifyProvider {
   /** base URL, without a slash at its end; exists while the tests run */
   url(): string;
   /** From now on every question of this test is answered so. */
-  answer(script: (question: Question) => Reply | Promise<Reply>): void;
+  answer(script: (question: VerifyQuestion) => Reply | Promise<Reply>): void;
   /** all questions of this test, in order */
-  readonly questions: readonly Question[];
+  readonly questions: readonly VerifyQuestion[];
   /** the most that were under way at the same time */
   mostAtOnce(): number;
 }
 
 /** Call at the top of a test file; each test begins with a provider that knows of nothing. */
 export function useVerifyProvider(): VerifyProvider {
-  const questions: Question[] = [];
-  let script: (question: Question) => Reply | Promise<Reply> = () => transferAnswer(false);
+  const questions: VerifyQuestion[] = [];
+  let script: (question: VerifyQuestion) => Reply | Promise<Reply> = () => transferAnswer(false);
   let underWay = 0;
   let mostAtOnce = 0;
   const server = createServer(async (request, response) => {
@@ -73,7 +73,7 @@ export function transferAnswer(success: boolean, fields: Readonly<Record<string,
 }
 
 /** The answer to a question about a transfer of 10.00 THB: just as it was sent, but for these fields. */
-export function bookedAs({ body }: Question, fields: Readonly<Record<string, unknown>> = {}): Reply {
+export function bookedAs({ body }: VerifyQuestion, fields: Readonly<Record<string, unknown>> = {}): Reply {
   const { username, productId, transactionRef } = body;
   const balances = { beforeBalance: "0.00", afterBalance: "10.00" };
   const said = {

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { describeHours, type Pulled } from "../../src/sync/coverage-hours.ts";
+import { describeHours, type PulledTime } from "../../src/sync/coverage-hours.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 
 /** Six hours before noon, and one behind it. */
 const RANGE = { from: NOON - 6 * HOUR_MS, to: NOON + HOUR_MS };
 
-const hours = (pulled: Partial<Pulled>) =>
+const hours = (pulled: Partial<PulledTime>) =>
   describeHours(RANGE, {
     begin: RANGE.from,
     head: NOON,

@@ -16,8 +16,6 @@ import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import {
-  type Answer,
-  type Asked,
   betItem,
   body,
   CREDENTIALS,
@@ -26,6 +24,8 @@ import {
   hang,
   page,
   pageBody,
+  type ReceivedRequest,
+  type Respond,
   status,
   useHttpProvider,
 } from "../support/http-provider.ts";
@@ -71,13 +71,13 @@ function worker(hoursBehind: number, pull: Record<string, unknown> = {}, hanging
 
 const pull = (context: PullContext, signal = never) => pullProduct(context, "P1", signal);
 
-interface Bet {
+interface ListedBet {
   readonly at: Instant;
   readonly item: string;
 }
 
-function betsIn(range: TimeRange, everyMs: number): Bet[] {
-  const bets: Bet[] = [];
+function betsIn(range: TimeRange, everyMs: number): ListedBet[] {
+  const bets: ListedBet[] = [];
   for (let at = range.from; at < range.to; at += everyMs) {
     const time = JSON.stringify(formatInstant(at));
     bets.push({ at, item: betItem({ id: `"${at}"`, accountingDate: time, updatedDate: time }) });
@@ -86,7 +86,7 @@ function betsIn(range: TimeRange, everyMs: number): Bet[] {
 }
 
 /** What a provider in good health answers: the bets of the range, in chunks; a cursor counts those before it. */
-function chunkOf(bets: readonly Bet[], asked: Asked, size: number): Answer {
+function chunkOf(bets: readonly ListedBet[], asked: ReceivedRequest, size: number): Respond {
   const found = bets.filter(({ at }) => at >= asked.from && at < asked.to);
   const end = Number(asked.nextId ?? 0) + size;
   const items = found.slice(end - size, end).map(({ item }) => item);
@@ -94,7 +94,7 @@ function chunkOf(bets: readonly Bet[], asked: Asked, size: number): Answer {
 }
 
 /** Answers one after the other, then empty pages for ever. */
-function answerInTurn(...answers: Answer[]): void {
+function answerInTurn(...answers: Respond[]): void {
   const left = [...answers];
   provider.answer(() => left.shift() ?? page([]));
 }
@@ -229,7 +229,7 @@ describe("too slow an answer", () => {
     expect(await countRecords()).toBe(60);
   });
 
-  test.each<[what: string, answer: Answer]>([
+  test.each<[what: string, answer: Respond]>([
     ["no answer in time", hang],
     ["HTTP 408", status(408)],
     ["a dropped connection", drop],
@@ -313,7 +313,7 @@ describe("a window that cannot be had", () => {
     expect(await countRecords()).toBe(bets.filter(({ at }) => at < clock.now()).length);
   });
 
-  test.each<[what: string, answer: Answer, code: string, requests: number]>([
+  test.each<[what: string, answer: Respond, code: string, requests: number]>([
     ["HTTP 500", status(500), "provider-server-error", 3],
     ["a code other than 0", body('{"code":7,"message":"\\u0000 no"}'), "provider-rejected", 3],
     ["HTTP 429", status(429), "provider-throttled", 3],
@@ -599,7 +599,7 @@ describe("a worker that ends in the middle of a window", () => {
 });
 
 describe("whatever the provider does", () => {
-  const FAILURES: Readonly<Record<string, Answer>> = {
+  const FAILURES: Readonly<Record<string, Respond>> = {
     "504": status(504),
     drop,
     "cut short": cutShort(pageBody([betItem()])),

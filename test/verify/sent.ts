@@ -2,8 +2,8 @@
 
 import { parseConfig } from "../../src/config-file.ts";
 import type { TopUp, Transfer } from "../../src/transfer.ts";
-import type { Answer, Booking } from "../../src/verify/answer.ts";
-import { type Decision, decide, firstVerifyAt, type VerifyState } from "../../src/verify/decide.ts";
+import type { Booking, VerifyAnswer } from "../../src/verify/answer.ts";
+import { decide, firstVerifyAt, type VerifyDecision, type VerifyState } from "../../src/verify/decide.ts";
 import { amount, NOON } from "../support/examples.ts";
 
 export const SECOND_MS = 1_000;
@@ -48,10 +48,10 @@ export function live(sent: Transfer | TopUp, settings = VERIFY, handedAt = NOON)
   };
   const hear = (
     afterMs: number | "when due",
-    saying: Pick<Answer, "says"> & Partial<{ booking: Booking }>,
-  ): Decision => {
+    saying: Pick<VerifyAnswer, "says"> & Partial<{ booking: Booking }>,
+  ): VerifyDecision => {
     const askedAt = afterMs === "when due" ? (state.nextVerifyAt ?? Number.NaN) : NOON + afterMs;
-    const answer = { ...saying, askedAt, answeredAt: askedAt + SECOND_MS } as Answer;
+    const answer = { ...saying, askedAt, answeredAt: askedAt + SECOND_MS } as VerifyAnswer;
     const decision = decide(sent, state, answer, settings);
     state = decision.state;
     return decision;

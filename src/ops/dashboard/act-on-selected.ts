@@ -3,10 +3,10 @@
 import { randomUUID } from "node:crypto";
 import {
   type ActionResult,
-  type AskedAction,
   actOnMismatches,
   markOf,
   previewAction,
+  type RequestedAction,
 } from "../../flows/act-on-mismatches.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import type { MismatchStatus } from "../../mismatch.ts";
@@ -34,7 +34,7 @@ export async function actOnSelected(
   const target = { ids: possible.map(([id]) => id), seen: selected };
   const step = randomUUID();
   const asked = { action, target, ...readAction({ note }), by, step };
-  return tellDone(asked, await actOnMismatches(context, asked), passed);
+  return doneNotice(asked, await actOnMismatches(context, asked), passed);
 }
 
 /** What acting on all of a choice would change. */
@@ -75,13 +75,13 @@ export async function actOnAll(
   const target = { filter: choice, shown: null, mark: shown };
   const step = randomUUID();
   const asked = { action, target, ...readAction({ note }), by, step };
-  return tellDone(asked, await actOnMismatches(context, asked), []);
+  return doneNotice(asked, await actOnMismatches(context, asked), []);
 }
 
-function tellDone(
-  { action, step }: Pick<AskedAction, "action"> & { readonly step: string },
+function doneNotice(
+  { action, step }: Pick<RequestedAction, "action"> & { readonly step: string },
   { count, amounts }: ActionResult,
-  passed: readonly Seen[],
+  passed: readonly SeenStatus[],
 ): StepNotice {
   const others = passed.length === 0 ? "" : ` ${sayPassed(action, passed)}.`;
   return {
@@ -91,10 +91,10 @@ function tellDone(
   };
 }
 
-type Seen = readonly [string, MismatchStatus];
+type SeenStatus = readonly [string, MismatchStatus];
 
 /** "2 are acknowledged and 1 is resolved: they cannot be acknowledged". */
-function sayPassed(action: MismatchAction, passed: readonly Seen[]): string {
+function sayPassed(action: MismatchAction, passed: readonly SeenStatus[]): string {
   const byStatus = [...Map.groupBy(passed, ([, status]) => status)];
   const parts = byStatus.map(
     ([status, those]) => `${those.length} ${those.length === 1 ? "is" : "are"} ${status}`,

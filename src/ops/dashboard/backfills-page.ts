@@ -21,8 +21,8 @@ import { renderBackfill } from "./render-backfill.ts";
 import { type BackfillForm, renderBackfills } from "./render-backfills.ts";
 
 type Typed = Readonly<Record<string, unknown>>;
-type Asked = FastifyRequest<{ Querystring: Typed }>;
-interface One {
+type BackfillsRequest = FastifyRequest<{ Querystring: Typed }>;
+interface BackfillRoute {
   Params: { id: string };
 }
 
@@ -31,8 +31,10 @@ const RANGE_FIELDS = ["product", "from", "to"] as const;
 const PAGE_SIZE = 25;
 
 export function addBackfillsPage(pages: FastifyInstance, context: FlowContext): void {
-  pages.get("/backfills", (request: Asked, reply) => sendBackfills(context, request, reply, request.query));
-  pages.post("/backfills", async (request: Asked, reply) => {
+  pages.get("/backfills", (request: BackfillsRequest, reply) =>
+    sendBackfills(context, request, reply, request.query),
+  );
+  pages.post("/backfills", async (request: BackfillsRequest, reply) => {
     const typed = (request.body ?? {}) as Typed;
     try {
       const asked = readProductRange(checkFields(typed, RANGE_FIELDS), context.config);
@@ -45,12 +47,12 @@ export function addBackfillsPage(pages: FastifyInstance, context: FlowContext): 
       throw error;
     }
   });
-  pages.get<One>("/backfills/:id", async (request, reply) => {
+  pages.get<BackfillRoute>("/backfills/:id", async (request, reply) => {
     const notice = takeNotice(request, reply);
     return await sendBackfill(context, request, reply, notice);
   });
   for (const change of ["pause", "resume", "cancel"] as const) {
-    pages.post<One>(`/backfills/:id/${change}`, async (request, reply) => {
+    pages.post<BackfillRoute>(`/backfills/:id/${change}`, async (request, reply) => {
       try {
         const { id, status } = await changeBackfill(context, request.params.id, change);
         setNotice(reply, { tone: "good", text: `Backfill ${id} is ${status}.` });
@@ -67,7 +69,7 @@ export function addBackfillsPage(pages: FastifyInstance, context: FlowContext): 
 /** @param typed the range of the form: where there is one, what a backfill of it would do */
 async function sendBackfills(
   context: FlowContext,
-  request: Asked,
+  request: BackfillsRequest,
   reply: FastifyReply,
   typed: Typed,
 ): Promise<FastifyReply> {
@@ -114,7 +116,7 @@ async function readForm(
 
 async function sendBackfill(
   context: FlowContext,
-  request: FastifyRequest<One>,
+  request: FastifyRequest<BackfillRoute>,
   reply: FastifyReply,
   notice: Notice | null,
 ): Promise<FastifyReply> {

@@ -8,10 +8,10 @@ import type { FlowContext } from "../../flows/context.ts";
 import { sendProblem } from "../problem.ts";
 import { readChangeMarks } from "./change-store.ts";
 import type { LiveTopic } from "./layout.ts";
-import { findChanged, type Known, LIVE_TOPICS } from "./what-changed.ts";
+import { findChanged, type KnownMarks, LIVE_TOPICS } from "./what-changed.ts";
 
 /** One reader asks for all pages, and only while there are some. */
-const LOOK_EVERY_MS = 1_000;
+const CHECK_EVERY_MS = 1_000;
 
 /** Proxies close what is silent for long. */
 const HEARTBEAT_MS = 15_000;
@@ -56,8 +56,8 @@ export function addChanges(pages: FastifyInstance, context: FlowContext): void {
     >);
     stream.write("retry: 2000\n\n");
     const forget = watch.add((changed) => {
-      const told = topics.filter((topic) => changed.has(topic));
-      if (told.length > 0) stream.write(`event: changed\ndata: ${told.join(" ")}\n\n`);
+      const reported = topics.filter((topic) => changed.has(topic));
+      if (reported.length > 0) stream.write(`event: changed\ndata: ${reported.join(" ")}\n\n`);
     });
     const heartbeat = setInterval(() => stream.write(": here\n\n"), HEARTBEAT_MS);
     const end = setTimeout(() => stream.end(), LONGEST_STREAM_MS);
@@ -104,10 +104,10 @@ function openSeats() {
 /** Looks for changes while anybody listens. */
 function watchChanges({ sql, clock, log }: FlowContext) {
   const listeners = new Set<Listener>();
-  let known: Known | null = null;
+  let known: KnownMarks | null = null;
   let looking: Promise<void> | null = null;
   let isFailing = false;
-  const lookOnce = async () => {
+  const checkOnce = async () => {
     try {
       const wasBlind = known === null && isFailing;
       const marks = await readChangeMarks(sql, clock.now());
@@ -116,15 +116,15 @@ function watchChanges({ sql, clock, log }: FlowContext) {
       known = found.known;
       isFailing = false;
       const changed = wasBlind ? new Set(LIVE_TOPICS) : found.changed;
-      if (changed.size > 0) for (const tell of listeners) tell(changed);
+      if (changed.size > 0) for (const notify of listeners) notify(changed);
     } catch (error) {
       // Pages stay open, and are told when the database is back.
       if (!isFailing) log.warn(`open pages cannot be told of changes: ${describeError(error)}`);
       isFailing = true;
     }
   };
-  const look = () => {
-    looking ??= lookOnce().finally(() => {
+  const check = () => {
+    looking ??= checkOnce().finally(() => {
       looking = null;
     });
     return looking;
@@ -139,11 +139,11 @@ function watchChanges({ sql, clock, log }: FlowContext) {
     end: rest,
     /** Changes are told from now on, to whoever is added next. */
     begin: async () => {
-      if (known === null) await look();
+      if (known === null) await check();
     },
     add(listener: Listener): () => void {
       listeners.add(listener);
-      timer ??= setInterval(() => void look(), LOOK_EVERY_MS);
+      timer ??= setInterval(() => void check(), CHECK_EVERY_MS);
       return () => {
         listeners.delete(listener);
         if (listeners.size === 0) rest();

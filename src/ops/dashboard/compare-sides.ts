@@ -6,7 +6,7 @@ import { type Amount, formatAmount, parseAmount, ZERO } from "../../money.ts";
 import { withCents } from "./show.ts";
 
 /** One field of both sides, in words; null: that side says nothing about it. */
-export interface ComparedField {
+export interface FieldComparison {
   readonly name: string;
   readonly provider: string | null;
   readonly ledger: string | null;
@@ -22,7 +22,7 @@ const MISSING: ReadonlySet<MismatchKind> = new Set([
   "stuck-open",
 ]);
 
-export function compareSides(mismatch: Pick<Mismatch, "kind" | "provider" | "ledger">): ComparedField[] {
+export function compareSides(mismatch: Pick<Mismatch, "kind" | "provider" | "ledger">): FieldComparison[] {
   const { kind, provider, ledger } = mismatch;
   const fields =
     isTransfer(provider) || isTransfer(ledger)
@@ -49,7 +49,7 @@ function compareBet(
   kind: MismatchKind,
   provider: ProviderSide | null,
   ledger: LedgerSide | null,
-): ComparedField[] {
+): FieldComparison[] {
   const [theirs, ours] = [stateOf(provider?.status), stateOf(ledger?.status)];
   const isBoth = provider !== null && ledger !== null;
   // The sums of a session are of different things, and only what they come to is compared.
@@ -57,18 +57,18 @@ function compareBet(
   const comparesPayout = comparesAmounts && !(theirs === "open" && ours === "open");
   const expected = expectedMove(kind, provider);
   return [
-    told("Id", provider?.id, ledger?.txnId),
-    told("Bet", provider?.betId, null),
+    fieldOf("Id", provider?.id, ledger?.txnId),
+    fieldOf("Bet", provider?.betId, null),
     {
-      ...told("Player", provider?.username, ledger?.username),
+      ...fieldOf("Player", provider?.username, ledger?.username),
       differs: isBoth ? provider.username !== ledger.username : null,
     },
     {
-      ...told("Currency", provider?.currency, ledger?.currency),
+      ...fieldOf("Currency", provider?.currency, ledger?.currency),
       differs: isBoth ? provider.currency !== ledger.currency : null,
     },
     {
-      ...told("Status", provider?.status, ledger?.status),
+      ...fieldOf("Status", provider?.status, ledger?.status),
       differs: theirs === null || ours === null ? null : theirs !== ours,
     },
     money("Stake", provider?.stake, ledger?.stake, comparesAmounts),
@@ -79,32 +79,32 @@ function compareBet(
       ledger?.moved,
       ledger !== null && expected !== null,
     ),
-    told("First callback", null, toTime(ledger?.firstEntryAt)),
-    told("Last callback", null, toTime(ledger?.lastEntryAt)),
-    told("Accounted", toTime(provider?.accountingDate), null),
-    told("Updated", toTime(provider?.updatedDate), null),
+    fieldOf("First callback", null, toTime(ledger?.firstEntryAt)),
+    fieldOf("Last callback", null, toTime(ledger?.lastEntryAt)),
+    fieldOf("Accounted", toTime(provider?.accountingDate), null),
+    fieldOf("Updated", toTime(provider?.updatedDate), null),
   ];
 }
 
-function compareTransfer(provider: TransferSide | null, ledger: TransferSide | null): ComparedField[] {
+function compareTransfer(provider: TransferSide | null, ledger: TransferSide | null): FieldComparison[] {
   const same = (a: string | null | undefined, b: string | null | undefined) =>
     a === null || a === undefined || b === null || b === undefined ? null : a !== b;
   return [
-    told("Status", provider?.status, ledger?.status),
+    fieldOf("Status", provider?.status, ledger?.status),
     money("Amount", provider?.amount, ledger?.amount, provider !== null && ledger !== null),
     {
-      ...told("Currency", provider?.currency, ledger?.currency),
+      ...fieldOf("Currency", provider?.currency, ledger?.currency),
       differs: same(provider?.currency, ledger?.currency),
     },
     {
-      ...told("Player", provider?.username, ledger?.username),
+      ...fieldOf("Player", provider?.username, ledger?.username),
       differs: same(provider?.username, ledger?.username),
     },
     {
-      ...told("Product", provider?.productId, ledger?.productId),
+      ...fieldOf("Product", provider?.productId, ledger?.productId),
       differs: same(provider?.productId, ledger?.productId),
     },
-    told("At", toTime(provider?.at), toTime(ledger?.at)),
+    fieldOf("At", toTime(provider?.at), toTime(ledger?.at)),
   ];
 }
 
@@ -121,20 +121,20 @@ function expectedMove(kind: MismatchKind, provider: ProviderSide | null): Amount
     : null;
 }
 
-type State = "open" | "settled" | "void";
+type SideState = "open" | "settled" | "void";
 
 /** Both sides have words of their own for the same. */
-function stateOf(status: string | null | undefined): State | null {
+function stateOf(status: string | null | undefined): SideState | null {
   const word = status?.toLowerCase();
   if (word === "unsettled") return "open";
   return word === "open" || word === "settled" || word === "void" ? word : null;
 }
 
-function told(
+function fieldOf(
   name: string,
   provider: string | null | undefined,
   ledger: string | null | undefined,
-): ComparedField {
+): FieldComparison {
   return { name, provider: provider ?? null, ledger: ledger ?? null, differs: null };
 }
 
@@ -143,7 +143,7 @@ function money(
   provider: string | null | undefined,
   ledger: string | null | undefined,
   isCompared: boolean,
-): ComparedField {
+): FieldComparison {
   const [theirs, ours] = [provider ?? null, ledger ?? null];
   const differs =
     isCompared && theirs !== null && ours !== null

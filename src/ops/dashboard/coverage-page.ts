@@ -14,12 +14,12 @@ import { type CoverageForm, renderCoverage } from "./render-coverage.ts";
 const HOUR_MS = 3_600_000;
 const FIELDS = ["product", "from", "to"] as const;
 
-type Query = Readonly<Record<string, unknown>>;
+type QueryFields = Readonly<Record<string, unknown>>;
 
 export function addCoveragePage(pages: FastifyInstance, context: FlowContext): void {
-  pages.get<{ Querystring: Query }>("/coverage", async (request, reply) => {
+  pages.get<{ Querystring: QueryFields }>("/coverage", async (request, reply) => {
     const query = Object.keys(request.query).length === 0 ? lastHour(context) : request.query;
-    const seen = await look(context, query);
+    const seen = await readCoveragePage(context, query);
     const form: CoverageForm = {
       products: context.config.products
         .filter(({ walletMode }) => walletMode === "seamless")
@@ -40,9 +40,9 @@ export function addCoveragePage(pages: FastifyInstance, context: FlowContext): v
   });
 }
 
-async function look(
+async function readCoveragePage(
   context: FlowContext,
-  query: Query,
+  query: QueryFields,
 ): Promise<{ readonly coverage: Coverage | null; readonly problem: string | null }> {
   try {
     const asked = readProductRange(checkFields(query, FIELDS), context.config);
@@ -56,7 +56,7 @@ async function look(
 }
 
 /** For whoever comes without a question. */
-function lastHour({ config, clock }: FlowContext): Query {
+function lastHour({ config, clock }: FlowContext): QueryFields {
   const now = clock.now();
   const first = config.products.find(({ walletMode }) => walletMode === "seamless");
   return { product: first?.productId ?? "", from: formatInstant(now - HOUR_MS), to: formatInstant(now) };

@@ -13,7 +13,7 @@ export interface Notice {
   readonly undo?: SafeHtml;
 }
 
-export interface Page {
+export interface DashboardPage {
   /** names the page in the browser's tab and its history */
   readonly title: string;
   readonly visitor: Visitor;
@@ -28,7 +28,7 @@ export interface Page {
 /** What `GET /changes` tells of. */
 export type LiveTopic = "pull" | "mismatches" | "transfers" | "backfills" | "alerts";
 
-const PLACES = [
+const NAVIGATION = [
   ["/", "Overview"],
   ["/mismatches", "Mismatches"],
   ["/transfers", "Transfers"],
@@ -37,7 +37,7 @@ const PLACES = [
 ] as const;
 
 /** A whole document. Values are escaped where they are put into `html`; only `html` makes markup. */
-export function renderPage(page: Page): string {
+export function renderPage(page: DashboardPage): string {
   const { title, visitor, path, main, notice = null, live = [] } = page;
   const document = html`<!doctype html>
 <html lang="en">
@@ -69,7 +69,7 @@ ${main}
 }
 
 function renderNavigation(path: string): SafeHtml {
-  const links = PLACES.map(([href, name]) => {
+  const links = NAVIGATION.map(([href, name]) => {
     const isHere = href === "/" ? path === "/" : path === href || path.startsWith(`${href}/`);
     return html`<li><a href="${href}"${isHere ? html` aria-current="page"` : null}>${name}</a></li>`;
   });

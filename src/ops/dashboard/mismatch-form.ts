@@ -5,7 +5,7 @@ import { MISMATCH_ACTIONS, type MismatchAction } from "../../mismatches/act.ts";
 import { checkFields, usage } from "../range-query.ts";
 import { STEP } from "./notice.ts";
 
-type Form = Readonly<Record<string, unknown>>;
+type FormFields = Readonly<Record<string, unknown>>;
 
 export interface BulkForm {
   readonly action: MismatchAction;
@@ -63,8 +63,8 @@ export function readUndoForm(body: unknown): { readonly step: string; readonly b
   return { step, back: textOf(form, "back") };
 }
 
-function readForm(body: unknown, fields: readonly string[]): Form {
-  const form = typeof body === "object" && body !== null ? (body as Form) : {};
+function readForm(body: unknown, fields: readonly string[]): FormFields {
+  const form = typeof body === "object" && body !== null ? (body as FormFields) : {};
   return checkFields(form, fields);
 }
 
@@ -81,7 +81,7 @@ function readSeen(value: unknown): [string, MismatchStatus] {
   return [id, status];
 }
 
-function textOf(form: Form, field: string): string {
+function textOf(form: FormFields, field: string): string {
   const value = form[field] ?? "";
   if (typeof value !== "string") throw usage(`${field} stands more than once`);
   return value;

@@ -6,7 +6,7 @@ import {
   type MismatchOrder,
   type MismatchSort,
   type OrderedPage,
-  type OrderPlace,
+  type OrderPosition,
 } from "../../mismatches/order-store.ts";
 import { formatAmount, parseAmount } from "../../money.ts";
 import { CHOICES, type ChoiceQuery, filtersOf } from "../mismatch-query.ts";
@@ -20,7 +20,7 @@ export interface ListQuery {
   readonly from: OrderedPage["from"];
 }
 
-type Query = Readonly<Record<string, unknown>>;
+type QueryFields = Readonly<Record<string, unknown>>;
 
 /** The newest first. */
 const USUAL_ORDER: MismatchOrder = { by: "firstSeenAt", descending: true };
@@ -31,7 +31,7 @@ const LOCAL_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?$/;
  * The query of a form as others can share it: without the fields that were left empty, and with the offset of its times.
  * @returns null: it is like that already
  */
-export function tidyQuery(query: Query): Record<string, string> | null {
+export function tidyQuery(query: QueryFields): Record<string, string> | null {
   const entries = Object.entries(query).filter(
     (entry): entry is [string, string] => typeof entry[1] === "string",
   );
@@ -47,7 +47,7 @@ export function tidyQuery(query: Query): Record<string, string> | null {
 }
 
 /** @throws ReconError `usage` that names the field and its value */
-export function readListQuery(query: Query): ListQuery {
+export function readListQuery(query: QueryFields): ListQuery {
   const fields = filtersOf(query, [...CHOICES, "sort", "after", "before"]) as Readonly<
     Record<string, string | undefined>
   >;
@@ -101,12 +101,12 @@ function readFrom(
   after: string | undefined,
   before: string | undefined,
 ): OrderedPage["from"] {
-  if (after !== undefined) return { direction: "after", place: readPlace("after", after, order) };
-  if (before !== undefined) return { direction: "before", place: readPlace("before", before, order) };
+  if (after !== undefined) return { direction: "after", place: readPosition("after", after, order) };
+  if (before !== undefined) return { direction: "before", place: readPosition("before", before, order) };
   return null;
 }
 
-function readPlace(name: string, text: string, { by }: MismatchOrder): OrderPlace {
+function readPosition(name: string, text: string, { by }: MismatchOrder): OrderPosition {
   const [, value = "", id = ""] = /^(.+)~(\d{1,15})$/.exec(text) ?? [];
   try {
     if (by !== "amountAtRisk") parseInstant(value, name);

@@ -17,13 +17,13 @@ import { type StepNotice, setNotice, takeNotice } from "./notice.ts";
 import { renderMismatch, type TypedDecision } from "./render-mismatch.ts";
 import { groupDigits, withCents } from "./show.ts";
 
-type Asked = FastifyRequest<{ Params: { id: string } }>;
+type MismatchRequest = FastifyRequest<{ Params: { id: string } }>;
 
 export function addMismatchPage(pages: FastifyInstance, context: FlowContext): void {
-  pages.get("/mismatches/:id", (request: Asked, reply) =>
+  pages.get("/mismatches/:id", (request: MismatchRequest, reply) =>
     sendMismatch(context, request, reply, { notice: takeNotice(request, reply), typed: null }),
   );
-  pages.post("/mismatches/:id", async (request: Asked, reply) => {
+  pages.post("/mismatches/:id", async (request: MismatchRequest, reply) => {
     const { id } = request.params;
     const form = readSingleForm(request.body);
     try {
@@ -40,7 +40,7 @@ export function addMismatchPage(pages: FastifyInstance, context: FlowContext): v
 
 async function sendMismatch(
   context: FlowContext,
-  { params, asker }: Asked,
+  { params, asker }: MismatchRequest,
   reply: FastifyReply,
   { notice, typed }: { readonly notice: Notice | null; readonly typed: TypedDecision | null },
 ): Promise<FastifyReply> {

@@ -43,8 +43,8 @@ export function actionsFor(statuses: readonly MismatchStatus[]): MismatchAction[
 /** Buttons of one form, each of which does something else. */
 export function renderActionButtons(actions: readonly MismatchAction[]): SafeHtml {
   const buttons = actions.map((action, index) => {
-    const look = index === 0 ? null : html` class="quiet"`;
-    return html`<button name="action" value="${action}"${look}>${ACTION_NAMES[action]}</button>`;
+    const style = index === 0 ? null : html` class="quiet"`;
+    return html`<button name="action" value="${action}"${style}>${ACTION_NAMES[action]}</button>`;
   });
   return html`${buttons}`;
 }

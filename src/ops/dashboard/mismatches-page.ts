@@ -20,20 +20,20 @@ import { type StepNotice, setNotice, takeNotice } from "./notice.ts";
 import { renderConfirm } from "./render-confirm.ts";
 import { renderMismatches, renderRefusedFilters, type TypedStep } from "./render-mismatches.ts";
 
-type Asked = FastifyRequest<{ Querystring: Record<string, unknown> }>;
+type MismatchesRequest = FastifyRequest<{ Querystring: Record<string, unknown> }>;
 
 const PAGE_SIZE = 100;
 const HTML = "text/html; charset=utf-8";
 
 export function addMismatchesPage(pages: FastifyInstance, context: FlowContext): void {
-  pages.get("/mismatches", (request: Asked, reply) => sendList(context, request, reply));
-  pages.get("/mismatches.csv", async ({ query }: Asked, reply) => {
+  pages.get("/mismatches", (request: MismatchesRequest, reply) => sendList(context, request, reply));
+  pages.get("/mismatches.csv", async ({ query }: MismatchesRequest, reply) => {
     const choice = await readChoice(context, readListQuery(query).filters);
     const csv = listAsCsv(context.sql, { ...choice, limit: PAGE_SIZE, after: null }, true);
     reply.header("content-disposition", 'attachment; filename="mismatches.csv"');
     return await reply.type("text/csv; charset=utf-8").send(Readable.from(csv));
   });
-  pages.post("/mismatches", async (request: Asked, reply) => {
+  pages.post("/mismatches", async (request: MismatchesRequest, reply) => {
     const query = readListQuery(request.query);
     const form = readBulkForm(request.body);
     const isSure = !form.isAll || form.shown !== null;
@@ -58,7 +58,11 @@ export function addMismatchesPage(pages: FastifyInstance, context: FlowContext):
   });
 }
 
-async function sendList(context: FlowContext, request: Asked, reply: FastifyReply): Promise<FastifyReply> {
+async function sendList(
+  context: FlowContext,
+  request: MismatchesRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
   const tidy = tidyQuery(request.query);
   if (tidy !== null) return await reply.redirect(`/mismatches?${new URLSearchParams(tidy)}`, 303);
   try {
@@ -81,7 +85,7 @@ async function sendList(context: FlowContext, request: Asked, reply: FastifyRepl
 
 async function sendKnownList(
   context: FlowContext,
-  request: Asked,
+  request: MismatchesRequest,
   reply: FastifyReply,
   query: ListQuery,
   { notice, typed }: { readonly notice: Notice | null; readonly typed: TypedStep | null },
@@ -107,7 +111,7 @@ async function sendKnownList(
 
 async function sendConfirm(
   context: FlowContext,
-  { asker }: Asked,
+  { asker }: MismatchesRequest,
   reply: FastifyReply,
   query: ListQuery,
   form: BulkForm,

@@ -63,13 +63,13 @@ function renderChanges(backfill: Backfill): SafeHtml | null {
   const possible = BUTTONS.filter(([change]) => statusAfter(change, backfill) !== null);
   if (possible.length === 0) return null;
   const buttons = possible.map(
-    ([change, name, look]) =>
-      html`<form method="post" action="/backfills/${backfill.id}/${change}"><button class="${look}">${name}</button></form>`,
+    ([change, name, style]) =>
+      html`<form method="post" action="/backfills/${backfill.id}/${change}"><button class="${style}">${name}</button></form>`,
   );
   return html`<div class="row" id="changes">${buttons}<span class="faint">What was read stays.</span></div>`;
 }
 
-function renderEffect({ backfill, brought }: WatchedBackfill): SafeHtml {
+function renderEffect({ backfill, mismatches }: WatchedBackfill): SafeHtml {
   const { records, created, changed, unchanged, productId, startedAt, endedAt } = backfill;
   const figures = [
     ["records read", records],
@@ -80,12 +80,12 @@ function renderEffect({ backfill, brought }: WatchedBackfill): SafeHtml {
   const seen = new URLSearchParams({ product: productId, status: "open,acknowledged,resolved,ignored" });
   if (startedAt !== null) seen.set("from", formatInstant(startedAt));
   if (endedAt !== null) seen.set("to", formatInstant(endedAt));
-  const rows = brought.map(({ kind, total, open }) => {
+  const rows = mismatches.map(({ kind, total, open }) => {
     const query = new URLSearchParams(seen);
     query.set("kind", kind);
     return html`<li><a href="/mismatches?${String(query)}">${showCount(total)} ${kind}</a>, ${showCount(open)} of them not settled</li>`;
   });
   return html`<section class="sheet" aria-labelledby="effect"><h2 id="effect">What it changed</h2>
 <dl class="figures">${figures.map(([name, count]) => html`<div><dt>${name}</dt><dd>${showCount(count)}</dd></div>`)}</dl>
-${brought.length === 0 ? html`<p>No mismatch has come to light by it${endedAt === null ? " so far" : ""}.</p>` : html`<h3>Mismatches of its time that have come to light</h3><ul>${rows}</ul>`}</section>`;
+${mismatches.length === 0 ? html`<p>No mismatch has come to light by it${endedAt === null ? " so far" : ""}.</p>` : html`<h3>Mismatches of its time that have come to light</h3><ul>${rows}</ul>`}</section>`;
 }

@@ -6,7 +6,7 @@ import type { CoverageHour } from "../../sync/coverage-hours.ts";
 import type { TimeRange } from "../../window.ts";
 import { explainGap } from "./gap-reasons.ts";
 
-type State = CoverageHour["state"];
+type HourState = CoverageHour["state"];
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -14,7 +14,7 @@ const DAY_MS = 24 * HOUR_MS;
 const MOST_SEPARATE_HOURS = 48;
 const MOST_LABELS = 7;
 
-const WORD_OF_STATE: Readonly<Record<State, string>> = {
+const WORD_OF_STATE: Readonly<Record<HourState, string>> = {
   fetched: "fetched",
   fetching: "being fetched",
   gap: "gap",
@@ -23,7 +23,7 @@ const WORD_OF_STATE: Readonly<Record<State, string>> = {
 
 /** Hours of one state, and of one reason, that follow each other within a day. */
 interface HourRun extends TimeRange {
-  readonly state: State;
+  readonly state: HourState;
   readonly code: string | null;
 }
 
@@ -99,7 +99,7 @@ function stepsOf(from: Instant, to: Instant, stepMs: number): Instant[] {
 
 /** What the strips refer to, once for a page: patterns that tell the states apart without their colours. */
 export function renderPatterns(): SafeHtml {
-  const pattern = (state: State, mark: SafeHtml) =>
+  const pattern = (state: HourState, mark: SafeHtml) =>
     html`<pattern id="cell-${state}" width="6" height="6" patternUnits="userSpaceOnUse"><rect width="6" height="6" class="ground ${state}"/>${mark}</pattern>`;
   return html`<svg class="patterns" width="0" height="0" aria-hidden="true" focusable="false"><defs>
 ${pattern("fetched", html``)}
@@ -110,7 +110,7 @@ ${pattern("future", html`<circle cx="3" cy="3" r="0.8" class="dot"/>`)}
 }
 
 export function renderLegend(): SafeHtml {
-  const entries = (Object.entries(WORD_OF_STATE) as [State, string][]).map(
+  const entries = (Object.entries(WORD_OF_STATE) as [HourState, string][]).map(
     ([state, word]) =>
       html`<li><svg width="18" height="12" aria-hidden="true" focusable="false"><rect width="18" height="12" class="cell ${state}" fill="url(#cell-${state})"/></svg>${word}</li>`,
   );

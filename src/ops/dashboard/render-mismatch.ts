@@ -1,9 +1,9 @@
 /** One mismatch as a page: what differs, what each side said when, what people did, and what can be done now. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
-import { MEANING_OF_KIND } from "../../alerts/meaning.ts";
+import { MEANING_OF_KIND } from "../../alerts/kind-meanings.ts";
 import type { MismatchStory } from "../../flows/read-mismatch.ts";
-import { type ComparedField, compareSides } from "./compare-sides.ts";
+import { compareSides, type FieldComparison } from "./compare-sides.ts";
 import { actionsFor, renderActionButtons } from "./mismatch-words.ts";
 import { renderFetches, renderHistory, renderTimeline } from "./render-story.ts";
 import { pathOfTransfer } from "./render-transfers.ts";
@@ -70,8 +70,8 @@ function renderFacts(story: MismatchStory): SafeHtml {
     ["Last seen", showTime(story.lastSeenAt)],
     ["Ended", story.resolvedAt === null ? null : html`${showTime(story.resolvedAt)} by ${story.resolvedBy}`],
   ];
-  const told = facts.filter(([, value]) => value !== null);
-  return html`<dl class="about" id="about">${told.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+  const reported = facts.filter(([, value]) => value !== null);
+  return html`<dl class="about" id="about">${reported.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
 /** A ref alone may name several top-ups; their kinds begin with what they are. */
@@ -98,7 +98,7 @@ function renderSides(story: MismatchStory): SafeHtml {
 </table></div></section>`;
 }
 
-function renderField({ name, provider, ledger, differs }: ComparedField): SafeHtml {
+function renderField({ name, provider, ledger, differs }: FieldComparison): SafeHtml {
   const value = (text: string | null) => (text === null ? html`<span class="none">–</span>` : text);
   const asked =
     name === "Moved in the wallet" && provider !== null ? html` <span class="faint">asked for</span>` : null;

@@ -6,7 +6,7 @@ import {
   type ListedMismatch,
   MISMATCH_SORTS,
   type MismatchSort,
-  type OrderPlace,
+  type OrderPosition,
   type SumOfCurrency,
 } from "../../mismatches/order-store.ts";
 import { statusesOf } from "../../mismatches/store.ts";
@@ -26,8 +26,8 @@ export interface TypedStep {
 export interface MismatchList {
   readonly query: ListQuery;
   readonly mismatches: readonly ListedMismatch[];
-  readonly before: OrderPlace | null;
-  readonly after: OrderPlace | null;
+  readonly before: OrderPosition | null;
+  readonly after: OrderPosition | null;
   readonly sums: readonly SumOfCurrency[];
   /** those of the config */
   readonly products: readonly string[];
@@ -167,10 +167,10 @@ function renderRow(mismatch: ListedMismatch, mayAct: boolean, isSelected: boolea
 
 function renderPager({ query, before, after }: MismatchList): SafeHtml | null {
   if (before === null && after === null) return null;
-  const link = (place: OrderPlace | null, direction: "before" | "after", text: string) =>
-    place === null
+  const link = (position: OrderPosition | null, direction: "before" | "after", text: string) =>
+    position === null
       ? null
-      : html`<a class="button quiet" rel="${direction === "before" ? "prev" : "next"}" href="${pathOfList({ ...query, from: { place, direction } })}">${text}</a>`;
+      : html`<a class="button quiet" rel="${direction === "before" ? "prev" : "next"}" href="${pathOfList({ ...query, from: { place: position, direction } })}">${text}</a>`;
   const first =
     before === null
       ? null

@@ -3,17 +3,17 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { Instant } from "../../clock.ts";
 import type { Overview } from "../../flows/read-overview.ts";
+import { type HealthVerdict, judgeHealth, TONE_OF_STATE, TONES, type Tone } from "./health-verdict.ts";
 import { renderLegend, renderPatterns } from "./render-coverage-strip.ts";
 import { renderProduct } from "./render-product.ts";
 import { addUpRisk } from "./risk.ts";
 import { showAge, showAmount, showCount } from "./show.ts";
-import { judge, TONE_OF_STATE, TONES, type Tone, type Verdict } from "./verdict.ts";
 
 const SIGN_OF_TONE: Readonly<Record<Tone, string>> = { bad: "✕", warn: "!", unknown: "…", good: "✓" };
 
 export function renderOverview(overview: Overview): SafeHtml {
   return html`<h1>Overview</h1>
-${renderVerdict(judge(overview))}
+${renderVerdict(judgeHealth(overview))}
 ${renderPatterns()}
 ${renderWaiting(overview)}
 <section aria-labelledby="products">
@@ -23,7 +23,7 @@ ${renderWaiting(overview)}
 </section>`;
 }
 
-function renderVerdict({ tone, findings }: Verdict): SafeHtml {
+function renderVerdict({ tone, findings }: HealthVerdict): SafeHtml {
   const clauses = findings.map(({ text, href, tone: own }, index) => {
     const said = index === 0 ? text.charAt(0).toUpperCase() + text.slice(1) : text;
     const clause = href === null ? html`${said}` : html`<a href="${href}">${said}</a>`;
@@ -42,12 +42,12 @@ function renderProducts({ products, now }: Overview): SafeHtml[] {
 }
 
 function renderWaiting(overview: Overview): SafeHtml {
-  const { now, lastReceivedAt, undelivered, deafChannels } = overview;
+  const { now, lastReceivedAt, undelivered, failingChannels } = overview;
   return html`<dl class="tiles">
 <div class="sheet"><dt>Money at risk</dt>${renderMoney(overview)}</div>
 <div class="sheet"><dt>Transfers waiting</dt>${renderTransfers(overview)}</div>
 <div class="sheet"><dt>Alerts undelivered</dt>
-<dd class="much">${showCount(undelivered)}</dd>${deafChannels.length === 0 ? null : html`<dd class="bad">${deafChannels.join(", ")} does not take them</dd>`}</div>
+<dd class="much">${showCount(undelivered)}</dd>${failingChannels.length === 0 ? null : html`<dd class="bad">${failingChannels.join(", ")} does not take them</dd>`}</div>
 <div class="sheet"><dt>Newest ledger entry</dt>
 <dd class="much">${lastReceivedAt === null ? "none yet" : showAge(lastReceivedAt, now)}</dd></div>
 <div class="sheet"><dt>Backfills</dt>${renderBackfills(overview)}</div>

@@ -3,11 +3,11 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { type Instant, showDuration } from "../../clock.ts";
 import type { ProductOverview, ProductState } from "../../flows/read-overview.ts";
+import { TONE_OF_STATE } from "./health-verdict.ts";
 import { linkToCoverage, renderCoverageStrip } from "./render-coverage-strip.ts";
 import { renderRecordPace, renderWindowLengths } from "./render-history.ts";
 import { addUpRisk } from "./risk.ts";
 import { showAmount, showCount, showTime } from "./show.ts";
-import { TONE_OF_STATE } from "./verdict.ts";
 
 const WORD_OF_STATE: Readonly<Record<ProductState, string>> = {
   stopped: "stopped",
@@ -19,7 +19,7 @@ const WORD_OF_STATE: Readonly<Record<ProductState, string>> = {
 };
 const MOST_GAPS = 3;
 
-type Pulled = NonNullable<ProductOverview["pulled"]>;
+type PulledProduct = NonNullable<ProductOverview["pulled"]>;
 
 /** @param index of the product in the config: an id that holds whatever it is called */
 export function renderProduct(product: ProductOverview, index: number, now: Instant): SafeHtml {
@@ -43,7 +43,7 @@ function renderNothing(state: ProductState): SafeHtml {
     : html`<p class="faint">Nothing has been fetched yet.</p>`;
 }
 
-function renderStand({ head, watermark, lagMs }: Pulled): SafeHtml {
+function renderStand({ head, watermark, lagMs }: PulledProduct): SafeHtml {
   const ahead = head === watermark ? null : html`<div><dt>pulled to</dt><dd>${showTime(head)}</dd></div>`;
   return html`<dl class="facts">
 <div><dt>lag</dt><dd class="number">${showDuration(lagMs)}</dd></div>
@@ -52,7 +52,7 @@ ${ahead}
 </dl>`;
 }
 
-function renderPulled(productId: string, { hours, history, windowMs }: Pulled): SafeHtml {
+function renderPulled(productId: string, { hours, history, windowMs }: PulledProduct): SafeHtml {
   return html`${renderCoverageStrip(productId, hours)}
 ${renderWindowLengths(history, windowMs)}
 ${renderRecordPace(history)}`;
@@ -70,7 +70,11 @@ ${lines.length === 0 ? html`<p class="faint">no money at risk</p>` : html`<ul ar
 }
 
 /** What keeps it from going on, and what to do. */
-function renderTrouble({ productId, state }: ProductOverview, pulled: Pulled, now: Instant): SafeHtml | null {
+function renderTrouble(
+  { productId, state }: ProductOverview,
+  pulled: PulledProduct,
+  now: Instant,
+): SafeHtml | null {
   const { gaps, stoppedUntil } = pulled;
   if (stoppedUntil !== null) {
     return html`<p class="trouble">The provider refuses the credentials. Check <code>PROVIDER_USERNAME</code> and <code>PROVIDER_PASSWORD</code>, then restart the worker; without that it tries again at ${showTime(stoppedUntil)}.</p>`;
@@ -80,7 +84,7 @@ function renderTrouble({ productId, state }: ProductOverview, pulled: Pulled, no
   return html`<p class="trouble warn">It is fetched later than it should be. Either it catches up by itself (see its lag fall), or the provider is slow: see the length of its windows.</p>`;
 }
 
-function renderGaps(productId: string, gaps: Pulled["gaps"], now: Instant): SafeHtml {
+function renderGaps(productId: string, gaps: PulledProduct["gaps"], now: Instant): SafeHtml {
   const shown = gaps.slice(0, MOST_GAPS).map(({ from, to, code }) => {
     const why = code === null ? "being tried again just now" : html`<code>${code}</code>`;
     return html`<li><a href="${linkToCoverage(productId, { from, to })}">${showTime(from)}</a>, ${showDuration(to - from)}: ${why}</li>`;

@@ -19,9 +19,9 @@ function renderTable(rows: readonly SafeHtml[]): SafeHtml {
 <tbody>${[...rows]}</tbody></table></div>`;
 }
 
-type Item = MismatchStory["timeline"][number];
+type TimelineRow = MismatchStory["timeline"][number];
 
-function renderItem(item: Item): SafeHtml {
+function renderItem(item: TimelineRow): SafeHtml {
   const { at, seenAt, side, what, id, betId, username, requestId, stake, payout, moved, replacedAt } = item;
   const about = [
     betId === null || betId === id ? null : `bet ${betId}`,
@@ -34,12 +34,12 @@ function renderItem(item: Item): SafeHtml {
 `;
 }
 
-function renderMoved(side: Item["side"], moved: string | null): SafeHtml {
+function renderMoved(side: TimelineRow["side"], moved: string | null): SafeHtml {
   if (side === "ledger" && moved === null) return html`<span class="faint">as asked</span>`;
   return showAmount(moved, null);
 }
 
-function renderBalance({ balanceBefore, balanceAfter }: Item): SafeHtml {
+function renderBalance({ balanceBefore, balanceAfter }: TimelineRow): SafeHtml {
   if (balanceBefore === null && balanceAfter === null) return html`<span class="none">–</span>`;
   const show = (amount: string | null) => (amount === null ? "?" : groupDigits(withCents(amount)));
   return html`<span class="amount">${show(balanceBefore)} → ${show(balanceAfter)}</span>`;

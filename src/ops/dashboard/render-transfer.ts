@@ -1,7 +1,7 @@
 /** Draws one transfer or top-up: what was sent, every answer to what became of it, and its closing. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
-import { MEANING_OF_KIND } from "../../alerts/meaning.ts";
+import { MEANING_OF_KIND } from "../../alerts/kind-meanings.ts";
 import type { Instant } from "../../clock.ts";
 import type { TransferStory } from "../../flows/read-transfer.ts";
 import { MISMATCH_KINDS } from "../../mismatch.ts";

@@ -8,17 +8,17 @@ import type { DayReport } from "../../report.ts";
 import { checkFields } from "../range-query.ts";
 import { refusalOf } from "../refusals.ts";
 import { reportAsCsv } from "../report-csv.ts";
-import type { ReportDesk } from "../report-desk.ts";
 import { readReportDay } from "../report-query.ts";
+import type { ReportQueue } from "../report-queue.ts";
 import { renderPage } from "./layout.ts";
 import { takeNotice } from "./notice.ts";
 import { renderReport } from "./render-report.ts";
 
-type Query = Readonly<Record<string, unknown>>;
-type Asked = FastifyRequest<{ Querystring: Query }>;
+type QueryFields = Readonly<Record<string, unknown>>;
+type ReportRequest = FastifyRequest<{ Querystring: QueryFields }>;
 
-export function addReportPage(pages: FastifyInstance, context: FlowContext, reports: ReportDesk): void {
-  pages.get("/report", async (request: Asked, reply) => {
+export function addReportPage(pages: FastifyInstance, context: FlowContext, reports: ReportQueue): void {
+  pages.get("/report", async (request: ReportRequest, reply) => {
     const query = { day: yesterday(context), ...request.query };
     const form = { day: textOf(query.day), zone: textOf(request.query["zone"] ?? "UTC") };
     let report: DayReport | null = null;
@@ -41,7 +41,7 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
     });
     return await reply.code(status).type("text/html; charset=utf-8").send(page);
   });
-  pages.get("/report.csv", async ({ query }: Asked, reply) => {
+  pages.get("/report.csv", async ({ query }: ReportRequest, reply) => {
     const day = readReportDay(checkFields(query, ["day", "zone"]));
     reply.header("content-disposition", `attachment; filename="report-${day.day}.csv"`);
     return await reply.type("text/csv; charset=utf-8").send(reportAsCsv(await reports.read(day, reply)));

@@ -2,7 +2,7 @@
 
 import type { FastifyInstance } from "fastify";
 import type { FlowContext } from "../../flows/context.ts";
-import type { ReportDesk } from "../report-desk.ts";
+import type { ReportQueue } from "../report-queue.ts";
 import { addBackfillsPage } from "./backfills-page.ts";
 import { addChanges } from "./changes.ts";
 import { addCoveragePage } from "./coverage-page.ts";
@@ -16,7 +16,7 @@ import { addTransfersPage } from "./transfers-page.ts";
  * Adds the pages.
  * @param pages where only those arrive who may look (`request.asker`), and only those change anything who may write
  */
-export function addDashboard(pages: FastifyInstance, context: FlowContext, reports: ReportDesk): void {
+export function addDashboard(pages: FastifyInstance, context: FlowContext, reports: ReportQueue): void {
   addChanges(pages, context);
   addOverviewPage(pages, context);
   addMismatchesPage(pages, context);

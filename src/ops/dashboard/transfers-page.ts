@@ -14,9 +14,9 @@ import { setNotice, takeNotice } from "./notice.ts";
 import { renderTransfer } from "./render-transfer.ts";
 import { pathOfTransfer, renderTransfers, type TransferFilters } from "./render-transfers.ts";
 
-type Query = Readonly<Record<string, unknown>>;
-type Asked = FastifyRequest<{ Querystring: Query }>;
-type AskedOne = FastifyRequest<{ Params: { ref: string }; Querystring: Query }>;
+type QueryFields = Readonly<Record<string, unknown>>;
+type TransfersRequest = FastifyRequest<{ Querystring: QueryFields }>;
+type TransferRequest = FastifyRequest<{ Params: { ref: string }; Querystring: QueryFields }>;
 
 const HTML = "text/html; charset=utf-8";
 const PAGE_SIZE = 100;
@@ -24,13 +24,13 @@ const PAGE_SIZE = 100;
 const UNSETTLED = "pending,inconclusive,rejected";
 
 export function addTransfersPage(pages: FastifyInstance, context: FlowContext): void {
-  pages.get("/transfers", (request: Asked, reply) => sendTransfers(context, request, reply));
-  pages.get("/transfers/:ref", async (request: AskedOne, reply) => {
+  pages.get("/transfers", (request: TransfersRequest, reply) => sendTransfers(context, request, reply));
+  pages.get("/transfers/:ref", async (request: TransferRequest, reply) => {
     const notice = takeNotice(request, reply);
     return await sendTransfer(context, request, reply, { notice, typed: "" });
   });
-  pages.post("/transfers/:ref/close", async (request: AskedOne, reply) => {
-    const { note } = checkFields((request.body ?? {}) as Query, ["note"]);
+  pages.post("/transfers/:ref/close", async (request: TransferRequest, reply) => {
+    const { note } = checkFields((request.body ?? {}) as QueryFields, ["note"]);
     try {
       const choice = readTransferChoice(request.params.ref, request.query);
       const said = { by: request.asker.name, note: readNote(note) };
@@ -51,7 +51,7 @@ export function addTransfersPage(pages: FastifyInstance, context: FlowContext): 
 
 async function sendTransfers(
   context: FlowContext,
-  request: Asked,
+  request: TransfersRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   // An empty field of the form filters nothing.
@@ -87,7 +87,7 @@ async function sendTransfers(
     .send(document);
 }
 
-function readTyped(query: Query): TransferFilters {
+function readTyped(query: QueryFields): TransferFilters {
   const textOf = (name: string) => (typeof query[name] === "string" ? query[name] : "");
   return {
     kind: textOf("kind"),
@@ -99,7 +99,7 @@ function readTyped(query: Query): TransferFilters {
 
 async function sendTransfer(
   context: FlowContext,
-  request: AskedOne,
+  request: TransferRequest,
   reply: FastifyReply,
   { notice, typed }: { readonly notice: Notice | null; readonly typed: string },
 ): Promise<FastifyReply> {

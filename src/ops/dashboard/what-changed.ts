@@ -9,22 +9,22 @@ export const LIVE_TOPICS: readonly LiveTopic[] = ["pull", "mismatches", "transfe
 const PULL_EVERY_MS = 5_000;
 
 /** What open pages have been told. */
-export interface Known {
+export interface KnownMarks {
   readonly marks: Readonly<Record<LiveTopic, string>>;
   /** when the pull topic was last told; null: it was not yet */
-  readonly pullToldAt: Instant | null;
+  readonly pullReportedAt: Instant | null;
 }
 
 /** What is held back is still unknown, and told later. @param known null: nobody has seen anything before */
 export function findChanged(
-  known: Known | null,
+  known: KnownMarks | null,
   marks: Readonly<Record<LiveTopic, string>>,
   now: Instant,
-): { readonly changed: ReadonlySet<LiveTopic>; readonly known: Known } {
-  if (known === null) return { changed: new Set(), known: { marks, pullToldAt: null } };
-  const { pullToldAt } = known;
+): { readonly changed: ReadonlySet<LiveTopic>; readonly known: KnownMarks } {
+  if (known === null) return { changed: new Set(), known: { marks, pullReportedAt: null } };
+  const { pullReportedAt: pullToldAt } = known;
   const holdsBack = pullToldAt !== null && now >= pullToldAt && now < pullToldAt + PULL_EVERY_MS;
   const seen = holdsBack ? { ...marks, pull: known.marks.pull } : marks;
   const changed = new Set(LIVE_TOPICS.filter((topic) => known.marks[topic] !== seen[topic]));
-  return { changed, known: { marks: seen, pullToldAt: changed.has("pull") ? now : pullToldAt } };
+  return { changed, known: { marks: seen, pullReportedAt: changed.has("pull") ? now : pullToldAt } };
 }

@@ -27,14 +27,14 @@ import {
 /** A scrape must not hold a connection for long, whatever the database is busy with. */
 const LONGEST_STATEMENT_MS = 2_000;
 
-interface Counts {
+interface StateCounts {
   readonly mismatches: readonly MismatchCount[];
   readonly transfers: readonly VerifyCount[];
   readonly topUps: readonly VerifyCount[];
 }
 
 /** What somebody, or this program, still has to do: its size is that of the work at hand. */
-export interface StateAtHand extends Counts {
+export interface StateAtHand extends StateCounts {
   readonly progress: readonly PullProgress[];
   /** records in doubt, by product */
   readonly inDoubt: ReadonlyMap<string, number>;
@@ -72,7 +72,7 @@ export async function readStateAtHand(sql: Sql, config: Config, now: Instant): P
 }
 
 /** What is over grows for as long as there is a history. */
-export async function readStateThatIsOver(sql: Sql): Promise<Counts> {
+export async function readStateThatIsOver(sql: Sql): Promise<StateCounts> {
   return await sql.begin("isolation level repeatable read read only", async (tx) => {
     await limitStatements(tx, LONGEST_STATEMENT_MS);
     return {

@@ -25,16 +25,17 @@ export function openTracing({ serviceName }: TracingSettings, log: Log): Tracing
     metricReaders: [],
     logRecordProcessors: [],
   });
-  diag.setLogger(tellIn(log), { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+  diag.setLogger(reportTo(log), { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
   sdk.start();
   return { watch: watchBySpans, close: () => sdk.shutdown() };
 }
 
 /** Traces that cannot be sent are no failure of the work, but somebody should know. */
-function tellIn(log: Log): DiagLogger {
-  const tell = (words: string) => log.warn({ error: words.slice(0, LONGEST_WORDS) }, "tracing has a problem");
+function reportTo(log: Log): DiagLogger {
+  const report = (words: string) =>
+    log.warn({ error: words.slice(0, LONGEST_WORDS) }, "tracing has a problem");
   const silent = () => {};
-  return { error: tell, warn: tell, info: silent, debug: silent, verbose: silent };
+  return { error: report, warn: report, info: silent, debug: silent, verbose: silent };
 }
 
 const watchBySpans: WatchRequest = (begun) => {

@@ -17,7 +17,7 @@ export const saturation: SaturationCase = {
         const plan = withOutage(planSeed(seed), whose);
         const run = await withScratchDatabase((url) => runSeed(seed, url, "own", plan));
         // What came and went while nobody looked shows as what is left of it: the same bet, by another kind.
-        const isOf = (a: Named) => (b: Named) => nameOf(a) === nameOf(b);
+        const isOf = (a: NamedBet) => (b: NamedBet) => nameOf(a) === nameOf(b);
         planted += run.planted;
         unexplained += run.unexplained.length;
         falseAlarms += run.wrong.filter((one) => !run.missed.some(isOf(one))).length;
@@ -32,7 +32,7 @@ export const saturation: SaturationCase = {
   },
 };
 
-interface Named {
+interface NamedBet {
   readonly productId: string;
   readonly username: string;
   readonly roundId: string | null;
@@ -40,6 +40,6 @@ interface Named {
   readonly betId: string | null;
 }
 
-function nameOf({ productId, username, roundId, transactionId, betId }: Named): string {
+function nameOf({ productId, username, roundId, transactionId, betId }: NamedBet): string {
   return [productId, username, roundId ?? transactionId ?? betId].join(" ");
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { atMost, type SaturationCase } from "../case.ts";
-import { type Answered, auditAnswers, planPlacements, withCasino } from "../placements.ts";
+import { type AnsweredPlacement, auditAnswers, planPlacements, withCasino } from "../placements.ts";
 
 const PLACEMENTS = 200;
 const PLAYERS = 100;
@@ -37,6 +37,6 @@ export const saturation: SaturationCase = {
     }),
 };
 
-function slowestOf(answers: readonly Answered[]): number {
+function slowestOf(answers: readonly AnsweredPlacement[]): number {
   return Math.round(Math.max(...answers.map(({ tookMs }) => tookMs)));
 }

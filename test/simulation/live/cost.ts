@@ -1,7 +1,7 @@
 /** What it cost the provider to be sure: confirm fetches, and how often the same range was asked for. */
 
 import type { Sql } from "../../../src/db/client.ts";
-import type { Query } from "./query-log.ts";
+import type { LoggedQuery } from "./query-log.ts";
 
 export interface Cost {
   /** first pages of bet records, by whatever they were for */
@@ -20,7 +20,7 @@ export interface Cost {
 /** @param lastedMs from the start of play to the end of the run */
 export async function readCost(
   sql: Sql,
-  { queries, pages }: { readonly queries: readonly Query[]; pages(): number },
+  { queries, pages }: { readonly queries: readonly LoggedQuery[]; pages(): number },
   lastedMs: number,
 ): Promise<Cost> {
   const kinds = await sql<{ kind: string; count: number }[]>`

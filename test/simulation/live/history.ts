@@ -4,7 +4,7 @@ import type { Instant } from "../../../src/clock.ts";
 import type { Sql } from "../../../src/db/client.ts";
 import type { AuditedMismatch } from "../audit.ts";
 
-interface Transition {
+interface StatusChange {
   readonly at: Instant;
   readonly toStatus: string;
   readonly by: string;
@@ -16,7 +16,7 @@ interface Transition {
 export interface MismatchHistory extends AuditedMismatch {
   readonly id: number;
   readonly occurredAt: Instant;
-  readonly transitions: readonly Transition[];
+  readonly transitions: readonly StatusChange[];
 }
 
 export async function readHistories(sql: Sql): Promise<MismatchHistory[]> {
@@ -24,7 +24,7 @@ export async function readHistories(sql: Sql): Promise<MismatchHistory[]> {
     select id, kind, occurred_at as "occurredAt", product_id as "productId", username, bet_id as "betId", transaction_id as "transactionId",
       round_id as "roundId", amount_at_risk as "amountAtRisk", status, reason
     from mismatches order by id`;
-  const events = await sql<(Transition & { mismatchId: number })[]>`
+  const events = await sql<(StatusChange & { mismatchId: number })[]>`
     select mismatch_id as "mismatchId", at, to_status as "toStatus", by, reason, provider, ledger
     from mismatch_events order by id`;
   const eventsOf = Map.groupBy(events, ({ mismatchId }) => mismatchId);

@@ -4,7 +4,7 @@ import type { Instant } from "../../../src/clock.ts";
 import { parseAmount } from "../../../src/money.ts";
 import type { PlantedFault } from "../../../src/sandbox/world.ts";
 import type { HeardEntry, MismatchHistory } from "./history.ts";
-import type { Graces } from "./live-plan.ts";
+import type { LiveGraces } from "./live-plan.ts";
 import type { LiveRound } from "./live-world.ts";
 
 export interface LiveFailure {
@@ -26,8 +26,8 @@ export interface LiveAudit {
   readonly delays: readonly number[];
 }
 
-export interface Seen {
-  readonly graces: Graces;
+export interface LiveEvidence {
+  readonly graces: LiveGraces;
   readonly rounds: readonly LiveRound[];
   readonly histories: readonly MismatchHistory[];
   readonly heard: readonly HeardEntry[];
@@ -37,7 +37,7 @@ export interface Seen {
 /** Clocks of the auditor and of the processes are the same one, read at different moments. */
 const SLACK_MS = 50;
 
-export function auditLive(seen: Seen): LiveAudit {
+export function auditLive(seen: LiveEvidence): LiveAudit {
   const roundOf = indexRounds(seen.rounds);
   const planted = new Map<string, Planted>();
   for (const round of seen.rounds) {
@@ -90,7 +90,12 @@ interface Planted {
 }
 
 /** By which a planted mismatch opened after the earliest possible moment. */
-function delayOf(seen: Seen, mismatch: MismatchHistory, { fault, round }: Planted, heardOf: HeardOf): number {
+function delayOf(
+  seen: LiveEvidence,
+  mismatch: MismatchHistory,
+  { fault, round }: Planted,
+  heardOf: HeardOf,
+): number {
   return (mismatch.transitions[0]?.at ?? 0) - earliestOf(seen, fault, round, heardOf);
 }
 
@@ -171,7 +176,7 @@ function heardIn(round: LiveRound, heardOf: HeardOf): HeardEntry[] {
   return [...names].flatMap((name) => heardOf.get(name) ?? []);
 }
 
-function isHeardTooLate({ graces }: Seen, round: LiveRound, heardOf: HeardOf): boolean {
+function isHeardTooLate({ graces }: LiveEvidence, round: LiveRound, heardOf: HeardOf): boolean {
   return heardIn(round, heardOf).some(
     ({ occurredAt, receivedAt }) => receivedAt - occurredAt >= graces.callbackGrace,
   );
@@ -179,7 +184,7 @@ function isHeardTooLate({ graces }: Seen, round: LiveRound, heardOf: HeardOf): b
 
 /** Before this no rule of the graces lets the mismatch open. */
 function earliestOf(
-  { graces, vanishedAt }: Seen,
+  { graces, vanishedAt }: LiveEvidence,
   fault: PlantedFault,
   round: LiveRound,
   heardOf: HeardOf,

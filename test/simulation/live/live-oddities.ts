@@ -5,16 +5,16 @@ import type { Amount } from "../../../src/money.ts";
 import { ZERO } from "../../../src/money.ts";
 import { NOTHING } from "../../../src/sandbox/books.ts";
 import type { RoundScript } from "../../../src/sandbox/round-script.ts";
-import type { Guilt, Script } from "../../../src/sandbox/script.ts";
+import type { FaultSubject, Script } from "../../../src/sandbox/script.ts";
 
 export type PlayRound = (round: RoundScript) => Script;
 
-const ABOUT_NO_ROUND: Guilt = { bets: [], records: [], ledger: NOTHING, names: "nothing" };
+const ABOUT_NO_ROUND: FaultSubject = { bets: [], records: [], ledger: NOTHING, names: "nothing" };
 
 /** Both moves of a round as long as this are far enough apart. */
 const LONG_ROUND_MS = 60_000;
 
-interface Bet {
+interface LiveBet {
   readonly stake: Amount;
   readonly payout: Amount;
 }
@@ -33,7 +33,7 @@ function dropAfterCancel(round: RoundScript): Script {
   return round.cancel("a", at, stake).hide("a", dropsAbout(round, at)).right();
 }
 
-function settle(round: RoundScript, share: number): Bet {
+function settle(round: RoundScript, share: number): LiveBet {
   const stake = round.money();
   const payout = round.payoutOf(stake);
   round.place("a", round.at(0), stake).settle("a", round.at(share), payout);
@@ -41,7 +41,7 @@ function settle(round: RoundScript, share: number): Bet {
   return { stake, payout };
 }
 
-function voidBet(round: RoundScript, at: Instant, { stake, payout }: Bet): void {
+function voidBet(round: RoundScript, at: Instant, { stake, payout }: LiveBet): void {
   round.say("voidSettled", "a", at, { bet: stake, payout, moved: stake.minus(payout) });
 }
 

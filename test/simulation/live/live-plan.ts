@@ -5,7 +5,7 @@ import { createRandom, hashText } from "../../../src/sandbox/random.ts";
 import type { StyleName, WorldPlan } from "../../../src/sandbox/world-plan.ts";
 import type { Restart } from "../own-postgres.ts";
 
-export interface LivePlan {
+export interface LiveRunPlan {
   readonly seed: number;
   readonly playedMs: number;
   /** of all products together */
@@ -13,7 +13,7 @@ export interface LivePlan {
   /** one round in so many is planted */
   readonly faultEvery: number;
   readonly workers: number;
-  readonly graces: Graces;
+  readonly graces: LiveGraces;
   readonly times: Times;
   readonly products: readonly LiveProduct[];
   /** what a killed worker held may be taken over at once, as if half a minute had passed */
@@ -56,7 +56,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
 /** The worker's settings that say what is late, in milliseconds. */
-export interface Graces {
+export interface LiveGraces {
   readonly callbackGrace: number;
   readonly providerGrace: number;
   readonly settleDelay: number;
@@ -80,7 +80,7 @@ interface Times {
   readonly sessionEvery: number;
 }
 
-const GRACES: Graces = {
+const GRACES: LiveGraces = {
   callbackGrace: 20 * SECOND_MS,
   providerGrace: 30 * SECOND_MS,
   settleDelay: 2 * SECOND_MS,
@@ -111,7 +111,7 @@ const PRODUCTS: readonly LiveProduct[] = [
   { productId: "FISH", style: "session", share: 0, settings: { settlement: "session" } },
 ];
 
-export function planLiveRun(seed: number, minutes: number): LivePlan {
+export function planLiveRun(seed: number, minutes: number): LiveRunPlan {
   const playedMs = Math.round(minutes * MINUTE_MS);
   return {
     seed,
@@ -130,7 +130,7 @@ export function planLiveRun(seed: number, minutes: number): LivePlan {
 }
 
 /** A few seconds of play with one kill, of the product in which most happens. */
-export function planShortRun(seed: number): LivePlan {
+export function planShortRun(seed: number): LiveRunPlan {
   return {
     seed,
     playedMs: 6 * SECOND_MS,
@@ -157,7 +157,7 @@ export function planShortRun(seed: number): LivePlan {
 }
 
 /** @param plan the world's side of a run, as the scripts of rounds read it */
-export function worldPlanOf(plan: LivePlan, startsAt: Instant): WorldPlan {
+export function worldPlanOf(plan: LiveRunPlan, startsAt: Instant): WorldPlan {
   const { lateSettlement, callbackLag, reportLag, lateReport } = plan.times;
   return {
     seed: plan.seed,
@@ -173,7 +173,7 @@ export function worldPlanOf(plan: LivePlan, startsAt: Instant): WorldPlan {
 }
 
 /** The content of recon.config.json. */
-export function configFrom({ products, graces }: LivePlan, now: Instant): object {
+export function configFrom({ products, graces }: LiveRunPlan, now: Instant): object {
   return {
     products: products.map(({ productId, settings }) => ({
       productId,

@@ -18,7 +18,7 @@ import { type Cost, readCost } from "./cost.ts";
 import { describeFailure } from "./evidence.ts";
 import { readHeard, readHistories } from "./history.ts";
 import { auditLive, type LiveAudit } from "./live-audit.ts";
-import type { LivePlan } from "./live-plan.ts";
+import type { LiveRunPlan } from "./live-plan.ts";
 import { type LiveStage, openLiveStage } from "./live-stage.ts";
 import { findRests } from "./statement.ts";
 import { type Struck, strikeAll } from "./strike.ts";
@@ -42,7 +42,7 @@ const LOOK_EVERY_MS = 250;
 const TELL_EVERY_MS = 30_000;
 
 /** @param tell hears how the run goes on */
-export async function runLive(plan: LivePlan, tell: (line: string) => void): Promise<LiveRun> {
+export async function runLive(plan: LiveRunPlan, tell: (line: string) => void): Promise<LiveRun> {
   const stage = await openLiveStage(plan);
   try {
     const played = await play(stage, tell);

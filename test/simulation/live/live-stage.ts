@@ -12,13 +12,13 @@ import { ownPort } from "../../support/own-port.ts";
 import { CALLBACKS, type Crew, startCrew, WORKER } from "../crew.ts";
 import { type OwnPostgres, startOwnPostgres } from "../own-postgres.ts";
 import { type OwnRedis, startOwnRedis } from "../own-redis.ts";
-import { configFrom, type LivePlan } from "./live-plan.ts";
+import { configFrom, type LiveRunPlan } from "./live-plan.ts";
 import { createLiveWorld, type LiveWorld } from "./live-world.ts";
 import { planProviderFaults } from "./provider-faults.ts";
 import { logQueries, type QueryLog } from "./query-log.ts";
 
 export interface LiveStage {
-  readonly plan: LivePlan;
+  readonly plan: LiveRunPlan;
   /** for the auditor; the processes have connections of their own */
   readonly sql: Sql;
   readonly world: LiveWorld;
@@ -39,7 +39,7 @@ const KEY = "the key that signs the callbacks";
 const PAGE_SIZE = 500;
 
 /** Starts everything; nobody plays yet. */
-export async function openLiveStage(plan: LivePlan): Promise<LiveStage> {
+export async function openLiveStage(plan: LiveRunPlan): Promise<LiveStage> {
   const folder = mkdtempSync(join(tmpdir(), "wallet-recon-live-"));
   const [postgres, redis] = await Promise.all([startOwnPostgres(), startOwnRedis()]);
   await migrateDatabase(postgres.url);

@@ -7,16 +7,16 @@ import { BET_FAULTS } from "../../../src/sandbox/bet-faults.ts";
 import { ODD_LISTINGS } from "../../../src/sandbox/odd-listings.ts";
 import { ODD_RESULTS, type Oddity } from "../../../src/sandbox/odd-results.ts";
 import { HAPPENINGS, type Happenings } from "../../../src/sandbox/odd-styles.ts";
-import type { Player } from "../../../src/sandbox/played-round.ts";
+import type { SandboxPlayer } from "../../../src/sandbox/played-round.ts";
 import { seatOddPlayers } from "../../../src/sandbox/players.ts";
 import { createRandom, hashText, type Random } from "../../../src/sandbox/random.ts";
 import { RoundScript } from "../../../src/sandbox/round-script.ts";
 import type { Script, ShownVersion } from "../../../src/sandbox/script.ts";
-import type { Game } from "../../../src/sandbox/styles.ts";
+import type { SandboxGame } from "../../../src/sandbox/styles.ts";
 import type { PlantedFault, World } from "../../../src/sandbox/world.ts";
 import type { WorldPlan } from "../../../src/sandbox/world-plan.ts";
 import { LIVE_FAULTS, LIVE_ODDITIES, type PlayRound, playLiveSession } from "./live-oddities.ts";
-import { type LivePlan, type LiveProduct, worldPlanOf } from "./live-plan.ts";
+import { type LiveProduct, type LiveRunPlan, worldPlanOf } from "./live-plan.ts";
 
 /** A round of one player as it is played, for the auditor. */
 export interface LiveRound extends Script {
@@ -26,7 +26,7 @@ export interface LiveRound extends Script {
 }
 
 export interface LiveWorld extends World {
-  readonly players: readonly Player[];
+  readonly players: readonly SandboxPlayer[];
   /** Writes all that happens from this moment on; until then nothing is shown. */
   begin(startsAt: Instant): void;
   rounds(): readonly LiveRound[];
@@ -36,7 +36,7 @@ export interface LiveWorld extends World {
   vanishedAt(fault: PlantedFault): Instant | null;
 }
 
-const GAMES: readonly [Game, ...Game[]] = [
+const GAMES: readonly [SandboxGame, ...SandboxGame[]] = [
   { code: "live-1", name: "Live & Direct" },
   { code: "UNKNOWN", name: "UNKNOWN" },
 ];
@@ -53,7 +53,7 @@ const LASTS_MINUTES: Oddity = ODD_LISTINGS.comeBack;
 /** Of the odd product's rounds, one in so many is of those that only a run in real time plays. */
 const ONE_IN_LIVE = 2;
 
-export function createLiveWorld(plan: LivePlan): LiveWorld {
+export function createLiveWorld(plan: LiveRunPlan): LiveWorld {
   const template = worldPlanOf(plan, 0);
   const players = seatOddPlayers(plan.seed, template.players);
   let rounds: readonly LiveRound[] = [];
@@ -121,9 +121,9 @@ function listRecords(rounds: readonly LiveRound[]): Listed {
 }
 
 function playProduct(
-  plan: LivePlan,
+  plan: LiveRunPlan,
   product: LiveProduct,
-  players: readonly Player[],
+  players: readonly SandboxPlayer[],
   startsAt: Instant,
 ): LiveRound[] {
   const world = worldPlanOf(plan, startsAt);
@@ -154,7 +154,7 @@ function playProduct(
 }
 
 /** Which kind of round is played: each planted kind in its turn, the others as it comes. */
-function choose(plan: LivePlan, { style }: LiveProduct, random: Random, turn: number): PlayRound {
+function choose(plan: LiveRunPlan, { style }: LiveProduct, random: Random, turn: number): PlayRound {
   const { oddities, faults: usual } = plan.shortRoundsOnly
     ? SHORT_ROUNDS
     : HAPPENINGS[style as keyof typeof HAPPENINGS];
@@ -177,12 +177,12 @@ function named(round: RoundScript, play: PlayRound): LiveRound {
 function openRound(
   plan: WorldPlan,
   { productId }: LiveProduct,
-  players: readonly Player[],
+  players: readonly SandboxPlayer[],
   { number, startedAt, player }: { number: number; startedAt: Instant; player: number },
 ): RoundScript {
   const roundId = `${productId}-${plan.seed.toString(36)}-${number.toString(36)}`;
   const random = createRandom(hashText(`${plan.seed}|${roundId}`));
-  const playerOf = (index: number) => players[index % players.length] as Player;
+  const playerOf = (index: number) => players[index % players.length] as SandboxPlayer;
   return new RoundScript({
     plan,
     productId,

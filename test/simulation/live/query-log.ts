@@ -5,13 +5,13 @@ import type { TimeRange } from "../../../src/window.ts";
 import { startWireTap, type WireTap } from "../wire-tap.ts";
 
 /** The first page of one query. */
-export interface Query extends TimeRange {
+export interface LoggedQuery extends TimeRange {
   readonly productId: string;
   readonly at: Instant;
 }
 
 export interface QueryLog extends WireTap {
-  readonly queries: readonly Query[];
+  readonly queries: readonly LoggedQuery[];
   /** all requests of bet records, with those of later pages */
   pages(): number;
 }
@@ -21,7 +21,7 @@ const ASKED = /GET \/seamless\/betTransactionsV2\?(\S+) HTTP/g;
 
 /** @param url of the provider */
 export async function logQueries(url: string): Promise<QueryLog> {
-  const queries: Query[] = [];
+  const queries: LoggedQuery[] = [];
   let pages = 0;
   const note = (text: string) => {
     for (const [, parameters = ""] of text.matchAll(ASKED)) {

@@ -16,7 +16,7 @@ export interface Struck {
 /** Workers, callbacks and servers are struck side by side; each of them one blow after the other. */
 export async function strikeAll(stage: LiveStage, startsAt: Instant): Promise<Struck[]> {
   const struck: Struck[] = [];
-  const lanes = [...Map.groupBy(stage.plan.blows, laneOf).values()].map(async (blows) => {
+  const threads = [...Map.groupBy(stage.plan.blows, laneOf).values()].map(async (blows) => {
     for (const { afterMs, what } of blows) {
       await pause(Math.max(0, startsAt + afterMs - systemClock.now()));
       const at = systemClock.now();
@@ -24,7 +24,7 @@ export async function strikeAll(stage: LiveStage, startsAt: Instant): Promise<St
       struck.push({ at, what: `${describe(what)}, over after ${systemClock.now() - at} ms` });
     }
   });
-  await Promise.all(lanes);
+  await Promise.all(threads);
   return struck.sort((a, b) => a.at - b.at);
 }
 

@@ -1,0 +1,30 @@
+/** Tells of an error that is reported again and again: at once, and then once in a while with how often it came. */
+
+import { type Clock, systemClock } from "../src/clock.ts";
+import { describeError } from "../src/errors.ts";
+import type { Log } from "../src/log.ts";
+
+/** While a server is down, every queue and every worker reports each of its tries, many times a second. */
+const TELL_EVERY_MS = 10_000;
+
+/** @returns tells the log of an error, as a warning with this message; what differs in its words is told apart */
+export function reportRepeatedErrors(
+  log: Log,
+  message: string,
+  clock: Clock = systemClock,
+): (error: unknown) => void {
+  const reported = new Map<string, { at: number; suppressed: number }>();
+  return (problem) => {
+    const error = describeError(problem);
+    const last = reported.get(error);
+    if (last !== undefined && clock.now() - last.at < TELL_EVERY_MS) {
+      last.suppressed += 1;
+      return;
+    }
+    // What has not come for long is forgotten, so that errors with ever new words take no memory.
+    for (const [words, { at }] of reported) if (clock.now() - at >= TELL_EVERY_MS) reported.delete(words);
+    reported.set(error, { at: clock.now(), suppressed: 0 });
+    const repeated = last?.suppressed ?? 0;
+    log.warn(repeated === 0 ? { error } : { error, repeated }, message);
+  };
+}

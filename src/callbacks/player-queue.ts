@@ -1,0 +1,108 @@
+/** Where requests wait for a connection: in the order in which they came, those of one player behind each other. */
+
+import type { Deadline } from "../db/deadline.ts";
+
+export interface PlayerQueueLimits {
+  /** so many are worked on at once, of each player one: they would only wait for each other's locks */
+  readonly atOnce: number;
+  readonly mostWaiting: number;
+  readonly mostWaitingOfPlayer: number;
+}
+
+export interface PlayerQueue {
+  /**
+   * Waits for a place and works. Rejects at once where too many wait already, and with the reason of the deadline when that
+   * is over: what has not begun by then never does, and what has keeps its place until it ends.
+   * @param player null: not known
+   */
+  run<Result>(player: string | null, work: () => Promise<Result>, deadline: Deadline): Promise<Result>;
+}
+
+interface WaitingRequest {
+  readonly player: string | null;
+  readonly begin: () => Promise<void>;
+  isDropped: boolean;
+}
+
+export function openPlayerQueue({
+  atOnce,
+  mostWaiting,
+  mostWaitingOfPlayer,
+}: PlayerQueueLimits): PlayerQueue {
+  const ready: WaitingRequest[] = [];
+  /** by player: what waits behind the request that is worked on, or ready */
+  const behind = new Map<string, WaitingRequest[]>();
+  let working = 0;
+  let waiting = 0;
+
+  const admit = (one: WaitingRequest) => {
+    const others = one.player === null ? undefined : behind.get(one.player);
+    if (others !== undefined) {
+      others.push(one);
+      return;
+    }
+    if (one.player !== null) behind.set(one.player, []);
+    ready.push(one);
+  };
+  const release = ({ player }: WaitingRequest) => {
+    if (player === null) return;
+    const others = behind.get(player) ?? [];
+    const next = others.shift();
+    if (next === undefined) behind.delete(player);
+    else ready.push(next);
+  };
+  const fill = () => {
+    while (working < atOnce) {
+      const one = ready.shift();
+      if (one === undefined) return;
+      if (one.isDropped) {
+        release(one);
+        continue;
+      }
+      working += 1;
+      waiting -= 1;
+      void one.begin().finally(() => {
+        working -= 1;
+        release(one);
+        fill();
+      });
+    }
+  };
+  const checkRoom = (player: string | null) => {
+    if (waiting >= mostWaiting) throw new Error(`${mostWaiting} callbacks wait already`);
+    const ofPlayer = player === null ? [] : (behind.get(player) ?? []);
+    if (ofPlayer.length < mostWaitingOfPlayer) return;
+    throw new Error(`${mostWaitingOfPlayer} callbacks of this player wait already`);
+  };
+
+  return {
+    run: async <Result>(player: string | null, work: () => Promise<Result>, deadline: Deadline) => {
+      checkRoom(player);
+      deadline.check();
+      const began = Promise.withResolvers<Result>();
+      let hasBegun = false;
+      const one: WaitingRequest = {
+        player,
+        isDropped: false,
+        begin: async () => {
+          hasBegun = true;
+          const result = work();
+          began.resolve(result);
+          await result.catch(() => {});
+        },
+      };
+      waiting += 1;
+      admit(one);
+      fill();
+      try {
+        return await Promise.race([began.promise, deadline.over]);
+      } catch (error) {
+        if (!hasBegun && !one.isDropped) {
+          one.isDropped = true;
+          waiting -= 1;
+        }
+        throw error;
+      }
+    },
+  };
+}

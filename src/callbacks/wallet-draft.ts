@@ -1,0 +1,60 @@
+/** Where the items of one request are judged, one after the other: what each one changes, the next one sees. */
+
+import { realRound } from "../bet.ts";
+import type { KnownBets } from "../ledger/apply-entry.ts";
+import { isSingleState, type RuleSettings } from "../ledger/bet-entry.ts";
+import type { BetState } from "../ledger/bet-state.ts";
+import type { Amount } from "../money.ts";
+import type { CallbackItem, CallbackRequest } from "./request.ts";
+import { CallbackRefusal } from "./status-code.ts";
+
+export interface WalletDraft {
+  balance: Amount;
+  readonly bets: WalletBets;
+  readonly tombstones: Tombstones;
+  readonly takenRefs: Set<string>;
+}
+
+/** What was cancelled before it arrived. */
+export interface Tombstones {
+  readonly bets: ReadonlySet<string>;
+  /** real rounds */
+  readonly rounds: ReadonlySet<string>;
+}
+
+/** The bets of a wallet as the rules see them: by txn id, in the order in which they began. */
+export class WalletBets extends Map<string, BetState> implements KnownBets {
+  inRound(roundId: string, currency: string): BetState[] {
+    return [...this.values()].filter(
+      (bet) => bet.roundId === roundId && bet.currency === currency && !bet.tip,
+    );
+  }
+
+  /** A wallet pays no bet under an id that is not its own. */
+  carrierOf(): undefined {
+    return undefined;
+  }
+}
+
+/** Nothing is not too much, even for a balance below zero. */
+export function refuseShortage({ balance }: WalletDraft, amount: Amount): void {
+  if (amount.gt("0") && balance.lt(amount)) {
+    throw new CallbackRefusal(
+      10002,
+      `the balance of ${balance.toFixed()} is below the ${amount.toFixed()} to be taken`,
+    );
+  }
+}
+
+/** Whether a request can begin a bet that may have been cancelled before it arrived. */
+export function readsTombstones({ callback, items }: CallbackRequest, settings: RuleSettings): boolean {
+  if (callback === "placeBets") return true;
+  return callback === "settleBets" && items.some((item) => isSingleState(item, settings));
+}
+
+export function refuseTombstone({ tombstones }: WalletDraft, item: CallbackItem): void {
+  const round = realRound(item.roundId);
+  if (tombstones.bets.has(item.txnId) || (round !== null && tombstones.rounds.has(round))) {
+    throw new CallbackRefusal(20003, "the bet was cancelled before it arrived");
+  }
+}

@@ -1,0 +1,71 @@
+/** A connection of pg with the settings of a pool of postgres.js: the program has one address of its database. */
+
+import { Client, type ClientConfig } from "pg";
+import type { Sql } from "./client.ts";
+
+type Options = Sql["options"];
+
+const KEEP_ALIVE_MS = 60_000;
+
+/** Of several hosts it takes the first that takes writes, in their order. Rejects with what the last one said. */
+export async function connectClient(options: Options): Promise<Client> {
+  const addresses = options.host.map((host, index) => ({ host, port: options.port[index] ?? 5432 }));
+  let failure: unknown;
+  for (const address of addresses) {
+    try {
+      const client = await connect({ ...settingsOf(options), ...address }, options.ssl);
+      if (addresses.length === 1 || (await takesWrites(client))) return client;
+      failure = new Error(`${address.host}:${address.port} takes no writes`);
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw failure;
+}
+
+function settingsOf({ user, pass, database, connect_timeout, connection }: Options): ClientConfig {
+  // The time zone is that of the pool's answers; a lane reads no times.
+  const { application_name, TimeZone: _, ...others } = connection as Record<string, string>;
+  const options = Object.entries(others).map(
+    ([name, value]) => `-c ${name}=${String(value).replaceAll(/[\\ ]/g, "\\$&")}`,
+  );
+  return {
+    user: String(user),
+    password: pass ?? "",
+    database: String(database),
+    connectionTimeoutMillis: Number(connect_timeout) * 1000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    ...(application_name !== undefined && { application_name }),
+    ...(options.length > 0 && { options: options.join(" ") }),
+  };
+}
+
+/** As postgres.js does it: only "prefer" goes on without TLS, and only "verify-full" and settings of one's own look at the certificate. */
+async function connect(settings: ClientConfig, ssl: Options["ssl"]): Promise<Client> {
+  const unverified = ssl === "require" || ssl === "allow" || ssl === "prefer";
+  const tls = typeof ssl === "object" ? ssl : { rejectUnauthorized: !unverified };
+  try {
+    return await connectOnce({ ...settings, ssl: ssl ? tls : false });
+  } catch (error) {
+    const hasNoTls = error instanceof Error && error.message.includes("does not support SSL");
+    if (ssl !== "prefer" || !hasNoTls) throw error;
+    return await connectOnce({ ...settings, ssl: false });
+  }
+}
+
+async function connectOnce(settings: ClientConfig): Promise<Client> {
+  const client = new Client(settings);
+  // One that breaks while it is made rejects, and tells of it once more.
+  client.on("error", () => {});
+  await client.connect();
+  return client;
+}
+
+/** Closes it where it does not. */
+async function takesWrites(client: Client): Promise<boolean> {
+  const { rows } = await client.query<{ transaction_read_only: string }>("show transaction_read_only");
+  if (rows[0]?.transaction_read_only === "off") return true;
+  await client.end();
+  return false;
+}

@@ -1,0 +1,94 @@
+/** What a pair adds to the day's statement, and on which day. */
+
+import type { LedgerBet, StoredRecord } from "../bet.ts";
+import { type Instant, parseInstant } from "../clock.ts";
+import { sumAmounts } from "../money.ts";
+import { type Compared, NO_SUMS, type SideSums } from "../report.ts";
+import type { AssessedPair } from "./assess.ts";
+import { type CompareSettings, isBefore, ranAtLedgerStart } from "./compare.ts";
+import { amountsMoved, askedByState, expectedMove } from "./money-moved.ts";
+import { isRunning, lastEntryOf, movedBy } from "./sums.ts";
+import { allowanceOf } from "./tolerance.ts";
+
+/** Both sides of a pair in one currency. */
+export interface StatementLine {
+  readonly currency: string;
+  readonly provider: SideSums;
+  readonly ledger: SideSums;
+}
+
+/** A pair counts on its latest record's accountingDate on both sides; where there is no record, on its last entry's day. */
+export function countsAt({ records, bets }: AssessedPair["pair"]): Instant {
+  if (records.length === 0) return lastEntryOf(bets);
+  return records
+    .map((record) => parseInstant(record.accountingDate, "accountingDate"))
+    .reduce((a, b) => Math.max(a, b));
+}
+
+/**
+ * A pair's statements, one for each currency.
+ * Left out is what nothing is compared of: what lies before the ledger, a bet that ran when the ledger began, a tip that
+ * agrees. Of one whose wallet alone did something else, the provider's side is what the tip asked for.
+ */
+export function statePair({ pair, verdict }: AssessedPair, settings: CompareSettings): StatementLine[] {
+  const { records, bets } = pair;
+  const isTip = bets.length > 0 && bets.every((bet) => bet.tip);
+  if (verdict === null && isExempt(pair, settings, isTip)) return [];
+  const currencies = [...new Set([...records, ...bets].map((side) => side.currency))];
+  return currencies.map((currency) => ({
+    currency,
+    provider:
+      isTip && verdict?.finding.kind === "net-differs"
+        ? { ...NO_SUMS, net: askedByState({ ...pair, records: [] }) }
+        : stateRecords(records.filter((record) => record.currency === currency)),
+    ledger: stateBets(
+      bets.filter((bet) => bet.currency === currency),
+      isTip,
+    ),
+  }));
+}
+
+/** What the money of both sides may differ by. A bet without a record was compared only where it is void, as absent ones are. */
+export function howCompared(
+  { pair, verdict }: AssessedPair,
+  currency: string,
+  settings: CompareSettings,
+): Compared {
+  const { records, bets } = pair;
+  const hasBoth = bets.length > 0 && (records.length > 0 || bets.every((bet) => bet.status === "void"));
+  return {
+    allowance: allowanceOf(settings.tolerance, currency, amountsMoved(pair)),
+    agrees: verdict === null && hasBoth,
+  };
+}
+
+/** Whether one of the sides still runs: their money need not agree yet. */
+export function stillRuns({ records, bets }: AssessedPair["pair"]): boolean {
+  return records.some(isRunning) || bets.some((bet) => bet.status === "open");
+}
+
+function isExempt(pair: AssessedPair["pair"], settings: CompareSettings, isTip: boolean): boolean {
+  return (
+    isTip || isBefore(pair, settings.ledgerStart) || pair.bets.some((bet) => ranAtLedgerStart(bet, settings))
+  );
+}
+
+function stateRecords(records: readonly StoredRecord[]): SideSums {
+  const listed = records.filter((record) => record.betStatus !== "VOID");
+  return {
+    bets: listed.length,
+    stake: sumAmounts(listed.map((record) => record.stake)),
+    payout: sumAmounts(listed.map((record) => record.payout)),
+    net: sumAmounts(listed.map(expectedMove)),
+  };
+}
+
+function stateBets(bets: readonly LedgerBet[], isTip: boolean): SideSums {
+  const held = isTip ? [] : bets.filter((bet) => bet.status !== "void");
+  return {
+    bets: held.length,
+    stake: sumAmounts(held.map((bet) => bet.stake)),
+    payout: sumAmounts(held.map((bet) => bet.payout)),
+    net: movedBy(bets),
+  };
+}

@@ -1,0 +1,52 @@
+/** The mismatches that stand for a difference of some players' money, with what people corrected for them. */
+
+import type { Query } from "../db/client.ts";
+import type { MismatchKind } from "../mismatch.ts";
+import { type Amount, parseAmount } from "../money.ts";
+import { RESOLVED_BY_RECON } from "./transitions.ts";
+
+export interface ExplainingRow {
+  readonly kind: MismatchKind;
+  readonly username: string;
+  readonly subject: string;
+  /** the player and the bet of the provider's side; null: it has none */
+  readonly providerUsername: string | null;
+  readonly betId: string | null;
+  readonly amountAtRisk: Amount;
+  /** whatever its status, it holds as far as anybody has said: it is not one that ended by itself */
+  readonly stands: boolean;
+  /** a person called it resolved */
+  readonly resolved: boolean;
+  /** null: nothing was corrected by hand */
+  readonly adjustments: Amount | null;
+}
+
+/** Of these players, as either side names them: all that stand, and all that were corrected by hand. */
+export async function readExplaining(
+  tx: Query,
+  productId: string,
+  usernames: readonly string[],
+): Promise<ExplainingRow[]> {
+  const rows = await tx<
+    (Omit<ExplainingRow, "amountAtRisk" | "adjustments"> & {
+      amountAtRisk: string;
+      adjustments: string | null;
+    })[]
+  >`
+    select kind, username, subject, provider->>'username' as "providerUsername", bet_id as "betId",
+      amount_at_risk as "amountAtRisk", status = 'resolved' as resolved,
+      not (status = 'resolved' and resolved_by = ${RESOLVED_BY_RECON}) as stands,
+      (select sum(a.amount) from adjustments a where a.mismatch_id = m.id) as adjustments
+    from mismatches m
+    where product_id = ${productId}
+      and (username = any(${usernames as string[]})
+        or kind = 'username-differs' and provider->>'username' = any(${usernames as string[]}))
+      and (not (status = 'resolved' and resolved_by = ${RESOLVED_BY_RECON})
+        or exists (select from adjustments a where a.mismatch_id = m.id))
+    order by id`;
+  return rows.map((row) => ({
+    ...row,
+    amountAtRisk: parseAmount(row.amountAtRisk, "amount_at_risk"),
+    adjustments: row.adjustments === null ? null : parseAmount(row.adjustments, "adjustments"),
+  }));
+}

@@ -1,0 +1,162 @@
+/** Whether pulling, following the ledger, alerting and the queues go on. */
+
+import { type Instant, showInstant } from "../clock.ts";
+import { findState, isFailing, isLate, NO_WORKER, patienceOf, type Stall, type Watch } from "./stall.ts";
+import type { WorkState } from "./work-store.ts";
+
+interface StatesSeen extends Watch {
+  readonly states: readonly WorkState[];
+}
+
+/** A product that is pulled, and how far it is. */
+interface PulledHead {
+  readonly productId: string;
+  /** null: it was never pulled */
+  readonly head: Instant | null;
+}
+
+export interface PullingSeen extends StatesSeen {
+  /** without those that have gaps or were stopped, which have words of their own */
+  readonly products: readonly PulledHead[];
+  /** how many there are with those */
+  readonly all: number;
+  /** `pull.every` */
+  readonly everyMs: number;
+  readonly settleDelayMs: number;
+}
+
+/** Products that are behind while nothing of them is being fetched. */
+export function judgePulling(seen: PullingSeen): Stall[] {
+  const patienceMs = patienceOf(seen.everyMs, false);
+  const late = seen.products.flatMap(({ productId, head }): Stall[] => {
+    const state = findState(seen.states, "pulling", productId);
+    const isBehind = head === null || seen.now - head > seen.settleDelayMs + patienceMs;
+    if (!isBehind || !isLate(state?.doneAt ?? head, patienceMs, seen)) return [];
+    const error = state?.error ?? null;
+    const since =
+      head === null ? "has never been pulled" : `has been pulled up to ${showInstant(head)} and no further`;
+    return [
+      {
+        kind: "product-stalled",
+        subject: productId,
+        productId,
+        what: `${productId} is stalled: it ${since}${error === null ? "" : `: ${error}`}`,
+        toDo: error === null ? NO_WORKER : FAILING,
+        whatWhenOver: `${productId} is pulled again`,
+        isWhole: seen.all === 1,
+      },
+    ];
+  });
+  if (late.length < 2 || late.length < seen.all) return late;
+  const [first] = late;
+  return [
+    {
+      kind: "product-stalled",
+      subject: "all products",
+      productId: null,
+      what: `all ${late.length} products are stalled: nothing is pulled of any of them; ${first?.what}`,
+      toDo: first?.toDo ?? NO_WORKER,
+      whatWhenOver: "products are pulled again",
+      isWhole: true,
+    },
+  ];
+}
+
+const FAILING =
+  "The worker's log has the error; it tries again by itself. Nothing is lost: it goes on where it stopped.";
+
+export interface FollowingSeen extends StatesSeen {
+  /** `ledger.relation` */
+  readonly relation: string;
+  /** when the last reading began that reached its end; null: none did */
+  readonly readAt: Instant | null;
+  /** `diff.every` */
+  readonly everyMs: number;
+}
+
+export interface Following {
+  readonly readAt: Instant | null;
+  readonly problem: string | null;
+  readonly stalls: readonly Stall[];
+}
+
+/** That a relation cannot be read is certain at once; that nobody reads it takes a while to tell. */
+export function judgeFollowing(seen: FollowingSeen): Following {
+  const { states, relation, readAt, everyMs } = seen;
+  const state = findState(states, "following", relation);
+  const fails = isFailing(state);
+  const isUnreadable = state?.errorCode === "ledger-unreadable";
+  const isStale = isLate(readAt, patienceOf(everyMs, fails), seen) && (readAt !== null || fails);
+  if (!isUnreadable && !isStale) {
+    const first = `the ledger "${relation}" has not been read to its end yet: nothing is compared before that`;
+    return { readAt, problem: readAt === null ? first : null, stalls: [] };
+  }
+  const since =
+    readAt === null ? "was never read to its end" : `has not been read since ${showInstant(readAt)}`;
+  const what = `the ledger "${relation}" ${since}${state !== null && state.error !== null ? `: ${state.error}` : ""}`;
+  const stall: Stall = {
+    kind: "ledger-unreadable",
+    subject: relation,
+    productId: null,
+    what,
+    toDo: isUnreadable
+      ? "Restore it or its columns, or set ledger.relation: recon doctor names all that is wrong. Nothing newer is compared until it can be read, and nothing is lost."
+      : `${fails ? FAILING : `${NO_WORKER} See also whether the relation is locked, or takes very long to read.`} Nothing newer is compared until it has been read.`,
+    whatWhenOver: `the ledger "${relation}" is read again`,
+    isWhole: true,
+  };
+  return { readAt, problem: what, stalls: [stall] };
+}
+
+export interface Alerting {
+  /** when it was last looked for what is wrong; null: never */
+  readonly doneAt: Instant | null;
+  readonly problem: string | null;
+}
+
+/** Who would report that nobody reports? The status, the metrics, the overview, and the heartbeat that stops. */
+export function judgeAlerting({
+  states,
+  everyMs,
+  ...moment
+}: StatesSeen & { readonly everyMs: number }): Alerting {
+  const state = findState(states, "alerting", "");
+  const doneAt = state?.doneAt ?? null;
+  if (doneAt === null) return { doneAt, problem: "no worker has looked for what to report yet" };
+  if (!isLate(doneAt, alertingPatience(everyMs), moment)) return { doneAt, problem: null };
+  const error = state?.error ?? null;
+  const what = `no worker has looked for what to report since ${showInstant(doneAt)}: no alert is sent`;
+  return { doneAt, problem: error === null ? what : `${what} (${error})` };
+}
+
+function alertingPatience(everyMs: number): number {
+  return Math.max(3 * everyMs, 120_000);
+}
+
+/** Queues whose jobs are due, and of which none begins. */
+export function judgeQueues({ states, ...moment }: StatesSeen): Stall[] {
+  const queues = states.filter(({ work }) => work === "queue");
+  const late = queues.filter(({ doneAt, everyMs }) =>
+    isLate(doneAt, patienceOf(everyMs ?? 0, false), moment),
+  );
+  const describe = (subject: string, which: string, last: Instant | null): Stall => ({
+    kind: "queue-unserved",
+    subject,
+    productId: null,
+    what: `${which} has ${last === null ? "ever begun" : `begun since ${showInstant(last)}`}: no worker takes them`,
+    toDo: `${NO_WORKER} Check that the queues can be reached (REDIS_URL; PostgreSQL where there is none).`,
+    whatWhenOver: `${subject === ALL_QUEUES ? "the queues are" : `the queue "${subject}" is`} served again`,
+    isWhole: subject === ALL_QUEUES,
+  });
+  const times = queues.flatMap(({ doneAt }) => doneAt ?? []);
+  const newest = times.length === 0 ? null : Math.max(...times);
+  const mostOften = Math.min(...queues.map(({ everyMs }) => everyMs ?? 0));
+  if (queues.length > 1 && isLate(newest, Math.max(2 * mostOften, ALL_SILENT_MS), moment)) {
+    return [describe(ALL_QUEUES, "no job of any queue", newest)];
+  }
+  return late.map(({ subject, doneAt }) => describe(subject, `no job of the queue "${subject}"`, doneAt));
+}
+
+const ALL_QUEUES = "all queues";
+/** Some of them have jobs every few seconds: where none begins in any, they cannot be reached. */
+const ALL_SILENT_MS = 120_000;

@@ -1,0 +1,112 @@
+/** How far all work has got and what waits for it, in one statement: a few rows of an index for each product. */
+
+import { formatInstant, type Instant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+import type { WorkState } from "./work-store.ts";
+
+/** What waits of a product to be compared. */
+export interface WaitingMarks {
+  readonly productId: string;
+  /** the oldest mark whose time has come; null: there is none */
+  readonly oldestDueAt: Instant | null;
+  /** marks whose time has come, of rounds and bets */
+  readonly waiting: number;
+  /** what cannot be compared, while everything else is */
+  readonly setAside: number;
+  /** since when the first of these is set aside, and why; null: there is none */
+  readonly setAsideSince: Instant | null;
+  readonly setAsideReason: string | null;
+}
+
+/** Transfers, or top-ups, of one product whose time has come. */
+export interface DueOfProduct {
+  readonly kind: "transfer" | "top-up";
+  readonly productId: string;
+  readonly oldestDueAt: Instant;
+  readonly due: number;
+}
+
+export interface WorkFacts {
+  readonly states: readonly WorkState[];
+  readonly marks: readonly WaitingMarks[];
+  readonly due: readonly DueOfProduct[];
+  /** when the relation was last read to its end; null: never, or there is none */
+  readonly readAt: Instant | null;
+}
+
+export interface WorkQuestion {
+  readonly now: Instant;
+  /** the products that are compared */
+  readonly compared: readonly string[];
+  readonly relation: string | null;
+  /** so much of what waits is counted of each product; null: all, however much it is */
+  readonly most: number | null;
+}
+
+/** One statement for everything, because it is read with every look at the overview. */
+export async function readWorkFacts(
+  sql: Query,
+  { now, compared, relation, most }: WorkQuestion,
+): Promise<WorkFacts> {
+  const [row] = await sql.unsafe<WorkFacts[]>(
+    SEEN,
+    [formatInstant(now), JSON.stringify(compared), most, relation],
+    { prepare: true },
+  );
+  return row ?? { states: [], marks: [], due: [], readAt: null };
+}
+
+/** A time as JSON has it: whole milliseconds. */
+function ms(column: string): string {
+  return `floor(extract(epoch from ${column}) * 1000)::bigint`;
+}
+
+/** From product to product by the index, however many are due. */
+function dueOf(table: string, kind: DueOfProduct["kind"]): string {
+  return `(
+    with recursive product as (
+      (select product_id from ${table} where next_verify_at is not null order by product_id limit 1)
+      union all
+      select (select t.product_id from ${table} t where t.next_verify_at is not null and t.product_id > p.product_id
+        order by t.product_id limit 1)
+      from product p where p.product_id is not null
+    )
+    select coalesce(jsonb_agg(jsonb_build_object('kind', '${kind}', 'productId', p.product_id,
+      'oldestDueAt', ${ms("oldest")}, 'due', due)), '[]')
+    from product p cross join lateral (
+      select min(next_verify_at) as oldest, count(*) as due from (
+        select next_verify_at from ${table} t
+        where t.product_id = p.product_id and t.next_verify_at <= $1::timestamptz order by next_verify_at
+        limit $3::bigint
+      ) counted
+    ) found
+    where p.product_id is not null and due > 0)`;
+}
+
+const STATES = `(
+  select coalesce(jsonb_agg(jsonb_build_object('work', work, 'subject', subject, 'since', ${ms("since")},
+    'doneAt', ${ms("done_at")}, 'upTo', ${ms("up_to")}, 'failingSince', ${ms("failing_since")},
+    'failures', failures, 'failedAt', ${ms("failed_at")}, 'errorCode', error_code, 'error', error,
+    'everyMs', every_ms) order by work, subject), '[]')
+  from work_states)`;
+
+const MARKS = `(
+  select coalesce(jsonb_agg(jsonb_build_object('productId', p.product_id, 'oldestDueAt', ${ms("oldest")},
+    'waiting', waiting, 'setAside', aside.count, 'setAsideSince', ${ms("first.since")},
+    'setAsideReason', first.reason)), '[]')
+  from jsonb_array_elements_text($2::text::jsonb) as p (product_id)
+  cross join lateral (
+    select min(due_at) as oldest, coalesce(sum(marks), 0)::bigint as waiting from (
+      select due_at, cardinality(usernames) as marks from diff_marks m
+      where m.product_id = p.product_id and m.due_at <= $1::timestamptz order by due_at limit $3::bigint
+    ) marked
+  ) due
+  cross join lateral (select count(*) from comparisons_set_aside s where s.product_id = p.product_id) aside
+  left join lateral (
+    select since, reason from comparisons_set_aside s where s.product_id = p.product_id order by since limit 1
+  ) first on true)`;
+
+const SEEN = `
+  select ${STATES} as states, ${MARKS} as marks,
+    ${dueOf("transfers", "transfer")} || ${dueOf("top_ups", "top-up")} as due,
+    (select read_at from ledger_follows where relation = $4::text) as "readAt"`;

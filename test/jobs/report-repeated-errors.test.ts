@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { reportRepeatedErrors } from "../../jobs/report-repeated-errors.ts";
+import { silentLog } from "../../src/log.ts";
+import { createTestClock } from "../support/clock.ts";
+import { NOON } from "../support/examples.ts";
+
+test("an error that is reported many times a second is told at once, and then every ten seconds with how often it came", () => {
+  const clock = createTestClock(NOON);
+  const told: unknown[] = [];
+  const log = Object.assign(Object.create(silentLog), { warn: (about: object) => told.push(about) });
+  const tell = reportRepeatedErrors(log, "Redis reports an error", clock);
+  for (let tries = 0; tries < 100; tries += 1) {
+    tell(new Error("refused"));
+    clock.advance(200);
+  }
+  tell(new Error("something else"));
+  expect(told).toEqual([
+    { error: "refused" },
+    { error: "refused", repeated: 49 },
+    { error: "something else" },
+  ]);
+});

@@ -1,0 +1,152 @@
+import { describe, expect, test } from "vitest";
+import type { Finding, LedgerSide, MismatchStatus, ProviderSide } from "../../src/mismatch.ts";
+import { decideTransitions, type KnownMismatch, type SeenFinding } from "../../src/mismatches/transitions.ts";
+import { exampleFinding, exampleLedgerSide, exampleProviderSide } from "./findings.ts";
+
+const known = (fields: Partial<KnownMismatch> = {}): KnownMismatch => ({
+  id: 1,
+  subject: "bet:bet-1",
+  kind: "payout-differs",
+  status: "open",
+  resolvedBy: null,
+  hasCeased: false,
+  provider: exampleProviderSide(),
+  ledger: exampleLedgerSide(),
+  ...fields,
+});
+const seen = (ripe: boolean, fields: Partial<Finding> = {}, subjects?: string[]): SeenFinding => {
+  const finding = exampleFinding(fields);
+  return { finding, subjects: subjects ?? [finding.subject], ripe };
+};
+const decide = (before: readonly KnownMismatch[], found: readonly SeenFinding[]) =>
+  decideTransitions(before, found).map((one) =>
+    one.change === "open" ? `open ${one.finding.kind}` : `${one.change} ${one.id}`,
+  );
+
+type State = MismatchStatus | "unknown" | "resolved by a person";
+const stateOf = (state: State): KnownMismatch[] => {
+  if (state === "unknown") return [];
+  if (state === "resolved") return [known({ status: "resolved", resolvedBy: "recon" })];
+  if (state === "resolved by a person") return [known({ status: "resolved", resolvedBy: "olga" })];
+  return [known({ status: state, resolvedBy: state === "ignored" ? "olga" : null })];
+};
+
+describe("a difference, seen with the values that are known of it", () => {
+  test.each<[State, string[], string[], string[]]>([
+    // before, it is not there, it is there and may be late, it is there and certain
+    ["unknown", [], [], ["open payout-differs"]],
+    ["open", ["resolve 1"], ["refresh 1"], ["refresh 1"]],
+    ["acknowledged", ["resolve 1"], ["refresh 1"], ["refresh 1"]],
+    ["resolved", [], [], ["reopen 1"]],
+    ["resolved by a person", ["cease 1"], [], []],
+    ["ignored", ["cease 1"], [], []],
+  ])("%s: gone %j, unripe %j, ripe %j", (state, gone, unripe, ripe) => {
+    const before = stateOf(state);
+    expect(decide(before, [])).toEqual(gone);
+    expect(decide(before, [seen(false)])).toEqual(unripe);
+    expect(decide(before, [seen(true)])).toEqual(ripe);
+  });
+});
+
+describe("what a person resolved or ignored stays so until a compared value changes", () => {
+  const changed: [string, { provider?: Partial<ProviderSide>; ledger?: Partial<LedgerSide> }][] = [
+    ["the provider's status", { provider: { status: "VOID" } }],
+    ["the provider's stake", { provider: { stake: "11" } }],
+    ["the provider's payout", { provider: { payout: "26" } }],
+    ["the provider's currency", { provider: { currency: "USD" } }],
+    ["the ledger's status", { ledger: { status: "open" } }],
+    ["the ledger's stake", { ledger: { stake: "11" } }],
+    ["the ledger's payout", { ledger: { payout: "21" } }],
+    ["what moved", { ledger: { moved: "11" } }],
+  ];
+  const withValues = (values: (typeof changed)[number][1]): Partial<Finding> => ({
+    provider: exampleProviderSide(values.provider),
+    ledger: exampleLedgerSide(values.ledger),
+  });
+
+  test.each(changed)("%s", (_, values) => {
+    for (const state of ["resolved by a person", "ignored"] as const) {
+      expect(decide(stateOf(state), [seen(true, withValues(values))])).toEqual(["reopen 1"]);
+      expect(decide(stateOf(state), [seen(false, withValues(values))])).toEqual([]);
+    }
+  });
+
+  test("a side that appears or disappears", () => {
+    expect(decide(stateOf("ignored"), [seen(true, { provider: null })])).toEqual(["reopen 1"]);
+    expect(decide(stateOf("ignored"), [seen(true, { ledger: null })])).toEqual(["reopen 1"]);
+  });
+
+  test("and not when only a time or a name of the record changes", () => {
+    const later = {
+      provider: exampleProviderSide({
+        id: "rec-9",
+        updatedDate: "2026-11-20T12:30:00.000Z",
+        accountingDate: null,
+      }),
+      ledger: exampleLedgerSide({ lastEntryAt: "2026-11-20T12:30:00.000Z" }),
+      reason: "said otherwise",
+    };
+    for (const state of ["resolved by a person", "ignored"] as const) {
+      expect(decide(stateOf(state), [seen(true, later)])).toEqual([]);
+    }
+  });
+});
+
+describe("a mismatch whose kind changes", () => {
+  const settled = { kind: "status-differs" as const };
+
+  test("stays until the new kind is ripe, then both change in one step", () => {
+    expect(decide([known()], [seen(false, settled)])).toEqual([]);
+    expect(decide([known()], [seen(true, settled)])).toEqual(["open status-differs", "resolve 1"]);
+  });
+
+  test("stays likewise where the new kind has another subject", () => {
+    const alone = known({ kind: "missing-in-ledger", subject: "bet:the-betId" });
+    const matched = (ripe: boolean) =>
+      seen(ripe, { kind: "stake-differs", subject: "bet:the-txn-id" }, ["bet:the-txn-id", "bet:the-betId"]);
+    expect(decide([alone], [matched(false)])).toEqual([]);
+    expect(decide([alone], [matched(true)])).toEqual(["open stake-differs", "resolve 1"]);
+  });
+
+  test("ends at once where nothing differs any more", () => {
+    expect(decide([known()], [])).toEqual(["resolve 1"]);
+  });
+
+  test("back to a former kind reopens that one", () => {
+    const former = known({ id: 2, kind: "status-differs", status: "resolved", resolvedBy: "recon" });
+    expect(decide([known(), former], [seen(true, settled)])).toEqual(["reopen 2", "resolve 1"]);
+  });
+
+  test("leaves what a person decided about the old kind", () => {
+    for (const state of ["resolved by a person", "ignored"] as const) {
+      expect(decide(stateOf(state), [seen(true, settled)])).toEqual(["open status-differs", "cease 1"]);
+    }
+  });
+});
+
+test("an unripe difference of one bet holds no mismatch of another", () => {
+  const other = seen(false, { subject: "bet:bet-2" });
+  expect(decide([known()], [other])).toEqual(["resolve 1"]);
+});
+
+test("the same kind of another subject is another mismatch", () => {
+  expect(decide([known()], [seen(true), seen(true, { subject: "bet:bet-2" })])).toEqual([
+    "refresh 1",
+    "open payout-differs",
+  ]);
+});
+
+describe("what a person has decided", () => {
+  const decided = known({ status: "ignored", resolvedBy: "olga" });
+
+  test("stays decided when it no longer holds, and that is kept once", () => {
+    expect(decide([decided], [])).toEqual(["cease 1"]);
+    expect(decide([{ ...decided, hasCeased: true }], [])).toEqual([]);
+  });
+
+  test("opens again when it holds again after it did not, although its values are the same again", () => {
+    expect(decide([decided], [seen(true)])).toEqual([]);
+    expect(decide([{ ...decided, hasCeased: true }], [seen(false)])).toEqual([]);
+    expect(decide([{ ...decided, hasCeased: true }], [seen(true)])).toEqual(["reopen 1"]);
+  });
+});

@@ -1,0 +1,204 @@
+/** Reports that people ask for: one at a time, none for nobody, and none that takes what others need. */
+
+import { EventEmitter } from "node:events";
+import { performance } from "node:perf_hooks";
+import { clearInterval, setInterval } from "node:timers";
+import { setTimeout as pause } from "node:timers/promises";
+import type { FastifyReply } from "fastify";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import type { Clock } from "../../src/clock.ts";
+import { parseConfig } from "../../src/config-file.ts";
+import { openDatabase, PEOPLE_LIMITS, type Sql } from "../../src/db/client.ts";
+import { openPools } from "../../src/db/pools.ts";
+import { appendEntries } from "../../src/ledger/store.ts";
+import { silentLog } from "../../src/log.ts";
+import { openReportQueue } from "../../src/ops/report-queue.ts";
+import { startOpsServer } from "../../src/ops/server.ts";
+import { startRecon } from "../cli/run-recon.ts";
+import { createTestClock } from "../support/clock.ts";
+import { useDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { exampleEntry, HOUR_MS, NOON } from "../support/examples.ts";
+import { untilSomebodyWaits } from "../support/lock-wait.ts";
+
+const { sql, url } = useDatabase();
+const DAY = "/api/report?day=2026-11-20";
+
+/** Nobody can read the records, nor make a report, until the test has finished or `release` is called. */
+async function holdRecords(): Promise<() => Promise<void>> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<void>();
+  const ended = sql.begin(async (tx) => {
+    await tx`lock table bet_records in access exclusive mode`;
+    held.resolve();
+    await promise;
+  });
+  await held.promise;
+  const release = async () => {
+    resolve();
+    await ended;
+  };
+  onTestFinished(release);
+  return release;
+}
+
+async function serve(through: Sql): Promise<string> {
+  await appendEntries(sql, [exampleEntry()]);
+  const config = parseConfig({ products: [{ productId: "P1" }] });
+  const context = { sql: through, config, clock: createTestClock(NOON), log: silentLog };
+  const server = await startOpsServer(context, { host: "127.0.0.1", port: 0, tokens: [] }, async () => {});
+  onTestFinished(() => server.close());
+  return server.url;
+}
+
+function spin(forMs: number): void {
+  for (const since = performance.now(); performance.now() - since < forMs; );
+}
+
+const countWaiting = async () => {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*) as count from pg_stat_activity
+    where datname = current_database() and cardinality(pg_blocking_pids(pid)) > 0`;
+  return row?.count ?? 0;
+};
+
+describe("a report", () => {
+  test.each(["/api/report?day=2026-11-20", "/report?day=2026-11-20", "/report.csv?day=2026-11-20"])(
+    "whose caller leaves is cancelled in the database (%s)",
+    async (path) => {
+      const server = await serve(sql);
+      await holdRecords();
+      const leaving = new AbortController();
+      const asked = fetch(`${server}${path}`, { signal: leaving.signal }).catch(() => "left");
+      await untilSomebodyWaits(sql);
+      leaving.abort();
+      expect(await asked).toBe("left");
+      await eventually("nothing waits in the database any more", async () => (await countWaiting()) === 0);
+    },
+  );
+
+  test("waits for the one before, and takes one connection", async () => {
+    const server = await serve(sql);
+    const release = await holdRecords();
+    const asked = Array.from({ length: 5 }, () => fetch(`${server}${DAY}`));
+    await untilSomebodyWaits(sql);
+    expect(await countWaiting()).toBe(1);
+    await release();
+    for (const answer of await Promise.all(asked)) expect(answer.status).toBe(200);
+  });
+
+  test("that reloading leaves behind makes nobody wait: the last one is made", async () => {
+    const server = await serve(sql);
+    const release = await holdRecords();
+    for (let reload = 0; reload < 20; reload += 1) {
+      const leaving = new AbortController();
+      const asked = fetch(`${server}${DAY}`, { signal: leaving.signal }).catch(() => "left");
+      await untilSomebodyWaits(sql);
+      leaving.abort();
+      expect(await asked).toBe("left");
+      await eventually("it is cancelled", async () => (await countWaiting()) === 0);
+    }
+    await release();
+    expect((await fetch(`${server}${DAY}`)).status).toBe(200);
+  });
+
+  test("is refused where too many wait, which says how many and what to do", async () => {
+    const server = await serve(sql);
+    const release = await holdRecords();
+    const asked = Array.from({ length: 12 }, () => fetch(`${server}${DAY}`));
+    // One is being made, ten wait; none of them is answered yet.
+    const refused = await Promise.race(asked);
+    expect(refused.status).toBe(503);
+    expect(await refused.json()).toMatchObject({
+      detail: expect.stringMatching(/^10 reports wait already, the limit here.*Ask again in a minute/),
+    });
+    await release();
+    const others = (await Promise.all(asked)).filter((answer) => answer !== refused);
+    expect(others.map(({ status }) => status)).toEqual(Array(11).fill(200));
+  });
+
+  test("that waits too long for a lock says which limit it reached, and what to do", async () => {
+    const pool = openDatabase(url, 2, { ...PEOPLE_LIMITS, lockMs: 200 });
+    onTestFinished(() => pool.end());
+    const server = await serve(pool);
+    await holdRecords();
+    const answer = await fetch(`${server}${DAY}`);
+    expect(answer.status).toBe(503);
+    expect(await answer.json()).toMatchObject({
+      detail: expect.stringMatching(/locked by other work in the database for more than 0\.2 s.*Try again/),
+    });
+    const page = await fetch(`${server}/report?day=2026-11-20`);
+    expect(page.status).toBe(503);
+    expect(await page.text()).toContain("locked by other work in the database for more than 0.2 s");
+  });
+
+  test("whose statement takes too long says so, and is no half of one", async () => {
+    const pool = openDatabase(url, 2, { statementMs: 200, lockMs: 5_000 });
+    onTestFinished(() => pool.end());
+    const server = await serve(pool);
+    await holdRecords();
+    const answer = await fetch(`${server}${DAY}`);
+    expect(answer.status).toBe(503);
+    expect(await answer.json()).toMatchObject({
+      detail: expect.stringContaining("did not answer one statement within 0.2 s"),
+    });
+  });
+
+  test.each([
+    ["where nothing else goes on it hardly does", false],
+    ["where the process works it does so eight times as long", true],
+  ])("rests between its pieces of work: %s", async (_, isBusy) => {
+    await appendEntries(sql, [exampleEntry()]);
+    const work = isBusy ? setInterval(() => spin(20), 1) : undefined;
+    onTestFinished(() => clearInterval(work));
+    if (!isBusy) {
+      // A machine that works for others interrupts this process, which then seems to work.
+      const quiet = { idle: 100, active: 0, utilization: 0 };
+      const measured = vi.spyOn(performance, "eventLoopUtilization").mockReturnValue(quiet);
+      onTestFinished(() => measured.mockRestore());
+    }
+    let [workedMs, restedMs] = [0, 0];
+    // Whoever asks for the time has worked for a second.
+    const clock: Clock = {
+      now: () => {
+        workedMs += 1_000;
+        return NOON + workedMs + restedMs;
+      },
+      sleep: async (waitMs) => {
+        restedMs += waitMs;
+        await pause(100);
+      },
+    };
+    const config = parseConfig({ products: [{ productId: "P1" }] });
+    const queue = openReportQueue({ sql, config, clock, log: silentLog });
+    const from = Date.parse("2026-11-20T00:00:00Z");
+    const day = { day: "2026-11-20", zone: "UTC", from, to: from + 24 * HOUR_MS };
+    await queue.read(day, { raw: new EventEmitter() } as unknown as FastifyReply);
+    expect(restedMs).toBeGreaterThan(0);
+    if (isBusy) expect(restedMs).toBeGreaterThan(workedMs);
+    else expect(restedMs).toBeLessThan(workedMs);
+  });
+
+  test("of the command line ends in the database too when Ctrl-C is pressed", async () => {
+    await appendEntries(sql, [exampleEntry()]);
+    await holdRecords();
+    const running = startRecon(["report", "--day", "2026-11-20"], { DATABASE_URL: url });
+    await untilSomebodyWaits(sql);
+    running.child.kill("SIGINT");
+    expect(await running.ended).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringContaining("stopped"),
+    });
+    await eventually("nothing waits in the database any more", async () => (await countWaiting()) === 0);
+  });
+});
+
+test("the connections of a process are divided: a quarter is for people, and no more", async () => {
+  const pools = openPools(url, 20);
+  onTestFinished(() => pools.close());
+  expect([pools.work.options.max, pools.people.options.max]).toEqual([15, 5]);
+  const smallest = openPools(url, 4);
+  onTestFinished(() => smallest.close());
+  expect([smallest.work.options.max, smallest.people.options.max]).toEqual([2, 2]);
+});
