@@ -1,4 +1,4 @@
-/** The repeating job that notices what is wrong as a whole, writes the daily digest, and delivers every alert. */
+/** The repeating job that begins and ends conditions, writes the daily digest, and delivers alerts. */
 
 import type { AlertChannel } from "../src/alerts/channel.ts";
 import type { FlowContext } from "../src/flows/context.ts";
@@ -8,14 +8,14 @@ import { watchConditions } from "../src/flows/watch-conditions.ts";
 import { writeDigest } from "../src/flows/write-digest.ts";
 import type { TickJob } from "./schedules.ts";
 
-/** @param channels none: alerts are written and kept, and wait for a channel to be set */
+/** @param channels without any, alerts are stored until a channel is configured */
 export function openAlertJob(context: FlowContext, channels: readonly AlertChannel[]): TickJob {
   const names = channels.map(({ name }) => name);
   const everyMs = context.config.alerts.every;
   return {
     queue: "alerts",
     everyMs,
-    // One more than there are channels, so that a slow one keeps none of the others waiting.
+    // One more than the number of channels, so that a slow channel does not delay the others.
     concurrency: channels.length + 1,
     run: async (signal, log) => {
       const own = { ...context, log };

@@ -1,4 +1,4 @@
-/** Where the queues live: Redis where there is one, else the same PostgreSQL as everything else. */
+/** The backend of the queues: Redis where REDIS_URL is set, otherwise PostgreSQL. */
 
 import {
   createPostgresBackend,
@@ -16,14 +16,14 @@ import { describeError, ReconError } from "../src/errors.ts";
 import type { Log } from "../src/log.ts";
 import { reportRepeatedErrors } from "./report-repeated-errors.ts";
 
-/** A job that is about one product. */
+/** A job about one product. */
 export interface ProductJob {
   readonly productId: string;
-  /** of a comparison that takes several turns, 1 and 2 by turns; undefined: the scheduled one */
+  /** of a comparison with several turns: 1 and 2 alternate; undefined: the scheduled job */
   readonly turn?: number;
 }
 
-/** A job that is about whatever is due, of any product. */
+/** A job about everything that is due, of all products. */
 type Tick = Readonly<Record<string, never>>;
 
 export type JobData = ProductJob | Tick;
@@ -39,16 +39,16 @@ export interface QueueBackend {
   ): JobWorker;
   /** @throws ReconError `queue-unreachable` */
   check(): Promise<void>;
-  /** Closes what queues and workers share, and breaks what is still in use: whoever waits for an answer gets none. */
+  /** Closes the connections of queues and workers, even those in use: pending commands get no answer. */
   close(): Promise<void>;
 }
 
-/** Finished jobs are kept for a look at what ran, not as truth: that lives in PostgreSQL. */
+/** Finished jobs stay for people who want to see what ran. PostgreSQL holds all state. */
 const KEEP = { removeOnComplete: { count: 100 }, removeOnFail: { count: 1000 } };
 
 /**
  * @param redisUrl null: BullMQ's own PostgreSQL backend, in the schema `bullmq` of the database
- * @param telemetry hears of every job; without it nothing is traced
+ * @param telemetry receives the spans of all jobs; without it there are no traces
  */
 export function openBackend(
   redisUrl: string | null,
@@ -62,10 +62,10 @@ export function openBackend(
     : openRedisBackend(redisUrl, log, traced);
 }
 
-/** What queues and workers get beside their connection. */
+/** The options of queues and workers besides their connection. */
 type Traced = Pick<WorkerOptions, "telemetry">;
 
-/** In which BullMQ's tables lie; where it is given a pool it knows no other. */
+/** The schema of BullMQ's tables; with a given pool BullMQ supports no other name. */
 const SCHEMA = "bullmq";
 
 function openPostgresBackend(databaseUrl: string, log: Log, traced: Traced): QueueBackend {
@@ -91,15 +91,15 @@ function openPostgresBackend(databaseUrl: string, log: Log, traced: Traced): Que
       const worker = new Worker(name, run, options, createWatchfulBackend);
       return listen(worker, report);
     },
-    // The database is checked by who opened it.
+    // The opener of the database checks the database.
     check: async () => {},
     close,
   };
 }
 
 /**
- * A worker waits for its next job by its own clock. After that was set back it would wait for as long as it was set back,
- * up to an hour and even where it is right again; so it looks this often, and in Redis every ten seconds.
+ * A worker waits for its next job by its own clock. After that was set back it would wait for as long as it was set
+ * back, up to an hour and even where it is right again; so it looks this often, and in Redis every ten seconds.
  */
 export const LONGEST_WAIT_SECONDS = 4;
 
@@ -109,7 +109,7 @@ const createWatchfulBackend: typeof createPostgresBackend = (...args) =>
   });
 
 function openRedisBackend(redisUrl: string, log: Log, traced: Traced): QueueBackend {
-  // BullMQ waits for Redis itself, so a command is never given up.
+  // BullMQ waits for Redis itself, so commands have no retry limit.
   const connection = new Redis(redisUrl, { maxRetriesPerRequest: null, lazyConnect: true });
   const report = reportRepeatedErrors(log, "the queues report an error of Redis");
   connection.on("error", report);
@@ -128,16 +128,16 @@ function openRedisBackend(redisUrl: string, log: Log, traced: Traced): QueueBack
   };
 }
 
-/** After a broken connection a worker asks for jobs again this soon; until then it can neither work nor be closed. */
+/** The wait of a worker after a broken connection. During the wait the worker can neither work nor close. */
 const RETRY_MS = 1_000;
 
 function workerOptions(concurrency: number): Omit<WorkerOptions, "connection"> {
   return { concurrency, runRetryDelay: RETRY_MS, ...KEEP };
 }
 
-/** A Redis that takes connections but never answers is as good as none. */
+/** The longest wait for an answer of a Redis that accepts connections. */
 const LONGEST_CHECK_MS = 3_000;
-/** A password that is missing, wrong or not enough: waiting mends none of it. */
+/** Errors of a missing or wrong password, or of missing rights: waiting does not help. */
 const LASTING_REFUSAL = /^(NOAUTH|WRONGPASS|NOPERM)/;
 
 /** @throws ReconError `queue-unreachable` that names the host, never the password */
@@ -148,7 +148,7 @@ export async function checkRedis(redisUrl: string): Promise<void> {
 export interface RedisFacts {
   /** "7.0.15" */
   readonly version: string;
-  /** `maxmemory-policy`: with any other than noeviction jobs can vanish */
+  /** `maxmemory-policy`: any other value than noeviction can lose jobs */
   readonly evictionPolicy: string;
 }
 
@@ -167,7 +167,7 @@ async function askRedis<Told>(redisUrl: string, question: (probe: Redis) => Prom
     connectTimeout: LONGEST_CHECK_MS,
     commandTimeout: LONGEST_CHECK_MS,
   });
-  // The failure is told by the rejected command; without a listener ioredis prints it as well.
+  // The rejected command reports the failure; without a listener ioredis prints it too.
   let failure: unknown = null;
   probe.on("error", (error: Error) => {
     failure = error;
@@ -188,7 +188,7 @@ async function askRedis<Told>(redisUrl: string, question: (probe: Redis) => Prom
   }
 }
 
-/** An unheard error event would end the process. */
+/** An error event without a listener would end the process. */
 function listen<Emitter extends { on(event: "error", heard: (error: Error) => void): unknown }>(
   emitter: Emitter,
   report: (error: unknown) => void,

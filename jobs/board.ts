@@ -1,4 +1,4 @@
-/** Bull Board: a look into the queues in a browser. Loaded only when somebody looks, for it takes 10 MB. */
+/** Bull Board: shows the queues in a browser. Loaded at the first request only, because it takes 10 MB. */
 
 import { createBullBoard } from "@bull-board/api";
 import { BullMQAdapter } from "@bull-board/api/bullMQAdapter";
@@ -9,22 +9,23 @@ import { describeError } from "../src/errors.ts";
 import type { Log } from "../src/log.ts";
 import type { JobQueue } from "./backend.ts";
 
-/** Where its pages look for their own files. */
+/** The path of the board's own files. */
 const BASE_PATH = "/queues";
 
-/** Set by who passes requests on to the board, never by a browser: the role of who asks. */
+/** The role of the asker. The ops server sets this header; the value of a browser never arrives here. */
 const ROLE_HEADER = "recon-role";
 
 const FONTS_OF_OTHERS = /<link href="https:[^>]*>/g;
 
-/** The part of `GET /api/queues` that says what may be done with each queue. */
+/** The part of `GET /api/queues` with the permitted actions of each queue. */
 interface QueueList {
   readonly queues?: readonly object[];
 }
 
 /**
- * Opens the board over these queues, on either backend. It listens nowhere: requests are put in with `inject`, their role in
- * the header "recon-role". Who may only read sees no buttons; that nothing is changed is up to who passes requests on.
+ * Opens the board of these queues, on either backend. The board does not listen: the ops server passes requests with
+ * `inject` and sets the role in the header "recon-role". A reader sees no buttons; the ops server must refuse a
+ * reader's changes.
  */
 export async function openBoard(queues: readonly JobQueue[], log: Log): Promise<FastifyInstance> {
   const adapter = new FastifyAdapter();
@@ -41,7 +42,7 @@ export async function openBoard(queues: readonly JobQueue[], log: Log): Promise<
     return { status: 500, body: { error: { key: "ERRORS.INTERNAL_SERVER_ERROR" } } };
   });
   const board = fastify({ logger: false });
-  // Nobody elsewhere shall learn who looks, and a page must come without the network too.
+  // A page must not reveal its visitors to other sites, and must also load without the network.
   board.addHook("onSend", async (_request, _reply, page) =>
     typeof page === "string" ? page.replace(FONTS_OF_OTHERS, "") : page,
   );
@@ -50,7 +51,10 @@ export async function openBoard(queues: readonly JobQueue[], log: Log): Promise<
   return await board;
 }
 
-/** Read-only belongs to a queue there, not to who looks: it is put into the answer that the pages are made from. */
+/**
+ * Bull Board knows read-only queues, but no read-only visitors. So this changes the answer from which the pages are
+ * made.
+ */
 const hideActions: AfterHook = ({ request }, answer) => {
   const { queues } = answer.body as QueueList;
   if (request.headers[ROLE_HEADER] === "write" || queues === undefined) return answer;

@@ -12,23 +12,24 @@ import type { JobWorker } from "./backend.ts";
 import type { TickJob } from "./schedules.ts";
 
 export interface ClockGuard {
-  /** Whether jobs may be taken, and ticks scheduled: queues go by the clock of whoever asks them. */
+  /** Whether the worker may take jobs and schedule ticks. Queues use the clock of their client. */
   isRight(): boolean;
   /**
-   * From now on these take jobs only while the clock is right.
-   * @param goOn is called each time it has become right: ticks may have been scheduled by a wrong one
+   * From now on these workers take jobs only while the clock is right.
+   * @param goOn called each time the clock becomes right: a wrong clock may have scheduled ticks
    */
   guard(workers: readonly JobWorker[], goOn: () => void): void;
   stop(): void;
 }
 
-/** Tests own their time, and nobody watches it. */
+/** For tests with a clock of their own. */
 const TRUSTED: ClockGuard = { isRight: () => true, guard: () => {}, stop: () => {} };
 
 /**
- * Resolves when the clock has been measured once.
- * @param clock undefined: the clock is trusted
- * @param alertJob is run by itself meanwhile: without a right worker beside this one nobody else would report it
+ * Resolves after the first measurement of the clock.
+ * @param clock undefined: the guard trusts the clock
+ * @param alertJob runs outside its queue while the clock is wrong, because no other worker may be there to report the
+ * clock
  */
 export async function openClockGuard(
   context: FlowContext,
@@ -50,7 +51,7 @@ export async function openClockGuard(
   const obey = async (isRight: boolean) => {
     if (isRight === !isPaused) return;
     isPaused = !isRight;
-    // Whoever is at work ends that first: it goes by the database's time.
+    // Running jobs end first: they use the database's time.
     await Promise.all(workers.map((worker) => (isRight ? worker.resume() : worker.pause(true))));
     if (isRight) goOn();
   };
@@ -67,14 +68,15 @@ export async function openClockGuard(
       await obey(await watch());
       await report();
     } catch (error) {
-      if (!signal.aborted) log.warn({ error: describeError(error) }, "the clock could not be obeyed");
+      if (!signal.aborted)
+        log.warn({ error: describeError(error) }, "the worker could not react to the state of its clock");
     } finally {
       isUnderWay = false;
     }
   };
   const timer = setInterval(check, MEASURE_EVERY_MS);
   return {
-    // A jump of this machine's clock is seen at once, without asking the database.
+    // A jump of this machine's clock shows at once, without a query.
     isRight: () => !isPaused && clock.isRight(),
     guard: (opened, whenRight) => {
       workers = opened;

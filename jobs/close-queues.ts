@@ -1,13 +1,16 @@
-/** Closes queues and workers in bounded time: a connection that broke may never say so, and whoever waits for it neither. */
+/**
+ * Closes queues and workers in bounded time. A broken connection may never report its end, and a command that waits
+ * for it would never end either.
+ */
 
 import { endsInTime } from "../src/in-time.ts";
 import type { Log } from "../src/log.ts";
 import type { JobQueue, JobWorker, QueueBackend } from "./backend.ts";
 import type { RunningJobs } from "./running-jobs.ts";
 
-/** What is still at work then is abandoned: more than a page takes to be written. */
+/** The longest wait for running jobs: longer than the writing of a page. The rest is abandoned. */
 const LONGEST_JOBS_MS = 3_000;
-/** What answers has closed sooner: a worker looks up from a broken connection within a second. */
+/** The longest wait for queues and workers. A worker notices a broken connection within a second. */
 const LONGEST_QUEUES_MS = 1_500;
 /** The rest is for the connections. */
 export const LONGEST_STOP_MS = LONGEST_JOBS_MS + LONGEST_QUEUES_MS + 600;
@@ -19,12 +22,14 @@ interface Opened {
   readonly runningJobs: RunningJobs;
 }
 
-/** Waits for the jobs at hand, which were told to end, and closes everything; one line of the log tells what was cut off. */
+/**
+ * Waits for the running jobs, whose signals have aborted, and closes everything. One log line names what was cut off.
+ */
 export async function closeQueues(
   { backend, queues, workers, runningJobs }: Opened,
   log: Log,
 ): Promise<void> {
-  // From here on they begin nothing new.
+  // From here on the workers begin no new jobs.
   const workersClosed = Promise.all(workers.map((worker) => worker.close()));
   await endsInTime(Promise.race([workersClosed, runningJobs.untilNone()]), LONGEST_JOBS_MS);
   const abandoned = runningJobs.names();
@@ -35,7 +40,7 @@ export async function closeQueues(
   const areClosed = await endsInTime(closeRest(), LONGEST_QUEUES_MS);
   await backend.close();
   if (areClosed && abandoned.length === 0) return;
-  const what = abandoned.length === 0 ? "the queues do not close" : "jobs do not end";
+  const what = abandoned.length === 0 ? "the queues did not close" : "jobs did not end";
   log.warn(
     { abandoned },
     `${what} and are cut off: no page is half written, and whoever works next goes on with it`,

@@ -1,4 +1,4 @@
-/** The repeating job that compares what was touched of one product, in turns. */
+/** The repeating job that compares the due marks of one product, in turns. */
 
 import { compareProduct } from "../src/flows/compare-product.ts";
 import type { FlowContext } from "../src/flows/context.ts";
@@ -6,11 +6,13 @@ import { type NoteProgress, noting } from "../src/flows/note-work.ts";
 import type { JobQueue, ProductJob } from "./backend.ts";
 import { WAITING } from "./schedules.ts";
 
-/** Where a comparison puts what comes after it. */
+/** The queues for what follows a comparison. */
 interface ProductQueues {
-  /** gets a job where a confirm fetch was planned, so that it need not wait for the next tick */
+  /** gets a job after a confirm fetch was planned, so that the fetch does not wait for the next tick */
   readonly pull: JobQueue;
-  /** gets a job where a turn was too short for all that is due: it comes behind those of all other products */
+  /**
+   * gets a job after a turn that was too short for all due marks; the job waits behind those of all other products
+   */
   readonly diff: JobQueue;
 }
 
@@ -31,11 +33,11 @@ export async function runDiffJob(
     name,
     signal,
     () => compareProduct(context, productId, signal, { onStep }),
-    // Whoever is at it says how far it has got.
+    // The other worker notes its own progress.
     { upToOf: ({ isBusy, upTo }) => (isBusy ? "unknown" : upTo) },
   );
   if (wantsTurn) {
-    // A job counts as there until it has ended: the next turn needs another name than this one.
+    // The queue knows a job until the job has ended: the next turn needs another name than this one.
     const next = turn === 1 ? 2 : 1;
     const deduplication = { id: nameOfTurn(next, productId) };
     await queues.diff.add("turn", { productId, turn: next }, { deduplication });

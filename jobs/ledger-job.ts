@@ -1,4 +1,4 @@
-/** The repeating job that follows a ledger of the operator's own, and reports rows that were not taken. */
+/** The repeating job that follows the operator's own ledger, and reports rejected rows. */
 
 import { checkLedger } from "../src/flows/check-ledger.ts";
 import type { FlowContext } from "../src/flows/context.ts";
@@ -14,7 +14,7 @@ export function openLedgerJob(context: FlowContext): TickJob {
     try {
       await noting(own, name, signal, () => followLedger(own, signal));
     } finally {
-      // What was copied before, or written by others, is reported whatever became of the rest.
+      // Rows that were rejected before, or written by other programs, are reported even after a failure.
       await reportRejectedEntries(own);
     }
   };
@@ -22,7 +22,7 @@ export function openLedgerJob(context: FlowContext): TickJob {
 }
 
 /**
- * Makes sure before anything is compared that the ledger can be read, and says where nothing is in it yet.
+ * Checks before the first comparison that the ledger can be read, and logs an empty ledger.
  * @throws ReconError `ledger-unreadable` that names every column that is missing or has another type
  */
 export async function checkLedgerAtStart(context: FlowContext): Promise<void> {

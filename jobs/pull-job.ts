@@ -1,4 +1,7 @@
-/** The repeating jobs that pull: each plans one product, and all fetch what is planned of any. */
+/**
+ * The repeating jobs that pull. Each plans the windows of one product and then fetches planned windows of all
+ * products.
+ */
 
 import type { PullContext } from "../src/flows/context.ts";
 import type { RunFetchers } from "../src/flows/fetchers.ts";
@@ -7,10 +10,14 @@ import { planProduct } from "../src/flows/plan-product.ts";
 import type { ProductJob } from "./backend.ts";
 import type { TickJob } from "./schedules.ts";
 
-/** So long may a window wait that was planned elsewhere, or is to be tried again, while this process has free fetchers. */
+/**
+ * The longest wait of a window from another process, or of a retry, while this process has free fetchers.
+ */
 const CHECK_EVERY_MS = 2_000;
 
-/** Each run may fill the fetchers of its process; with one more a tick plans, and ends, while all of them are busy. */
+/**
+ * Each run may use all fetchers of its process. One more job lets a tick plan while all fetchers are busy.
+ */
 export function pullJobsAtOnce({ config }: PullContext): number {
   return 2 * config.pull.concurrency + 1;
 }
@@ -22,7 +29,7 @@ export async function runPullJob(
   signal: AbortSignal,
 ): Promise<void> {
   const name = { work: "pulling", subject: productId } as const;
-  // Planning alone pulls nothing: only pages, and failures, are noted.
+  // Planning is not pulling: only pages and failures count as work.
   await noting(context, name, signal, () => planProduct(context, productId, context.clock.now()), {
     upToOf: () => "unknown",
   });

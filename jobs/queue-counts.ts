@@ -1,8 +1,8 @@
-/** How many jobs are in each queue, by state: what is kept of finished ones is no backlog, and not counted. */
+/** The number of jobs in each queue, by state. Finished jobs are no backlog, so they are not counted. */
 
 import type { JobQueue } from "./backend.ts";
 
-/** `failed` are kept for a look at why; they do not run again. */
+/** `failed` jobs stay for people who want to know why; they do not run again. */
 const COUNTED_STATES = ["waiting", "prioritized", "active", "delayed", "failed"] as const;
 
 export interface QueueCounts {
@@ -10,7 +10,7 @@ export interface QueueCounts {
   readonly jobs: ReadonlyMap<string, number>;
 }
 
-/** Rejects, or waits for as long as the queues are out of reach, which may be for ever. */
+/** While the queues are unreachable, this rejects or waits, perhaps for ever. */
 export async function countJobs(queues: readonly JobQueue[]): Promise<QueueCounts[]> {
   return await Promise.all(
     queues.map(async (queue) => {

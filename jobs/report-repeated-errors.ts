@@ -1,13 +1,16 @@
-/** Tells of an error that is reported again and again: at once, and then once in a while with how often it came. */
+/** Logs an error that occurs again and again: at once, and then from time to time with the number of repetitions. */
 
 import { type Clock, systemClock } from "../src/clock.ts";
 import { describeError } from "../src/errors.ts";
 import type { Log } from "../src/log.ts";
 
-/** While a server is down, every queue and every worker reports each of its tries, many times a second. */
+/** While a server is down, every queue and every worker reports each attempt, many times a second. */
 const TELL_EVERY_MS = 10_000;
 
-/** @returns tells the log of an error, as a warning with this message; what differs in its words is told apart */
+/**
+ * @returns a function that logs an error as a warning with this message; errors with different words are different
+ * errors
+ */
 export function reportRepeatedErrors(
   log: Log,
   message: string,
@@ -21,7 +24,7 @@ export function reportRepeatedErrors(
       last.suppressed += 1;
       return;
     }
-    // What has not come for long is forgotten, so that errors with ever new words take no memory.
+    // Old errors are forgotten, so that errors with ever new words take no memory.
     for (const [words, { at }] of reported) if (clock.now() - at >= TELL_EVERY_MS) reported.delete(words);
     reported.set(error, { at: clock.now(), suppressed: 0 });
     const repeated = last?.suppressed ?? 0;

@@ -1,4 +1,4 @@
-/** The repeating job that forgets what has been kept long enough, and keeps count of what is kept for ever. */
+/** The repeating job that deletes expired rows and updates the row counts of the other tables. */
 
 import type { FlowContext } from "../src/flows/context.ts";
 import { dropExpired } from "../src/flows/drop-expired.ts";

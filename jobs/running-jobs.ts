@@ -1,9 +1,9 @@
-/** The jobs that are being worked on in this process, so that its end can wait for them, and name those it abandons. */
+/** The running jobs of this process. The end of the process waits for these jobs and names the abandoned ones. */
 
 export interface RunningJobs {
-  /** Keeps a job in mind until it has ended. Settles as `work` does. */
+  /** Remembers a job until its end. Settles as `work` does. */
   during(name: string, work: Promise<void>): Promise<void>;
-  /** Resolves when none is left. */
+  /** Resolves when no job runs. */
   untilNone(): Promise<void>;
   names(): string[];
 }

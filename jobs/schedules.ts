@@ -1,4 +1,4 @@
-/** Which jobs repeat, and how often: their schedulers, put back when the queue was emptied. */
+/** The repeating jobs and their intervals. Schedulers are restored after a queue was emptied. */
 
 import type { Instant } from "../src/clock.ts";
 import type { Config } from "../src/config-file.ts";
@@ -11,11 +11,11 @@ export interface Schedule {
   readonly data: JobData;
 }
 
-/** A repeating job that is about whatever is due, of any product: it has a queue of its own. */
+/** A repeating job about everything that is due, of all products, with a queue of its own. */
 export interface TickJob {
   readonly queue: string;
   readonly everyMs: number;
-  /** ticks side by side in this process */
+  /** simultaneous ticks in this process */
   readonly concurrency: number;
   /** @param log names the job in its lines */
   run(signal: AbortSignal, log: Log): Promise<void>;
@@ -25,7 +25,7 @@ export function scheduleOf({ everyMs }: TickJob): Schedule {
   return { id: "tick", everyMs, data: {} };
 }
 
-/** The schedules of one queue for the products of the config: one for each. */
+/** The schedules of one queue: one for each product of the config. */
 export function schedulesFor(config: Config, everyMs: number): Schedule[] {
   return (
     config.products
@@ -35,18 +35,21 @@ export function schedulesFor(config: Config, everyMs: number): Schedule[] {
   );
 }
 
-/** A tick is looked for when it is this late: one that was just taken by a worker gets its successor in that time. */
+/**
+ * A tick may be this late before its job is checked: a tick that a worker has just taken gets its successor in that
+ * time.
+ */
 const LATE_MS = 3_000;
 /** Of a job that has not begun. */
 export const WAITING: ReadonlySet<string> = new Set(["waiting", "delayed", "prioritized", "paused"]);
 
-/** Each tick begins a trace: by default all of them would continue the one in which they were scheduled, for ever. */
+/** Each tick begins its own trace. By default all ticks would continue the trace of their scheduling for ever. */
 const OWN_TRACE = { telemetry: { omitContext: true } };
 
 /**
- * Makes the queue's schedulers those asked for; what is right already is left alone, ticks and all. A tick that waits for
- * a busy worker is late and keeps its place; one that is lost (the queue was emptied, or a worker was killed between
- * taking it and scheduling the next) is scheduled anew.
+ * Creates, changes and removes schedulers so that the queue has exactly these schedules. Correct schedulers and their
+ * ticks stay. A tick that waits for a busy worker keeps its position. A lost tick is scheduled again: the queue was
+ * emptied, or a worker was killed between this tick and the scheduling of the next one.
  */
 export async function ensureSchedules(
   queue: JobQueue,
@@ -64,15 +67,15 @@ export async function ensureSchedules(
     const isRight = Number(scheduler?.every) === everyMs;
     const isTooFar = next > now + everyMs + LATE_MS;
     if (isRight && !isTooFar && (next > now - LATE_MS || (await isTickThere(queue, id, next)))) continue;
-    // A worker whose clock was ahead has scheduled it, and the queue would go on from there.
+    // A worker with a fast clock scheduled this tick, and the queue would continue from that time.
     if (isTooFar) await queue.removeJobScheduler(id);
     await queue.upsertJobScheduler(id, { every: everyMs }, { name: queue.name, data, opts: OWN_TRACE });
   }
 }
 
-/** Whether the tick of this moment still waits, or was taken meanwhile and has its successor. */
+/** Whether the tick of this time still waits, or a worker took the tick and scheduled its successor. */
 async function isTickThere(queue: JobQueue, id: string, next: Instant): Promise<boolean> {
-  // BullMQ names the job of each tick so.
+  // BullMQ's own name for the job of a tick.
   if (WAITING.has(await queue.getJobState(`repeat:${id}:${next}`))) return true;
   const scheduler = await queue.getJobScheduler(id);
   return scheduler?.next !== undefined && scheduler.next !== next;

@@ -1,8 +1,8 @@
-/** Spans of queues and jobs, by BullMQ's own support for OpenTelemetry; loaded only where traces are asked for. */
+/** Spans of queues and jobs, by BullMQ's own support for OpenTelemetry; loaded only where tracing is on. */
 
 import type { Telemetry } from "bullmq";
 
-/** The tracer is the one that is registered when this is called. */
+/** Uses the tracer that is registered at the call. */
 export async function openTelemetry(): Promise<Telemetry> {
   const { BullMQOtel } = await import("bullmq-otel");
   return new BullMQOtel({ tracerName: "wallet-recon" });

@@ -1,4 +1,4 @@
-/** The repeating job that verifies what is due, transfers and top-ups of all products. */
+/** The repeating job that verifies the due transfers and top-ups of all products. */
 
 import type { VerifyContext } from "../src/flows/ask-outcome.ts";
 import { openNoteVerifyAnswers } from "../src/flows/note-verify-answers.ts";
@@ -17,10 +17,11 @@ export function openVerifyJob(context: VerifyContext, onProgress: NoteProgress):
   return {
     queue: "verify",
     everyMs: every,
-    // One more than there are lanes, so that a tick sees what became due while all of them wait for slow answers.
+    // One more than the number of simultaneous questions, so that a tick finds due transfers while all questions wait
+    // for slow answers.
     concurrency: concurrency + 1,
     run: async (signal, log) => {
-      // What was heard since the last tick, of runs too that are still under way.
+      // The answers since the last tick, including those of runs that have not ended.
       await answers.flush();
       const { refused } = await verify(signal, log).finally(() => answers.flush());
       onProgress({ work: "verifying", subject: "" });

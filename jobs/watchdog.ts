@@ -1,6 +1,6 @@
 /**
- * What a worker does each minute without a queue: it sends the heartbeat while the work goes on, and looks for what to
- * report where the job that does so is not run.
+ * The work of a worker each minute without a queue: it sends the heartbeat while all work goes on, and runs the alert
+ * job where the queue does not.
  */
 
 import { setInterval } from "node:timers";
@@ -12,7 +12,7 @@ import { reportRepeatedErrors } from "./report-repeated-errors.ts";
 import type { TickJob } from "./schedules.ts";
 
 const EVERY_MS = 60_000;
-/** Whether the work goes on does not depend on how much waits. */
+/** The limit of counting: whether work goes on does not depend on the number of waiting items. */
 const MOST_COUNTED = 1;
 
 export interface Heartbeat {
@@ -21,8 +21,9 @@ export interface Heartbeat {
 }
 
 /**
- * @param heartbeat null: none is sent
- * @param alertJob is run out of turn while it is late: the queues may be out of reach, and nothing else would report that
+ * @param heartbeat null: there is no heartbeat
+ * @param alertJob runs outside its queue while it is late: the queues may be unreachable, and nothing else would
+ * report that
  */
 export function startWatchdog(
   context: FlowContext,
@@ -33,16 +34,21 @@ export function startWatchdog(
   const { log } = context;
   const report = reportRepeatedErrors(
     log,
-    heartbeat === null ? "whether the work goes on could not be seen" : "the heartbeat was not sent",
+    heartbeat === null
+      ? "the watchdog could not read whether the work goes on"
+      : "the heartbeat was not sent",
   );
   let isUnderWay = false;
 
   const check = async () => {
     const { alerting, stop } = await readWorkReport(context, MOST_COUNTED);
     if (alerting.doneAt !== null && alerting.problem !== null) {
-      log.warn({ problem: alerting.problem }, "what to report is looked for out of turn");
+      log.warn(
+        { problem: alerting.problem },
+        "the alert job is late; the watchdog runs it outside its queue",
+      );
       await alertJob.run(signal, log).catch((error: unknown) => {
-        log.error({ error: describeError(error) }, "what to report could not be looked for");
+        log.error({ error: describeError(error) }, "the watchdog could not run the alert job");
       });
     }
     if (heartbeat === null) return;

@@ -32,21 +32,24 @@ import { openTelemetry } from "./telemetry.ts";
 import { openVerifyJob } from "./verify-job.ts";
 import { type Heartbeat, startWatchdog } from "./watchdog.ts";
 
-/** Redis may be emptied at any moment: schedulers are put back this often. */
+/** The interval at which schedulers are restored: somebody may empty Redis at any time. */
 const SCHEDULE_CHECK_MS = 20_000;
-/** And once soon: whoever was killed before this start may have taken a tick along, which cannot be seen at once. */
+/**
+ * The first check comes soon: a worker that was killed before this start may have taken a tick, which shows only
+ * after a while.
+ */
 const FIRST_SCHEDULE_CHECK_MS = 4_000;
 
 export interface WorkerContext extends PullContext {
-  /** without it no transfer and no top-up is verified */
+  /** without it the worker verifies no transfers and no top-ups */
   readonly ask?: AskOutcome;
-  /** without any, alerts are kept until there is one */
+  /** without any, alerts are stored until there is a channel */
   readonly channels?: readonly AlertChannel[];
-  /** without it no heartbeat is sent */
+  /** without it there is no heartbeat */
   readonly heartbeat?: Heartbeat | null;
-  /** spans of jobs go to the tracer that is registered; without it there are none */
+  /** whether jobs send spans to the registered tracer */
   readonly isTraced?: boolean;
-  /** work rests while it is wrong; without it the clock is trusted */
+  /** the worker takes no jobs while this clock differs; without it the worker trusts its own clock */
   readonly databaseClock?: DatabaseClock;
 }
 
@@ -55,9 +58,9 @@ export interface RunningWorker {
   check(): Promise<void>;
   /** As `countJobs` says. */
   countJobs(): Promise<QueueCounts[]>;
-  /** The queues in a browser, as `openBoard` of board.ts says; loaded when it is first asked for. */
+  /** The queues in a browser, as `openBoard` of board.ts says; loaded at the first request. */
   openBoard(): Promise<FastifyInstance>;
-  /** Ends the work at hand, or abandons it where that takes longer than `LONGEST_STOP_MS`; idempotent. */
+  /** Ends the running jobs, and abandons those that take longer than `LONGEST_STOP_MS`. Idempotent. */
   stop(): Promise<void>;
 }
 
@@ -110,7 +113,7 @@ export async function startWorker(
   const run =
     <Data extends JobData>(work: (data: Data, log: Log) => Promise<void>) =>
     async (job: Job<Data, void, string>) => {
-      // It was taken while the clock jumped; the next tick of it comes to a worker whose clock is right.
+      // The clock jumped while the worker took the job. A worker with a right clock takes the next tick.
       if (!clockGuard.isRight()) return;
       const own = log.child({ queue: job.queueName, jobId: job.id });
       const name = [job.queueName, job.data.productId ?? ""].join(" ").trimEnd();
@@ -125,7 +128,7 @@ export async function startWorker(
         throw error;
       }
     };
-  // A job that takes long serves its queue all the same.
+  // A long job also counts as service of its queue.
   const serving =
     (queue: JobQueue): NoteProgress =>
     (name) => {
@@ -160,7 +163,7 @@ export async function startWorker(
       workers.push(backend.openWorker(job.queue, tick, job.concurrency));
     }
     clockGuard.guard(workers, () => checkSchedules());
-    // A worker that is closed while it still connects would leave its connection open.
+    // A worker that closes during its connecting would leave its connection open.
     await Promise.all(workers.map((worker) => worker.waitUntilReady()));
   } catch (error) {
     clockGuard.stop();
@@ -193,7 +196,7 @@ export async function startWorker(
   };
 }
 
-/** The queues that have jobs, and how often. */
+/** The queues with repeating jobs, and their intervals. */
 function servedQueues(config: WorkerContext["config"], ticks: readonly { readonly job: TickJob }[]) {
   const isPulling = config.products.some(({ walletMode }) => walletMode === "seamless");
   const ofProducts = [

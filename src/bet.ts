@@ -1,4 +1,4 @@
-/** A bet as the provider reports it (§2.4) and as the ledger tells it. */
+/** A bet as the provider reports it (§2.4), and as the ledger has it. */
 
 import type { Instant } from "./clock.ts";
 import type { Amount } from "./money.ts";
@@ -78,8 +78,8 @@ export type FetchBetPage = (
 ) => Promise<BetPage>;
 
 /**
- * What comparing needs of a record in our own copy, with when its present version was first seen and requested. Each of
- * its texts is short, unlike those that are left out.
+ * What comparing needs of a record in our own copy, with when its present version was first seen and requested. Each
+ * of its texts is short, unlike those that are left out.
  */
 export interface StoredRecord extends Omit<BetRecord, "gameCode" | "gameName" | "extra"> {
   readonly versionSeenAt: Instant;

@@ -33,7 +33,7 @@ const ISO_WITH_OFFSET =
  * Reads an ISO 8601 date-time that carries its offset ("2026-11-20T10:00:00.5+07:00").
  * Digits below a millisecond are cut off.
  * @param field names the time in the error
- * @throws ReconError `bad-time` where it is none, has no offset, or names a day that does not exist
+ * @throws ReconError `bad-time` where the text is not a time, has no offset, or names a day that does not exist
  */
 export function parseInstant(text: string, field: string): Instant {
   const parts = ISO_WITH_OFFSET.exec(text);

@@ -116,7 +116,7 @@ export const configSchema = z.strictObject({
           context.addIssue({ code: "custom", message: "stands twice", path: [index, "productId"] });
         }
       },
-      // Also where other settings are wrong: all problems are told at once.
+      // Also where other settings are wrong, so that the error reports all problems at once.
       { when: ({ value }) => Array.isArray(value) },
     ),
   pull: z

@@ -152,10 +152,10 @@ const VARIABLE_OF: Readonly<Record<Exclude<Need, "callers">, string>> = {
   provider: "PROVIDER_BASE_URL",
 };
 
-/** Whoever has one signed callback can try keys on it unseen, as fast as they like. */
+/** Anybody with one signed callback can test keys on it offline, at any speed. */
 const SHORTEST_SIGNATURE_KEY = 16;
 
-/** Either of them tells who may send callbacks. */
+/** Either setting restricts who may send callbacks. */
 const CALLER_SETTINGS = ["CALLBACK_SIGNATURE_KEY", "CALLBACK_ALLOWED_IPS"];
 
 /**

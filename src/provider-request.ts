@@ -1,11 +1,11 @@
-/** A request to the provider as it looks to those who watch: metrics count it, traces show it. */
+/** A request to the provider as metrics and traces see it. */
 
 import type { ErrorCode } from "./errors.ts";
 import type { TimeRange } from "./window.ts";
 
 /** A request that is about to be sent. */
 export interface BegunRequest {
-  /** the path, without what stands for a product: "seamless/betTransactionsV2", "verify-topup" */
+  /** the path without the segment of a product: "seamless/betTransactionsV2", "verify-topup" */
   readonly endpoint: string;
   readonly method: "GET" | "POST";
   /** null: the request names none */
@@ -26,5 +26,5 @@ interface EndedRequest {
   readonly status: number | null;
 }
 
-/** Hears of a request as it begins, and of its end by what it returns. Must not throw. */
+/** Called when a request begins; the returned function is called at its end. Must not throw. */
 export type WatchRequest = (begun: BegunRequest) => (ended: EndedRequest) => void;

@@ -73,7 +73,7 @@ export interface Contribution extends Explained {
   readonly ledger: SideSums;
 }
 
-/** A mismatch that stands for a difference, as far as the statement needs it. */
+/** A mismatch that explains a difference, as far as the statement needs it. */
 export interface ExplainingMismatch {
   /** |difference| when it was last seen; null: it is about two players or currencies, and explains each one's part */
   readonly amountAtRisk: Amount | null;
@@ -85,7 +85,7 @@ export interface ExplainingMismatch {
 
 /**
  * What explains the difference of one bet, round or session.
- * @param standing the mismatch that stands for it; null: there is none
+ * @param standing the mismatch that explains the difference; null: there is none
  * @param waits graces still hold it
  */
 export function explainDifference(

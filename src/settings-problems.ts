@@ -6,12 +6,15 @@ import { ReconError } from "./errors.ts";
 /** Settings whose values are secret: named in an error, never shown. */
 const SECRET = /PASSWORD|TOKENS|SECRET|_KEY|_URL/;
 
-/** One line for each issue: its path, what is wrong, and the value, unless that is secret. @param prefix of each line */
+/**
+ * One line for each issue: its path, what is wrong, and the value, unless that is secret.
+ * @param prefix of each line
+ */
 export function describeIssues(error: z.ZodError, value: unknown, prefix: string): string[] {
   const problems = error.issues.flatMap((issue) =>
     issue.code === "unrecognized_keys"
       ? issue.keys.map((key) => {
-          // Whatever stands where it does not belong may be a password.
+          // A misplaced value may be a password.
           return { keys: [...issue.path, key], message: `there is no setting "${key}"`, isSecret: true };
         })
       : [{ keys: issue.path, message: messageOf(issue), isSecret: false }],

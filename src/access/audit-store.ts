@@ -1,33 +1,36 @@
-/** What people and programs changed through the ops server, in PostgreSQL: changed never, and forgotten when it is old. */
+/**
+ * The audit log in PostgreSQL: what people and programs changed through the ops server. Rows never change; old rows
+ * are deleted.
+ */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { type DroppedRows, dropOldest } from "../db/drop-oldest.ts";
 import type { TimeRange } from "../window.ts";
 
-/** A request that would change something, by somebody known. */
+/** A request that would change something, from a known person or program. */
 export interface AuditedRequest {
   readonly at: Instant;
-  /** whose token; "local" where there are no tokens */
+  /** the name of the token; "local" without tokens */
   readonly who: string;
   /** read, write */
   readonly role: string;
   /** token, session, loopback */
   readonly by: string;
-  /** it came from */
+  /** the address of the client */
   readonly address: string;
   readonly method: string;
-  /** as it is registered: "/api/mismatches/:id/ack" */
+  /** the route as registered: "/api/mismatches/:id/ack" */
   readonly route: string;
-  /** what of the path stands for something, as JSON: {"id":"7"} */
+  /** the parameters of the path, as JSON: {"id":"7"} */
   readonly target: string;
-  /** what was sent, as JSON without secrets; null: nothing, or it was not read */
+  /** the body as JSON, without secrets; null: there was none, or the server did not read it */
   readonly details: string | null;
-  /** of the answer; null: none was given yet */
+  /** the status of the answer; null: there is no answer yet */
   readonly status: number | null;
 }
 
-/** @returns its id */
+/** @returns the id of the row */
 export async function insertAudit(sql: Query, request: AuditedRequest): Promise<number> {
   const { at, who, role, by, address, method, route, target, details, status } = request;
   const [row] = await sql<{ id: number }[]>`
@@ -37,12 +40,15 @@ export async function insertAudit(sql: Query, request: AuditedRequest): Promise<
   return row?.id ?? 0;
 }
 
-/** Notes how a request was answered. */
+/** Stores the status of the answer. */
 export async function answerAudit(sql: Query, id: number, status: number): Promise<void> {
   await sql`update audit_log set status = ${status} where id = ${id}`;
 }
 
-/** A page of the log, the newest first. @param after the id of the last of the page before; null: from the newest on */
+/**
+ * A page of the log, the newest first.
+ * @param after the last id of the page before; null: the page begins with the newest row
+ */
 export async function listAudit(
   sql: Query,
   { limit, after }: { readonly limit: number; readonly after: string | null },
@@ -55,7 +61,7 @@ export async function listAudit(
   return { audit, next: found.length > limit ? String(audit.at(-1)?.id) : null };
 }
 
-/** Forgets what was asked for in a range of time, as `dropOldest` does. */
+/** Deletes the rows of a range of time, as `dropOldest` does. */
 export function dropOldAudit(sql: Query, range: TimeRange, most: number): Promise<DroppedRows> {
   return dropOldest(sql, { table: "audit_log", key: "id", at: "at" }, range, most);
 }

@@ -1,17 +1,17 @@
-/** Who is signed in to the dashboard, in PostgreSQL: several workers behind one address share it. */
+/** The sign-ins of the dashboard in PostgreSQL: several workers behind one address share them. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { type DroppedRows, dropOldest } from "../db/drop-oldest.ts";
 import type { TimeRange } from "../window.ts";
 
-/** A sign-in. What is stored lets nobody in: neither the cookie's value nor the token can be had from it. */
+/** A sign-in. Nobody can sign in with the stored values: they reveal neither the cookie nor the token. */
 export interface OpsSession {
   /** SHA-256 of the cookie's value */
   readonly idHash: string;
-  /** whose token it was signed in with */
+  /** the name of the token */
   readonly name: string;
-  /** of that token, keyed by the cookie's value: a token that is gone or changed has another */
+  /** an HMAC of the token, keyed by the cookie's value; a changed or removed token does not match */
   readonly tokenProof: string;
   readonly expiresAt: Instant;
 }
@@ -24,7 +24,7 @@ export async function insertSession(sql: Query, session: OpsSession, now: Instan
     values (${idHash}, ${name}, ${tokenProof}, ${now}, ${expiresAt})`;
 }
 
-/** @returns null where there is none, or it is over */
+/** @returns null where the session does not exist or has ended */
 export async function findSession(sql: Query, idHash: string, now: Instant): Promise<OpsSession | null> {
   const [session] = await sql<OpsSession[]>`
     select id_hash as "idHash", name, token_proof as "tokenProof", expires_at as "expiresAt"
@@ -32,12 +32,12 @@ export async function findSession(sql: Query, idHash: string, now: Instant): Pro
   return session ?? null;
 }
 
-/** Ends a session for every worker; one that is over already stays as it is. */
+/** Ends a session for every worker. A session that has ended already does not change. */
 export async function endSession(sql: Query, idHash: string, now: Instant): Promise<void> {
   await sql`update ops_sessions set ended_at = ${now} where id_hash = ${idHash} and ended_at is null`;
 }
 
-/** Forgets sessions that expired in a range of time, as `dropOldest` does. */
+/** Deletes the sessions that expired in a range of time, as `dropOldest` does. */
 export function dropOldSessions(sql: Query, range: TimeRange, most: number): Promise<DroppedRows> {
   return dropOldest(sql, { table: "ops_sessions", key: "id_hash", at: "expires_at" }, range, most);
 }

@@ -1,18 +1,18 @@
-/** What an alert says; how it looks in a channel is decided when it is delivered. */
+/** The content of an alert. Each channel decides its format at delivery. */
 
 import { formatInstant, type Instant } from "../clock.ts";
 import type { MismatchKind } from "../mismatch.ts";
 import { formatMoney, parseAmount } from "../money.ts";
 import type { Incident, IncidentNews, Money } from "./incident.ts";
 
-/** An alert on its way out. */
+/** An alert that is to be delivered. */
 export interface Alert {
-  /** the same key is the same alert, and is sent once */
+  /** one key is one alert, which is sent once */
   readonly idempotencyKey: string;
-  /** what it is about, such as "incident-opened" or "ledger-stale" */
+  /** the kind of alert, such as "incident-opened" or "ledger-stale" */
   readonly kind: string;
   readonly productId: string | null;
-  /** JSON; `what` is its sentence */
+  /** JSON; `what` is the sentence for people */
   readonly body: Readonly<Record<string, unknown>> & { readonly what: string };
   readonly at: Instant;
 }
@@ -36,16 +36,16 @@ interface IncidentBody {
   readonly what: string;
   readonly since: string;
   readonly until: string | null;
-  /** how many mismatches it has had */
+  /** the number of its mismatches, those that have ended included */
   readonly count: number;
-  /** how many of them are open or acknowledged */
+  /** the number of its open or acknowledged mismatches */
   readonly open: number;
-  /** at risk of those that are open or acknowledged; where it is over, of all there were */
+  /** the money at risk in its open or acknowledged mismatches; once the incident is over, in all of them */
   readonly amounts: readonly Money[];
   readonly largest: readonly LargeMismatch[];
 }
 
-/** @param incident as it is after the transaction that the alert commits with */
+/** @param incident its values after the transaction that also writes the alert */
 export function incidentAlert(
   incident: Incident & { readonly id: number },
   news: IncidentNews,

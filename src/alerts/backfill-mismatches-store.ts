@@ -1,4 +1,4 @@
-/** Which mismatches a backfill has brought, in PostgreSQL: its incidents, by kind. */
+/** The mismatches that a backfill found, by kind, read from its incidents. */
 
 import type { Query } from "../db/client.ts";
 import type { MismatchKind } from "../mismatch.ts";
@@ -6,11 +6,11 @@ import type { MismatchKind } from "../mismatch.ts";
 export interface BackfillMismatches {
   readonly kind: MismatchKind;
   readonly total: number;
-  /** of them open or acknowledged */
+  /** the number of open or acknowledged ones */
   readonly open: number;
 }
 
-/** In the order of their kinds. */
+/** @returns one row for each kind, in the order of the kinds */
 export async function readMismatchesOfBackfill(
   sql: Query,
   backfillId: number,

@@ -1,13 +1,13 @@
-/** How long a channel, or an alert that it does not take, is left alone. */
+/** The wait before the next attempt at a channel, or at an alert that the channel refuses. */
 
 const FIRST_WAIT_MS = 5_000;
 const LONGEST_WAIT_MS = 3_600_000;
 
 /**
- * Twice as long each time, up to an hour.
- * @param attempts vain ones so far, from 1 on
- * @param jitter from 0 to 1: spreads the tries of many
- * @param retryAfterMs what the channel asked for; null: nothing. More than an hour is not believed.
+ * Doubles with each attempt, up to an hour.
+ * @param attempts the number of failed attempts, at least 1
+ * @param jitter from 0 to 1: spreads simultaneous attempts
+ * @param retryAfterMs the wait that the channel asked for; null: none. The limit is an hour.
  */
 export function waitAfter(attempts: number, jitter: number, retryAfterMs: number | null): number {
   const longest = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(attempts - 1, 20));

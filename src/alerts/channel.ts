@@ -1,11 +1,11 @@
-/** A way on which alerts reach people or their systems. */
+/** A channel delivers alerts to people or to their systems. */
 
 import type { Instant } from "../clock.ts";
 import type { Alert } from "./alert.ts";
 
 export type ChannelName = "webhook" | "slack";
 
-/** What became of one try to send an alert. */
+/** The outcome of one attempt to send an alert. */
 export type SendResult =
   | { readonly outcome: "delivered" }
   /** the channel answers, and does not take this very alert; others it may take */
@@ -16,8 +16,9 @@ export type SendResult =
 export interface AlertChannel {
   readonly name: ChannelName;
   /**
-   * Sends it once. Only an abort of the signal rejects, with its reason. An error tells neither URL nor key.
-   * @param now of the signature
+   * Sends an alert once. Rejects only when the signal aborts, with the signal's reason. An error names neither URL
+   * nor key.
+   * @param now the time of the signature
    */
   send(alert: Alert, now: Instant, signal: AbortSignal): Promise<SendResult>;
 }

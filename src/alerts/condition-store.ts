@@ -1,4 +1,7 @@
-/** What is wrong as a whole, in PostgreSQL: each condition and its alert commit together, whoever notices it first. */
+/**
+ * Conditions in PostgreSQL. A condition and its alert commit together, so that one of several workers writes the
+ * alert.
+ */
 
 import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "../db/client.ts";
@@ -19,7 +22,7 @@ export async function readConditions(sql: Query): Promise<StandingCondition[]> {
     from alert_conditions order by kind, subject`;
 }
 
-/** A condition begins; where it stands already, nothing happens. */
+/** Begins a condition. A condition that has begun already does not change. */
 export async function beginCondition(sql: Sql, condition: Condition, now: Instant): Promise<void> {
   const { kind, subject, productId, whatWhenOver, heads = {} } = condition;
   await sql.begin(async (tx) => {
@@ -31,7 +34,7 @@ export async function beginCondition(sql: Sql, condition: Condition, now: Instan
   });
 }
 
-/** A condition is over; where somebody else has noticed that already, nothing happens. */
+/** Ends a condition. Does nothing where another worker has ended the condition already. */
 export async function endCondition(sql: Sql, condition: StandingCondition, now: Instant): Promise<void> {
   const { kind, subject, since } = condition;
   await sql.begin(async (tx) => {
@@ -41,7 +44,7 @@ export async function endCondition(sql: Sql, condition: StandingCondition, now: 
   });
 }
 
-/** A condition lasts: whoever has begun it says so. */
+/** Notes that a condition still lasts. Only the process that began the condition does so. */
 export async function keepCondition(
   sql: Query,
   { kind, subject }: ConditionName,
@@ -52,7 +55,7 @@ export async function keepCondition(
     where kind = ${kind} and subject = ${subject}`;
 }
 
-/** As `endCondition`, for whoever knows no more than its name; where it does not stand, nothing happens. */
+/** As `endCondition`, by name. Does nothing where there is no such condition. */
 export async function endConditionNamed(sql: Sql, name: ConditionName, now: Instant): Promise<void> {
   const standing = (await readConditions(sql)).find((one) => isSame(one, name));
   if (standing !== undefined) await endCondition(sql, standing, now);

@@ -1,4 +1,4 @@
-/** Something that is wrong as a whole for a while, unlike single mismatches: told when it begins, and when it is over. */
+/** Conditions: something is wrong as a whole for a while. One alert reports the beginning, another one the end. */
 
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Alert } from "./alert.ts";
@@ -14,10 +14,10 @@ type ConditionKind =
   | "verifying-stalled"
   | "queue-unserved";
 
-/** What tells one condition from another. */
+/** The identity of a condition. */
 export interface ConditionName {
   readonly kind: ConditionKind;
-  /** what it is about: a product, a channel, a queue, a relation, a process, or "provider" */
+  /** the subject: a product, a channel, a queue, a relation, a process, or "provider" */
   readonly subject: string;
 }
 
@@ -26,11 +26,11 @@ export interface Condition extends ConditionName {
   readonly what: string;
   readonly toDo: string;
   readonly whatWhenOver: string;
-  /** how far the products it is about have got; it cannot be over before they have got further */
+  /** the heads of the affected products; the condition cannot end before these heads have moved */
   readonly heads?: Readonly<Record<string, Instant>>;
 }
 
-/** A condition that was told, and is not over. */
+/** A condition that was reported and has not ended. */
 export interface StandingCondition extends ConditionName {
   readonly productId: string | null;
   readonly since: Instant;
@@ -38,11 +38,11 @@ export interface StandingCondition extends ConditionName {
   readonly heads: Readonly<Record<string, Instant>>;
 }
 
-/** Whoever has a wrong clock says so again and again; by its silence one knows that it has ended. */
+/** A process with a wrong clock renews its condition. Without renewal for this long, the process has ended. */
 export const SEEN_AT = "seen at";
 const LONGEST_SILENCE_MS = 120_000;
 
-/** Whether the process that has this wrong clock has ended. */
+/** Whether the process with this wrong clock has ended. */
 export function isClockGone({ kind, since, heads }: StandingCondition, now: Instant): boolean {
   return kind === "clock-wrong" && now - (heads[SEEN_AT] ?? since) > LONGEST_SILENCE_MS;
 }

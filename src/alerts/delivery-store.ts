@@ -1,6 +1,6 @@
 /**
- * Deliveries in PostgreSQL. One worker at a time sends to a channel, so that alerts arrive in their order; another one
- * may send to another channel. Leases use the database's clock, and waits the worker's.
+ * Deliveries in PostgreSQL. One worker at a time sends to a channel, so that alerts arrive in order. Other workers
+ * may send to other channels. Leases use the database's clock; waits use the worker's clock.
  */
 
 import type { Instant } from "../clock.ts";
@@ -13,16 +13,16 @@ const LEASE_SECONDS = 30;
 export interface LeasedChannel {
   readonly channel: string;
   readonly token: string;
-  /** vain attempts in a row */
+  /** failed attempts in a row */
   readonly attempts: number;
 }
 
-/** An alert that a channel has not had yet. */
+/** An alert that a channel has not received yet. */
 export interface WaitingAlert extends Alert {
   readonly id: number;
-  /** how often the channel has not taken it */
+  /** the number of times that the channel refused the alert */
   readonly attempts: number;
-  /** the channel took others and not this one */
+  /** the channel accepted other alerts and refused this one */
   readonly waitedAlone: boolean;
 }
 
@@ -30,7 +30,7 @@ export async function ensureChannel(sql: Query, channel: string): Promise<void> 
   await sql`insert into alert_channels (channel) values (${channel}) on conflict (channel) do nothing`;
 }
 
-/** @returns null where somebody else sends to it, or it is to be left alone */
+/** @returns null where another worker sends to the channel, or the channel must wait */
 export async function leaseChannel(sql: Query, channel: string, now: Instant): Promise<LeasedChannel | null> {
   const [row] = await sql<LeasedChannel[]>`
     update alert_channels
@@ -55,7 +55,7 @@ export async function releaseChannel(sql: Query, { channel, token }: LeasedChann
     where channel = ${channel} and lease_token = ${token}`;
 }
 
-/** The oldest alerts that a channel has not had, and that it is not known to refuse for now. */
+/** The oldest alerts that a channel has not received and does not refuse for now. */
 export async function readWaiting(
   sql: Query,
   channel: string,
@@ -71,7 +71,7 @@ export async function readWaiting(
     order by a.id limit ${most}`;
 }
 
-/** The channel has the alert, and works: whatever its lease says, that is true. */
+/** Notes that the channel received the alert. This is a fact, so the statement does not depend on the lease. */
 export async function noteDelivered(
   sql: Query,
   channel: string,
@@ -96,7 +96,7 @@ export interface FailedDelivery {
   readonly nextAttemptAt: Instant;
 }
 
-/** The channel does not take this alert: the others do not wait for it. */
+/** Notes that the channel refused this alert. Other alerts do not wait for it. */
 export async function noteRefused(
   sql: Query,
   channel: string,
@@ -110,7 +110,7 @@ export async function noteRefused(
       set attempts = d.attempts + 1, next_attempt_at = excluded.next_attempt_at, last_error = excluded.last_error`;
 }
 
-/** The channel does not work: all alerts wait for it, and this one was tried once more. */
+/** Notes that the channel failed. All alerts wait for the channel; the attempt counts for this alert. */
 export async function noteFailed(
   sql: Query,
   { channel, token }: LeasedChannel,
@@ -130,7 +130,10 @@ export async function noteFailed(
     on conflict (alert_id, channel) do update set attempts = d.attempts + 1, last_error = excluded.last_error`;
 }
 
-/** What every channel has had is delivered. @param channels those that are set, at least one */
+/**
+ * Marks the alerts as delivered that every channel has received.
+ * @param channels the configured channels, at least one
+ */
 export async function closeDelivered(sql: Query, channels: readonly string[], now: Instant): Promise<void> {
   await sql`
     update alerts set delivered_at = ${now}
@@ -144,13 +147,13 @@ export async function closeDelivered(sql: Query, channels: readonly string[], no
 export interface Backlog {
   readonly channel: string;
   readonly waiting: number;
-  /** when the oldest of them was written */
+  /** the time of the oldest one */
   readonly oldestAt: Instant;
-  /** of the channel, or of an alert that it refuses; null: none was tried in vain */
+  /** the last error of the channel, or of an alert that the channel refuses; null: no attempt failed */
   readonly lastError: string | null;
 }
 
-/** What waits for each channel since before a moment. @returns only channels for which something does */
+/** The alerts that have waited for each channel since before a time. @returns only channels with such alerts */
 export async function readBacklogs(
   sql: Query,
   channels: readonly string[],

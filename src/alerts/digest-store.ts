@@ -1,4 +1,4 @@
-/** What the daily digest tells of, in PostgreSQL. */
+/** The sums of the daily digest, from PostgreSQL. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";

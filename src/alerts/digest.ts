@@ -11,7 +11,7 @@ export interface AgeOfMoney {
   readonly amounts: readonly Money[];
 }
 
-/** Where an age ends, youngest first; older than the last is the rest. */
+/** The upper end of each age, youngest first. The last age has no end. */
 export const AGES: readonly { readonly days: number | null; readonly age: string }[] = [
   { days: 1, age: "less than a day old" },
   { days: 7, age: "a day to a week old" },
@@ -19,14 +19,14 @@ export const AGES: readonly { readonly days: number | null; readonly age: string
   { days: null, age: "older than a month" },
 ];
 
-/** One sum of what is unresolved. */
+/** One sum of unresolved mismatches. */
 export interface Unresolved extends Money {
-  /** counts the ages, from 0 on */
+  /** the index of the age in `AGES` */
   readonly ageIndex: number;
   readonly count: number;
 }
 
-/** The digest of a day (UTC). It is written on quiet days too: one that does not come says that nobody looks. */
+/** The digest of a day (UTC). There is a digest on quiet days too: its absence shows that no worker runs. */
 export function digestAlert(sums: readonly Unresolved[], now: Instant): Alert {
   const day = formatInstant(now).slice(0, 10);
   const ages = AGES.map(({ age }, index): AgeOfMoney => {

@@ -1,4 +1,4 @@
-/** One alert of each kind, invented, so that a channel can be tried out before anything happens. */
+/** One invented alert of each kind, so that people can try out a channel before anything happens. */
 
 import { formatInstant, type Instant } from "../clock.ts";
 import { type Alert, incidentAlert } from "./alert.ts";
@@ -84,7 +84,7 @@ const CONDITIONS: readonly Condition[] = [
   },
 ];
 
-/** Every one says that it is a test, in its words and by `test: true`; each time with another key. */
+/** Every alert says in its text, and by `test: true`, that it is a test. Each call uses new keys. */
 export function exampleAlerts(now: Instant): Alert[] {
   const since = now - HOUR_MS;
   const alerts = [

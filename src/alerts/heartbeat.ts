@@ -1,4 +1,4 @@
-/** One request to HEARTBEAT_URL: an outside service that hears none for a while notices that the work has stopped. */
+/** One request to HEARTBEAT_URL. An outside service without such requests notices that the work has stopped. */
 
 import got, { HTTPError, RequestError, TimeoutError } from "got";
 
@@ -7,7 +7,7 @@ const LARGEST_ANSWER_BYTES = 64 * 1024;
 
 /**
  * Sent once, without redirects.
- * @returns what went wrong, without the URL, which is a secret; null: it was taken
+ * @returns the error, without the URL, which is a secret; null: the service accepted the request
  */
 export async function sendHeartbeat(url: string, signal: AbortSignal): Promise<string | null> {
   const tooLarge = new AbortController();
@@ -25,7 +25,7 @@ export async function sendHeartbeat(url: string, signal: AbortSignal): Promise<s
     const { statusCode } = await asked;
     return statusCode < 300 ? null : `HEARTBEAT_URL answered with HTTP ${statusCode}`;
   } catch (error) {
-    // Whoever answers that much has heard it.
+    // A service with such a long answer has received the request.
     if (tooLarge.signal.aborted) return null;
     if (error instanceof HTTPError) return `HEARTBEAT_URL answered with HTTP ${error.response.statusCode}`;
     if (error instanceof TimeoutError) return "HEARTBEAT_URL did not answer within 10 s";

@@ -1,4 +1,4 @@
-/** Incidents in PostgreSQL: locked in one order, so that what happens at once is counted once. */
+/** Incidents in PostgreSQL. All transactions lock incidents in one order, so that each change counts once. */
 
 import type { Query } from "../db/client.ts";
 import type { LargeMismatch } from "./alert.ts";
@@ -8,10 +8,10 @@ export interface StoredIncident extends Incident {
   readonly id: number;
 }
 
-/** What incidents are told apart by, beside time. */
+/** What distinguishes incidents, besides time. */
 export type IncidentGroup = Pick<Incident, "productId" | "kind" | "backfillId">;
 
-/** The incident of each of these mismatches that has one. */
+/** The incidents of these mismatches. */
 export async function readMembership(
   tx: Query,
   mismatchIds: readonly number[],
@@ -23,8 +23,8 @@ export async function readMembership(
 }
 
 /**
- * Nobody else begins an incident of these groups until the transaction ends. A transaction that sees one moment only is
- * not helped by this; `insertIncident` makes it fail instead, and begin again.
+ * Prevents other transactions from beginning an incident of these groups until this one ends. A transaction under
+ * repeatable read may still miss a new incident; `insertIncident` then fails, and the transaction begins again.
  */
 export async function lockGroups(tx: Query, groups: readonly IncidentGroup[]): Promise<void> {
   if (groups.length === 0) return;
@@ -60,10 +60,11 @@ export async function lockIncidents(
     for update`;
 }
 
-/** @returns the id of an incident that begins */
+/** @returns the id of the new incident */
 export async function insertIncident(tx: Query, incident: Incident): Promise<number> {
   const { productId, kind, backfillId, number, beganAt, lastAt } = incident;
-  // Where another transaction began it since this one's moment, the conflict fails as a lost race and not as a duplicate.
+  // Where another transaction began the incident after this one's snapshot, the conflict is a lost race, not a
+  // duplicate.
   const [row] = await tx<{ id: number }[]>`
     insert into incidents (product_id, kind, backfill_id, number, began_at, last_at, total, open, alerted_total)
     values (${productId}, ${kind}, ${backfillId}, ${number}, ${beganAt}, ${lastAt}, 0, 0, 0)
@@ -96,7 +97,7 @@ export async function writeMembers(
     on conflict (mismatch_id) do update set incident_id = excluded.incident_id`;
 }
 
-/** What is at risk in an incident, by currency. @param onlyOpen of its open and acknowledged mismatches */
+/** The money at risk in an incident, by currency. @param onlyOpen counts only open and acknowledged mismatches */
 export async function sumAtRisk(tx: Query, incidentId: number, onlyOpen: boolean): Promise<Money[]> {
   return await tx<Money[]>`
     select currency, sum(amount_at_risk) as amount
@@ -105,7 +106,7 @@ export async function sumAtRisk(tx: Query, incidentId: number, onlyOpen: boolean
     group by currency order by currency nulls last`;
 }
 
-/** The largest mismatches of an incident. @param onlyOpen of its open and acknowledged mismatches */
+/** The largest mismatches of an incident. @param onlyOpen reads only open and acknowledged mismatches */
 export async function readLargest(
   tx: Query,
   incidentId: number,

@@ -8,24 +8,24 @@ import { type Amount, parseAmount } from "../money.ts";
 export interface Incident {
   readonly productId: string;
   readonly kind: MismatchKind;
-  /** the backfill that brought its mismatches; 0: none did */
+  /** the backfill that found its mismatches; 0: no backfill */
   readonly backfillId: number;
-  /** counts the incidents of this product, kind and backfill */
+  /** the number of the incident within its product, kind and backfill */
   readonly number: number;
   readonly beganAt: Instant;
-  /** when the last of its mismatches was first seen */
+  /** the time at which its newest mismatch was first seen */
   readonly lastAt: Instant;
-  /** how many mismatches it has had */
+  /** the number of its mismatches, those that have ended included */
   readonly total: number;
-  /** how many of them are open or acknowledged */
+  /** the number of its open or acknowledged mismatches */
   readonly open: number;
-  /** how many it had when the last alert told of it; 0: none did */
+  /** `total` at the last alert; 0: there was no alert */
   readonly alertedTotal: number;
-  /** when the last of them was over; null: it goes on */
+  /** the time at which its last mismatch ended; null: the incident goes on */
   readonly endedAt: Instant | null;
 }
 
-/** Money of one currency; null: of mismatches that name none. */
+/** Money of one currency; null: of mismatches without a currency. */
 export interface Money {
   readonly currency: string | null;
   /** decimal text */
@@ -33,10 +33,10 @@ export interface Money {
 }
 
 const GROWTH = 10;
-/** Money went out twice, or came in unseen: each one is told of at once, however small. */
+/** Money went out twice, or came in unseen. The program reports each of these at once, however small. */
 const REPORTED_AT_ONCE: ReadonlySet<MismatchKind> = new Set(["transfer-late-success", "top-up-late-success"]);
 
-/** What a change does to the number of mismatches that wait for somebody. */
+/** Whether a change adds a mismatch to those that wait for a person. */
 export function isEntering({ change }: Pick<MismatchChange, "change">): boolean {
   return change === "open" || change === "reopen";
 }
@@ -45,12 +45,15 @@ export function isLeaving({ change }: Pick<MismatchChange, "change">): boolean {
   return change === "resolve" || change === "ignore";
 }
 
-/** Whether what is first seen at `at` belongs to the newest incident of its product and kind; else it begins another. */
+/**
+ * Whether a mismatch first seen at `at` belongs to the newest incident of its product and kind. Otherwise it begins a
+ * new incident.
+ */
 export function joins(newest: Incident | null, at: Instant, gapMs: number): newest is Incident {
   return newest !== null && newest.endedAt === null && at - newest.lastAt <= gapMs;
 }
 
-/** The incident that begins behind the newest one of its product and kind. */
+/** The next incident of a product and kind. */
 export function beginIncident(
   group: Pick<Incident, "productId" | "kind" | "backfillId">,
   newest: Incident | null,
@@ -72,17 +75,20 @@ export function beginIncident(
   };
 }
 
-/** How many of an incident's mismatches did what in one transaction. */
+/** How one transaction changed the mismatches of an incident. */
 export interface IncidentCounts {
-  /** first seen, or seen again after their former incident was over */
+  /** first seen, or opened again after their former incident had ended */
   readonly joined: number;
-  /** open again while it goes on */
+  /** opened again while the incident goes on */
   readonly returned: number;
   /** resolved or ignored */
   readonly left: number;
 }
 
-/** The incident after a transaction. What joins and what leaves in one transaction is one moment: it does not end between. */
+/**
+ * The incident after a transaction. Mismatches that join and leave in one transaction do so at one time: the incident
+ * does not end in between.
+ */
 export function advanceIncident(
   incident: Incident,
   { joined, returned, left }: IncidentCounts,
@@ -101,9 +107,9 @@ export function advanceIncident(
 export type IncidentNews = "opened" | "grown" | "over";
 
 /**
- * What is to be told of an incident now: that it is there, that it has grown tenfold since it was last told of, that it
- * is over. One that nobody was told of ends in silence.
- * @param isLoud its money is worth telling; only asked of one that nobody was told of
+ * What to report about an incident now: its beginning, its tenfold growth since the last alert, or its end. An
+ * incident without an alert ends without one.
+ * @param isLoud whether its money reaches the minimum; matters only before the first alert
  */
 export function newsOf(incident: Incident, isLoud: boolean): IncidentNews | null {
   const { open, total, alertedTotal, kind } = incident;
@@ -115,8 +121,8 @@ export function newsOf(incident: Incident, isLoud: boolean): IncidentNews | null
 }
 
 /**
- * Whether the money of an incident's open and acknowledged mismatches is worth telling: it is where one currency has no
- * minimum, or reaches it.
+ * Whether the open and acknowledged mismatches of an incident have enough money at risk for an alert: at least one
+ * currency has no minimum or reaches its minimum.
  * @param minAmounts decimal text by currency
  */
 export function isWorthReporting(

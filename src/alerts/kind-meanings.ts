@@ -1,4 +1,4 @@
-/** What each kind of mismatch means, in one sentence, for whoever an alert wakes up. */
+/** The meaning of each kind of mismatch in one sentence, for the person whom an alert wakes up. */
 
 import type { MismatchKind } from "../mismatch.ts";
 

@@ -1,4 +1,4 @@
-/** An alert in words for a tired person: what happened, since when, how much, what to do, and where to look. */
+/** An alert as text for a tired person: what happened, since when, how much money, what to do, and where to look. */
 
 import { parseInstant, showInstant } from "../clock.ts";
 import { formatMoney, parseAmount } from "../money.ts";
@@ -7,24 +7,24 @@ import type { AgeOfMoney } from "./digest.ts";
 import type { Money } from "./incident.ts";
 import { MEANING_OF_KIND } from "./kind-meanings.ts";
 
-/** Text that is not escaped yet for where it will be shown. */
+/** Text without escaping: each channel escapes the text for its own format. */
 export interface AlertMessage {
   readonly title: string;
   readonly lines: readonly string[];
-  /** where to look; null: not known from here */
+  /** a link to the page; null: the address is unknown */
   readonly link: string | null;
 }
 
 export type DescribeAlert = (alert: Alert) => AlertMessage;
 
-/** What stands before the sentence of an alert; without one it speaks for itself. */
+/** The words before the sentence of an alert, for the kinds that need some. */
 const NEWS: Readonly<Record<string, string>> = {
   "incident-opened": "New: ",
   "incident-grown": "Growing: ",
   "incident-over": "Over: ",
 };
 
-/** @param opsUrl where the worker's ops server is, without a slash at its end; null: not known from outside */
+/** @param opsUrl the address of the ops server without a slash at its end; null: unknown from outside */
 export function describeAlerts(opsUrl: string | null): DescribeAlert {
   return (alert) => ({
     title: `${alert.body["test"] === true ? "TEST, nothing happened: " : ""}${NEWS[alert.kind] ?? ""}${alert.body.what}`,
@@ -33,13 +33,16 @@ export function describeAlerts(opsUrl: string | null): DescribeAlert {
   });
 }
 
-/** The ops server as others may call it; null where it listens on every address, or on a port of the system's choice. */
+/**
+ * The address of the ops server for other machines; null where the server listens on every address, or on a random
+ * port.
+ */
 export function opsUrlOf({ host, port }: { readonly host: string; readonly port: number }): string | null {
   if (port === 0 || host === "0.0.0.0" || host === "::") return null;
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** The parts of a body that are told; what a kind of alert does not have is left out. */
+/** The parts of a body that a message shows. Each kind of alert has only some of them. */
 interface AlertBody {
   readonly kind?: keyof typeof MEANING_OF_KIND;
   readonly since?: string;
@@ -76,7 +79,7 @@ function showMoney({ amount, currency }: Money): string {
   return formatMoney(parseAmount(amount, "amount"), currency ?? "").trimEnd();
 }
 
-/** The page of the mismatches it is about, or of how everything stands. */
+/** The path of the alert's mismatches, or of the overview. */
 function pathOf({ kind, body, productId }: Alert): string {
   if (kind === "digest") return "/mismatches";
   const { kind: mismatchKind } = body as AlertBody;

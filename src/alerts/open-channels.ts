@@ -1,4 +1,4 @@
-/** The channels that are set. */
+/** Opens the configured channels. */
 
 import type { AlertSettings } from "../config.ts";
 import type { AlertChannel } from "./channel.ts";
@@ -6,7 +6,7 @@ import { describeAlerts, opsUrlOf } from "./message.ts";
 import { openSlack } from "./slack.ts";
 import { openWebhook } from "./webhook.ts";
 
-/** @param ops where the worker's ops server is, to which messages link */
+/** @param ops the address of the ops server, for links in messages */
 export function openChannels(
   { webhook, slack }: AlertSettings,
   ops: { readonly host: string; readonly port: number },

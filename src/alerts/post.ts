@@ -1,4 +1,4 @@
-/** One POST to a channel over HTTP: sent once, without redirects, and told about without its URL, which is a secret. */
+/** One POST to a channel over HTTP: sent once, without redirects. Errors do not name the URL, which is a secret. */
 
 import got, { HTTPError, RequestError, TimeoutError } from "got";
 import { DateTime } from "luxon";
@@ -6,7 +6,7 @@ import type { Instant } from "../clock.ts";
 import type { SendResult } from "./channel.ts";
 
 export interface Post {
-  /** the setting that has the URL: what an error calls it */
+  /** the name of the setting with the URL, for errors */
   readonly setting: string;
   readonly url: string;
   readonly body: string;
@@ -14,12 +14,12 @@ export interface Post {
 }
 
 const TIME_OUT_MS = 10_000;
-/** Nobody reads more of an answer than a word. */
+/** Only a word of the answer matters. */
 const LARGEST_ANSWER_BYTES = 64 * 1024;
-/** What a receiver says of a message that it will never take, whoever sends it. */
+/** Statuses of a receiver that will never accept the message. */
 const REFUSES_MESSAGE: ReadonlySet<number> = new Set([400, 413, 422]);
 
-/** @param signal its abort rejects with its reason */
+/** @param signal an abort rejects with the signal's reason */
 export async function postOnce(post: Post, now: Instant, signal: AbortSignal): Promise<SendResult> {
   const tooLarge = new AbortController();
   try {
@@ -27,7 +27,7 @@ export async function postOnce(post: Post, now: Instant, signal: AbortSignal): P
       body: post.body,
       headers: { ...post.headers, "content-type": "application/json", "user-agent": "wallet-recon" },
       timeout: { request: TIME_OUT_MS },
-      // When it is sent again is decided by whoever keeps the alert.
+      // The caller decides when to try again.
       retry: { limit: 0 },
       followRedirect: false,
       signal: AbortSignal.any([signal, tooLarge.signal]),
@@ -52,7 +52,7 @@ export async function postOnce(post: Post, now: Instant, signal: AbortSignal): P
 }
 
 function sortStatus(setting: string, status: number, body: string, retryAfterMs: number | null): SendResult {
-  // Slack names its reason by a word; anything else could repeat what it was sent.
+  // Slack names its reason in one word; a longer text could repeat the message.
   const reason = /^[a-z_]{1,60}$/.test(body) ? `, ${body}` : "";
   const reported = `answered with HTTP ${status}${reason}`;
   if (REFUSES_MESSAGE.has(status)) return { outcome: "refused", error: `${setting} ${reported}` };

@@ -1,4 +1,4 @@
-/** From changed mismatches to incidents and their alerts, in the transaction that changed them. */
+/** Updates incidents and writes their alerts, in the transaction that changed the mismatches. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -29,19 +29,19 @@ import { recordAlert } from "./store.ts";
 
 const LARGEST_LISTED = 3;
 
-/** A change with the backfill that brought it to light; 0: none did. */
+/** A change, with the backfill that found the mismatch; 0: no backfill. */
 export type SortedChange = MismatchChange & { readonly backfillId: number };
 
 export interface IncidentSettings {
-  /** what is first seen later than this after the one before begins another incident */
+  /** the longest time between two mismatches of one incident */
   readonly gapMs: number;
-  /** what is below this is not told; decimal text by currency */
+  /** the smallest amount that the program reports; decimal text by currency */
   readonly minAmounts: Readonly<Record<string, string>>;
 }
 
 /**
- * Counts the changes into their incidents, and puts the alerts that follow from it on their way.
- * The caller has locked the mismatches; incidents are locked behind them, in one order.
+ * Counts the changes in their incidents, and writes the alerts that follow.
+ * The caller has locked the mismatches. This function then locks the incidents, in one order.
  */
 export async function recordIncidents(
   tx: Query,
@@ -50,7 +50,8 @@ export async function recordIncidents(
   now: Instant,
 ): Promise<void> {
   const hasMinimum = Object.keys(settings.minAmounts).length > 0;
-  // Other values can make an incident worth telling that was not; without a minimum every one is from the beginning.
+  // New values can lift an incident over its minimum; without a minimum every incident is reported from the
+  // beginning.
   const counted = changes.filter(
     (one) => isEntering(one) || isLeaving(one) || (hasMinimum && one.change === "refresh"),
   );
@@ -85,7 +86,7 @@ interface IncidentTally {
   left: number;
 }
 
-/** Sorts the changes into incidents; those that begin are inserted. */
+/** Sorts the changes by incident, and inserts new incidents. */
 async function tally(
   tx: Query,
   changes: readonly SortedChange[],
@@ -125,7 +126,7 @@ async function tally(
   return [...tallies.values()].sort((a, b) => a.incident.id - b.incident.id);
 }
 
-/** Puts the alert on its way that is due now. @returns the incident with what it was told of */
+/** Writes the alert that is due now. @returns the incident with the reported number of mismatches */
 async function recordNews(
   tx: Query,
   incident: StoredIncident,

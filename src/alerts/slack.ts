@@ -14,12 +14,12 @@ export function openSlack({ url }: { readonly url: string }, describe: DescribeA
   };
 }
 
-/** Slack takes no longer text in a block. */
+/** The longest text that Slack accepts in a block. */
 const LONGEST_TEXT = 3000;
 
 /**
- * The words stand in a block of plain text, in which Slack knows no mentions, links or formatting; the short text beside
- * it is what a notification shows.
+ * The text is a block of plain text, in which Slack interprets no mentions, links or formatting. Notifications show
+ * the short text beside the block.
  */
 function toSlack({ title, lines, link }: AlertMessage): object {
   const words = { type: "plain_text", text: cutToFit([title, ...lines].map(escapeForSlack)), emoji: false };
@@ -39,10 +39,10 @@ function toSlack({ title, lines, link }: AlertMessage): object {
   };
 }
 
-/** Line breaks within a line, control characters, and those that turn the direction of reading. */
+/** Line breaks, control characters, and characters that change the direction of reading. */
 const UNSAFE = /[\p{Cc}\p{Bidi_Control}]/gu;
 
-/** "&", "<" and ">" begin everything in Slack that is more than text: links, mentions, entities. */
+/** "&", "<" and ">" begin links, mentions and entities in Slack. */
 function escapeForSlack(text: string): string {
   return text
     .replace(UNSAFE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
@@ -51,7 +51,10 @@ function escapeForSlack(text: string): string {
     .replaceAll(">", "&gt;");
 }
 
-/** Whole lines as far as they fit; a single one that is too long is cut, but not within an entity or a character. */
+/**
+ * Keeps whole lines as far as they fit. Cuts a single line that is too long, but never within an entity or a
+ * character.
+ */
 function cutToFit(lines: readonly string[]): string {
   let text = "";
   for (const line of lines) {

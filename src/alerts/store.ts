@@ -1,11 +1,11 @@
-/** Alerts in PostgreSQL, on their way out. */
+/** Undelivered alerts in PostgreSQL. */
 
 import type { Query } from "../db/client.ts";
 import type { Alert } from "./alert.ts";
 
 /**
- * Puts an alert on its way with the transaction that it tells of; one whose key is known already has no effect.
- * @returns whether it is new
+ * Writes an alert in the transaction that it reports. An alert with a known key has no effect.
+ * @returns whether the alert is new
  */
 export async function recordAlert(tx: Query, alert: Alert): Promise<boolean> {
   const { count } = await tx`
@@ -15,7 +15,9 @@ export async function recordAlert(tx: Query, alert: Alert): Promise<boolean> {
   return count > 0;
 }
 
-/** What PostgreSQL cannot store must not fail the transaction that the alert tells of: such characters are replaced. */
+/**
+ * Replaces characters that PostgreSQL cannot store, so that an alert never fails the transaction that it reports.
+ */
 function storable(_: string, value: unknown): unknown {
   return typeof value === "string" ? value.toWellFormed().replaceAll("\0", "\ufffd") : value;
 }
@@ -26,7 +28,7 @@ export async function hasAlert(sql: Query, idempotencyKey: string): Promise<bool
   return row !== undefined;
 }
 
-/** Alerts that some channel has not had yet; where none is set, those that nobody ever had. */
+/** The number of alerts that some channel has not received; without a channel, of alerts that nobody received. */
 export async function countUndelivered(sql: Query): Promise<number> {
   const [row] = await sql<
     { count: number }[]

@@ -1,4 +1,4 @@
-/** Alerts as signed webhooks (https://www.standardwebhooks.com): a program can act on every field of them. */
+/** Alerts as signed webhooks (https://www.standardwebhooks.com), with every field for programs. */
 
 import { Webhook } from "standardwebhooks";
 import { formatInstant } from "../clock.ts";
@@ -18,7 +18,7 @@ export function openWebhook(
     send: (alert, now, signal) => {
       const id = toHeader(alert.idempotencyKey);
       const body = JSON.stringify(payloadOf(alert, describe));
-      // What is signed is the time of sending: a receiver refuses what is older than some minutes.
+      // The signature covers the time of sending: a receiver refuses messages older than some minutes.
       const sentAt = new Date(now);
       const headers = {
         "webhook-id": id,
@@ -43,7 +43,7 @@ function payloadOf(alert: Alert, describe: DescribeAlert) {
   };
 }
 
-/** A key may hold a product's name, with characters that a header or what is signed cannot have. */
+/** A key may contain a product's name, with characters that neither a header nor a signature allows. */
 function toHeader(key: string): string {
   return encodeURI(key.toWellFormed()).replaceAll(".", "%2E");
 }

@@ -15,7 +15,7 @@ export interface SignedRequest {
   readonly timestamp: unknown;
 }
 
-/** Tells an accepted signature from all others. */
+/** Identifies an accepted signature. */
 export interface Signature {
   readonly text: string;
   readonly signedAt: Instant;

@@ -1,4 +1,7 @@
-/** What one item of a callback moves: the ledger's rules say what it does to its bets, the wallet whether it can be paid. */
+/**
+ * What one item of a callback moves: the ledger's rules say what it does to its bets, the wallet whether it can be
+ * paid.
+ */
 
 import { applyEntry } from "../ledger/apply-entry.ts";
 import type { RuleSettings } from "../ledger/bet-entry.ts";
@@ -10,9 +13,9 @@ import { CallbackRefusal } from "./status-code.ts";
 import { refuseShortage, refuseTombstone, type WalletDraft } from "./wallet-draft.ts";
 
 /**
- * Applies an item to the desk.
+ * Applies an item to the draft.
  * @returns the signed change of the balance
- * @throws Refusal where it must not be applied; the desk is of no use then
+ * @throws CallbackRefusal where the item must not be applied; the draft is useless then
  */
 export function judgeItem(
   draft: WalletDraft,

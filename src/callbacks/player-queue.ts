@@ -1,4 +1,6 @@
-/** Where requests wait for a connection: in the order in which they came, those of one player behind each other. */
+/**
+ * A queue of requests for connections, in order of arrival. The requests of one player run one after the other (127).
+ */
 
 import type { Deadline } from "../db/deadline.ts";
 
@@ -11,8 +13,8 @@ export interface PlayerQueueLimits {
 
 export interface PlayerQueue {
   /**
-   * Waits for a place and works. Rejects at once where too many wait already, and with the reason of the deadline when that
-   * is over: what has not begun by then never does, and what has keeps its place until it ends.
+   * Waits for a place and works. Rejects at once where too many wait already, and with the reason of the deadline
+   * when that is over: what has not begun by then never does, and what has keeps its place until it ends.
    * @param player null: not known
    */
   run<Result>(player: string | null, work: () => Promise<Result>, deadline: Deadline): Promise<Result>;

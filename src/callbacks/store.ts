@@ -16,12 +16,12 @@ import { rememberSignature } from "./signature-store.ts";
 /** Two players' requests with one id: the second one to commit is judged again, and finds the first. */
 const UNIQUE_VIOLATION = "23505";
 
-/** So long is asked what became of a request whose connection was lost under its commit. */
+/** The longest search for the outcome of a request whose connection was lost during its commit. */
 const LONGEST_SEARCH_MS = 60_000;
 const LONGEST_TRY_MS = 10_000;
 const SEARCH_EVERY_MS = 250;
 
-/** The connections that requests are applied on, beside those of a pool. */
+/** The pipelined connections for requests, besides the pool. */
 export function openWalletPool(sql: Sql): PipelinedPool {
   return openPipelinedPool(sql, [UNIQUE_VIOLATION]);
 }
@@ -36,8 +36,8 @@ export interface Received {
 }
 
 /**
- * Judges a request and applies it, in one transaction: all items or none. Rejects where it was not applied, and never will
- * be; with `OutcomeUnknown` where even that cannot be found out.
+ * Judges a request and applies it, in one transaction: all items or none. Rejects where it was not applied, and never
+ * will be; with `OutcomeUnknown` where even that cannot be found out.
  * @param deadline it is not applied once this is over
  */
 export async function applyRequest(
@@ -75,7 +75,10 @@ export async function applyRequest(
   }
 }
 
-/** A body that was captured on its way must not be taken for another callback: its signature does not cover the address. */
+/**
+ * A body that was captured on its way must not be taken for another callback: its signature does not cover the
+ * address.
+ */
 function refuseSecondUse({ callback }: CallbackRequest, { row }: LockedPlayer): RefusedCallback | null {
   const before = row["signedFor"] ?? callback;
   if (before === callback) return null;
@@ -87,8 +90,8 @@ function refuseSecondUse({ callback }: CallbackRequest, { row }: LockedPlayer): 
 }
 
 /**
- * Asks under the player's lock what became of a request: whoever has the lock knows that the transaction that had it before
- * has ended, and sees what it left.
+ * Asks under the player's lock what became of a request: whoever has the lock knows that the transaction that had it
+ * before has ended, and sees what it left.
  * @returns the success that was committed; null: there is none, and will be none
  */
 async function findOutcome(

@@ -1,4 +1,4 @@
-/** Where the items of one request are judged, one after the other: what each one changes, the next one sees. */
+/** The wallet while the items of one request are judged: each item sees the changes of the items before it. */
 
 import { realRound } from "../bet.ts";
 import type { KnownBets } from "../ledger/apply-entry.ts";
@@ -36,7 +36,7 @@ export class WalletBets extends Map<string, BetState> implements KnownBets {
   }
 }
 
-/** Nothing is not too much, even for a balance below zero. */
+/** Refuses an amount above the balance. An amount of 0 is always allowed, even with a negative balance. */
 export function refuseShortage({ balance }: WalletDraft, amount: Amount): void {
   if (amount.gt("0") && balance.lt(amount)) {
     throw new CallbackRefusal(

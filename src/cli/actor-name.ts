@@ -1,9 +1,9 @@
-/** Who is told of to have done what a command does. */
+/** The name that the history gives to whoever runs a command. */
 
 import { userInfo } from "node:os";
 import { getuid } from "node:process";
 
-/** "cli:" and the account's name; a container may run as a user that has none. */
+/** "cli:" and the name of the account. In a container the account may have no name. */
 export function actorName(): string {
   try {
     return `cli:${userInfo().username}`;

@@ -1,4 +1,4 @@
-/** `recon alerts test`: whether alerts would arrive. */
+/** `recon alerts test`: sends test alerts. */
 
 import type { Command } from "commander";
 import { openChannels } from "../alerts/open-channels.ts";
@@ -16,7 +16,7 @@ export function addAlertCommands(program: Command): void {
     .description("sends one of each alert, marked as a test, to the configured channels")
     .option("--json", "one JSON document")
     .action(async (options: { json?: boolean }) => {
-      // Nothing is stored: it needs neither database nor worker.
+      // The test stores nothing, so it needs neither database nor worker.
       const settings = readSettings([]);
       const channels = openChannels(settings.alerts, settings.ops);
       if (channels.length === 0) {

@@ -1,4 +1,4 @@
-/** What an embedded start tells the person who watches: what runs, and each mismatch as it is found. */
+/** The output of an embedded start for the person at the terminal: what runs, and each new mismatch. */
 
 import { type Clock, showDuration } from "../clock.ts";
 import type { Config } from "../config-file.ts";
@@ -7,7 +7,7 @@ import { listMismatches } from "../mismatches/store.ts";
 import { showAtRisk } from "./mismatches.ts";
 import { printLine, showText } from "./print.ts";
 
-/** More than so many at once are counted, not listed. */
+/** Of more new mismatches than this, the rest is only counted. */
 const LISTED_AT_ONCE = 12;
 const CHECK_EVERY_MS = 1_000;
 
@@ -19,7 +19,7 @@ export function announceStart(facts: {
   readonly opsUrl: string;
 }): void {
   const { diff } = facts.config;
-  printLine("wallet-recon runs. Nothing is set, so it brings its own world to try it out:");
+  printLine("wallet-recon runs. No setting is given, so it starts a world of its own for trying out:");
   printLine(`  database   ${facts.database}`);
   printLine(`  queues     ${facts.queues}`);
   printLine(`  provider   ${facts.provider}`);

@@ -1,4 +1,4 @@
-/** `recon backfill`: fetches a past range again, and steers what was asked for. */
+/** `recon backfill`: fetches a past range again; lists, pauses, resumes and cancels backfills. */
 
 import { stderr, stdout } from "node:process";
 import type { Command } from "commander";
@@ -35,7 +35,7 @@ interface RequestOptions {
 export function addBackfillCommands(program: Command): void {
   const backfill = program
     .command("backfill")
-    .description("fetch a past range of a product again, behind everything more urgent; the worker does it")
+    .description("fetch a past range of a product again; the worker does so after all more urgent work")
     .enablePositionalOptions()
     // What stands behind it is meant as a command of its own, and none there is.
     .allowExcessArguments()
@@ -43,11 +43,11 @@ export function addBackfillCommands(program: Command): void {
       const [name] = own === asked ? own.args : [];
       if (name !== undefined) own.error(`error: unknown command '${name}'`);
     })
-    .option("--product <product>", "of which product")
-    .option("--from <time>", "from when on, such as 2026-11-01T00:00:00Z")
+    .option("--product <product>", "the product")
+    .option("--from <time>", "the begin of the range, such as 2026-11-01T00:00:00Z")
     .option("--to <time>", "up to when")
-    .option("--wait", "show how far it is, and end when it is done")
-    .option("--dry-run", "say what it would do, and do nothing")
+    .option("--wait", "show the progress, and end with the backfill")
+    .option("--dry-run", "only say what the backfill would do")
     .option("--json", "one JSON document")
     .action(
       withRecon(["database"], async ({ context }, options: RequestOptions) => {
@@ -59,8 +59,8 @@ export function addBackfillCommands(program: Command): void {
   backfill
     .command("list")
     .description("list backfills, the newest first")
-    .option("--limit <count>", "at most so many, up to 1000", "100")
-    .option("--after <next>", 'go on behind the "next" of the page before')
+    .option("--limit <count>", "the most rows to list, up to 1000", "100")
+    .option("--after <next>", 'the "next" of the page before')
     .option("--json", "one JSON document")
     .action(
       withRecon(["database"], async ({ context }, options: PageQuery & { json?: boolean }) => {
@@ -69,15 +69,15 @@ export function addBackfillCommands(program: Command): void {
         else printList(backfills, next);
       }),
     );
-  addChangeCommand(backfill, "pause", "fetch nothing more of it until it is resumed");
-  addChangeCommand(backfill, "resume", "go on with a paused one, or try the gaps of a failed one again");
-  addChangeCommand(backfill, "cancel", "fetch nothing more of it; what was read stays");
+  addChangeCommand(backfill, "pause", "stop fetching until the backfill is resumed");
+  addChangeCommand(backfill, "resume", "continue a paused backfill, or try the gaps of a failed one again");
+  addChangeCommand(backfill, "cancel", "stop fetching for good; fetched records stay");
 }
 
 function addChangeCommand(backfill: Command, change: BackfillChange, description: string): void {
   backfill
     .command(change)
-    .argument("<id>", "the id that the list shows")
+    .argument("<id>", "the id in the list")
     .description(description)
     .option("--json", "one JSON document")
     .action(
@@ -123,7 +123,7 @@ async function request(
   if (last.status !== "done") process.exitCode = EXIT_FAILED;
 }
 
-/** Standard output is the document's where there is one; the progress goes beside it. */
+/** With --json standard output is for the document, so the progress goes to standard error. */
 async function waitFor(context: FlowContext, { id }: Backfill, isJson: boolean): Promise<Backfill> {
   const leaving = new AbortController();
   void stopSignal().then(() => leaving.abort());

@@ -1,4 +1,4 @@
-/** One call of the agent API by hand: opens the client, prints what the provider said, and closes it. */
+/** One manual call of the agent API: opens the client, prints the answer, and closes the client. */
 
 import { stderr } from "node:process";
 import { systemClock } from "../clock.ts";
@@ -24,7 +24,7 @@ interface ProviderAtHand {
   readonly production: boolean;
 }
 
-/** @throws ReconError `settings-invalid` that says how to get a provider */
+/** @throws ReconError `settings-invalid` whose message says how to set a provider */
 export function readProvider(needs: readonly Need[] = []): ProviderAtHand {
   const { provider, config, production } = readSettings(["provider", ...needs]);
   if (provider === null) {
@@ -37,8 +37,8 @@ export function readProvider(needs: readonly Need[] = []): ProviderAtHand {
 }
 
 /**
- * Prints the answer, also one that is refused or cannot be understood, as far as it is JSON.
- * @throws ReconError `usage` for a request that was not sent, else what the call threw
+ * Prints the answer as far as it is JSON, even of a refusal or of an answer with wrong fields.
+ * @throws ReconError `usage` where the request was not sent, otherwise the error of the call
  */
 export async function callProvider(
   hand: ProviderAtHand,
@@ -66,13 +66,13 @@ export async function callProvider(
   }
 }
 
-/** What is typed wrong is wrong usage. */
+/** Turns an error in the typed values into wrong usage. */
 export function asUsage(error: unknown): unknown {
   if (!(error instanceof ReconError) || error.code !== "bad-request") return error;
   return new ReconError("usage", error.message);
 }
 
-/** Within the budget of all requests, and recorded before it is sent. */
+/** Sends a transfer within the request budget, and records the transfer before sending. */
 export async function callTransfer(
   hand: ProviderAtHand,
   options: CallOptions,

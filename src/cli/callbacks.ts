@@ -1,4 +1,4 @@
-/** `recon callbacks`: serves the operator's callbacks with the built-in wallet, until it is told to end. */
+/** `recon callbacks`: serves the operator's callbacks with the built-in wallet until a stop signal. */
 
 import { setInterval } from "node:timers";
 import type { Command } from "commander";
@@ -9,7 +9,10 @@ import type { OpenRecon } from "./open.ts";
 import { printLine } from "./print.ts";
 import { type Part, runUntilStopped } from "./run-until-stopped.ts";
 
-/** A request that takes longer than this is cut off: its transaction is undone, or its answer is given when it is sent again. */
+/**
+ * The longest wait for open requests at the end. A longer request is cut off: its transaction rolls back, or a
+ * repetition gets its answer.
+ */
 const LONGEST_STOP_MS = 5_000;
 
 export function addCallbacksCommand(program: Command): void {
@@ -23,11 +26,11 @@ async function startCallbacks({ settings, context, databaseUrl }: OpenRecon, ope
   await migrateDatabase(databaseUrl, context.log);
   const watch = openClockWatch(context, context.clock, {
     name: "callbacks server",
-    consequence: "callbacks are taken, judged and dated by the database's time all the same",
+    consequence: "callbacks still use the database's time",
   });
   await watch();
   const timer = setInterval(watch, MEASURE_EVERY_MS);
-  opened.push({ name: "the clock's watch", longestMs: 100, close: async () => clearInterval(timer) });
+  opened.push({ name: "the clock watch", longestMs: 100, close: async () => clearInterval(timer) });
   const server = await startCallbackServer(context, settings.callbacks);
   opened.push({ name: "the callback server", longestMs: LONGEST_STOP_MS, close: () => server.close() });
   const { basePath, signatureKey, allowedIps } = settings.callbacks;

@@ -1,4 +1,4 @@
-/** What moves money is confirmed by a person first, or by `--yes`. */
+/** Asks a person to confirm a movement of money, unless `--yes` is given. */
 
 import { stderr, stdin } from "node:process";
 import { createInterface } from "node:readline/promises";
@@ -7,9 +7,9 @@ import { showText } from "./print.ts";
 import { EXIT_FAILED } from "./run-command.ts";
 
 /**
- * @param action what would be done, such as "deposit 10.00 THB"
- * @returns whether it is to be done
- * @throws ReconError `usage` where nobody can be asked
+ * @param action the action, such as "deposit 10.00 THB"
+ * @returns whether the person has confirmed
+ * @throws ReconError `usage` without a terminal
  */
 export async function confirmAction(action: string, { yes }: { readonly yes?: boolean }): Promise<boolean> {
   if (yes) return true;

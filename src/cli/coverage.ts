@@ -1,4 +1,4 @@
-/** `recon coverage`: what of a product's time has been fetched, and the gaps. */
+/** `recon coverage`: the fetched time of a product, and the gaps. */
 
 import type { Command } from "commander";
 import { parseInstant, showDuration } from "../clock.ts";
@@ -17,9 +17,9 @@ interface CoverageOptions {
 export function addCoverageCommand(program: Command): void {
   program
     .command("coverage")
-    .description("what of a product's time has been fetched, and the gaps")
-    .option("--product <product>", "of which product")
-    .option("--from <time>", "from when on, such as 2026-11-01T00:00:00Z")
+    .description("show the fetched time of a product, and the gaps")
+    .option("--product <product>", "the product")
+    .option("--from <time>", "the begin of the range, such as 2026-11-01T00:00:00Z")
     .option("--to <time>", "up to when")
     .option("--json", "one JSON document")
     .action(
@@ -63,7 +63,7 @@ function printCoverage({ productId, from, to, complete, gaps, windows }: Coverag
 
 type CoverageWindow = Coverage["windows"][number];
 
-/** Windows of one kind that follow each other without a gap make one line. */
+/** Joins windows of one kind that follow each other without a gap into one line. */
 function joinWindows(windows: readonly CoverageWindow[]): (CoverageWindow & { readonly windows: number })[] {
   const joined: (CoverageWindow & { windows: number })[] = [];
   for (const window of windows) {
@@ -85,7 +85,7 @@ function joinWindows(windows: readonly CoverageWindow[]): (CoverageWindow & { re
   return joined;
 }
 
-/** Of two times in our own format. */
+/** The later of two times in our own format. */
 function later(a: string, b: string): string {
   return a > b ? a : b;
 }

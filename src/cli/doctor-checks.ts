@@ -1,4 +1,4 @@
-/** What `recon doctor` looks at once settings and database are right: each check by itself, with what to do. */
+/** The checks of `recon doctor` after settings and database are right, each with what to do. */
 
 import { type RedisFacts, readRedisFacts } from "../../jobs/backend.ts";
 import { showDuration, systemClock } from "../clock.ts";
@@ -10,11 +10,11 @@ import { askProviderOnce, type ClockSkew, type ProviderVisit } from "../flows/as
 import { checkLedger } from "../flows/check-ledger.ts";
 import type { OpenRecon } from "./open.ts";
 
-/** What one check found. */
+/** The result of one check. */
 export interface Diagnosis {
   readonly check: string;
   readonly ok: boolean;
-  /** what was found, or what is wrong */
+  /** the finding in words, right or wrong */
   readonly found: string;
   /** what to do; null: nothing */
   readonly mend: string | null;
@@ -22,7 +22,7 @@ export interface Diagnosis {
 
 type CheckResult = Omit<Diagnosis, "check">;
 
-/** What stays silent throws only what nobody has thought of: that is then the diagnosis. */
+/** An unexpected error of a check becomes its diagnosis. */
 const CHECKS: readonly (readonly [name: string, look: (recon: OpenRecon) => Promise<CheckResult>])[] = [
   ["database", checkDatabaseServer],
   ["migrations", checkMigrations],
@@ -30,7 +30,7 @@ const CHECKS: readonly (readonly [name: string, look: (recon: OpenRecon) => Prom
   ["ledger", checkLedgerRelation],
 ];
 
-/** Everything that can be looked at, in the order in which it should be mended. */
+/** All checks, in the order in which people should mend their problems. */
 export async function runChecks(recon: OpenRecon): Promise<Diagnosis[]> {
   const diagnoses: Diagnosis[] = [];
   for (const [check, run] of CHECKS) {
@@ -40,7 +40,10 @@ export async function runChecks(recon: OpenRecon): Promise<Diagnosis[]> {
 }
 
 function sayUnchecked(error: unknown): CheckResult {
-  return wrong(`it cannot be checked: ${describeError(error)}`, "mend what stands above, then ask again");
+  return wrong(
+    `it cannot be checked: ${describeError(error)}`,
+    "mend the problems above, then run the doctor again",
+  );
 }
 
 function right(found: string): CheckResult {
@@ -74,7 +77,7 @@ async function checkRedisServer({ settings: { redisUrl } }: OpenRecon): Promise<
   }
 }
 
-/** BullMQ's own minimum. */
+/** The oldest Redis that BullMQ supports. */
 const OLDEST_REDIS = [6, 2];
 
 function judgeRedis({ version, evictionPolicy }: RedisFacts): CheckResult {
@@ -133,10 +136,13 @@ async function checkLedgerRelation({ context }: OpenRecon): Promise<CheckResult>
   }
 }
 
-/** Every digit is compared, so that the noise of a sender's arithmetic is a difference: only said where it was seen. */
+/**
+ * The comparison uses every digit, so the rounding noise of a sender becomes a difference. The check speaks only
+ * where such amounts exist.
+ */
 async function checkAmounts({ context: { sql, config } }: OpenRecon): Promise<Diagnosis[]> {
   const productIds = config.products.map(({ productId }) => productId);
-  // Where the tables cannot be read, another check has said so.
+  // Another check reports unreadable tables.
   const found = await findLongAmounts(sql, productIds).catch(() => []);
   return found
     .filter(({ currency }) => config.diff.tolerance[currency] === undefined)
@@ -148,7 +154,7 @@ async function checkAmounts({ context: { sql, config } }: OpenRecon): Promise<Di
     }));
 }
 
-/** One call tells of the provider and of the clock. */
+/** One call checks the provider and the clock. */
 async function checkProvider({ settings, context }: OpenRecon): Promise<Diagnosis[]> {
   if (settings.provider === null) {
     return [
@@ -177,9 +183,9 @@ const MEND_PROVIDER: Partial<Record<ErrorCode, string>> = {
     "correct PROVIDER_BASE_URL, and see that this machine may reach it (name, firewall, proxy)",
   "provider-timeout":
     "see that this machine may reach it (firewalls often drop silently); a slow provider needs a longer pull.requestTimeout",
-  "provider-throttled": "the provider answers and asks to be left alone for a while: ask again later",
+  "provider-throttled": "the provider limits requests for now: run the doctor again later",
   "provider-rejected":
-    "the provider answers and does not like the question: check products[].productId with its support",
+    "the provider refuses this product: check products[].productId with the provider's support",
 };
 
 function judgeProvider({ asked, tookMs, error }: ProviderVisit): CheckResult {
@@ -191,11 +197,13 @@ function judgeProvider({ asked, tookMs, error }: ProviderVisit): CheckResult {
   return wrong(`${describeError(error)} (${error.code})`, mend);
 }
 
-/** Windows end `settleDelay` before now, and signed callbacks hold for minutes: less than this harms neither. */
+/**
+ * A smaller difference is harmless: windows end `settleDelay` before now, and signed callbacks are valid for minutes.
+ */
 const LARGEST_SKEW_MS = 30_000;
 
 function judgeClock(skew: ClockSkew | null): CheckResult {
-  if (skew === null) return right("the provider does not tell its time: the clocks cannot be compared");
+  if (skew === null) return right("the provider sends no time: the clocks cannot be compared");
   const { aheadMs, uncertainMs } = skew;
   if (Math.abs(aheadMs) <= uncertainMs) return right("this machine and the provider have the same time");
   const apart = `this machine's clock is ${showDuration(Math.abs(aheadMs))} ${aheadMs > 0 ? "ahead of" : "behind"} the provider's`;

@@ -1,4 +1,4 @@
-/** `recon doctor`: checks what the worker stands on, and says what to mend. */
+/** `recon doctor`: checks what the worker needs, and says what to mend. */
 
 import type { Command } from "commander";
 import { describeError, type ErrorCode, ReconError } from "../errors.ts";

@@ -1,4 +1,4 @@
-/** `recon mismatches ack, resolve, ignore, reopen`: by ids, or by a filter whose count is shown first. */
+/** `recon mismatches ack, resolve, ignore, reopen`: by ids, or by a filter after a preview. */
 
 import { stderr, stdin } from "node:process";
 import { createInterface } from "node:readline/promises";
@@ -35,30 +35,30 @@ export function addMismatchChoice(command: Command): Command {
     .option("--kind <kind>", "one kind, such as payout-differs")
     .option("--product <product>", "one product")
     .option("--username <username>", "one player")
-    .option("--from <time>", "first seen then or later, such as 2026-11-01T00:00:00Z")
-    .option("--to <time>", "first seen before then")
-    .option("--min-amount <amount>", "so much at risk, or more");
+    .option("--from <time>", "first seen at this time or later, such as 2026-11-01T00:00:00Z")
+    .option("--to <time>", "first seen before this time")
+    .option("--min-amount <amount>", "the least amount at risk");
 }
 
 export function addMismatchActions(mismatches: Command): void {
-  addAction(mismatches, "ack", "say that somebody looks into them");
-  addAction(mismatches, "resolve", "say that they are settled")
-    .option("--adjustment <amount>", "a correction made by hand: positive was given to the player")
-    .option("--ref <ref>", "your reference of the correction; the same one never counts twice");
-  addAction(mismatches, "ignore", "say that they are of no importance");
-  addAction(mismatches, "reopen", "take back that they were resolved or ignored");
+  addAction(mismatches, "ack", "mark mismatches as being looked into");
+  addAction(mismatches, "resolve", "mark mismatches as settled")
+    .option("--adjustment <amount>", "the amount of a manual correction; positive: the player received it")
+    .option("--ref <ref>", "your reference of the correction; one reference counts once");
+  addAction(mismatches, "ignore", "mark differences as unimportant");
+  addAction(mismatches, "reopen", "open resolved or ignored mismatches again");
 }
 
 function addAction(mismatches: Command, action: MismatchAction, description: string): Command {
   const command = mismatches
     .command(action)
-    .argument("[ids...]", "the ids that the list shows; without any, the filter below says which")
+    .argument("[ids...]", "the ids in the list; without ids, use the filter below")
     .description(`${description}; a later change of a compared value opens them again`);
   if (action === "ack" || action === "reopen") command.description(description);
   return addMismatchChoice(command)
-    .option("--note <text>", "why; kept with your name in the history")
+    .option("--note <text>", "the reason; the history keeps it with your name")
     .option("--yes", "do not ask")
-    .option("--dry-run", "only say how many there are and how much money it is")
+    .option("--dry-run", "only show the number of mismatches and their money")
     .option("--json", "one JSON document")
     .action(
       withRecon(["database"], ({ context }, ids: string[], options: ActOptions) =>
@@ -115,7 +115,10 @@ async function readRequested(
   };
 }
 
-/** Says how many there are, and asks. @returns what to do, to what was shown; null: nothing */
+/**
+ * Shows the number of mismatches, and asks.
+ * @returns the action on the shown mismatches; null: the person declined
+ */
 async function confirmShown(
   context: FlowContext,
   requested: RequestedAction,

@@ -1,4 +1,4 @@
-/** One mismatch for people: both sides beside each other, what each of them said when, and what became of it. */
+/** One mismatch for people: both sides beside each other, the timeline, and the history. */
 
 import type { MismatchStory } from "../flows/read-mismatch.ts";
 import { formatAmount, parseAmount } from "../money.ts";
@@ -7,7 +7,7 @@ import { printLine, printTable, showText } from "./print.ts";
 const BET_FIELDS = ["status", "stake", "payout", "moved", "currency", "username"];
 const TRANSFER_FIELDS = ["status", "amount", "currency", "username", "productId"];
 const AMOUNTS: ReadonlySet<string> = new Set(["stake", "payout", "amount"]);
-/** What a ledger bet is called where the provider says this (§2.4). */
+/** The ledger's status for each status of the provider (§2.4). */
 const LEDGER_STATUS: Readonly<Record<string, string>> = {
   OPEN: "open",
   UNSETTLED: "open",
@@ -17,7 +17,7 @@ const LEDGER_STATUS: Readonly<Record<string, string>> = {
 
 type Side = Readonly<Record<string, string | null | undefined>> | null;
 
-/** @param atRisk as it is shown */
+/** @param atRisk as shown to people */
 export function printStory(story: MismatchStory, atRisk: string): void {
   printLine(`Mismatch ${story.id}: ${story.kind}, ${story.status}, ${atRisk} at risk`);
   printLine(showText(story.reason));
@@ -62,20 +62,20 @@ function printSides(story: MismatchStory): void {
       field,
       provider?.[field] ?? "-",
       ledger?.[field] ?? "-",
-      // Of a session only what came of it is compared: what was taken along into the game is no stake.
+      // Only the net result of a session is compared: money taken into the game is no stake.
       !(isSession && AMOUNTS.has(field)) && differs(field, provider, ledger, isTransfer) ? "<- differs" : "",
     ]),
   );
 }
 
-/** What the wallet should have moved for all of a session, to stand beside what it did. */
+/** The amount that the wallet should have moved for a whole session. */
 function withNet(provider: Side): Side {
   if (typeof provider?.["stake"] !== "string" || typeof provider["payout"] !== "string") return provider;
   const net = parseAmount(provider["payout"], "payout").minus(parseAmount(provider["stake"], "stake"));
   return { ...provider, moved: formatAmount(net) };
 }
 
-/** A field differs only where both sides have it: a side that is not there differs as a whole. */
+/** A field differs only where both sides have a value: a missing side differs as a whole. */
 function differs(field: string, provider: Side, ledger: Side, isTransfer: boolean): boolean {
   const [theirs, ours] = [provider?.[field], ledger?.[field]];
   if (typeof theirs !== "string" || typeof ours !== "string") return false;

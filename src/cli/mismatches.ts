@@ -1,4 +1,4 @@
-/** `recon mismatches`: list them, look at one, act on them. */
+/** `recon mismatches`: lists mismatches, shows one, and changes their status. */
 
 import { once } from "node:events";
 import { stdout } from "node:process";
@@ -22,20 +22,18 @@ interface ListOptions extends MismatchQuery {
 }
 
 export function addMismatchCommands(program: Command): void {
-  const mismatches = program
-    .command("mismatches")
-    .description("the differences found, and what became of them");
+  const mismatches = program.command("mismatches").description("list, show and decide mismatches");
   addMismatchChoice(mismatches.command("list"))
     .description("list mismatches; without --status the open and acknowledged ones")
-    .option("--limit <count>", "at most so many, up to 1000; without it 100, and with --csv all")
-    .option("--after <next>", 'go on behind the "next" of the page before')
+    .option("--limit <count>", "the most rows to list, up to 1000; default 100, with --csv all")
+    .option("--after <next>", 'the "next" of the page before')
     .option("--csv", "comma-separated values, every field")
     .option("--json", "one JSON document")
     .action(withRecon(["database"], ({ context }, options: ListOptions) => list(context, options)));
   mismatches
     .command("show")
-    .argument("<id>", "the id that the list shows")
-    .description("both sides of one mismatch, field by field, what each said when, and its history")
+    .argument("<id>", "the id in the list")
+    .description("show both sides of one mismatch, field by field, with timeline and history")
     .option("--json", "one JSON document")
     .action(
       withRecon(["database"], async ({ context }, id: string, options: { json?: boolean }) => {
@@ -58,7 +56,7 @@ async function list(context: FlowContext, { json, csv, ...query }: ListOptions):
   const filter = await readMismatchQuery(context, query);
   if (csv) {
     for await (const lines of listAsCsv(context.sql, filter, query.limit === undefined)) {
-      // A reader that has seen enough ends the list.
+      // A reader such as `head` may end the list early.
       if (!printCsv(lines)) await once(stdout, "drain").catch(() => {});
       if (!stdout.writable) return;
     }

@@ -1,4 +1,4 @@
-/** Opens what a command works with: settings, database, log; and closes it again. */
+/** Opens and closes the resources of a command: settings, database, log. */
 
 import { fileURLToPath } from "node:url";
 import { systemClock } from "../clock.ts";
@@ -14,24 +14,24 @@ import { secretsOf } from "../secrets.ts";
 import { tryOutConfig } from "./try-out-config.ts";
 import { waitUntilReady } from "./wait-until-ready.ts";
 
-/** Where an embedded start keeps its data. */
+/** The data folder of an embedded start. */
 export const EMBEDDED_HOME = fileURLToPath(new URL("../../.recon", import.meta.url));
 
 export interface OpenRecon {
   readonly settings: Settings;
   /** its clock is the database's */
   readonly context: FlowContext & { readonly clock: DatabaseClock };
-  /** the same, with connections of its own for what people ask for */
+  /** the same, with separate connections for requests of people */
   readonly people: FlowContext;
   readonly databaseUrl: string;
-  /** nothing but the checkout is needed: database, provider and config are our own */
+  /** the start needs only the checkout: database, provider and config are built in */
   readonly embedded: { readonly postgres: boolean; readonly provider: boolean };
   close(): Promise<void>;
 }
 
 /**
- * @param needs what the command cannot do without in production
- * @param longestWaitMs so long the database may take until it answers
+ * @param needs the settings that the command needs in production
+ * @param longestWaitMs the longest wait for the database
  * @throws ReconError `settings-invalid`, `database-unreachable` or `embedded-failed`
  */
 export async function openRecon(needs: readonly Need[], longestWaitMs = 0): Promise<OpenRecon> {

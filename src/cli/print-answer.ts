@@ -5,7 +5,7 @@ import { printDocument, printLine, printTable, showText } from "./print.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Prints nothing where the text is no JSON. @returns whether it was printed */
+/** Prints the answer, unless the text is not JSON. @returns whether the answer was printed */
 export function printAnswer(text: string, { json }: { readonly json?: boolean }): boolean {
   let answer: unknown;
   try {

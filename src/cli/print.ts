@@ -1,11 +1,11 @@
-/** What commands write for people and for programs. */
+/** The output of commands for people and for programs. */
 
 import { stdout } from "node:process";
 
-/** Control characters, and those that turn the direction in which the text around them is read. */
+/** Control characters, and characters that change the direction of reading. */
 const UNSAFE = /[\p{Cc}\p{Bidi_Control}]/gu;
 
-/** Text from outside could carry escape sequences that a terminal obeys: they are written out, as "\u001b". */
+/** Text from outside may contain escape sequences for the terminal. This prints such characters as "\u001b". */
 export function showText(text: string): string {
   return text.replace(UNSAFE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
@@ -19,14 +19,14 @@ export function printJson(value: unknown): void {
   printDocument(JSON.stringify(value, null, 2));
 }
 
-/** Lines that are as safe for a terminal as any other text. */
+/** Prints a document with several lines, safe for a terminal. */
 export function printDocument(text: string): void {
   printLine(text.split("\n").map(showText).join("\n"));
 }
 
 /**
- * Lines of CSV. A file gets each cell as it is; a terminal could be steered by it.
- * @returns false where the reader should be waited for
+ * Lines of CSV. A file gets each cell unchanged; for a terminal the text is made safe.
+ * @returns false where the caller should wait for the reader
  */
 export function printCsv(lines: string): boolean {
   return stdout.write(stdout.isTTY ? lines.split("\n").map(showText).join("\n") : lines);

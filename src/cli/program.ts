@@ -4,7 +4,7 @@ import { argv, stderr, stdout } from "node:process";
 import { Command, CommanderError } from "commander";
 import { EXIT_FAILED, EXIT_USAGE, reportFailure } from "./run-command.ts";
 
-/** Each command is loaded when it is asked for: a short one need not wait for what the worker is made of. */
+/** Each command loads its own modules only, so that short commands start fast. */
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
   worker: async () => (await import("./worker.ts")).addWorkerCommand,
   callbacks: async () => (await import("./callbacks.ts")).addCallbacksCommand,
@@ -23,8 +23,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
 };
 
 /**
- * Every subcommand, with its help; nothing runs yet.
- * @param asked the only one that is needed, where it is one of them
+ * Creates every subcommand with its help. Nothing runs yet.
+ * @param asked the only subcommand to load, if it is a known one
  */
 export async function createProgram(asked?: string): Promise<Command> {
   const program = new Command("recon")
@@ -42,9 +42,9 @@ export async function createProgram(asked?: string): Promise<Command> {
   return program;
 }
 
-/** Runs what the process was asked for; a failure is told in one line and becomes the exit code. */
+/** Runs the command of this process. A failure prints one line and sets the exit code. */
 export async function runRecon(): Promise<void> {
-  // The reader may have seen enough, as `head` has: the rest is then said to nobody.
+  // A reader such as `head` may end early: nobody reads the rest.
   for (const stream of [stdout, stderr]) {
     stream.once("error", ({ code }: NodeJS.ErrnoException) => {
       stream.on("error", () => {});

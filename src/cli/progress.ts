@@ -1,4 +1,4 @@
-/** How far a backfill is, in one line for people. */
+/** The progress of a backfill in one line for people. */
 
 import { showDuration } from "../clock.ts";
 import type { Backfill } from "../sync/backfill.ts";

@@ -1,4 +1,4 @@
-/** `recon provider logIn` and `seamless-logIn`: a game's address for a player, by hand. */
+/** `recon provider logIn` and `seamless-logIn`: get the address of a game for a player, by hand. */
 
 import { type Command, Option } from "commander";
 import { ReconError } from "../errors.ts";
@@ -23,7 +23,7 @@ interface SeamlessOptions extends LogInOptions {
 export function addLogInCommands(parent: Command): void {
   logInCommand(parent, "seamless-logIn", "POST /seamless/logIn (§4.B1): logs a player into a game")
     .requiredOption("--session-token <token>", "made by you; checkBalance brings it back")
-    .option("--currency <currency>", "such as THB; without it the agent's own")
+    .option("--currency <currency>", "such as THB; default: the agent's currency")
     .action(async (options: SeamlessOptions) => {
       const { sessionToken, currency } = options;
       const betLimit = readJson(options.betLimit) as unknown[] | undefined;
@@ -48,9 +48,9 @@ function logInCommand(parent: Command, name: string, description: string): Comma
     .requiredOption("--game <code>", "the code of a game, as its list shows it")
     .option("--mobile", "for a phone")
     .option("--limit <level>", "a limit of the bet limit list")
-    .option("--language <code>", "such as en; without it th")
-    .option("--callback-url <url>", "where the player goes after the game")
-    .addOption(new Option("--bet-limit <json>", "as the product wants it"))
+    .option("--language <code>", "such as en; default th")
+    .option("--callback-url <url>", "the address for the player after the game")
+    .addOption(new Option("--bet-limit <json>", "in the format of the product"))
     .option("--json", "the answer as one JSON document");
 }
 
@@ -63,7 +63,7 @@ function readLogIn(options: LogInOptions) {
 
 type Given<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> };
 
-/** Only what was given is sent. */
+/** Keeps only the given options. */
 function given<Fields extends object>(fields: Fields): Given<Fields> {
   return Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value !== undefined),

@@ -23,7 +23,7 @@ export function addProviderCommands(program: Command): void {
   const provider = program
     .command("provider")
     .description(
-      "call one endpoint of the agent API by hand, and see its answer; what moves money asks first",
+      "call one endpoint of the agent API by hand, and print its answer; asks before it moves money",
     );
   addLogInCommands(provider);
   addListCommand(
@@ -59,7 +59,7 @@ function addListCommand(parent: Command, name: string, description: string, list
   parent
     .command(name)
     .description(description)
-    .requiredOption("--product <product>", "of which product")
+    .requiredOption("--product <product>", "the product")
     .option("--json", "the answer as one JSON document")
     .action((options: ProductOptions) =>
       callProvider(readProvider(), options, (one) => list(one, options.product)),
@@ -77,9 +77,9 @@ function addBetCommand(parent: Command): void {
   parent
     .command("betTransactionsV2")
     .description("GET /seamless/betTransactionsV2 (§4.B3): one chunk of bet records, by range or by day")
-    .requiredOption("--product <product>", "of which product")
-    .option("--from <time>", "from when on, such as 2026-11-20T10:00:00Z")
-    .option("--to <time>", "up to when, at most an hour later")
+    .requiredOption("--product <product>", "the product")
+    .option("--from <time>", "the begin of the range, such as 2026-11-20T10:00:00Z")
+    .option("--to <time>", "the end of the range, at most an hour later")
     .option("--date <day>", "instead of a range: a day such as 2026-11-20; providers often time out")
     .option("--next-id <cursor>", "the nextId of the chunk before")
     .option("--json", "the answer as one JSON document")
@@ -155,11 +155,11 @@ function addMoveCommand(
     .command(name)
     .description(`${description}. It is recorded first, and verified`)
     .requiredOption("--username <username>", "which player")
-    .requiredOption("--product <product>", "at which product")
-    .requiredOption("--amount <amount>", "with two digits behind the point, such as 10.00")
-    .requiredOption("--currency <currency>", "such as THB; it is not sent, but held against the verification")
+    .requiredOption("--product <product>", "the product")
+    .requiredOption("--amount <amount>", "with two decimals, such as 10.00")
+    .requiredOption("--currency <currency>", "such as THB; not sent, but compared with the verification")
     .requiredOption("--ref <reference>", "a transactionRef that was never used before")
-    .option("--yes", "do not ask first")
+    .option("--yes", "do not ask for confirmation")
     .option("--json", "the answer as one JSON document")
     .action(async (options: MoveOptions) => {
       const { username, product: productId, amount, currency, ref: transactionRef } = options;
@@ -172,7 +172,7 @@ function addMoveCommand(
     });
 }
 
-/** What is wrong anyway is told before anybody is asked. */
+/** Reports wrong values before the question to the person. */
 function checkFirst(check: () => void): void {
   try {
     check();
@@ -186,8 +186,8 @@ function addVerifyCommand(parent: Command): void {
     .command("verifyDepositWithdraw")
     .description("POST /verifyDepositWithdraw (§4.C4): whether a transfer happened")
     .requiredOption("--username <username>", "which player")
-    .requiredOption("--product <product>", "at which product")
-    .requiredOption("--ref <reference>", "its transactionRef")
+    .requiredOption("--product <product>", "the product")
+    .requiredOption("--ref <reference>", "the transactionRef")
     .requiredOption("--type <type>", "DEPOSIT or WITHDRAW")
     .option("--json", "the answer as one JSON document")
     .action(async (options: PlayerOptions & { ref: string; type: string }) => {
@@ -204,7 +204,7 @@ function addLimitCommand(parent: Command): void {
     .command("betLimitsV2")
     .description("GET /betLimitsV2 (§4.C6): the limits that a login can choose from")
     .requiredOption("--username <username>", "which player")
-    .requiredOption("--product <product>", "at which product")
+    .requiredOption("--product <product>", "the product")
     .requiredOption("--currency <currency>", "such as THB")
     .option("--json", "the answer as one JSON document")
     .action(async (options: PlayerOptions & { currency: string }) => {
@@ -229,13 +229,13 @@ function addFreeGameCommand(parent: Command): void {
     .command("free-game")
     .description("POST /free-game (§4.C7): games that the operator pays for; asked twice it may grant twice")
     .requiredOption("--username <username>", "which player")
-    .requiredOption("--product <product>", "at which product")
+    .requiredOption("--product <product>", "the product")
     .requiredOption("--name <name>", "of the free game")
     .requiredOption("--expires-in-hours <hours>", "whole hours")
     .requiredOption("--bet-amount <amount>", "of each game; whole")
     .requiredOption("--game-count <count>", "how many")
-    .requiredOption("--game-ids <ids>", "the game id of the free game")
-    .option("--yes", "do not ask first")
+    .requiredOption("--game-ids <ids>", "the id of the game")
+    .option("--yes", "do not ask for confirmation")
     .option("--json", "the answer as one JSON document")
     .action(async (options: FreeGameOptions) => {
       const request = {

@@ -1,4 +1,4 @@
-/** JSON lines of transfers on standard input: every line is checked before the first one is taken. */
+/** Transfers as JSON lines on standard input. All lines are checked before the first one is stored. */
 
 import { describeError, ReconError } from "../errors.ts";
 import type { GivenTransfer } from "../flows/hand-over-transfers.ts";
@@ -9,8 +9,8 @@ const MOST_BYTES = 32 * 1024 * 1024;
 const MOST_PROBLEMS_NAMED = 20;
 
 /**
- * Reads transfers, one to a line; empty lines are passed over.
- * @throws ReconError `usage` that names every wrong line, or an input that is too large
+ * Reads transfers, one to a line; skips empty lines.
+ * @throws ReconError `usage` with all wrong lines, or for an input that is too large
  */
 export async function readTransferLines(
   input: AsyncIterable<Uint8Array | string>,
@@ -33,7 +33,7 @@ export async function readTransferLines(
   return given;
 }
 
-/** Lines that are not empty, and not many more than can be taken. */
+/** The lines that are not empty; reading stops soon after the limit. */
 function numberLines(text: string): [number: number, line: string][] {
   const lines: [number, string][] = [];
   for (const [index, line] of text.split("\n").entries()) {
@@ -55,7 +55,7 @@ async function readAll(input: AsyncIterable<Uint8Array | string>): Promise<strin
   return decode(Buffer.concat(chunks));
 }
 
-/** A name in another encoding would silently become another name. */
+/** In another encoding a name would silently become another name. */
 function decode(bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -66,7 +66,7 @@ function decode(bytes: Uint8Array): string {
 
 function parseLine(line: string): unknown {
   try {
-    // Blanks, and the mark that some editors put at the beginning of a file.
+    // Blanks, and the byte order mark of some editors.
     return JSON.parse(line.trim());
   } catch {
     throw new ReconError("usage", `it is not JSON: ${line.trim().slice(0, 60)}`);

@@ -25,7 +25,7 @@ export function addReportCommand(program: Command): void {
     .command("report")
     .description("the day's statement: both sides' sums, what explains their difference, and the rest")
     .option("--day <YYYY-MM-DD>", "of which day")
-    .option("--zone <zone>", "the time zone whose day it is, such as Asia/Bangkok", "UTC")
+    .option("--zone <zone>", "the time zone of the day, such as Asia/Bangkok", "UTC")
     .option("--csv", "as CSV, a line for each product and currency")
     .option("--json", "one JSON document")
     .action(
@@ -40,7 +40,7 @@ export function addReportCommand(program: Command): void {
     );
 }
 
-/** Ctrl-C ends the report in the database too, instead of leaving it to be made for nobody. */
+/** Ctrl-C also ends the report's query in the database. */
 function abortedByTerminal(): AbortSignal {
   const left = new AbortController();
   void stopSignal().then(() =>

@@ -1,4 +1,4 @@
-/** The frame of every command: opens, runs, closes, and turns errors into one clear line and an exit code. */
+/** Runs a command: opens and closes its resources, and turns an error into one clear line and an exit code. */
 
 import { stderr } from "node:process";
 import type { Need } from "../config.ts";
@@ -9,7 +9,7 @@ import { type OpenRecon, openRecon } from "./open.ts";
 export const EXIT_FAILED = 1;
 export const EXIT_USAGE = 2;
 
-/** Runs a command that needs the database, and closes everything behind it. */
+/** Runs a command that needs the database, and closes everything afterwards. */
 export function withRecon<Args extends unknown[]>(
   needs: readonly Need[],
   run: (recon: OpenRecon, ...args: Args) => Promise<void>,
@@ -27,12 +27,14 @@ export function withRecon<Args extends unknown[]>(
   };
 }
 
-/** PostgreSQL's codes for a table and a column that are not there. */
+/** PostgreSQL's codes for a missing table and a missing column. */
 const NOT_MIGRATED: ReadonlySet<string | undefined> = new Set(["42P01", "42703"]);
-/** What a server may refuse that is not to blame on this program: rights, a read-only server, no room, a limit of its own. */
+/**
+ * Refusals of the server that are no fault of this program: rights, a read-only server, no space, a limit.
+ */
 const REFUSAL = /^(25006|42501|5[3-8]...)$/;
 
-/** Tells a failure in words a tired person can act on. @returns the exit code */
+/** Prints a failure in words that a tired person can act on. @returns the exit code */
 export function reportFailure(error: unknown): number {
   if (error instanceof ReconError) {
     stderr.write(`recon: ${error.message}\n`);

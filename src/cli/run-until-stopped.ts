@@ -1,4 +1,4 @@
-/** The frame of a command that runs until it is told to end: waits for its database, starts, and ends in time. */
+/** Runs a command until a stop signal: waits for the database, starts, and ends in bounded time. */
 
 import { stderr } from "node:process";
 import { systemClock } from "../clock.ts";
@@ -9,27 +9,27 @@ import type { Log } from "../log.ts";
 import { type OpenRecon, openRecon } from "./open.ts";
 import { stopSignal } from "./stop-signal.ts";
 
-/** What a command has opened, and closes again when it ends. */
+/** A part that the command opens at the start and closes at the end. */
 export interface Part {
   /** begins a sentence: "the ops server" */
   readonly name: string;
-  /** what is not closed by then is left to the end of the process */
+  /** the longest wait for closing; the end of the process closes the rest */
   readonly longestMs: number;
   close(): Promise<void> | void;
 }
 
-/** So long a start waits for what is not up yet. */
+/** The longest wait of a start for the database and Redis. */
 export const LONGEST_WAIT_MS = 60_000;
-/** All parts together: whoever told it to end kills it after ten seconds. */
+/** The longest end of all parts together: service managers kill a process ten seconds after the signal. */
 const LONGEST_END_MS = 9_000;
-/** However late it is: a part that closes at once does so. */
+/** The time that each part has at least, however late it is. */
 const SHORTEST_MS = 100;
-/** So long what else is open may hold a process that has closed everything. */
+/** The time after which the process exits, even with open handles. */
 const LEFT_OVER_MS = 300;
 
 /**
  * @param title of the command: "the worker"
- * @param start opens everything else, in order; what it adds to `opened` is closed in the reverse order
+ * @param start opens the other parts in order and adds each to `opened`; they close in the reverse order
  */
 export function runUntilStopped(
   title: string,
@@ -37,7 +37,7 @@ export function runUntilStopped(
   start: (recon: OpenRecon, opened: Part[]) => Promise<void>,
 ): () => Promise<void> {
   return async () => {
-    // From here on the signal does not end the process, also where it comes in the middle of the start.
+    // From here on a signal does not end the process at once, not even during the start.
     const stopped = stopSignal();
     const opened: Part[] = [];
     let log: Log | null = null;
@@ -52,7 +52,7 @@ export function runUntilStopped(
     try {
       await Promise.race([begin(), stopped]);
       await stopped;
-      writeLine(log, isUp ? `${title} ends` : `${title} ends before it was up: it was told to`);
+      writeLine(log, isUp ? `${title} ends` : `${title} ends before it was up, because of a stop signal`);
     } finally {
       await closeAll(log, opened);
       exitSoon();
@@ -65,21 +65,23 @@ function writeLine(log: Log | null, line: string): void {
   else log.info(line);
 }
 
-/** Closes in the reverse order of the start; none can hold up the others. */
+/** Closes the parts in the reverse order of the start. No part can block the others. */
 async function closeAll(log: Log | null, opened: readonly Part[]): Promise<void> {
   const until = systemClock.now() + LONGEST_END_MS;
   for (const { name, longestMs, close } of opened.toReversed()) {
     const leftMs = Math.max(Math.min(longestMs, until - systemClock.now()), SHORTEST_MS);
     try {
       if (await endsInTime((async () => await close())(), leftMs)) continue;
-      log?.warn(`${name} did not end in ${leftMs / 1000} s and is cut off; nothing is lost by it`);
+      log?.warn(`${name} did not end in ${leftMs / 1000} s and is cut off; nothing is lost`);
     } catch (error) {
       log?.warn({ error: describeError(error) }, `${name} did not end cleanly`);
     }
   }
 }
 
-/** A start that was given up, or what was cut off, may still hold the process: nothing that it waits for matters now. */
+/**
+ * An abandoned start or part may still hold the process. Nothing that they wait for matters now.
+ */
 function exitSoon(): void {
   setTimeout(() => process.exit(), LEFT_OVER_MS).unref();
 }

@@ -32,13 +32,13 @@ export function addSandboxCommand(program: Command): void {
     .option("--host <host>", "where to listen", "127.0.0.1")
     .option("--port <port>", "where to listen; 0: any free port", "4000")
     .option("--username <name>", "of the agent", "sandbox")
-    .option("--password <password>", "of the agent; without it a random one")
-    .option("--seed <number>", "the seed of a new world; without it a random one")
+    .option("--password <password>", "of the agent; default: random")
+    .option("--seed <number>", "the seed of a new world; default: random")
     .option(
       "--from <time>",
-      "with --to and --seed: players play from here on, always the same, and no diary is kept",
+      "with --to and --seed: the begin of a fixed period; the play is the same at each start and is not stored",
     )
-    .option("--to <time>", "where they stop")
+    .option("--to <time>", "the end of the fixed period")
     .option(
       "--faults <faults>",
       "slow-hour, hostile, none, or a file as src/sandbox/README.md describes it",
@@ -80,7 +80,7 @@ function readFaults(choice: string): FaultsOf {
   return () => faults;
 }
 
-/** A fixed period of a seed's world; or, where there is none, play from now on. */
+/** A fixed period of the world of a seed, or play from now on. */
 type Play =
   | { readonly seed: number; readonly period: TimeRange }
   | { readonly seed: number | null; readonly period: null };
@@ -103,7 +103,7 @@ function readTime(name: string, text: string): number {
   }
 }
 
-/** Basic authentication ends a name at its first colon. */
+/** In basic authentication a name ends at its first colon. */
 function readUsername(text: string): string {
   if (text !== "" && !text.includes(":")) return text;
   throw usage(`--username "${text}" must be neither empty nor contain a colon`);

@@ -1,4 +1,4 @@
-/** `recon status`: where every product stands. */
+/** `recon status`: the state of every product. */
 
 import type { Command } from "commander";
 import { type Instant, showDuration } from "../clock.ts";
@@ -47,7 +47,7 @@ function printStatus({ status, work }: StatusForPeople, now: Instant): void {
   printWork(status, work, now);
 }
 
-/** How old each kind of work is, and what stands still. */
+/** The age of each kind of work, and its stalls. */
 function printWork(
   { comparing, verifying, rejected }: Status,
   { following, alerting, stalls }: StatusForPeople["work"],

@@ -1,4 +1,4 @@
-/** `recon transfers`: hand over what must be verified, look at what became of it, close what stays inconclusive. */
+/** `recon transfers`: hands over transfers to be verified, lists and shows them, and closes inconclusive ones. */
 
 import { stdin } from "node:process";
 import type { Command } from "commander";
@@ -29,7 +29,7 @@ interface ChoiceOptions extends Pick<TransferQuery, "kind" | "product" | "userna
 export function addTransferCommands(program: Command): void {
   const transfers = program
     .command("transfers")
-    .description("deposits and withdrawals, asked for at the provider until their outcome is certain");
+    .description("deposits and withdrawals, which the worker verifies until their outcome is certain");
   transfers
     .command("add")
     .description("hand over transfers to be verified: JSON lines on standard input, all of them or none")
@@ -48,11 +48,11 @@ export function addTransferCommands(program: Command): void {
     .command("list")
     .description("list transfers, the newest first")
     .option("--status <status>", "pending, accepted, rejected or inconclusive; several separated by commas")
-    .option("--kind <kind>", "transfer (without it), or top-up: those found in the ledger")
+    .option("--kind <kind>", "transfer (default), or top-up: those found in the ledger")
     .option("--product <product>", "one product")
     .option("--username <username>", "one player")
-    .option("--limit <count>", "at most so many, up to 1000", "100")
-    .option("--after <next>", 'go on behind the "next" of the page before')
+    .option("--limit <count>", "the most rows to list, up to 1000", "100")
+    .option("--after <next>", 'the "next" of the page before')
     .option("--json", "one JSON document")
     .action(
       withRecon(["database"], async ({ context }, options: TransferQuery & { json?: boolean }) => {
@@ -65,8 +65,8 @@ export function addTransferCommands(program: Command): void {
   addChoiceOptions(
     transfers
       .command("show")
-      .argument("<ref>", "its transactionRef")
-      .description("one transfer, with every answer"),
+      .argument("<ref>", "the transactionRef")
+      .description("show one transfer with every answer"),
   ).action(
     withRecon(["database"], async ({ context }, ref: string, { json, ...choice }: ChoiceOptions) => {
       const story = await readTransferStory(context, readTransferChoice(ref, choice));
@@ -77,9 +77,9 @@ export function addTransferCommands(program: Command): void {
   addChoiceOptions(
     transfers
       .command("close")
-      .argument("<ref>", "its transactionRef")
+      .argument("<ref>", "the transactionRef")
       .description(
-        "end the asking for an inconclusive one, whose outcome you found out; its mismatch is resolved",
+        "stop verifying an inconclusive transfer whose outcome you found out; this resolves its mismatch",
       )
       .requiredOption("--note <text>", "what you found out"),
   ).action(
@@ -103,8 +103,8 @@ The same transactionRef with the same content has no effect; with other content 
 function addChoiceOptions(command: Command): Command {
   return command
     .option("--kind <kind>", "transfer or top-up, where both have the ref")
-    .option("--product <product>", "of which product, where several top-ups have the ref")
-    .option("--username <username>", "of which player, where several top-ups have the ref")
+    .option("--product <product>", "the product, where several top-ups have the ref")
+    .option("--username <username>", "the player, where several top-ups have the ref")
     .option("--json", "one JSON document");
 }
 

@@ -9,7 +9,7 @@ export const TRY_OUT_PRODUCTS: readonly ProductPlan[] = [
   { productId: "SPORT", style: "sport", roundsPerMinute: 1 },
 ];
 
-/** How much of the world's past the first start finds. */
+/** The length of the world's past at the first start. */
 export const TRY_OUT_HISTORY_MS = 2 * 3_600_000;
 
 export function tryOutConfig(): Config {

@@ -16,7 +16,7 @@ import { EMBEDDED_HOME } from "./open.ts";
 import { TRY_OUT_HISTORY_MS, TRY_OUT_PRODUCTS } from "./try-out-config.ts";
 
 const HOUR_MS = 3_600_000;
-/** Short against the graces of the try-out config: nothing of these delays may look like a mismatch. */
+/** Much shorter than the graces of the try-out config, so that these delays cause no mismatch. */
 const LAGS = { lateSettlementMs: 60_000, callbackLagMs: 1_000, reportLagMs: 1_000 };
 const STEP_MS = 1_000;
 
@@ -26,7 +26,7 @@ export interface TryOut {
   stop(): Promise<void>;
 }
 
-/** The faults of a world, of which seed and beginning are known only when it is open. */
+/** Chooses the faults of a world, whose seed and begin are known only after its opening. */
 export type FaultsOf = (world: { readonly seed: number; readonly begin: Instant }) => readonly AnyFault[];
 
 export interface ServeOptions {
@@ -34,9 +34,9 @@ export interface ServeOptions {
   /** 0: any free port */
   readonly port: number;
   readonly username?: string;
-  /** without it a random one */
+  /** default: random */
   readonly password?: string;
-  /** without it a slow hour */
+  /** default: a slow hour */
   readonly faultsOf?: FaultsOf;
 }
 
@@ -46,8 +46,8 @@ export interface TryOutOptions extends ServeOptions {
 }
 
 /**
- * Starts the provider, and plays: every callback of the world so far is in the ledger when this returns.
- * @param context null: the world's callbacks are not written to a ledger
+ * Starts the provider and the play. When this returns, the ledger has every callback of the world so far.
+ * @param context null: nothing writes the world's callbacks to a ledger
  */
 export async function startTryOut(
   clock: Clock,
@@ -70,7 +70,7 @@ export async function startTryOut(
   return { ...tryOut, stop };
 }
 
-/** Starts the provider of a world that is over when its period is: the same options are always the same world. */
+/** Starts the provider of a world with a fixed period. The same options always give the same world. */
 export async function startFixedWorld(
   clock: Clock,
   play: { readonly seed: number; readonly period: TimeRange },
@@ -99,7 +99,7 @@ async function serve(
   return { world, begin, tryOut: { provider, seed, stop: () => server.close() } };
 }
 
-/** In the hour after the first whole one long ranges hang: the newcomer sees windows shrink, and grow back. */
+/** Long ranges hang in the hour after the first whole hour, so that a newcomer sees windows shrink and grow again. */
 export const slowHour: FaultsOf = ({ begin }) => [
   {
     when: { hoursUtc: [new Date(begin + HOUR_MS).getUTCHours()], longerThan: "PT20M" },

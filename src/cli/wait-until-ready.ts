@@ -1,4 +1,4 @@
-/** Waits, when a long-running command starts, for what may come up later than itself: the database, Redis. */
+/** Waits at the start of a long-running command for the database and Redis, which may start later. */
 
 import { type Clock, showDuration } from "../clock.ts";
 import { ReconError } from "../errors.ts";
@@ -8,11 +8,11 @@ const TRY_EVERY_MS = 500;
 const REPORT_EVERY_MS = 10_000;
 
 /**
- * Asks until `check` resolves, and tells in the log what it waits for.
+ * Repeats `check` until it resolves, and logs what the command waits for.
  * @param what begins a sentence: "the database"
- * @param check must end by itself, also where nobody answers
+ * @param check must end by itself, even where the server does not answer
  * @param longestMs 0: does not wait
- * @throws ReconError that of the last try: at once where waiting cannot help, else after `longestMs`
+ * @throws ReconError the last error: at once where waiting cannot help, otherwise after `longestMs`
  */
 export async function waitUntilReady(
   what: string,
@@ -40,7 +40,7 @@ export async function waitUntilReady(
   if (reported.message !== "") log.info(`${what} answers now`);
 }
 
-/** @returns what it failed with; null: nothing. What is no ReconError is nothing to wait for. */
+/** @returns the error; null: the check succeeded. Waiting does not help against other errors than ReconError. */
 async function tryOnce(check: () => Promise<void>): Promise<ReconError | null> {
   try {
     await check();

@@ -1,4 +1,4 @@
-/** `recon wallet`: what players have in the built-in wallet, and money given to them by hand. */
+/** `recon wallet`: shows balances of the built-in wallet, and credits players by hand. */
 
 import type { Command } from "commander";
 import { creditWallet, readWallets, type Wallet } from "../callbacks/wallet-store.ts";
@@ -22,11 +22,11 @@ export function addWalletCommands(program: Command): void {
   const wallet = program.command("wallet").description("the built-in wallet that recon callbacks moves");
   wallet
     .command("credit")
-    .description("give a player money by hand, or take it back; the first credit creates the player")
+    .description("give money to a player, or take money back; the first credit creates the player")
     .requiredOption("--username <username>", "which player")
-    .requiredOption("--currency <code>", "in which currency, such as THB")
+    .requiredOption("--currency <code>", "the currency, such as THB")
     .requiredOption("--amount <amount>", "a decimal; negative takes back, but never below zero")
-    .requiredOption("--ref <ref>", "a reference of your own: the same one never counts twice")
+    .requiredOption("--ref <ref>", "your own reference; one reference counts once")
     .option("--json", "one JSON document")
     .action(
       withRecon(["database"], async ({ context }, options: CreditOptions) => {
@@ -39,7 +39,7 @@ export function addWalletCommands(program: Command): void {
     .command("show")
     .description("show what a player has")
     .requiredOption("--username <username>", "which player")
-    .option("--currency <code>", "in this currency only")
+    .option("--currency <code>", "only this currency")
     .option("--json", "one JSON document")
     .action(
       withRecon(["database"], async ({ context }, options: WalletOptions) => {
@@ -62,7 +62,7 @@ function readCredit(options: CreditOptions) {
   };
 }
 
-/** The longest name that a callback may carry as well. */
+/** The longest name of a player in a callback. */
 const LONGEST_NAME_BYTES = 512;
 
 function readName(text: string, option: string): string {

@@ -1,4 +1,7 @@
-/** Shows a backfill until it has ended: one line rewritten on a terminal, a plain line now and then elsewhere. */
+/**
+ * Shows a backfill until it has ended: on a terminal in one line that changes, elsewhere in plain lines from time to
+ * time.
+ */
 
 import type { WriteStream } from "node:tty";
 import type { Clock } from "../clock.ts";
@@ -9,12 +12,12 @@ import { type Pace, type ProgressSeen, paceBetween } from "../sync/pace.ts";
 import { showBar, showProgress } from "./progress.ts";
 
 const CHECK_EVERY_MS = 500;
-/** The pace is that of the last so many looks: half a minute. */
+/** The number of readings that the pace is computed from: half a minute. */
 const READINGS_REMEMBERED = 60;
 const PLAIN_LINE_EVERY_MS = 5_000;
 const WORKER_IS_MISSED_AFTER_MS = 10_000;
 
-/** @returns the backfill as it was last seen: ended, or not where the signal aborted */
+/** @returns the last state of the backfill; it has ended unless the signal aborted */
 export async function watchBackfill(
   context: FlowContext,
   id: string,
@@ -54,7 +57,7 @@ function rewriteLine(out: WriteStream): Display {
   return {
     show: (backfill, pace) => {
       const line = `${showBar(backfill)}  ${showProgress(backfill, pace)}`;
-      // A line that wraps could not be rewritten; some terminals do not know their width.
+      // A wrapped line could not be rewritten. Some terminals do not know their width.
       out.write(`\r${line.slice(0, (out.columns || 80) - 1)}${ERASE_REST}`);
     },
     say: (text) => out.write(`\r${text}${ERASE_REST}\n`),

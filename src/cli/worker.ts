@@ -1,4 +1,4 @@
-/** `recon worker`: every scheduled job and the ops server, until it is told to end. */
+/** `recon worker`: runs every scheduled job and the ops server until a stop signal. */
 
 import type { Command } from "commander";
 import { checkRedis } from "../../jobs/backend.ts";
@@ -76,7 +76,7 @@ async function openWorker(recon: OpenRecon, opened: Part[]): Promise<void> {
   }
 }
 
-/** Loaded where it is needed: a worker in production has no use for it. */
+/** Loaded only here, because a worker in production does not need the sandbox. */
 async function startSandbox({ context }: OpenRecon): Promise<TryOut> {
   const { startTryOut } = await import("./try-out.ts");
   return await startTryOut(context.clock, context, { host: "127.0.0.1", port: 0, seed: null });

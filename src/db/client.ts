@@ -24,14 +24,16 @@ export type Query = postgres.ISql<Types>;
 const FIRST_INSTANT = Date.parse("0001-01-01T00:00:00Z");
 const LAST_INSTANT = Date.parse("9999-12-31T23:59:59.999Z");
 
-/** Years beyond four digits are written in a way that PostgreSQL does not read: nothing is stored that lies out there. */
+/**
+ * Years beyond four digits are written in a way that PostgreSQL does not read: nothing is stored that lies out there.
+ */
 function toTimestamp(instant: Instant): string {
   return new Date(Math.min(Math.max(instant, FIRST_INSTANT), LAST_INSTANT)).toISOString();
 }
 
 /**
- * When the server restarts, every connection of the pool breaks, and postgres.js by itself would count each as one more
- * try in vain: some would then wait for 20 seconds although the server is long back.
+ * When the server restarts, every connection of the pool breaks, and postgres.js by itself would count each as one
+ * more try in vain: some would then wait for 20 seconds although the server is long back.
  */
 const RECONNECT_SECONDS = 0.25;
 
@@ -45,7 +47,7 @@ export interface DatabaseLimits {
 const WORK_LIMITS: DatabaseLimits = { statementMs: 300_000, lockMs: 30_000 };
 /** Pages and API calls, for which somebody waits. */
 export const PEOPLE_LIMITS: DatabaseLimits = { statementMs: 30_000, lockMs: 5_000 };
-/** A transaction in which nothing is said for so long belongs to a process that is gone, or hangs. */
+/** The longest idle time of a transaction: its process has ended or hangs. */
 const LONGEST_SILENCE_MS = 300_000;
 
 /**
@@ -83,10 +85,11 @@ export function openDatabase(url: string, most = 10, limits: DatabaseLimits = WO
 }
 
 /**
- * postgres.js sends statements along a connection that still answers others, and where `begin` is the last one for which
- * there is room, it forgets whose connection that is: the transaction fails here, and stays open there with whatever is
- * sent next (https://github.com/porsager/postgres/issues/1189). So outside of transactions a connection is given one
- * statement at a time: `begin` always finds one that is idle. A statement whose `onexecute` is false takes no other with it.
+ * postgres.js sends statements along a connection that still answers others, and where `begin` is the last one for
+ * which there is room, it forgets whose connection that is: the transaction fails here, and stays open there with
+ * whatever is sent next (https://github.com/porsager/postgres/issues/1189). So outside of transactions a connection
+ * is given one statement at a time: `begin` always finds one that is idle. A statement whose `onexecute` is false
+ * takes no other with it.
  */
 function runEachAlone(sql: Sql): Sql {
   const alone = <Query>(query: Query): Query => {
@@ -105,8 +108,8 @@ function runEachAlone(sql: Sql): Sql {
 type PendingQuery = Promise<unknown> & { readonly options: object };
 
 /**
- * postgres.js asks every new connection for the types of arrays, which all connections share. Where that connection is
- * lost meanwhile, nobody can catch the rejection, and it ends the process: what is known is not asked for again.
+ * postgres.js asks every new connection for the types of arrays, which all connections share. Where that connection
+ * is lost meanwhile, nobody can catch the rejection, and it ends the process: what is known is not asked for again.
  */
 function learnArrayTypesOnce({ options }: Sql): void {
   const isUnknown = () => options.parsers[TEXT_ARRAY] === undefined;
@@ -116,8 +119,8 @@ function learnArrayTypesOnce({ options }: Sql): void {
 type TransactionWork = (tx: Query) => unknown;
 
 /**
- * Where the connection is lost, postgres.js rejects the transaction, and yet goes on to write to the socket that is no
- * more: the work's next statement, its rollback or its commit, any of which ends the process
+ * Where the connection is lost, postgres.js rejects the transaction, and yet goes on to write to the socket that is
+ * no more: the work's next statement, its rollback or its commit, any of which ends the process
  * (https://github.com/porsager/postgres/issues/1154). So work whose transaction is over is refused every statement,
  * and never ends.
  */
@@ -199,7 +202,7 @@ export async function checkDatabase(sql: Sql): Promise<void> {
 /** Of PostgreSQL: a password or a user that is refused, and a database that is not there. Waiting mends neither. */
 const LASTING_REFUSAL = /^(28...|3D000)$/;
 
-/** What to tell where a server does not answer, or refuses. */
+/** Describes a server that does not answer or refuses. */
 export function unreachable(
   { host, port, database }: Pick<Sql["options"], "host" | "port" | "database">,
   error: unknown,
@@ -216,7 +219,7 @@ const CANCELED = "57014";
 const LOCK_NOT_AVAILABLE = "55P03";
 
 /**
- * What to tell where a statement reached a limit of its pool: which limit, and what to do.
+ * Describes a limit of the pool that a statement reached, and what to do.
  * @returns null where it failed by something else
  */
 export function describeLimit({ options }: Pick<Sql, "options">, error: unknown): ReconError | null {
@@ -227,7 +230,7 @@ export function describeLimit({ options }: Pick<Sql, "options">, error: unknown)
   if (error.code === CANCELED && error.message.includes("statement timeout")) {
     const limit = limitOf("statement_timeout");
     return report(
-      `the database did not answer one statement within ${limit}, the limit here, and nothing was changed by it. Ask for less (a shorter range, one product), or look at what the database is busy with, and try again.`,
+      `the database did not answer one statement within ${limit}, which is the limit, and nothing was changed. Request less (a shorter range, one product), or check what the database is busy with, and try again.`,
     );
   }
   if (error.code === LOCK_NOT_AVAILABLE) {
@@ -252,14 +255,16 @@ export async function inOneMoment<Result>(sql: Sql, work: (tx: Query) => Promise
 }
 
 /**
- * Runs `work` in a transaction that waits for its locks in turn, and sees what was committed meanwhile: for short ones
- * that must not lose to long ones again and again. Begins again where two waited for each other.
+ * Runs `work` in a transaction that waits for its locks in turn, and sees what was committed meanwhile: for short
+ * ones that must not lose to long ones again and again. Begins again where two waited for each other.
  */
 export async function inTurn<Result>(sql: Sql, work: (tx: Query) => Promise<Result>): Promise<Result> {
   return await beginAgain(sql, "isolation level read committed", work);
 }
 
-/** Lets the statements of a transaction take longer than those of its pool may: what reads or writes a whole table. */
+/**
+ * Lets the statements of a transaction take longer than those of its pool may: what reads or writes a whole table.
+ */
 export async function takeTime(tx: Query, longestMs: number): Promise<void> {
   await tx`select set_config('statement_timeout', ${String(longestMs)}, true)`;
 }
@@ -274,7 +279,10 @@ export async function withinSavepoint<Result>(
   );
 }
 
-/** Whether work failed by what it read, and not by the database: with the same data it fails again, and with other data it may not. */
+/**
+ * Whether work failed by what it read, and not by the database: with the same data it fails again, and with other
+ * data it may not.
+ */
 export function isOfData(error: unknown): boolean {
   if (error instanceof postgres.PostgresError) return error.code.startsWith(DATA_EXCEPTION);
   const { code = "", syscall } = error as { code?: unknown; syscall?: unknown };

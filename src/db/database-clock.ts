@@ -1,6 +1,6 @@
 /**
- * The database's time, which decides (docs/operations.md#outages): measured every few seconds, and carried on by a clock
- * that nobody sets.
+ * The database's time, which decides (docs/operations.md#outages): measured every few seconds, and carried on by a
+ * clock that nobody sets.
  */
 
 import type { Clock, Instant } from "../clock.ts";
@@ -8,7 +8,7 @@ import type { Query } from "./client.ts";
 
 /** A worker whose own clock differs by more does no work. */
 const MOST_DIFFERENCE_MS = 5_000;
-/** An answer that took longer tells the time too roughly. */
+/** A longer round trip makes the measurement too rough. */
 const LONGEST_ROUND_TRIP_MS = 2_000;
 
 export interface DatabaseClock extends Clock {
@@ -17,9 +17,13 @@ export interface DatabaseClock extends Clock {
    * @throws what the query throws
    */
   measure(): Promise<void>;
-  /** By how much the clock of this machine is ahead of the database's, in milliseconds; null: it was not measured yet. */
+  /**
+   * By how much the clock of this machine is ahead of the database's, in milliseconds; null: it was not measured yet.
+   */
   aheadMs(): number | null;
-  /** Whether the clock of this machine is as right as work needs it. A jump since the last measurement counts at once. */
+  /**
+   * Whether the clock of this machine is as right as work needs it. A jump since the last measurement counts at once.
+   */
   isRight(): boolean;
 }
 

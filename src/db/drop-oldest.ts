@@ -6,7 +6,7 @@ import type { Query } from "./client.ts";
 
 interface DatedTable {
   readonly table: string;
-  /** tells one row from another */
+  /** the column that identifies a row */
   readonly key: string;
   /** the indexed time by which rows are old */
   readonly at: string;

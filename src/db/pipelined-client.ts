@@ -24,7 +24,7 @@ export async function connectClient(options: Options): Promise<Client> {
 }
 
 function settingsOf({ user, pass, database, connect_timeout, connection }: Options): ClientConfig {
-  // The time zone is that of the pool's answers; a lane reads no times.
+  // The other settings are those of the pool; pipelined connections read no times.
   const { application_name, TimeZone: _, ...others } = connection as Record<string, string>;
   const options = Object.entries(others).map(
     ([name, value]) => `-c ${name}=${String(value).replaceAll(/[\\ ]/g, "\\$&")}`,
@@ -41,7 +41,10 @@ function settingsOf({ user, pass, database, connect_timeout, connection }: Optio
   };
 }
 
-/** As postgres.js does it: only "prefer" goes on without TLS, and only "verify-full" and settings of one's own look at the certificate. */
+/**
+ * As postgres.js does it: only "prefer" goes on without TLS, and only "verify-full" and settings of one's own look at
+ * the certificate.
+ */
 async function connect(settings: ClientConfig, ssl: Options["ssl"]): Promise<Client> {
   const unverified = ssl === "require" || ssl === "allow" || ssl === "prefer";
   const tls = typeof ssl === "object" ? ssl : { rejectUnauthorized: !unverified };
@@ -56,7 +59,7 @@ async function connect(settings: ClientConfig, ssl: Options["ssl"]): Promise<Cli
 
 async function connectOnce(settings: ClientConfig): Promise<Client> {
   const client = new Client(settings);
-  // One that breaks while it is made rejects, and tells of it once more.
+  // A connection that breaks while it opens rejects, and then reports the error once more.
   client.on("error", () => {});
   await client.connect();
   return client;

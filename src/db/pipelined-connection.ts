@@ -1,6 +1,7 @@
 /**
- * One connection on which statements go out together and are answered together: one packet there, one packet back, where
- * postgres.js makes PostgreSQL send an answer for each statement. The first that fails keeps those behind it from running.
+ * One connection on which statements go out together and are answered together: one packet there, one packet back,
+ * where postgres.js makes PostgreSQL send an answer for each statement. The first that fails keeps those behind it
+ * from running.
  */
 
 import type { Connection, FieldDef, Submittable } from "pg";
@@ -38,15 +39,15 @@ interface Plans {
 const MOST_VALUES_KEPT = 200;
 
 /**
- * What waits for a lock does not see that its connection was closed: the server ends it first, so that what is given up
- * here does not go on there, with its locks, beside what replaces it.
+ * What waits for a lock does not see that its connection was closed: the server ends it first, so that what is given
+ * up here does not go on there, with its locks, beside what replaces it.
  */
 function endedByServer(longestRunMs: number): string {
   const statementMs = Math.ceil(longestRunMs * 0.9);
   return `set statement_timeout = ${statementMs}; set idle_in_transaction_session_timeout = ${longestRunMs}`;
 }
 
-/** What the triggers of `callback_entries` go by: whoever writes rows here has checked them. */
+/** The setting that tells the triggers of `callback_entries` that the writer has checked the rows. */
 const CHECKED = "set wallet_recon.writes = 'checked'";
 
 /**
@@ -61,7 +62,7 @@ export async function connectPipelined({ options }: Sql, longestRunMs: number): 
   const end = () => {
     isOver = true;
   };
-  // Whoever waits for an answer is told by its rejection.
+  // Pending batches reject.
   client.on("error", end).on("end", end);
   return {
     run: (statements) => {
@@ -81,13 +82,16 @@ export async function connectPipelined({ options }: Sql, longestRunMs: number): 
 
 type Options = Sql["options"];
 
-/** Whoever listens to the statements of the pool hears those of its lanes. */
+/** Reports statements to the debug listener of the pool. */
 function listen({ debug }: Options, statements: readonly SqlStatement[]): void {
   if (typeof debug !== "function") return;
   for (const { text, values } of statements) debug(0, text, [...values], []);
 }
 
-/** What is sent and answered at once. pg tells it what arrives, by these names, until the answer is whole. */
+/**
+ * Statements that are sent and answered together. pg calls these methods for what arrives, until the answer is
+ * complete.
+ */
 class Batch implements Submittable {
   readonly answered: Promise<TextRow[][]>;
   readonly #statements: readonly SqlStatement[];

@@ -1,6 +1,6 @@
 /**
- * Short transactions in two round trips: what is asked first goes out together with `begin`, and what is written together
- * with `commit`. A pool cannot do that: it waits for `begin` to find the transaction a connection.
+ * Short transactions in two round trips: what is asked first goes out together with `begin`, and what is written
+ * together with `commit`. A pool cannot do that: it waits for `begin` to find the transaction a connection.
  */
 
 import { describeError } from "../errors.ts";
@@ -31,8 +31,8 @@ export class OutcomeUnknown extends Error {}
 
 export interface PipelinedPool {
   /**
-   * Asks, decides and writes in one transaction, which waits for its locks in turn. Begins again where it lost a race.
-   * Rejects with `OutcomeUnknown` where it may have been committed, with anything else where it never will be.
+   * Asks, decides and writes in one transaction, which waits for its locks in turn. Begins again where it lost a
+   * race. Rejects with `OutcomeUnknown` where it may have been committed, with anything else where it never will be.
    * @param decide is given the rows of each statement; it waits for nothing, because others wait for the locks
    * @param deadline nothing is written once it is over
    */
@@ -49,7 +49,7 @@ export interface PipelinedPool {
 /**
  * Connections beside a pool, with its settings: as many as there are transactions at once, which the caller bounds.
  * @param retried codes of PostgreSQL after which a transaction begins again, besides those of a lost race
- * @param longestRunMs so long a server may take to answer what goes out together, locks waited for included
+ * @param longestRunMs the longest time for the answer to one packet, including waits for locks
  */
 export function openPipelinedPool(
   sql: Sql,
@@ -81,7 +81,7 @@ export function openPipelinedPool(
           return result;
         } catch (error) {
           const { code } = error as { code?: string };
-          // Only a connection that goes on has told for certain that its transaction came to nothing.
+          // Only a working connection proves that its transaction was rolled back.
           const isUndone = await isRolledBack(connection);
           if (isUndone) free.push(connection);
           else await drop(connection);

@@ -1,13 +1,19 @@
-/** The connections of all queues and workers that live in the database: one pool, where BullMQ by itself opens one for each. */
+/**
+ * The connections of all queues and workers that live in the database: one pool, where BullMQ by itself opens one for
+ * each.
+ */
 
 import { type ClientBase, Pool, type PoolClient } from "pg";
 import { endsInTime } from "../in-time.ts";
 
-/** Each worker holds one, on which it is told of new jobs; what is left is shared by all that they ask. */
+/** Each worker keeps one connection for notifications of new jobs. All workers share the rest. */
 const MOST = 12;
 /** Nobody waits for a connection for longer. */
 const LONGEST_CONNECT_MS = 5_000;
-/** A statement of the queues takes milliseconds; on a connection that broke silently it would be waited for for minutes. */
+/**
+ * A statement of the queues takes milliseconds; on a connection that broke silently it would be waited for for
+ * minutes.
+ */
 const LONGEST_QUERY_MS = 30_000;
 /** Saying goodbye takes no longer, where somebody listens. */
 const LONGEST_CLOSE_MS = 500;
@@ -22,7 +28,7 @@ export interface QueuePool {
  * Opens the pool; it connects when first used.
  * @param schema in which the tables of the queues lie
  * @param migrate makes these tables, or brings them up to date; on the first connection
- * @param report hears of a connection that broke while nobody used it
+ * @param report called when an idle connection breaks
  */
 export function openQueuePool(
   connectionString: string,

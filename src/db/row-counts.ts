@@ -3,7 +3,7 @@
 import type { Instant } from "../clock.ts";
 import { inOneMoment, type Query, type Sql, takeTime } from "./client.ts";
 
-/** Rows are only ever added to these. Whoever adds some notes it, in the same transaction. */
+/** Tables whose rows are only added. Each writer notes the number in the same transaction. */
 export const COUNTED_TABLES = [
   "bet_records",
   "callback_entries",
@@ -26,7 +26,10 @@ export function noteAddedText(table: CountedTable, added: string, from = "", pro
   return `insert into rows_added (table_name, product_id, added) select '${table}', ${product}, ${added} ${from}`;
 }
 
-/** SQL of a query for "productId" (empty where the table is not counted for each) and "rows", which may repeat a product. */
+/**
+ * SQL of a query for "productId" (empty where the table is not counted for each) and "rows", which may repeat a
+ * product.
+ */
 export function rowCountsText(table: CountedTable): string {
   const [product, groups] = BY_PRODUCT.has(table) ? ["product_id", "group by product_id"] : ["''", ""];
   const isKept = `(select exists (select from row_counts where table_name = '${table}'))`;
@@ -62,8 +65,8 @@ export interface KeepLimits {
 }
 
 /**
- * Adds what was noted to what is kept of a table, or counts it as a whole: where that was never done, or long ago, because
- * a worker of a version that notes nothing, or somebody with SQL, may have added rows since.
+ * Adds what was noted to what is kept of a table, or counts it as a whole: where that was never done, or long ago,
+ * because a worker of a version that notes nothing, or somebody with SQL, may have added rows since.
  * @returns whether it was counted as a whole; false too where another worker is at it
  */
 export async function keepRowCounts(
@@ -100,7 +103,7 @@ async function isSmaller(tx: Query, table: CountedTable, bytes: number): Promise
 
 /** All of one moment: what is noted by then is counted, and what is noted later is not. */
 async function countWhole(tx: Query, table: CountedTable, now: Instant): Promise<void> {
-  // Counting stands alone, because PostgreSQL uses several processes only where nothing is written.
+  // Counting is a statement of its own: PostgreSQL uses several processes only for reading.
   const product = BY_PRODUCT.has(table) ? tx`product_id` : tx`''::text`;
   const counted = await tx<{ productId: string; rows: number }[]>`
     select ${product} as "productId", count(*) as rows from ${tx(table)} group by 1`;

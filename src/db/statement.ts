@@ -1,6 +1,8 @@
-/** Statements whose text is put together when they are sent: as many rows, and only the parts, that this time needs. */
+/**
+ * Statements whose text is put together when they are sent: as many rows, and only the parts, that this time needs.
+ */
 
-/** A statement for a lane. */
+/** A statement for a pipelined connection. */
 export interface SqlStatement {
   readonly text: string;
   /** as PostgreSQL writes them in text; it finds their types by itself */
@@ -12,7 +14,7 @@ type Value = string | boolean | null | readonly (string | null)[];
 /** Gives a value its place in a statement. @returns the place as the text names it: "$1" */
 export type Put = (value: Value) => string;
 
-/** @param write gives the text; nothing may stand in it that comes from outside, but for what it put */
+/** @param write returns the text; values from outside must go through `put` */
 export function writeStatement(write: (put: Put) => string): SqlStatement {
   const values: (string | null)[] = [];
   const text = write((value) => `$${values.push(toText(value))}`);

@@ -1,4 +1,7 @@
-/** Compares the two sides of a pair: the first kind of the table (design of mismatches) that holds, or agreement. */
+/**
+ * Compares the two sides of a pair: finds the first kind of difference, in the order of the functions here, or
+ * agreement.
+ */
 
 import type { BetStatus, LedgerBet, LedgerStatus } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";

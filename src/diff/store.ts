@@ -1,4 +1,4 @@
-/** Marks of what to look at, and the records a look needs. */
+/** Marks, and the records that a comparison needs. */
 
 import type { StoredRecord } from "../bet.ts";
 import type { Instant } from "../clock.ts";
@@ -40,7 +40,7 @@ export async function takeMarks(
 /** A row is taken whole: one that is put back again and again must not gather ever more. */
 const MARKS_PER_ROW = 500;
 
-/** Asks for another look at `dueAt`. */
+/** Writes marks that are due at `dueAt`. */
 export async function putMarks(
   tx: Query,
   productId: string,
@@ -60,10 +60,10 @@ export async function putMarks(
     group by due_at, row`;
 }
 
-/** More open mismatches than these are left to what touches them: each costs a part of a look. */
+/** The most open mismatches to mark at a start, because each costs a part of a comparison. */
 const MOST_UNSETTLED = 100_000;
 
-/** Asks for another look at the bets and rounds of every open mismatch. @returns how many there are */
+/** Marks the bets and rounds of every open mismatch. @returns their number */
 export async function markUnsettled(
   sql: Query,
   productIds: readonly string[],
@@ -112,8 +112,8 @@ export async function findForeignProducts(
 }
 
 /**
- * One look at a product at a time: two looks at the same bet could otherwise write an older verdict last.
- * @returns false where another worker is looking
+ * One comparison of a product at a time: otherwise two comparisons of a bet could write the older verdict last.
+ * @returns false where another worker compares the product
  */
 export async function lockProduct(tx: Query, productId: string): Promise<boolean> {
   const [row] = await tx<{ locked: boolean }[]>`
@@ -142,7 +142,8 @@ export type RecordRow = Omit<StoredRecord, "stake" | "payout"> & {
 };
 
 /**
- * The records of a player's rounds, and those with one of the given ids; one that several keys lead to comes several times.
+ * The records of a player's rounds, and those with one of the given ids; one that several keys lead to comes several
+ * times.
  * @param most so many of a round at the most, and so many in all; null: all of a round
  */
 export async function readRecords(

@@ -1,4 +1,4 @@
-/** What a person does with mismatches: chosen by id or by filter, all or none, with the alerts that follow. */
+/** Actions of people on mismatches, chosen by id or by filter: all or none change, with the alerts that follow. */
 
 import { createHash } from "node:crypto";
 import type { Query } from "../db/client.ts";
@@ -19,24 +19,24 @@ import type { FlowContext } from "./context.ts";
 import { markReopened } from "./mark-reopened.ts";
 import { recordChanges } from "./record-transitions.ts";
 
-/** So many may be changed by one filter. */
+/** The most mismatches that one filter may change. */
 const MOST_AT_ONCE = 100_000;
-/** So many are named in a refusal. */
+/** The most ids that a refusal names. */
 const MOST_NAMED = 5;
 
 export type MismatchTarget =
-  /** all of them, or none where one is unknown or not in a status that allows it */
+  /** changes all, or none where one is unknown or its status does not allow the action */
   | {
       readonly ids: readonly string[];
-      /** the status in which whoever acts has seen each of them, where they differ */
+      /** the status that the person has seen of each, where they differ */
       readonly seen?: ReadonlyMap<string, MismatchStatus>;
     }
   /** those of the choice that the action is possible for; without a status every status that it is possible from */
   | {
       readonly filter: MismatchChoice;
-      /** only what was among these when it was counted; null: whatever there is now */
+      /** the ids that the preview counted; null: all that match now */
       readonly shown: readonly string[] | null;
-      /** the mark of what was shown (`markOf`): another choice by now is a conflict; null, absent: it is not */
+      /** the mark of the preview (`markOf`): a different choice is a conflict; null or absent: not checked */
       readonly mark?: string | null;
     };
 
@@ -44,33 +44,33 @@ export interface RequestedAction {
   readonly action: MismatchAction;
   readonly target: MismatchTarget;
   readonly note: string;
-  /** whose word it is */
+  /** the person who acts */
   readonly by: string;
-  /** the status in which whoever acts has seen them; null: any */
+  /** the status that the person has seen; null: any */
   readonly expected: MismatchStatus | null;
-  /** only to resolve a single one */
+  /** only for resolving a single mismatch */
   readonly adjustment: Adjustment | null;
-  /** a UUID of its own, by which it can be taken back (`undoStep`); an adjustment is money, and cannot */
+  /** a UUID for undoing the action (`undoStep`); an adjustment is money and cannot be undone */
   readonly step?: string | null;
 }
 
-/** Money of one currency; null: of mismatches that name none. Amounts are decimal text. */
+/** Money of one currency; null: of mismatches without a currency. Amounts are decimal text. */
 interface ActionSum {
   readonly currency: string | null;
   readonly amount: string;
   readonly count: number;
 }
 
-/** What was done, or would be. */
+/** The result of an action, or of its preview. */
 export interface ActionResult {
   readonly ids: readonly string[];
   readonly count: number;
-  /** at risk, by currency */
+  /** the money at risk, by currency */
   readonly amounts: readonly ActionSum[];
 }
 
 /**
- * What an action would change now; changes nothing.
+ * Previews an action. Changes nothing.
  * @throws ReconError as `actOnMismatches`
  */
 export async function previewAction(context: FlowContext, requested: RequestedAction): Promise<ActionResult> {
@@ -79,8 +79,8 @@ export async function previewAction(context: FlowContext, requested: RequestedAc
 
 /**
  * Carries an action out, in one transaction.
- * @throws ReconError `not-found` that names the ids there are not, `conflict` where somebody was quicker, where the
- * action is not possible or a ref stands for another adjustment, `usage` where the filter chooses too many
+ * @throws ReconError `not-found` that names the unknown ids; `conflict` where the status has changed, the action is
+ * not possible, or the ref belongs to another adjustment; `usage` where the filter chooses too many
  */
 export async function actOnMismatches(
   context: FlowContext,
@@ -95,7 +95,7 @@ export async function actOnMismatches(
     if (requested.adjustment !== null && only !== undefined) {
       const written = { currency: currencyOf(only), note, by, at };
       const isNew = await writeAdjustment(tx, only.id, requested.adjustment, written);
-      // The same word again, because its answer was lost: it is done already.
+      // A repetition after a lost answer: the action was done already.
       if (!isNew && only.status === "resolved") return describe(chosen);
       refuse(requested, chosen);
     }
@@ -113,7 +113,7 @@ async function choose(sql: Query, requested: RequestedAction, locks: boolean): P
     const found = new Set(chosen.map(({ id }) => String(id)));
     const unknown = target.ids.filter((id) => !found.has(id));
     if (unknown.length > 0) throw new ReconError("not-found", `there is no mismatch ${nameSome(unknown)}`);
-    // With an adjustment it depends on whether that is known already.
+    // With an adjustment the result depends on whether the adjustment is known.
     if (requested.adjustment === null || !locks) refuse(requested, chosen);
     return chosen;
   }
@@ -134,14 +134,14 @@ async function choose(sql: Query, requested: RequestedAction, locks: boolean): P
   return kept;
 }
 
-/** A short text that differs where a result names other mismatches or other money. */
+/** A short text that changes with the mismatches and the money of a result. */
 export function markOf({ ids, amounts }: ActionResult): string {
   return createHash("sha256")
     .update(JSON.stringify([ids, amounts]))
     .digest("base64url");
 }
 
-/** @throws ReconError `conflict` that names the first of those that the action is not possible for */
+/** @throws ReconError `conflict` that names the first mismatch that does not allow the action */
 function refuse({ action, target, expected }: RequestedAction, chosen: readonly ChosenMismatch[]): void {
   const seen = "ids" in target ? target.seen : undefined;
   const refusals = chosen

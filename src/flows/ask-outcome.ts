@@ -1,4 +1,7 @@
-/** Asks the provider what became of one transfer or top-up, and sorts what comes back: booked, failed, or no answer. */
+/**
+ * Asks the provider for the outcome of one transfer or top-up, and classifies the answer: booked, failed, or no
+ * answer.
+ */
 
 import type { TopUpAnswer, TransferAnswer, TransferApi } from "../agent-api.ts";
 import type { Instant } from "../clock.ts";
@@ -10,15 +13,15 @@ import type { Saying, VerifyAnswer } from "../verify/answer.ts";
 import { TurnOver } from "../verify/turns.ts";
 import type { FlowContext } from "./context.ts";
 
-/** What came back, with its evidence. */
+/** A classified answer with its evidence. */
 export interface ClassifiedAnswer {
   readonly answer: VerifyAnswer;
-  /** of the error there was instead of an answer, or the code that says that it failed */
+  /** the error's code, or the provider's code for a failure */
   readonly code: string | null;
   readonly message: string | null;
   /** the answer's text, free of credentials */
   readonly raw: string | null;
-  /** the provider does not take our credentials: it is no use asking for anything else now */
+  /** the provider refused the credentials: further questions are useless now */
   readonly refused: ReconError | null;
 }
 
@@ -32,8 +35,8 @@ export class Paused extends Error {
 }
 
 /**
- * Never rejects for what the provider does; rejects where the signal aborts, or something of our own is broken; with `Paused`
- * where it must not ask now, and with `TurnOver` where the question had to make room: neither is an answer.
+ * Never rejects for what the provider does; rejects where the signal aborts, or something of our own is broken; with
+ * `Paused` where it must not ask now, and with `TurnOver` where the question had to make room: neither is an answer.
  * @param isCrowding questions of its kind and product hang: it must not take the places of others
  */
 export type AskOutcome = (
@@ -48,7 +51,7 @@ export interface VerifyContext extends FlowContext {
 
 type VerifyApi = Pick<TransferApi, "verifyDepositWithdraw" | "verifyTopUp">;
 
-/** Questions within the request budget, more urgent than everything but live pulling. */
+/** Asks within the request budget, after live pulling and before everything else. */
 export function openAskOutcome(
   api: VerifyApi,
   budget: RequestBudget,
@@ -145,7 +148,10 @@ function classifyTopUp(sent: TopUp, { code, data }: TopUpAnswer): Saying {
   return { says: "booked", booking };
 }
 
-/** A code that says that there is no such transfer is a "no" (docs/transfers.md#statuses). @returns null: it is none */
+/**
+ * A code that says that there is no such transfer is a "no" (docs/transfers.md#statuses).
+ * @returns null: it is none
+ */
 function classifyNotFound(error: unknown, { notFoundCodes }: Config["verify"]): SortedAnswer | null {
   if (!(error instanceof ReconError) || error.code !== "provider-rejected" || error.answer === null)
     return null;
@@ -154,7 +160,7 @@ function classifyNotFound(error: unknown, { notFoundCodes }: Config["verify"]): 
   return { ...NO_EVIDENCE, code, message, raw, saying: { says: "failed" } };
 }
 
-/** Time-outs, statuses, codes, garbage: whatever it is, it says nothing about the money. */
+/** Time-outs, statuses, codes and garbage all count as no answer: they say nothing about the money. */
 function classifyFailure(error: unknown): SortedAnswer {
   const isProviders =
     error instanceof ReconError && (error.code.startsWith("provider-") || error.code === "bad-request");
@@ -172,12 +178,12 @@ const LONGEST_NAME = 300;
 const LONGEST_MESSAGE = 500;
 const LONGEST_RAW = 4_000;
 
-/** What was sent is whole and stored already; of anything else so much is kept as tells it apart. */
+/** A name of the sent transfer is stored in full; other names are cut off. */
 function nameOf(answered: string, sent: string): string {
   return answered === sent ? sent : storable(answered, LONGEST_NAME);
 }
 
-/** Neither NUL nor half a character can be stored; what was answered goes on record all the same. */
+/** Replaces characters that PostgreSQL cannot store, so that every answer can be stored. */
 function storable<Text extends string | null>(text: Text, longest: number): Text {
   if (text === null) return text;
   const shown = text.length > longest ? `${text.slice(0, longest)}…` : text;

@@ -1,4 +1,4 @@
-/** One harmless question to the provider: whether it answers, accepts the credentials, and has the same time. */
+/** One harmless question to the provider, which checks connection, credentials and clock. */
 
 import { DateTime } from "luxon";
 import type { Clock } from "../clock.ts";
@@ -11,24 +11,24 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 export interface ProviderVisit {
-  /** what was asked: "betTransactionsV2 of P1, one minute of an hour ago" */
+  /** the question: "betTransactionsV2 of P1, one minute of an hour ago" */
   readonly asked: string;
   readonly tookMs: number;
-  /** null: it answered as it should */
+  /** null: the answer was right */
   readonly error: ReconError | null;
-  /** null: it does not tell its time */
+  /** null: the answer has no Date header */
   readonly skew: ClockSkew | null;
 }
 
 /** How far this machine's clock is ahead of the provider's. */
 export interface ClockSkew {
-  /** negative: behind */
+  /** negative: this machine is behind */
   readonly aheadMs: number;
-  /** the header has whole seconds, and the answer took its time */
+  /** the uncertainty: the header has whole seconds, and the answer took some time */
   readonly uncertainMs: number;
 }
 
-/** Asks for what moves and changes nothing, outside the request budget; throws only what nobody has thought of. */
+/** Asks a question that changes nothing, outside the request budget. Throws unexpected errors only. */
 export async function askProviderOnce(
   provider: ProviderSettings,
   config: Config,
@@ -74,7 +74,7 @@ export async function askProviderOnce(
   return { asked, tookMs: clock.now() - askedAt, error, skew: measureSkew(date, askedAt, answeredAt) };
 }
 
-/** The provider read its clock somewhere between the question and the answer. */
+/** Assumes that the provider read its clock halfway between question and answer. */
 function measureSkew(date: string | null, askedAt: number, answeredAt: number): ClockSkew | null {
   const reported = date === null ? null : DateTime.fromHTTP(date);
   if (reported === null || !reported.isValid) return null;

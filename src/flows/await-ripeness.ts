@@ -1,4 +1,4 @@
-/** Whether differences may be called mismatches by now; what must be waited for otherwise. */
+/** Decides which findings are ripe, and what the others wait for. */
 
 import type { Instant } from "../clock.ts";
 import type { Verdict } from "../diff/assess.ts";
@@ -12,23 +12,23 @@ import type { ComparisonContext } from "./comparison-context.ts";
 import { loadPasses } from "./confirm-fetches.ts";
 import { findUnusableEntries } from "./follow-ledger.ts";
 
-/** A verdict, and what must hold before it is a mismatch. */
+/** A verdict with the conditions for a mismatch. */
 export interface VerdictCandidate {
   readonly verdict: Verdict;
   readonly conditions: Conditions;
 }
 
-/** What a candidate waits for; null: for something that brings a mark of its own. */
+/** What a candidate waits for; null: for an event that writes a mark itself. */
 export type Wait = Lack | { readonly until: null };
 
 export interface Ripeness {
-  /** what is not among them is ripe */
+  /** the waits of unripe verdicts; all others are ripe */
   readonly waits: ReadonlyMap<Verdict, Wait>;
-  /** the sides that hold something back */
+  /** the stale sides, which hold verdicts back */
   readonly stale: ReadonlySet<StaleKind>;
 }
 
-/** Judges all the verdicts of a look by what is read for all of them at once. */
+/** Judges all verdicts of a comparison, with one reading for all of them. */
 export async function awaitRipeness(
   comparison: ComparisonContext,
   candidates: readonly VerdictCandidate[],
@@ -48,7 +48,7 @@ export async function awaitRipeness(
   return { waits, stale: await holdBackWhileStale(comparison, ripe, waits) };
 }
 
-/** Kinds that say that the provider has no record; one that cannot be used is a record nevertheless. */
+/** Kinds for a missing record. A rejected record is a record too. */
 const LACK_A_RECORD: ReadonlySet<MismatchKind> = new Set([
   "missing-at-provider",
   "vanished-at-provider",
@@ -57,9 +57,9 @@ const LACK_A_RECORD: ReadonlySet<MismatchKind> = new Set([
 
 interface WhatDecides {
   readonly passes: readonly Pass[];
-  /** what pulling has got behind it and not fetched */
+  /** the unfetched time before the head */
   readonly unfetched: readonly TimeRange[];
-  /** verdicts on what is there and cannot be used: it has to be mended first */
+  /** verdicts about rejected records or entries, which people must correct first */
   readonly unusable: ReadonlySet<Verdict>;
 }
 
@@ -94,12 +94,13 @@ const STALE_OF: ReadonlyMap<MismatchKind, StaleKind> = new Map([
   ["missing-at-provider", "provider-stale"],
 ]);
 
-/** While a side is stale, what waits for it is looked at this often within its time. */
+/** The number of comparisons of a held-back verdict while a side is stale. */
 const COMPARISONS_WHILE_STALE = 12;
 
 /**
- * A side is looked at once in a look, when something lacks it; what it holds back waits at most the provider's grace.
- * @returns the sides that are stale
+ * Checks a side at most once in a comparison, and only where a verdict lacks that side. A stale side holds verdicts
+ * back for the provider's grace at most.
+ * @returns the stale sides
  */
 async function holdBackWhileStale(
   comparison: ComparisonContext,

@@ -1,4 +1,4 @@
-/** Backfills as people ask for them: planned, queued, looked at, paused, resumed and cancelled. */
+/** Backfills as people use them: plans, queues, lists, pauses, resumes and cancels. */
 
 import { formatInstant, type Instant, showDuration } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -22,17 +22,17 @@ import type { FlowContext } from "./context.ts";
 /** Eleven years of hours. */
 const MOST_WINDOWS = 100_000;
 
-/** What a backfill would do. */
+/** The plan of a backfill. */
 export interface BackfillPlan {
   readonly asked: ProductRange;
   readonly windows: readonly TimeRange[];
   readonly windowMs: number;
-  /** so much of the range was fetched before */
+  /** the part of the range that was fetched before */
   readonly coveredMs: number;
 }
 
 /**
- * Cuts a range into windows of the length that the product's answers have taught, and changes nothing.
+ * Cuts a range into windows of the product's present length. Changes nothing.
  * @throws ReconError `usage` for a range that has not settled yet, or needs too many windows
  */
 export async function planBackfill(context: FlowContext, asked: ProductRange): Promise<BackfillPlan> {
@@ -64,7 +64,7 @@ function checkSettled({ to }: TimeRange, settledUntil: Instant): void {
   );
 }
 
-/** Queues what was planned: the backfill and all its windows, or nothing. */
+/** Queues a planned backfill with all its windows, in one transaction. */
 export async function requestBackfill(
   context: FlowContext,
   { asked, windows }: BackfillPlan,
@@ -75,9 +75,9 @@ export async function requestBackfill(
 }
 
 /**
- * Pauses, resumes or cancels. Whatever is being fetched commits no further page; a paused backfill goes on behind
- * the last one, a cancelled one keeps what it has read.
- * @throws ReconError `not-found`, or `conflict` where the change makes no sense
+ * Pauses, resumes or cancels. Running fetches commit no further page. A paused backfill continues after its last
+ * page; a cancelled one keeps its records.
+ * @throws ReconError `not-found`, or `conflict` where the status does not allow the change
  */
 export async function changeBackfill(
   context: FlowContext,
@@ -136,7 +136,7 @@ function noBackfill(idText: string): ReconError {
   return new ReconError("not-found", `there is no backfill "${idText.slice(0, 60)}"`);
 }
 
-/** A backfill in the JSON of commands and HTTP. */
+/** A backfill as JSON for commands and HTTP. */
 export interface BackfillDocument {
   /** null: a dry run, nothing was queued */
   readonly id: string | null;
@@ -173,7 +173,7 @@ export function describeBackfill(backfill: Backfill): BackfillDocument {
   };
 }
 
-/** What a dry run answers: the backfill that would be, and how its range looks now. */
+/** The answer of a dry run: the planned backfill, and the state of its range. */
 export interface PlanDocument {
   readonly backfill: BackfillDocument;
   readonly plan: {

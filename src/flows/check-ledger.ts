@@ -1,4 +1,4 @@
-/** Whether there is a ledger to compare with: asked at the start of a worker, and by `recon doctor`. */
+/** Checks the ledger, at the start of a worker and for `recon doctor`. */
 
 import { findForeignProducts } from "../diff/store.ts";
 import { countRejectedEntries } from "../ledger/follow-store.ts";
@@ -9,17 +9,17 @@ import type { FlowContext } from "./context.ts";
 const MOST_FOREIGN = 20;
 
 export interface LedgerCheck {
-  /** null: entries are written into our own table */
+  /** null: entries are written to `callback_entries` */
   readonly relation: string | null;
-  /** while there is no entry, nothing is compared */
+  /** there are no entries, so nothing is compared */
   readonly isEmpty: boolean;
-  /** rows that were not taken: those that cannot be used, and changes of entries whose first content stays */
+  /** the rejected rows: unusable ones, and changes of entries whose first content stays */
   readonly rejected: { readonly unusable: number; readonly changed: number };
   /** triggers of `callback_entries` that are missing or switched off: rows may be inserted and never compared */
   readonly idleTriggers: readonly string[];
-  /** false: rows without a received_at cannot be looked for without reading the whole relation */
+  /** false: finding rows without a received_at would mean reading the whole relation */
   readonly findsUndated: boolean;
-  /** products that have entries and are not in the settings, some of them: nothing of them is compared */
+  /** some products that have entries and are not in the settings, so their entries are not compared */
   readonly foreignProducts: readonly string[];
 }
 

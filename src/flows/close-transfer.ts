@@ -1,4 +1,4 @@
-/** A person's last word on a transfer or top-up that the provider's answers leave inconclusive. */
+/** A person's decision on an inconclusive transfer or top-up. */
 
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -13,8 +13,9 @@ import { findTransfer, showRef, type TransferChoice } from "./read-transfer.ts";
 import { recordChanges } from "./record-transitions.ts";
 
 /**
- * Ends the asking for an inconclusive one: it stays inconclusive, and its mismatch is resolved in the person's name.
- * @throws ReconError `not-found`, or `conflict` where it is not inconclusive, or was closed before
+ * Stops verifying an inconclusive transfer or top-up. Its status stays; its mismatch is resolved in the person's
+ * name.
+ * @throws ReconError `not-found`, or `conflict` where the status is another one, or it was closed before
  */
 export async function closeTransfer(
   context: FlowContext,

@@ -1,4 +1,4 @@
-/** One look at the bets of a product: loads what was touched, compares, and lets mismatches begin and end. */
+/** One comparison of bets: loads the touched neighbourhoods, compares them, and writes mismatches and marks. */
 
 import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
 import type { Instant } from "../clock.ts";
@@ -24,7 +24,7 @@ import { rescheduleMarks, type WaitingPart } from "./reschedule-marks.ts";
 import { reportedRounds, WideRounds } from "./wide-rounds.ts";
 import { type PlayerFindings, writeFindings } from "./write-findings.ts";
 
-/** What was compared of a neighbourhood. */
+/** The assessment of a neighbourhood. */
 interface Assessment {
   readonly neighbourhood: Neighbourhood;
   readonly username: string;
@@ -48,16 +48,18 @@ export async function compareMarkedBets(
   };
   let touched = await load(marks);
   const others = await loadOthers(comparison, touched.assessments);
-  // Other players' bets are rare in a look: then everything is loaded together, and seen together.
+  // Bets of other players are rare in a comparison. With any, everything is loaded and compared together.
   if (others.length > 0) touched = await load([...touched.marks, ...others]);
   if (wide.compareAsOneNow(touched.assessments.flatMap(reportedRounds))) touched = await load(touched.marks);
   const compared = await judgeAll(comparison, touched.assessments, touched, wide);
-  // Also of what other marks led to, and whose own were taken with theirs.
+  // Also for marks that were taken together with the given ones.
   if (touched.marks.length > marks.length) await endOfSetAside(comparison, touched.marks);
   return compared;
 }
 
-/** That a record went away is news of the provider as a new version is: the callback that tells why may be as late. */
+/**
+ * A missing record is news, as a new version is: the callback that explains it may be just as late (105).
+ */
 function sinceMissed(conditions: Conditions, { missedAt }: DecidedAbsences, graces: Graces): Conditions {
   if (missedAt === null) return conditions;
   return { ...conditions, notBefore: Math.max(conditions.notBefore, missedAt + graces.callbackGraceMs) };
@@ -86,11 +88,11 @@ async function assessAll(
   });
 }
 
-/** What a look makes of a neighbourhood. */
+/** The judgement on a neighbourhood. */
 interface Judgement {
   readonly assessment: Assessment;
   readonly seen: SeenFinding[];
-  /** what must pass before it can be judged for good */
+  /** the waits before the final judgement */
   readonly waits: readonly Wait[];
 }
 
@@ -162,8 +164,8 @@ async function judgeAll(
 }
 
 /**
- * Keeps of each wide round which bets do not agree by themselves.
- * @returns the marks to write again where something waits
+ * Stores for each wide round which bets do not agree by themselves.
+ * @returns the marks to reschedule where something waits
  */
 async function keepWideRounds(
   comparison: ComparisonContext,
@@ -177,7 +179,7 @@ async function keepWideRounds(
   const rounds = [...records, ...entries, ...marks, ...neighbourhood.rest]
     .map(({ roundId }) => realRound(roundId))
     .filter((roundId) => roundId !== null);
-  // What is told of a round says nothing of each of its bets.
+  // A finding about a round says nothing about its single bets.
   const reported = new Set(
     seen.flatMap(({ finding, subjects }) =>
       finding.subject.startsWith("round:") ? [finding.subject] : [finding.subject, ...subjects],
@@ -203,7 +205,7 @@ async function keepWideRounds(
   return left;
 }
 
-/** Whether it holds already: nothing is about to change into what does not. */
+/** Whether the verdict holds already. A verdict about the future must not keep other mismatches open. */
 function holds({ holdsFrom }: Verdict, now: Instant): boolean {
   return holdsFrom === null || now >= holdsFrom;
 }
@@ -212,7 +214,7 @@ function untilItHolds({ holdsFrom }: Verdict): Wait[] {
   return holdsFrom === null ? [] : [{ until: holdsFrom }];
 }
 
-/** What each verdict waits for that depends on a record in doubt, be it another player's. */
+/** The waits of verdicts that depend on a record in doubt, even another player's. */
 function waitsOfDoubts(assessments: readonly Assessment[], verdicts: readonly Verdict[]): Map<Verdict, Wait> {
   const waits = new Map<Verdict, Wait>();
   for (const { absences, undecided } of assessments) {
@@ -229,7 +231,10 @@ function see(verdict: Verdict, waits: ReadonlyMap<Verdict, Wait>): SeenFinding {
   return { finding, subjects: subjectsOf(pair.records, pair.bets), ripe: !waits.has(verdict) };
 }
 
-/** The verdicts of a neighbourhood: what one bet under two names explains is no other mismatch of either player. */
+/**
+ * The verdicts of a neighbourhood. A bet under two names explains its two sides, so neither player gets another
+ * mismatch for them.
+ */
 function verdictsOf({ pairs }: Assessment, misnamed: readonly MisnamedBet[]): Verdict[] {
   const explained = new Set(misnamed.map(({ provider }) => provider));
   const claims = new Map(misnamed.map((one) => [one.ledger, one.verdict]));
@@ -238,7 +243,7 @@ function verdictsOf({ pairs }: Assessment, misnamed: readonly MisnamedBet[]): Ve
     .filter((verdict) => verdict !== null);
 }
 
-/** What the other player's record was called must not end before the bet under two names is a mismatch. */
+/** Keeps the mismatch of the other player's record until the bet under two names is a mismatch. */
 function holdBackMisnamed(judgements: readonly Judgement[], misnamed: readonly MisnamedBet[]): void {
   for (const { provider, verdict } of misnamed) {
     const { finding, pair } = verdict;

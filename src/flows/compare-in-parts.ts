@@ -11,7 +11,7 @@ import { describeError, ReconError } from "../errors.ts";
 import type { ComparisonContext, ComparisonResult } from "./comparison-context.ts";
 import { distinctMarks } from "./reschedule-marks.ts";
 
-/** What cannot be judged by itself is looked at again after this. */
+/** The wait before a part that was set aside is compared again. */
 const RETRY_MS = 3_600_000;
 
 /** A statement of a part that is looked at by itself; the others wait meanwhile. */
@@ -24,8 +24,8 @@ export type Compare = (
 ) => Promise<ComparisonResult>;
 
 /**
- * Looks at everything, and where that fails by its data, at either half of it: in the end only what cannot be judged by
- * itself is left out. That is told, and looked at again in an hour.
+ * Compares everything. Where that fails by its data, compares each half, so that in the end only the failing parts
+ * are left out. These are logged, and compared again in an hour.
  */
 export async function compareInParts(
   comparison: ComparisonContext,
@@ -60,8 +60,8 @@ export interface ComparedOneByOne extends ComparisonResult {
 }
 
 /**
- * Looks at each part by itself, with less time than a look at all of them has, after those have failed again and again:
- * what takes longer, or is of more than the server is made for, is set aside, so that the others go on.
+ * Looks at each part by itself, with less time than a look at all of them has, after those have failed again and
+ * again: what takes longer, or is of more than the server is made for, is set aside, so that the others go on.
  */
 export async function compareOneByOne(
   comparison: ComparisonContext,
@@ -103,7 +103,9 @@ function joinStale(sides: readonly ComparisonResult["stale"][]): ComparisonResul
   return new Set(sides.flatMap((of) => [...of]));
 }
 
-/** The parts of a look that are judged apart: of sessions all that is a player's, else a round or a bet without one. */
+/**
+ * Divides the marks into parts that are compared separately: the sessions of a player, a round, or a bet without one.
+ */
 export function partsOf({ product }: ComparisonContext, marks: readonly DiffMark[]): DiffMark[][] {
   const keyOf = keyOfPart(product.settlement);
   return [...Map.groupBy(distinctMarks(marks), (mark) => JSON.stringify(keyOf(mark))).values()];
@@ -118,8 +120,8 @@ function keyOfPart(settlement: ComparisonContext["product"]["settlement"]): (mar
 }
 
 /**
- * The marks without those of what is set aside because there is too much of it: it would be loaded in vain for each of
- * them. They wait until it is tried again; of a round one mark, which is there already, stands for all of it.
+ * Removes the marks of parts that were set aside for their size, because each mark would load the part in vain. The
+ * removed marks wait for the next attempt; one stored mark stands for a whole round.
  * @returns what is looked at together, and what took too long before and is tried again, part by part
  */
 export async function leaveSetAside(
@@ -151,7 +153,7 @@ function keyed({ username, subject }: SetAside): [string, string] {
   return [username, subject];
 }
 
-/** Notes that everything these marks speak of has been compared, but for what this look has set aside. */
+/** Notes that the parts of these marks were compared, except those that this comparison has set aside. */
 export async function endOfSetAside(
   comparison: ComparisonContext,
   marks: readonly DiffMark[],

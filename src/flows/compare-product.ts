@@ -1,4 +1,4 @@
-/** Looks at what was touched of one product, a piece at a time, each piece in a transaction of its own. */
+/** Compares the due marks of one product in steps, each in its own transaction. */
 
 import { recordAlert } from "../alerts/store.ts";
 import { formatInstant, type Instant } from "../clock.ts";
@@ -32,31 +32,34 @@ import { screenProduct } from "./screen-product.ts";
 
 const MARKS_PER_STEP = 500;
 const MOST_STEPS_PER_RUN = 1_000;
-/** Then it is another product's turn, where more products have something to compare than there are places. */
+/** The longest turn of a product where other products wait (124). */
 const LONGEST_TURN_MS = 20_000;
 
 export interface CompareProductResult {
-  /** neighbourhoods looked at, of products with sessions players */
+  /** the number of compared neighbourhoods; for products with sessions, of players */
   readonly compared: number;
-  /** confirm fetches were planned: the product wants pulling */
+  /** confirm fetches were planned, so the product should be pulled */
   readonly wantsFetch: boolean;
-  /** what had arrived by then was judged, or waits for its graces; null: this comparison did not get to the end */
+  /**
+   * everything that had arrived by then was judged, or waits for its graces; null: the comparison did not reach the
+   * end
+   */
   readonly upTo: Instant | null;
-  /** another worker was at it: nothing can be said of how far it has got */
+  /** another worker compares the product; its progress is unknown */
   readonly isBusy: boolean;
-  /** its turn is over, and more may be due: it takes another one behind all that wait */
+  /** the turn is over and more marks may be due: the product needs another turn, after all that wait */
   readonly wantsTurn: boolean;
 }
 
 export interface CompareOptions {
-  /** so many due marks are screened before they are compared; Infinity: none are */
+  /** the number of due marks from which on screening goes first; Infinity: no screening */
   readonly screenFrom?: number;
   readonly limits?: CompareLimits;
-  /** hears of every step, so that a long one is seen to go on */
+  /** called after every step, so that a long run shows progress */
   readonly onStep?: () => void;
 }
 
-/** Compares everything of one product whose time has come. */
+/** Compares all due marks of one product. */
 export async function compareProduct(
   context: FlowContext,
   productId: string,
@@ -68,7 +71,7 @@ export async function compareProduct(
   let wantsFetch = false;
   const nothing = { compared, wantsFetch, upTo: null, isBusy: false, wantsTurn: false };
   if (product.walletMode === "transfer") return nothing;
-  // What the ledger has not been asked since is unknown: everything is judged as of the moment it was last read.
+  // Later entries of the relation are unknown, so everything is judged as of its last reading (25).
   const now = await readLedgerMoment(context);
   if (now === null) return nothing;
   const startedAt = context.clock.now();
@@ -100,7 +103,7 @@ async function compareStep(
   { limits, isCareful }: { readonly limits: CompareLimits; readonly isCareful: boolean },
 ) {
   const compare = product.settlement === "session" ? compareMarkedSessions : compareMarkedBets;
-  // Coverage must not be newer than the records: a page committed in between would look like a missing record.
+  // Coverage must not be newer than the records: a page committed in between would look like a missing record (5).
   const compareAll = (how: HowToLook) =>
     inOneMoment(context.sql, async (tx) => {
       const taken = await takeDue(context, tx, product, now, limits);
@@ -147,7 +150,7 @@ async function lookInOne(
     : await compareInParts(comparison, partsOf(comparison, marks), look);
 }
 
-/** @returns "busy" where another worker looks, "no ledger" where there is nothing to compare with */
+/** @returns "busy" where another worker compares the product, "no ledger" where there are no entries */
 async function takeDue(
   context: FlowContext,
   tx: Query,
@@ -172,7 +175,7 @@ const STALE_SENTENCE: Readonly<Record<StaleKind, string>> = {
 
 const DAY_MS = 24 * 3_600_000;
 
-/** One alert, however many looks find the side stale; another one where it still is the next day. */
+/** Writes one alert a day while the side is stale. */
 async function reportStale(
   { tx, product: { productId }, now }: ComparisonContext,
   kind: StaleKind,

@@ -1,4 +1,4 @@
-/** One look at the sessions of a product whose money moves only by adjustBalance. */
+/** One comparison of the sessions of a product whose money moves only by adjustBalance. */
 
 import type { CallbackEntry } from "../callback.ts";
 import type { Instant } from "../clock.ts";
@@ -22,25 +22,25 @@ import { loadSessions, type PlayedSessions } from "./load-sessions.ts";
 import { rescheduleMarks } from "./reschedule-marks.ts";
 import { writeFindings } from "./write-findings.ts";
 
-/** A record dated later than this after now has no place in any session. */
+/** Records dated later than this after now belong to no session. */
 const AHEAD_MS = 24 * 3_600_000;
 
-/** A difference, and what must hold before it is a mismatch. */
+/** A finding with the conditions for a mismatch. */
 interface SessionCandidate {
   readonly finding: Finding;
   readonly subjects: readonly string[];
   readonly conditions: Conditions;
-  /** it depends on a record in doubt, and this is what decides about that; null: it does not */
+  /** what the decision about a record in doubt still lacks; null: the finding depends on none */
   readonly inDoubt: Lack | null;
 }
 
-/** What was compared of a player. */
+/** The comparison of a player. */
 interface ComparedPlayer {
   readonly username: string;
   readonly candidates: readonly SessionCandidate[];
-  /** what decides about the records in doubt of the sessions */
+  /** what the decisions about records in doubt still lack */
   readonly doubts: readonly Lack[];
-  /** everything that was looked at */
+  /** all compared subjects */
   readonly subjects: readonly string[];
 }
 
@@ -95,7 +95,7 @@ function comparePlayer(
   const currencies = new Set(sessions.map((session) => session.currency));
   const subjects = [
     ...sessions.flatMap(subjectsOfSession),
-    // A record may have been here that is dated elsewhere now.
+    // A record may have been here before its date changed.
     ...touched.flatMap((at) => [...currencies].map((currency) => subjectOfSession(at, currency))),
     ...entries.map(subjectOfRequest),
   ];
@@ -103,7 +103,10 @@ function comparePlayer(
   return { username, candidates, doubts, subjects: [...new Set(subjects)] };
 }
 
-/** What a session without its records in doubt would be called is a candidate too, so that it ends no mismatch meanwhile. */
+/**
+ * The finding of a session without its records in doubt is a candidate too, so that its mismatch does not end in the
+ * meantime.
+ */
 function compareSessions(
   comparison: ComparisonContext,
   { sessions, otherwise, absences: { lacks } }: PlayedSessions<DecidedAbsences>,

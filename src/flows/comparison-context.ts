@@ -1,4 +1,4 @@
-/** What one look at a product has in common: where it reads, what the time is, and what it goes by. */
+/** The context of one comparison: transaction, product, time and settings. */
 
 import type { Instant } from "../clock.ts";
 import type { ProductConfig } from "../config-file.ts";
@@ -24,28 +24,31 @@ export interface ComparisonContext {
 
 /** How much of what belongs together is loaded for a comparison (docs/operations.md#limits). */
 export interface CompareLimits {
-  /** of a round with more entries or records than this, only the bets that do not agree by themselves are loaded */
+  /**
+   * the most entries or records of a round that is loaded whole; of a larger round only the bets that do not agree
+   * are loaded
+   */
   readonly wholeRound: number;
-  /** more entries and records than this are not held at once */
+  /** the most entries and records in memory at once */
   readonly rows: number;
 }
 
 /** A row takes about 3 kB of memory. */
 export const COMPARE_LIMITS: CompareLimits = { wholeRound: 1_000, rows: 40_000 };
-/** A day's statement takes all that a player did on the day together, and only one is made at a time. */
+/** A day's statement loads the whole day of a player, and only one statement is made at a time. */
 export const REPORT_LIMITS: CompareLimits = { ...COMPARE_LIMITS, rows: 120_000 };
 
-/** What became of a look. */
+/** The result of one comparison. */
 export interface ComparisonResult {
-  /** neighbourhoods or players looked at */
+  /** the number of compared neighbourhoods or players */
   readonly compared: number;
-  /** confirm fetches were planned: the product wants pulling */
+  /** confirm fetches were planned, so the product should be pulled */
   readonly wantsFetch: boolean;
-  /** the sides that hold something back */
+  /** the stale sides, which hold verdicts back */
   readonly stale: ReadonlySet<StaleKind>;
 }
 
-/** No bet lasts longer; whatever is dated earlier than this before now is not fetched for its sake. */
+/** The longest bet. Earlier time is not fetched for a bet. */
 const LONGEST_BET_MS = 400 * 24 * 3_600_000;
 
 export function openComparison(

@@ -1,4 +1,4 @@
-/** What was fetched of the time that a look asks about, and the confirm fetches of what must be fetched again. */
+/** Reads the fetches of the time that a comparison needs, and plans confirm fetches. */
 
 import type { Instant } from "../clock.ts";
 import { type Fetched, type Pass, untilNow } from "../diff/ripeness.ts";
@@ -9,7 +9,7 @@ import { extendGaps, planWindows } from "../sync/store.ts";
 import { hoursOf, mergeRanges, type TimeRange } from "../window.ts";
 import type { ComparisonContext } from "./comparison-context.ts";
 
-/** Everything that was fetched of what a look needs, at once. */
+/** All passes over the time that a comparison needs. */
 export async function loadPasses(
   { tx, product, now }: ComparisonContext,
   needed: readonly Fetched[],
@@ -19,18 +19,19 @@ export async function loadPasses(
   return await readPasses(tx, product.productId, ranges, since);
 }
 
-/** The confirm fetches that a look has asked for. */
+/** The confirm fetches of a comparison. */
 export interface ConfirmFetches {
-  /** some of them were planned just now: the product wants pulling */
+  /** some were planned just now, so the product should be pulled */
   readonly wantsFetch: boolean;
   /**
-   * When it can be seen whether some of these ranges were fetched: with the next look, or once that is possible where it
-   * became a gap before.
+   * The time at which the result of these ranges can be checked: at the next comparison, or after the retry of a gap.
    */
   readonly seenAt: (ranges: readonly TimeRange[]) => Instant;
 }
 
-/** Plans the confirm fetches that a look asks for, all at once; what is being asked for already is not planned again. */
+/**
+ * Plans the confirm fetches of a comparison, all at once. Ranges with an unfinished fetch are not planned again (96).
+ */
 export async function planConfirmFetches(
   { context, tx, product: { productId }, now }: ComparisonContext,
   asked: readonly TimeRange[],

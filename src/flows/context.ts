@@ -1,4 +1,4 @@
-/** What every flow works with. */
+/** The context of every flow. */
 
 import type { FetchBetPage } from "../bet.ts";
 import type { Clock } from "../clock.ts";
@@ -17,7 +17,7 @@ export interface FlowContext {
 
 export interface PullContext extends FlowContext {
   readonly fetchPage: FetchBetPage;
-  /** hears of each page that was committed; must not throw */
+  /** called for each committed page; must not throw */
   readonly onPage?: (page: CommittedPage) => void;
 }
 
@@ -25,14 +25,14 @@ export interface CommittedPage extends Pick<PageCounts, "created" | "changed" | 
   readonly productId: string;
 }
 
-/** The products that have bets to pull. */
+/** The products whose bets are pulled. */
 export function pulledProducts(config: Config): string[] {
   return config.products
     .filter(({ walletMode }) => walletMode === "seamless")
     .map(({ productId }) => productId);
 }
 
-/** @throws ReconError `not-found` that names the products there are */
+/** @throws ReconError `not-found` that names the configured products */
 export function findProduct(config: Config, productId: string): ProductConfig {
   const product = config.products.find((one) => one.productId === productId);
   if (product !== undefined) return product;

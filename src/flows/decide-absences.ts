@@ -1,4 +1,4 @@
-/** Which records of a comparison are absent, and which are in doubt because a fetch of their time did not return them. */
+/** Decides which records of a comparison are absent, and which are in doubt because a fetch did not return them. */
 
 import type { LedgerBet, StoredRecord } from "../bet.ts";
 import type { Instant } from "../clock.ts";
@@ -27,21 +27,21 @@ import { loadPasses } from "./confirm-fetches.ts";
 export interface BothSides {
   readonly records: readonly StoredRecord[];
   readonly bets: readonly LedgerBet[];
-  /** what stands for bets that are not loaded */
+  /** stand-ins for bets that are not loaded */
   readonly rest?: readonly RestOfRound[];
 }
 
-/** What of some records is absent or in doubt. */
+/** The absent records and those in doubt. */
 export interface DecidedAbsences extends Absences {
-  /** of each record in doubt, what its decision still lacks */
+  /** what the decision about each record in doubt still lacks */
   readonly lacks: ReadonlyMap<StoredRecord, Lack>;
-  /** when the latest of these records was missed first; null: none was */
+  /** the latest time at which one of these records was first missed; null: none was */
   readonly missedAt: Instant | null;
 }
 
 const NOTHING_ABSENT: DecidedAbsences = { ...NO_ABSENCES, lacks: new Map(), missedAt: null };
 
-/** Decides which missed records are absent by now, and keeps that. */
+/** Decides which missed records are absent, and stores the decision. */
 export async function decideAbsences(
   comparison: ComparisonContext,
   sides: readonly BothSides[],
@@ -107,7 +107,7 @@ function lackOf(lacks: ReadonlyMap<StoredRecord, Lack>, record: StoredRecord): [
   return lack === undefined ? [] : [[record, lack]];
 }
 
-/** What was decided so far, for who only reads: whatever is not decided is in doubt. */
+/** Reads the stored decisions, for read-only callers. A record without a decision is in doubt. */
 export async function readAbsences(
   comparison: ComparisonContext,
   sides: readonly BothSides[],

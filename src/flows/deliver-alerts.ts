@@ -1,4 +1,4 @@
-/** Delivers what waits in the outbox, to each channel in order and at least once. */
+/** Delivers undelivered alerts to each channel, in order and at least once. */
 
 import { waitAfter } from "../alerts/backoff.ts";
 import type { AlertChannel, SendResult } from "../alerts/channel.ts";
@@ -18,10 +18,10 @@ import {
 import type { FlowContext } from "./context.ts";
 
 const READ_AT_ONCE = 20;
-/** More than this in one run leave the rest to the next. */
+/** The most alerts of one run; the next run sends the rest. */
 const MOST_PER_RUN = 500;
 
-/** Channels do not wait for each other; several workers share them. */
+/** Delivers to all channels. Channels do not wait for each other, and several workers share them. */
 export async function deliverAlerts(
   context: FlowContext,
   channels: readonly AlertChannel[],
@@ -60,14 +60,16 @@ interface DeliveryRun {
   readonly context: FlowContext;
   readonly channel: AlertChannel;
   readonly lease: LeasedChannel;
-  /** of the channel, in a row */
+  /** failures of the channel in a row */
   failures: number;
   sent: number;
 }
 
 type FailedSend = Exclude<SendResult, { outcome: "delivered" }>;
 
-/** After so many failures the alert may be the reason: the next one tells whether it is, or the channel is down. */
+/**
+ * After this number of failures the alert itself may be the reason. The next alert shows whether the channel works.
+ */
 const DOUBTFUL_FAILURES = 10;
 
 /** @returns whether the channel works */
@@ -105,7 +107,7 @@ async function deliverAll(
   return false;
 }
 
-/** The channel takes others but not this one. */
+/** Delays one alert that the channel refuses. */
 async function letWait(
   { context, channel }: DeliveryRun,
   alert: WaitingAlert,

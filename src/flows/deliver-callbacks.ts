@@ -1,4 +1,4 @@
-/** The operator's side of the sandbox: the callbacks its world sends end up in the ledger. */
+/** The operator's side of the sandbox: writes the callbacks of its world to the ledger. */
 
 import type { Instant } from "../clock.ts";
 import { appendEntries, readLedgerExtent } from "../ledger/store.ts";
@@ -9,9 +9,9 @@ import type { FlowContext } from "./context.ts";
 const PIECE_MS = 10 * 60_000;
 
 /**
- * Writes the callbacks received before `until` that the ledger lacks.
- * @param from where a ledger without entries begins
- * @returns how many were new
+ * Writes the missing callbacks that were received before `until`.
+ * @param from the begin of a ledger without entries
+ * @returns the number of new entries
  */
 export async function deliverCallbacks(
   context: FlowContext,

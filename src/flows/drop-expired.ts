@@ -1,4 +1,4 @@
-/** Forgets what has been kept as long as `retain` says, so that the database does not grow without end. */
+/** Deletes rows older than `retain` says, so that the database does not grow without end. */
 
 import { dropOldAudit } from "../access/audit-store.ts";
 import { dropOldSessions } from "../access/session-store.ts";
@@ -12,11 +12,11 @@ import { dropOldVersions } from "../sync/record-version-store.ts";
 import type { TimeRange } from "../window.ts";
 import type { FlowContext } from "./context.ts";
 
-/** How much is deleted at once, and in one run. */
+/** The limits of deleting, at once and in one run. */
 export interface DropLimits {
   /** rows of one transaction */
   readonly rows: number;
-  /** transactions per table; what is left waits for the next run */
+  /** transactions for each table; the next run deletes the rest */
   readonly batches: number;
 }
 
@@ -31,19 +31,19 @@ const LIMITS: DropLimits = { rows: 1_000, batches: 1_000 };
 const BEGINNING: Instant = 0;
 
 /**
- * A year's audit is still there a month after the year has ended. Programs that hand over transfers are in it too, so it
- * cannot be kept for ever; what people decided stays in the history of each mismatch.
+ * The audit of a year is complete until a month after its end (74). It also contains programs that hand over
+ * transfers, so it cannot be kept for ever. The decisions of people stay in the history of each mismatch.
  */
 const KEEP_AUDIT_MS = 400 * 24 * 3_600_000;
 
-/** A signature is accepted for five minutes; the clocks of several servers may be apart. */
+/** Longer than the five minutes for which a signature is accepted, because the clocks of servers may differ. */
 const KEEP_SIGNATURES_MS = 3_600_000;
 
 type Drop = (sql: Query, range: TimeRange, most: number) => Promise<DroppedRows>;
 
 /**
- * Forgets versions of records that were replaced longer ago than `retain.recordVersions`, and bodies of callbacks that
- * were received longer ago than `retain.rawBodies`. Several workers at once share the work.
+ * Deletes versions of records that were replaced longer ago than `retain.recordVersions`, bodies of callbacks older
+ * than `retain.rawBodies`, and other expired rows. Several workers share the work.
  */
 export async function dropExpired(
   context: FlowContext,
@@ -53,13 +53,13 @@ export async function dropExpired(
   const { retain } = context.config;
   const recordVersions = await dropAll(context, dropOldVersions, retain.recordVersions, limits, signal);
   const rawBodies = await dropAll(context, dropOldBodies, retain.rawBodies, limits, signal);
-  // A session is of no use to anybody once it has expired.
+  // Nobody needs an expired session.
   await dropAll(context, dropOldSessions, 0, limits, signal);
   await dropAll(context, dropOldSignatures, KEEP_SIGNATURES_MS, limits, signal);
   await dropAll(context, dropOldAudit, KEEP_AUDIT_MS, limits, signal);
   await forgetDeadWaiters(context.sql);
   if (recordVersions + rawBodies > 0) {
-    context.log.info({ recordVersions, rawBodies }, "what was kept long enough has been forgotten");
+    context.log.info({ recordVersions, rawBodies }, "expired rows were deleted");
   }
   return { recordVersions, rawBodies };
 }
@@ -72,7 +72,7 @@ async function dropAll(
   signal: AbortSignal,
 ): Promise<number> {
   const to = clock.now() - keepMs;
-  // Each statement begins where the one before ended: what was deleted lies in the index until it is vacuumed.
+  // Each statement begins where the one before ended, because deleted rows stay in the index until a vacuum (41).
   let from = BEGINNING;
   let total = 0;
   for (let batch = 0; batch < batches && !signal.aborted; batch += 1) {

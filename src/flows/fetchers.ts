@@ -1,4 +1,7 @@
-/** Fetches what is planned of all products: live windows side by side, and beside them what can wait; products take turns. */
+/**
+ * Fetches the planned windows of all products: live windows in one group of fetchers, all others in a second group.
+ * Products take turns.
+ */
 
 import { describeError, ReconError } from "../errors.ts";
 import type { Log } from "../log.ts";
@@ -8,11 +11,11 @@ import { type PullContext, pulledProducts } from "./context.ts";
 import { fetchLeasedWindow } from "./fetch-leased-window.ts";
 import { planNextStep } from "./plan-product.ts";
 
-/** After so many windows a fetcher ends and leaves the rest to the next run, so that no job lasts for ever. */
+/** The most windows of a fetcher in one run, so that no job lasts for ever. The next run fetches the rest. */
 const MOST_WINDOWS_PER_FETCHER = 500;
 /**
- * Of all processes, for each place of the request budget: a window whose request waits for a place is out of turn, and
- * those of a worker that died count until their leases end.
+ * The most leased windows of all processes, for each slot of the request budget. More leased windows would wait for
+ * slots out of turn; the windows of a dead worker count until their leases end.
  */
 const LEASED_PER_SLOT = 2;
 const KINDS: Readonly<Record<FetcherGroup, readonly WindowKind[]>> = {
@@ -21,15 +24,15 @@ const KINDS: Readonly<Record<FetcherGroup, readonly WindowKind[]>> = {
 };
 
 /**
- * Fetches until nothing is due that another fetcher does not fetch already. A run may begin while another is under way.
- * `log` names the run in its lines; without it the context's.
+ * Fetches until nothing more is due. Runs may overlap. `log` names the run in its lines; the default is the context's
+ * log.
  */
 export type RunFetchers = (signal: AbortSignal, log?: Log) => Promise<void>;
 
 /**
- * All runs of one process together fetch at most `pull.concurrency` live windows side by side, and as many of what can
- * wait: neither takes the other's fetchers, and the request budget lets the live ones through first. What fails for one
- * product is logged, and ends nothing of the others; a run rejects where the database cannot be asked.
+ * All runs of one process together fetch at most `pull.concurrency` live windows at once, and as many other windows.
+ * Each group has its own fetchers, and the request budget serves live windows first. A failure of one product is
+ * logged and does not affect others. A run rejects where the database does not answer.
  */
 export function openFetchers(context: PullContext): RunFetchers {
   const { concurrency } = context.config.pull;
@@ -37,7 +40,7 @@ export function openFetchers(context: PullContext): RunFetchers {
   const runRest = openFetchersOf(context, "rest", concurrency);
   return async (signal, log = context.log) => {
     const live = runLive(signal, log);
-    // What had to wait for live windows goes on when they are done.
+    // Windows that had to wait for live windows continue afterwards.
     const afterwards = live.then((hasFetched) => hasFetched && runRest(signal, log));
     const ended = await Promise.allSettled([live, runRest(signal, log), afterwards]);
     for (const one of ended) if (one.status === "rejected") throw one.reason;
@@ -56,7 +59,7 @@ function openFetchersOf(context: PullContext, group: FetcherGroup, size: number)
     ensured = true;
     return await leaseInTurn(sql, group, products, KINDS[group], LEASED_PER_SLOT * size, clock.now());
   };
-  /** One after the other: two at once would pass over each other's products. */
+  /** Leases one after the other: two at once would skip each other's products. */
   const leaseNext = (): Promise<LeasedWindow | null> => {
     const leased = leasing.then(lease);
     leasing = leased.catch(() => {});
@@ -67,7 +70,7 @@ function openFetchersOf(context: PullContext, group: FetcherGroup, size: number)
     const { productId, kind } = window;
     try {
       const { outcome } = await fetchLeasedWindow({ ...context, log }, window, signal);
-      // Pulling goes on behind a gap too.
+      // Pulling also continues after a gap.
       if (kind === "live" && (outcome === "done" || outcome === "gap"))
         await planNextStep(context, productId);
     } catch (error) {
@@ -93,7 +96,7 @@ function openFetchersOf(context: PullContext, group: FetcherGroup, size: number)
       const ended = runFetcher(first, signal, log).finally(() => {
         free += 1;
       });
-      // What stops a fetcher is met when all of them are waited for; until then it must not end the process.
+      // The wait for all fetchers reports this error; until then it must not end the process.
       ended.catch(() => {});
       running.push(ended);
     }
@@ -101,7 +104,7 @@ function openFetchersOf(context: PullContext, group: FetcherGroup, size: number)
 
   let isStarting = false;
   let isAskedAgain = false;
-  /** @returns whether it fetched anything; where another run looks for windows just now, that one looks once more */
+  /** @returns whether the run fetched anything. Where another run is starting fetchers, that run checks once more. */
   return async (signal: AbortSignal, log: Log): Promise<boolean> => {
     if (isStarting) {
       isAskedAgain = true;

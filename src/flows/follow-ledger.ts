@@ -1,4 +1,6 @@
-/** Follows a ledger of the operator's own: its new and changed rows are copied into ours, whose triggers ask for the comparison. */
+/**
+ * Follows the operator's relation: copies new and changed rows to `callback_entries`, whose triggers write the marks.
+ */
 
 import { type BetRecord, type LedgerBet, realRound } from "../bet.ts";
 import type { Instant } from "../clock.ts";
@@ -31,30 +33,30 @@ import type { TimeRange } from "../window.ts";
 import type { FlowContext } from "./context.ts";
 
 const ROWS_PER_BATCH = 2_000;
-/** More batches than this in one run leave the rest to the next, which goes on behind them. */
+/** The most batches of one run; the next run continues after them. */
 const MOST_BATCHES = 5_000;
-/** Reading hours again must not keep what is new waiting for long. */
+/** The most batches of reading hours again, so that new rows do not wait for long. */
 const MOST_REREAD_BATCHES = 50;
-/** A resweep may ask for the same hour every minute; it is read again at most this often. */
+/** The shortest interval between two readings of an hour: a resweep may request the same hour every minute. */
 const REREAD_PAUSE_MS = 3_600_000;
-/** So much behind the newest row is read again in every run, for rows that were changed in place. */
+/** The time before the newest row that every run reads again, for rows that were changed in place. */
 const TAIL_MS = 60_000;
-/** Older rows are read again at these shares of `ledger.lookback` after they were received. */
+/** The ages, as shares of `ledger.lookback`, at which older rows are read again. */
 const AGES = [1 / 8, 1 / 4, 1 / 2, 1];
 const UNDATED_EVERY_MS = 3_600_000;
 
 export interface FollowResult {
-  /** entries that were new */
+  /** the number of new entries */
   readonly added: number;
-  /** rows that cannot be used and were not known as such */
+  /** the number of newly rejected rows */
   readonly rejected: number;
 }
 
 /**
- * Copies what is new in `ledger.relation`: rows behind the newest received_at seen, rows that were committed late within
- * `ledger.lookback`, rows that were changed in place, and then the hours that a resweep asked for. Without a relation
- * there is nothing to follow; where another worker follows, neither.
- * @throws ReconError `ledger-unreadable` where the relation cannot be read; what was copied stays
+ * Copies news of `ledger.relation`: rows after the newest received_at, late commits within `ledger.lookback`, rows
+ * changed in place, and the hours that a resweep requested. Does nothing without a relation, or while another worker
+ * follows it.
+ * @throws ReconError `ledger-unreadable` where the relation cannot be read; copied rows stay
  */
 export async function followLedger(context: FlowContext, signal: AbortSignal): Promise<FollowResult> {
   const { sql, config, clock, log } = context;
@@ -62,7 +64,7 @@ export async function followLedger(context: FlowContext, signal: AbortSignal): P
   const result = { added: 0, rejected: 0 };
   await writeLedgerSettings(sql, rowsChange);
   if (await watchEntries(sql)) {
-    log.warn("triggers of callback_entries were not all on; they are, and every entry is compared anew");
+    log.warn("triggers of callback_entries were off; they are on again, and every entry is compared again");
   }
   if (name === null) return result;
   const run: FollowRun = {
@@ -84,7 +86,7 @@ interface FollowRun {
   readonly context: FlowContext;
   readonly signal: AbortSignal;
   readonly relation: LedgerRelation;
-  /** when this run began */
+  /** the begin of this run */
   readonly now: Instant;
   readonly count: (copied: FollowResult) => void;
 }
@@ -106,20 +108,20 @@ async function followNews(run: FollowRun): Promise<boolean> {
   return true;
 }
 
-/** What one run has to read, besides hours that a resweep asked for. */
+/** The progress that decides what a run reads. */
 interface FollowProgress {
   /** the newest received_at seen; null: none yet */
   readonly readUntil: Instant | null;
-  /** when the last run that reached its end began; null: none did yet */
+  /** the begin of the last complete run; null: there was none */
   readonly readAt: Instant | null;
   readonly now: Instant;
   readonly lookbackMs: number;
 }
 
 /**
- * The ranges of received_at that a run reads: unknown rows within the lookback, every row since shortly before the newest
- * one, and of older rows those that have just reached one of a few ages. So a row that changes is noticed when it is
- * at most twice as old, and no row of the lookback is read more than a few times.
+ * The ranges of received_at that a run reads: unknown rows within the lookback, all rows since shortly before the
+ * newest one, and older rows that have just reached one of a few ages. So a changed row is noticed at twice its age
+ * at most, and no row is read more than a few times.
  */
 export function rangesToRead({ readUntil, readAt, now, lookbackMs }: FollowProgress): CopyRange[] {
   if (readUntil === null) return [{ from: null, to: null }];
@@ -133,14 +135,14 @@ export function rangesToRead({ readUntil, readAt, now, lookbackMs }: FollowProgr
   );
 }
 
-/** @returns whether it was read to its end */
+/** @returns whether the range was read to its end */
 async function readRange(run: FollowRun, range: CopyRange): Promise<boolean> {
   let after: RelationPosition | null = null;
   for (let batch = 0; batch < MOST_BATCHES && !run.signal.aborted; batch += 1) {
     const copied: Copied | null = await run.context.sql.begin(async (tx) => {
       if (!(await lockFollowing(tx, run.relation.name))) return null;
       const step = await copyRows(tx, run.relation, range, after, ROWS_PER_BATCH);
-      // One row dated ahead must not make everything before it look old.
+      // A row dated in the future must not make all others look old.
       const readUntil = step.newest === null ? null : Math.min(step.newest, run.now);
       await writeFollowing(tx, run.relation.name, { readUntil, readAt: null });
       return step;
@@ -153,7 +155,7 @@ async function readRange(run: FollowRun, range: CopyRange): Promise<boolean> {
   return false;
 }
 
-/** The hours of received_at that a resweep fetches again: rows may have come in behind what was read. */
+/** Reads the hours of received_at that a resweep fetches again: rows may have arrived there late. */
 async function readHoursAgain(run: FollowRun): Promise<void> {
   for (let batch = 0; batch < MOST_REREAD_BATCHES && !run.signal.aborted; batch += 1) {
     const copied = await run.context.sql.begin(async (tx) => {
@@ -172,14 +174,14 @@ async function readHourOn(run: FollowRun, tx: Query, hour: Reread): Promise<Copi
   return copied;
 }
 
-/** Rows without a received_at are in no range: they are looked for only where an index leads to them. */
+/** Rejects rows without a received_at, which are in no range. Searches for them only where an index helps (85). */
 async function rejectUndated(run: FollowRun): Promise<void> {
   const { sql } = run.context;
   if (!(await findsUndatedRows(sql, run.relation))) return;
   run.count(await rejectUndatedRows(sql, run.relation, ROWS_PER_BATCH));
 }
 
-/** What a resweep fetches again is read again in the ledger too; part of the transaction that plans it. */
+/** Requests another reading of the ledger for the time of a resweep, in the transaction that plans the resweep. */
 export async function rereadWith(
   tx: Query,
   { ledger }: Config,
@@ -190,8 +192,8 @@ export async function rereadWith(
 }
 
 /**
- * The moment as of which the ledger is known whole: now, where its entries are written into our own table; else when
- * the last reading of the relation began that reached its end; null: none did yet.
+ * The time up to which the ledger is completely known: now, where entries are written to `callback_entries`;
+ * otherwise the begin of the last complete reading of the relation; null: there was none.
  */
 export async function readLedgerMoment({ sql, config, clock }: FlowContext): Promise<Instant | null> {
   const now = clock.now();
@@ -206,7 +208,7 @@ const LACKS_AN_ENTRY: ReadonlySet<MismatchKind> = new Set([
   "missing-settlement",
 ]);
 
-/** What is called missing, and the two sides that it is about. */
+/** A finding of a missing side, with both sides. */
 interface Suspicion {
   readonly finding: Pick<Finding, "kind" | "productId" | "username">;
   readonly pair: {
@@ -215,7 +217,7 @@ interface Suspicion {
   };
 }
 
-/** What of it is called missing and may be in a row that cannot be used: the row has to be mended first. */
+/** The findings whose missing entry may be in a rejected row, which people must correct first. */
 export async function findUnusableEntries<Suspected extends Suspicion>(
   tx: Query,
   suspicions: readonly Suspected[],

@@ -1,4 +1,4 @@
-/** Transfers handed over to be verified: all that are given at once, or none of them. */
+/** Hands over transfers for verification: all given ones, or none. */
 
 import { ReconError } from "../errors.ts";
 import type { Transfer } from "../transfer.ts";
@@ -8,7 +8,7 @@ import type { FlowContext } from "./context.ts";
 const ROWS_PER_STATEMENT = 1_000;
 const MOST_CONFLICTS_NAMED = 10;
 
-/** A transfer, and what to call it should it be refused: "line 7: ". */
+/** A transfer with a label for errors: "line 7: ". */
 export interface GivenTransfer {
   readonly transfer: Transfer;
   readonly label: string;
@@ -16,19 +16,19 @@ export interface GivenTransfer {
 
 export interface HandOverResult {
   readonly added: number;
-  /** these were handed over before, with the same content */
+  /** the number handed over before, with the same content */
   readonly known: number;
 }
 
 /**
- * Takes them over in one transaction.
- * @throws ReconError `conflict` that names each whose transactionRef stands for something else, with both contents
+ * Stores the transfers in one transaction.
+ * @throws ReconError `conflict` that names each transfer whose transactionRef has other content, with both contents
  */
 export async function handOverTransfers(
   { sql, config, clock }: FlowContext,
   given: readonly GivenTransfer[],
 ): Promise<HandOverResult> {
-  // Whoever hands over the same refs at the same time locks them in the same order.
+  // All callers lock refs in the same order.
   const sorted = [...given].sort((a, b) => (a.transfer.transactionRef < b.transfer.transactionRef ? -1 : 1));
   return await sql.begin(async (tx) => {
     const result = { added: 0, known: 0 };

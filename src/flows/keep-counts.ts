@@ -1,13 +1,13 @@
-/** Keeps how many rows the largest tables have, so that a status costs the same whatever the history. */
+/** Updates the row counts of the largest tables, so that the cost of a status does not depend on history. */
 
 import { COUNTED_TABLES, type KeepLimits, keepRowCounts } from "../db/row-counts.ts";
 import type { FlowContext } from "./context.ts";
 
 const DAY_MS = 86_400_000;
-/** Counting less takes some hundredths of a second. */
+/** Smaller tables can be counted in some hundredths of a second. */
 const LIMITS: KeepLimits = { largeBytes: 64 << 20, recountMs: 30 * DAY_MS };
 
-/** Several workers at once share the work. */
+/** Updates the counts. Several workers share the work. */
 export async function keepCounts(
   { sql, clock, log }: FlowContext,
   limits: KeepLimits = LIMITS,

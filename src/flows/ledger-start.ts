@@ -1,4 +1,4 @@
-/** Since when a product's ledger is compared, and what has to be compared anew where that moves back. */
+/** The time from which a product's ledger is compared, and the marks to write when that time moves back. */
 
 import type { Instant } from "../clock.ts";
 import type { Config, ProductConfig } from "../config-file.ts";
@@ -19,9 +19,9 @@ export async function findLedgerStart(
 }
 
 /**
- * The same for a comparison. Entries may be inserted in any order: where the first one turns out to be older than it was,
- * or a setting says so, the records since then have been compared with no ledger, and entries were left out as older than
- * the ledger or as ends of bets that had been placed before it: they are marked to be compared again.
+ * As `findLedgerStart`, for a comparison. Entries may be inserted in any order, and settings may change, so the begin
+ * may move back. Then records after it were compared without a ledger, and entries were left out as too old: this
+ * marks both for another comparison.
  */
 export async function openLedgerStart(
   tx: Query,

@@ -1,4 +1,4 @@
-/** Loads everything that can influence the verdicts on what was touched. */
+/** Loads everything that can influence the verdicts on the marks. */
 
 import type { StoredRecord } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
@@ -20,23 +20,23 @@ import type { ComparisonContext } from "./comparison-context.ts";
 import type { WideRounds } from "./wide-rounds.ts";
 
 /**
- * What hangs together is loaded in at most so many steps from a mark, and judged in at most so many: where rounds
- * form an endless chain, what lies far from a mark is judged by the marks near it.
+ * The most steps from a mark that are loaded, and that are judged. In an endless chain of rounds, each part is judged
+ * by the marks near it.
  */
 const MOST_STEPS = 16;
 const MOST_STEPS_JUDGED = 8;
 
 export interface Loaded {
-  /** the given marks, and those that were taken with them because they are judged together */
+  /** the given marks, and those taken with them because they must be judged together */
   readonly marks: readonly DiffMark[];
   readonly neighbourhoods: readonly Neighbourhood[];
-  /** keys of what everything that can influence it was loaded for */
+  /** the keys for which everything that can influence them was loaded */
   readonly judged: ReadonlySet<Key>;
-  /** false: some of what is loaded hangs together with what is not */
+  /** false: something that was not loaded is connected with the loaded rows */
   readonly isComplete: boolean;
 }
 
-/** What was found so far. */
+/** The rows loaded so far. */
 interface LoadedRows {
   readonly records: Map<string, StoredRecord>;
   readonly entries: Map<string, CallbackEntry>;
@@ -45,9 +45,9 @@ interface LoadedRows {
 type RowsOfBothSides = [StoredRecord[], CallbackEntry[]];
 
 /**
- * Loads step by step what the marks lead to: rounds name bets, bets name records, records name rounds. Of a wide round
- * only the bets that matter are loaded, unless it is compared as a whole.
- * @throws ReconError `round-too-wide` where more belongs together than is held at once
+ * Follows the marks step by step: rounds name bets, bets name records, and records name rounds. Of a wide round it
+ * loads only the bets that matter, unless the round is compared as a whole.
+ * @throws ReconError `round-too-wide` where connected rows exceed the limit
  */
 export async function loadNeighbourhoods(
   comparison: ComparisonContext,
@@ -81,7 +81,7 @@ export async function loadNeighbourhoods(
   const [records, entries] = [[...found.records.values()], [...found.entries.values()]];
   for (const entry of entries) {
     const roundId = roundActedOn(entry);
-    // Such an entry acts on every bet of the round: from now on the round is compared as one.
+    // Such an entry acts on every bet of the round, so the round is compared as one from now on.
     if (roundId !== null && wide.narrow.has(roundKey(entry.username, roundId))) {
       await wide.compareAsOne(comparison, roundKey(entry.username, roundId));
       return await loadNeighbourhoods(comparison, marks, wide);
@@ -96,7 +96,10 @@ export async function loadNeighbourhoods(
   };
 }
 
-/** Reads what a step asks for: of narrow rounds their bets, of rounds that are compared as one all, of others up to a limit. */
+/**
+ * Reads the rows of a step: chosen bets of wide rounds, all bets of rounds that are compared as one, and other rounds
+ * up to a limit.
+ */
 async function readStep(
   comparison: ComparisonContext,
   frontier: Frontier,
@@ -144,7 +147,7 @@ async function readAll(
   return rows;
 }
 
-/** The rounds of a step that have more records, or more entries, and are not known to be wide yet. */
+/** The rounds of a step that exceed the limit and are not known as wide yet. */
 function roundsWithMore(
   { rounds }: Frontier,
   [records, entries]: RowsOfBothSides,
@@ -172,13 +175,12 @@ function tooWide({ limits, product }: ComparisonContext, marks: readonly DiffMar
   const what = roundId === null ? `what belongs to bet ${betRef}` : `round ${roundId}`;
   return new ReconError(
     "round-too-wide",
-    `${product.productId}: ${what} of player ${username} has more than ${limits.rows} entries and records that can only be compared together; it is not compared. Are bets missing on one side, or is one round id used for ever with BY_ROUND callbacks? It is tried again every hour.`,
+    `${product.productId}: ${what} of player ${username} has more than ${limits.rows} entries and records that can only be compared together, so nothing of it is compared. Are bets missing on one side, or does the provider use one round id for ever with BY_ROUND callbacks? The worker tries again every hour.`,
   );
 }
 
 /**
- * What other players have that shares an id with something of which only one side is here, or that a mismatch says
- * is really of a player looked at.
+ * Loads marks of other players that share an id with a one-sided bet, or whose mismatch names a compared player.
  */
 export async function loadOthers(
   { tx, product: { productId } }: ComparisonContext,

@@ -1,4 +1,4 @@
-/** Loads the sessions that were touched, each of them whole. */
+/** Loads the touched sessions, each one whole. */
 
 import type { StoredRecord } from "../bet.ts";
 import { type CallbackEntry, inLedgerOrder } from "../callback.ts";
@@ -12,34 +12,35 @@ import type { TimeRange } from "../window.ts";
 import type { ComparisonContext } from "./comparison-context.ts";
 import type { BothSides } from "./decide-absences.ts";
 
-/** A session is loaded with this much time around it at first, and with twice as much until it is whole. */
+/** The first margin around a session, in quiet times. The margin doubles until the session is whole. */
 const FIRST_MARGIN_QUIETS = 4;
 const MOST_DOUBLINGS = 12;
 const DAY_MS = 24 * 3_600_000;
-/** More entries, or records, are not held at once. */
+/** The most entries, or records, in memory at once. */
 const MOST_ROWS = 40_000;
 
 /** A player's sessions near the touched times, and all entries around them. */
 export interface PlayedSessions<Found extends Absences> {
   /** without the records that are absent */
   readonly sessions: readonly PlayerSession[];
-  /** as they would be without the records in doubt too; the same where none is */
+  /** the same sessions without the records in doubt */
   readonly otherwise: readonly PlayerSession[];
   /** in ledger order */
   readonly entries: readonly CallbackEntry[];
   readonly absences: Found;
 }
 
-/** Tells which of some records are absent or in doubt. */
+/** Decides which records are absent or in doubt. */
 type FindAbsences<Found extends Absences> = (
   comparison: ComparisonContext,
   sides: readonly BothSides[],
 ) => Promise<(one: BothSides) => Found>;
 
 /**
- * Of each player every session that one of the touched times may belong to.
+ * Loads every session that may contain one of the touched times.
  * @param touched by player; both ends of a time count
- * @throws ReconError `session-too-long` where a session, or all of them together, cannot be held: nothing is cut off
+ * @throws ReconError `session-too-long` where a session, or all of them together, exceed the limit: nothing is cut
+ * off
  */
 export async function loadSessions<Found extends Absences>(
   comparison: ComparisonContext,
@@ -55,7 +56,7 @@ export async function loadSessions<Found extends Absences>(
       if (!whole.has(username)) spans.set(username, spanOf(times, marginMs));
     if (spans.size === 0) return whole;
     const { entries, records } = await loadSpans(comparison, spans);
-    // No bets are known of such a product: a record is searched by its own dates.
+    // Such a product has no bets, so a record is searched by its own dates.
     const side: BothSides = { records: [...records.values()].flat(), bets: [] };
     const absences = (await findAbsences(comparison, [side]))(side);
     const absent = new Set(absences.absent);
@@ -85,7 +86,7 @@ export async function loadSessions<Found extends Absences>(
   );
 }
 
-/** From before the first of some times until after the last. */
+/** The span of some times, with a margin on both sides. */
 function spanOf(times: readonly Instant[], marginMs: number): TimeRange {
   const first = times.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
   const last = times.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
@@ -115,6 +116,6 @@ function tooMany(comparison: ComparisonContext, spans: ReadonlyMap<string, TimeR
 function tooLong({ product: { productId } }: ComparisonContext, what: string): ReconError {
   return new ReconError(
     "session-too-long",
-    `${productId}: ${what}; they are not compared. A shorter diff.sessionQuiet ends sessions sooner. It is tried again every hour.`,
+    `${productId}: ${what}; they are not compared. A shorter diff.sessionQuiet ends sessions sooner. The worker tries again every hour.`,
   );
 }

@@ -1,4 +1,4 @@
-/** Has mismatches looked at again that a person put back among the open ones. */
+/** Marks mismatches that a person reopened for another comparison. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -7,7 +7,7 @@ import { type DiffMark, putMarks } from "../diff/store.ts";
 import { readTxnIds } from "../ledger/store.ts";
 import type { ChosenMismatch } from "../mismatches/action-store.ts";
 
-/** What a person reopens is looked at again: it may hold no longer. */
+/** Marks reopened mismatches, which may hold no longer. */
 export async function markReopened(
   tx: Query,
   chosen: readonly ChosenMismatch[],
@@ -24,7 +24,7 @@ export async function markReopened(
   }
 }
 
-/** Something to look at of a session, or of a request of several items: what it began with. */
+/** The first bet of a session, or of a request with several items, for the mark. */
 async function refWithin(tx: Query, one: ChosenMismatch): Promise<string | null> {
   const { kind, productId, username, occurredAt } = one;
   if (kind !== "session-differs" && kind !== "balance-differs") return null;

@@ -1,4 +1,6 @@
-/** Counts, by kind and product, which questions about transfers and top-ups are answered, and notes it now and then. */
+/**
+ * Counts answered questions about transfers and top-ups by kind and product, and stores the counts from time to time.
+ */
 
 import { describeError } from "../errors.ts";
 import { noteDone, noteFailed } from "../work/work-store.ts";
@@ -6,21 +8,21 @@ import type { ClassifiedAnswer } from "./ask-outcome.ts";
 import type { FlowContext } from "./context.ts";
 import type { NoteProgress } from "./note-work.ts";
 
-/** What was heard of a line since it was noted last. */
+/** The answers of one kind and product since the last note. */
 interface AnswerTally {
   isAnswered: boolean;
-  /** questions without an answer behind the last answer */
+  /** the number of unanswered questions after the last answer */
   unanswered: number;
   last: ClassifiedAnswer | null;
 }
 
 export interface NoteVerifyAnswers {
   readonly onAnswer: (line: string, classified: ClassifiedAnswer) => void;
-  /** Writes what was heard since the last time. */
+  /** Stores the counts since the last call. */
   flush(): Promise<void>;
 }
 
-/** @param onProgress hears that verifying goes on, whatever is answered */
+/** @param onProgress called for every question, answered or not */
 export function openNoteVerifyAnswers(
   { sql, clock, log }: FlowContext,
   onProgress: NoteProgress,
@@ -45,12 +47,12 @@ export function openNoteVerifyAnswers(
           const name = { work: "verifying", subject } as const;
           if (isAnswered) await noteDone(sql, name, now);
           if (unanswered === 0 || last === null) continue;
-          // By its code a refusal is told apart, which has an alert of its own.
+          // The code distinguishes refused credentials, which have their own alert.
           const message = last.message ?? "the answer says nothing";
           await noteFailed(sql, name, now, { code: last.refused?.code ?? null, message, times: unanswered });
         }
       } catch (error) {
-        log.warn({ error: describeError(error) }, "which questions are answered could not be noted");
+        log.warn({ error: describeError(error) }, "the counts of answered questions could not be stored");
       }
     },
   };

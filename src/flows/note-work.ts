@@ -1,4 +1,4 @@
-/** Notes how work goes on, so that every process sees where it stands still. */
+/** Stores the progress of work, so that every process can see stalls. */
 
 import type { Instant } from "../clock.ts";
 import { describeError, ReconError } from "../errors.ts";
@@ -6,9 +6,10 @@ import { noteDone, noteFailed, type WorkName } from "../work/work-store.ts";
 import type { FlowContext } from "./context.ts";
 
 /**
- * Does the work, and notes that it was done, or why not. What another worker took over, or was told to end, is neither.
- * @param options.upToOf of comparing, from its result: up to when it has judged all; null: not to the end; "unknown": it
- *   was not done here
+ * Does the work, and stores its success or failure. Work that another worker took over, or that was stopped, counts
+ * as neither.
+ * @param options.upToOf for comparing, from its result: the time up to which everything was judged; null: the end was
+ * not reached; "unknown": another worker did the work
  */
 export async function noting<Result>(
   context: FlowContext,
@@ -32,17 +33,17 @@ export async function noting<Result>(
     if (!signal.aborted && code !== "lease-lost") {
       await noteFailed(sql, name, clock.now(), { code, message: describeError(error) }).catch(
         (failure: unknown) =>
-          context.log.warn({ ...name, error: describeError(failure) }, "a failure could not be noted"),
+          context.log.warn({ ...name, error: describeError(failure) }, "a failure could not be stored"),
       );
     }
     throw error;
   }
 }
 
-/** Work that takes long goes on in many steps: noting each of them would cost more than the steps. */
+/** The shortest interval between two notes: storing each step of long work would cost more than the step. */
 const NOTE_EVERY_MS = 10_000;
 
-/** Notes that work goes on, seldom enough; never rejects. */
+/** Stores progress, at most at that interval. Never rejects. */
 export type NoteProgress = (name: WorkName, everyMs?: number) => void;
 
 export function openProgress({ sql, clock, log }: FlowContext): NoteProgress {
@@ -55,7 +56,7 @@ export function openProgress({ sql, clock, log }: FlowContext): NoteProgress {
     notedAt.set(key, now);
     noteDone(sql, name, now, { everyMs }).catch((error: unknown) => {
       notedAt.delete(key);
-      log.debug({ ...name, error: describeError(error) }, "progress could not be noted");
+      log.debug({ ...name, error: describeError(error) }, "progress could not be stored");
     });
   };
 }

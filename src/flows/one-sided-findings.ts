@@ -1,4 +1,4 @@
-/** What a record or a request says of itself: nothing of the other side is needed to see that it is wrong. */
+/** Findings that one side alone proves: a record or a request that contradicts itself. */
 
 import type { StoredRecord } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
@@ -17,14 +17,17 @@ import type { SeenFinding } from "../mismatches/transitions.ts";
 import type { Amount } from "../money.ts";
 import type { ComparisonContext } from "./comparison-context.ts";
 
-/** The requests of a look, each with all of its items. */
+/** The requests of a comparison, each with all its items. */
 export interface ComparedRequests {
   readonly itemsOf: ReadonlyMap<string, readonly CallbackEntry[]>;
-  /** what a null `moved` stands for, by entryId */
+  /** the amount for each null `moved`, by entryId */
   readonly asked: ReadonlyMap<string, Amount>;
 }
 
-/** @param entries of the look; where they do not explain a balance, an item of another round may, and is read too */
+/**
+ * @param entries those of the comparison; where they do not explain a balance, this also reads the request's items of
+ * other rounds
+ */
 export async function readRequests(
   { tx, product, fold, settings }: ComparisonContext,
   entries: readonly CallbackEntry[],
@@ -50,7 +53,7 @@ export async function readRequests(
   return { itemsOf: Map.groupBy(whole, keyOfRequest), asked: askedBy(whole) };
 }
 
-/** A neighbourhood with what was paired of it, and what of it is absent or in doubt. */
+/** A neighbourhood with its pairs, and its absent and doubtful records. */
 interface AssessedNeighbourhood {
   readonly neighbourhood: Neighbourhood;
   readonly pairs: readonly AssessedPair[];
@@ -58,8 +61,8 @@ interface AssessedNeighbourhood {
 }
 
 /**
- * What is wrong with a neighbourhood's own records and requests: ripe with the callbacks' grace. A record in doubt opens
- * nothing, and an absent one says nothing.
+ * Finds contradictions in the records and requests of a neighbourhood. They are ripe after the callbacks' grace. A
+ * record in doubt opens no mismatch; an absent record is ignored.
  */
 export function findOneSided(
   { settings, graces, now }: ComparisonContext,

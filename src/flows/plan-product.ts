@@ -1,4 +1,4 @@
-/** Plans what is due of one product: windows for whoever is free to fetch them. */
+/** Plans the due windows of one product, for any free fetcher. */
 
 import type { Instant } from "../clock.ts";
 import type { ProductConfig } from "../config-file.ts";
@@ -24,10 +24,10 @@ import { rangeLimits } from "./fetch-leased-window.ts";
 import { rereadWith } from "./follow-ledger.ts";
 
 /**
- * Plans what is due of a product by `now`: the next step of live pulling, or else the resweeps. One worker at a time
- * plans for a product; that nothing is due is seen without waiting for the others.
- * @returns whether something was; null: nothing may be asked of the product, because its transfers are all there is of
- *   it, or its credentials were refused
+ * Plans what is due of a product at `now`: the next step of live pulling, otherwise the resweeps. One worker at a
+ * time plans a product; a check without the lock shows whether anything is due.
+ * @returns whether anything was due; null: the product must not be pulled, because it has transfers only or its
+ * credentials were refused
  */
 export async function planProduct(
   context: PullContext,
@@ -42,15 +42,15 @@ export async function planProduct(
   return await planDue(context, productId, begun, untilWhen(context, begun, now));
 }
 
-/** Whoever catches up for longer than a tick takes is not to fall behind meanwhile. */
+/** The time up to which to plan: catching up may take longer than a tick, and must not fall behind meanwhile. */
 function untilWhen({ clock, config }: PullContext, plan: PullPlan | null, now: Instant): Instant {
   const isLong = plan !== null && plan.lost.length > 0 && clock.now() - now >= config.pull.every;
   return isLong ? clock.now() : now;
 }
 
 /**
- * Plans the next step of a product of which a live window was fetched. What is newer than a tick and the lost time take
- * turns; what is less comes with the next tick, else half of all requests would be for the newest moments.
+ * Plans the next step of a product after a live window. New time of at least a tick and lost time take turns. Shorter
+ * new time waits for the next tick; otherwise half of all requests would be for the last moments.
  */
 export async function planNextStep(context: PullContext, productId: string): Promise<void> {
   const { clock, config } = context;
@@ -96,7 +96,7 @@ async function beginPulling(
   return await readPullPlan(context.sql, productId);
 }
 
-/** What is due of a product. */
+/** The due windows of a product. */
 interface Due {
   readonly live: LivePlan;
   readonly resweeps: readonly { readonly ageMs: number; readonly ranges: readonly TimeRange[] }[];
@@ -105,7 +105,7 @@ interface Due {
 const NOTHING: Due = { live: { windows: [], lost: [] }, resweeps: [] };
 
 function whatIsDue({ config: { pull } }: PullContext, plan: PullPlan | null, now: Instant): Due {
-  // What is planned already is fetched first, but for old time: where it cannot be had, the newest goes on.
+  // Planned windows go first, except old time: where old time cannot be fetched, new time continues.
   if (plan === null || plan.hasPlannedNewest || isWaiting(plan, now)) return NOTHING;
   const { head, begin, sweptUntil, hasPlannedLive } = plan;
   const { settleDelay: settleDelayMs, overlap: overlapMs } = pull;
@@ -123,7 +123,7 @@ function whatIsDue({ config: { pull } }: PullContext, plan: PullPlan | null, now
     lostTurn: plan.lostTurn && !hasPlannedLive,
   });
   if (hasPlannedLive && live.windows.every(({ to }) => to <= head)) return NOTHING;
-  // What live pulling has to fetch comes before what was fetched already.
+  // Live pulling comes before resweeps.
   if (live.windows.length > 0 || isProbe || plan.hasPlannedResweep) return { live, resweeps: [] };
   const resweeps = pull.resweepAfter.map((ageMs) => ({
     ageMs,
@@ -133,10 +133,10 @@ function whatIsDue({ config: { pull } }: PullContext, plan: PullPlan | null, now
 }
 
 /**
- * One worker at a time plans for a product; that nothing is due is seen without waiting for the others.
- * @param plan as it was read without a lock
- * @param now up to when the newest time is wanted; the head's own moment: lost time only
- * @returns whether something was
+ * Plans under the product's lock: one worker at a time.
+ * @param plan the state, read without the lock
+ * @param now the end of new time to plan; the head: lost time only
+ * @returns whether anything was due
  */
 async function planDue(
   context: PullContext,
@@ -166,7 +166,7 @@ async function planLiveWindows(tx: Query, productId: string, plan: PullPlan, liv
   const isProbe = plan.probeAt !== null;
   const isTried = (one: TimeRange) =>
     plan.lost.some(({ attempts, from, to }) => attempts > 0 && from < one.to && to > one.from);
-  // What a probe cannot have either is lost as before: only an answer elsewhere makes it a window's own failure.
+  // A failed probe leaves the time lost: only an answer elsewhere proves a failure of the window itself.
   const attempts = !isProbe && live.windows.some(isTried) ? 1 : 0;
   await planWindows(tx, productId, "live", live.windows, attempts);
   await writeLost(tx, productId, plan.lost, live.lost, isProbe);
@@ -175,7 +175,7 @@ async function planLiveWindows(tx: Query, productId: string, plan: PullPlan, liv
   if (isNext !== plan.lostTurn) await writeLostTurn(tx, productId, isNext);
 }
 
-/** Time that was fetched when it had this age already, or will be for another age, needs no other fetch. */
+/** Plans resweeps, except for time that was fetched at this age already, or that another resweep covers (120). */
 async function planResweeps(
   tx: Query,
   productId: string,

@@ -1,18 +1,18 @@
 /**
- * What passes have returned that were given back to be tried again: where this process goes on with one, and nobody else
- * did meanwhile, the pass is one.
+ * The records of postponed passes, in memory. Where the same process continues a pass, and no other process did so
+ * meanwhile, the pass counts as one (113).
  */
 
 import type { Sql } from "../db/client.ts";
 import { beginReturned, type Returned } from "../sync/absence-store.ts";
 import type { LeasedWindow } from "../sync/store.ts";
 
-/** Of all passes together; beyond it the oldest are forgotten. */
+/** The most records of all passes together; beyond that the oldest passes are forgotten. */
 const MOST_KEYS = 200_000;
 const MOST_PASSES = 1_000;
 
 interface Postponed {
-  /** of its last page */
+  /** the cursor of its last page */
   readonly cursor: string;
   readonly returned: Returned;
 }
@@ -20,7 +20,7 @@ interface Postponed {
 /** by window, per database */
 const postponed = new WeakMap<Sql, Map<number, Postponed>>();
 
-/** @param cursor of the last page that was committed; null: none was */
+/** @param cursor the cursor of the last committed page; null: there is none */
 export function keepReturned(
   sql: Sql,
   window: LeasedWindow,
@@ -39,7 +39,7 @@ export function keepReturned(
   }
 }
 
-/** What the pass that goes on with the window has returned so far. */
+/** Takes the records of the pass that continues with the window. */
 export function takeReturned(sql: Sql, window: LeasedWindow): Returned {
   const kept = postponed.get(sql);
   const found = kept?.get(window.id);

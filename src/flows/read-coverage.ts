@@ -1,4 +1,4 @@
-/** What of a product's time has been fetched, and what is missing (the JSON of `recon coverage` and `/api/coverage`). */
+/** Reads the fetched and the missing time of a product (the JSON of `recon coverage` and `/api/coverage`). */
 
 import { formatInstant } from "../clock.ts";
 import { ReconError } from "../errors.ts";
@@ -8,7 +8,7 @@ import type { WindowKind } from "../sync/store.ts";
 import type { ProductRange, TimeRange } from "../window.ts";
 import type { FlowContext } from "./context.ts";
 
-/** More than this is no list that anybody reads, and would take the worker's memory. */
+/** The most windows of an answer: nobody reads more, and they would fill the worker's memory. */
 const MOST_WINDOWS = 100_000;
 
 export interface Coverage {
@@ -17,9 +17,9 @@ export interface Coverage {
   readonly to: string;
   /** there are no gaps */
   readonly complete: boolean;
-  /** all that is not fetched and lies before now − settleDelay; the reason is `not-fetched` or an error's code */
+  /** the unfetched time before now − settleDelay; the reason is `not-fetched` or an error code */
   readonly gaps: { readonly from: string; readonly to: string; readonly reason: string }[];
-  /** what was fetched to its last page, in the order of its time */
+  /** the windows that were fetched to their last page, in order of time */
   readonly windows: {
     readonly from: string;
     readonly to: string;

@@ -1,4 +1,4 @@
-/** Everything that is known of one mismatch: both sides, what each of them said when, corrections, and its history. */
+/** Reads everything known about one mismatch: both sides, the timeline, adjustments, and history. */
 
 import { realRound } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
@@ -15,21 +15,23 @@ import { type RecordVersion, readRecordVersions, type VersionChoice } from "../s
 import { mergeRanges } from "../window.ts";
 import type { FlowContext } from "./context.ts";
 
-/** A round can be long: so many callback entries, and so many record versions, are shown at the most. */
+/** The most callback entries, and the most record versions, of the timeline. */
 const MOST_SHOWN = 1_000;
-/** What is fetched again and again, by resweeps and backfills, is shown as far back as this. */
+/** The most fetches to show: resweeps and backfills fetch the same time again and again. */
 const MOST_FETCHES = 20;
 
-/** One callback entry, or one version of a record. Times are ISO 8601, amounts decimal text, null where it names none. */
+/**
+ * One callback entry, or one version of a record. Times are ISO 8601, amounts decimal text, null where it names none.
+ */
 interface TimelineItem {
-  /** when it happened, as that side says */
+  /** the time of the event, according to that side */
   readonly at: string;
-  /** when the operator took the callback, or when this version was first fetched */
+  /** the time at which the operator received the callback, or at which this version was first fetched */
   readonly seenAt: string;
   readonly side: "provider" | "ledger";
   /** "placeBets OPEN", "record SETTLED" */
   readonly what: string;
-  /** of the ledger the txn id, of the provider the record's id */
+  /** the txn id of a callback, or the id of a record */
   readonly id: string;
   /** of the provider */
   readonly betId: string | null;
@@ -38,18 +40,18 @@ interface TimelineItem {
   readonly currency: string;
   readonly stake: string | null;
   readonly payout: string | null;
-  /** of the ledger: what the wallet did; null: what the callback asks for */
+  /** ledger only: the movement of the wallet; null: as the callback asks */
   readonly moved: string | null;
-  /** of the ledger: the player's balance around the whole request, as the operator answered it */
+  /** ledger only: the balances that the operator answered for the whole request */
   readonly balanceBefore: string | null;
   readonly balanceAfter: string | null;
-  /** of the ledger: the envelope's id */
+  /** ledger only: the envelope's id */
   readonly requestId: string | null;
-  /** of the provider: when another version replaced it */
+  /** provider only: the time at which another version replaced this one */
   readonly replacedAt: string | null;
 }
 
-/** A window that fetched a time of which either side speaks. Times are ISO 8601. */
+/** A window that covers a time of either side. Times are ISO 8601. */
 interface TimelineFetch {
   /** live, confirm, resweep, backfill */
   readonly kind: string;
@@ -57,16 +59,16 @@ interface TimelineFetch {
   readonly to: string;
   readonly startedAt: string;
   readonly fetchedAt: string;
-  /** how many records it returned, of whatever bets */
+  /** the number of returned records, of all bets */
   readonly records: number;
-  /** it began so long after the last callback that what it lacks is missing, and not late */
+  /** the fetch began late enough after the last callback: a record that it lacks is missing, not late */
   readonly isLateEnough: boolean;
 }
 
 export interface MismatchStory extends Mismatch {
-  /** what both sides said, in the order of `at` */
+  /** the events of both sides, in the order of `at` */
   readonly timeline: TimelineItem[];
-  /** what the provider was asked about this time, the latest first: the confirm fetch is among them */
+  /** the fetches of this time, including the confirm fetch, the latest first */
   readonly fetches: TimelineFetch[];
   readonly adjustments: StoredAdjustment[];
   readonly history: MismatchEvent[];
@@ -87,7 +89,7 @@ export async function readMismatchStory(context: FlowContext, id: string): Promi
 }
 
 async function readTimeline(sql: Query, mismatch: Mismatch): Promise<TimelineItem[]> {
-  // The answers behind a transfer or a top-up are no words about a bet: they are shown with the transfer.
+  // The answers about a transfer or a top-up are shown with the transfer, not here.
   if (mismatch.transactionRef !== null) return [];
   const choice = placesOf(mismatch);
   const { productId } = mismatch;
@@ -98,7 +100,7 @@ async function readTimeline(sql: Query, mismatch: Mismatch): Promise<TimelineIte
   return [...entries.slice(0, MOST_SHOWN).map(showEntry), ...versions.map(showVersion)].sort(inTime);
 }
 
-/** The fetches of the time that is compared: around the callbacks, and at the dates of the records. */
+/** Reads the fetches around the callbacks and at the dates of the records. */
 async function readFetches(
   { sql, config }: FlowContext,
   { productId, transactionRef, provider }: Mismatch,
@@ -143,14 +145,14 @@ async function readLedgerWords(
     bets: usernames.flatMap((user) => ids.map((id) => [user, id] as const)),
     rounds: round === null ? [] : usernames.map((user) => [user, round] as const),
   });
-  // Of a bet's round only what acts on the whole round is about the bet.
+  // Of the bet's round, only entries that act on the whole round concern the bet.
   const isWholeRound = choice.rounds.length > 0;
   return entries.filter(
     (entry) => isWholeRound || ids.includes(entry.txnId) || entry.transactionType === "BY_ROUND",
   );
 }
 
-/** Of a round all of it, of a session its time, of anything else the ids that its sides name. */
+/** The choice of record versions: a whole round, the time of a session, or the ids that the sides name. */
 function placesOf(mismatch: Mismatch): VersionChoice {
   const { kind, provider, ledger } = mismatch;
   const sides = { ...ledger, ...provider } as Readonly<Record<string, string | null | undefined>>;

@@ -1,4 +1,4 @@
-/** All that one look should tell: how far every product is fetched, what is wrong, and how much money that is. */
+/** Reads the overview: the progress of every product, the problems, and their money. */
 
 import { readConditions } from "../alerts/condition-store.ts";
 import { countUndelivered } from "../alerts/store.ts";
@@ -28,28 +28,28 @@ const DAY_MS = 24 * HOUR_MS;
 const COVERAGE_DAYS = 7;
 const HISTORY_MS = 12 * HOUR_MS;
 const HISTORY_STEP_MS = 900_000;
-/** Somebody should still hear of a backfill that failed in that time. */
+/** The time for which a failed backfill is shown. */
 const RECENTLY_MS = DAY_MS;
 const MOST_BACKFILLS = 20;
 
 export interface ProductOverview {
   readonly productId: string;
   readonly state: ProductState;
-  /** null: nothing was begun yet, or nothing is pulled of it */
+  /** null: pulling has not begun, or the product is not pulled */
   readonly pulled: PulledOverview | null;
-  /** its unresolved mismatches, by status and currency */
+  /** the unresolved mismatches, by status and currency */
   readonly risk: readonly Risk[];
 }
 
 /**
- * transfers-only: nothing is pulled of it; not-begun: nothing of it was fetched yet; stopped: the credentials are refused;
- * stalled: it has gaps; behind: it is later than it should be; current: it is fetched as far as it may be.
+ * transfers-only: the product is not pulled; not-begun: nothing was fetched yet; stopped: the credentials are
+ * refused; stalled: there are gaps; behind: the lag is too long; current: everything that may be fetched was fetched.
  */
 export type ProductState = "transfers-only" | "not-begun" | "stopped" | "stalled" | "behind" | "current";
 
 interface PulledOverview {
   readonly head: Instant;
-  /** everything before it has been fetched */
+  /** everything before this time was fetched */
   readonly watermark: Instant;
   readonly lagMs: number;
   readonly windowMs: number;
@@ -66,31 +66,33 @@ export interface Overview {
   readonly now: Instant;
   /** in the order of the config */
   readonly products: readonly ProductOverview[];
-  /** of all products together, those that have left the config too */
+  /** of all products together, including those that have left the config */
   readonly risk: readonly Risk[];
   readonly waiting: readonly WaitingCount[];
   readonly undelivered: number;
-  /** channels that have not taken alerts for some minutes */
+  /** channels that have not accepted alerts for some minutes */
   readonly failingChannels: readonly string[];
   /** processes whose clocks are wrong: "worker 12 on host" */
   readonly wrongClocks: readonly string[];
-  /** when the ledger's newest entry was received; null: it has none */
+  /** the time of the newest entry; null: there is none */
   readonly lastReceivedAt: Instant | null;
-  /** under way, or failed lately; the newest first */
+  /** running backfills and recently failed ones; the newest first */
   readonly backfills: readonly PresentBackfill[];
   /** whether pulling, comparing, following, verifying and alerting go on */
   readonly work: WorkReport;
 }
 
-/** What waits is counted so far for an overview. */
+/** The limit of counting for an overview. */
 const MOST_COUNTED = 10_000;
 
-/** The last hours cost more than all the rest, and a quarter of an hour grows slowly: they are read this often at most. */
+/**
+ * The shortest interval of reading the history: it costs more than all the rest, and its steps change slowly.
+ */
 const KEEP_HISTORY_MS = 15_000;
 
 type ReadHistory = (products: readonly string[], now: Instant) => Promise<FetchedSteps[]>;
 
-/** For whoever looks again and again: each look is new, but for what it says of the last hours. */
+/** Opens a reader for repeated use. Every reading is new, except the history of the last hours. */
 export function openOverview(context: FlowContext): () => Promise<Overview> {
   let kept: { readonly at: Instant; readonly history: Promise<FetchedSteps[]> } | null = null;
   const readHistory: ReadHistory = (products, now) => {
@@ -105,7 +107,7 @@ export function openOverview(context: FlowContext): () => Promise<Overview> {
   return () => readOverview(context, readHistory);
 }
 
-/** A handful of statements for all products; none of them counts what history has left behind. */
+/** Reads the overview with a few statements for all products. None of them counts history. */
 async function readOverview(context: FlowContext, readHistory: ReadHistory): Promise<Overview> {
   const { sql, config, clock } = context;
   const now = clock.now();
@@ -208,7 +210,7 @@ function describePulled(
   };
 }
 
-/** The last days to the end of today, from the hour on in which pulling began. */
+/** The range of the coverage strip: the last days to the end of today, but not before pulling began. */
 function rangeOfHours(begin: Instant, now: Instant): TimeRange {
   const today = Math.floor(now / DAY_MS) * DAY_MS;
   const from = Math.max(today - (COVERAGE_DAYS - 1) * DAY_MS, Math.floor(begin / HOUR_MS) * HOUR_MS);
@@ -220,7 +222,7 @@ function rangeOfHistory(now: Instant): TimeRange {
   return { from: to - HISTORY_MS, to };
 }
 
-/** So much later than it should be, a product may be before anybody needs to know. */
+/** The lag that a product may have before it counts as behind. */
 const PATIENCE_TICKS = 5;
 const LEAST_PATIENCE_MS = 300_000;
 

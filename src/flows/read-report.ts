@@ -13,17 +13,17 @@ import { findLedgerStart } from "./ledger-start.ts";
 import { reportBets } from "./report-bets.ts";
 import { reportSessions } from "./report-sessions.ts";
 
-/** A day of a zone, by its name and by when it begins and ends. */
+/** A day of a zone, with its begin and end. */
 export interface RequestedDay extends TimeRange {
   readonly day: string;
   readonly zone: string;
 }
 
 /**
- * Adds up what both sides say of a day, and what explains each difference. Seen as of one moment for each product, so
- * that records, entries and mismatches belong together. Products of transfer wallets have no bets, and no row.
- * @param signal ends it, in the database too: it rejects with the signal's reason
- * @param rest is awaited again and again, so that other work has its share
+ * Adds up both sides of a day, and what explains each difference. Each product is read in one snapshot, so that
+ * records, entries and mismatches belong together. Products with transfer wallets have no bets and no row.
+ * @param signal cancels the report, in the database too; the report rejects with the signal's reason
+ * @param rest awaited between pieces of work, so that other work gets time
  */
 export async function readReport(
   context: FlowContext,
@@ -63,7 +63,7 @@ async function reportProduct(
   const covered = await readCoverage(tx, product.productId, range, 0);
   const complete = findGaps(range, settledUntil, covered, []).length === 0;
   const ledgerStart = await findLedgerStart(tx, context.config, product);
-  // While the ledger is empty nothing is compared, and there is nothing to hold against the provider.
+  // With an empty ledger nothing is compared.
   if (ledgerStart === null) return [];
   const comparison = openComparison(context, tx, product, ledgerStart, now, limits);
   const totals: Totals = new Map();

@@ -1,4 +1,4 @@
-/** The state of everything in one document (the JSON of `recon status` and `/api/status`). */
+/** Reads the state of all products and work (the JSON of `recon status` and `/api/status`). */
 
 import { countUndelivered } from "../alerts/store.ts";
 import { formatInstant, type Instant } from "../clock.ts";
@@ -14,11 +14,14 @@ import { judgeWork, seeWork, type WorkReport } from "./read-work.ts";
 
 interface ProductStatus {
   readonly productId: string;
-  /** how far pulling has got */
+  /** the head of pulling */
   readonly head: string | null;
-  /** everything before it has been fetched; differs from head while there are gaps */
+  /** everything before this time was fetched; differs from the head while there are gaps */
   readonly watermark: string | null;
-  /** since the watermark, or its `since` where it was never pulled; null: nothing is pulled of it, or no worker has begun */
+  /**
+   * since the watermark, or since `since` where nothing was pulled yet; null: the product is not pulled, or no worker
+   * has begun
+   */
   readonly lagSeconds: number | null;
   readonly windowSeconds: number | null;
   readonly stalled: boolean;
@@ -40,13 +43,16 @@ export interface Status {
     readonly behindSeconds: number | null;
     /** touched rounds and bets that are to be compared now */
     readonly waiting: number;
-    /** what cannot be compared, while all else is */
+    /** rounds and bets that cannot be compared */
     readonly setAside: number;
-    /** what holds it up, in a sentence; null: nothing does */
+    /** the problem in a sentence; null: there is none */
     readonly problem: string | null;
   };
   readonly verifying: {
-    /** how long the longest has waited to be asked for; where nothing waits, since when nobody has looked; null: nobody ever did */
+    /**
+     * how long the longest has waited to be asked for; where nothing waits, since when nobody has looked; null:
+     * nobody ever did
+     */
     readonly behindSeconds: number | null;
     readonly due: number;
   };
@@ -54,7 +60,7 @@ export interface Status {
   readonly rejected: { readonly records: number; readonly entries: number };
 }
 
-/** The status, and what of the work that goes on behind it the document has no place for: for people. */
+/** The status with more facts about the work, for people. */
 export interface StatusForPeople {
   readonly status: Status;
   readonly work: WorkReport;
@@ -82,7 +88,7 @@ export async function readStatusForPeople(context: FlowContext): Promise<StatusF
   const products = config.products.map(({ productId, walletMode, since }): ProductStatus => {
     const state = progress.find((one) => one.productId === productId);
     const watermark = state === undefined ? null : watermarkOf(state);
-    // Nothing before its beginning is missed; without a worker's first start nobody knows where that is.
+    // Nothing is missing before the begin of pulling, which is unknown before a worker's first start.
     const lagsSince = walletMode === "transfer" ? null : (watermark ?? since);
     return {
       productId,

@@ -1,4 +1,4 @@
-/** Transfers and top-ups as people look at them: found by their ref, with every answer that was kept. */
+/** Reads transfers and top-ups for people: by their ref, with every stored answer. */
 
 import { formatInstant, type Instant } from "../clock.ts";
 import { ReconError } from "../errors.ts";
@@ -8,10 +8,10 @@ import { VERIFY_KINDS, type Verification, type VerifyKind } from "../verify/row-
 import { findByRef, type KeptAnswer, readAnswers } from "../verify/store.ts";
 import type { FlowContext } from "./context.ts";
 
-/** Which one is meant: a ref is unique among transfers, but top-ups of several products or players may share one. */
+/** The choice of one: a ref is unique among transfers, but top-ups of several products or players may share a ref. */
 export interface TransferChoice {
   readonly ref: string;
-  /** null: the transfer, or the top-up where there is no such transfer */
+  /** null: the transfer, or else the top-up */
   readonly kind: VerifyKind | null;
   readonly productId: string | null;
   readonly username: string | null;
@@ -38,7 +38,7 @@ export async function findTransfer({ sql }: FlowContext, choice: TransferChoice)
   throw new ReconError("not-found", `there is no ${choice.kind ?? "transfer"} "${showRef(ref)}"`);
 }
 
-/** A transfer in the JSON of commands and HTTP. */
+/** A transfer as JSON for commands and HTTP. */
 export interface TransferDocument {
   readonly transactionRef: string;
   readonly productId: string;
@@ -75,7 +75,7 @@ export interface TransferStory extends TransferDocument {
   readonly kind: VerifyKind;
   readonly handedAt: string;
   readonly rejectedAt: string | null;
-  /** null: nothing is wrong with it */
+  /** null: there is no mismatch */
   readonly mismatchKind: string | null;
   readonly closedBy: string | null;
   readonly note: string | null;
@@ -85,7 +85,7 @@ export interface TransferStory extends TransferDocument {
   })[];
 }
 
-/** One with every answer that was kept. @throws ReconError as `findTransfer` */
+/** Reads one with every stored answer. @throws ReconError as `findTransfer` */
 export async function readTransferStory(
   context: FlowContext,
   choice: TransferChoice,

@@ -21,10 +21,10 @@ import { readWorkFacts, type WorkFacts } from "../work/work-facts-store.ts";
 import { longestPause, type WorkState } from "../work/work-store.ts";
 import type { FlowContext } from "./context.ts";
 
-/** How far pulling a product has got. */
+/** The progress of pulling a product. */
 type PulledProgress = Pick<PullProgress, "productId" | "head" | "gaps" | "stoppedUntil">;
 
-/** All that is known of how work goes on, as of one moment. */
+/** The facts about all work, in one snapshot. */
 export interface WorkSeen extends WorkFacts {
   readonly now: Instant;
   readonly progress: readonly PulledProgress[];
@@ -32,17 +32,17 @@ export interface WorkSeen extends WorkFacts {
 
 export interface WorkReport {
   readonly comparing: Comparing;
-  /** null: the ledger is no relation, and nothing has to be followed */
+  /** null: there is no relation to follow */
   readonly following: Following | null;
   readonly verifying: Verifying;
   readonly alerting: Alerting;
-  /** everything that stands still */
+  /** all stalls */
   readonly stalls: readonly Stall[];
-  /** why the work as a whole does not go on; null: it does */
+  /** why the work as a whole has stopped; null: it has not */
   readonly stop: string | null;
 }
 
-/** @param most counted of what waits of each product; null: all, however much it is */
+/** @param most the limit of counting for each product; null: none */
 export async function seeWork(
   { sql, config }: { readonly sql: Query; readonly config: FlowContext["config"] },
   now: Instant,
@@ -55,7 +55,7 @@ export async function seeWork(
     relation: config.ledger.relation,
     most,
   });
-  // Top-ups of a product that has no endpoint for them any more are not asked for.
+  // Top-ups of a product without an endpoint are not verified.
   const isAsked = (id: string) =>
     config.products.some(({ productId, topUpPath }) => productId === id && topUpPath !== null);
   return {
@@ -66,8 +66,8 @@ export async function seeWork(
 }
 
 /**
- * How work is judged: "as-is"; as an alert "begins", by which nothing is late before it has been watched for a while
- * without a pause; or as it is "reported" already, where what was never done is late for ever.
+ * How to judge work. "as-is": without further rules. "begins": for the begin of an alert; work is late only after
+ * some time of watching without a pause. "reported": for the end of an alert; work that was never done stays late.
  */
 export type Judging = "as-is" | "begins" | "reported";
 
@@ -130,14 +130,14 @@ function isStopped(progress: readonly PulledProgress[], productId: string): bool
   return progress.some((one) => one.productId === productId && one.stoppedUntil !== null);
 }
 
-/** Whoever begins to watch, or goes on after a pause, gives everything the time to go on too. */
+/** The begin of watching: after a start or a pause, all work gets time to continue. */
 function watchedFrom(states: readonly WorkState[], now: Instant, everyMs: number): Instant {
   const watched = findState(states, "alerting", "");
   const isUnbroken = watched?.doneAt != null && now - watched.doneAt <= longestPause(everyMs);
   return isUnbroken ? (watched.since ?? now) : now;
 }
 
-/** How work goes on, as it is. */
+/** Reads the state of work, as it is. */
 export async function readWorkReport(context: FlowContext, most: number | null = null): Promise<WorkReport> {
   const progress = await readPullProgress(context.sql);
   return judgeWork(context, { ...(await seeWork(context, context.clock.now(), most)), progress }, "as-is");

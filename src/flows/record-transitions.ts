@@ -1,4 +1,4 @@
-/** Mismatches that begin, change and end, with the alerts they cause, in the caller's transaction. */
+/** Writes transitions of mismatches with their alerts, in the caller's transaction. */
 
 import { recordIncidents } from "../alerts/record-incidents.ts";
 import type { Instant } from "../clock.ts";
@@ -9,7 +9,7 @@ import { writeTransitions } from "../mismatches/transition-store.ts";
 import type { Transition } from "../mismatches/transitions.ts";
 import { readLateBackfills } from "../sync/backfill-store.ts";
 
-/** Carries out what `decideTransitions` decided; whoever finds mismatches writes them here, best all at once. */
+/** Writes the transitions of `decideTransitions`. All finders of mismatches write here, best all at once. */
 export async function recordTransitions(
   tx: Query,
   transitions: readonly Transition[],
@@ -20,8 +20,8 @@ export async function recordTransitions(
 }
 
 /**
- * Counts what became of mismatches into their incidents.
- * What happened in the range of a backfill, and is first seen while that runs or soon after it, came to light by it.
+ * Counts changes of mismatches in their incidents. A mismatch belongs to a backfill when it lies in the range of the
+ * backfill, and is first seen during the backfill or soon afterwards.
  */
 export async function recordChanges(
   tx: Query,

@@ -1,4 +1,4 @@
-/** What the bets of a day add to its statement, each with what explains its difference. */
+/** Adds the bets of a day to its statement, each with what explains its difference. */
 
 import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
@@ -23,7 +23,7 @@ import { loadNeighbourhoods } from "./load-neighbourhoods.ts";
 import { narrowActive, stateRest } from "./report-wide-rounds.ts";
 import { reportedRounds, type WideRounds } from "./wide-rounds.ts";
 
-/** Every bet of the product that counts on the day, a player's bets together. */
+/** Adds every bet of the product that counts on the day, player by player. */
 export async function* reportBets(
   comparison: ComparisonContext,
   day: TimeRange,
@@ -64,7 +64,7 @@ async function assessAll(comparison: ComparisonContext, marks: readonly DiffMark
   });
 }
 
-/** What belongs together of a player: records that are absent are left out, those in doubt counted as they were. */
+/** A neighbourhood of a player, without absent records; records in doubt count as before. */
 interface Reported extends AssessedInDoubt {
   readonly username: string;
   readonly records: readonly StoredRecord[];
@@ -111,7 +111,7 @@ async function* reportNeighbourhood(
   }
 }
 
-/** Without what stands for bets that are not loaded: the database adds those up. */
+/** Removes the stand-ins for bets that are not loaded, because the database adds these up. */
 function withoutRest(one: AssessedPair): AssessedPair {
   if (!holdsRest(one.pair)) return one;
   const { records, bets } = one.pair;
@@ -124,14 +124,14 @@ function latestOf(records: readonly StoredRecord[]): Instant {
   return times.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
 }
 
-/** Kinds that stand for two players or currencies, each of whose parts is explained by itself. */
+/** Kinds that concern two players or currencies; each part is explained separately. */
 const EXPLAINS_TWO: ReadonlySet<MismatchKind> = new Set(["username-differs", "currency-differs"]);
-/** Kinds that are about what one side says of itself: no difference between the two. */
+/** Kinds that concern one side only, so that they explain no difference. */
 const EXPLAINS_ALONE: ReadonlySet<MismatchKind> = new Set(["balance-differs", "provider-inconsistent"]);
 
 /**
- * What a mismatch can be about, of each pair. What is told of a round is of one pair only: what is compared by the round's
- * sums, or the first of it where nothing is any more.
+ * The subjects of each pair. A mismatch of a round belongs to one pair only: the pair that is compared by the round's
+ * sums, or the first pair of the round.
  */
 function shareSubjects(all: readonly AssessedPair[]): ReadonlyMap<AssessedPair, readonly string[]> {
   const subjects = new Map(all.map((one) => [one, subjectsOf(one.pair.records, one.pair.bets)]));
@@ -154,8 +154,8 @@ function isOfRound(subject: string): boolean {
 }
 
 /**
- * The mismatch that stands for a pair; where nothing is wrong with the pair any more, all that was corrected by hand.
- * A correction is of the ledger's player and currency, and of one part alone nobody can say whether it was enough.
+ * The mismatch that explains a pair; for a pair that agrees, all its adjustments. An adjustment belongs to the player
+ * and the currency of the ledger; for one part alone it is unknown whether the adjustment was enough.
  */
 function findStanding(
   { pair, verdict }: AssessedPair,
@@ -191,12 +191,12 @@ function isMarkedFor(waiting: readonly DiffMark[]): (assessed: AssessedPair) => 
     [...records, ...bets].some((side) => rounds.has(realRound(side.roundId) ?? ""));
 }
 
-/** While a bet runs, what it rightly took need not agree yet; what was moved besides is all that a mismatch tells. */
+/** While a bet runs, its stake need not agree yet: a mismatch explains only the additional movement (77). */
 function explainsOnlyItsPart({ pair, verdict }: AssessedPair): boolean {
   return verdict?.finding.kind === "net-differs" && stillRuns(pair);
 }
 
-/** What is not waited for by a mark: it still runs, or one side of it is there and cannot be used. */
+/** Whether a pair waits without a mark: the bet still runs, or one side was rejected. */
 async function isHeldBack(
   { tx, product }: ComparisonContext,
   { pair, verdict }: AssessedPair,

@@ -1,4 +1,4 @@
-/** Tells when the provider refuses the credentials for questions about transfers: a product without pulling has no other sign of it. */
+/** Reports refused credentials for questions about transfers: a product without pulling shows no other sign. */
 
 import { type Condition, type ConditionName, isSame } from "../alerts/condition.ts";
 import { beginCondition, endCondition, readConditions } from "../alerts/condition-store.ts";
@@ -7,7 +7,7 @@ import type { FlowContext } from "./context.ts";
 
 const SUBJECT = "transfers of ";
 
-/** A product may be refused while others are answered. */
+/** The condition of one product: the provider may refuse a single product. */
 function refusalOf(productId: string): Condition {
   return {
     kind: "credentials-refused",

@@ -28,7 +28,7 @@ const WORDS: Readonly<Record<RejectedKind, Words>> = {
   },
 };
 
-/** Reports what no alert has spoken of yet; rows that were mended since are rejected no more. */
+/** Reports rejected rows without an alert so far. Corrected rows are no longer rejected. */
 export async function reportRejectedEntries({ sql, clock, log }: FlowContext): Promise<void> {
   const now = clock.now();
   const day = formatInstant(now).slice(0, 10);

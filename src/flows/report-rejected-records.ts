@@ -1,4 +1,4 @@
-/** Tells that records of the provider cannot be used: once per product and day, with the page that has them. */
+/** Reports rejected records: once for each product and day, in the transaction of their page. */
 
 import { recordAlert } from "../alerts/store.ts";
 import type { RejectedRecord } from "../bet.ts";
@@ -7,7 +7,7 @@ import type { Query } from "../db/client.ts";
 
 const LONGEST_REASON = 300;
 
-/** @param isNew how many of them were not known before; none of those is news */
+/** @param isNew whether any of them is new; known ones are no news */
 export async function reportRejectedRecords(
   tx: Query,
   productId: string,
@@ -25,7 +25,7 @@ export async function reportRejectedRecords(
     productId,
     body: {
       what: `${productId}: ${many} of the provider cannot be used, such as one with: ${first.reason.slice(0, LONGEST_REASON)}`,
-      toDo: "They are kept in rejected_records with their text and the reason, and are never called missing. This is told once a day; recon status counts them all. Ask the provider to mend them.",
+      toDo: "They are kept in rejected_records with their text and the reason, and are never called missing. This alert comes once a day; recon status counts all of them. Ask the provider to correct them.",
       productId,
       since: formatInstant(now),
       count: isNew,

@@ -1,4 +1,4 @@
-/** What the sessions of a day add to its statement, each with what explains its difference. */
+/** Adds the sessions of a day to its statement, each with what explains its difference. */
 
 import type { Instant } from "../clock.ts";
 import { readActivity, readWaiting } from "../diff/activity-store.ts";
@@ -17,7 +17,7 @@ import type { ComparisonContext } from "./comparison-context.ts";
 import { readAbsences } from "./decide-absences.ts";
 import { loadSessions } from "./load-sessions.ts";
 
-/** Every session that ends on the day; one that goes on is pending until it is over. */
+/** Adds every session that ends on the day. A running session is pending. */
 export async function* reportSessions(
   comparison: ComparisonContext,
   day: TimeRange,

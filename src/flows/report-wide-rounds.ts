@@ -1,4 +1,4 @@
-/** What the wide rounds of players add to a day's statement: bets that agree are added up by the database, not loaded. */
+/** Adds wide rounds to a day's statement: the database adds up the bets that agree, without loading them. */
 
 import type { StoredRecord } from "../bet.ts";
 import { roundKey } from "../diff/neighbourhood.ts";
@@ -12,7 +12,7 @@ import type { TimeRange } from "../window.ts";
 import type { ComparisonContext } from "./comparison-context.ts";
 import { WideRounds } from "./wide-rounds.ts";
 
-/** What is loaded for a statement. */
+/** What to load for a statement. */
 interface ToLoad {
   readonly wide: WideRounds;
   readonly marks: readonly DiffMark[];
@@ -20,8 +20,8 @@ interface ToLoad {
 
 /**
  * Finds the wide rounds of some players.
- * @param active what is dated on the day
- * @param standing corrections by hand count although their bets agree by now
+ * @param active the records and entries of the day
+ * @param standing the mismatches with adjustments, which count even where their bets agree
  * @param waiting the players' marks
  */
 export async function narrowActive(
@@ -60,10 +60,10 @@ export async function narrowActive(
 }
 
 /**
- * What the bets that are not loaded add to the day: each counts on its own, or, where the round agrees as one, all of them
- * on the day of the latest.
+ * Adds the bets that are not loaded: each on its own day, or, where the round agrees as one, all on the day of the
+ * latest bet.
  * @param loaded the player's records
- * @param agreedAt when the rest of the round counts, where it agrees as one; null: it does not
+ * @param agreedAt the time at which a round that agrees as one counts; null: the round does not
  */
 export async function stateRest(
   { tx, product: { productId }, settings }: ComparisonContext,

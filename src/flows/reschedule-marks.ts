@@ -1,17 +1,17 @@
-/** Puts back the marks of what cannot be judged for good yet, and has fetched what it needs for that. */
+/** Reschedules the marks of unfinished judgements, and plans the fetches that they need. */
 
 import { type DiffMark, putMarks } from "../diff/store.ts";
 import type { Wait } from "./await-ripeness.ts";
 import type { ComparisonContext } from "./comparison-context.ts";
 import { planConfirmFetches } from "./confirm-fetches.ts";
 
-/** What is looked at again as soon as one of its waits is over; without any it is not. */
+/** Marks with their waits: they are due again when the first wait is over; without waits they are done. */
 export interface WaitingPart {
   readonly marks: readonly DiffMark[];
   readonly waits: readonly Wait[];
 }
 
-/** @returns whether confirm fetches were planned: the product wants pulling */
+/** @returns whether confirm fetches were planned, so that the product should be pulled */
 export async function rescheduleMarks(
   comparison: ComparisonContext,
   parts: readonly WaitingPart[],

@@ -1,4 +1,4 @@
-/** Runs what backfills ask for: several windows side by side, the backfills taking turns. */
+/** Runs backfills: several windows at once, with turns between backfills. */
 
 import { ReconError } from "../errors.ts";
 import type { Log } from "../log.ts";
@@ -14,21 +14,21 @@ import { type PullContext, pulledProducts } from "./context.ts";
 import { fetchLeasedWindow } from "./fetch-leased-window.ts";
 
 /**
- * Starts what is queued and fetches until nothing is due. A run may begin while another one is under way.
- * `log` names the run in its lines; without it the context's.
+ * Starts queued backfills, and fetches until nothing is due. Runs may overlap. `log` names the run in its lines; the
+ * default is the context's log.
  */
 export type RunBackfills = (signal: AbortSignal, log?: Log) => Promise<void>;
 
 /**
- * All runs of one runner together fetch at most `pull.concurrency` windows side by side; other processes have runners
- * of their own, and share the windows with it. While a live window waits for a fetcher none is begun: the next run goes on.
- * A run rejects with what stopped it, refused credentials for one, and then nothing runs for `pull.every`.
+ * All runs of one runner together fetch at most `pull.concurrency` windows at once. The runners of other processes
+ * share the windows. While a live window waits for a fetcher, no window begins; the next run continues. A run rejects
+ * with the error that stopped it, such as refused credentials; then nothing runs for `pull.every`.
  */
 export function openBackfillRunner(context: PullContext): RunBackfills {
   const { sql, clock } = context;
   const { pull } = context.config;
   const products = pulledProducts(context.config);
-  /** whose windows may be due, by id; the first is served next, and goes to the end */
+  /** the backfills with due windows, by id; the first is served next and then goes to the end */
   const turns = new Map<number, RunningBackfill>();
   let freeFetchers = pull.concurrency;
   let restUntil = Number.NEGATIVE_INFINITY;
@@ -47,7 +47,7 @@ export function openBackfillRunner(context: PullContext): RunBackfills {
         turns.delete(backfill.id);
       } else {
         await fetchLeasedWindow({ ...context, log }, window, signal).catch(tolerateLostLease);
-        // Its parts are due where it was split, although nothing was when another fetcher looked.
+        // After a split its parts are due, although another fetcher may have found nothing before.
         if (!isResting(signal)) turns.set(backfill.id, backfill);
       }
     }
@@ -59,7 +59,7 @@ export function openBackfillRunner(context: PullContext): RunBackfills {
       await fetchInTurn(signal, log);
     } catch (error) {
       restUntil = clock.now() + pull.every;
-      // Which of them may go on is asked again.
+      // Reads again which backfills may continue.
       turns.clear();
       throw error;
     } finally {
@@ -80,7 +80,7 @@ export function openBackfillRunner(context: PullContext): RunBackfills {
   };
 }
 
-/** Whoever paused or cancelled the backfill took the lease; so did a worker that found this one silent. */
+/** A lost lease is no error: pausing and cancelling withdraw leases, and another worker may take an expired one. */
 function tolerateLostLease(error: unknown): void {
   if (!(error instanceof ReconError && error.code === "lease-lost")) throw error;
 }

@@ -1,4 +1,4 @@
-/** Screens what is due of a product before it is looked at, where it is so much that looking at all of it would take long. */
+/** Screens the due marks of a product before the comparison, where comparing all of them would take long. */
 
 import type { Instant } from "../clock.ts";
 import type { ProductConfig } from "../config-file.ts";
@@ -11,19 +11,22 @@ import { readTolerance } from "./comparison-context.ts";
 import type { FlowContext } from "./context.ts";
 import { findLedgerStart } from "./ledger-start.ts";
 
-/** Fewer marks are looked at as they are: the screening would take longer than it saves. */
+/** Fewer marks are compared without screening, which would take longer than it saves. */
 const FEWEST_MARKS = 1_000;
 const MARKS_AT_ONCE = 30_000;
 /** So many show whether it is worthwhile: whatever a product is left with is due at each of its turns. */
 const MARKS_TO_TRY = 1_000;
 const MOST_BATCHES = 1_000;
-/** Where it takes longer, the planner knows too little of the tables; comparing exactly has an end. */
+/**
+ * The longest screening. A longer one means that the planner knows too little about the tables; the exact comparison
+ * is bounded.
+ */
 const LONGEST_SCREENING_MS = 120_000;
-/** Where less than this share is dropped, the product is not one that the screening helps with. */
+/** The least share of dropped marks for which screening is worthwhile. */
 const WORTHWHILE_SHARE = 0.1;
 
 /**
- * Drops the due marks of rounds that obviously agree; whatever is not certain stays, and is looked at.
+ * Drops the due marks of rounds that certainly agree. All other marks stay for the comparison.
  * @param longestMs after so long no other batch is begun
  */
 export async function screenProduct(
@@ -37,7 +40,7 @@ export async function screenProduct(
   const startedAt = context.clock.now();
   const total = { marks: 0, left: 0 };
   const { productId } = product;
-  // A settlement without a placement is what such a product's rounds consist of: none of them is ever certain.
+  // The rounds of such a product consist of settlements without placements, which are never certain.
   if (product.singleState) return total;
   if ((await findLedgerStart(context.sql, context.config, product)) === null) return total;
   const due = await countDueMarks(context.sql, productId, now);
@@ -64,8 +67,8 @@ export async function screenProduct(
 const NOTHING: Screened = { marks: 0, left: 0 };
 
 /**
- * Reading everything takes memory, and with several processes shared memory, of which a container often has little.
- * What the server has no room for is tried again in one process, and then left to the exact comparison.
+ * Reading everything needs memory; several processes need shared memory, which containers often limit. Without room,
+ * screening tries one process, and then leaves the marks to the exact comparison.
  */
 async function screenBatch(
   { sql, log, config }: FlowContext,
@@ -76,7 +79,7 @@ async function screenBatch(
 ): Promise<Screened> {
   const rules: ScreenRules = {
     dropsOmittedLosses: lostBets === "omitted" && matchBy.includes("betId"),
-    // Within a tolerance bets agree by themselves, or by what is left of their round.
+    // Within a tolerance, bets agree alone or by the rest of their round.
     tolerance: readTolerance(matchBy.some((rule) => rule !== "id") ? config.diff.tolerance : {}),
   };
   for (const workers of due.readsAll ? [null, 0] : [0]) {
@@ -92,14 +95,14 @@ async function screenBatch(
         { productId, error: describeError(error) },
         workers === null
           ? "the database has no room to screen with several processes; it tries with one"
-          : "the database cannot screen what is due; all of it is compared exactly, which takes longer",
+          : "the database cannot screen the due marks; all of them are compared exactly, which takes longer",
       );
     }
   }
   return NOTHING;
 }
 
-/** No memory, disk or other room (class 53), no right to have a temporary table, or no end in time. */
+/** Whether the server refused: no memory or disk (class 53), no right for temporary tables, or a time-out. */
 function isRefused(error: unknown): boolean {
   const { code = "" } = error as { code?: string };
   return code.startsWith("53") || code === "42501" || code === "57014";

@@ -8,16 +8,16 @@ import type { TransferType } from "../transfer.ts";
 import { addTransfer } from "../verify/store.ts";
 import { type FlowContext, findProduct } from "./context.ts";
 
-/** What the provider is asked for, and the currency, which only a verification compares. */
+/** The request to the provider, with the currency, which only the verification compares. */
 export interface TransferOrder extends MoneyRequest {
   /** ISO 4217 */
   readonly currency: string;
 }
 
 /**
- * Checks the order, records it as pending, and sends it. From the record on it will be verified, whether this ends
- * with an answer, with an error, or with the process; an error of the provider leaves the outcome unknown.
- * @param beforeSending is told when the transfer is on record: from here on its outcome is unknown
+ * Checks the order, records the transfer as pending, and sends it. A recorded transfer is always verified: after an
+ * answer, an error, or the end of the process. An error of the provider leaves the outcome unknown.
+ * @param beforeSending called when the transfer is recorded: from then on its outcome is unknown
  * @throws ReconError before anything is sent: `bad-request`, `not-found` for a product the config lacks, `conflict`
  *   for a transactionRef that is known already; afterwards one of `provider-*`
  */
@@ -36,7 +36,7 @@ export async function sendTransfer(
   const sentAt = context.clock.now();
   const transfer = { ...request, type, currency, amount: parseAmount(request.amount, "amount"), sentAt };
   const { isNew } = await addTransfer(context.sql, transfer, sentAt, context.config.verify);
-  // Who asks twice within a millisecond asks for one transfer; the one that came first is on its way.
+  // Two orders within a millisecond are one transfer; the first one is being sent.
   if (!isNew) {
     throw new ReconError(
       "conflict",

@@ -1,4 +1,4 @@
-/** One answer settled: what it decides, the evidence and the mismatches it begins or ends, in one transaction. */
+/** Settles one answer: writes its decision, its evidence and its mismatches in one transaction. */
 
 import type { Query } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
@@ -13,7 +13,7 @@ import type { FlowContext } from "./context.ts";
 import { recordTransitions } from "./record-transitions.ts";
 
 /**
- * Decides by the answer and writes all of it, once: a claim that was lost meanwhile writes nothing.
+ * Decides by the answer, and writes everything once. A lost claim writes nothing.
  * @throws ReconError `lease-lost`
  */
 export async function settleAnswer(
@@ -65,9 +65,9 @@ async function writeDecision(
 }
 
 /**
- * An answer that was under way when a person closed what it is about is kept. Their decision stays; where the answer
- * says something, a mismatch shows it, because they may have decided otherwise.
- * @returns false where nobody has closed it
+ * Stores an answer that arrives after a person closed the transfer. The decision stays. Where the answer has an
+ * outcome, a mismatch shows it, because the person did not know (103).
+ * @returns false where no person has closed the transfer
  */
 async function settleAfterClose(
   context: FlowContext,

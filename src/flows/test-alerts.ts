@@ -6,15 +6,15 @@ import type { Clock } from "../clock.ts";
 
 export interface TestedChannel {
   readonly channel: ChannelName;
-  /** every one of them has arrived */
+  /** whether all alerts arrived */
   readonly ok: boolean;
   readonly sent: number;
   readonly of: number;
-  /** why it went no further; null: all arrived */
+  /** the error that stopped the test; null: all alerts arrived */
   readonly error: string | null;
 }
 
-/** A channel that asks for a longer pause is not waited for by a person at a terminal. */
+/** The longest pause that the test waits for: a person is at the terminal. */
 const LONGEST_PAUSE_MS = 15_000;
 
 export async function testAlerts(

@@ -1,4 +1,4 @@
-/** Takes back what a person has done with mismatches, as an action of its own. */
+/** Undoes a person's step on mismatches, as an action of its own. */
 
 import { inTurn } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
@@ -9,17 +9,17 @@ import { markReopened } from "./mark-reopened.ts";
 import { recordChanges } from "./record-transitions.ts";
 
 export interface UndoResult {
-  /** as they were before the step */
+  /** the restored mismatches */
   readonly ids: readonly string[];
-  /** of the step, but changed by somebody else, or by recon, since: they stay as they are */
+  /** mismatches of the step that have changed since: they stay */
   readonly changed: readonly string[];
 }
 
 /**
- * Puts the mismatches of a step back to what they were before it: those that are still what it made of them, the others
- * stay. What is open again is looked at again, because it may hold no longer. A second time changes nothing.
- * @param step as it was given to `actOnMismatches`
- * @throws ReconError `not-found` where there is no such step, or none that can be taken back
+ * Restores the mismatches of a step that have not changed since. Open ones are marked for a comparison, because they
+ * may hold no longer. A repetition changes nothing.
+ * @param step the id given to `actOnMismatches`
+ * @throws ReconError `not-found` where there is no such step, or it cannot be undone
  */
 export async function undoStep(
   context: FlowContext,
@@ -28,7 +28,7 @@ export async function undoStep(
   return await inTurn(context.sql, async (tx) => {
     const at = context.clock.now();
     const members = await readStep(tx, step);
-    if (members.length === 0) throw new ReconError("not-found", "there is no such step to take back");
+    if (members.length === 0) throw new ReconError("not-found", "there is no such step to undo");
     const chosen = await chooseByIds(tx, members, true);
     const undone = await writeUndo(tx, step, { by, at });
     const changes = undone.flatMap(({ change, ...one }) => (change === null ? [] : [{ ...one, change }]));

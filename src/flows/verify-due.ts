@@ -1,4 +1,4 @@
-/** Asks the provider for every transfer and top-up whose time has come, several side by side, and settles the answers. */
+/** Verifies every due transfer and top-up, several at once, and settles the answers. */
 
 import { setInterval } from "node:timers";
 import pLimit from "p-limit";
@@ -23,19 +23,21 @@ import { type ClassifiedAnswer, Paused, type VerifyContext } from "./ask-outcome
 import { settleAnswer } from "./settle-answer.ts";
 
 export interface VerifyRun {
-  /** answers, or the lack of one, that were settled */
+  /** the number of settled questions, answered or not */
   readonly settled: number;
-  /** the provider refused the credentials for some product: the rest of it waits for the next run */
+  /** the error of a product with refused credentials; its other transfers wait for the next run */
   readonly refused: ReconError | null;
 }
 
-/** So many times the lanes are claimed ahead, so that none waits for a statement. */
+/** The number of claims for each simultaneous question, so that no question waits for a statement. */
 const CLAIMED_PER_SLOT = 4;
 
-/** A commit waits for the disk; those that ask must not wait behind many of them for a connection. */
+/**
+ * The most simultaneous commits, which wait for the disk: questions must not wait behind them for a connection (31).
+ */
 const SETTLED_AT_ONCE = 3;
 
-/** Hears of each answer, or the lack of one, that was settled; must not throw. @param line as `queueNameOf` has it */
+/** Called for each settled question, answered or not; must not throw. @param line the name of `queueNameOf` */
 export type OnAnswer = (line: string, classified: ClassifiedAnswer) => void;
 
 /** Verifies until nothing is due. */
@@ -43,12 +45,15 @@ export function verifyDue(context: VerifyContext, signal: AbortSignal): Promise<
   return openVerifyRunner(context)(signal);
 }
 
-/** What one run has claimed, by line: what a line may hang on keeps no other from being claimed. */
+/**
+ * The state of one run. Claims are counted for each queue, so that a hanging endpoint does not stop others from being
+ * claimed.
+ */
 interface VerifyRunState {
   settled: number;
   refused: ReconError | null;
   failure: unknown;
-  /** lines that were refused: not asked for again in this run */
+  /** the queues with refused credentials, which this run does not ask again */
   readonly refusedLines: Set<string>;
   /** lines that the provider wants to be left alone about, and until when */
   readonly pausedLines: Map<string, Instant>;
@@ -56,9 +61,8 @@ interface VerifyRunState {
 }
 
 /**
- * All runs of one runner together ask at most `verify.concurrency` questions side by side, products taking turns, and runs
- * may overlap: one that waits for a slow answer does not hold back what became due meanwhile. Other processes have runners
- * of their own, and share what is due.
+ * All runs of one runner together ask at most `verify.concurrency` questions at once, and products take turns. Runs
+ * may overlap, so that a slow answer does not delay new work. The runners of other processes share the due work.
  */
 export function openVerifyRunner(
   context: VerifyContext,
@@ -73,7 +77,7 @@ export function openVerifyRunner(
   const turns = openTurns(concurrency);
   const settling = pLimit(SETTLED_AT_ONCE);
   const most = concurrency * CLAIMED_PER_SLOT;
-  /** claimed and not settled yet, of all runs */
+  /** the unsettled claims of all runs */
   const underWay = new Map<string, number>();
   const count = (line: string, change: number) => {
     const left = (underWay.get(line) ?? 0) + change;
@@ -122,7 +126,7 @@ export function openVerifyRunner(
         run.pausedLines.set(line, clock.now() + error.forMs);
         return await postpone(run, line, claim);
       }
-      // It is nobody's before its lease ends: what cannot be settled must not keep others from being asked for.
+      // The claim ends with its lease: a claim that cannot be settled must not stop others.
       run.held.delete(claim.token);
       if (error instanceof TurnOver) await releaseClaims(sql, claim.kind, [claim]);
       else if (error instanceof ReconError && error.code === "lease-lost") log.info(error.message);
@@ -130,7 +134,7 @@ export function openVerifyRunner(
     }
   };
 
-  /** @returns what was claimed, and the lines of which there may be more than there was room for */
+  /** @returns the claims, and the queues that may have more due work */
   const claimSome = async (run: VerifyRunState) => {
     const now = clock.now();
     const claims: Claim[] = [];
@@ -190,7 +194,7 @@ export function openVerifyRunner(
         }
         const hasRoom = () => full.some((line) => (underWay.get(line) ?? 0) <= share / 2);
         while (own.size > 0 && full.length > 0 && !hasRoom() && !isEnding()) await Promise.race(own);
-        // What other runs of this process have claimed is theirs to go on with.
+        // The claims of other runs of this process stay with them.
         if (full.length === 0 || own.size === 0) break;
       }
     } finally {

@@ -1,4 +1,4 @@
-/** One backfill as its page shows it: how far it is, how fast it moves, and what it has brought to light. */
+/** Reads one backfill for its page: progress, pace, and found mismatches. */
 
 import { type BackfillMismatches, readMismatchesOfBackfill } from "../alerts/backfill-mismatches-store.ts";
 import type { Instant } from "../clock.ts";
@@ -8,14 +8,14 @@ import { type Pace, paceBetween } from "../sync/pace.ts";
 import { findBackfill } from "./backfill.ts";
 import type { FlowContext } from "./context.ts";
 
-/** The pace of the last minute tells more than that of a night with pauses in it. */
+/** The time over which the pace is measured: a longer time would include pauses. */
 const PACE_OF_MS = 60_000;
 
 export interface WatchedBackfill {
   readonly backfill: Backfill;
-  /** null: it does not run */
+  /** null: the backfill does not run */
   readonly pace: Pace | null;
-  /** the mismatches it brought, by kind */
+  /** the mismatches that the backfill found, by kind */
   readonly mismatches: readonly BackfillMismatches[];
 }
 

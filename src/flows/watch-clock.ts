@@ -12,18 +12,18 @@ import type { DatabaseClock } from "../db/database-clock.ts";
 import { describeError } from "../errors.ts";
 import type { FlowContext } from "./context.ts";
 
-/** A wrong clock is measured this often, and a right one too: it may be set at any moment. */
+/** The interval of measuring; somebody may set the clock at any time. */
 export const MEASURE_EVERY_MS = 5_000;
 
-/** What does nothing while its clock is wrong, and what that means: "plans, compares and verifies nothing". */
+/** The process with the clock, and the consequence of a wrong one: "plans, compares and verifies nothing". */
 export interface ClockUser {
   readonly name: "worker" | "callbacks server";
   readonly consequence: string;
 }
 
 /**
- * @returns whether this machine's clock is right. The first that finds it wrong, and the first that finds it right again,
- *   log that and write the alert. Never rejects: where the database does not answer, the last answer stands.
+ * @returns a function that measures whether this machine's clock is right. A change of the result writes a log line
+ * and an alert. The function never rejects: while the database does not answer, the last result counts.
  */
 export function openClockWatch(
   { sql, log }: FlowContext,

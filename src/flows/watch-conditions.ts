@@ -1,4 +1,4 @@
-/** Notices what is wrong as a whole, and when it is over: work that stands still, refused credentials, alerts that wait. */
+/** Begins and ends conditions: stalls, refused credentials, undelivered alerts. */
 
 import {
   type Condition,
@@ -15,15 +15,15 @@ import type { FlowContext } from "./context.ts";
 import { judgeWork, seeWork } from "./read-work.ts";
 import { isAboutTransfers } from "./report-refused-credentials.ts";
 
-/** What waits is counted so far: more of it is no other condition. */
+/** The limit of counting waiting work. */
 const MOST_COUNTED = 10_000;
 
-/** Alerts that wait longer than this are worth another one, through the channels that work. */
+/** Alerts that wait longer than this cause another alert through the working channels. */
 const LONGEST_WAIT_MS = 300_000;
 
 /**
- * Everything is read from what is stored, so that nothing that lasts is missed, whichever worker runs when.
- * @param channels names of those that are set
+ * Reads stored state only, so that no condition is missed, whichever worker runs (43).
+ * @param channels the names of the configured channels
  */
 export async function watchConditions(context: FlowContext, channels: readonly string[]): Promise<void> {
   const { sql, clock } = context;
@@ -39,12 +39,13 @@ export async function watchConditions(context: FlowContext, channels: readonly s
   for (const condition of [...certain, ...judgeWork(context, work, "begins").stalls]) {
     if (!standing.some((one) => isSame(one, condition))) await beginCondition(sql, condition, now);
   }
-  // What was not watched for a while is given time to go on; what was reported is over only when it has gone on.
+  // Work that nobody watched gets time to continue (108); a reported stall ends only when its work has continued
+  // (107).
   const present: ConditionName[] = [...certain, ...judgeWork(context, work, "reported").stalls];
   for (const condition of standing) {
-    // Whoever asks for transfers sees by itself when they are answered again.
+    // The verifying process itself notices new answers about transfers.
     if (isAboutTransfers(condition)) continue;
-    // Whoever has a wrong clock sees by itself when it is right again, unless it has ended.
+    // A process with a wrong clock itself notices the right clock, unless the process has ended.
     if (condition.kind === "clock-wrong" && !isClockGone(condition, now)) continue;
     if (present.some((one) => isSame(one, condition)) || !isProvenOver(condition, progress)) continue;
     await endCondition(sql, condition, now);
@@ -69,7 +70,7 @@ async function findStalled({ sql, config }: FlowContext, progress: readonly Pull
   return found;
 }
 
-/** One for all products, because they share the credentials. */
+/** One condition for all products, because they share the credentials. */
 function findRefused(progress: readonly PullProgress[]): Condition[] {
   const stopped = progress.filter(({ stoppedUntil }) => stoppedUntil !== null);
   if (stopped.length === 0) return [];
@@ -104,7 +105,10 @@ async function findUndelivered(
   }));
 }
 
-/** A worker that starts tries again what was stopped: credentials are accepted only when something has been fetched. */
+/**
+ * Whether a condition is proven over. A starting worker tries again, so credentials count as accepted only after a
+ * fetch.
+ */
 function isProvenOver({ kind, heads }: StandingCondition, progress: readonly PullProgress[]): boolean {
   if (kind === "clock-wrong") return true;
   return Object.entries(heads).every(([productId, head]) => {

@@ -1,4 +1,4 @@
-/** Writes the daily digest into the outbox, once a day (UTC), whichever worker comes first. */
+/** Writes the daily digest once a day (UTC); the first worker does it. */
 
 import { digestAlert } from "../alerts/digest.ts";
 import { sumUnresolved } from "../alerts/digest-store.ts";
@@ -8,7 +8,7 @@ import type { FlowContext } from "./context.ts";
 export async function writeDigest({ sql, clock }: FlowContext): Promise<void> {
   const now = clock.now();
   const { idempotencyKey } = digestAlert([], now);
-  // Adding up is for once a day, not for every tick.
+  // The sums are computed once a day, not at every tick.
   if (await hasAlert(sql, idempotencyKey)) return;
   await recordAlert(sql, digestAlert(await sumUnresolved(sql, now), now));
 }

@@ -1,4 +1,4 @@
-/** Lets mismatches begin, change and end by what a look found, all of them at once. */
+/** Writes the findings of a comparison: mismatches begin, change and end, all at once. */
 
 import { type DiffMark, putMarks } from "../diff/store.ts";
 import { readKnownOf } from "../mismatches/store.ts";
@@ -11,10 +11,10 @@ import {
 import type { ComparisonContext } from "./comparison-context.ts";
 import { recordTransitions } from "./record-transitions.ts";
 
-/** What was found about some subjects of a player. */
+/** The findings about some subjects of a player. */
 export interface PlayerFindings {
   readonly username: string;
-  /** everything that was looked at, whether anything is wrong with it or not */
+  /** all compared subjects, with or without findings */
   readonly subjects: readonly string[];
   readonly seen: readonly SeenFinding[];
 }
@@ -43,14 +43,14 @@ export async function writeFindings(
   );
 }
 
-/** Two parts of a look may see the same request. */
+/** Two parts of a comparison may find the same request. */
 function keyOf(transition: Transition): string {
   if (transition.change !== "open") return `${transition.id}`;
   const { username, subject, kind } = transition.finding;
   return JSON.stringify([username, subject, kind]);
 }
 
-/** Where one bet no longer stands under two names, the other name's record must be explained by something else. */
+/** Where a bet is no longer under two names, another mismatch must explain the other player's record. */
 function otherPlayers(known: readonly KnownMismatch[], transition: Transition): DiffMark[] {
   if (transition.change !== "resolve") return [];
   const ended = known.find(({ id }) => id === transition.id);

@@ -1,4 +1,4 @@
-/** How one bet stands: all that the next entry for it is judged by, in the ledger's fold and in the built-in wallet. */
+/** The state of one bet: everything that decides about its next entry, in the fold and in the built-in wallet. */
 
 import { type LedgerStatus, realRound } from "../bet.ts";
 import { type Amount, ZERO } from "../money.ts";

@@ -1,6 +1,6 @@
 /**
- * What one entry makes of one bet, and what it asks to be moved for it (docs/ledger.md#what-an-entry-does): the rules,
- * once for all.
+ * What one entry makes of one bet, and what it asks to be moved for it (docs/ledger.md#what-an-entry-does): the
+ * rules, once for all.
  */
 
 import { type Amount, ZERO } from "../money.ts";
@@ -79,7 +79,7 @@ function moveBet(
     }
     case "rollback":
       return before === undefined
-        ? // Its end is older than the ledger; a payout tells that it was settled.
+        ? // The end is older than the ledger; a payout shows that the bet was settled.
           give(entry, bet, (entry.payoutAmount ?? ZERO).neg())
         : rollBack(bet, entry, share);
     case "placeTips":
@@ -98,7 +98,9 @@ function take(entry: BetEntry, bet: BetState, amount: Amount): MoneyMove {
   return { bet: debited, asked: amount.neg(), taken: amount };
 }
 
-/** Gives the player what is no stake, or takes it where negative, even below zero: what the provider undoes is undone. */
+/**
+ * Gives the player what is no stake, or takes it where negative, even below zero: what the provider undoes is undone.
+ */
 function give(entry: BetEntry, bet: BetState, amount: Amount): MoneyMove {
   return { bet, asked: entry.skipBalanceUpdate ? ZERO : amount, taken: ZERO };
 }
@@ -162,7 +164,9 @@ function makeVoid(bet: BetState, entry: BetEntry): BetState {
   return { ...bet, status: "void", debited: entry.skipBalanceUpdate ? bet.debited : ZERO };
 }
 
-/** The bet runs again: what its end paid is taken back, and a new generation begins, in which everything is possible. */
+/**
+ * The bet runs again: what its end paid is taken back, and a new generation begins, in which everything is possible.
+ */
 function rollBack(bet: BetState, entry: BetEntry, share: Share | null): MoneyMove {
   if (bet.status === "open") return { bet, asked: ZERO, taken: ZERO };
   const wasVoid = bet.status === "void";

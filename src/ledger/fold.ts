@@ -54,7 +54,8 @@ export function foldEntries(entries: readonly CallbackEntry[], settings: FoldSet
 }
 
 /**
- * What each entry asks the wallet to move, signed, by entryId: what a null `moved` stands for. A repeat asks for nothing.
+ * What each entry asks the wallet to move, signed, by entryId: what a null `moved` stands for. A repeat asks for
+ * nothing.
  * @param entries as of `foldEntries`; of adjustBalance a DEBIT takes its amount, a CREDIT gives it (§4.A8)
  * @returns empty where every entry says itself what moved; without those of which nobody can know
  */
@@ -118,8 +119,8 @@ function begunState(bet: Folding | undefined): BetState | undefined {
 }
 
 /**
- * The rules are asked what the entry does. An entry that is not possible was answered with success all the same, so it
- * did what the rules say of it, but for a settle without a placement that says itself that it is not single-state.
+ * The rules are asked what the entry does. An entry that is not possible was answered with success all the same, so
+ * it did what the rules say of it, but for a settle without a placement that says itself that it is not single-state.
  */
 function scopeOf(ledger: FoldedBets, entry: CallbackEntry, settings: FoldSettings): Scope {
   const { bets, carriers } = ledger;
@@ -167,7 +168,10 @@ function ranBefore(own: Folding | undefined, entry: CallbackEntry, { runningUnti
   return runningUntil !== undefined && (own?.first ?? entry).occurredAt <= runningUntil;
 }
 
-/** What gives back, or takes the difference, asks for what the placement took: where it was never seen, nobody knows. */
+/**
+ * An entry that gives back the stake, or takes a difference, depends on the placement: without the placement the
+ * amount is unknown.
+ */
 function isKnown({ targets, isCertain }: Scope, { callback }: CallbackEntry): boolean {
   if (!isCertain) return false;
   const stands = callback === "placeBets" || callback === "settleBets" || callback === "winRewards";

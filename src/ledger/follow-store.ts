@@ -1,4 +1,4 @@
-/** How far the operator's relation has been read, which hours to read again, and the rows that were not taken. */
+/** The progress of reading the operator's relation, the hours to read again, and the rejected rows. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -42,8 +42,8 @@ const DAY_MS = 24 * HOUR_MS;
 const UNTOUCHED_PAUSE_MS = 6 * HOUR_MS;
 
 /**
- * Asks for the UTC days that the ranges touch to be read again: the hours that they touch each time, the other hours of
- * these days every six hours, so that a day of millions of rows is not read for every window of it.
+ * Asks for the UTC days that the ranges touch to be read again: the hours that they touch each time, the other hours
+ * of these days every six hours, so that a day of millions of rows is not read for every window of it.
  */
 export async function askRereads(tx: Query, ranges: readonly TimeRange[], now: Instant): Promise<void> {
   const isTouched = new Map<Instant, boolean>();
@@ -133,7 +133,7 @@ export async function areEntriesRejected(tx: Query, asked: readonly BetsOfPlayer
   return rows.map(({ rejected }) => rejected);
 }
 
-/** How many rows were not taken: those that cannot be used, and changes of entries whose first content stays. */
+/** Counts the rejected rows: unusable ones, and changes of entries whose first content stays. */
 export async function countRejectedEntries(sql: Query): Promise<{ unusable: number; changed: number }> {
   const [row] = await sql<{ unusable: number; changed: number }[]>`
     select count(*) filter (where kind = 'unusable') as unusable, count(*) filter (where kind = 'changed') as changed
@@ -169,7 +169,10 @@ export interface UnreportedEntries {
   readonly reason: string;
 }
 
-/** Takes what no alert has spoken of yet; part of the transaction that writes the alerts. @param most rows at the most */
+/**
+ * Takes what no alert has spoken of yet; part of the transaction that writes the alerts.
+ * @param most rows at the most
+ */
 export async function takeUnreported(tx: Query, now: Instant, most: number): Promise<UnreportedEntries[]> {
   return await tx<UnreportedEntries[]>`
     with taken as (
@@ -182,7 +185,9 @@ export async function takeUnreported(tx: Query, now: Instant, most: number): Pro
     from taken group by kind, product_id order by kind, product_id`;
 }
 
-/** Writes the settings that the triggers of `callback_entries` go by; where they stand already, nothing is written. */
+/**
+ * Writes the settings for the triggers of `callback_entries`, unless they are unchanged.
+ */
 export async function writeLedgerSettings(sql: Query, rowsChange: "never" | "replace"): Promise<void> {
   await sql`
     insert into ledger_settings (id, rows_change) select 1, ${rowsChange}

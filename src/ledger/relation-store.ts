@@ -1,4 +1,4 @@
-/** The operator's own relation in PostgreSQL: what it looks like, and how its rows are copied into our ledger. */
+/** The operator's relation in PostgreSQL: reads its columns, and copies its rows into `callback_entries`. */
 
 import postgres from "postgres";
 import type { Instant } from "../clock.ts";
@@ -6,7 +6,7 @@ import type { Query } from "../db/client.ts";
 import { describeError, ReconError } from "../errors.ts";
 import { type FoundColumn, findColumnProblems, LEDGER_COLUMNS } from "./relation.ts";
 
-/** A relation that was looked at and can be read. */
+/** A checked, readable relation. */
 export interface LedgerRelation {
   /** as the settings name it */
   readonly name: string;
@@ -26,7 +26,7 @@ export interface RelationPosition {
 }
 
 /**
- * Looks at the relation of the settings.
+ * Checks the relation of the settings.
  * @throws ReconError `ledger-unreadable` that names everything that is wrong with it
  */
 export async function openRelation(sql: Query, relation: string): Promise<LedgerRelation> {
@@ -96,14 +96,15 @@ export interface Copied {
   readonly rejected: number;
   /** the row behind which to go on; null: there are no more rows */
   readonly after: RelationPosition | null;
-  /** the newest received_at of the batch; null: there was no row, or its time cannot be told in milliseconds */
+  /** the newest received_at of the batch; null: there was no row, or its time does not fit into milliseconds */
   readonly newest: Instant | null;
 }
 
 /**
- * Copies rows into `callback_entries`, in the order of (received_at, entry_id). A known entry whose content has changed
- * is updated: the triggers of the table decide what becomes of an update (`ledger.rowsChange`), and ask for the
- * comparison of what was written. Rows that cannot be used, and further rows of one entry_id, go to `rejected_entries`.
+ * Copies rows into `callback_entries`, in the order of (received_at, entry_id). A known entry whose content has
+ * changed is updated: the triggers of the table decide what becomes of an update (`ledger.rowsChange`), and ask for
+ * the comparison of what was written. Rows that cannot be used, and further rows of one entry_id, go to
+ * `rejected_entries`.
  * @param after null: from the beginning of the range
  * @throws ReconError `ledger-unreadable`
  */
@@ -154,7 +155,7 @@ export async function rejectUndatedRows(tx: Query, relation: LedgerRelation, mos
 /** A plan above this cost, in PostgreSQL's units, may read a large table from end to end. */
 const MOST_PLAN_COST = 50_000;
 
-/** Whether rows without a received_at can be looked for without reading the relation as a whole. */
+/** Whether an index helps to find rows without a received_at. */
 export async function findsUndatedRows(sql: Query, { name, from }: LedgerRelation): Promise<boolean> {
   const [row] = await reading(name, () =>
     sql.unsafe<{ "QUERY PLAN": readonly { Plan: { "Total Cost": number } }[] }[]>(

@@ -1,4 +1,4 @@
-/** What a relation of the operator's own must look like to be a ledger. */
+/** The columns that the operator's relation must have. */
 
 type Kind = "text" | "numeric" | "boolean" | "timestamptz";
 
@@ -82,7 +82,7 @@ function whyNot(name: string, kind: Kind, baseType: string): string {
   }
   if (kind === "numeric" && baseType === "money") return ": money is shown by the locale; cast it to numeric";
   if (kind === "timestamptz" && baseType === "timestamp") {
-    return `: without a zone nobody can know which moment is meant; ask whoever writes it which zone its clock keeps, and say so in the view: ${name} at time zone '…'`;
+    return `: without a zone nobody can know which moment is meant; find out the zone of the clock that writes the column, and name the zone in the view: ${name} at time zone '…'`;
   }
   if (kind === "timestamptz" && ["int8", "numeric", "float8"].includes(baseType)) {
     return "; milliseconds since 1970 become one by to_timestamp(ms / 1000.0)";

@@ -43,7 +43,7 @@ export async function appendEntries(sql: Query, entries: readonly CallbackEntry[
 /** Of a status, a transaction type or a currency no more characters mean anything. */
 const LONGEST_WORD = 100;
 
-/** Where the entries of a player's rounds and bets are looked for. */
+/** The keys of rounds and bets whose entries are read. */
 export interface EntryKeys {
   /** [username, roundId] */
   readonly rounds: readonly (readonly [string, string])[];
@@ -76,7 +76,10 @@ export async function readEntries(
   return [...new Map(rows.map((row) => [row.entryId, row])).values()].map(fromRow);
 }
 
-/** Of `callback_entries e`, what an `EntryRow` has. The table limits its keys; whoever wrote it may have written any other text. */
+/**
+ * Of `callback_entries e`, what an `EntryRow` has. The table limits its keys; whoever wrote it may have written any
+ * other text.
+ */
 function entryColumns(sql: Query) {
   const short = (column: string) => sql`left(e.${sql(column)}, ${LONGEST_WORD})`;
   return sql`e.entry_id as "entryId", e.callback, ${sql.unsafe(requestIdSql("e.request_id"))} as "requestId", e.product_id as "productId",
@@ -145,7 +148,9 @@ export async function readLedgerStart(sql: Query): Promise<Instant | null> {
   return row?.start ?? null;
 }
 
-/** What must stand on `callback_entries` and be switched on, so that no row is forgotten; with pg_trigger's tgenabled. */
+/**
+ * What must stand on `callback_entries` and be switched on, so that no row is forgotten; with pg_trigger's tgenabled.
+ */
 const TRIGGERS: Readonly<Record<string, string>> = {
   recon_checked: "O",
   recon_inserted: "O",
@@ -174,8 +179,9 @@ const LOCK_NOT_AVAILABLE = "55P03";
 const LONGEST_MARKING_MS = 2 * 3_600_000;
 
 /**
- * Switches the triggers on where something has switched them off, and asks for the comparison of every entry: rows may
- * have come in unseen. A data restore with `--disable-triggers` leaves them changed, so that it is noticed afterwards.
+ * Switches the triggers on where something has switched them off, and asks for the comparison of every entry: rows
+ * may have come in unseen. A data restore with `--disable-triggers` leaves them changed, so that it is noticed
+ * afterwards.
  * @returns whether there was something to mend
  */
 export async function watchEntries(sql: Sql): Promise<boolean> {

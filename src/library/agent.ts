@@ -1,4 +1,6 @@
-/** The package's entry for an operator's own service: the agent API, with every transfer recorded before it is sent. */
+/**
+ * The package's entry for an operator's own service: the agent API, with every transfer recorded before it is sent.
+ */
 
 import type { MoneyAnswer } from "../agent-api.ts";
 import { systemClock } from "../clock.ts";
@@ -34,11 +36,11 @@ export type { Amount } from "../money.ts";
 export type { BetDayRequest } from "../provider/client.ts";
 
 export interface AgentOptions extends ProviderSettings {
-  /** the PostgreSQL that the worker uses: without the worker nothing that is sent gets verified */
+  /** the PostgreSQL of the worker, which verifies the transfers */
   readonly databaseUrl: string;
   /** the content of the worker's recon.config.json */
   readonly config: unknown;
-  /** credentials go over https only, loopback excepted; true where it is not given */
+  /** requires https, except for loopback addresses; default true */
   readonly production?: boolean;
 }
 
@@ -49,12 +51,12 @@ export interface AgentOptions extends ProviderSettings {
 export interface Agent extends Omit<ProviderClient, "deposit" | "withdraw" | "close"> {
   /**
    * POST /deposit (§4.C2), recorded first. `bad-request`, `not-found`, `conflict` and errors of the database: nothing
-   * was sent. `provider-*`: whether it happened is unknown; the worker finds out, and it must not be sent again.
+   * was sent. `provider-*`: the outcome is unknown. The worker finds the outcome; do not send the transfer again.
    */
   deposit(order: TransferOrder, signal?: AbortSignal): Promise<MoneyAnswer>;
-  /** POST /withdraw (§4.C3); all that is said of `deposit` holds. */
+  /** POST /withdraw (§4.C3); otherwise as `deposit`. */
   withdraw(order: TransferOrder, signal?: AbortSignal): Promise<MoneyAnswer>;
-  /** Ends its connections. */
+  /** Closes the connections. */
   close(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** What people may do with a mismatch, and from which status: the other half of its life. Pure. */
+/** The actions of people on a mismatch, and the statuses from which each is possible. Pure. */
 
 import type { MismatchChange, MismatchStatus } from "../mismatch.ts";
 
@@ -20,18 +20,18 @@ export const ACTS: Readonly<Record<MismatchAction, Act>> = {
   reopen: { from: ["resolved", "ignored"], to: "open", change: "reopen", done: "reopened" },
 };
 
-/** A mismatch as it stands when somebody acts on it. */
+/** A mismatch at the time of an action. */
 export interface ActedOn {
   readonly id: number;
   readonly status: MismatchStatus;
-  /** who resolved or ignored it */
+  /** the person or program that resolved or ignored the mismatch */
   readonly resolvedBy: string | null;
 }
 
 /**
- * Why an action is not possible now: somebody was quicker, or it makes no sense.
- * @param expected the status in which whoever acts has seen it; null: any
- * @returns null where it is possible
+ * Why an action is not possible now: another person was faster, or the status does not allow it.
+ * @param expected the status that the person has seen; null: any
+ * @returns null where the action is possible
  */
 export function refusalOf(
   action: MismatchAction,
@@ -48,10 +48,10 @@ export function refusalOf(
 }
 
 /**
- * What taking a step back is for whoever counts what waits for somebody.
- * @param from the status that the step has made
- * @param to the one before it, which is there again
- * @returns null: as many wait as before
+ * How undoing a step changes the number of mismatches that wait for a person.
+ * @param from the status after the step
+ * @param to the status before the step, which the undoing restores
+ * @returns null where the number does not change
  */
 export function changeByUndo(from: MismatchStatus, to: MismatchStatus): MismatchChange["change"] | null {
   const waits = (status: MismatchStatus) => status === "open" || status === "acknowledged";
@@ -60,9 +60,9 @@ export function changeByUndo(from: MismatchStatus, to: MismatchStatus): Mismatch
   return to === "ignored" ? "ignore" : "resolve";
 }
 
-/** A correction made by hand, as it was asked for. */
+/** A correction that a person made by hand, as requested. */
 export interface Adjustment {
-  /** signed decimal text, canonical: positive was given to the player */
+  /** signed decimal text, canonical; positive: the player received money */
   readonly amount: string;
   readonly ref: string;
 }

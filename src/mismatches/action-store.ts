@@ -1,4 +1,7 @@
-/** What people do with mismatches, in PostgreSQL: chosen, counted, changed with their history, corrected by hand. */
+/**
+ * Actions of people in PostgreSQL: chooses and counts mismatches, changes them with their history, and stores
+ * adjustments.
+ */
 
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -8,7 +11,7 @@ import { ACTS, type ActedOn, type Adjustment, type MismatchAction } from "./act.
 import { chosenBy, type MismatchChoice } from "./store.ts";
 import { RESOLVED_BY_RECON } from "./transitions.ts";
 
-/** What an action has to know of a mismatch. */
+/** What an action needs to know about a mismatch. */
 export interface ChosenMismatch extends ActedOn {
   readonly kind: MismatchKind;
   readonly productId: string;
@@ -24,8 +27,8 @@ export interface ChosenMismatch extends ActedOn {
 }
 
 /**
- * The mismatches with these ids that there are, in the order of their ids.
- * @param locks nobody else changes them until the transaction ends; everybody locks in this order
+ * The existing mismatches with these ids, in the order of their ids.
+ * @param locks locks the rows until the transaction ends; all transactions lock in this order
  */
 export async function chooseByIds(
   sql: Query,
@@ -39,7 +42,7 @@ export async function chooseByIds(
 
 /**
  * The mismatches of a choice, in the order of their ids.
- * @param byPerson only those that a person decided, which recon's own decisions would drown
+ * @param byPerson only mismatches that a person decided: recon's own decisions are too many to list
  */
 export async function chooseByFilter(
   sql: Query,
@@ -65,11 +68,11 @@ export interface PersonsAction {
   readonly note: string;
   readonly by: string;
   readonly at: Instant;
-  /** a UUID of its own, by which all of it can be taken back; null, absent: it cannot */
+  /** a UUID of the step, for undoing the step; null or absent: the step cannot be undone */
   readonly step?: string | null;
 }
 
-/** Carries out what somebody did with mismatches that the transaction has locked, each with a line of history. */
+/** Writes an action on mismatches that the transaction has locked, with a line of history for each. */
 export async function writeAction(
   tx: Query,
   chosen: readonly ChosenMismatch[],
@@ -105,7 +108,7 @@ export async function writeAction(
   return rows.map((row) => ({ ...row, change, at }));
 }
 
-/** A correction made by hand, as it is kept. Times are ISO 8601. */
+/** A stored adjustment. Times are ISO 8601. */
 export interface StoredAdjustment {
   readonly ref: string;
   /** signed decimal text */
@@ -117,9 +120,9 @@ export interface StoredAdjustment {
 }
 
 /**
- * Keeps a correction; the same one again has no effect.
- * @returns whether it is new
- * @throws ReconError `conflict` where its ref stands for another one
+ * Stores an adjustment. A repetition has no effect.
+ * @returns whether the adjustment is new
+ * @throws ReconError `conflict` where the ref belongs to another adjustment
  */
 export async function writeAdjustment(
   tx: Query,
@@ -144,7 +147,7 @@ export async function writeAdjustment(
   throw new ReconError("conflict", `ref "${ref}" stands for another adjustment${known}`);
 }
 
-/** The corrections made for one mismatch, oldest first. */
+/** The adjustments of one mismatch, oldest first. */
 export async function readAdjustments(sql: Query, mismatchId: string): Promise<StoredAdjustment[]> {
   const rows = await sql<(Omit<StoredAdjustment, "at"> & { at: Instant })[]>`
     select ref, amount, currency, at, by, note from adjustments where mismatch_id = ${Number(mismatchId)} order by id`;

@@ -1,4 +1,4 @@
-/** The mismatches that stand for a difference of some players' money, with what people corrected for them. */
+/** The mismatches that explain a difference in the day's statement, with their adjustments. */
 
 import type { Query } from "../db/client.ts";
 import type { MismatchKind } from "../mismatch.ts";
@@ -9,19 +9,19 @@ export interface ExplainingRow {
   readonly kind: MismatchKind;
   readonly username: string;
   readonly subject: string;
-  /** the player and the bet of the provider's side; null: it has none */
+  /** the player and the bet on the provider's side; null: that side is empty */
   readonly providerUsername: string | null;
   readonly betId: string | null;
   readonly amountAtRisk: Amount;
-  /** whatever its status, it holds as far as anybody has said: it is not one that ended by itself */
+  /** the mismatch still holds, or a person decided it; false: the mismatch ended by itself */
   readonly stands: boolean;
-  /** a person called it resolved */
+  /** a person resolved the mismatch */
   readonly resolved: boolean;
-  /** null: nothing was corrected by hand */
+  /** null: there is no adjustment */
   readonly adjustments: Amount | null;
 }
 
-/** Of these players, as either side names them: all that stand, and all that were corrected by hand. */
+/** All mismatches of these players, as either side names them, that still hold or have an adjustment. */
 export async function readExplaining(
   tx: Query,
   productId: string,

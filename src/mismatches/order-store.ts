@@ -1,4 +1,4 @@
-/** The mismatches of a choice in an order that a person asks for, page by page in both directions, and what they sum up to. */
+/** Chosen mismatches in an order that a person chose, page by page in both directions, and their sums. */
 
 import type { Query } from "../db/client.ts";
 import type { Mismatch, MismatchStatus } from "../mismatch.ts";
@@ -7,13 +7,13 @@ import { chosenBy, inWords, type MismatchChoice, narrowedBy, type RowOf, statuse
 export const MISMATCH_SORTS = ["firstSeenAt", "occurredAt", "amountAtRisk"] as const;
 export type MismatchSort = (typeof MISMATCH_SORTS)[number];
 
-/** Those with the same value stand in the order of their ids, in the same direction. */
+/** Mismatches with the same value follow the order of their ids, in the same direction. */
 export interface MismatchOrder {
   readonly by: MismatchSort;
   readonly descending: boolean;
 }
 
-/** A place between two mismatches of an order: the value and the id of the one beside it. */
+/** A position in an order, between two mismatches: the value and the id of one of them. */
 export interface OrderPosition {
   /** ISO 8601, or decimal text */
   readonly value: string;
@@ -22,11 +22,11 @@ export interface OrderPosition {
 
 export interface OrderedPage {
   readonly limit: number;
-  /** what follows, or precedes, this place; null: the beginning */
+  /** the page follows or precedes this position; null: the beginning */
   readonly from: { readonly place: OrderPosition; readonly direction: "after" | "before" } | null;
 }
 
-/** A mismatch without what its two sides say. */
+/** A mismatch without the values of its two sides. */
 export type ListedMismatch = Omit<Mismatch, "provider" | "ledger">;
 
 const COLUMN_OF: Readonly<Record<MismatchSort, string>> = {
@@ -36,9 +36,8 @@ const COLUMN_OF: Readonly<Record<MismatchSort, string>> = {
 };
 
 /**
- * One page. Each status is read from the index that has it in this order, so that a page costs as much as it shows,
- * however many there are.
- * @returns the places around the page; null: there is nothing further on that side
+ * One page. Each status is read from its own index in this order, so that the cost depends on the page only.
+ * @returns the positions around the page; null: the list ends on that side
  */
 export async function listInOrder(
   sql: Query,
@@ -77,16 +76,16 @@ export async function listInOrder(
   };
 }
 
-/** How many there are, and at risk in them. */
+/** The number of mismatches, and the money at risk in them. */
 export interface SumOfCurrency {
-  /** null: of those that name none */
+  /** null: mismatches without a currency */
   readonly currency: string | null;
   readonly count: number;
   /** decimal text */
   readonly amount: string;
 }
 
-/** What all of a choice sum up to, by currency. */
+/** The sums of all chosen mismatches, by currency. */
 export async function sumChosen(sql: Query, choice: MismatchChoice): Promise<SumOfCurrency[]> {
   return await sql<SumOfCurrency[]>`
     select currency, count(*) as count, sum(amount_at_risk) as amount from mismatches

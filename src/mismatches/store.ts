@@ -1,4 +1,4 @@
-/** Mismatches in PostgreSQL: chosen, listed page by page, counted, and told with their history. */
+/** Mismatches in PostgreSQL: choices, pages, counts and histories. */
 
 import type { Instant } from "../clock.ts";
 import { formatInstant } from "../clock.ts";
@@ -7,7 +7,7 @@ import type { Mismatch, MismatchKind, MismatchStatus } from "../mismatch.ts";
 import { MISMATCH_STATUSES } from "../mismatch.ts";
 import type { KnownMismatch } from "./transitions.ts";
 
-/** The mismatches of a player's subjects, whatever their status. */
+/** The mismatches of these subjects of a player, with any status. */
 export async function readKnown(
   tx: Query,
   productId: string,
@@ -22,7 +22,7 @@ export async function readKnown(
 }
 
 /**
- * The same of several players at once.
+ * As `readKnown`, for several players at once.
  * @param asked [username, subject]
  */
 export async function readKnownOf(
@@ -43,7 +43,7 @@ export async function readKnownOf(
     for update of m`;
 }
 
-/** Which mismatches are meant; null and absent ones do not filter. */
+/** A choice of mismatches. Null and absent fields do not filter. */
 export interface MismatchChoice {
   /** empty: open and acknowledged */
   readonly statuses: readonly MismatchStatus[];
@@ -54,7 +54,7 @@ export interface MismatchChoice {
   readonly from?: Instant | null;
   /** first seen before then */
   readonly to?: Instant | null;
-  /** so much is at risk, or more; decimal text */
+  /** the least amount at risk; decimal text */
   readonly minAmount?: string | null;
 }
 
@@ -66,7 +66,7 @@ export interface MismatchFilter extends MismatchChoice {
 
 type InWords = Pick<Mismatch, "id" | "occurredAt" | "firstSeenAt" | "lastSeenAt" | "resolvedAt">;
 
-/** A mismatch, or a part of one, as PostgreSQL gives it. */
+/** A mismatch, or a part of one, as PostgreSQL returns it. */
 export type RowOf<Part extends InWords> = Omit<Part, keyof InWords> & {
   readonly id: number;
   readonly occurredAt: Instant;
@@ -77,8 +77,8 @@ export type RowOf<Part extends InWords> = Omit<Part, keyof InWords> & {
 
 /**
  * One page of mismatches, oldest first; `next` is null on the last page.
- * Ids are given out before the commit, so one may appear before a page that was read already; but whatever was in the
- * list when its first page was read, and still fits the filter, is on one of the pages.
+ * PostgreSQL assigns ids before the commit, so a mismatch may appear before a page that was read already. Every
+ * mismatch that was in the list at the first page, and still fits the filter, is on one of the pages.
  */
 export async function listMismatches(
   sql: Query,
@@ -98,7 +98,7 @@ export async function listMismatches(
   };
 }
 
-/** Those that a choice names, each once; without any it is about what waits for somebody. */
+/** The statuses of a choice, each once; without any, open and acknowledged. */
 export function statusesOf({ statuses }: Pick<MismatchChoice, "statuses">): MismatchStatus[] {
   return statuses.length === 0 ? ["open", "acknowledged"] : [...new Set(statuses)];
 }
@@ -119,7 +119,7 @@ export function narrowedBy(sql: Query, choice: MismatchChoice) {
     ${minAmount === null ? sql`` : sql`and amount_at_risk >= ${minAmount}::numeric`}`;
 }
 
-/** Whether there was ever a mismatch of this product, which may have left the config since. */
+/** Whether a mismatch of this product exists. The product may have left the config since. */
 export async function hasMismatches(sql: Query, productId: string): Promise<boolean> {
   const [row] = await sql<{ found: boolean }[]>`
     select exists (select from mismatches where product_id = ${productId}) as found`;
@@ -132,7 +132,7 @@ export async function readMismatch(sql: Query, id: string): Promise<Mismatch | n
   return row === undefined ? null : inWords(row);
 }
 
-/** One change of a mismatch's status, with the values of that moment. */
+/** One change of a mismatch's status, with the values at that time. */
 export interface MismatchEvent extends Pick<Mismatch, "amountAtRisk" | "provider" | "ledger"> {
   readonly at: string;
   readonly fromStatus: MismatchStatus | null;
@@ -176,7 +176,7 @@ function columns(sql: Query) {
     resolved_by as "resolvedBy", note`;
 }
 
-/** Its id and its times as text. */
+/** A mismatch with its id and times as text. */
 export function inWords<Row extends RowOf<InWords>>(row: Row): Omit<Row, keyof InWords> & InWords {
   return {
     ...row,

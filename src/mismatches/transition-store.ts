@@ -1,4 +1,6 @@
-/** What looks change about mismatches, in PostgreSQL: all of one transaction at once, each with its line of history. */
+/**
+ * Writes transitions of mismatches to PostgreSQL: those of one transaction at once, each with its line of history.
+ */
 
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -6,14 +8,14 @@ import type { Finding, MismatchChange } from "../mismatch.ts";
 import { formatAmount } from "../money.ts";
 import { RESOLVED_BY_RECON, type Transition } from "./transitions.ts";
 
-/** One that is still open with the same values is written again only when this long ago it was last written. */
+/** The shortest time between two writes of an open mismatch with unchanged values. */
 const SEEN_EVERY_MS = 3_600_000;
 
 /**
- * Carries out what was decided, with a line of history for each change of status: in a statement for all that open, one
- * for all that still hold, one for all that end. A change that no longer fits the status of the moment, because somebody
- * acted meanwhile, is passed over.
- * @returns what changed; one that still holds as it was is not among it
+ * Writes the transitions, with a line of history for each change of status: one statement opens mismatches, one
+ * updates those that still hold, one ends others. Skips a change that no longer fits the status, because a person
+ * acted in between.
+ * @returns the changes; a mismatch that still holds with the same values is none
  */
 export async function writeTransitions(
   tx: Query,

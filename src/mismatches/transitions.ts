@@ -1,24 +1,24 @@
-/** The life of a mismatch: what one look changes about it. Pure; the store writes what is decided here. */
+/** Decides how one comparison changes mismatches. Pure; `transition-store.ts` writes the decisions. */
 
 import type { Finding, MismatchKind, MismatchStatus } from "../mismatch.ts";
 
-/** A mismatch as it stands before the look. */
+/** A mismatch before the comparison. */
 export interface KnownMismatch {
   readonly id: number;
   readonly subject: string;
   readonly kind: MismatchKind;
   readonly status: MismatchStatus;
   readonly resolvedBy: string | null;
-  /** a person has decided it, and it no longer held after that */
+  /** the difference ended after a person had decided the mismatch */
   readonly hasCeased: boolean;
   readonly provider: Finding["provider"];
   readonly ledger: Finding["ledger"];
 }
 
-/** A difference that a look found; unripe ones may still turn out to be merely late. */
+/** A difference that a comparison found. An unripe one may still turn out to be merely late. */
 export interface SeenFinding {
   readonly finding: Finding;
-  /** every subject that its sides could have had under another kind, its own among them */
+  /** all subjects that its sides could have under any kind, including its own */
   readonly subjects: readonly string[];
   readonly ripe: boolean;
 }
@@ -28,14 +28,14 @@ export type Transition =
   /** open again, or still open with other values */
   | { readonly change: "reopen" | "refresh"; readonly id: number; readonly finding: Finding }
   | { readonly change: "resolve"; readonly id: number }
-  /** a person's decision stays as it is; it is only kept that the difference no longer held */
+  /** the person's decision stays; the row only notes that the difference no longer held */
   | { readonly change: "cease"; readonly id: number };
 
-/** Who resolves what no longer holds. */
+/** The name under which the program itself resolves mismatches. */
 export const RESOLVED_BY_RECON = "recon";
 
 /**
- * What must change so that the mismatches of some subjects agree with what a look at all of them found.
+ * The changes after which the mismatches of some subjects agree with a comparison of all these subjects.
  * A mismatch whose kind is about to change stays open until the new kind is ripe, so that a difference never
  * disappears from the list while it exists.
  */
@@ -72,7 +72,7 @@ function whileItHolds(same: KnownMismatch | undefined, finding: Finding, ripe: b
   if (same.status === "open" || same.status === "acknowledged") {
     return { change: "refresh", id: same.id, finding };
   }
-  // What no longer held has had other values since, be they the same again.
+  // A difference that had ended counts as changed, even with the same values.
   const isNews = changed || same.hasCeased || !isDecidedByPerson(same);
   return ripe && isNews ? { change: "reopen", id: same.id, finding } : null;
 }
@@ -92,7 +92,7 @@ const NOT_COMPARED = new Set([
   "at",
 ]);
 
-/** The values that were compared, without the ids and times of either side. */
+/** The compared values, without the ids and times of either side. */
 function comparedValues({ provider, ledger }: Pick<Finding, "provider" | "ledger">): string {
   const compared = (side: object | null) =>
     side &&

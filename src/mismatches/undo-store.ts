@@ -1,28 +1,28 @@
-/** Steps of people that are taken back, in PostgreSQL: exactly those, and only where nothing has happened since. */
+/** Undoes steps of people in PostgreSQL, and only where nothing has happened since. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { MismatchChange, MismatchStatus } from "../mismatch.ts";
 import { changeByUndo } from "./act.ts";
 
-/** The mismatches that a step changed, in the order of their ids; none: there is no such step. */
+/** The mismatches that a step changed, in the order of their ids; empty: there is no such step. */
 export async function readStep(sql: Query, step: string): Promise<number[]> {
   const rows = await sql<{ id: number }[]>`
     select mismatch_id as id from mismatch_events where step = ${step}::uuid order by mismatch_id`;
   return rows.map(({ id }) => id);
 }
 
-/** One mismatch that is as it was before a step. */
+/** A mismatch after its step was undone. */
 export interface UndoneMismatch extends Omit<MismatchChange, "change"> {
-  /** the status that is there again */
+  /** the restored status */
   readonly status: MismatchStatus;
-  /** null: as many mismatches wait for somebody as before */
+  /** null: the number of waiting mismatches did not change */
   readonly change: MismatchChange["change"] | null;
 }
 
 /**
- * Puts back status, note and whose decision it was, with a line of history: where the step is the last that happened, and
- * what it ended would not stand for other values. The transaction has locked the step's mismatches.
+ * Restores status, note and decider, with a line of history, where the step is the mismatch's last event and its
+ * difference has not changed since. The transaction has locked the step's mismatches.
  */
 export async function writeUndo(
   tx: Query,

@@ -1,4 +1,7 @@
-/** Who may use the ops server: a token of OPS_TOKENS, a session signed in with one; without any, this machine alone. */
+/**
+ * Decides who may use the ops server: bearers of a token of OPS_TOKENS and their sessions; without tokens, only this
+ * machine.
+ */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { isLoopback } from "../config.ts";
@@ -9,22 +12,22 @@ import { sendProblem, wantsPage } from "./problem.ts";
 import type { Sessions } from "./sessions.ts";
 import type { KnownTokens } from "./tokens.ts";
 
-/** Who asks, in whose name things are done. */
+/** The person or program that sends a request, and in whose name changes happen. */
 export interface Asker {
   readonly name: string;
   readonly role: "read" | "write";
-  /** how we know: a bearer token, a session's cookie, or that nobody else can reach us */
+  /** the proof: a bearer token, a session's cookie, or a loopback address */
   readonly by: "token" | "session" | "loopback";
 }
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** who asks; set in every handler behind `addAccess` */
+    /** the asker; set in every handler behind `addAccess` */
     asker: Asker;
   }
 }
 
-/** What decides who somebody is. */
+/** What identifies an asker. */
 export interface Gate {
   readonly tokens: KnownTokens;
   readonly sessions: Sessions;
@@ -32,12 +35,12 @@ export interface Gate {
   readonly log: Log;
 }
 
-/** Without tokens whoever reaches this machine's own port is its user. */
+/** Without tokens, everybody on this machine may write. */
 const LOCAL: Asker = { name: "local", role: "write", by: "loopback" };
 
 /**
- * Lets nobody past who is not known, and nothing change without the role for it, whatever is registered in this scope.
- * A page sends its visitor to the sign-in; everything else is answered with 401.
+ * Refuses unknown askers, and changes by readers, for all routes of this scope. A page redirects its visitor to the
+ * sign-in; every other route answers 401.
  */
 export function addAccess(scope: FastifyInstance, gate: Gate): void {
   scope.addHook("onRequest", async (request, reply) => {
@@ -51,7 +54,7 @@ export function addAccess(scope: FastifyInstance, gate: Gate): void {
   });
 }
 
-/** @returns null: not known, or known no more */
+/** @returns null where the asker is unknown, or no longer known */
 async function findAsker(gate: Gate, request: FastifyRequest): Promise<Asker | null> {
   const bearer = bearerOf(request);
   if (!gate.tokens.areSet || bearer === null) return await findVisitor(gate, request);
@@ -59,7 +62,7 @@ async function findAsker(gate: Gate, request: FastifyRequest): Promise<Asker | n
   return token === null ? null : { name: token.name, role: token.role, by: "token" };
 }
 
-/** A person in front of a browser; a bearer token is not looked at. @returns null: not signed in, or no more */
+/** The person at a browser; ignores bearer tokens. @returns null where nobody is signed in, or no longer */
 export async function findVisitor(
   { tokens, sessions }: Gate,
   request: FastifyRequest,
@@ -70,9 +73,9 @@ export async function findVisitor(
 }
 
 /**
- * Counts a sign-in that failed, and the log names it: from where, never with what. Beyond the limit neither is done, so that
- * guessing fills neither memory nor log.
- * @returns how long whoever guesses is asked to wait, in milliseconds; where that is not 0, the answer is held back too
+ * Counts a failed sign-in and logs its address, never its token. Does neither beyond the limit, so that guessing
+ * fills neither memory nor log.
+ * @returns the wait to announce, in milliseconds; above 0, the answer is delayed too
  */
 export async function noteFailure(
   { failures, log }: Gate,
@@ -86,7 +89,7 @@ export async function noteFailure(
   failures.note(ip);
   log.warn(
     { address: ip, method, path: url.split("?")[0] },
-    "somebody brought a token that is none of OPS_TOKENS",
+    "a request had a token that is not in OPS_TOKENS",
   );
   return 0;
 }
@@ -94,7 +97,7 @@ export async function noteFailure(
 async function sendTooManyFailures(reply: FastifyReply, waitMs: number): Promise<FastifyReply> {
   const seconds = Math.ceil(waitMs / 1000);
   reply.header("retry-after", seconds);
-  const detail = `this token is none of OPS_TOKENS, and too many sign-ins have failed: wait ${seconds} s`;
+  const detail = `this token is not in OPS_TOKENS, and too many sign-ins have failed: wait ${seconds} s`;
   return await sendProblem(reply, 429, "Too Many Requests", detail);
 }
 
@@ -118,8 +121,8 @@ async function checkChange(request: FastifyRequest, reply: FastifyReply): Promis
 }
 
 /**
- * A hook that answers with 403 what this machine did not ask for by its own name: a page of another site could
- * reach a loopback port through its visitor's browser, but Host and Origin betray it.
+ * A hook that answers 403 unless this machine asks under its own name. A page of another site could reach a loopback
+ * port through a visitor's browser; Host and Origin show this.
  */
 export async function refuseForeign(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { host, origin } = request.headers;
@@ -129,11 +132,11 @@ export async function refuseForeign(request: FastifyRequest, reply: FastifyReply
     reply,
     403,
     "Forbidden",
-    "without OPS_TOKENS only this machine is served, by its own name",
+    "without OPS_TOKENS the server answers only this machine, under its own name",
   );
 }
 
-/** null: none was brought; what is empty is none. */
+/** @returns null where there is no token, or an empty one */
 function bearerOf({ headers }: FastifyRequest): string | null {
   return /^Bearer (.+)$/i.exec(headers.authorization ?? "")?.[1] ?? null;
 }

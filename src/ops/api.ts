@@ -1,4 +1,4 @@
-/** The API: what the commands print and do, over HTTP. */
+/** The API: the outputs and actions of the commands, over HTTP. */
 
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
@@ -22,13 +22,13 @@ interface QueryRoute {
 
 const READ_STATUS = describeOperation({
   id: "readStatus",
-  summary: "where each product stands, and what waits",
+  summary: "the state of each product, and what waits",
   answers: { 200: STATUS },
 });
 
 const READ_COVERAGE = describeOperation({
   id: "readCoverage",
-  summary: "what of a product's time has been fetched, and the gaps",
+  summary: "the fetched time of a product, and the gaps",
   query: COVERAGE_QUERY,
   answers: { 200: COVERAGE },
 });
@@ -46,7 +46,7 @@ const READ_OPENAPI = describeOperation({
   answers: { 200: { type: "object" } },
 });
 
-/** @param api where only those arrive who may look, and only those change anything who may write */
+/** @param api a scope with access rules: its requests have the right to read, and changes have the right to write */
 export async function addApi(
   api: FastifyInstance,
   context: FlowContext,
@@ -68,10 +68,12 @@ export async function addApi(
   addAuditRoutes(api, context);
 }
 
-/** No body needs more; what is nested without end could be read, and not be written into the audit log. */
+/** The deepest nesting of a body. A deeper body could be parsed, but not written to the audit log. */
 const DEEPEST_BODY = 8;
 
-/** Some clients announce JSON with every POST: where nothing follows there is no body, and whoever needs one says so. */
+/**
+ * Some clients announce JSON with every POST. An empty body counts as no body; routes that need one say so.
+ */
 function takeJsonOnly(api: FastifyInstance): void {
   const parse = api.getDefaultJsonParser("error", "error");
   api.removeAllContentTypeParsers();
@@ -93,10 +95,10 @@ function isDeeper(value: unknown, levels: number): boolean {
 }
 
 /**
- * `GET /api/openapi.json`, made of the schemas of the routes that are added behind it.
+ * `GET /api/openapi.json`, made of the schemas of the routes that are added afterwards.
  *
- * The schemas do not check: what is wrong with a request is said by those who read it, with field and value, for HTTP and
- * the command line alike. The schemas are made of the same names, choices and limits, and a test holds the two together.
+ * The schemas do not validate. The readers of a request report its errors with field and value, for HTTP and the
+ * command line alike. Schemas and readers share names, choices and limits, and a test compares them.
  */
 async function addDocument(api: FastifyInstance): Promise<void> {
   api.setValidatorCompiler(() => () => true);
@@ -107,7 +109,7 @@ async function addDocument(api: FastifyInstance): Promise<void> {
       info: {
         title: "wallet-recon",
         description:
-          "What is wrong between the provider and the wallet, and what was done about it. Amounts are decimal text.",
+          "The differences between the provider and the wallet, and what people did about them. Amounts are decimal text.",
         version: "1",
       },
       components: {

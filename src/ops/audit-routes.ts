@@ -12,7 +12,7 @@ import { AUDIT, AUDIT_QUERY } from "./state-schema.ts";
 
 const LIST = describeOperation({
   id: "listAudit",
-  summary: "every change that somebody asked for, the newest first",
+  summary: "every requested change, the newest first",
   query: AUDIT_QUERY,
   answers: { 200: AUDIT },
 });

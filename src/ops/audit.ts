@@ -1,4 +1,4 @@
-/** Writes down every change that somebody asks of the ops server, whichever route it is. */
+/** Writes every change that the ops server is asked for to the audit log, on all routes. */
 
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { type AuditedRequest, answerAudit, insertAudit } from "../access/audit-store.ts";
@@ -10,12 +10,12 @@ const MOST_DETAILS = 8_000;
 const SECRET = /token|password|secret|authorization|cookie|key$/i;
 
 /**
- * Every route of this scope that may change something is noted: before it runs, so that nothing changes without its line,
- * and again with the answer. What is refused before its body is read (for the role, for its form) is noted with the answer.
+ * Writes a row for every changing route of this scope before the route runs, so that nothing changes without a row.
+ * The answer completes the row. A request that is refused before its body was read gets its row with the answer.
  */
 export function addAudit(scope: FastifyInstance, { sql, clock, log }: FlowContext): void {
   const noted = new WeakMap<FastifyRequest, number>();
-  // Whoever hangs up before the answer has no address any more.
+  // After a hang-up the socket has no address any more.
   const addresses = new WeakMap<FastifyRequest, string>();
   const addressOf = (request: FastifyRequest) => addresses.get(request) ?? "gone";
   scope.addHook("onRequest", async (request) => {
@@ -43,7 +43,7 @@ export function addAudit(scope: FastifyInstance, { sql, clock, log }: FlowContex
   });
 }
 
-/** Who was answered with 401 is nobody yet. */
+/** Whether the request was answered with 401: then there is no asker. */
 function isUnknown({ asker }: FastifyRequest): boolean {
   return (asker ?? null) === null;
 }
@@ -69,13 +69,13 @@ function describeRequest(
   };
 }
 
-/** JSON without secrets; what is too long is cut off, and says so. */
+/** JSON without secrets. A long text is cut off and says so. */
 function describeBody(body: unknown): string {
   let text: string;
   try {
     text = JSON.stringify(body, (field, value: unknown) => (SECRET.test(field) ? "(hidden)" : value));
   } catch {
-    return JSON.stringify({ cut: "it is nested too deeply to be written" });
+    return JSON.stringify({ cut: "the body is nested too deeply for the log" });
   }
   if (text.length <= MOST_DETAILS) return text;
   return JSON.stringify({ cut: text.slice(0, MOST_DETAILS), characters: text.length });

@@ -1,4 +1,4 @@
-/** Backfills over HTTP: request, list, look at, pause, resume, cancel. */
+/** Backfills over HTTP: request, list, show, pause, resume, cancel. */
 
 import type { FastifyInstance } from "fastify";
 import {

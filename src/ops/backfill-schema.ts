@@ -1,4 +1,4 @@
-/** What the API takes and gives about backfills. */
+/** The API's schemas of backfills. */
 
 import type { BackfillDocument, PlanDocument } from "../flows/backfill.ts";
 import { BACKFILL_STATUSES } from "../sync/backfill.ts";
@@ -9,7 +9,7 @@ export const LIST_QUERY = formOf({}, PAGE_FIELDS);
 
 export const REQUEST_FORM = formOf(
   { productId: TEXT, from: INSTANT, to: { ...INSTANT, description: "not included" } },
-  { dryRun: { ...FLAG, description: "only say what would be done" } },
+  { dryRun: { ...FLAG, description: "only say what the backfill would do" } },
 );
 
 const BACKFILL = documentOf<BackfillDocument>({

@@ -1,25 +1,25 @@
-/** The queues in a browser (Bull Board), behind the access, the audit and the headers of everything else. */
+/** The queues in a browser (Bull Board), with the same access rules, audit and headers as all other routes. */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest, InjectOptions } from "fastify";
 import { endsInTime } from "../in-time.ts";
 import { sendProblem } from "./problem.ts";
 import { withPolicy } from "./security-headers.ts";
 
-/** A server that listens nowhere and takes what is passed on to it; the role of who asks is in "recon-role". */
+/** A server that does not listen. The ops server passes requests to it, with the asker's role in "recon-role". */
 export type OpenBoard = () => Promise<Pick<FastifyInstance, "inject" | "close">>;
 type Board = Awaited<ReturnType<OpenBoard>>;
 
-/** Its commands wait for a Redis that is away. */
+/** The longest wait for an answer: the board's commands wait while Redis is down. */
 const LONGEST_ANSWER_MS = 5_000;
 
-/** Of what a browser sends, all that the board needs. */
+/** The headers that the board needs from a browser. */
 const PASSED_ON = ["accept", "content-type", "if-none-match", "if-modified-since"] as const;
 const PASSED_BACK = ["content-type", "cache-control", "etag", "last-modified"] as const;
 
-/** Its page writes styles into itself, and names its own base. */
+/** The board's page has inline styles and a base element. */
 const POLICY = withPolicy({ styleSrc: ["'self'", "'unsafe-inline'"], baseUri: ["'self'"] });
 
-/** Everything below /queues; the board is opened when somebody first looks. */
+/** Everything below /queues. The board opens at the first request. */
 export function addBoard(scope: FastifyInstance, openBoard: OpenBoard): void {
   let opening: Promise<Board> | null = null;
   const open = async () => {

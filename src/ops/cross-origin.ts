@@ -1,4 +1,4 @@
-/** Tells what a page of another site had its visitor's browser send, by what the browser says of it. */
+/** Recognises requests that a page of another site made a visitor's browser send, by the browser's headers. */
 
 import type { IncomingHttpHeaders } from "node:http";
 
@@ -10,14 +10,14 @@ export function isChange(method: string): boolean {
 }
 
 /**
- * Whether a change may be meant by its sender, where the browser would be let in by itself: by a cookie, or because it
- * runs on this machine. As Go's net/http CrossOriginProtection decides:
- * - `Sec-Fetch-Site`, which no page can set, must be same-origin, or none (typed by the visitor);
- * - where it is missing (an old browser, or plain http), `Origin` must name the host that was asked;
- * - where both are missing, no browser sent it, for every browser sends one of them with a change.
+ * Whether the sender may intend a change, where the browser has access by itself: by a cookie, or by running on this
+ * machine. The rules are those of CrossOriginProtection in Go's net/http: - `Sec-Fetch-Site`, which no page can set,
+ * must be same-origin, or none (the visitor typed the address); - where it is missing (an old browser, or plain
+ * http), `Origin` must name this host; - where both are missing, no browser sent the request: every browser sends one
+ * of them with a change.
  *
- * @param whereSilent the answer to the last case: a session is a browser's, so whoever says nothing of themselves is
- *   refused; on this machine, curl is not
+ * @param whereSilent the answer in the last case: false for a session, which belongs to a browser; true on this
+ * machine, for curl
  */
 export function isOwnChange(
   { host, origin, "sec-fetch-site": site }: IncomingHttpHeaders,

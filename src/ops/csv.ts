@@ -4,7 +4,10 @@ import { stringify } from "csv-stringify/sync";
 
 const NEGATIVE_NUMBER = /^-\d+(?:\.\d+)?$/;
 
-/** A spreadsheet takes text that begins like a formula for one: it gets an apostrophe; a negative number is no formula. */
+/**
+ * Spreadsheets evaluate text that begins like a formula, so such text gets an apostrophe. A negative number is no
+ * formula.
+ */
 export function toCsv(rows: readonly (readonly (string | null)[])[]): string {
   return stringify(rows as (string | null)[][], {
     escape_formulas: true,

@@ -1,4 +1,4 @@
-/** Counts failed sign-ins, so that tokens cannot be guessed: per address, and over all of them. */
+/** Counts failed sign-ins, for each address and in total, so that nobody can guess tokens. */
 
 import { isIPv6 } from "node:net";
 import { type Clock, type Instant, systemClock } from "../clock.ts";
@@ -6,15 +6,15 @@ import { type Clock, type Instant, systemClock } from "../clock.ts";
 const MINUTE_MS = 60_000;
 const MOST_OF_ADDRESS = 10;
 const MOST_OF_ALL = 100;
-/** So long an answer to a wrong token is held back then, and so many at once: each keeps a connection. */
+/** The delay of an answer to a wrong token, and the most answers delayed at once: each uses a connection. */
 const SLOWED_MS = 1_000;
 const MOST_SLOWED = 100;
 
 export interface FailedSignIns {
-  /** @returns how long this address is asked to wait after a wrong token, in milliseconds; 0: not yet */
+  /** @returns the wait to announce to this address after a wrong token, in milliseconds; 0: none */
   waitOf(address: string): number;
   note(address: string): void;
-  /** Holds back the answer to a wrong token; not where too many are held back already. */
+  /** Delays the answer to a wrong token, unless too many answers are delayed already. */
   slowDown(): Promise<void>;
 }
 
@@ -24,9 +24,9 @@ interface Minute {
 }
 
 /**
- * After ten failures of an address in a minute, or a hundred of all addresses, wrong tokens are answered slowly until the
- * minute is over. A right one never is: behind a proxy everybody has one address, and whoever guesses would lock out all.
- * No more addresses are remembered than failures fit into a minute.
+ * After ten failures of an address in a minute, or a hundred in total, the server answers wrong tokens slowly until
+ * the minute is over. It never delays a right token: behind a proxy everybody has one address, and a guesser could
+ * lock out all others (131). The limit of failures also limits the remembered addresses.
  */
 export function countFailedSignIns(clock: Clock): FailedSignIns {
   let all: Minute = { until: 0, failures: 0 };
@@ -64,7 +64,7 @@ function waitIn({ until, failures }: Minute, most: number, now: Instant): number
   return failures < most ? 0 : Math.max(0, until - now);
 }
 
-/** Whoever has one IPv6 address has the other 2^64 of its network as well. */
+/** The owner of one IPv6 address usually owns the whole /64 network. */
 function networkOf(address: string): string {
   if (!isIPv6(address) || address.toLowerCase().startsWith("::ffff:")) return address;
   const [head = "", tail] = address.toLowerCase().split("::");

@@ -1,4 +1,4 @@
-/** Whether the process is alive, and whether it can work: what an orchestrator asks. */
+/** Health checks for orchestrators: whether the process is alive, and whether it can work. */
 
 import type { FastifyInstance } from "fastify";
 import { checkDatabase } from "../db/client.ts";
@@ -7,10 +7,10 @@ import type { FlowContext } from "../flows/context.ts";
 import { endsInTime } from "../in-time.ts";
 import { sendProblem } from "./problem.ts";
 
-/** What has not answered by then is down for whoever asks. */
+/** The longest wait for an answer; a slower service counts as down. */
 const LONGEST_CHECK_MS = 3_000;
 
-/** `GET /healthz`, which asks nobody, and `GET /readyz`, which names everything that is down. */
+/** `GET /healthz`, without any checks, and `GET /readyz`, which names everything that is down. */
 export function addHealth(app: FastifyInstance, context: FlowContext, checkQueue: () => Promise<void>): void {
   app.get("/healthz", async () => ({ status: "alive" }));
   app.get("/readyz", async (_request, reply) => {

@@ -1,4 +1,4 @@
-/** What somebody wants to do with mismatches, as it is typed, by the same names for HTTP and the command line. */
+/** Reads an action on mismatches as typed, with the same names for HTTP and the command line. */
 
 import { describeError } from "../errors.ts";
 import type { RequestedAction } from "../flows/act-on-mismatches.ts";
@@ -7,7 +7,7 @@ import type { Adjustment, MismatchAction } from "../mismatches/act.ts";
 import { formatAmount, parseAmount, ZERO } from "../money.ts";
 import { usage } from "./range-query.ts";
 
-/** What is said with an action. */
+/** The fields of an action. */
 export type ActionField = "note" | "from" | "adjustment" | "ref";
 
 type Typed = Readonly<Record<string, unknown>>;
@@ -16,7 +16,7 @@ export const LONGEST_NOTE = 2000;
 export const LONGEST_REF = 200;
 export const MOST_IDS = 10_000;
 
-/** The fields that an action takes, beside what says which mismatches it is about. */
+/** The fields that an action accepts, besides the choice of mismatches. */
 export function fieldsOf(action: MismatchAction): ActionField[] {
   return action === "resolve" ? ["note", "from", "adjustment", "ref"] : ["note", "from"];
 }
@@ -33,7 +33,7 @@ export function readAction(typed: Typed): Pick<RequestedAction, "note" | "expect
   };
 }
 
-/** @throws ReconError `usage` where it is no list of ids */
+/** @throws ReconError `usage` where the value is not a list of ids */
 export function readIds(value: unknown): string[] {
   if (!Array.isArray(value) || value.length === 0 || value.length > MOST_IDS) {
     throw usage(`ids must be a list of 1 to ${MOST_IDS} ids, but is ${show(value)}`);

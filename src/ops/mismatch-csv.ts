@@ -26,7 +26,7 @@ const FIELDS = [
   "note",
 ] as const satisfies readonly (keyof Mismatch)[];
 
-/** Of bets and rounds, and of transfers and top-ups. */
+/** The fields of bets and rounds, and of transfers and top-ups. */
 const PROVIDER_FIELDS = [
   "id",
   "betId",
@@ -66,7 +66,7 @@ const PAGE = 1000;
 
 /**
  * The list in pieces of text, the first with the names of the columns.
- * @param isWhole every page from the filter's on; else only the one
+ * @param isWhole true: every page from the filter's page on; false: only that page
  */
 export async function* listAsCsv(
   sql: Query,

@@ -1,4 +1,4 @@
-/** The filters of the mismatch list, by the same names for HTTP and the command line. */
+/** Reads the filters of the mismatch list, with the same names for HTTP and the command line. */
 
 import { parseInstant } from "../clock.ts";
 import { describeError, type ReconError } from "../errors.ts";
@@ -9,7 +9,7 @@ import { formatAmount, parseAmount } from "../money.ts";
 import { type PageQuery, readPage } from "./page-query.ts";
 import { checkFields, usage } from "./range-query.ts";
 
-/** What to choose, as text, as it is typed; absent ones do not filter. */
+/** The filters as typed; absent ones do not filter. */
 export interface ChoiceQuery {
   /** several separated by commas */
   readonly status?: string | undefined;
@@ -20,7 +20,7 @@ export interface ChoiceQuery {
   readonly from?: string | undefined;
   /** first seen before then */
   readonly to?: string | undefined;
-  /** so much at risk, or more */
+  /** the least amount at risk */
   readonly minAmount?: string | undefined;
 }
 
@@ -30,8 +30,8 @@ export const CHOICES = ["status", "kind", "product", "username", "from", "to", "
 
 /**
  * The filters of a query string, or of a JSON object.
- * @param fields those there are
- * @throws ReconError `usage` that names one there is not, one that stands twice, or one that is no text
+ * @param fields the known names
+ * @throws ReconError `usage` that names an unknown filter, a repeated one, or one that is not text
  */
 export function filtersOf(
   query: Readonly<Record<string, unknown>>,
@@ -78,7 +78,7 @@ export async function readChoice(context: FlowContext, query: ChoiceQuery): Prom
   };
 }
 
-/** A product that left the config may have left mismatches behind. */
+/** A product that has left the config may still have mismatches. */
 async function checkProduct({ sql, config }: FlowContext, product: string | undefined): Promise<void> {
   const known = config.products.map(({ productId }) => productId);
   if (product === undefined || known.includes(product) || (await hasMismatches(sql, product))) return;

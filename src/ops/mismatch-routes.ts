@@ -1,4 +1,4 @@
-/** Mismatches over HTTP: list, look at, act on. */
+/** Mismatches over HTTP: list, show, act on. */
 
 import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
@@ -22,7 +22,7 @@ import { TEXT } from "./schema.ts";
 
 type Typed = Readonly<Record<string, unknown>>;
 
-/** As many ids as there may be. */
+/** The longest body: the largest number of ids. */
 const LONGEST_BULK = 256 * 1024;
 
 const LIST = describeOperation({
@@ -35,7 +35,7 @@ const LIST = describeOperation({
 
 const SHOW = describeOperation({
   id: "readMismatch",
-  summary: "everything that is known of one mismatch",
+  summary: "everything known about one mismatch",
   params: ONE_ID,
   answers: { 200: STORY },
 });
@@ -97,7 +97,7 @@ async function readBulk(
   if (typeof isDryRun !== "boolean") {
     throw usage(`dryRun must be true or false, but is ${JSON.stringify(isDryRun).slice(0, 60)}`);
   }
-  // A dry run only asks how many there are: what would be noted can be thought of afterwards.
+  // A dry run only counts, so it needs no note yet.
   const said = isDryRun && typed["note"] === undefined ? { ...typed, note: "-" } : typed;
   const asked = { action, target: await readTarget(context, typed), ...readAction(said), isDryRun };
   checkAdjustedOnce(asked.adjustment, "ids" in asked.target ? asked.target.ids : null);

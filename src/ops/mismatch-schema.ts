@@ -1,4 +1,4 @@
-/** What the API takes and gives about mismatches. */
+/** The API's schemas of mismatches. */
 
 import type { ActionResult } from "../flows/act-on-mismatches.ts";
 import type { MismatchStory } from "../flows/read-mismatch.ts";
@@ -38,24 +38,24 @@ const CHOICE_FIELDS: Readonly<Record<keyof ChoiceQuery, Schema>> = {
   status: {
     type: "string",
     pattern: `^(${MISMATCH_STATUSES.join("|")})(,(${MISMATCH_STATUSES.join("|")}))*$`,
-    description: "several separated by commas; without it open and acknowledged ones",
+    description: "several separated by commas; default: open and acknowledged",
   },
   kind: oneOf(MISMATCH_KINDS),
   product: TEXT,
   username: TEXT,
-  from: { ...INSTANT, description: "first seen then or later" },
-  to: { ...INSTANT, description: "first seen before then" },
-  minAmount: { ...AMOUNT, description: "so much at risk, or more" },
+  from: { ...INSTANT, description: "first seen at this time or later" },
+  to: { ...INSTANT, description: "first seen before this time" },
+  minAmount: { ...AMOUNT, description: "the least amount at risk" },
 };
 
-/** Which mismatches are meant. */
+/** The choice of mismatches. */
 const CHOICE = formOf({}, CHOICE_FIELDS);
 export const LIST_QUERY = formOf({}, { ...CHOICE_FIELDS, ...PAGE_FIELDS });
 
 const SAID: Readonly<Record<ActionField, Schema>> = {
   note: { type: "string", minLength: 1, maxLength: LONGEST_NOTE, pattern: String.raw`\S` },
-  from: { ...STATUS, description: "the status you saw: 409 where it is another by now" },
-  adjustment: { ...AMOUNT, description: "corrected by hand, signed: positive was given to the player" },
+  from: { ...STATUS, description: "the status that you saw: 409 where it has changed since" },
+  adjustment: { ...AMOUNT, description: "a manual correction, signed; positive: the player received it" },
   ref: { type: "string", minLength: 1, maxLength: LONGEST_REF, pattern: String.raw`\S` },
 };
 

@@ -1,4 +1,4 @@
-/** What a route of the API says of itself: the OpenAPI document is made of these. */
+/** The description of an API route, for the OpenAPI document. */
 
 import "@fastify/swagger";
 import type { FastifySchema } from "fastify";
@@ -12,7 +12,7 @@ export interface Operation {
   readonly params?: ObjectSchema;
   readonly query?: ObjectSchema;
   readonly body?: Schema;
-  /** what is answered by status, apart from problems */
+  /** the answers by status, apart from problems */
   readonly answers: Readonly<Record<number, Schema>>;
   /** other forms of the answer 200, by media type */
   readonly also?: Readonly<Record<string, Schema>>;
@@ -28,9 +28,9 @@ const PROBLEM = documentOf<Record<"type" | "title" | "status" | "detail", unknow
   detail: { type: "string", description: "what is wrong with this request, naming field and value" },
 });
 
-/** Any of them may be answered by any route; `detail` tells which field or which state is in the way. */
+/** The problems that any route may answer; `detail` names the field or the state. */
 const PROBLEMS: Schema = {
-  "4XX": asProblem("Refused: what was asked for can be mended, or is not allowed"),
+  "4XX": asProblem("Refused: the request has an error, or is not allowed"),
   "5XX": asProblem("Failed, or not available now"),
 };
 

@@ -1,4 +1,4 @@
-/** Which page of a list is wanted, by the same names for HTTP and the command line. */
+/** Reads the wanted page of a list, with the same names for HTTP and the command line. */
 
 import { ReconError } from "../errors.ts";
 

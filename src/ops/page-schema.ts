@@ -1,9 +1,9 @@
-/** What every list takes and gives. */
+/** The common schemas of all lists. */
 
 import { DEFAULT_LIMIT, LARGEST_LIMIT, type PageQuery } from "./page-query.ts";
 import { orNull, type Schema, TEXT } from "./schema.ts";
 
-/** The fields of a query that say which page is wanted. */
+/** The fields of a query that choose the page. */
 export const PAGE_FIELDS: Readonly<Record<keyof PageQuery, Schema>> = {
   limit: { type: "integer", minimum: 1, maximum: LARGEST_LIMIT, default: DEFAULT_LIMIT },
   after: {

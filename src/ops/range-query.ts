@@ -1,4 +1,4 @@
-/** A range of a product's time as it is typed, by the same names for HTTP and the command line. */
+/** Reads a range of a product's time as typed, with the same names for HTTP and the command line. */
 
 import { parseInstant } from "../clock.ts";
 import type { Config } from "../config-file.ts";
@@ -7,7 +7,7 @@ import type { ProductRange } from "../window.ts";
 
 /**
  * Reads product, from and to.
- * @param productField what the field of the product is called
+ * @param productField the name of the product's field
  * @throws ReconError `usage` that names the field and its value
  */
 export function readProductRange(
@@ -30,7 +30,7 @@ export function readProductRange(
 }
 
 /**
- * Makes sure that nothing else is given, which would silently do nothing.
+ * Refuses unknown fields, which would silently have no effect.
  * @throws ReconError `usage` that names the field
  */
 export function checkFields<Typed extends Readonly<Record<string, unknown>>>(

@@ -1,4 +1,4 @@
-/** What the ops server answers where no route does, or one fails. */
+/** The answers of the ops server where there is no route, or where a route fails. */
 
 import { METHODS, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
@@ -8,7 +8,7 @@ import { type ErrorCode, ReconError } from "../errors.ts";
 import type { FlowContext } from "../flows/context.ts";
 import { sendProblem } from "./problem.ts";
 
-/** The errors that the one who asks can mend. */
+/** The errors that the asker can correct. */
 const STATUS_OF: Partial<Readonly<Record<ErrorCode, number>>> = {
   usage: 400,
   "not-found": 404,
@@ -20,19 +20,19 @@ const STATUS_OF: Partial<Readonly<Record<ErrorCode, number>>> = {
   "report-left": 499,
 };
 
-/** @returns the status of an error that the one who asks can mend; null: it is none */
+/** @returns the status of an error that the asker can correct; null: another kind of error */
 export function statusOfRefusal(error: unknown): number | null {
   return error instanceof ReconError ? (STATUS_OF[error.code] ?? null) : null;
 }
 
-/** @returns an error that can be told to the one who asks, with its status; null: it is none */
+/** @returns an error with its status, if the asker may see it; null: the error is internal */
 export function refusalOf(sql: Sql, error: unknown): { status: number; error: ReconError } | null {
   const reported = error instanceof ReconError ? error : describeLimit(sql, error);
   const status = reported === null ? undefined : STATUS_OF[reported.code];
   return reported === null || status === undefined ? null : { status, error: reported };
 }
 
-/** To be called before any route is added, so that it knows them all. */
+/** Must be called before any route is added, so that it knows all routes. */
 export function addRefusals(app: FastifyInstance, { log, sql }: FlowContext): void {
   const methodsOf = new Map<string, Set<string>>();
   app.addHook("onRoute", ({ url, method }) => {
@@ -46,7 +46,7 @@ export function addRefusals(app: FastifyInstance, { log, sql }: FlowContext): vo
       return await sendProblem(reply, 404, "Not Found", `there is nothing at ${request.url}`);
     }
     reply.header("allow", allowed.join(", "));
-    const detail = `${request.method} does not go at ${request.url}: it takes ${allowed.join(", ")}`;
+    const detail = `${request.method} is not allowed at ${request.url}: use ${allowed.join(", ")}`;
     return await sendProblem(reply, 405, "Method Not Allowed", detail);
   });
   app.setErrorHandler(async (error: FastifyError | ReconError, request, reply) => {
@@ -65,7 +65,7 @@ const STATUS_OF_BROKEN: Readonly<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 };
 
-/** Answers what cannot even be read as a request, and ends its connection. */
+/** Answers a request that cannot be parsed, and closes its connection. */
 export function refuseBroken({ code = "" }: NodeJS.ErrnoException, socket: Socket): void {
   if (!socket.writable) {
     socket.destroy();
@@ -73,11 +73,11 @@ export function refuseBroken({ code = "" }: NodeJS.ErrnoException, socket: Socke
   }
   const status = STATUS_OF_BROKEN[code] ?? 400;
   const title = STATUS_CODES[status] ?? "Refused";
-  const detail = `this is no request that can be read (${code})`;
+  const detail = `the request cannot be parsed (${code})`;
   const body = JSON.stringify({ type: "about:blank", title, status, detail });
   const head = `HTTP/1.1 ${status} ${title}\r\ncontent-type: application/problem+json\r\ncontent-length: ${body.length}`;
   socket.end(`${head}\r\nconnection: close\r\n\r\n${body}`);
-  // Its own side it may never close.
+  // The client may never close its side of the connection.
   socket.setTimeout(LONGEST_GOODBYE_MS, () => socket.destroy());
 }
 
@@ -85,7 +85,7 @@ async function sendError(reply: FastifyReply, status: number, error: Error): Pro
   return await sendProblem(reply, status, STATUS_CODES[status] ?? "Refused", error.message);
 }
 
-/** Which methods the path takes, in the order of Node's list. */
+/** The methods of the path, in the order of Node's list. */
 function allowedAt(methodsOf: ReadonlyMap<string, ReadonlySet<string>>, { url }: FastifyRequest): string[] {
   const [path = ""] = url.split("?");
   const allowed = new Set<string>();

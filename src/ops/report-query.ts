@@ -1,4 +1,4 @@
-/** Which day a statement is asked for, by the same names for HTTP and the command line. */
+/** Reads the day of a statement, with the same names for HTTP and the command line. */
 
 import { DateTime, IANAZone } from "luxon";
 import type { TimeRange } from "../window.ts";
@@ -10,7 +10,7 @@ export interface ReportQuery {
   readonly zone?: unknown;
 }
 
-/** A day of a time zone, and when it begins and ends. */
+/** A day of a time zone, with its begin and end. */
 export interface ReportDay extends TimeRange {
   /** YYYY-MM-DD */
   readonly day: string;
@@ -26,7 +26,7 @@ export function readReportDay({ day, zone = "UTC" }: ReportQuery): ReportDay {
   if (typeof day !== "string")
     throw usage(day === undefined ? "day is missing" : "day stands more than once");
   if (typeof zone !== "string") throw usage("zone stands more than once");
-  // Luxon knows more names than those of zones: "local" would be whatever the server has.
+  // Luxon accepts more names than those of zones: "local" would be the server's zone.
   if (!IANAZone.isValidZone(zone)) {
     throw usage(`there is no zone "${zone.slice(0, 60)}"; it is a name such as Asia/Bangkok or UTC`);
   }
@@ -38,7 +38,9 @@ export function readReportDay({ day, zone = "UTC" }: ReportQuery): ReportDay {
   return { day, zone, from: begin.toMillis(), to: next.toMillis() };
 }
 
-/** Made from the date alone, so that a day ends where the next begins, also where the clocks change at midnight. */
+/**
+ * Computed from the date alone, so that a day ends where the next one begins, even where clocks change at midnight.
+ */
 function beginOf(day: string, zone: string): DateTime {
   return DateTime.fromFormat(day, "yyyy-MM-dd", { zone }).startOf("day");
 }

@@ -1,4 +1,6 @@
-/** Makes the reports that people ask for, one at a time, and none that nobody waits for (docs/operations.md#limits). */
+/**
+ * Makes the reports that people ask for, one at a time, and none that nobody waits for (docs/operations.md#limits).
+ */
 
 import { performance } from "node:perf_hooks";
 import type { FastifyReply } from "fastify";
@@ -9,26 +11,26 @@ import type { FlowContext } from "../flows/context.ts";
 import { type RequestedDay, readReport } from "../flows/read-report.ts";
 import type { DayReport } from "../report.ts";
 
-/** So many may wait; whoever comes then is told to come again. */
+/** The most waiting reports; the server refuses further ones. */
 const MOST_WAITING = 10;
 
 /**
- * A report is made in the process that pulls: after each piece of work it rests so many times as long, so that it takes a
- * ninth of the time at the most. So does the next report after one that nobody waited for. Where nothing else goes on in
- * the process, it goes on after a quarter of the piece.
+ * The process that makes a report also pulls. After each piece of work, the report rests for this many times the
+ * length of the piece, so that it uses at most a ninth of the time. A cancelled report causes a rest before the next
+ * one too. Where the process is otherwise idle, a quarter of the piece is enough.
  */
 const REST_SHARE = 8;
 const QUIET_SHARE = 0.25;
 const SHORTEST_PIECE_MS = 200;
-/** A transaction in which nothing is said for longer is ended by the database after a while. */
+/** The longest rest: the database ends a transaction that is idle for long. */
 const LONGEST_REST_MS = 60_000;
-/** The share of its time that a process works of which nobody wants anything; one that pulls works far more. */
+/** The share of busy time below which a process counts as idle; a process that pulls is far busier. */
 const QUIET = 0.05;
 
 export interface ReportQueue {
   /**
-   * Makes a report when its turn has come; it is cancelled when the one who asked leaves.
-   * @throws ReconError `too-many-reports`; `report-left` where nobody waits for it any more
+   * Makes a report when its turn comes. Cancels the report when its requester leaves.
+   * @throws ReconError `too-many-reports`; `report-left` where the requester has left
    */
   read(day: RequestedDay, reply: FastifyReply): Promise<DayReport>;
 }
@@ -37,7 +39,7 @@ export function openReportQueue(context: FlowContext): ReportQueue {
   const inTurn = pLimit(1);
   const { clock } = context;
   let busySince = 0;
-  /** and not rested after */
+  /** the work since the last rest */
   let workedMs = 0;
   const restAfterWork = async (signal: AbortSignal) => {
     workedMs += clock.now() - busySince;
@@ -59,7 +61,7 @@ export function openReportQueue(context: FlowContext): ReportQueue {
     try {
       return await readReport(context, day, signal, REPORT_LIMITS, () => restAfterWork(signal));
     } catch (error) {
-      // Whoever reloads again and again leaves no time to others otherwise.
+      // Otherwise repeated reloads would leave no time for other work.
       if (signal.aborted) await restAfterWork(new AbortController().signal);
       throw error;
     }
@@ -69,7 +71,7 @@ export function openReportQueue(context: FlowContext): ReportQueue {
       if (inTurn.pendingCount >= MOST_WAITING) {
         throw new ReconError(
           "too-many-reports",
-          `${MOST_WAITING} reports wait already, the limit here: they are made one after the other. Ask again in a minute; "recon report" makes one without waiting.`,
+          `${MOST_WAITING} reports wait already, which is the limit: the server makes one at a time. Try again in a minute; "recon report" makes one without waiting.`,
           { retryable: true },
         );
       }

@@ -1,4 +1,4 @@
-/** Words for saying in JSON Schema what the API takes and gives. */
+/** Helpers for the JSON Schemas of the API. */
 
 /** A piece of JSON Schema. */
 export type Schema = Readonly<Record<string, unknown>>;
@@ -34,14 +34,14 @@ export function listOf(items: Schema): Schema {
   return { type: "array", items };
 }
 
-/** What an answer holds: the compiler makes sure that it names every field of the type, and no other. */
+/** The schema of an answer. The compiler checks that it has exactly the fields of the type. */
 export function documentOf<Document>(
   properties: Readonly<Record<keyof Document & string, Schema>>,
 ): ObjectSchema {
   return { type: "object", properties, required: Object.keys(properties), additionalProperties: false };
 }
 
-/** What somebody fills in. */
+/** The schema of a form. */
 export function formOf(
   required: Readonly<Record<string, Schema>>,
   optional: Readonly<Record<string, Schema>> = {},
@@ -54,7 +54,7 @@ export function formOf(
   };
 }
 
-/** Which fields there are: readers refuse all others. */
+/** The names of a schema's fields; readers refuse all others. */
 export function fieldsOf({ properties }: ObjectSchema): string[] {
   return Object.keys(properties);
 }

@@ -1,4 +1,4 @@
-/** Headers that keep browsers from doing with an answer what it is not meant for. */
+/** Headers that limit what browsers may do with an answer. */
 
 import helmet from "@fastify/helmet";
 import type { FastifyInstance, FastifyReply } from "fastify";
@@ -7,12 +7,12 @@ import { cameByHttps } from "./sessions.ts";
 const YEAR_SECONDS = 31_536_000;
 
 /**
- * The referrer stays within this server instead of nowhere: with "no-referrer" browsers send `Origin: null` with a form,
- * and our own pages could not be told from foreign ones where they send nothing better.
+ * The referrer policy is "same-origin". With "no-referrer" browsers send `Origin: null` with a form, so the server
+ * could not distinguish its own pages from foreign ones (57).
  */
 const REFERRER = "same-origin";
 
-/** Nothing inline, nothing of others, no page inside another one. */
+/** No inline code, nothing from other sites, no frames. */
 const POLICY = {
   defaultSrc: ["'none'"],
   scriptSrc: ["'self'"],
@@ -25,7 +25,7 @@ const POLICY = {
   frameAncestors: ["'none'"],
 };
 
-/** For every answer; nothing is kept by browsers or proxies unless its route says so. */
+/** For every answer. Browsers and proxies store nothing unless a route allows it. */
 export async function addSecurityHeaders(app: FastifyInstance): Promise<void> {
   await app.register(helmet, {
     contentSecurityPolicy: { useDefaults: false, directives: POLICY },
@@ -39,7 +39,7 @@ export async function addSecurityHeaders(app: FastifyInstance): Promise<void> {
   });
 }
 
-/** The headers that matter, where a request cannot even be read: nothing of what is set up above is run for it. */
+/** The most important headers for requests that cannot be parsed: the hooks above do not run for them. */
 export function setHeadersAtLeast(reply: FastifyReply): void {
   const policy = Object.entries(POLICY).map(([name, sources]) => [toKebab(name), ...sources].join(" "));
   reply.headers({
@@ -55,7 +55,7 @@ function toKebab(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-/** The option `helmet` of a route whose pages need something else; all the rest stays as it is. */
+/** The option `helmet` of a route with a different policy. Everything else stays. */
 export function withPolicy(changes: Partial<Readonly<Record<keyof typeof POLICY, string[]>>>) {
   return { contentSecurityPolicy: { useDefaults: false, directives: { ...POLICY, ...changes } } };
 }

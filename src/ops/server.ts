@@ -1,4 +1,4 @@
-/** The ops server of the worker: health, the API, the dashboard, and who may use them. */
+/** The ops server of the worker: health, the API, the dashboard, and their access rules. */
 
 import cookie from "@fastify/cookie";
 import formbody from "@fastify/formbody";
@@ -33,11 +33,11 @@ export interface OpsServer {
   close(): Promise<void>;
 }
 
-/** What others bring to the server. */
+/** Optional parts of the server. */
 export interface OpsParts {
-  /** the queues in a browser, at /queues; without it there is nothing there */
+  /** the queues in a browser, at /queues; without it the route does not exist */
   readonly openBoard?: OpenBoard;
-  /** at /metrics; without it there is nothing there */
+  /** at /metrics; without it the route does not exist */
   readonly metrics?: Metrics;
 }
 
@@ -92,7 +92,10 @@ function openGate(context: FlowContext, settings: Settings["ops"]): Gate {
   return { tokens, sessions: openSessions(context, tokens), failures, log: context.log };
 }
 
-/** What is registered in here needs an asker, one that may write for every change, and leaves a line in the audit log. */
+/**
+ * Routes in this scope need an asker, changes need the right to write, and every change leaves a row in the audit
+ * log.
+ */
 async function addGuarded(
   guarded: FastifyInstance,
   context: FlowContext,

@@ -1,4 +1,6 @@
-/** Sessions of the dashboard: a cookie for a token, so that the token is typed once and kept nowhere. */
+/**
+ * Sessions of the dashboard: a cookie stands for a token, so that people type the token once and nothing stores it.
+ */
 
 import { createHash, randomBytes } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -9,13 +11,15 @@ import { type KnownTokens, type OpsToken, proveToken } from "./tokens.ts";
 const COOKIE = "recon_session";
 const ID_BYTES = 32;
 const HOUR_MS = 3_600_000;
-/** A working day; who is still there then signs in again. */
+/** A working day; afterwards people sign in again. */
 const SESSION_MS = 12 * HOUR_MS;
 
 export interface Sessions {
-  /** Begins a session, and ends the one the visitor had. */
+  /** Begins a session, and ends the visitor's former one. */
   begin(request: FastifyRequest, reply: FastifyReply, token: OpsToken): Promise<void>;
-  /** @returns the token the visitor signed in with; null: no session, or one that is over, or whose token is gone */
+  /**
+   * @returns the token of the visitor's session; null: there is no session, it has ended, or its token was removed
+   */
   find(request: FastifyRequest): Promise<OpsToken | null>;
   /** Ends the visitor's session, on every worker. */
   end(request: FastifyRequest, reply: FastifyReply): Promise<void>;
@@ -49,8 +53,8 @@ export function openSessions({ sql, clock }: FlowContext, tokens: KnownTokens): 
 }
 
 /**
- * Whether the visitor came by https. This server itself speaks plain http; a proxy in front of it that ends https says so.
- * Who says so without one spoils nothing but their own cookie.
+ * Whether the visitor uses https. This server speaks plain http; a proxy in front of it reports https in a header. A
+ * visitor who fakes the header harms only their own cookie.
  */
 export function cameByHttps({ headers }: FastifyRequest): boolean {
   const said = headers["x-forwarded-proto"];

@@ -4,13 +4,13 @@ import { html } from "@remix-run/html-template";
 import { renderPage } from "./dashboard/layout.ts";
 
 export interface SignInForm {
-  /** the path to go on to */
+  /** the path after signing in */
   readonly to: string;
-  /** why the last try failed; null: it is the first */
+  /** why the last attempt failed; null: this is the first attempt */
   readonly error: string | null;
 }
 
-/** A whole document. What was typed is not shown again. */
+/** A whole document. The page does not show the typed token again. */
 export function renderSignIn({ to, error }: SignInForm): string {
   const complaint = error === null ? null : html`<p id="complaint" class="error" role="alert">${error}</p>`;
   const refers = error === null ? null : html` aria-invalid="true" aria-describedby="complaint"`;
@@ -27,8 +27,8 @@ ${complaint}
 }
 
 /**
- * Sends a browser here again by itself. It keeps a strict cookie back when a link of another site (an alert in a chat) led
- * here, but brings it along when this page asks.
+ * A page that makes the browser load the path again. After a link from another site (an alert in a chat) browsers do
+ * not send a strict cookie; for this page's own request they do.
  */
 export function renderComeAgain(to: string): string {
   const path = `/sign-in?${new URLSearchParams({ to })}`;

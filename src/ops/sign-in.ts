@@ -17,7 +17,7 @@ interface SignInFields {
   readonly to?: unknown;
 }
 
-/** `GET` and `POST /sign-in`, `POST /sign-out`: outside of what needs an asker. */
+/** `GET` and `POST /sign-in`, `POST /sign-out`: outside of the scope that needs an asker. */
 export function addSignIn(app: FastifyInstance, gate: Gate, context: FlowContext): void {
   app.register(async (scope) => {
     await scope.register(formbody, { bodyLimit: LONGEST_FORM });
@@ -56,10 +56,10 @@ async function signIn(
     if (waitMs > 0) {
       const seconds = Math.ceil(waitMs / 1000);
       reply.header("retry-after", seconds);
-      const error = `This is none of the tokens in OPS_TOKENS, and too many sign-ins have failed. Try again in ${seconds} seconds.`;
+      const error = `This token is not in OPS_TOKENS, and too many sign-ins have failed. Try again in ${seconds} seconds.`;
       return await sendPage(reply, 429, renderSignIn({ to, error }));
     }
-    const error = "This is none of the tokens in OPS_TOKENS.";
+    const error = "This token is not in OPS_TOKENS.";
     return await sendPage(reply, 401, renderSignIn({ to, error }));
   }
   await gate.sessions.begin(request, reply, token);

@@ -1,4 +1,4 @@
-/** What the API takes and gives about the state of everything: status, coverage, the day's report, the audit log. */
+/** The API's schemas of status, coverage, the day's report and the audit log. */
 
 import type { AuditedRequest } from "../access/audit-store.ts";
 import type { Coverage } from "../flows/read-coverage.ts";
@@ -48,8 +48,8 @@ export const STATUS = documentOf<Status>({
     }),
     behindSeconds: orNull(COUNT),
     waiting: { ...COUNT, description: "touched rounds and bets that are to be compared now" },
-    setAside: { ...COUNT, description: "what cannot be compared, while all else is" },
-    problem: orNull({ ...TEXT, description: "what holds it up" }),
+    setAside: { ...COUNT, description: "rounds and bets that cannot be compared; all others are" },
+    problem: orNull({ ...TEXT, description: "the problem; null: there is none" }),
   }),
   verifying: documentOf<Status["verifying"]>({
     behindSeconds: orNull({

@@ -1,4 +1,4 @@
-/** Compares what somebody brings with the tokens of OPS_TOKENS, so that nothing about them can be timed. */
+/** Compares a token with those of OPS_TOKENS in constant time. */
 
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import type { Settings } from "../config.ts";
@@ -6,15 +6,15 @@ import type { Settings } from "../config.ts";
 export type OpsToken = Settings["ops"]["tokens"][number];
 
 export interface KnownTokens {
-  /** without any, this machine alone is served */
+  /** false: the server answers only this machine */
   readonly areSet: boolean;
-  /** @returns null: it is none of them */
+  /** @returns null where no token matches */
   find(given: string): OpsToken | null;
-  /** The token that a session was signed in with; null: it is gone, or has changed. */
+  /** The token of a session; null: the token was removed or changed. */
   findByProof(name: string, proof: string, sessionId: string): OpsToken | null;
 }
 
-/** Digests have one length, and every token is compared, whichever fits. */
+/** Digests have one length, and every token is compared even after a match. */
 export function openTokens(tokens: readonly OpsToken[]): KnownTokens {
   const known = tokens.map((token) => ({ token, digest: digest(token.token) }));
   return {
@@ -35,8 +35,8 @@ export function openTokens(tokens: readonly OpsToken[]): KnownTokens {
 }
 
 /**
- * Says of a session which token it was signed in with. The session's id is the key, which only its cookie holds: who
- * reads the database cannot try tokens against it.
+ * Proves the token of a session. The key is the session's id, which only the cookie contains, so a reader of the
+ * database cannot test tokens against the proof (56).
  */
 export function proveToken({ token }: OpsToken, sessionId: string): string {
   return createHmac("sha256", sessionId).update(token).digest("base64url");

@@ -1,4 +1,4 @@
-/** Filters and notes about transfers as they are typed, by the same names for HTTP and the command line. */
+/** Reads filters and notes of transfers as typed, with the same names for HTTP and the command line. */
 
 import type { Config } from "../config-file.ts";
 import type { TransferChoice } from "../flows/read-transfer.ts";
@@ -8,7 +8,7 @@ import type { TransferFilter } from "../verify/store.ts";
 import { type PageQuery, readPage } from "./page-query.ts";
 import { checkFields, usage } from "./range-query.ts";
 
-/** Which transfers are meant; absent ones do not filter. */
+/** The filters of transfers; absent ones do not filter. */
 export interface TransferQuery extends PageQuery {
   /** several separated by commas */
   readonly status?: string | undefined;
@@ -23,7 +23,7 @@ const FILTERS: readonly string[] = ["status", ...CHOICES, "limit", "after"];
 
 /**
  * The filters of a query string.
- * @throws ReconError `usage` that names one there is not, or one that is no single text
+ * @throws ReconError `usage` that names an unknown filter, or one that is not a single text
  */
 export function transferQueryOf(
   query: Readonly<Record<string, unknown>>,
@@ -58,17 +58,17 @@ export function readTransferQuery(query: TransferQuery, { products }: Config): T
   };
 }
 
-/** Which one is meant by a ref, with what tells it from others of the same ref. @throws ReconError `usage` */
+/** Reads a ref, with the fields that distinguish several top-ups of one ref. @throws ReconError `usage` */
 export function readTransferChoice(ref: string, query: Readonly<Record<string, unknown>>): TransferChoice {
   const { kind, product, username } = transferQueryOf(query, CHOICES);
-  // Nothing stored holds such a character, and PostgreSQL refuses even to look for it.
+  // No stored text contains such a character, and PostgreSQL refuses to search for it.
   const known = ref.includes("\0") ? "" : ref.toWellFormed();
   return { ref: known, kind: readKind(kind), productId: product ?? null, username: username ?? null };
 }
 
 export const LONGEST_NOTE = 2_000;
 
-/** @throws ReconError `usage` where it is no text, empty, or too long */
+/** @throws ReconError `usage` where the note is not text, empty, or too long */
 export function readNote(note: unknown): string {
   if (note === undefined) throw usage("note is missing: say what you found out");
   if (typeof note !== "string")

@@ -1,4 +1,4 @@
-/** Transfers over HTTP: handed over, listed, looked at, closed. */
+/** Transfers over HTTP: hand over, list, show, close. */
 
 import type { FastifyInstance } from "fastify";
 import { closeTransfer } from "../flows/close-transfer.ts";
@@ -38,7 +38,7 @@ const LIST = describeOperation({
 
 const SHOW = describeOperation({
   id: "readTransfer",
-  summary: "one of them, with every answer that was received",
+  summary: "one transfer or top-up, with every answer",
   params: ONE_REF,
   query: CHOICE,
   answers: { 200: STORY },
@@ -46,7 +46,7 @@ const SHOW = describeOperation({
 
 const HAND_OVER = describeOperation({
   id: "handOverTransfer",
-  summary: "hands a transfer over to be verified (201); the same one again changes nothing (200)",
+  summary: "hands a transfer over for verification (201); a repetition changes nothing (200)",
   body: HAND_OVER_FORM,
   answers: { 200: ONE_TRANSFER, 201: ONE_TRANSFER },
 });

@@ -1,4 +1,4 @@
-/** What the API takes and gives about transfers and top-ups. */
+/** The API's schemas of transfers and top-ups. */
 
 import type { TransferDocument, TransferStory } from "../flows/read-transfer.ts";
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from "../transfer.ts";
@@ -29,7 +29,7 @@ const CHOICE_FIELDS: Readonly<Record<"kind" | "product" | "username", Schema>> =
   username: TEXT,
 };
 
-/** What tells one of several top-ups of the same ref from the others. */
+/** The fields that distinguish several top-ups of one ref. */
 export const CHOICE = formOf({}, CHOICE_FIELDS);
 
 const LIST_FIELDS: Readonly<Record<keyof TransferQuery, Schema>> = {
@@ -43,7 +43,7 @@ const LIST_FIELDS: Readonly<Record<keyof TransferQuery, Schema>> = {
 };
 export const LIST_QUERY = formOf({}, LIST_FIELDS);
 
-/** A transfer as it is handed over. */
+/** The body that hands over a transfer. */
 const HANDED_OVER: Readonly<Record<HandOverField, Schema>> = {
   username: NAME,
   productId: TEXT,

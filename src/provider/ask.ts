@@ -1,4 +1,4 @@
-/** One question to the agent API: sent, read, and told to whoever watches. */
+/** One question to the agent API: sends it, reads the answer, and informs the watchers. */
 
 import { ReconError } from "../errors.ts";
 import type { BegunRequest, RequestOutcome, WatchRequest } from "../provider-request.ts";
@@ -7,7 +7,7 @@ import type { ReceivedAnswer } from "./envelope.ts";
 import type { ProviderHttp, ProviderRequest } from "./http.ts";
 
 export interface ProviderQuestion extends ProviderRequest {
-  /** null: it names none */
+  /** null: the question names none */
   readonly productId: string | null;
   /** of a question by range */
   readonly window?: TimeRange;
@@ -24,9 +24,9 @@ export type Ask = <Words>(
 ) => Promise<Words>;
 
 export interface Listeners {
-  /** sees the text of every answer with HTTP 200, before it is read; it may hold tokens */
+  /** called with the text of every answer with HTTP 200 before it is parsed; the text may contain tokens */
   readonly onAnswer?: (text: string) => void;
-  /** hears how every request begins and ends, and nothing of what it says */
+  /** called at the begin and the end of every request, without its content */
   readonly watch?: WatchRequest;
 }
 

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import type { Query, Sql } from "../db/client.ts";
 
-/** A place held while a request is under way. */
+/** A slot, which a request uses while it is under way. */
 export interface RequestSlot {
   readonly slot: number;
   readonly holder: string;
@@ -17,23 +17,23 @@ export interface BudgetLimits {
 }
 
 /**
- * Nobody waits for the disk: what a crash of the server forgets of places and waiters comes free by itself. It holds for
- * the statement that selects it.
+ * Does not wait for the disk: slots and waiters that a crash of the server forgets become free by themselves. Applies
+ * to the statement that selects this.
  */
 const unhurried = (sql: Sql) => sql`set_config('synchronous_commit', 'off', true)`;
 
-/** A waiter that asks no more is forgotten after this. */
+/** The time after which a silent waiter is forgotten. */
 const WAITER_SECONDS = 3;
-/** So long the places of a process that died stay taken; one that lives renews its own. */
+/** The lease of a slot: the slots of a dead process become free after it; a living process renews its slots. */
 export const SLOT_LEASE_MS = 5_000;
 
-/** The budget's one row, open from the beginning. */
+/** Creates the budget's one row, without a pause. */
 export async function ensureBudget(sql: Sql): Promise<void> {
   await sql`
     insert into request_budget (id, paused_until, next_at) values (1, 'epoch', 'epoch') on conflict (id) do nothing`;
 }
 
-/** So many places, free from the beginning. */
+/** Creates the slots, all free. */
 export async function ensureSlots(sql: Sql, slots: number): Promise<void> {
   await sql`
     insert into request_slots (slot, holder, held_until)
@@ -50,9 +50,9 @@ export interface Choice {
 }
 
 /**
- * Takes a place for `SLOT_LEASE_MS`, unless none is free, all or this product are paused, the last request began too
- * short ago, or somebody more urgent waits. Those who ask at the same time do not wait for each other: each gets a place
- * of its own, while there are any.
+ * Takes a slot for `SLOT_LEASE_MS`, unless none is free, everything or this product is paused, the last request began
+ * too recently, or a more urgent request waits. Simultaneous callers do not wait for each other: each gets another
+ * slot.
  * @param urgency smaller is more urgent
  * @param productId null: the request is about no single product
  */
@@ -103,7 +103,7 @@ function spaceOut(sql: Sql, minIntervalMs: number) {
   )`;
 }
 
-/** The less urgent let a waiter pass, as long as it keeps asking. */
+/** Stores a waiter. Less urgent requests wait for it while it keeps asking. */
 export async function rememberWaiter(sql: Sql, waiter: string, urgency: number): Promise<void> {
   await sql`
     insert into request_waiters (waiter, urgency, seen_at) values (${waiter}, ${urgency}, clock_timestamp())
@@ -129,12 +129,12 @@ export async function isPlaceWanted(sql: Sql, urgency: number, slots: number): P
   return row?.wanted ?? false;
 }
 
-/** Somebody who waited has a place, or gave up. */
+/** Removes a waiter that has a slot, or gave up. */
 export async function forgetWaiter(sql: Sql, waiter: string): Promise<void> {
   await sql`delete from request_waiters where waiter = ${waiter} returning ${unhurried(sql)}`;
 }
 
-/** Keeps the places of those who still hold theirs. */
+/** Renews the slots of these holders. */
 export async function renewSlots(sql: Sql, holders: readonly string[]): Promise<void> {
   await sql`
     update request_slots set held_until = clock_timestamp() + make_interval(secs => ${SLOT_LEASE_MS / 1000})
@@ -142,8 +142,8 @@ export async function renewSlots(sql: Sql, holders: readonly string[]): Promise<
 }
 
 /**
- * Nobody asks for this product before so many milliseconds have passed. Where another product is paused already the
- * provider means all of them, and so it does where the request was about no single product: then nobody asks anything.
+ * Pauses the requests about a product. Where another product is paused already, or the request was about no single
+ * product, the provider limits everybody: then all requests pause (114).
  */
 export async function pauseRequests(sql: Sql, productId: string | null, pauseMs: number): Promise<void> {
   const until = sql`clock_timestamp() + make_interval(secs => ${pauseMs / 1000})`;
@@ -161,7 +161,7 @@ export async function pauseRequests(sql: Sql, productId: string | null, pauseMs:
     update request_budget set paused_until = greatest(paused_until, ${until}) where id = 1 and ${isGeneral}`;
 }
 
-/** So long nobody asks for this product, in milliseconds; 0: it is not paused. */
+/** The remaining pause of a product, in milliseconds; 0: none. */
 export async function readPauseMs(sql: Sql, productId: string): Promise<number> {
   const [row] = await sql<{ ms: number }[]>`
     select ceil(extract(epoch from paused_until - clock_timestamp()) * 1000)::integer as ms
@@ -169,7 +169,7 @@ export async function readPauseMs(sql: Sql, productId: string): Promise<number> 
   return row?.ms ?? 0;
 }
 
-/** Waiters that ask no more since an hour died while they waited; nobody lets them pass any more. */
+/** Removes waiters that have been silent for an hour: their processes ended. */
 export async function forgetDeadWaiters(sql: Query): Promise<void> {
   await sql`delete from request_waiters where seen_at < clock_timestamp() - interval '1 hour'`;
 }

@@ -1,4 +1,4 @@
-/** One budget of requests for all work and all worker processes: the urgent first, nobody while paused. */
+/** One request budget for all work and all worker processes: urgent requests first, none during a pause. */
 
 import { randomUUID } from "node:crypto";
 import { setInterval } from "node:timers";
@@ -59,16 +59,16 @@ const MAY_HANG = REQUEST_URGENCIES.indexOf("verify");
 /** Short against a request, long against the statement that asks. */
 const FIRST_WAIT_MS = 20;
 const LONGEST_WAIT_MS = 250;
-/** A 429 that does not say how long. */
+/** The pause after a 429 without Retry-After. */
 const DEFAULT_PAUSE_MS = 5_000;
-/** So long after it was taken a place may serve the next request too: others look no more often, whoever they are. */
+/** The time for which a slot may serve the next request of its process; others ask no more often than this. */
 const REUSED_MS = LONGEST_WAIT_MS;
-/** What a Retry-After may ask for at the most: a wrong header must not stop everything for ever. */
+/** The longest pause by Retry-After, so that a wrong header does not stop everything for ever. */
 const LONGEST_PAUSE_MS = 3_600_000;
-/** A pause that is over so soon is waited for. */
+/** Callers wait for a pause up to this length. */
 const SHORT_PAUSE_MS = 5_000;
 
-/** The same requests, each within the budget. */
+/** Wraps requests so that each stays within the budget. */
 export function withinBudget(fetchPage: FetchBetPage, budget: RequestBudget): FetchBetPage {
   return async (request, signal, urgency = "live") => {
     const send = async () => {
@@ -97,7 +97,7 @@ export function openBudget(
     await releaseSlot(sql, slot);
     slotSignal.ring();
   };
-  // Between requests that must keep an interval each has to ask.
+  // With a minimal interval each request must ask for its own slot.
   const reusedMs = limits.minIntervalMs > 0 ? 0 : Math.min(REUSED_MS, requestTimeoutMs);
   const kept = keepSlots(reusedMs, giveBack, clock);
   let ensured = false;
@@ -180,7 +180,7 @@ async function waitForSlot(
 async function leaveWherePaused(sql: Sql, productId: string): Promise<void> {
   const retryAfterMs = await readPauseMs(sql, productId);
   if (retryAfterMs <= SHORT_PAUSE_MS) return;
-  throw new ReconError("provider-throttled", `${productId}: the provider asks to be left alone (429)`, {
+  throw new ReconError("provider-throttled", `${productId}: the provider limits the requests (429)`, {
     retryAfterMs,
   });
 }
@@ -188,9 +188,9 @@ async function leaveWherePaused(sql: Sql, productId: string): Promise<void> {
 const RENEW_MS = SLOT_LEASE_MS / 3;
 
 /**
- * Renews the places of this process, all by one statement, while their requests are under way, and no longer than a
- * request can take: one that hangs for ever does not keep its place for ever. Those of other processes who wait are seen
- * then, too.
+ * Renews the slots of this process with one statement while their requests are under way, and no longer than a
+ * request can take, so that a hanging request does not keep its slot for ever. Those of other processes who wait are
+ * seen then, too.
  */
 function leaseSlots(sql: Sql, requestTimeoutMs: number, makeRoom: () => Promise<void>) {
   const renewalsLeft = new Map<string, number>();
@@ -200,7 +200,7 @@ function leaseSlots(sql: Sql, requestTimeoutMs: number, makeRoom: () => Promise<
     for (const [holder, left] of living) renewalsLeft.set(holder, left - 1);
     if (living.length === 0) return;
     const holders = living.map(([holder]) => holder);
-    // A renewal that fails is made up for by the next.
+    // The next renewal makes up for a failed one.
     renewSlots(sql, holders)
       .then(makeRoom)
       .catch(() => {});
@@ -219,7 +219,9 @@ function leaseSlots(sql: Sql, requestTimeoutMs: number, makeRoom: () => Promise<
   };
 }
 
-/** Wakes the most urgent waiter of this process when a place of this process comes free; others find out by asking. */
+/**
+ * Wakes the most urgent waiter of this process when one of its slots becomes free. Other processes poll.
+ */
 interface SlotSignal {
   wait(urgency: number, waitMs: number, signal: AbortSignal): Promise<void>;
   ring(): void;

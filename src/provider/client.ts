@@ -1,4 +1,4 @@
-/** The agent API (§4.B, §4.C), typed: asks, and hands back words or a ReconError. */
+/** The agent API (§4.B, §4.C), typed: returns domain types, or rejects with a ReconError. */
 
 import type { MoneyAnswer, MoneyRequest, TransferApi } from "../agent-api.ts";
 import type { BetPage, BetPageRequest } from "../bet.ts";
@@ -56,7 +56,7 @@ export interface BetDayRequest {
 
 /**
  * Every endpoint of the agent API. All reject as `TransferApi` says; nothing is ever sent a second time, and
- * credentials, session tokens and game addresses stand in no error.
+ * errors contain no credentials, session tokens or game addresses.
  */
 export interface ProviderClient extends TransferApi {
   /** POST /seamless/logIn (§4.B1). */

@@ -1,11 +1,14 @@
-/** The envelope around every answer of the agent API (§4.B, §4.C), and what of an answer may be shown as evidence. */
+/**
+ * The envelope of every answer of the agent API (§4.B, §4.C), and the part of an answer that may be shown as
+ * evidence.
+ */
 
 import { isLosslessNumber, parse, stringify } from "lossless-json";
 import { describeError, type ErrorCode, type ProviderAnswer, ReconError } from "../errors.ts";
 
 export type JsonObject = Record<string, unknown>;
 
-/** An answer that came whole. */
+/** A complete answer. */
 export interface ReceivedAnswer {
   /** names the request for people: "deposit R1 of P1 for anna" */
   readonly what: string;
@@ -15,7 +18,7 @@ export interface ReceivedAnswer {
   readonly text: string;
   /** what is left of the text without the items that were read while it arrived, to be parsed instead of it */
   readonly rest?: string;
-  /** what must not be shown, should the provider repeat it; "all": the answer itself holds a token */
+  /** the secrets that must not be shown; "all": the answer itself contains a token */
   readonly secrets: readonly string[] | "all";
 }
 
@@ -127,7 +130,7 @@ function isBeginning(body: string): boolean {
   return open > 0;
 }
 
-/** Evidence is for people: nobody reads more of an answer that helps nobody on. */
+/** The longest evidence: people do not read more. */
 export const LONGEST_EVIDENCE = 64 * 1024;
 
 /** The answer as evidence, without what must not be shown. */
@@ -159,7 +162,7 @@ function peek(text: string): Pick<ProviderAnswer, "code" | "message"> {
   }
 }
 
-/** A page for programmers may show the request that led to it, and with it the credentials. */
+/** An error page of the provider may repeat the request with its credentials. */
 export function hide(text: string, secrets: ReceivedAnswer["secrets"]): string {
   if (secrets === "all") return "(not shown: it may hold a token)";
   return secrets
@@ -176,7 +179,9 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !isLosslessNumber(value);
 }
 
-/** What nests too deeply to be written out again is kept by its plain fields: it must not cost the rest of the page. */
+/**
+ * A value that is nested too deeply keeps its plain fields only, so that it does not fail the rest of the page.
+ */
 export function textOf(item: unknown): string {
   try {
     return stringify(item) ?? "missing";

@@ -1,4 +1,4 @@
-/** Sorts what went wrong with a request into our own errors: the only place that knows got's. */
+/** Turns errors of got into ReconErrors; only this module knows got's errors. */
 
 import { MaxRedirectsError, ReadError, RequestError, TimeoutError } from "got";
 import { DateTime } from "luxon";
@@ -7,7 +7,7 @@ import { type ErrorCode, type ProviderAnswer, ReconError } from "../errors.ts";
 const DROPPED = new Set(["ECONNRESET", "EPIPE", "ERR_HTTP2_STREAM_ERROR", "UND_ERR_SOCKET"]);
 
 /**
- * The error a caller can decide by, for whatever got threw.
+ * The ReconError for an error of got.
  * @param what names the request for people: "GET /seamless/betTransactionsV2 of P1"
  */
 export function sortRequestError(error: unknown, what: string): unknown {

@@ -44,7 +44,7 @@ export function readOptionalText({ name, fields }: FieldSource, field: string): 
   throw wrong(`${name}.${field}`, "text", value);
 }
 
-/** Text that nobody but the player may see: the error does not show it. */
+/** A secret text of the player, which errors do not show. */
 export function readSecretText({ name, fields }: FieldSource, field: string): string {
   const value = fields[field];
   if (typeof value === "string" && value !== "") return value;

@@ -1,4 +1,4 @@
-/** One request to the provider over HTTP: what comes back whole is handed on, all else is a ReconError. */
+/** One request to the provider over HTTP: returns a complete answer, otherwise rejects with a ReconError. */
 
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
@@ -14,7 +14,7 @@ export interface ProviderLimits {
   readonly requestTimeoutMs: number;
   readonly connections: number;
   readonly production: boolean;
-  /** hears the Date header of every answer as it comes; null: it has none */
+  /** called with the Date header of every answer; null: there is none */
   readonly onDate?: (date: string | null) => void;
 }
 
@@ -52,7 +52,7 @@ export interface ProviderHttp {
 
 /**
  * Nothing is sent yet.
- * @throws ReconError `settings-invalid` for plain http to another machine in production, and for a base URL that is none
+ * @throws ReconError `settings-invalid` for plain http to another machine in production, and for an invalid base URL
  */
 export function openHttp(settings: ProviderSettings, limits: ProviderLimits, clock: Clock): ProviderHttp {
   const base = new URL(settings.baseUrl);
@@ -65,7 +65,7 @@ export function openHttp(settings: ProviderSettings, limits: ProviderLimits, clo
   if (base.search !== "" || base.hash !== "") {
     throw new ReconError(
       "settings-invalid",
-      "PROVIDER_BASE_URL has a query or a fragment: the paths of the agent API stand behind it",
+      "PROVIDER_BASE_URL has a query or a fragment: the paths of the agent API are appended to it",
     );
   }
   const agents = {
@@ -94,7 +94,7 @@ export function openHttp(settings: ProviderSettings, limits: ProviderLimits, clo
   };
 }
 
-/** What no error may show: the password, and both as the header has them. */
+/** The secrets that no error may show: the password, and both values as in the header. */
 function secretsOf({ username, password }: ProviderSettings): string[] {
   return [password, Buffer.from(`${username}:${password}`).toString("base64")];
 }

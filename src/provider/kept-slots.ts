@@ -1,28 +1,28 @@
-/** Places of the request budget that pass from one request of a process to its next: few statements for many requests. */
+/** Slots of the request budget that pass from one request of a process to the next, which saves statements. */
 
 import type { Clock, Instant } from "../clock.ts";
 import type { RequestSlot } from "./budget-store.ts";
 
 interface HeldSlot {
   readonly slot: RequestSlot;
-  /** for what it was taken: it may serve nothing less urgent */
+  /** the urgency for which it was taken; it may not serve a less urgent request */
   readonly urgency: number;
   readonly takenAt: Instant;
 }
 
 interface KeptSlots {
-  /** Keeps it, unless it was taken too long ago. @returns false: it has to be given back */
+  /** Keeps the slot, unless it was taken too long ago. @returns false where the slot must be released */
   keep(held: HeldSlot): boolean;
   /** One that may serve a request of this urgency, none above `most`; it is no longer kept. */
   reuse(urgency: number, most: number): HeldSlot | undefined;
-  /** None of those that are held now serves another request. */
+  /** Prevents that any slot held now serves another request. */
   forget(): void;
 }
 
 /**
- * Keeps the place of a request that has just ended for one of this process that begins at once, which then needs no
- * statement to give it back and none to take it; where none begins, it is given back.
- * @param reusedMs so long after it was taken a place may serve one more request; 0: none
+ * Keeps the slot of an ended request for the next request of this process, which saves two statements. Without a next
+ * request at once, the slot is released.
+ * @param reusedMs the time after which a slot serves no further request; 0: slots are not reused
  */
 export function keepSlots(
   reusedMs: number,
@@ -39,7 +39,7 @@ export function keepSlots(
       setImmediate(() => {
         if (!kept.includes(held)) return;
         kept = kept.filter((one) => one !== held);
-        // Lost, it comes free by itself.
+        // Without this release the lease ends by itself.
         giveBack(held.slot).catch(() => {});
       });
       return true;

@@ -79,7 +79,7 @@ const freeGame = z.strictObject({
   productId: text,
 });
 
-/** @throws ReconError `bad-request`, as all of these, that tells every wrong field */
+/** @throws ReconError `bad-request`, as all of these, that names every wrong field */
 export function checkMoneyRequest(request: MoneyRequest): MoneyRequest {
   return check(money, request);
 }

@@ -1,4 +1,4 @@
-/** Work in small pieces, one after the other in the whole process: whatever else waits comes in between. */
+/** Runs work in small pieces, one after the other in the whole process, so that other work gets time in between. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { monotonicMs } from "../clock.ts";
@@ -9,7 +9,7 @@ let last: Promise<unknown> = Promise.resolve();
 let turnBeganAtMs = 0;
 
 /**
- * Runs a piece when those before it are done. Rejects as it throws.
+ * Runs a piece after all earlier ones. Rejects with the error of the piece.
  * @param piece takes some milliseconds
  */
 export async function runPiece(piece: () => void): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * Cuts the items out of one list of a JSON text while it arrives, so that a long answer is neither held nor parsed as a
- * whole. Only brackets, texts and commas are looked at; whether pieces are JSON shows when they are parsed.
+ * Cuts the items out of one list of a JSON text while it arrives, so that a long answer is neither held nor parsed as
+ * a whole. It reads only brackets, texts and commas; the parser decides later whether the pieces are JSON.
  */
 
 /** What an answer may hold. */
@@ -165,7 +165,7 @@ function hasMore(parts: readonly Buffer[]): boolean {
   return parts.some((part) => part.some((byte) => byte > LAST_SPACE));
 }
 
-/** A name may be written with escapes. @returns null: it is none */
+/** Decodes a name, which may contain escapes. @returns null where the text is not a name */
 function decodeName(bytes: readonly number[]): string | null {
   try {
     const text: unknown = JSON.parse(`"${Buffer.from(bytes).toString("utf8")}"`);

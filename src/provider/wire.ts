@@ -39,8 +39,8 @@ export interface BetPageReader extends ListReader {
 }
 
 /**
- * Reads the answer of `betTransactionsV2` (§4.B3) while it arrives. Bad items are set aside with their reason; the rest of
- * the page goes on, until there are too many.
+ * Reads the answer of `betTransactionsV2` (§4.B3) while it arrives. Bad items are set aside with their reason; the
+ * rest of the page goes on, until there are too many.
  */
 export function openBetPage(productId: string, what: string): BetPageReader {
   const records: BetRecord[] = [];
@@ -58,7 +58,7 @@ export function openBetPage(productId: string, what: string): BetPageReader {
   const check = () => {
     if (splitter.problem === "second-list") throw badEnvelope(what, `"data.txns" is there twice`);
     if (splitter.problem === "rest-too-long") {
-      throw tooLarge(what, `more than ${LIMITS.restBytes} bytes stand beside its records`);
+      throw tooLarge(what, `more than ${LIMITS.restBytes} bytes are beside its records`);
     }
     if (records.length + rejected.length > MOST_RECORDS) {
       throw tooLarge(what, `it has more than ${MOST_RECORDS} records`);
@@ -88,7 +88,7 @@ function tooLarge(what: string, problem: string): ReconError {
   return new ReconError("provider-too-large", `${what}: the answer is no page of bets: ${problem}`);
 }
 
-/** @throws SyntaxError where it is no JSON: then the answer is none */
+/** @throws SyntaxError where the item is not JSON: then the whole answer is invalid */
 function readItem(
   { text, isCut }: ListItem,
   productId: string,
@@ -220,7 +220,9 @@ function readKey(item: JsonObject, field: string): string {
   return text;
 }
 
-/** Programs write "never" as the first or last moment they know, which an offset may push out of the years there are. */
+/**
+ * Programs write "never" as the first or last moment they know, which an offset may push out of the years there are.
+ */
 const FIRST_INSTANT = parseInstant("0001-01-01T00:00:00Z", "FIRST_INSTANT");
 const LAST_INSTANT = parseInstant("9999-12-31T23:59:59.999Z", "LAST_INSTANT");
 

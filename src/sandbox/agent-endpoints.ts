@@ -21,7 +21,7 @@ export interface AgentEndpointOptions {
   readonly currency?: string;
 }
 
-/** What really happened, for whoever checks what others made of it. */
+/** What really happened, for tests that audit the client. */
 export interface AgentBooks extends TransferBooks {
   readonly topUps: TopUpBooks;
   /** how many free games were granted */

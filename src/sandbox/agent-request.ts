@@ -63,7 +63,7 @@ const AGENT_REQUESTS = {
 
 export type AgentRequest<Endpoint extends AgentEndpoint> = z.output<(typeof AGENT_REQUESTS)[Endpoint]>;
 
-/** @returns the checked request, or why it is none */
+/** @returns the checked request, or the reason for refusing it */
 export function readAgentRequest<Endpoint extends AgentEndpoint>(
   endpoint: Endpoint,
   value: unknown,

@@ -1,4 +1,7 @@
-/** The bet record query of §4.B3 without its HTTP: what is asked for, which chunk of it, and the cursor between chunks. */
+/**
+ * The bet record query of §4.B3 without its HTTP: what is asked for, which chunk of it, and the cursor between
+ * chunks.
+ */
 
 import type { BetRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
@@ -51,7 +54,7 @@ export function parseBetQuery(
   const nextId = textOf(parameters, "nextId");
   if (nextId === null) return { query: { productId, range, asOf: now, position: 0, page: 1 } };
   const cursor = readCursor(nextId);
-  if (cursor === null) return refuse(CODES.badCursor, "nextId is none that was given out here");
+  if (cursor === null) return refuse(CODES.badCursor, "nextId is unknown here");
   if (cursor.productId !== productId || !isSameRange(cursor.range, range)) {
     return refuse(CODES.badCursor, "nextId belongs to another query");
   }

@@ -1,4 +1,4 @@
-/** Remembers when players played, so that the world of a try-out goes on where the last start left it. */
+/** Stores the periods of play, so that the world of a try-out continues where the last start ended. */
 
 import { randomInt } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -33,7 +33,7 @@ export interface PlayLogOptions {
 const DEFAULT_LEAD_MS = 10_000;
 
 /**
- * Opens the diary, or begins it, and lets players play from now on.
+ * Opens or begins the play log, and lets players play from now on.
  * @throws ReconError `embedded-failed` where the file is damaged, cannot be read, or is of another seed
  */
 export function openPlayLog({
@@ -65,8 +65,8 @@ interface Pages {
 }
 
 /**
- * A period that reaches beyond now goes on. One that has lapsed does not: what did not happen while nobody
- * looked is never added to a time that may have been read already; a new period begins now.
+ * Continues a period that reaches beyond now. After a lapsed period a new one begins now, because the past may have
+ * been read already.
  * @returns null where enough is committed
  */
 function extendPeriods(periods: readonly TimeRange[], now: Instant, leadMs: number): TimeRange[] | null {
@@ -90,7 +90,7 @@ function readPlayLog(path: string): Pages | null {
   } catch (cause) {
     throw new ReconError(
       "embedded-failed",
-      `${path}, the sandbox's diary, is damaged (${describeError(cause)}): delete it, and the sandbox begins a new world`,
+      `${path}, the sandbox's play log, is damaged (${describeError(cause)}): delete it, and the sandbox begins a new world`,
       { cause },
     );
   }
@@ -114,7 +114,7 @@ function parsePages(text: string): Pages {
 function anotherSeed(path: string, begun: number, given: number): ReconError {
   return new ReconError(
     "embedded-failed",
-    `${path}, the sandbox's diary, was begun with seed ${begun}, not ${given}: give that one, or delete the file to begin a new world`,
+    `${path}, the sandbox's play log, was begun with seed ${begun}, not ${given}: give that one, or delete the file to begin a new world`,
   );
 }
 

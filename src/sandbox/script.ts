@@ -1,4 +1,4 @@
-/** What a round is written with, line by line, where no story that both sides share can tell it. */
+/** The parts of a scripted round: entries and records written separately, without a common story of both sides. */
 
 import type { BetRecord, BetStatus, PayoutStatus } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";

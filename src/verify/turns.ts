@@ -1,12 +1,15 @@
-/** Who asks next: the lines take turns at the lanes, and one that hangs makes room for one that has none. */
+/**
+ * Decides which question is asked next: queues take turns, and a hanging queue makes room for one without a running
+ * question (110).
+ */
 
 import { clearTimeout, setTimeout } from "node:timers";
 
 export interface Turns {
   /**
    * Does the work of a line as soon as it is its turn. Settles as the work does.
-   * @param work its signal aborts where it has taken long and its line has to make room; `isCrowding`: the line had to
-   *   make room, and has answered nothing quickly since
+   * @param work its signal aborts where it has taken long and its line has to make room; `isCrowding`: the line had
+   * to   make room, and has answered nothing quickly since
    */
   take<Result>(
     queue: string,
@@ -36,9 +39,9 @@ interface QuestionQueue {
 }
 
 /**
- * A line is what may hang by itself: an endpoint and a product. The next turn is of the line with the fewest questions
- * under way, of these the one whose last turn is the longest ago. Where all lanes are taken and a line has none, a line
- * that has several gives up a slow one, and keeps to half of the lanes until it answers quickly again.
+ * A line is what may hang by itself: an endpoint and a product. The next turn is of the line with the fewest
+ * questions under way, of these the one whose last turn is the longest ago. Where all lanes are taken and a line has
+ * none, a line that has several gives up a slow one, and keeps to half of the lanes until it answers quickly again.
  * @param atOnce questions side by side
  */
 export function openTurns(atOnce: number, slowMs = SLOW_MS): Turns {
@@ -118,7 +121,9 @@ function nextOf(queues: Iterable<QuestionQueue>): QuestionQueue | null {
   return best;
 }
 
-/** The line with the most gives up its youngest slow question: the older ones end by themselves sooner. One at a time. */
+/**
+ * The line with the most gives up its youngest slow question: the older ones end by themselves sooner. One at a time.
+ */
 function makeRoom(queues: Iterable<QuestionQueue>): void {
   const crowded = [...queues]
     .filter(({ running }) => running.size > 1)

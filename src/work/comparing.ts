@@ -20,7 +20,7 @@ export interface ComparingSeen extends Watch {
   readonly marks: readonly WaitingMarks[];
   /** `diff.every` */
   readonly everyMs: number;
-  /** the relation that is followed: when it was last read, and what keeps it from being read; null: there is none */
+  /** the followed relation: its last reading, and the problem of reading it; null: there is none */
   readonly ledger: { readonly readAt: Instant | null; readonly problem: string | null } | null;
 }
 
@@ -85,7 +85,10 @@ function judgeProduct(seen: ComparingSeen, { productId, oldestDueAt }: WaitingMa
   return { upTo, stall: null, waitsFor };
 }
 
-/** Marks are taken in the order of their time: whatever is older than the first of them, and was read, has been judged. */
+/**
+ * Marks are taken in the order of their time: whatever is older than the first of them, and was read, has been
+ * judged.
+ */
 function judgedUpTo({ ledger }: ComparingSeen, state: WorkState | null, oldestDueAt: Instant | null) {
   if (state === null || state.upTo === null) return null;
   return Math.min(oldestDueAt ?? state.upTo, ledger?.readAt ?? Number.POSITIVE_INFINITY);
@@ -161,7 +164,7 @@ function andMore(count: number): string {
   return count > 1 ? ` (and ${count - 1} more ${count === 2 ? "product" : "products"})` : "";
 }
 
-/** null where any of them is not known, or there is none. */
+/** The earliest time; null where one is unknown, or there is none. */
 function earliest(instants: readonly (Instant | null)[]): Instant | null {
   const known = instants.filter((one) => one !== null);
   return known.length === 0 || known.length < instants.length ? null : Math.min(...known);

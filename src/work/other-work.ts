@@ -80,7 +80,7 @@ export interface Following {
   readonly stalls: readonly Stall[];
 }
 
-/** That a relation cannot be read is certain at once; that nobody reads it takes a while to tell. */
+/** An unreadable relation is certain at once; an unread one only after a while. */
 export function judgeFollowing(seen: FollowingSeen): Following {
   const { states, relation, readAt, everyMs } = seen;
   const state = findState(states, "following", relation);
@@ -109,7 +109,7 @@ export function judgeFollowing(seen: FollowingSeen): Following {
 }
 
 export interface Alerting {
-  /** when it was last looked for what is wrong; null: never */
+  /** the last run of the alert job; null: there was none */
   readonly doneAt: Instant | null;
   readonly problem: string | null;
 }
@@ -122,10 +122,10 @@ export function judgeAlerting({
 }: StatesSeen & { readonly everyMs: number }): Alerting {
   const state = findState(states, "alerting", "");
   const doneAt = state?.doneAt ?? null;
-  if (doneAt === null) return { doneAt, problem: "no worker has looked for what to report yet" };
+  if (doneAt === null) return { doneAt, problem: "the alert job has not run yet" };
   if (!isLate(doneAt, alertingPatience(everyMs), moment)) return { doneAt, problem: null };
   const error = state?.error ?? null;
-  const what = `no worker has looked for what to report since ${showInstant(doneAt)}: no alert is sent`;
+  const what = `the alert job has not run since ${showInstant(doneAt)}: no alert is sent`;
   return { doneAt, problem: error === null ? what : `${what} (${error})` };
 }
 

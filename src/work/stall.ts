@@ -1,4 +1,4 @@
-/** What stands still, in words, and for how long work may pause before it does. */
+/** Stalls: their texts, and the pause after which work counts as stalled. */
 
 import type { Instant } from "../clock.ts";
 import type { WorkKind, WorkState } from "./work-store.ts";
@@ -11,7 +11,7 @@ export type StallKind =
   | "verifying-stalled"
   | "queue-unserved";
 
-/** Something that stands still: what an alert says when it begins, and when it is over. */
+/** A stall, with the texts of the alerts at its beginning and end. */
 export interface Stall {
   readonly kind: StallKind;
   /** a product, a relation, a queue */
@@ -20,27 +20,33 @@ export interface Stall {
   readonly what: string;
   readonly toDo: string;
   readonly whatWhenOver: string;
-  /** all work of its kind stands still, not that of one product or queue alone */
+  /** all work of the kind has stopped, not only that of one product or queue */
   readonly isWhole: boolean;
 }
 
 /** When the judging takes place. */
 export interface Watch {
   readonly now: Instant;
-  /** work is not late before it has been watched for long enough; null: it is as late as it is, and what never was is not */
+  /**
+   * work is not late before it has been watched for long enough; null: it is as late as it is, and what never was is
+   * not
+   */
   readonly watchedSince: Instant | null;
 }
 
 const MINUTE_MS = 60_000;
 
-/** One failure alone may be a lost race, or a server that restarts. */
+/** The failures from which on work counts as failing: a single one may be a lost race or a restarting server. */
 const FEWEST_FAILURES = 2;
 
 export function isFailing<State extends Pick<WorkState, "failures">>(state: State | null): state is State {
   return state !== null && state.failures >= FEWEST_FAILURES;
 }
 
-/** Work that fails again and again is late after one tick in vain; work of which nothing is heard may wait for its turn. */
+/**
+ * The pause after which work is late: one failed tick for failing work, longer for silent work, which may wait for
+ * its turn.
+ */
 export function patienceOf(everyMs: number, fails: boolean): number {
   return fails ? Math.max(1.5 * everyMs, MINUTE_MS) : Math.max(3 * everyMs, 5 * MINUTE_MS);
 }

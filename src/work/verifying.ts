@@ -15,7 +15,9 @@ export interface VerifyingSeen extends Watch {
 }
 
 export interface Verifying {
-  /** how long the longest has waited to be asked for; where nothing is due, since when nothing was looked for; null: it never was */
+  /**
+   * the wait of the oldest due transfer; where nothing is due, the time since the last run; null: there was no run
+   */
   readonly behindMs: number | null;
   /** by more than its ticks explain */
   readonly isFarBehind: boolean;
@@ -27,10 +29,10 @@ export interface Verifying {
 /** So many questions in a row without an answer are no accident. */
 const MOST_UNANSWERED = 10;
 const UNANSWERED_FOR_MS = 120_000;
-/** What nobody has asked for so long is not known to be silent any more. */
+/** After this time without a question, a former silence means nothing. */
 const ASKED_WITHIN_MS = 2 * 3_600_000;
 
-/** What `work_states` calls the questions of one kind about one product. */
+/** The subject in `work_states` of one kind and product. */
 export function queueNameOf(kind: DueOfProduct["kind"], productId: string): string {
   return `${kind} ${productId}`;
 }

@@ -7,7 +7,7 @@ import type { WorkState } from "./work-store.ts";
 /** What waits of a product to be compared. */
 export interface WaitingMarks {
   readonly productId: string;
-  /** the oldest mark whose time has come; null: there is none */
+  /** the oldest due mark; null: there is none */
   readonly oldestDueAt: Instant | null;
   /** marks whose time has come, of rounds and bets */
   readonly waiting: number;
@@ -43,7 +43,7 @@ export interface WorkQuestion {
   readonly most: number | null;
 }
 
-/** One statement for everything, because it is read with every look at the overview. */
+/** One statement for everything, because every view of the overview reads it. */
 export async function readWorkFacts(
   sql: Query,
   { now, compared, relation, most }: WorkQuestion,

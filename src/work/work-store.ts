@@ -1,4 +1,4 @@
-/** How far each kind of work has got, in PostgreSQL: written by whoever does it, read by whoever asks. */
+/** The progress of each kind of work in PostgreSQL: written by the worker, read by all processes. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -33,7 +33,7 @@ export interface WorkState extends WorkName {
 
 const LEAST_PAUSE_MS = 240_000;
 
-/** After a longer pause, work that is done again begins anew: `since` tells for how long it can be relied on. */
+/** After a longer pause `since` begins again: `since` says for how long the work has run without a pause. */
 export function longestPause(everyMs: number): number {
   return Math.max(LEAST_PAUSE_MS, 3 * everyMs);
 }

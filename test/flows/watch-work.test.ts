@@ -1,4 +1,7 @@
-/** Each way in which work stands still: its alert, its all-clear, its metric, its line on the overview, and the status. */
+/**
+ * Each way in which work stands still: its alert, its all-clear, its metric, its line on the overview, and the
+ * status.
+ */
 
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
@@ -159,7 +162,7 @@ test("where every worker is dead the ages grow, and the status, the overview and
   expect(compared).toMatchObject({ behindSeconds: 3_600, problem: expect.stringMatching(/since .*12:02/) });
   expect(verifying.behindSeconds).toBe(3_600);
   expect(await verdict()).toMatchObject({ tone: "bad" });
-  expect(await said()).toContain("no worker has looked for what to report since");
+  expect(await said()).toContain("the alert job has not run since");
   expect(await metric("work_age_seconds")).toContain("work=comparing: 3600");
   expect((await readWorkReport(context)).stop).toContain("no alert is sent");
   // Who begins again gives everything the time to go on: nothing of this is an alert.

@@ -110,7 +110,7 @@ describe("a report", () => {
     const refused = await Promise.race(asked);
     expect(refused.status).toBe(503);
     expect(await refused.json()).toMatchObject({
-      detail: expect.stringMatching(/^10 reports wait already, the limit here.*Ask again in a minute/),
+      detail: expect.stringMatching(/^10 reports wait already, which is the limit.*Try again in a minute/),
     });
     await release();
     const others = (await Promise.all(asked)).filter((answer) => answer !== refused);

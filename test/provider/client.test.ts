@@ -295,7 +295,7 @@ describe("an answer that is no page of bets is refused, and says which limit it 
       "too much beside the records",
       body(`{"code":0,"message":"${"x".repeat(300_000)}","data":{"txns":[]}}`),
       "provider-too-large",
-      /more than 262144 bytes stand beside its records/,
+      /more than 262144 bytes are beside its records/,
     ],
     [
       "the list twice",
@@ -310,7 +310,7 @@ describe("an answer that is no page of bets is refused, and says which limit it 
         response.writeHead(200, { "content-encoding": "gzip" }).end(white);
       },
       "provider-too-large",
-      /stand beside its records/,
+      /are beside its records/,
     ],
     [
       "a few kilobytes that unpack to a huge list",

@@ -22,7 +22,7 @@ export const incidents = pgTable(
     total: integer("total").notNull(),
     /** how many of them are open or acknowledged */
     open: integer("open").notNull(),
-    /** how many it had when the last alert told of it; 0: none did */
+    /** `total` at the last alert; 0: there was no alert */
     alertedTotal: integer("alerted_total").notNull(),
     endedAt: instant("ended_at"),
   },
@@ -39,7 +39,7 @@ export const incidentMembers = pgTable(
   (t) => [index("incident_members_of").on(t.incidentId)],
 );
 
-/** Alerts on their way out: written with what they tell of, delivered at least once. */
+/** Undelivered alerts: written in the transaction that they report, delivered at least once. */
 export const alerts = pgTable(
   "alerts",
   {
@@ -55,7 +55,7 @@ export const alerts = pgTable(
   (t) => [index("alerts_undelivered").on(t.id).where(sql`delivered_at is null`)],
 );
 
-/** How a channel is: one that does not take alerts is left alone for a while, and loses none. */
+/** The state of a channel: one that refuses alerts waits for a while, and loses none. */
 export const alertChannels = pgTable("alert_channels", {
   /** webhook, slack */
   channel: text("channel").primaryKey(),
@@ -83,7 +83,9 @@ export const alertDeliveries = pgTable(
   (t) => [primaryKey({ columns: [t.alertId, t.channel] })],
 );
 
-/** What is wrong as a whole at this moment, and was told: it is told once when it begins, and once when it is over. */
+/**
+ * Present conditions: one alert reports the beginning of a condition, another one its end.
+ */
 export const alertConditions = pgTable(
   "alert_conditions",
   {
@@ -92,7 +94,7 @@ export const alertConditions = pgTable(
     subject: text("subject").notNull(),
     productId: text("product_id"),
     since: instant("since").notNull(),
-    /** what is told when it is over */
+    /** the sentence of the alert at its end */
     whatWhenOver: text("what_when_over").notNull(),
     /** where its products had got to when it began */
     heads: jsonb("heads").notNull(),

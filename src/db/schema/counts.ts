@@ -4,8 +4,8 @@ import { bigint, integer, pgTable, primaryKey, text } from "drizzle-orm/pg-core"
 import { instant } from "./columns.ts";
 
 /**
- * How many rows a table has that is too large to be counted, since it was counted as a whole. What its writers have added
- * since the last look is in `rows_added`. A table without any rows here is small, and counted.
+ * How many rows a table has that is too large to be counted, since it was counted as a whole. What its writers have
+ * added since the last count is in `rows_added`. A table without any rows here is small, and counted.
  */
 export const rowCounts = pgTable(
   "row_counts",
@@ -20,7 +20,10 @@ export const rowCounts = pgTable(
   (t) => [primaryKey({ columns: [t.tableName, t.productId] })],
 );
 
-/** A row for each write that added rows to such a table. Append-only and without a key: writers neither wait nor pay for it. */
+/**
+ * A row for each write that added rows to such a table. Append-only and without a key: writers neither wait nor pay
+ * for it.
+ */
 export const rowsAdded = pgTable("rows_added", {
   tableName: text("table_name").notNull(),
   productId: text("product_id").notNull(),

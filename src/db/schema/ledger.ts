@@ -1,4 +1,4 @@
-/** What the operator has heard: callback entries, and how far a relation of its own has been read. */
+/** The ledger: callback entries, and the progress of reading the operator's own relation. */
 
 import { sql } from "drizzle-orm";
 import { boolean, index, integer, jsonb, numeric, pgTable, text } from "drizzle-orm/pg-core";
@@ -104,14 +104,14 @@ export const ledgerStarts = pgTable("ledger_starts", {
   startsAt: instant("starts_at").notNull(),
 });
 
-/** Entries that were not taken, with their text, each once however often it comes. */
+/** Rejected entries with their text, each stored once. */
 export const rejectedEntries = pgTable(
   "rejected_entries",
   {
     id: identity().primaryKey(),
     /**
-     * md5 of entry_id, or of raw where there is none, so that the text may be longer than an index entry; of a change,
-     * md5 of "changed" and raw
+     * md5 of entry_id, or of raw where there is none, so that the text may be longer than an index entry; of a
+     * change, md5 of "changed" and raw
      */
     entryDigest: text("entry_digest").notNull().unique(),
     /** unusable: there is no such entry; changed: the first content of the entry stays, and this one was refused */

@@ -1,12 +1,12 @@
-/** Where the two sides differ: what is to be looked at, what was found, and what people made of it. */
+/** Differences of the two sides: marks for the comparison, mismatches, and the decisions of people. */
 
 import { sql } from "drizzle-orm";
 import { bigint, index, jsonb, numeric, pgTable, primaryKey, text, unique, uuid } from "drizzle-orm/pg-core";
 import { identity, instant } from "./columns.ts";
 
 /**
- * What to look at: rounds, or bets without one, that something touched, a row for each write that touched them.
- * Append-only, so that writers never wait for each other; a look removes the marks it has seen.
+ * Marks: rounds, or bets without one, that must be compared; one row for each write that touched them.
+ * Append-only, so that writers never wait for each other; a comparison removes the marks that it takes.
  */
 export const diffMarks = pgTable(
   "diff_marks",
@@ -24,8 +24,8 @@ export const diffMarks = pgTable(
 );
 
 /**
- * What cannot be compared, while everything else is: too much that belongs together, or data that nothing can be made of.
- * A row goes away with the first comparison that succeeds.
+ * What cannot be compared, while everything else is: too much that belongs together, or data that nothing can be made
+ * of. A row goes away with the first comparison that succeeds.
  */
 export const comparisonsSetAside = pgTable(
   "comparisons_set_aside",

@@ -3,7 +3,7 @@
 import { index, integer, pgTable, text } from "drizzle-orm/pg-core";
 import { identity, instant } from "./columns.ts";
 
-/** Who is signed in to the dashboard; what stands here lets nobody in. */
+/** The sign-ins of the dashboard; nobody can sign in with the stored values. */
 export const opsSessions = pgTable(
   "ops_sessions",
   {
@@ -37,7 +37,7 @@ export const auditLog = pgTable(
     method: text("method").notNull(),
     /** as it is registered: "/api/mismatches/:id/ack" */
     route: text("route").notNull(),
-    /** what of the path stands for something, as JSON text */
+    /** the parameters of the path, as JSON text */
     target: text("target").notNull(),
     /** what was sent, as JSON text without secrets; null: nothing, or it was not read */
     details: text("details"),

@@ -27,7 +27,7 @@ export const walletCredits = pgTable("wallet_credits", {
   at: instant("at").notNull(),
 });
 
-/** How each bet stands for the built-in wallet: what the next callback for it is judged by. */
+/** The state of each bet in the built-in wallet, by which the next callback is judged. */
 export const walletBets = pgTable(
   "wallet_bets",
   {
@@ -95,8 +95,8 @@ export const callbackRequests = pgTable(
 );
 
 /**
- * Signatures of callbacks that were answered, for as long as they are accepted: a signature does not cover the address, so
- * the same body must not be taken for another callback too.
+ * Signatures of callbacks that were answered, for as long as they are accepted: a signature does not cover the
+ * address, so the same body must not be taken for another callback too.
  */
 export const callbackSignatures = pgTable(
   "callback_signatures",

@@ -1,4 +1,4 @@
-/** How far each kind of work has got, so that every process sees what stands still. */
+/** The progress of each kind of work, so that every process can see stalls. */
 
 import { bigint, integer, pgTable, primaryKey, text } from "drizzle-orm/pg-core";
 import { instant } from "./columns.ts";

@@ -1,4 +1,4 @@
-/** What becomes of a form of the mismatch list: done, to be confirmed, or refused with what was typed. */
+/** Carries out the forms of the mismatch list, or previews them. */
 
 import { randomUUID } from "node:crypto";
 import {
@@ -19,8 +19,8 @@ import { sayCount, saySums } from "./mismatch-words.ts";
 import type { StepNotice } from "./notice.ts";
 
 /**
- * Acts on those that are selected and, as far as the visitor could see, can be acted on; the others are passed over.
- * @throws ReconError `usage`, or `conflict` where one of them has changed since it was seen: then none is changed
+ * Acts on the selected mismatches whose status, as the visitor saw it, allows the action. Skips the others.
+ * @throws ReconError `usage`, or `conflict` where one of them has changed since: then nothing changes
  */
 export async function actOnSelected(
   context: FlowContext,
@@ -37,9 +37,9 @@ export async function actOnSelected(
   return doneNotice(asked, await actOnMismatches(context, asked), passed);
 }
 
-/** What acting on all of a choice would change. */
+/** What an action on all chosen mismatches would change. */
 export interface PreviewOfAll extends ActionResult {
-  /** must be there again when it is confirmed */
+  /** a mark of the shown mismatches, which the confirmation must repeat */
   readonly shown: string;
 }
 
@@ -63,8 +63,8 @@ export async function previewAll(
 }
 
 /**
- * Acts on all of a choice, as it was shown.
- * @throws ReconError `usage`, or `conflict` where other mismatches, or other money, match by now
+ * Acts on all chosen mismatches, as the preview showed them.
+ * @throws ReconError `usage`, or `conflict` where the chosen mismatches or their money have changed since
  */
 export async function actOnAll(
   context: FlowContext,

@@ -1,11 +1,11 @@
-/** Style and scripts of the pages: files, sent as they are. */
+/** Style and scripts of the pages, sent as files. */
 
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import fastifyStatic from "@fastify/static";
 import type { FastifyInstance } from "fastify";
 
-/** They hold no data, so that the sign-in page can show itself with them. */
+/** They contain no data, so that the sign-in page may use them. */
 export function addAssets(app: FastifyInstance): void {
   app.register(fastifyStatic, {
     root: join(import.meta.dirname, "assets"),

@@ -1,4 +1,4 @@
-/** `/backfills`: start one with a dry run first, watch it, pause, resume and cancel it. */
+/** `/backfills`: starts a backfill after a dry run, shows, pauses, resumes and cancels it. */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { describeError } from "../../errors.ts";
@@ -42,7 +42,7 @@ export function addBackfillsPage(pages: FastifyInstance, context: FlowContext): 
       setNotice(reply, { tone: "good", text: `Backfill ${id} is queued.` });
       return await reply.redirect(`/backfills/${id}`, 303);
     } catch (error) {
-      // The form shows what is wrong with it, as its dry run does.
+      // The form shows its errors, as in the dry run.
       if (statusOfRefusal(error) !== null) return await sendBackfills(context, request, reply, typed);
       throw error;
     }
@@ -66,7 +66,7 @@ export function addBackfillsPage(pages: FastifyInstance, context: FlowContext): 
   }
 }
 
-/** @param typed the range of the form: where there is one, what a backfill of it would do */
+/** @param typed the range in the form; with a range, the page shows a dry run */
 async function sendBackfills(
   context: FlowContext,
   request: BackfillsRequest,

@@ -1,18 +1,17 @@
-/** What tells that something on a page has changed: a few values per topic that change with it, cheap to read. */
+/** Reads a few cheap values for each topic that change whenever a page of the topic changes. */
 
 import type { Instant } from "../../clock.ts";
 import type { Sql } from "../../db/client.ts";
 import type { LiveTopic } from "./layout.ts";
 
-/** While it runs a backfill changes all the time: that is told in this step. */
+/** A running backfill changes all the time: pages hear of it in these steps. */
 const RUNNING_STEP_MS = 2_000;
 
-/** Lags grow while nothing happens: that is told in this step. */
+/** Lags grow while nothing happens: pages hear of them in these steps. */
 const LAG_STEP_MS = 15_000;
 
 /**
- * A text per topic that differs from the one before where something has changed. Costs as much as is unfinished,
- * whatever the history.
+ * One text for each topic, which changes with the topic. The cost depends on unfinished work, not on history.
  */
 export async function readChangeMarks(sql: Sql, now: Instant): Promise<Record<LiveTopic, string>> {
   const [row] = await sql<[Record<LiveTopic, string>]>`

@@ -1,4 +1,4 @@
-/** Tells open pages what kind of thing has changed (`GET /changes`, server-sent events). */
+/** Notifies open pages of changed topics (`GET /changes`, server-sent events). */
 
 import { setInterval } from "node:timers";
 import type { FastifyInstance } from "fastify";
@@ -10,26 +10,26 @@ import { readChangeMarks } from "./change-store.ts";
 import type { LiveTopic } from "./layout.ts";
 import { findChanged, type KnownMarks, LIVE_TOPICS } from "./what-changed.ts";
 
-/** One reader asks for all pages, and only while there are some. */
+/** One check serves all pages, and runs only while pages are open. */
 const CHECK_EVERY_MS = 1_000;
 
-/** Proxies close what is silent for long. */
+/** Proxies close streams that are silent for long. */
 const HEARTBEAT_MS = 15_000;
 
-/** Then the browser connects again by itself, and whoever has been signed out meanwhile is not let in. */
+/** The longest stream. The browser then connects again, and a signed-out visitor is refused. */
 const LONGEST_STREAM_MS = 10 * 60_000;
 
-/** Each holds a connection; more pages than these are not looked at by people. */
+/** The limit of open pages: each uses a connection, and people do not watch more pages. */
 const MOST_STREAMS = 200;
-/** Of one token: a script that opens them must not use up those of everybody. */
+/** The limit of one token, so that a script does not use up everybody's streams. */
 const MOST_OF_TOKEN = 30;
 
-/** A stream has no end to wait for. */
+/** Streams do not delay the end of the server. */
 const NO_HEAD = { exposeHeadRoute: false };
 
 type Listener = (changed: ReadonlySet<LiveTopic>) => void;
 
-/** Adds the stream to the pages; it ends with the server. */
+/** Adds the stream to the pages. The stream ends with the server. */
 export function addChanges(pages: FastifyInstance, context: FlowContext): void {
   const watch = watchChanges(context);
   const seats = openSeats();
@@ -44,9 +44,9 @@ export function addChanges(pages: FastifyInstance, context: FlowContext): void {
     const stream = reply.raw;
     const seat = seats.take(request.asker.name);
     if (seat.isFull) return await sendProblem(reply, seat.status, seat.title, seat.detail);
-    // From the beginning: who hangs up while the first look is under way is gone before the stream begins.
+    // Listens for a hang-up from the beginning, so that no stream begins after one.
     stream.once("close", seat.leave);
-    // A page that fetches itself again once the stream is open has seen all that is not told of after this.
+    // A page that refreshes once the stream is open has seen every earlier change.
     await watch.begin();
     reply.hijack();
     if (stream.destroyed) return reply;
@@ -74,7 +74,7 @@ type Seat =
   | { readonly isFull: false; leave(): void }
   | { readonly isFull: true; readonly status: number; readonly title: string; readonly detail: string };
 
-/** Counts the streams that are open, by the name of their token. */
+/** Counts the open streams by the name of their token. */
 function openSeats() {
   const ofToken = new Map<string, number>();
   let all = 0;
@@ -101,7 +101,7 @@ function openSeats() {
   return { take };
 }
 
-/** Looks for changes while anybody listens. */
+/** Checks for changes while there are listeners. */
 function watchChanges({ sql, clock, log }: FlowContext) {
   const listeners = new Set<Listener>();
   let known: KnownMarks | null = null;
@@ -111,15 +111,15 @@ function watchChanges({ sql, clock, log }: FlowContext) {
     try {
       const wasBlind = known === null && isFailing;
       const marks = await readChangeMarks(sql, clock.now());
-      // How often pages are told is a matter of real time.
+      // The interval uses real time.
       const found = findChanged(known, marks, systemClock.now());
       known = found.known;
       isFailing = false;
       const changed = wasBlind ? new Set(LIVE_TOPICS) : found.changed;
       if (changed.size > 0) for (const notify of listeners) notify(changed);
     } catch (error) {
-      // Pages stay open, and are told when the database is back.
-      if (!isFailing) log.warn(`open pages cannot be told of changes: ${describeError(error)}`);
+      // Pages stay open and get changes again when the database is back.
+      if (!isFailing) log.warn(`open pages cannot be notified of changes: ${describeError(error)}`);
       isFailing = true;
     }
   };
@@ -137,7 +137,7 @@ function watchChanges({ sql, clock, log }: FlowContext) {
   };
   return {
     end: rest,
-    /** Changes are told from now on, to whoever is added next. */
+    /** Resolves when the baseline is read: listeners added afterwards hear of every later change. */
     begin: async () => {
       if (known === null) await check();
     },

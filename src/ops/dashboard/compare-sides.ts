@@ -1,20 +1,20 @@
-/** Which values of a mismatch's two sides stand beside each other, and which of them differ. Pure. */
+/** Pairs the values of a mismatch's two sides for display, and marks those that differ. Pure. */
 
 import { parseInstant, showInstant } from "../../clock.ts";
 import type { LedgerSide, Mismatch, MismatchKind, ProviderSide, TransferSide } from "../../mismatch.ts";
 import { type Amount, formatAmount, parseAmount, ZERO } from "../../money.ts";
 import { withCents } from "./show.ts";
 
-/** One field of both sides, in words; null: that side says nothing about it. */
+/** One field of both sides as text; null: that side has no value. */
 export interface FieldComparison {
   readonly name: string;
   readonly provider: string | null;
   readonly ledger: string | null;
-  /** null: it is not compared */
+  /** null: the field is not compared */
   readonly differs: boolean | null;
 }
 
-/** A side may have nothing there, and that is what is wrong. */
+/** The text for a missing value, where the absence is the difference. */
 const MISSING: ReadonlySet<MismatchKind> = new Set([
   "missing-in-ledger",
   "missing-at-provider",
@@ -52,7 +52,7 @@ function compareBet(
 ): FieldComparison[] {
   const [theirs, ours] = [stateOf(provider?.status), stateOf(ledger?.status)];
   const isBoth = provider !== null && ledger !== null;
-  // The sums of a session are of different things, and only what they come to is compared.
+  // The sums of a session are of different kinds; only their net result is compared.
   const comparesAmounts = isBoth && kind !== "session-differs" && !(theirs === "void" && ours === "void");
   const comparesPayout = comparesAmounts && !(theirs === "open" && ours === "open");
   const expected = expectedMove(kind, provider);
@@ -108,7 +108,7 @@ function compareTransfer(provider: TransferSide | null, ledger: TransferSide | n
   ];
 }
 
-/** What the record asks the wallet to move; null: it says nothing of that. */
+/** The amount that the wallet should have moved according to the record; null: the record does not say. */
 function expectedMove(kind: MismatchKind, provider: ProviderSide | null): Amount | null {
   if (kind === "balance-differs" || kind === "provider-inconsistent") return null;
   if (provider === null) return ZERO;
@@ -123,7 +123,7 @@ function expectedMove(kind: MismatchKind, provider: ProviderSide | null): Amount
 
 type SideState = "open" | "settled" | "void";
 
-/** Both sides have words of their own for the same. */
+/** One word for the statuses of both sides. */
 function stateOf(status: string | null | undefined): SideState | null {
   const word = status?.toLowerCase();
   if (word === "unsettled") return "open";

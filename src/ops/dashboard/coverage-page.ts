@@ -1,4 +1,4 @@
-/** `GET /coverage?product&from&to`: what of a product's time was fetched, and what is missing. */
+/** `GET /coverage?product&from&to`: the fetched time of a product, and the missing time. */
 
 import type { FastifyInstance } from "fastify";
 import { formatInstant } from "../../clock.ts";
@@ -55,7 +55,7 @@ async function readCoveragePage(
   }
 }
 
-/** For whoever comes without a question. */
+/** The range of a visitor who has not chosen one. */
 function lastHour({ config, clock }: FlowContext): QueryFields {
   const now = clock.now();
   const first = config.products.find(({ walletMode }) => walletMode === "seamless");

@@ -1,21 +1,21 @@
-/** Fields that several forms have. What was typed stays, also where there is no such choice. */
+/** Fields of several forms. A typed value stays, even without a matching choice. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 
-/** A range of a product's time as it was typed. */
+/** A range of a product's time as typed. */
 export interface TypedRange {
   readonly product: string;
   readonly from: string;
   readonly to: string;
 }
 
-/** What of a query or a form is text; the rest is as if it had been left empty. */
+/** Keeps the text fields of a query or a form. Other values count as empty. */
 export function typedRangeOf(given: Readonly<Record<string, unknown>>): TypedRange {
   const textOf = (value: unknown) => (typeof value === "string" ? value : "");
   return { product: textOf(given["product"]), from: textOf(given["from"]), to: textOf(given["to"]) };
 }
 
-/** @param products those that are pulled */
+/** @param products the pulled products */
 export function renderRangeFields(products: readonly string[], typed: TypedRange): SafeHtml {
   const time = (name: "from" | "to") =>
     html`<label>${name}<input name="${name}" value="${typed[name]}" size="26" required autocomplete="off" placeholder="2026-11-20T10:00:00Z"></label>`;
@@ -39,7 +39,7 @@ export function renderSelect(
   return html`<label>${label} <select name="${name}">${rendered}</select></label>`;
 }
 
-/** An option that is shown as it is sent. */
+/** An option whose label is its value. */
 export function nameItself(name: string): readonly [string, string] {
   return [name, name];
 }

@@ -1,11 +1,11 @@
-/** Says in one line whether all is well, and else what is worst: the only place that decides what is good and bad. */
+/** Says in one line whether all is well, or what is worst. Only this module decides what is good and bad. */
 
 import { showDuration } from "../../clock.ts";
 import type { Overview, ProductOverview, ProductState } from "../../flows/read-overview.ts";
 import type { Risk } from "../../mismatches/risk-store.ts";
 import { addUpRisk, sayAmounts } from "./risk.ts";
 
-/** From the worst on. "unknown" is neither good nor bad: there is nothing to judge by yet. */
+/** Worst first. "unknown" is neither good nor bad: there are no facts yet. */
 export const TONES = ["bad", "warn", "unknown", "good"] as const;
 export type Tone = (typeof TONES)[number];
 
@@ -13,17 +13,17 @@ interface HealthFinding {
   readonly tone: Tone;
   /** a clause: "2 products are stalled" */
   readonly text: string;
-  /** where to see more; null: nowhere */
+  /** the page with details; null: there is none */
   readonly href: string | null;
 }
 
 export interface HealthVerdict {
   readonly tone: Tone;
-  /** the worst first; one that says that all is well where there is nothing else */
+  /** worst first; where all is well, one finding says so */
   readonly findings: readonly HealthFinding[];
 }
 
-/** What is to be judged. */
+/** The facts for the verdict. */
 export type JudgedOverview = Pick<
   Overview,
   | "now"
@@ -65,7 +65,7 @@ export function judgeHealth(seen: JudgedOverview): HealthVerdict {
   return { tone, findings: [{ tone, text, href: null }] };
 }
 
-/** Nothing is well while any work stands still, or nobody knows whether it goes on. */
+/** All is not well while some work stands still, or its state is unknown. */
 function judgeWork({ now, work, products }: JudgedOverview): HealthFinding[] {
   const { comparing, following, verifying, alerting, stalls } = work;
   const say = (tone: Tone, text: string, href: string | null = null): HealthFinding => ({ tone, text, href });
@@ -143,7 +143,7 @@ function judgeAlerts({ failingChannels, undelivered }: JudgedOverview): HealthFi
   return [{ tone: "bad", text, href: null }];
 }
 
-/** The others may do its work; alone with a wrong clock nothing is done. */
+/** Other workers may do the work; a single worker with a wrong clock does nothing. */
 function judgeClocks({ wrongClocks }: JudgedOverview): HealthFinding[] {
   return wrongClocks.map((who) => {
     const text = `the clock of the ${who} is wrong: set it right, and work there goes on`;
@@ -163,7 +163,7 @@ function judgeBackfills({ backfills }: JudgedOverview): HealthFinding[] {
   ];
 }
 
-/** Where transfers alone are verified, there need not be a ledger. */
+/** Products with transfers only need no ledger. */
 function judgeLedger({ lastReceivedAt, products }: JudgedOverview): HealthFinding[] {
   const isNeeded = products.some(({ state }) => state !== "transfers-only");
   if (lastReceivedAt !== null || !isNeeded) return [];

@@ -1,31 +1,31 @@
-/** What every page of the dashboard shares: head, navigation, the place for its content. */
+/** The common parts of all dashboard pages: head, navigation, frame of the content. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 
-/** Who looks at a page; null: nobody has signed in. */
+/** The visitor of a page; null: nobody is signed in. */
 type Visitor = { readonly name: string; readonly role: "read" | "write"; readonly by: string } | null;
 
-/** What a page tells about the step before it, once. */
+/** A message about the step before, shown once. */
 export interface Notice {
   readonly tone: "good" | "bad";
   readonly text: string;
-  /** a form that takes the step back */
+  /** a form that undoes the step */
   readonly undo?: SafeHtml;
 }
 
 export interface DashboardPage {
-  /** names the page in the browser's tab and its history */
+  /** the title in the browser's tab and history */
   readonly title: string;
   readonly visitor: Visitor;
-  /** the path of the request; marks where in the navigation the page is */
+  /** the path of the request, for marking the entry of the navigation */
   readonly path: string;
   readonly main: SafeHtml;
   readonly notice?: Notice | null;
-  /** what changes bring this page up to date, without a reload; none: it stays as it is */
+  /** the topics whose changes refresh this page; none: the page does not refresh */
   readonly live?: readonly LiveTopic[];
 }
 
-/** What `GET /changes` tells of. */
+/** The topics of `GET /changes`. */
 export type LiveTopic = "pull" | "mismatches" | "transfers" | "backfills" | "alerts";
 
 const NAVIGATION = [
@@ -36,7 +36,7 @@ const NAVIGATION = [
   ["/report", "Report"],
 ] as const;
 
-/** A whole document. Values are escaped where they are put into `html`; only `html` makes markup. */
+/** A whole document. `html` escapes all values; only `html` makes markup. */
 export function renderPage(page: DashboardPage): string {
   const { title, visitor, path, main, notice = null, live = [] } = page;
   const document = html`<!doctype html>

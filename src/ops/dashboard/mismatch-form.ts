@@ -1,4 +1,4 @@
-/** What the forms of the mismatch pages send. A field that was left empty is none. */
+/** Reads the forms of the mismatch pages. An empty field counts as missing. */
 
 import { isMismatchStatus, type MismatchStatus } from "../../mismatch.ts";
 import { MISMATCH_ACTIONS, type MismatchAction } from "../../mismatches/act.ts";
@@ -11,11 +11,11 @@ export interface BulkForm {
   readonly action: MismatchAction;
   /** as typed */
   readonly note: string;
-  /** all that match the filter of the address, instead of those that are named */
+  /** all mismatches that match the filter of the address, instead of the selected ones */
   readonly isAll: boolean;
-  /** of what was shown before all are acted on; null: nothing was shown yet */
+  /** the mark of the preview; null: there was no preview yet */
   readonly shown: string | null;
-  /** by id, the status in which each was seen when it was selected */
+  /** the status that the visitor saw, by id */
   readonly selected: ReadonlyMap<string, MismatchStatus>;
 }
 
@@ -45,7 +45,7 @@ export interface SingleForm {
 export function readSingleForm(body: unknown): SingleForm {
   const form = readForm(body, ["action", "from", "note", "adjustment", "ref"]);
   const seen = textOf(form, "from");
-  if (!isMismatchStatus(seen)) throw usage(`from "${seen.slice(0, 60)}" is no status`);
+  if (!isMismatchStatus(seen)) throw usage(`from "${seen.slice(0, 60)}" is not a status`);
   return {
     action: readActionName(form["action"]),
     seen,
@@ -74,7 +74,7 @@ function readActionName(value: unknown): MismatchAction {
   throw usage(`action must be one of ${MISMATCH_ACTIONS.join(", ")}, but is ${show(value)}`);
 }
 
-/** "123:open", as the boxes of the list have it. */
+/** "123:open", the value of a box in the list. */
 function readSeen(value: unknown): [string, MismatchStatus] {
   const [, id, status = ""] = (typeof value === "string" && /^(\d{1,15}):([a-z]+)$/.exec(value)) || [];
   if (id === undefined || !isMismatchStatus(status)) throw usage(`id ${show(value)} is none of the list`);

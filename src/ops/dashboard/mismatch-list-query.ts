@@ -1,4 +1,4 @@
-/** What the address of the mismatch list says: filters by the API's names, order, and which page. */
+/** Reads the address of the mismatch list: filters by the API's names, order, and page. */
 
 import { parseInstant } from "../../clock.ts";
 import {
@@ -13,7 +13,7 @@ import { CHOICES, type ChoiceQuery, filtersOf } from "../mismatch-query.ts";
 import { usage } from "../range-query.ts";
 
 export interface ListQuery {
-  /** as typed, none empty */
+  /** as typed, without empty fields */
   readonly filters: ChoiceQuery;
   readonly order: MismatchOrder;
   /** null: the first page */
@@ -24,12 +24,12 @@ type QueryFields = Readonly<Record<string, unknown>>;
 
 /** The newest first. */
 const USUAL_ORDER: MismatchOrder = { by: "firstSeenAt", descending: true };
-/** What a browser's field for a time gives: no offset, for all times here are UTC. */
+/** The format of a browser's time field, without an offset; all times here are UTC. */
 const LOCAL_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?$/;
 
 /**
- * The query of a form as others can share it: without the fields that were left empty, and with the offset of its times.
- * @returns null: it is like that already
+ * The query of a form in a form that people can share: without empty fields, and with the offset of its times.
+ * @returns null where the query has that form already
  */
 export function tidyQuery(query: QueryFields): Record<string, string> | null {
   const entries = Object.entries(query).filter(
@@ -57,7 +57,7 @@ export function readListQuery(query: QueryFields): ListQuery {
   return { filters, order, from: readFrom(order, after, before) };
 }
 
-/** The address of a list: of its first page where it names no other. */
+/** The address of a list; without a position, of its first page. */
 export function pathOfList({ filters, order, from }: ListQuery): string {
   const query = new URLSearchParams();
   for (const name of CHOICES) {
@@ -69,12 +69,12 @@ export function pathOfList({ filters, order, from }: ListQuery): string {
   return query.size === 0 ? "/mismatches" : `/mismatches?${query}`;
 }
 
-/** As the address has it: "-amountAtRisk". */
+/** The order as in the address: "-amountAtRisk". */
 export function nameOfOrder({ by, descending }: MismatchOrder): string {
   return `${descending ? "-" : ""}${by}`;
 }
 
-/** What a click on a column's head asks for: the largest or newest first, then the other way round. */
+/** The order after a click on a column's head: first the largest or newest first, then reversed. */
 export function orderAfterClick(order: MismatchOrder, by: MismatchSort): MismatchOrder {
   return { by, descending: order.by === by ? !order.descending : true };
 }

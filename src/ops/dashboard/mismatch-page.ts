@@ -1,4 +1,4 @@
-/** `/mismatches/:id`: everything that is known of one mismatch, and what a person decides about it. */
+/** `/mismatches/:id`: one mismatch with everything known about it, and the form for a person's decision. */
 
 import { randomUUID } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -57,12 +57,14 @@ async function sendMismatch(
   return await reply.type("text/html; charset=utf-8").send(document);
 }
 
-/** @throws ReconError `usage`, `conflict` where its status is no longer the one that was seen, or `not-found` */
+/** @throws ReconError `usage`, `conflict` where the status has changed since the visitor saw it, or `not-found` */
 async function decide(context: FlowContext, id: string, form: SingleForm, by: string): Promise<StepNotice> {
   const { action, seen, note, adjustment, ref } = form;
   const isCorrected = adjustment !== "" || ref !== "";
   if (isCorrected && action !== "resolve") {
-    throw usage("a correction belongs to a resolution: resolve it, or leave amount and reference empty");
+    throw usage(
+      "a correction belongs to a resolution: resolve the mismatch, or leave amount and reference empty",
+    );
   }
   const corrected = { ...(adjustment === "" ? {} : { adjustment }), ...(ref === "" ? {} : { ref }) };
   const said = readAction({ note, from: seen, ...corrected });

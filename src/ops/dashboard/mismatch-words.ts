@@ -1,4 +1,4 @@
-/** Words for what people do with mismatches, and for how many and how much they are. */
+/** Texts for actions on mismatches, and for their numbers and amounts. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { MismatchStatus } from "../../mismatch.ts";
@@ -12,7 +12,7 @@ export const ACTION_NAMES: Readonly<Record<MismatchAction, string>> = {
   reopen: "Reopen",
 };
 
-/** Money of one currency; null: of mismatches that name none. */
+/** Money of one currency; null: of mismatches without a currency. */
 interface Sum {
   readonly currency: string | null;
   /** decimal text */
@@ -25,7 +25,7 @@ export function sayCount(count: number): string {
   return `${showCount(count)} ${count === 1 ? "mismatch" : "mismatches"}`;
 }
 
-/** "12.50 THB and 3.00 USD"; nothing at risk is said so. */
+/** "12.50 THB and 3.00 USD", or a text for no money at risk. */
 export function saySums(sums: readonly Sum[]): string {
   const money = sums.filter(({ amount }) => !/^[0.]+$/.test(amount));
   if (money.length === 0) return "no money";
@@ -35,12 +35,12 @@ export function saySums(sums: readonly Sum[]): string {
   return [said.slice(0, -1).join(", "), said.at(-1)].filter((part) => part !== "").join(" and ");
 }
 
-/** The actions that are possible for something in one of these statuses. */
+/** The actions that at least one of these statuses allows. */
 export function actionsFor(statuses: readonly MismatchStatus[]): MismatchAction[] {
   return MISMATCH_ACTIONS.filter((action) => ACTS[action].from.some((status) => statuses.includes(status)));
 }
 
-/** Buttons of one form, each of which does something else. */
+/** The buttons of one form, one for each action. */
 export function renderActionButtons(actions: readonly MismatchAction[]): SafeHtml {
   const buttons = actions.map((action, index) => {
     const style = index === 0 ? null : html` class="quiet"`;

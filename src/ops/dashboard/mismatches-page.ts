@@ -1,4 +1,4 @@
-/** `/mismatches`: the list, its CSV, and what is done with many of them. */
+/** `/mismatches`: the list, its CSV, and actions on many mismatches. */
 
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";

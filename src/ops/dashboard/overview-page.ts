@@ -1,4 +1,4 @@
-/** `GET /`: whether all is well, in one look. */
+/** `GET /`: whether all is well, at a glance. */
 
 import type { FastifyInstance } from "fastify";
 import type { FlowContext } from "../../flows/context.ts";

@@ -1,4 +1,4 @@
-/** Draws one backfill: how far it is, what is left to do with it, and what it has changed. */
+/** Draws one backfill: progress, possible actions, and changes. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { formatInstant, showDuration } from "../../clock.ts";
@@ -7,7 +7,7 @@ import { type Backfill, type BackfillChange, statusAfter } from "../../sync/back
 import { explainGap } from "./gap-reasons.ts";
 import { showCount, showState, showTime } from "./show.ts";
 
-/** @param mayWrite only then can it be paused, resumed or cancelled */
+/** @param mayWrite whether the page offers pausing, resuming and cancelling */
 export function renderBackfill(watched: WatchedBackfill, mayWrite: boolean): SafeHtml {
   const { backfill } = watched;
   const { id, productId, from, to, status } = backfill;

@@ -11,9 +11,9 @@ import { showCount, showState, showTime } from "./show.ts";
 export interface BackfillForm {
   /** those that are pulled */
   readonly products: readonly string[];
-  /** as typed, so that a mistake can be mended */
+  /** as typed, so that people can correct mistakes */
   readonly typed: TypedRange;
-  /** what it would do; null: no range was named */
+  /** the dry run; null: there is no range */
   readonly plan: BackfillPlan | null;
   /** one line that names the field and its value; null: there is none */
   readonly problem: string | null;
@@ -25,7 +25,7 @@ export interface BackfillList {
   readonly next: string | null;
 }
 
-/** @param mayWrite only then is a new one offered */
+/** @param mayWrite whether the page offers a new backfill */
 export function renderBackfills(form: BackfillForm, list: BackfillList, mayWrite: boolean): SafeHtml {
   return html`<h1>Backfill</h1>
 ${mayWrite ? renderForm(form) : null}

@@ -1,4 +1,4 @@
-/** What acting on all that match would change, before it is done. */
+/** The preview of an action on all matching mismatches. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { ACTS } from "../../mismatches/act.ts";

@@ -10,7 +10,7 @@ type HourState = CoverageHour["state"];
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** Up to so many hours, each is set off from the next. */
+/** Up to this number of hours, a line separates each hour from the next. */
 const MOST_SEPARATE_HOURS = 48;
 const MOST_LABELS = 7;
 
@@ -27,7 +27,7 @@ interface HourRun extends TimeRange {
   readonly code: string | null;
 }
 
-/** A link for each hour would be hundreds of stops for whoever goes by keyboard: equal ones of a day are one. */
+/** A link for each hour would mean hundreds of stops for keyboard users, so equal hours of a day are one link. */
 function joinHours(hours: readonly CoverageHour[]): HourRun[] {
   const runs: HourRun[] = [];
   for (const { from, to, state, code } of hours) {
@@ -85,7 +85,7 @@ function renderLabels(from: Instant, to: Instant, at: (instant: Instant) => stri
     );
 }
 
-/** Every so many hours, so that there is room for each label. */
+/** The hours between two labels, so that each label has room. */
 function labelStep(hours: number): number {
   return [1, 2, 3, 6, 12].find((step) => hours / step <= MOST_LABELS) ?? 24;
 }
@@ -97,7 +97,7 @@ function stepsOf(from: Instant, to: Instant, stepMs: number): Instant[] {
   return steps;
 }
 
-/** What the strips refer to, once for a page: patterns that tell the states apart without their colours. */
+/** The patterns of the strips, once for each page. They distinguish the states without colours. */
 export function renderPatterns(): SafeHtml {
   const pattern = (state: HourState, mark: SafeHtml) =>
     html`<pattern id="cell-${state}" width="6" height="6" patternUnits="userSpaceOnUse"><rect width="6" height="6" class="ground ${state}"/>${mark}</pattern>`;

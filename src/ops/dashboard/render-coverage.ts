@@ -1,4 +1,4 @@
-/** Draws the coverage of a range: the gaps first, with what they mean, then the windows that were fetched. */
+/** Draws the coverage of a range: the gaps first, with their meaning, then the fetched windows. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { parseInstant, showDuration } from "../../clock.ts";
@@ -7,19 +7,19 @@ import { renderRangeFields, type TypedRange } from "./fields.ts";
 import { explainGap } from "./gap-reasons.ts";
 import { showCount, showTime } from "./show.ts";
 
-/** More rows than these nobody reads at once. */
+/** The most rows on the page: nobody reads more at once. */
 const MOST_ROWS = 200;
 
 export interface CoverageForm {
   /** those that are pulled */
   readonly products: readonly string[];
-  /** as typed, so that a mistake can be mended */
+  /** as typed, so that people can correct mistakes */
   readonly typed: TypedRange;
   /** one line that names the field and its value; null: there is none */
   readonly problem: string | null;
 }
 
-/** @param mayWrite only then are backfills offered */
+/** @param mayWrite whether the page offers backfills */
 export function renderCoverage(form: CoverageForm, coverage: Coverage | null, mayWrite: boolean): SafeHtml {
   return html`<h1>Coverage</h1>
 ${renderForm(form)}

@@ -1,4 +1,4 @@
-/** Draws the last hours of a product: how long its windows could be, and how many records there were in a minute. */
+/** Draws the last hours of a product: the length of its windows, and its records per minute. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { showDuration } from "../../clock.ts";
@@ -8,7 +8,7 @@ import { groupDigits } from "./show.ts";
 const HEIGHT = 40;
 const STEP_WIDTH = 2;
 
-/** @param windowMs so long a window may be now */
+/** @param windowMs the present length of a window */
 export function renderWindowLengths(history: readonly HistoryStep[], windowMs: number): SafeHtml {
   const lengths = history.map(({ longestMs }) => longestMs);
   const seen = lengths.filter((length) => length !== null);
@@ -49,7 +49,7 @@ interface Chart {
   readonly caption: SafeHtml;
   /** the whole chart as a sentence */
   readonly words: string;
-  /** what the highest mark stands for */
+  /** the value of the highest mark */
   readonly top: string;
   readonly history: readonly HistoryStep[];
   readonly marks: SafeHtml;
@@ -63,7 +63,7 @@ function renderChart({ caption, words, top, history, marks }: Chart): SafeHtml {
 </figure>`;
 }
 
-/** A line that stays level through each step, jumps to the next, and is broken where nothing is known. */
+/** A line of level steps, broken where values are unknown. */
 function drawSteps(values: readonly (number | null)[], y: (value: number) => number): string {
   let path = "";
   let isDrawing = false;

@@ -1,4 +1,4 @@
-/** One mismatch as a page: what differs, what each side said when, what people did, and what can be done now. */
+/** One mismatch as a page: differences, timeline, history, and possible actions. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { MEANING_OF_KIND } from "../../alerts/kind-meanings.ts";
@@ -10,7 +10,7 @@ import { pathOfTransfer } from "./render-transfers.ts";
 import { showAmount, showState, showTime } from "./show.ts";
 import { WHAT_TO_DO } from "./what-to-do.ts";
 
-/** What somebody has typed where it could not be done: it is shown again. */
+/** The typed values of a failed action, which the page shows again. */
 export interface TypedDecision {
   readonly note: string;
   readonly adjustment: string;
@@ -21,7 +21,7 @@ export interface MismatchPage {
   readonly story: MismatchStory;
   /** whether the visitor may change anything */
   readonly mayAct: boolean;
-  /** null: nothing was tried */
+  /** null: no action failed */
   readonly typed: TypedDecision | null;
 }
 
@@ -74,7 +74,7 @@ function renderFacts(story: MismatchStory): SafeHtml {
   return html`<dl class="about" id="about">${reported.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
-/** A ref alone may name several top-ups; their kinds begin with what they are. */
+/** A ref may name several top-ups, so the link has more fields. The kinds of top-ups begin with "top-up". */
 function pathToTransfer({ kind, transactionRef, productId, username }: MismatchStory): string {
   const isTopUp = kind.startsWith("top-up-");
   return pathOfTransfer(
@@ -83,7 +83,7 @@ function pathToTransfer({ kind, transactionRef, productId, username }: MismatchS
   );
 }
 
-/** A reason begins small and has no full stop, so that it fits into a line of a list. */
+/** Reasons begin with a small letter and have no full stop, for use in lists. */
 function sentence(reason: string): string {
   return `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`;
 }

@@ -1,4 +1,4 @@
-/** The list of mismatches as a page: filters, sums, rows, and what can be done with them. */
+/** The list of mismatches as a page: filters, sums, rows, and possible actions. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { MISMATCH_KINDS, MISMATCH_STATUSES } from "../../mismatch.ts";
@@ -16,7 +16,7 @@ import { isUsual, type ListQuery, nameOfOrder, orderAfterClick, pathOfList } fro
 import { actionsFor, renderActionButtons, sayCount, saySums } from "./mismatch-words.ts";
 import { showAmount, showCount, showState, showTime } from "./show.ts";
 
-/** What somebody has typed and chosen, where it could not be done: it is shown again. */
+/** The typed and selected values of a failed action, which the page shows again. */
 export interface TypedStep {
   readonly note: string;
   /** ids */
@@ -33,7 +33,7 @@ export interface MismatchList {
   readonly products: readonly string[];
   /** whether the visitor may change anything */
   readonly mayAct: boolean;
-  /** null: nothing was tried */
+  /** null: no action failed */
   readonly typed: TypedStep | null;
 }
 
@@ -46,7 +46,7 @@ ${mismatches.length === 0 ? renderNone(query) : mayAct ? renderChoosing(list) : 
 ${renderPager(list)}`;
 }
 
-/** The filters alone, with what is wrong with them. @param filters as typed */
+/** The filters alone, with their problem. @param filters as typed */
 export function renderRefusedFilters(
   filters: ChoiceQuery,
   products: readonly string[],
@@ -77,7 +77,7 @@ ${sort}<button>Filter</button>
 </form>`;
 }
 
-/** A browser shows no time that it cannot read: that stays text. */
+/** A browser's time field hides values that it cannot parse, so such values get a text field. */
 function renderTimeInput(name: string, value = ""): SafeHtml {
   const [, local] = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?)Z$/.exec(value) ?? [];
   if (value !== "" && local === undefined) return html`<input name="${name}" value="${value}" size="22">`;

@@ -1,4 +1,4 @@
-/** Draws the overview: one line that says whether all is well, what waits, and a row for each product. */
+/** Draws the overview: the verdict in one line, waiting work, and a row for each product. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { Instant } from "../../clock.ts";
@@ -33,7 +33,7 @@ function renderVerdict({ tone, findings }: HealthVerdict): SafeHtml {
   return html`<div class="verdict" data-state="${tone}"><span aria-hidden="true">${SIGN_OF_TONE[tone]}</span><p>${clauses}</p></div>`;
 }
 
-/** The worst first: with fifty products nobody looks through them all. */
+/** Worst first: with fifty products nobody reads them all. */
 function renderProducts({ products, now }: Overview): SafeHtml[] {
   return products
     .map((product, index) => ({ product, index, rank: TONES.indexOf(TONE_OF_STATE[product.state]) }))
@@ -74,7 +74,7 @@ function renderTransfers({ waiting }: Overview): SafeHtml {
   return html`${lines}`;
 }
 
-/** When each kind of work was last done: what goes on is never old. */
+/** The age of each kind of work. */
 function renderAges({ now, work, products }: Overview): SafeHtml {
   const { comparing, following, verifying, alerting } = work;
   const isCompared = products.some(({ state }) => state !== "transfers-only");

@@ -1,4 +1,4 @@
-/** One product on the overview: where it stands, its coverage, its last hours, its mismatches, and what to do. */
+/** One product on the overview: state, coverage, last hours, mismatches, and what to do. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { type Instant, showDuration } from "../../clock.ts";
@@ -21,7 +21,7 @@ const MOST_GAPS = 3;
 
 type PulledProduct = NonNullable<ProductOverview["pulled"]>;
 
-/** @param index of the product in the config: an id that holds whatever it is called */
+/** @param index of the product in the config: an id that is safe for every product name */
 export function renderProduct(product: ProductOverview, index: number, now: Instant): SafeHtml {
   const { productId, state, pulled } = product;
   const word = html`<span class="state" data-tone="${TONE_OF_STATE[state]}">${WORD_OF_STATE[state]}</span>`;
@@ -69,7 +69,7 @@ ${lines.length === 0 ? html`<p class="faint">no money at risk</p>` : html`<ul ar
 </div>`;
 }
 
-/** What keeps it from going on, and what to do. */
+/** What stops the product, and what to do. */
 function renderTrouble(
   { productId, state }: ProductOverview,
   pulled: PulledProduct,

@@ -10,7 +10,7 @@ interface ReportForm {
   readonly zone: string;
 }
 
-/** @param report null: the form says nothing that can be looked for, and the problem says why */
+/** @param report null: the form has an error, and `problem` says which */
 export function renderReport(form: ReportForm, report: DayReport | null, problem: string | null): SafeHtml {
   return html`<h1>The day's statement</h1>
 <form method="get" action="/report" class="sheet fields" aria-label="Day">
@@ -100,7 +100,7 @@ function renderExplanations(rows: readonly ReportRow[]): SafeHtml {
   return html`<ul>${differing.map(renderExplanation)}</ul>`;
 }
 
-/** One sentence that a finance person can check by adding up. */
+/** One sentence whose sums a finance person can check. */
 function renderExplanation(row: ReportRow): SafeHtml {
   const { productId, currency, difference, mismatches, adjustments, pending, rounding, rest } = row;
   const money = (amount: string) => showAmount(amount, currency);

@@ -1,4 +1,4 @@
-/** What happened around a mismatch, in order of time: both sides' words, the fetches, and its history. */
+/** The events around a mismatch in order of time: both sides, the fetches, and the history. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { MismatchStory } from "../../flows/read-mismatch.ts";

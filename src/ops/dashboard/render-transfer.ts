@@ -1,4 +1,4 @@
-/** Draws one transfer or top-up: what was sent, every answer to what became of it, and its closing. */
+/** Draws one transfer or top-up: the sent values, every answer, and the form for closing it. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { MEANING_OF_KIND } from "../../alerts/kind-meanings.ts";
@@ -9,7 +9,7 @@ import { LONGEST_NOTE } from "../transfer-query.ts";
 import { pathOfTransfer } from "./render-transfers.ts";
 import { showAge, showAmount, showCount, showState, showTime } from "./show.ts";
 
-/** @param note of the closing, as typed; null: it cannot be closed by whoever looks */
+/** @param note the typed note of the closing; null: the visitor cannot close it */
 export function renderTransfer(story: TransferStory, note: string | null, now: Instant): SafeHtml {
   const { kind, transactionRef, status, type, amount, currency, username, productId } = story;
   const back = kind === "top-up" ? "/transfers?kind=top-up" : "/transfers";

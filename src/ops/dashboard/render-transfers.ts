@@ -1,4 +1,4 @@
-/** Draws the list of transfers or top-ups, with how many there are of each status. */
+/** Draws the list of transfers or top-ups, with the number in each status. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { Instant } from "../../clock.ts";
@@ -7,7 +7,7 @@ import { TRANSFER_STATUSES, type TransferStatus } from "../../transfer.ts";
 import { nameItself, renderSelect } from "./fields.ts";
 import { showAge, showAmount, showCount, showState, showTime } from "./show.ts";
 
-/** As typed; empty ones filter nothing. */
+/** As typed; empty fields do not filter. */
 export interface TransferFilters {
   readonly kind: string;
   readonly status: string;
@@ -20,7 +20,7 @@ export interface TransferList {
   readonly products: readonly string[];
   /** of transfers, without top-ups */
   readonly counts: Readonly<Record<TransferStatus, number>>;
-  /** null: the filters say nothing that can be looked for */
+  /** null: the filters have an error */
   readonly page: { readonly transfers: readonly TransferDocument[]; readonly next: string | null } | null;
   /** one line that names the filter and its value; null: there is none */
   readonly problem: string | null;
@@ -35,7 +35,7 @@ ${problem === null ? null : html`<p class="problem" role="alert">${problem}</p>`
 ${page === null ? null : page.transfers.length === 0 ? html`<p class="sheet">None is like that.</p>` : renderTable(filters, page, now)}`;
 }
 
-/** The way to one of them; among top-ups a ref alone may name several. */
+/** The path of a transfer or top-up. A ref may name several top-ups, so the path has more fields. */
 export function pathOfTransfer(ref: string, choice: Readonly<Record<string, unknown>>): string {
   const query = new URLSearchParams(
     Object.entries(choice).filter((one): one is [string, string] => typeof one[1] === "string"),

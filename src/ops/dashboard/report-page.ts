@@ -48,7 +48,7 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
   });
 }
 
-/** The last day that is over: of today most is still to come. */
+/** Yesterday, the last complete day. */
 function yesterday({ clock }: FlowContext): string {
   return DateTime.fromMillis(clock.now(), { zone: "utc" }).minus({ days: 1 }).toFormat("yyyy-MM-dd");
 }

@@ -1,4 +1,4 @@
-/** Adds up money at risk and says it in words; each currency stays by itself. */
+/** Adds up money at risk by currency, and formats it. */
 
 import type { Risk } from "../../mismatches/risk-store.ts";
 import { formatMoney, parseAmount, sumAmounts } from "../../money.ts";
@@ -6,11 +6,11 @@ import { groupDigits } from "./show.ts";
 
 export interface AtRisk {
   readonly currency: string | null;
-  /** decimal text, more than nothing */
+  /** decimal text above 0 */
   readonly amount: string;
 }
 
-/** How many mismatches that are, and what is at risk in each currency in which anything is. */
+/** The number of mismatches, and the money at risk in each currency with any. */
 export function addUpRisk(risk: readonly Risk[]): { readonly count: number; readonly amounts: AtRisk[] } {
   const count = risk.reduce((sum, one) => sum + one.count, 0);
   const amounts = [...Map.groupBy(risk, ({ currency }) => currency)].flatMap(

@@ -1,4 +1,4 @@
-/** The dashboard: pages that are made on the server, and brought up to date in the browser. */
+/** The dashboard: pages that the server makes and the browser refreshes. */
 
 import type { FastifyInstance } from "fastify";
 import type { FlowContext } from "../../flows/context.ts";
@@ -14,7 +14,8 @@ import { addTransfersPage } from "./transfers-page.ts";
 
 /**
  * Adds the pages.
- * @param pages where only those arrive who may look (`request.asker`), and only those change anything who may write
+ * @param pages a scope with access rules: its requests have an asker (`request.asker`), and changes have the right to
+ * write
  */
 export function addDashboard(pages: FastifyInstance, context: FlowContext, reports: ReportQueue): void {
   addChanges(pages, context);

@@ -1,4 +1,4 @@
-/** How amounts, times and states are shown on every page. */
+/** Formats amounts, times and states for all pages. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { formatInstant, type Instant, parseInstant, showDuration, showInstant } from "../../clock.ts";
@@ -10,7 +10,7 @@ export function showTime(at: Instant | string | null): SafeHtml {
   return html`<time datetime="${formatInstant(instant)}">${showInstant(instant).replace("Z", "")}</time>`;
 }
 
-/** "4 min ago", for a reader who wants to know how fresh something is; the exact time is in its title. */
+/** "4 min ago", with the exact time in the title. */
 export function showAge(at: Instant | string | null, now: Instant): SafeHtml {
   if (at === null) return html`<span class="none">–</span>`;
   const instant = typeof at === "string" ? parseInstant(at, "time") : at;
@@ -18,13 +18,13 @@ export function showAge(at: Instant | string | null, now: Instant): SafeHtml {
   return html`<time datetime="${formatInstant(instant)}" title="${showInstant(instant)}">${age} ago</time>`;
 }
 
-/** @param amount decimal text; every digit is shown, two decimals at least, thousands apart */
+/** @param amount decimal text; shows every digit, at least two decimals, with separated thousands */
 export function showAmount(amount: string | null, currency: string | null): SafeHtml {
   if (amount === null) return html`<span class="none">–</span>`;
   return html`<span class="amount">${groupDigits(withCents(amount))}${currency === null ? null : ` ${currency}`}</span>`;
 }
 
-/** "4.5" → "4.50", so that amounts below each other line up. */
+/** "4.5" → "4.50", so that amounts align in columns. */
 export function withCents(amount: string): string {
   const decimals = amount.split(".")[1]?.length ?? 0;
   if (decimals >= 2) return amount;
@@ -43,7 +43,7 @@ export function showCount(count: number): string {
   return groupDigits(String(count));
 }
 
-/** A state as a word with a colour that repeats it: colour alone says nothing. */
+/** A state as a word and a colour: colour alone would not be accessible. */
 export function showState(state: string): SafeHtml {
   return html`<span class="state" data-state="${state}">${state}</span>`;
 }

@@ -1,4 +1,7 @@
-/** `/transfers`: transfers and top-ups by their status, each with every answer, and the closing of an inconclusive one. */
+/**
+ * `/transfers`: transfers and top-ups by their status, each with every answer, and the closing of an inconclusive
+ * one.
+ */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { describeError } from "../../errors.ts";
@@ -20,7 +23,7 @@ type TransferRequest = FastifyRequest<{ Params: { ref: string }; Querystring: Qu
 
 const HTML = "text/html; charset=utf-8";
 const PAGE_SIZE = 100;
-/** What waits for an answer or a person; without a status these are shown. */
+/** The default statuses: those that wait for an answer or a person. */
 const UNSETTLED = "pending,inconclusive,rejected";
 
 export function addTransfersPage(pages: FastifyInstance, context: FlowContext): void {
@@ -35,7 +38,7 @@ export function addTransfersPage(pages: FastifyInstance, context: FlowContext): 
       const choice = readTransferChoice(request.params.ref, request.query);
       const said = { by: request.asker.name, note: readNote(note) };
       const closed = describeTransfer(await closeTransfer(context, choice, said));
-      const text = `${closed.transactionRef} is closed: it is not asked for any more, and its mismatch is resolved.`;
+      const text = `${closed.transactionRef} is closed: it is not verified any more, and its mismatch is resolved.`;
       setNotice(reply, { tone: "good", text });
       const { kind, product, username } = request.query;
       return await reply.redirect(pathOfTransfer(request.params.ref, { kind, product, username }), 303);

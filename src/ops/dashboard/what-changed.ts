@@ -1,21 +1,24 @@
-/** Which topics open pages are told of: each change at once, but what changes all the time only so often. */
+/** Decides which topics open pages hear of: most changes at once, frequent changes in intervals. */
 
 import type { Instant } from "../../clock.ts";
 import type { LiveTopic } from "./layout.ts";
 
 export const LIVE_TOPICS: readonly LiveTopic[] = ["pull", "mismatches", "transfers", "backfills", "alerts"];
 
-/** With many products some head moves every second, and the overview is dear: that is told this often at the most. */
+/**
+ * The shortest interval of the pull topic: with many products some head moves every second, and the overview is
+ * expensive.
+ */
 const PULL_EVERY_MS = 5_000;
 
-/** What open pages have been told. */
+/** What open pages know. */
 export interface KnownMarks {
   readonly marks: Readonly<Record<LiveTopic, string>>;
-  /** when the pull topic was last told; null: it was not yet */
+  /** the time of the last notification of the pull topic; null: there was none */
   readonly pullReportedAt: Instant | null;
 }
 
-/** What is held back is still unknown, and told later. @param known null: nobody has seen anything before */
+/** A delayed topic counts as unknown until its notification. @param known null: no page is open yet */
 export function findChanged(
   known: KnownMarks | null,
   marks: Readonly<Record<LiveTopic, string>>,

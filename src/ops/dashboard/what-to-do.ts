@@ -1,4 +1,4 @@
-/** What to do about each kind of mismatch, in a sentence or two, for whoever has it open. */
+/** What to do about each kind of mismatch, in a sentence or two. */
 
 import type { MismatchKind } from "../../mismatch.ts";
 

@@ -1,6 +1,6 @@
 /**
- * What the metrics count in PostgreSQL, by statements whose cost follows the work at hand: none reads records, entries
- * or windows that are done.
+ * The counts of the metrics. The cost of these statements depends on open work: none reads records, entries or
+ * finished windows.
  */
 
 import type { Instant } from "../../clock.ts";
@@ -10,7 +10,7 @@ import type { BackfillStatus } from "../../sync/backfill.ts";
 import type { TransferStatus } from "../../transfer.ts";
 import type { VerifyKind } from "../../verify/row-store.ts";
 
-/** Ends a statement of this transaction that takes longer. */
+/** Limits the time of each statement of this transaction. */
 export async function limitStatements(tx: Query, longestMs: number): Promise<void> {
   await tx`select set_config('statement_timeout', ${String(longestMs)}, true)`;
 }
@@ -22,7 +22,7 @@ export interface MismatchCount {
   readonly count: number;
 }
 
-/** How many mismatches have one of these statuses. Reads those, by their index. */
+/** Counts the mismatches in these statuses, with their index. */
 export async function countMismatches(
   tx: Query,
   statuses: readonly MismatchStatus[],
@@ -33,7 +33,7 @@ export async function countMismatches(
     group by product_id, kind, status`;
 }
 
-/** By product, how many records a fetch did not return of which it is not certain yet that they are absent. */
+/** Counts the records in doubt, by product. */
 export async function countInDoubt(tx: Query): Promise<ReadonlyMap<string, number>> {
   const rows = await tx<{ productId: string; count: number }[]>`
     select product_id as "productId", count(*) as count from record_absences
@@ -45,18 +45,18 @@ export async function countInDoubt(tx: Query): Promise<ReadonlyMap<string, numbe
 export interface AmountAtRisk {
   readonly productId: string;
   readonly kind: MismatchKind;
-  /** "other": those beyond the first, added up */
+  /** "other": the sum of the currencies beyond the limit */
   readonly currency: string;
   /** decimal text */
   readonly amount: string;
 }
 
-/** They come from outside, and each makes series that last. */
+/** Currencies come from outside, and each creates lasting time series. */
 const MOST_CURRENCIES = 50;
 
 /**
- * What is at risk in mismatches that are open or acknowledged. The currencies of the oldest of them are named: every worker
- * names the same ones, and those that come in numbers later push none of them out.
+ * The money at risk in open and acknowledged mismatches. The currencies of the oldest mismatches have names: all
+ * workers use the same names, and later currencies do not displace them.
  */
 export async function sumAtRisk(tx: Query): Promise<AmountAtRisk[]> {
   return await tx<AmountAtRisk[]>`
@@ -77,7 +77,7 @@ export interface VerifyCount {
   readonly count: number;
 }
 
-/** How many transfers, or top-ups, have one of these statuses. Reads those, by their index. */
+/** Counts the transfers or top-ups in these statuses, with their index. */
 export async function countVerifications(
   tx: Query,
   kind: VerifyKind,
@@ -96,7 +96,7 @@ export interface AlertBacklog {
   readonly oldestAt: Instant | null;
 }
 
-/** Alerts that some channel has not had yet. */
+/** The alerts that some channel has not received yet. */
 export async function readAlertBacklog(tx: Query): Promise<AlertBacklog> {
   const [row] = await tx<AlertBacklog[]>`
     select count(*) as undelivered, min(created_at) as "oldestAt" from alerts where delivered_at is null`;
@@ -112,7 +112,7 @@ export async function countBackfills(tx: Query): Promise<BackfillCount[]> {
   return await tx<BackfillCount[]>`select status, count(*) as count from backfills group by status`;
 }
 
-/** When the newest entry of the ledger was received; null: there is none. Reads one row of an index. */
+/** The time at which the newest entry was received; null: there is none. Reads one row of an index. */
 export async function readNewestReceivedAt(tx: Query): Promise<Instant | null> {
   const [row] = await tx<{ at: Instant | null }[]>`select max(received_at) as at from callback_entries`;
   return row?.at ?? null;

@@ -1,4 +1,4 @@
-/** The metrics of one worker: a registry of its own, filled anew for each scrape. */
+/** The metrics of one worker: its own registry, filled at each scrape. */
 
 import type { FastifyInstance } from "fastify";
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
@@ -10,15 +10,15 @@ import { shareReading } from "./shared-reading.ts";
 import { addStateGauges, type QueueState } from "./state-gauges.ts";
 import { addWorkCounters, type WorkCounters } from "./work-counters.ts";
 
-/** However often, and by however many, the metrics are asked for. */
+/** The shortest interval between two readings, for all scrapers together. */
 const READ_EVERY_MS = 5_000;
 const READ_OVER_EVERY_MS = 300_000;
 /** Prometheus gives up after 10 s by default. */
 const LONGEST_READ_MS = 3_000;
-/** How exactly the delays of the event loop are seen; a finer look wakes an idle process up more often. */
+/** The resolution of event loop delays; a finer one wakes an idle process more often. */
 const EVENT_LOOP_MS = 100;
 
-/** Their names end in `_total` as only those of counters may; `nodejs_active_handles` and the like say the same. */
+/** Gauges whose names wrongly end in `_total`; `nodejs_active_handles` and similar gauges have the same values. */
 const MISNAMED = [
   "nodejs_active_handles_total",
   "nodejs_active_requests_total",
@@ -26,13 +26,13 @@ const MISNAMED = [
 ];
 
 export interface Metrics extends WorkCounters {
-  /** In the text format of Prometheus. Never rejects for what is down: that is a metric. */
+  /** The metrics in the text format of Prometheus. Does not reject where a service is down: that is a metric too. */
   show(): Promise<{ readonly type: string; readonly text: string }>;
 }
 
 /**
  * @param countQueues rejects, or waits for ever, where the queues do not answer
- * @param longestReadMs what has not answered by then is down
+ * @param longestReadMs the longest wait for a reading
  */
 export function openMetrics(
   context: FlowContext & { readonly databaseClock?: DatabaseClock },
@@ -68,7 +68,7 @@ export function openMetrics(
   };
 }
 
-/** Of this worker, unlike the state of the whole; what is not known has no value. */
+/** A gauge of this worker's clock; without a value where the difference is unknown. */
 function addClockGauge(registry: Registry, clock: DatabaseClock | undefined): () => void {
   const gauge = new Gauge({
     name: "recon_clock_ahead_seconds",
@@ -83,7 +83,10 @@ function addClockGauge(registry: Registry, clock: DatabaseClock | undefined): ()
   };
 }
 
-/** `GET /metrics`, open to whoever reaches the port, as the health checks are. Without metrics there is nothing there. */
+/**
+ * `GET /metrics`, open to everybody who reaches the port, like the health checks. Without metrics the route does not
+ * exist.
+ */
 export function addMetrics(app: FastifyInstance, metrics: Metrics | undefined): void {
   if (metrics === undefined) return;
   app.get("/metrics", async (_request, reply) => {

@@ -1,4 +1,4 @@
-/** Reads what the metrics show of the database: what is at hand often, what is over seldom. */
+/** Reads the metrics of the database: open work often, finished work seldom. */
 
 import type { Instant } from "../../clock.ts";
 import type { Config } from "../../config-file.ts";
@@ -24,7 +24,7 @@ import {
   type VerifyCount,
 } from "./counts-store.ts";
 
-/** A scrape must not hold a connection for long, whatever the database is busy with. */
+/** The longest statement, so that a scrape does not hold a connection for long. */
 const LONGEST_STATEMENT_MS = 2_000;
 
 interface StateCounts {
@@ -33,7 +33,7 @@ interface StateCounts {
   readonly topUps: readonly VerifyCount[];
 }
 
-/** What somebody, or this program, still has to do: its size is that of the work at hand. */
+/** Open work of people and of this program. */
 export interface StateAtHand extends StateCounts {
   readonly progress: readonly PullProgress[];
   /** records in doubt, by product */
@@ -46,10 +46,10 @@ export interface StateAtHand extends StateCounts {
   readonly rejectedEntries: number;
 }
 
-/** A scrape must be cheap: what waits of a product is counted so far. */
+/** The limit of counting for each product, so that a scrape stays cheap. */
 const MOST_COUNTED = 10_000;
 
-/** All as of one moment, on one connection. */
+/** Reads everything in one snapshot, on one connection. */
 export async function readStateAtHand(sql: Sql, config: Config, now: Instant): Promise<StateAtHand> {
   return await sql.begin("isolation level repeatable read read only", async (tx) => {
     await limitStatements(tx, LONGEST_STATEMENT_MS);
@@ -71,7 +71,7 @@ export async function readStateAtHand(sql: Sql, config: Config, now: Instant): P
   });
 }
 
-/** What is over grows for as long as there is a history. */
+/** Reads finished work, which grows with the history. */
 export async function readStateThatIsOver(sql: Sql): Promise<StateCounts> {
   return await sql.begin("isolation level repeatable read read only", async (tx) => {
     await limitStatements(tx, LONGEST_STATEMENT_MS);

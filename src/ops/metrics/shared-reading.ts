@@ -1,18 +1,18 @@
-/** A reading that all who ask share: taken anew at the most every so often, and waited for no longer than so long. */
+/** A reading that all callers share, with a shortest interval and a longest wait. */
 
 import type { Clock, Instant } from "../../clock.ts";
 import { endsInTime } from "../../in-time.ts";
 
 export interface ReadingLimits {
-  /** what was read serves for so long, a failure too */
+  /** the time for which a result, or a failure, is used */
   readonly everyMs: number;
-  /** who has waited so long gets nothing; the reading goes on, and no other one begins before it has ended */
+  /** the longest wait of a caller; the reading goes on, and no other reading begins before its end */
   readonly longestMs: number;
 }
 
 /**
- * @param onFailure hears of each reading that failed
- * @returns what was read last; null: the last reading failed, or takes too long. Never rejects.
+ * @param onFailure called for each failed reading
+ * @returns the last result; null: the last reading failed, or takes too long. Never rejects.
  */
 export function shareReading<Read>(
   read: () => Promise<Read>,

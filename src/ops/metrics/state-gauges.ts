@@ -1,4 +1,4 @@
-/** The state of the whole, as PostgreSQL and the queues have it: the same from every worker. */
+/** Gauges of the common state in PostgreSQL and the queues: every worker shows the same values. */
 
 import { Gauge, type Registry } from "prom-client";
 import type { Instant } from "../../clock.ts";
@@ -9,20 +9,20 @@ import type { VerifyCount } from "./counts-store.ts";
 import type { readStateThatIsOver, StateAtHand } from "./read-state.ts";
 import { type AddGauge, addWorkGauges } from "./work-gauges.ts";
 
-/** How many jobs of a queue are in each state. */
+/** The number of a queue's jobs in each state. */
 export interface QueueState {
   readonly queue: string;
   readonly jobs: ReadonlyMap<string, number>;
 }
 
-/** What was read for a scrape; null: it could not be had. */
+/** The readings for a scrape; null: the reading failed. */
 interface ReadForScrape {
   readonly atHand: StateAtHand | null;
   readonly over: Awaited<ReturnType<typeof readStateThatIsOver>> | null;
   readonly queues: readonly QueueState[] | null;
 }
 
-/** Writes one scrape's values into the gauges; what is not known has none. */
+/** Writes the values of one scrape into the gauges. An unknown value is left out. */
 export type ShowState = (read: ReadForScrape, now: Instant) => void;
 
 const SAME = "The same from every worker.";
@@ -135,7 +135,7 @@ function addMoneyGauges(gauge: AddGauge) {
       mismatches.set({ product: productId, kind, status }, count);
     }
     for (const { productId, kind, currency, amount } of atHand?.atRisk ?? []) {
-      // The only place where an amount becomes a number: Prometheus has nothing else.
+      // The only place where an amount becomes a number, because Prometheus knows only numbers.
       atRisk.set({ product: productId, kind, currency }, Number(amount));
     }
     showStatuses(transfers, atHand?.transfers, over?.transfers);
@@ -145,7 +145,7 @@ function addMoneyGauges(gauge: AddGauge) {
 
 const OVER: ReadonlySet<string> = new Set(["accepted", "rejected"]);
 
-/** A status that nothing has is 0 where its reading succeeded. */
+/** A status without rows is 0 if its reading succeeded. */
 function showStatuses(
   gauge: Gauge<"status">,
   atHand: readonly VerifyCount[] | undefined,
@@ -161,14 +161,14 @@ function showStatuses(
 function addBacklogGauges(gauge: AddGauge) {
   const jobs = gauge(
     "queue_jobs",
-    "Jobs of a queue by state; those that are done are not counted, failed ones are kept for a look at why.",
+    "Jobs of a queue by state; finished ones are not counted, failed ones stay for people who want to know why.",
     "queue",
     "state",
   );
-  const undelivered = gauge("alerts_undelivered", "Alerts that some channel has not had yet.");
+  const undelivered = gauge("alerts_undelivered", "Alerts that some channel has not received yet.");
   const oldest = gauge(
     "alerts_oldest_undelivered_age_seconds",
-    "Age of the oldest alert that some channel has not had yet; 0: there is none.",
+    "Age of the oldest alert that some channel has not received yet; 0: there is none.",
   );
   const backfills = gauge("backfills", "Backfills by status.", "status");
   const entryAge = gauge(

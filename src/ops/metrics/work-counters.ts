@@ -1,4 +1,4 @@
-/** What this process itself has done: pages it wrote, requests it sent. Counters begin at 0 with each process. */
+/** The work of this process: written pages, sent requests. Counters begin at 0 with each process. */
 
 import { Counter, Histogram, type Registry } from "prom-client";
 import type { Clock } from "../../clock.ts";
@@ -8,7 +8,9 @@ import type { WatchRequest } from "../../provider-request.ts";
 
 const RECORD_OUTCOMES = ["created", "changed", "unchanged", "rejected"] as const;
 
-/** What the worker asks for by itself, and the outcomes whose first one must be seen as an increase. */
+/**
+ * The endpoints that the worker calls by itself, and the outcomes whose first occurrence must show as an increase.
+ */
 const OWN_ENDPOINTS = ["seamless/betTransactionsV2", "verifyDepositWithdraw"];
 const AWAITED_OUTCOMES = ["ok", "provider-refused"];
 
@@ -20,12 +22,12 @@ export interface WorkCounters {
   readonly watch: WatchRequest;
 }
 
-/** Every product of the config begins with 0, so that its first records are an increase. */
+/** Begins with 0 for every product of the config, so that the first records show as an increase. */
 export function addWorkCounters(registry: Registry, { products }: Config, clock: Clock): WorkCounters {
   const registers = [registry];
   const records = new Counter({
     name: "recon_records_total",
-    help: "Bet records of committed pages, by what became of them; a record that is fetched again counts again.",
+    help: "Bet records of committed pages, by outcome; a record that is fetched again counts again.",
     labelNames: ["product", "outcome"] as const,
     registers,
   });
@@ -37,7 +39,7 @@ export function addWorkCounters(registry: Registry, { products }: Config, clock:
   });
   const durations = new Histogram({
     name: "recon_provider_request_duration_seconds",
-    help: "From the sending of a request to the provider to the end of its answer, whatever it was; without the time it waited for its turn.",
+    help: "Time from the sending of a request to the provider to the end of its answer, with any outcome; without the wait for the request budget.",
     labelNames: ["product", "endpoint"] as const,
     buckets: LATENCIES,
     registers,
@@ -55,7 +57,7 @@ export function addWorkCounters(registry: Registry, { products }: Config, clock:
       for (const outcome of RECORD_OUTCOMES) records.inc({ product, outcome }, page[outcome]);
     },
     watch: ({ endpoint, productId }) => {
-      // A transfer may be of a product that has left the config; there must not be a series for every name ever sent.
+      // A transfer may name a product that has left the config. Unknown products share one series.
       const product = productId !== null && known.has(productId) ? productId : "";
       const begunAt = clock.now();
       return ({ outcome }) => {

@@ -1,4 +1,4 @@
-/** How old each kind of work is, and what of it stands still. */
+/** The age of each kind of work, and its stalls. */
 
 import type { Gauge } from "prom-client";
 import type { Instant } from "../../clock.ts";
@@ -22,7 +22,7 @@ const STALL_KINDS: readonly StallKind[] = [
   "queue-unserved",
 ];
 
-/** What was never done has no age: `absent` finds it, and no 0 hides it. */
+/** Work that was never done has no age: `absent` finds it, and no 0 hides it. */
 export function addWorkGauges(gauge: AddGauge, config: Config) {
   const age = gauge(
     "work_age_seconds",
@@ -36,7 +36,7 @@ export function addWorkGauges(gauge: AddGauge, config: Config) {
   );
   const stalls = gauge(
     "stalls",
-    "Products, relations, lines of questions and queues that stand still, by the kind of the alert.",
+    "Products, relations, kinds of questions and queues that stand still, by the kind of the alert.",
     "kind",
   );
   const waiting = gauge(
@@ -48,7 +48,7 @@ export function addWorkGauges(gauge: AddGauge, config: Config) {
     "verifying_due",
     "Transfers and top-ups that are to be asked for now; of each product counted up to 10,000.",
   );
-  const rejected = gauge("rejected_entries", "Rows of the ledger that were not taken.");
+  const rejected = gauge("rejected_entries", "Rows of the ledger that were rejected.");
   return (state: StateAtHand | null, now: Instant): void => {
     for (const one of [age, queueAge, stalls, setAside]) one.reset();
     for (const one of [waiting, due, rejected]) one.remove();
@@ -58,7 +58,7 @@ export function addWorkGauges(gauge: AddGauge, config: Config) {
     const ages = {
       comparing: comparing.upTo,
       following: following?.readAt ?? null,
-      // It was read as of the moment of the reading, and goes on getting older.
+      // The age is as of the reading, and grows afterwards.
       verifying: verifying.behindMs === null ? null : now - verifying.behindMs,
       alerting: alerting.doneAt,
     };

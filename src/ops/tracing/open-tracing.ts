@@ -1,4 +1,4 @@
-/** OpenTelemetry, set up by its own variables; loaded only where traces are asked for. */
+/** OpenTelemetry, configured by its standard variables; loaded only where tracing is on. */
 
 import { type DiagLogger, DiagLogLevel, diag, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { NodeSDK } from "@opentelemetry/sdk-node";
@@ -8,20 +8,20 @@ import type { Log } from "../../log.ts";
 import type { BegunRequest, WatchRequest } from "../../provider-request.ts";
 
 export interface Tracing {
-  /** a span for each request to the provider, below that of the job it is for */
+  /** makes a span for each request to the provider, below the span of its job */
   readonly watch: WatchRequest;
-  /** Sends what was not sent yet. */
+  /** Sends the remaining spans. */
   close(): Promise<void>;
 }
 
-/** What it has to say may be a whole answer of a collector. */
+/** The longest text of a problem, which may be a whole answer of a collector. */
 const LONGEST_WORDS = 300;
 
-/** Spans go to where the variables say, until `close`. */
+/** Sends spans to the configured collector until `close`. */
 export function openTracing({ serviceName }: TracingSettings, log: Log): Tracing {
   const sdk = new NodeSDK({
     ...(serviceName === null ? {} : { serviceName }),
-    // The metrics are at /metrics and the log on standard error; only traces are sent.
+    // Metrics are at /metrics, and logs go to standard error; OpenTelemetry sends only traces.
     metricReaders: [],
     logRecordProcessors: [],
   });
@@ -30,7 +30,7 @@ export function openTracing({ serviceName }: TracingSettings, log: Log): Tracing
   return { watch: watchBySpans, close: () => sdk.shutdown() };
 }
 
-/** Traces that cannot be sent are no failure of the work, but somebody should know. */
+/** Unsent traces are no failure of the work, so this only logs them. */
 function reportTo(log: Log): DiagLogger {
   const report = (words: string) =>
     log.warn({ error: words.slice(0, LONGEST_WORDS) }, "tracing has a problem");
@@ -52,7 +52,10 @@ const watchBySpans: WatchRequest = (begun) => {
   };
 };
 
-/** The provider is somebody else: it is told of no trace, and of its URL nothing is shown but the endpoint. */
+/**
+ * The provider belongs to another company. Requests carry no trace headers, and spans show only the endpoint of the
+ * URL.
+ */
 function describe({ endpoint, method, productId, window }: BegunRequest): Record<string, string> {
   return {
     "http.request.method": method,

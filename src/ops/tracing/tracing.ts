@@ -1,11 +1,11 @@
-/** Traces of this process, where the standard OTEL_* variables ask for them; nothing of it is loaded before. */
+/** Starts tracing if the standard OTEL_* variables ask for it. Loads nothing otherwise. */
 
 import type { TracingSettings } from "../../config.ts";
 import type { Log } from "../../log.ts";
 import type { WatchRequest } from "../../provider-request.ts";
 import type { Tracing } from "./open-tracing.ts";
 
-/** @param settings null: nothing is traced, and nothing loaded */
+/** @param settings null: no tracing, and nothing is loaded */
 export async function startTracing(settings: TracingSettings | null, log: Log): Promise<Tracing | null> {
   if (settings === null) return null;
   const { openTracing } = await import("./open-tracing.ts");
