@@ -100,7 +100,7 @@ test("every column that is missing or has another type is named, with both types
     "the column skip_balance_update is integer, but must be boolean",
     "the column moved is money, but must be numeric: money is shown by the locale; cast it to numeric",
     "the column balance_after is text, but must be numeric",
-    "the column occurred_at is timestamp without time zone, but must be timestamp with time zone: without a zone nobody can know which moment is meant; ask whoever writes it which zone its clock keeps, and say so in the view: occurred_at at time zone '…'",
+    "the column occurred_at is timestamp without time zone, but must be timestamp with time zone: without a zone nobody can know which moment is meant; find out the zone of the clock that writes the column, and name the zone in the view: occurred_at at time zone '…'",
     "the column received_at is bigint, but must be timestamp with time zone; milliseconds since 1970 become one by to_timestamp(ms / 1000.0)",
     expect.stringMatching(/^-> give the user of DATABASE_URL a table or view with these columns/),
     expect.stringMatching(/^ok {5}provider /),

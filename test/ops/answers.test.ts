@@ -105,9 +105,9 @@ describe("what is refused", () => {
       "/api/status",
       405,
       "Method Not Allowed",
-      "DELETE does not go at /api/status: it takes GET, HEAD",
+      "DELETE is not allowed at /api/status: use GET, HEAD",
     ],
-    ["PUT", "/api/mismatches/7/ack?x=1", 405, "Method Not Allowed", expect.stringContaining("it takes POST")],
+    ["PUT", "/api/mismatches/7/ack?x=1", 405, "Method Not Allowed", expect.stringContaining("use POST")],
     ["POST", "/sign-out/", 404, "Not Found", "there is nothing at /sign-out/"],
   ])("%s %s is a problem with status %i", async (method, path, status, title, detail) => {
     const ask = await serveOps(context);
@@ -187,7 +187,7 @@ test.each([
     type: "about:blank",
     title: STATUS_CODES[status],
     status,
-    detail: expect.stringContaining("no request that can be read"),
+    detail: expect.stringContaining("the request cannot be parsed"),
   });
   const alive = await new Promise((resolve) => {
     httpRequest(`${server.url}/healthz`, (response) => resolve(response.resume().statusCode)).end();

@@ -388,7 +388,7 @@ describe("access", () => {
     const url = await serve();
     for (const path of ["/api/status", "/api/mismatches/1", "/readyz"]) {
       expect(await ask(url + path, headers)).toMatchObject(
-        problem(403, /without OPS_TOKENS only this machine/),
+        problem(403, /without OPS_TOKENS the server answers only this machine/),
       );
     }
   });
