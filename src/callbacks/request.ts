@@ -32,7 +32,7 @@ export interface CallbackEnvelope {
 export interface CallbackRequest extends CallbackEnvelope {
   readonly callback: CallbackName;
   readonly items: readonly CallbackItem[];
-  /** of player, currency and items: by it a replay is told from another request with the same id */
+  /** of player, currency and items: it distinguishes a replay from another request with the same id */
   readonly digest: string;
 }
 

@@ -83,7 +83,7 @@ export function isOfRest(one: StoredRecord | LedgerBet): boolean {
   return ("betId" in one ? one.id : one.txnId).startsWith(NO_ID);
 }
 
-/** Whether a pair holds what stands for others, of this round: what is told of it needs them all. */
+/** Whether a pair of this round holds a row that stands for other bets: a finding about the pair needs all of them. */
 export function holdsRest({ records, bets }: Pick<Pair, "records" | "bets">, roundId?: string): boolean {
   return [...records, ...bets].some((one) => isOfRest(one) && (roundId ?? one.roundId) === one.roundId);
 }

@@ -150,7 +150,7 @@ function classifyTopUp(sent: TopUp, { code, data }: TopUpAnswer): Saying {
 
 /**
  * A code that says that there is no such transfer is a "no" (docs/transfers.md#statuses).
- * @returns null: it is none
+ * @returns null: the error is no such answer
  */
 function classifyNotFound(error: unknown, { notFoundCodes }: Config["verify"]): SortedAnswer | null {
   if (!(error instanceof ReconError) || error.code !== "provider-rejected" || error.answer === null)

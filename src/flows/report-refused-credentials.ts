@@ -19,7 +19,7 @@ function refusalOf(productId: string): Condition {
   };
 }
 
-/** Whether it is one of these, which whoever asks for transfers ends. */
+/** Whether a condition is about questions on transfers: the next answer to such a question ends it. */
 export function isAboutTransfers({ kind, subject }: ConditionName): boolean {
   return kind === "credentials-refused" && subject.startsWith(SUBJECT);
 }

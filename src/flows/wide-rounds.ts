@@ -250,7 +250,7 @@ export class WideRounds {
   }
 }
 
-/** The rounds of which something is told that all of their bets are part of, although not all of them are loaded. */
+/** The rounds with a finding about all of their bets, although not all of the bets are loaded. */
 export function reportedRounds({
   neighbourhood: { rest },
   pairs,

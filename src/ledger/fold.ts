@@ -197,8 +197,8 @@ function foldEntry({ targets, changes }: Scope, entry: CallbackEntry, settings: 
 }
 
 /**
- * Of equal entries of one generation, one that moved nothing declares nothing new, whichever of them comes first. An
- * adjustment that skips never moves anything: whether it is one more, its amount says.
+ * Of equal entries of one generation, an entry that moved nothing declares nothing new, whichever of them comes first. An
+ * adjustment that skips the balance never moves anything: its amount decides whether it declares something new.
  */
 function declaresAnew({ declared }: Folding, entry: CallbackEntry, { asked, said }: Change): boolean {
   const { callback, skipBalanceUpdate, moved } = entry;

@@ -22,7 +22,7 @@ export function sortFaults(value: unknown, productIds: readonly string[], name?:
     checkFaults(value, productIds, name);
     return { faults: [], agentFaults: [] };
   }
-  // The others' places are kept, so that a problem is told with its own place in the list.
+  // The other faults keep their places, so that a problem names the place of its fault in the list.
   const faults = value.map((fault) => (isAgentFault(fault) ? SOME_FAULT : fault));
   const agentFaults = value.map((fault) => (isAgentFault(fault) ? fault : SOME_AGENT_FAULT));
   checkFaults(faults, productIds, name);

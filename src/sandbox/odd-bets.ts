@@ -136,7 +136,7 @@ function splitRecord(round: RoundScript): void {
   round.show("a2", round.at(0.1), { status: "SETTLED", stake: rest, payout: ZERO, ...part(2) });
 }
 
-/** Money of the player's request is told with the balances that the operator answered. */
+/** The entries of a round carry the balances that the operator answered. */
 function sendBalances(round: RoundScript): void {
   ODD_RESULTS.settleLate(round);
   round.withBalances();

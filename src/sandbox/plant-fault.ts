@@ -1,4 +1,4 @@
-/** Faults on purpose: one side is told another story of a bet, and it is known what must be found. */
+/** Faults on purpose: one side gets another story of a bet, so that it is known which mismatch must be found. */
 
 import type { Instant } from "../clock.ts";
 import type { MismatchKind } from "../mismatch.ts";
@@ -34,7 +34,7 @@ interface Stories {
 interface PlainFault {
   readonly kind: MismatchKind;
   readonly ending: "won" | "cancelled";
-  /** splits what happened, the last event being the bet's end, into what each side is told */
+  /** divides the events of a bet, of which the last ends it, into the story that each side gets */
   split(story: Story, random: Random): Stories;
 }
 

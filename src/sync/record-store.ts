@@ -177,9 +177,9 @@ const MARK = (touched: string) => `
   having count(*) > 0`;
 
 /**
- * The commit of a page does not wait for the disk: should the server crash within that moment, its records and its
- * window's cursor are lost together, and the page is fetched again. Nothing that is told to anybody depends on it
- * before a later commit has waited for both.
+ * The commit of a page does not wait for the disk. If the server crashes at that moment, the records and the cursor of the
+ * window are lost together, and the page is fetched again. Nothing that people see depends on the page before a later
+ * commit has waited for both.
  */
 const WITHOUT_WAITING = "set_config('synchronous_commit', 'off', true)";
 
