@@ -2,8 +2,8 @@
 
 import type { Instant } from "../../src/clock.ts";
 import type { PullContext } from "../../src/flows/context.ts";
-import { fetchLeasedWindow } from "../../src/flows/fetch-leased-window.ts";
-import { planProduct } from "../../src/flows/plan-product.ts";
+import { fetchLeasedWindow } from "../../src/flows/pull/fetch-leased-window.ts";
+import { planProduct } from "../../src/flows/pull/plan-product.ts";
 import type { WindowOutcome } from "../../src/sync/fetch-window.ts";
 import { leaseNextWindow, type WindowKind } from "../../src/sync/store.ts";
 

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { formatInstant, type Instant } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import type { PullContext } from "../../src/flows/context.ts";
-import { planProduct } from "../../src/flows/plan-product.ts";
+import { planProduct } from "../../src/flows/pull/plan-product.ts";
 import { silentLog } from "../../src/log.ts";
 import { type RequestBudget, withinBudget } from "../../src/provider/budget.ts";
 import { openProvider, type ProviderClient } from "../../src/provider/client.ts";
