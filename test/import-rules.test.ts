@@ -176,7 +176,7 @@ describe("imports go one way", () => {
     ["src/diff/assess.ts", '"../provider/client.ts"', "diff may not import provider"],
     ["src/sandbox/world.ts", '"../db/client.ts"', "sandbox may not import db"],
     ["src/embedded/redis.ts", '"../flows/context.ts"', "embedded may not import flows"],
-    ["src/flows/plan-product.ts", '"../../jobs/worker.ts"', "flows may not import jobs"],
+    ["src/flows/pull/plan-product.ts", '"../../../jobs/worker.ts"', "flows may not import jobs"],
     ["jobs/worker.ts", '"../src/ops/server.ts"', "jobs may not import ops"],
     ["src/ops/server.ts", '"../cli/print.ts"', "ops may not import cli"],
   ])("that %s imports %s is reported", (path, target, reason) => {
