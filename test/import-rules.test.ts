@@ -170,9 +170,9 @@ describe("imports go one way", () => {
 
   test.each([
     ["src/money.ts", '"./db/client.ts"', "words may not import db"],
-    ["src/db/client.ts", '"../sync/store.ts"', "db may not import sync"],
-    ["src/provider/client.ts", '"../sync/store.ts"', "provider may not import sync"],
-    ["src/sync/store.ts", '"../ledger/fold.ts"', "sync may not import ledger"],
+    ["src/db/client.ts", '"../sync/window-store.ts"', "db may not import sync"],
+    ["src/provider/client.ts", '"../sync/window-store.ts"', "provider may not import sync"],
+    ["src/sync/window-store.ts", '"../ledger/fold.ts"', "sync may not import ledger"],
     ["src/diff/assess.ts", '"../provider/client.ts"', "diff may not import provider"],
     ["src/sandbox/world.ts", '"../db/client.ts"', "sandbox may not import db"],
     ["src/embedded/redis.ts", '"../flows/context.ts"', "embedded may not import flows"],
@@ -195,7 +195,7 @@ describe("imports go one way", () => {
     const text = withoutComments(
       '/** See "../cli/print.ts". */\nimport { x } from "../db/client.ts";\n// from "../cli/main.ts"',
     );
-    expect(forbiddenImports([{ path: "src/sync/store.ts", text }], "sync")).toEqual([]);
+    expect(forbiddenImports([{ path: "src/sync/window-store.ts", text }], "sync")).toEqual([]);
   });
 });
 

@@ -5,7 +5,7 @@ import { type Instant, parseInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { countByProduct, noteAddedText } from "../db/row-counts.ts";
 import { formatAmount } from "../money.ts";
-import type { PageCounts } from "./store.ts";
+import type { PageCounts } from "./leased-window-store.ts";
 
 export interface PageTimes {
   /** when the page was asked for: of two contents with the same updatedDate the later asked for wins */

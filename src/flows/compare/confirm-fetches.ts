@@ -5,7 +5,7 @@ import { type Fetched, type Pass, untilNow } from "../../diff/ripeness.ts";
 import { readPasses, readUnfinishedConfirms } from "../../sync/coverage-store.ts";
 import { planConfirm } from "../../sync/plan-confirm.ts";
 import { readPullState } from "../../sync/pull-state-store.ts";
-import { extendGaps, planWindows } from "../../sync/store.ts";
+import { extendGaps, planWindows } from "../../sync/window-store.ts";
 import { hoursOf, mergeRanges, type TimeRange } from "../../window.ts";
 import type { ComparisonContext } from "./comparison-context.ts";
 

@@ -6,6 +6,16 @@ import { asksForShorterWindow, describeError, ReconError } from "../../errors.ts
 import type { Log } from "../../log.ts";
 import { endAbsences, MOST_KEYS, noteAbsences, remember, restartReturned } from "../../sync/absence-store.ts";
 import { fetchWindow, type WindowOutcome, type WindowSteps } from "../../sync/fetch-window.ts";
+import {
+  advanceWindow,
+  type LeasedWindow,
+  postponeWindow,
+  recordGap,
+  releaseWindow,
+  renewLease,
+  restartWindow,
+  splitWindow,
+} from "../../sync/leased-window-store.ts";
 import { endOutage, loseLive, readLastProbe, writeOutage } from "../../sync/lost-store.ts";
 import { afterNoAnswer } from "../../sync/outage.ts";
 import { type PullState, readPullState, stopPulling, writeRange } from "../../sync/pull-state-store.ts";
@@ -18,16 +28,6 @@ import {
   type WindowSeen,
 } from "../../sync/range-control.ts";
 import { writeRecords, writeRejected } from "../../sync/record-store.ts";
-import {
-  advanceWindow,
-  type LeasedWindow,
-  postponeWindow,
-  recordGap,
-  releaseWindow,
-  renewLease,
-  restartWindow,
-  splitWindow,
-} from "../../sync/store.ts";
 import { cutIntoPieces, lengthOf, type TimeRange } from "../../window.ts";
 import type { PullContext } from "../context.ts";
 import { keepReturned, takeReturned } from "./postponed-passes.ts";

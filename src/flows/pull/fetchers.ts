@@ -5,8 +5,9 @@
 
 import { describeError, ReconError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
-import type { LeasedWindow, WindowKind } from "../../sync/store.ts";
+import type { LeasedWindow } from "../../sync/leased-window-store.ts";
 import { ensureTurns, type FetcherGroup, leaseInTurn, restWindow } from "../../sync/turn-store.ts";
+import type { WindowKind } from "../../sync/window-store.ts";
 import { type PullContext, pulledProducts } from "../context.ts";
 import { fetchLeasedWindow } from "./fetch-leased-window.ts";
 import { planNextStep } from "./plan-product.ts";

@@ -3,6 +3,7 @@
 import type { Instant } from "../../clock.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
+import { readCoverage } from "../../sync/coverage-store.ts";
 import { rangesOf, writeLost, writeLostTurn } from "../../sync/lost-store.ts";
 import { isWaiting } from "../../sync/outage.ts";
 import { type LivePlan, planLive } from "../../sync/plan-live.ts";
@@ -17,7 +18,7 @@ import {
   writeResweep,
 } from "../../sync/pull-state-store.ts";
 import { initialRange } from "../../sync/range-control.ts";
-import { planWindows, readCoverage, readPlannedResweeps } from "../../sync/store.ts";
+import { planWindows, readPlannedResweeps } from "../../sync/window-store.ts";
 import { subtractRanges, type TimeRange } from "../../window.ts";
 import { findProduct, type PullContext } from "../context.ts";
 import { rereadWith } from "../ledger/follow-ledger.ts";

@@ -5,7 +5,7 @@
 
 import type { Sql } from "../../db/client.ts";
 import { beginReturned, type Returned } from "../../sync/absence-store.ts";
-import type { LeasedWindow } from "../../sync/store.ts";
+import type { LeasedWindow } from "../../sync/leased-window-store.ts";
 
 /** The most records of all passes together; beyond that the oldest passes are forgotten. */
 const MOST_KEYS = 200_000;

@@ -5,7 +5,7 @@ import { cancelledBy } from "../../db/cancel-store.ts";
 import { inOneMoment, type Query } from "../../db/client.ts";
 import { addUp, type DayReport, type ReportRow, type Totals, toRows } from "../../report.ts";
 import { findGaps } from "../../sync/coverage.ts";
-import { readCoverage } from "../../sync/store.ts";
+import { readCoverage } from "../../sync/coverage-store.ts";
 import type { TimeRange } from "../../window.ts";
 import { type CompareLimits, openComparison, REPORT_LIMITS } from "../compare/comparison-context.ts";
 import type { FlowContext } from "../context.ts";

@@ -4,7 +4,7 @@ import { formatInstant } from "../../clock.ts";
 import { ReconError } from "../../errors.ts";
 import { findGaps, NOT_FETCHED } from "../../sync/coverage.ts";
 import { readTriedWindows } from "../../sync/coverage-store.ts";
-import type { WindowKind } from "../../sync/store.ts";
+import type { WindowKind } from "../../sync/window-store.ts";
 import type { ProductRange, TimeRange } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
 

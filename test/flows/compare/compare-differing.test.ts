@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { BetRecord } from "../../../src/bet.ts";
 import type { CallbackEntry } from "../../../src/callback.ts";
-import { planWindows } from "../../../src/sync/store.ts";
+import { planWindows } from "../../../src/sync/window-store.ts";
 import { amount, exampleEntry } from "../../support/examples.ts";
 import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "./comparison-world.ts";
 

@@ -10,8 +10,9 @@ import { type CompareProductResult, compareProduct } from "../../../src/flows/co
 import { appendEntries } from "../../../src/ledger/store.ts";
 import { type Log, silentLog } from "../../../src/log.ts";
 import { listMismatches, readHistory } from "../../../src/mismatches/store.ts";
+import { advanceWindow, recordGap } from "../../../src/sync/leased-window-store.ts";
 import { writeRecords } from "../../../src/sync/record-store.ts";
-import { advanceWindow, leaseNextWindow, planWindows, recordGap } from "../../../src/sync/store.ts";
+import { planWindows } from "../../../src/sync/window-store.ts";
 import type { TimeRange } from "../../../src/window.ts";
 import { createTestClock } from "../../support/clock.ts";
 import { emptyTables, useDatabase } from "../../support/database.ts";
@@ -24,6 +25,7 @@ import {
   MINUTE_MS,
   NOON,
 } from "../../support/examples.ts";
+import { leaseNextWindow } from "../../support/lease-window.ts";
 
 /** 15 minutes for callbacks, an hour for the provider, 5 minutes of overlap. */
 const PRODUCTS = [{ productId: "P1" }, { productId: "P2" }, { productId: "SINGLE", singleState: true }];

@@ -4,7 +4,7 @@ import { type Clock, type Instant, parseInstant } from "../../../src/clock.ts";
 import { parseConfig } from "../../../src/config-file.ts";
 import { ReconError } from "../../../src/errors.ts";
 import { silentLog } from "../../../src/log.ts";
-import { planWindows } from "../../../src/sync/store.ts";
+import { planWindows } from "../../../src/sync/window-store.ts";
 import type { TimeRange } from "../../../src/window.ts";
 import { emptyTables } from "../../support/database.ts";
 import { amount, exampleEntry, exampleSettle } from "../../support/examples.ts";

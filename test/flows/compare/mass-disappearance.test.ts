@@ -5,7 +5,7 @@ import type { BetRecord, FetchBetPage } from "../../../src/bet.ts";
 import { parseInstant } from "../../../src/clock.ts";
 import { parseConfig } from "../../../src/config-file.ts";
 import { silentLog } from "../../../src/log.ts";
-import { planWindows } from "../../../src/sync/store.ts";
+import { planWindows } from "../../../src/sync/window-store.ts";
 import { fetchNextWindow } from "../../support/pull-product.ts";
 import { callbacksOf, minute, recordOf, useDiffWorld } from "./comparison-world.ts";
 

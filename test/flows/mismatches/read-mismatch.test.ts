@@ -8,7 +8,7 @@ import { silentLog } from "../../../src/log.ts";
 import type { Finding } from "../../../src/mismatch.ts";
 import { writeTransitions } from "../../../src/mismatches/transition-store.ts";
 import { writeRecords } from "../../../src/sync/record-store.ts";
-import type { WindowKind } from "../../../src/sync/store.ts";
+import type { WindowKind } from "../../../src/sync/window-store.ts";
 import { createTestClock } from "../../support/clock.ts";
 import { emptyTables, useDatabase } from "../../support/database.ts";
 import {

@@ -8,7 +8,7 @@ import { silentLog } from "../../../src/log.ts";
 import { openBudget, withinBudget } from "../../../src/provider/budget.ts";
 import { openProvider, type ProviderClient } from "../../../src/provider/client.ts";
 import { readPullProgress } from "../../../src/sync/progress-store.ts";
-import { planWindows } from "../../../src/sync/store.ts";
+import { planWindows } from "../../../src/sync/window-store.ts";
 import { createTestClock, type TestClock } from "../../support/clock.ts";
 import { emptyTables, useDatabase } from "../../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../../support/examples.ts";

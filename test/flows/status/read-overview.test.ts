@@ -4,18 +4,14 @@ import type { Query, Sql } from "../../../src/db/client.ts";
 import { openOverview } from "../../../src/flows/status/read-overview.ts";
 import { appendEntries } from "../../../src/ledger/store.ts";
 import { silentLog } from "../../../src/log.ts";
+import { advanceWindow, recordGap } from "../../../src/sync/leased-window-store.ts";
 import { ensurePullState, stopPulling } from "../../../src/sync/pull-state-store.ts";
-import {
-  advanceWindow,
-  leaseNextWindow,
-  planWindows,
-  recordGap,
-  type WindowKind,
-} from "../../../src/sync/store.ts";
+import { planWindows, type WindowKind } from "../../../src/sync/window-store.ts";
 import type { TimeRange } from "../../../src/window.ts";
 import { createTestClock } from "../../support/clock.ts";
 import { emptyTables, useDatabase } from "../../support/database.ts";
 import { exampleEntry, HOUR_MS, MINUTE_MS, NOON } from "../../support/examples.ts";
+import { leaseNextWindow } from "../../support/lease-window.ts";
 
 const { sql } = useDatabase();
 const clock = createTestClock(NOON);

@@ -1,13 +1,11 @@
-/** Windows in PostgreSQL: the plan, the leases, the coverage. */
+/** What the holder of a window's lease writes, in PostgreSQL. */
 
 import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
-import { LONGEST_WINDOW_MS, type TimeRange } from "../window.ts";
-
-/** What may be leased, in the order in which it is worked on. */
-export const WINDOW_KINDS = ["live", "confirm", "resweep", "backfill"] as const;
-export type WindowKind = (typeof WINDOW_KINDS)[number];
+import type { TimeRange } from "../window.ts";
+import { advanceHead } from "./pull-state-store.ts";
+import type { WindowKind } from "./window-store.ts";
 
 /** A window that this process may write to, until its lease ends. */
 export interface LeasedWindow extends TimeRange {
@@ -33,91 +31,6 @@ export interface LeasedWindow extends TimeRange {
 
 /** So long a dead worker's windows wait for the next; a living one renews its leases three times as often. */
 export const LEASE_SECONDS = 10;
-
-/**
- * Plans windows; a range that an unfinished window of the same kind contains is planned already.
- * @param attempts 1: some of it was asked for in vain already
- */
-export async function planWindows(
-  sql: Query,
-  productId: string,
-  kind: WindowKind,
-  ranges: readonly TimeRange[],
-  attempts = 0,
-): Promise<void> {
-  if (ranges.length === 0) return;
-  await sql`
-    insert into windows (product_id, kind, from_at, to_at, attempts)
-    select ${productId}, ${kind}, asked.from_at, asked.to_at, ${attempts}
-    from unnest(${ranges.map((r) => r.from)}::timestamptz[], ${ranges.map((r) => r.to)}::timestamptz[])
-      as asked (from_at, to_at)
-    where not exists (
-      select from windows w
-      where w.product_id = ${productId} and w.kind = ${kind} and w.status in ('planned', 'gap')
-        and w.from_at <= asked.from_at and w.to_at >= asked.to_at
-    )
-    order by asked.from_at`;
-}
-
-/** Moves the ends of gaps that nobody works on: they are fetched in one with what was added. */
-export async function extendGaps(
-  sql: Query,
-  extended: readonly { readonly id: number; readonly to: Instant }[],
-): Promise<void> {
-  if (extended.length === 0) return;
-  await sql`
-    update windows w set to_at = longer.to_at
-    from unnest(${extended.map(({ id }) => id)}::bigint[], ${extended.map(({ to }) => to)}::timestamptz[])
-      as longer (id, to_at)
-    where w.id = longer.id and w.status = 'gap' and w.cursor is null and w.to_at < longer.to_at
-      and (w.lease_until is null or w.lease_until < clock_timestamp())`;
-}
-
-/**
- * Takes the most urgent window of a product that nobody works on; null: there is none.
- * While the provider does not answer for the product, only the window that sees whether it does again is taken.
- * @param kinds in the order of their urgency
- */
-export async function leaseNextWindow(
-  sql: Sql,
-  productId: string,
-  now: Instant,
-  kinds: readonly WindowKind[] = WINDOW_KINDS,
-): Promise<LeasedWindow | null> {
-  const [row] = await sql<LeasedWindow[]>`
-    update windows
-    set lease_token = gen_random_uuid(), lease_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
-    where id = (
-      select id from windows w
-      where product_id = ${productId} and kind = any(${[...kinds]}::text[]) and ${mayBeLeasedSql(sql, now)}
-        and (backfill_id is null or exists (
-          select from backfills b where b.id = backfill_id and b.status = 'running'))
-      order by array_position(${[...kinds]}::text[], kind), ${isOldSql(sql)}, from_at
-      limit 1
-      for update skip locked
-    )
-    returning ${leasedColumns(sql)}`;
-  return row ?? null;
-}
-
-/**
- * Whether a window `w` may be leased: it is unfinished, due, and nobody works on it. While the provider does not answer for
- * its product, that is the one that tries whether it does again; backfills go on, because a person asked for them.
- */
-export function mayBeLeasedSql(sql: Query, now: Instant) {
-  return sql`w.status in ('planned', 'gap') and (w.next_attempt_at is null or w.next_attempt_at <= ${now})
-    and (w.lease_until is null or w.lease_until < clock_timestamp())
-    and (w.kind = 'backfill' or w.kind = 'live' and w.status = 'planned' or not exists (
-      select from pull_states s where s.product_id = w.product_id and s.probe_at is not null))`;
-}
-
-/**
- * Whether a live window `w` lies behind the head: it comes after those that do not, so that a range that cannot be had
- * keeps nothing newer waiting.
- */
-export function isOldSql(sql: Query) {
-  return sql`w.kind = 'live' and w.to_at <= (select s.head from pull_states s where s.product_id = w.product_id)`;
-}
 
 export function leasedColumns(sql: Query) {
   return sql`id, product_id as "productId", kind, from_at as "from", to_at as "to", cursor, cursor_at as "cursorAt",
@@ -181,7 +94,7 @@ export async function advanceWindow(
       rejected = rejected + ${counts.rejected}, out_of_range = out_of_range + ${counts.outOfRange}
     where id = ${window.id} and lease_token = ${window.leaseToken}`;
   assertLeased(count, window);
-  if (done) await advanceHead(tx, window);
+  if (done && window.kind === "live") await advanceHead(tx, window.productId);
 }
 
 /** What is to be known of a window's failures when it is tried again. */
@@ -250,59 +163,8 @@ export async function recordGap(
         lease_token = null, lease_until = null
       where id = ${window.id} and lease_token = ${window.leaseToken}`;
     assertLeased(count, window);
-    await advanceHead(tx, window);
+    if (window.kind === "live") await advanceHead(tx, window.productId);
   });
-}
-
-/**
- * The head stands before the first live window beyond it that is still to be fetched, else behind the last one.
- * Windows side by side may end in any order: the lock comes first, so that each sees what the others have done.
- */
-async function advanceHead(tx: Query, window: LeasedWindow): Promise<void> {
-  if (window.kind !== "live") return;
-  const { productId } = window;
-  await tx`select from pull_states where product_id = ${productId} for update`;
-  await tx`
-    update pull_states set head = greatest(head, coalesce(
-      (select min(from_at) from windows where product_id = ${productId} and kind = 'live' and status = 'planned'
-        and to_at > head),
-      greatest(
-        (select max(to_at) from windows
-          where product_id = ${productId} and kind in ('live', 'lost') and status = 'gap'),
-        (select to_at from windows where product_id = ${productId} and kind = 'live' and status = 'done'
-          order by to_at desc limit 1))))
-    where product_id = ${productId}`;
-}
-
-/**
- * Which parts of a range were fetched by windows that began at `since` or later.
- * Confirm fetches, resweeps and live windows all count.
- */
-export async function readCoverage(
-  sql: Query,
-  productId: string,
-  range: TimeRange,
-  since: Instant,
-): Promise<TimeRange[]> {
-  return await sql<TimeRange[]>`
-    select from_at as "from", to_at as "to" from windows
-    where product_id = ${productId} and status = 'done'
-      and to_at > ${range.from} and to_at < ${range.to + LONGEST_WINDOW_MS} and from_at < ${range.to}
-      and started_at >= ${since}
-    order by from_at`;
-}
-
-/** The resweeps of a range that nobody has begun: they will find all of it as old as any age that is due now. */
-export async function readPlannedResweeps(
-  sql: Query,
-  productId: string,
-  range: TimeRange,
-): Promise<TimeRange[]> {
-  return await sql<TimeRange[]>`
-    select from_at as "from", to_at as "to" from windows
-    where product_id = ${productId} and kind = 'resweep' and status in ('planned', 'gap') and started_at is null
-      and from_at < ${range.to} and to_at > ${range.from}
-    order by from_at`;
 }
 
 function assertLeased(count: number, window: LeasedWindow): void {
