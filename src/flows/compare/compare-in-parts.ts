@@ -4,7 +4,8 @@
  */
 
 import { formatInstant } from "../../clock.ts";
-import { isOfData, isOfSize, takeTime, withinSavepoint } from "../../db/client.ts";
+import { isOfData, isOfSize } from "../../db/database-error.ts";
+import { takeTime, withinSavepoint } from "../../db/transactions.ts";
 import {
   endSetAside,
   keepSetAside,

@@ -3,7 +3,9 @@
 import { recordAlert } from "../../alerts/store.ts";
 import { formatInstant, type Instant } from "../../clock.ts";
 import type { ProductConfig } from "../../config-file.ts";
-import { inOneMoment, isOfData, type Query } from "../../db/client.ts";
+import type { Query } from "../../db/client.ts";
+import { isOfData } from "../../db/database-error.ts";
+import { inOneMoment } from "../../db/transactions.ts";
 import type { StaleKind } from "../../diff/stale-store.ts";
 import { type DiffMark, lockProduct, takeMarks } from "../../diff/store.ts";
 import { isFailing } from "../../work/stall.ts";

@@ -2,7 +2,7 @@
 
 import type { Instant } from "../../clock.ts";
 import type { ProductConfig } from "../../config-file.ts";
-import { inOneMoment, takeTime } from "../../db/client.ts";
+import { inOneMoment, takeTime } from "../../db/transactions.ts";
 import type { ScreenRules } from "../../diff/agreement-store.ts";
 import { countDueMarks, type DueMarks, type Screened, screenMarks } from "../../diff/screen-store.ts";
 import { lockProduct } from "../../diff/store.ts";

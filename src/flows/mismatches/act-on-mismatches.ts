@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import type { Query } from "../../db/client.ts";
-import { inTurn } from "../../db/client.ts";
+import { inTurn } from "../../db/transactions.ts";
 import { ReconError } from "../../errors.ts";
 import type { MismatchStatus } from "../../mismatch.ts";
 import { ACTS, type Adjustment, type MismatchAction, refusalOf } from "../../mismatches/act.ts";

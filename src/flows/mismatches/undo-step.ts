@@ -1,6 +1,6 @@
 /** Undoes a person's step on mismatches, as an action of its own. */
 
-import { inTurn } from "../../db/client.ts";
+import { inTurn } from "../../db/transactions.ts";
 import { ReconError } from "../../errors.ts";
 import { chooseByIds } from "../../mismatches/action-store.ts";
 import { readStep, writeUndo } from "../../mismatches/undo-store.ts";

@@ -27,7 +27,8 @@ import {
   type RangeState,
   type WindowSeen,
 } from "../../sync/range-control.ts";
-import { writeRecords, writeRejected } from "../../sync/record-store.ts";
+import { writeRecords } from "../../sync/record-store.ts";
+import { writeRejected } from "../../sync/rejected-store.ts";
 import { cutIntoPieces, lengthOf, type TimeRange } from "../../window.ts";
 import type { PullContext } from "../context.ts";
 import { keepReturned, takeReturned } from "./postponed-passes.ts";

@@ -2,7 +2,8 @@
 
 import type { ProductConfig } from "../../config-file.ts";
 import { cancelledBy } from "../../db/cancel-store.ts";
-import { inOneMoment, type Query } from "../../db/client.ts";
+import type { Query } from "../../db/client.ts";
+import { inOneMoment } from "../../db/transactions.ts";
 import { addUp, type DayReport, type ReportRow, type Totals, toRows } from "../../report.ts";
 import { findGaps } from "../../sync/coverage.ts";
 import { readCoverage } from "../../sync/coverage-store.ts";

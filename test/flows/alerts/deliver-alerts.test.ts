@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import type { AlertChannel } from "../../../src/alerts/channel.ts";
 import { countUndelivered, recordAlert } from "../../../src/alerts/store.ts";
 import { parseConfig } from "../../../src/config-file.ts";
-import { inOneMoment } from "../../../src/db/client.ts";
+import { inOneMoment } from "../../../src/db/transactions.ts";
 import { deliverAlerts } from "../../../src/flows/alerts/deliver-alerts.ts";
 import { watchConditions } from "../../../src/flows/alerts/watch-conditions.ts";
 import type { FlowContext } from "../../../src/flows/context.ts";

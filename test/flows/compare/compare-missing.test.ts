@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { CallbackEntry } from "../../../src/callback.ts";
-import { writeRejected } from "../../../src/sync/record-store.ts";
+import { writeRejected } from "../../../src/sync/rejected-store.ts";
 import { changeEntriesUnseen } from "../../support/database.ts";
 import { amount, exampleEntry, exampleSettle } from "../../support/examples.ts";
 import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "./comparison-world.ts";

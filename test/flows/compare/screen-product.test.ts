@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { type Config, parseConfig } from "../../../src/config-file.ts";
-import { inOneMoment } from "../../../src/db/client.ts";
+import { inOneMoment } from "../../../src/db/transactions.ts";
 import type { ScreenRules } from "../../../src/diff/agreement-store.ts";
 import { countDueMarks, screenMarks } from "../../../src/diff/screen-store.ts";
 import { putMarks } from "../../../src/diff/store.ts";

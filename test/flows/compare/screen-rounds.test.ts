@@ -1,7 +1,7 @@
 /** Which rounds a screening drops, and which it leaves to the exact comparison, whichever way it reads them. */
 
 import { beforeAll, describe, expect, test } from "vitest";
-import { inOneMoment } from "../../../src/db/client.ts";
+import { inOneMoment } from "../../../src/db/transactions.ts";
 import type { ScreenRules } from "../../../src/diff/agreement-store.ts";
 import { screenMarks } from "../../../src/diff/screen-store.ts";
 import { appendEntries } from "../../../src/ledger/store.ts";
