@@ -1,7 +1,8 @@
 /** Money that people give to the built-in wallet by hand, and what is in it. */
 
 import type { Instant } from "../clock.ts";
-import { inTurn, type Query, type Sql } from "../db/client.ts";
+import type { Query, Sql } from "../db/client.ts";
+import { inTurn } from "../db/transactions.ts";
 import { ReconError } from "../errors.ts";
 import { type Amount, formatAmount, parseAmount } from "../money.ts";
 

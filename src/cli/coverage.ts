@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import { parseInstant, showDuration } from "../clock.ts";
-import { type Coverage, readCoverageOf } from "../flows/read-coverage.ts";
+import { type Coverage, readCoverageOf } from "../flows/status/read-coverage.ts";
 import { readProductRange } from "../ops/range-query.ts";
 import { printJson, printLine, printTable } from "./print.ts";
 import { withRecon } from "./run-command.ts";

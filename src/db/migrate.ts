@@ -6,7 +6,7 @@ import postgres from "postgres";
 import { systemClock } from "../clock.ts";
 import { ReconError } from "../errors.ts";
 import { type Log, silentLog } from "../log.ts";
-import { isConnectionLost, unreachable } from "./client.ts";
+import { isConnectionLost, unreachable } from "./database-error.ts";
 
 /** Any number will do that nothing else locks; the digits spell "recon" on a telephone. */
 const MIGRATION_LOCK = 73_266;

@@ -5,10 +5,11 @@
 
 import { describeError } from "../errors.ts";
 import { endsInTime } from "../in-time.ts";
-import { LOST_RACES, type Sql } from "./client.ts";
+import type { Sql } from "./client.ts";
 import { type Deadline, TOO_LATE } from "./deadline.ts";
 import { connectPipelined, type PipelinedConnection, type TextRow } from "./pipelined-connection.ts";
 import type { SqlStatement } from "./statement.ts";
+import { LOST_RACES } from "./transactions.ts";
 
 const MOST_TRIES = 5;
 /** A connection whose server vanished says nothing for a quarter of an hour, and would take a place all that time. */

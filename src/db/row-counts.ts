@@ -1,7 +1,8 @@
 /** How many rows the tables have that are too large to be counted whenever somebody asks: exact, at any moment. */
 
 import type { Instant } from "../clock.ts";
-import { inOneMoment, type Query, type Sql, takeTime } from "./client.ts";
+import type { Query, Sql } from "./client.ts";
+import { inOneMoment, takeTime } from "./transactions.ts";
 
 /** Tables whose rows are only added. Each writer notes the number in the same transaction. */
 export const COUNTED_TABLES = [

@@ -2,9 +2,10 @@
 
 import type { CallbackEntry } from "../callback.ts";
 import type { Instant } from "../clock.ts";
-import { type Query, type Sql, takeTime } from "../db/client.ts";
+import type { Query, Sql } from "../db/client.ts";
 import { requestIdSql } from "../db/request-id.ts";
 import { rowCountsText } from "../db/row-counts.ts";
+import { takeTime } from "../db/transactions.ts";
 import { type Amount, formatAmount, parseAmount } from "../money.ts";
 import type { TimeRange } from "../window.ts";
 

@@ -3,8 +3,8 @@
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 import type { FlowContext } from "../flows/context.ts";
-import { readCoverageOf } from "../flows/read-coverage.ts";
-import { readStatus } from "../flows/read-status.ts";
+import { readCoverageOf } from "../flows/status/read-coverage.ts";
+import { readStatus } from "../flows/status/read-status.ts";
 import { addAuditRoutes } from "./audit-routes.ts";
 import { addBackfillRoutes } from "./backfill-routes.ts";
 import { addMismatchRoutes } from "./mismatch-routes.ts";

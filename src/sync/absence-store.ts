@@ -4,7 +4,7 @@ import { type BetRecord, realRound } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { TimeRange } from "../window.ts";
-import type { LeasedWindow } from "./store.ts";
+import type { LeasedWindow } from "./leased-window-store.ts";
 
 /** More than this are not remembered: nothing is concluded from so large a window, and that is said. */
 export const MOST_KEYS = 200_000;

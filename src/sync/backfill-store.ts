@@ -4,7 +4,7 @@ import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { TimeRange } from "../window.ts";
 import type { Backfill, BackfillStatus } from "./backfill.ts";
-import { LEASE_SECONDS, type LeasedWindow, leasedColumns } from "./store.ts";
+import { LEASE_SECONDS, type LeasedWindow, leasedColumns } from "./leased-window-store.ts";
 
 /** Writes a queued backfill with all its windows. Runs in a transaction. @returns its id */
 export async function insertBackfill(

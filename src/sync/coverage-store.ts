@@ -4,7 +4,7 @@ import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { LONGEST_WINDOW_MS, type TimeRange } from "../window.ts";
 import type { UnfinishedWindow } from "./plan-confirm.ts";
-import type { WindowKind } from "./store.ts";
+import type { WindowKind } from "./window-store.ts";
 
 /** A window that touches a range: fetched to its last page, or given up for now. */
 export interface TriedWindow extends TimeRange {
@@ -38,6 +38,24 @@ export async function readTriedWindows(
     where product_id = ${productId} and status = 'gap' and to_at > ${range.from} and from_at < ${range.to}
     order by "from", "to", id
     limit ${most}`;
+}
+
+/**
+ * Which parts of a range were fetched by windows that began at `since` or later.
+ * Confirm fetches, resweeps and live windows all count.
+ */
+export async function readCoverage(
+  sql: Query,
+  productId: string,
+  range: TimeRange,
+  since: Instant,
+): Promise<TimeRange[]> {
+  return await sql<TimeRange[]>`
+    select from_at as "from", to_at as "to" from windows
+    where product_id = ${productId} and status = 'done'
+      and to_at > ${range.from} and to_at < ${range.to + LONGEST_WINDOW_MS} and from_at < ${range.to}
+      and started_at >= ${since}
+    order by from_at`;
 }
 
 /** A window that was fetched to its last page. */

@@ -6,7 +6,7 @@ import type { Clock, Instant } from "../clock.ts";
 import { asksForShorterWindow, describeError, type ErrorCode, ReconError } from "../errors.ts";
 import { halve, lengthOf, type TimeRange } from "../window.ts";
 import { afterFailure, type FailureSeen, type NextStep } from "./after-failure.ts";
-import { LEASE_SECONDS, type LeasedWindow, type Postponement } from "./store.ts";
+import { LEASE_SECONDS, type LeasedWindow, type Postponement } from "./leased-window-store.ts";
 
 /** What the loop does to the world; every write is fenced by the window's lease. */
 export interface WindowSteps {

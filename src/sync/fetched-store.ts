@@ -3,7 +3,7 @@
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { LONGEST_WINDOW_MS, type TimeRange } from "../window.ts";
-import type { WindowKind } from "./store.ts";
+import type { WindowKind } from "./window-store.ts";
 
 /** A window that was fetched to its last page. */
 export interface FetchedWindow extends TimeRange {

@@ -5,7 +5,7 @@ import type { Query } from "../db/client.ts";
 import { type LostTime, readLost } from "./lost-store.ts";
 import type { Outage } from "./outage.ts";
 import type { RangeState } from "./range-control.ts";
-import type { WindowKind } from "./store.ts";
+import type { WindowKind } from "./window-store.ts";
 
 export interface PullState extends RangeState, Outage {
   /** where live pulling began */
@@ -100,6 +100,24 @@ export async function lockPullState(tx: Query, productId: string): Promise<PullP
   const lock = tx`select from pull_states where product_id = ${productId} for update`.execute();
   const [, plan] = await Promise.all([lock, readPullPlan(tx, productId)]);
   return plan;
+}
+
+/**
+ * The head stands before the first live window beyond it that is still to be fetched, else behind the last one.
+ * Windows side by side may end in any order: the lock comes first, so that each sees what the others have done.
+ */
+export async function advanceHead(tx: Query, productId: string): Promise<void> {
+  await tx`select from pull_states where product_id = ${productId} for update`;
+  await tx`
+    update pull_states set head = greatest(head, coalesce(
+      (select min(from_at) from windows where product_id = ${productId} and kind = 'live' and status = 'planned'
+        and to_at > head),
+      greatest(
+        (select max(to_at) from windows
+          where product_id = ${productId} and kind in ('live', 'lost') and status = 'gap'),
+        (select to_at from windows where product_id = ${productId} and kind = 'live' and status = 'done'
+          order by to_at desc limit 1))))
+    where product_id = ${productId}`;
 }
 
 export async function writeResweep(

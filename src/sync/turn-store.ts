@@ -2,14 +2,8 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "../db/client.ts";
-import {
-  isOldSql,
-  LEASE_SECONDS,
-  type LeasedWindow,
-  leasedColumns,
-  mayBeLeasedSql,
-  type WindowKind,
-} from "./store.ts";
+import { LEASE_SECONDS, type LeasedWindow, leasedColumns } from "./leased-window-store.ts";
+import type { WindowKind } from "./window-store.ts";
 
 /** Those who fetch live windows, and those who fetch what can wait, each take turns of their own. */
 export type FetcherGroup = "live" | "rest";
@@ -37,6 +31,25 @@ function awakeSql(sql: Query, now: Instant) {
       select from pull_states s join windows b using (product_id)
       where s.product_id = t.product_id and s.ms_per_hour is null and b.kind <> 'backfill'
         and b.lease_token is not null and b.lease_until > clock_timestamp())`;
+}
+
+/**
+ * Whether a window `w` may be leased: it is unfinished, due, and nobody works on it. While the provider does not answer for
+ * its product, that is the one that tries whether it does again; backfills go on, because a person asked for them.
+ */
+function mayBeLeasedSql(sql: Query, now: Instant) {
+  return sql`w.status in ('planned', 'gap') and (w.next_attempt_at is null or w.next_attempt_at <= ${now})
+    and (w.lease_until is null or w.lease_until < clock_timestamp())
+    and (w.kind = 'backfill' or w.kind = 'live' and w.status = 'planned' or not exists (
+      select from pull_states s where s.product_id = w.product_id and s.probe_at is not null))`;
+}
+
+/**
+ * Whether a live window `w` lies behind the head: it comes after those that do not, so that a range that cannot be had
+ * keeps nothing newer waiting.
+ */
+function isOldSql(sql: Query) {
+  return sql`w.kind = 'live' and w.to_at <= (select s.head from pull_states s where s.product_id = w.product_id)`;
 }
 
 /** Whether some product's live window waits for a fetcher: nothing less urgent is begun meanwhile. */

@@ -2,15 +2,15 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { describeError } from "../../errors.ts";
+import type { FlowContext } from "../../flows/context.ts";
 import {
   type BackfillPlan,
   changeBackfill,
   listBackfillPage,
   planBackfill,
   requestBackfill,
-} from "../../flows/backfill.ts";
-import type { FlowContext } from "../../flows/context.ts";
-import { watchBackfill } from "../../flows/watch-backfill.ts";
+} from "../../flows/pull/backfill.ts";
+import { watchBackfill } from "../../flows/pull/watch-backfill.ts";
 import { readPage } from "../page-query.ts";
 import { checkFields, readProductRange } from "../range-query.ts";
 import { statusOfRefusal } from "../refusals.ts";

@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { MEANING_OF_KIND } from "../../alerts/kind-meanings.ts";
-import type { MismatchStory } from "../../flows/read-mismatch.ts";
+import type { MismatchStory } from "../../flows/mismatches/read-mismatch.ts";
 import { compareSides, type FieldComparison } from "./compare-sides.ts";
 import { actionsFor, renderActionButtons } from "./mismatch-words.ts";
 import { renderFetches, renderHistory, renderTimeline } from "./render-story.ts";

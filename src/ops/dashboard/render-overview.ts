@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { Instant } from "../../clock.ts";
-import type { Overview } from "../../flows/read-overview.ts";
+import type { Overview } from "../../flows/status/read-overview.ts";
 import { type HealthVerdict, judgeHealth, TONE_OF_STATE, TONES, type Tone } from "./health-verdict.ts";
 import { renderLegend, renderPatterns } from "./render-coverage-strip.ts";
 import { renderProduct } from "./render-product.ts";
