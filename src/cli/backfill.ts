@@ -13,8 +13,8 @@ import {
   requestBackfill,
 } from "../flows/backfill.ts";
 import type { FlowContext } from "../flows/context.ts";
-import { type PageQuery, readPage } from "../ops/page-query.ts";
-import { readProductRange } from "../ops/range-query.ts";
+import { type PageQuery, readPage } from "../ops/input/page-query.ts";
+import { readProductRange } from "../ops/input/range-query.ts";
 import type { Backfill, BackfillChange } from "../sync/backfill.ts";
 import { lengthOf } from "../window.ts";
 import { printJson, printLine, printTable } from "./print.ts";

@@ -3,7 +3,7 @@
 import type { Command } from "commander";
 import { parseInstant, showDuration } from "../clock.ts";
 import { type Coverage, readCoverageOf } from "../flows/read-coverage.ts";
-import { readProductRange } from "../ops/range-query.ts";
+import { readProductRange } from "../ops/input/range-query.ts";
 import { printJson, printLine, printTable } from "./print.ts";
 import { withRecon } from "./run-command.ts";
 

@@ -12,9 +12,9 @@ import {
 import type { FlowContext } from "../flows/context.ts";
 import { ACTS, type MismatchAction } from "../mismatches/act.ts";
 import { formatMoney, parseAmount } from "../money.ts";
-import { checkAdjustedOnce, readAction } from "../ops/mismatch-action.ts";
-import { CHOICES, type ChoiceQuery, filtersOf, readChoice } from "../ops/mismatch-query.ts";
-import { usage } from "../ops/range-query.ts";
+import { checkAdjustedOnce, readAction } from "../ops/input/mismatch-action.ts";
+import { CHOICES, type ChoiceQuery, filtersOf, readChoice } from "../ops/input/mismatch-query.ts";
+import { usage } from "../ops/input/range-query.ts";
 import { actorName } from "./actor-name.ts";
 import { printJson, printLine, showText } from "./print.ts";
 import { EXIT_FAILED, withRecon } from "./run-command.ts";

@@ -15,7 +15,7 @@ import {
   readTransferChoice,
   readTransferQuery,
   type TransferQuery,
-} from "../ops/transfer-query.ts";
+} from "../ops/input/transfer-query.ts";
 import { listTransfers } from "../verify/store.ts";
 import { actorName } from "./actor-name.ts";
 import { printJson, printLine, printTable, showText } from "./print.ts";
