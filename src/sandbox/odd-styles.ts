@@ -5,6 +5,7 @@ import { OMITTED_FAULTS, OMITTED_ODDITIES } from "./lost-omitted.ts";
 import { MONEY_FAULTS } from "./money-faults.ts";
 import { ODD_BETS } from "./odd-bets.ts";
 import { ODD_LISTINGS } from "./odd-listings.ts";
+import type { OddStyle } from "./odd-plan.ts";
 import { ODD_RESULTS, type Oddity } from "./odd-results.ts";
 import { ODD_ROUNDS } from "./odd-rounds.ts";
 import { ODD_SETTLES } from "./odd-settles.ts";
@@ -12,7 +13,6 @@ import { LISTED_FAULTS, LISTED_ODDITIES } from "./open-listed.ts";
 import { ROUND_FAULTS, ROUND_ODDITIES } from "./round-named.ts";
 import { SINGLE_FAULTS, SINGLE_ODDITIES } from "./single-state.ts";
 import { CENTS_FAULTS, CENTS_ODDITIES } from "./two-decimals.ts";
-import type { OddStyle } from "./world-plan.ts";
 
 export interface Happenings {
   readonly oddities: readonly [Oddity, ...Oddity[]];

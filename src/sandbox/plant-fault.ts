@@ -59,7 +59,7 @@ interface PlantedRounds {
 
 /** The minute's rounds with the fault that is due in it, if one is. */
 export function plantFault(
-  plan: WorldPlan,
+  plan: WorldPlan<string>,
   productId: string,
   minute: number,
   rounds: readonly PlayedRound[],
@@ -80,7 +80,7 @@ export function plantFault(
 
 /** Which of the faults is due in the minute: they take turns. null: none is. */
 export function faultDue<PlainFault>(
-  plan: WorldPlan,
+  plan: WorldPlan<string>,
   productId: string,
   minute: number,
   faults: readonly PlainFault[],
@@ -92,7 +92,7 @@ export function faultDue<PlainFault>(
   return faults[(offset / plan.faultEveryMinutes) % faults.length] ?? null;
 }
 
-function spoilBet(bet: PlayedBet, fault: PlainFault, plan: WorldPlan, random: Random): PlayedBet {
+function spoilBet(bet: PlayedBet, fault: PlainFault, plan: WorldPlan<string>, random: Random): PlayedBet {
   const story = plainStory(storyOf(bet.report), fault.ending, random);
   return reportBet(bet.ids, fault.split(story, random), plan, bet.luck);
 }

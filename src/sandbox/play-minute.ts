@@ -3,6 +3,7 @@
 import type { Instant } from "../clock.ts";
 import { type PlantedFault, plantFault } from "./plant-fault.ts";
 import { type BetIds, type PlayedRound, reportBet, type SandboxPlayer } from "./played-round.ts";
+import { seatPlayers } from "./players.ts";
 import { createRandom, hashText, type Random } from "./random.ts";
 import type { Script } from "./script.ts";
 import { STYLES, type Style } from "./styles.ts";
@@ -17,11 +18,26 @@ export interface PlayedMinute {
   readonly planted: readonly { readonly startedAt: Instant; readonly fault: PlantedFault }[];
 }
 
-/** What begins in the minute, and always the same: chance depends on seed, product and minute alone. */
-export function playPlainMinute(
-  plan: WorldPlan,
+/** How the products of a world are played. */
+export interface Play<Style extends string> {
+  /** No event of a round comes later than this after its start; the lags come on top. */
+  longestMs(product: ProductPlan<Style>): number;
+  /** What begins in the minute, the same at each call: chance depends on seed, product, player and minute alone. */
+  playMinute(product: ProductPlan<Style>, minute: number): PlayedMinute;
+}
+
+export function playPlain(plan: WorldPlan<string>): Play<PlainStyle> {
+  const players = seatPlayers(plan.seed, plan.players);
+  return {
+    longestMs: ({ style }) => STYLES[style].longestMs(plan.lateSettlementMs),
+    playMinute: (product, minute) => playPlainMinute(plan, players, product, minute),
+  };
+}
+
+function playPlainMinute(
+  plan: WorldPlan<string>,
   players: readonly SandboxPlayer[],
-  product: ProductPlan & { readonly style: PlainStyle },
+  product: ProductPlan,
   minute: number,
 ): PlayedMinute {
   const random = createRandom(hashText(`${plan.seed}|${product.productId}|${minute}`));
@@ -38,9 +54,9 @@ export function playPlainMinute(
 
 /** One round of the product, as each player at it plays it. */
 function playRound(
-  plan: WorldPlan,
+  plan: WorldPlan<string>,
   players: readonly SandboxPlayer[],
-  product: ProductPlan & { readonly style: PlainStyle },
+  product: ProductPlan,
   random: Random,
   startedAt: Instant,
   roundId: string,
@@ -68,7 +84,12 @@ function idsOf(style: Style, txnId: string): BetIds {
 }
 
 /** The seed is part of every id: two worlds that meet in one database stay apart. */
-export function roundIdOf(plan: WorldPlan, product: ProductPlan, minute: number, number: number): string {
+export function roundIdOf(
+  plan: WorldPlan<string>,
+  product: ProductPlan<string>,
+  minute: number,
+  number: number,
+): string {
   return `${product.productId}-${plan.seed.toString(36)}-${minute.toString(36)}-${number.toString(36)}`;
 }
 

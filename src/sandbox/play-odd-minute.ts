@@ -1,7 +1,8 @@
 /** Everything that begins in one minute of a product that is full of oddities. */
 
 import type { Instant } from "../clock.ts";
-import { HAPPENINGS } from "./odd-styles.ts";
+import type { OddProductPlan, OddStyle, OddWorldPlan } from "./odd-plan.ts";
+import { HAPPENINGS, type RoundStyle } from "./odd-styles.ts";
 import { faultDue } from "./plant-fault.ts";
 import { drawCount, MINUTE_MS, type PlayedMinute, roundIdOf } from "./play-minute.ts";
 import type { SandboxPlayer } from "./played-round.ts";
@@ -10,7 +11,7 @@ import { RoundScript } from "./round-script.ts";
 import type { Script } from "./script.ts";
 import { LONGEST_SESSION_MS, playSession, SESSION_SPOILS, spoilSession } from "./session.ts";
 import type { SandboxGame } from "./styles.ts";
-import type { OddStyle, ProductPlan, WorldPlan } from "./world-plan.ts";
+import type { ProductPlan } from "./world-plan.ts";
 
 const GAMES: readonly [SandboxGame, ...SandboxGame[]] = [
   { code: "odd-1", name: "Odds & Ends" },
@@ -31,13 +32,11 @@ export function longestOddMs(style: OddStyle, lateSettlementMs: number): number 
   return style === "session" ? LONGEST_SESSION_MS : lateSettlementMs;
 }
 
-type OddProduct = ProductPlan & { readonly style: OddStyle };
-
 /** What begins in the minute: chance depends on seed, product, minute, and for sessions the player alone. */
 export function playOddMinute(
-  plan: WorldPlan,
+  plan: OddWorldPlan,
   players: readonly SandboxPlayer[],
-  product: OddProduct,
+  product: OddProductPlan,
   minute: number,
 ): PlayedMinute {
   const scripts =
@@ -49,9 +48,9 @@ export function playOddMinute(
 }
 
 function playRounds(
-  plan: WorldPlan,
+  plan: OddWorldPlan,
   players: readonly SandboxPlayer[],
-  product: ProductPlan & { readonly style: keyof typeof HAPPENINGS },
+  product: ProductPlan<RoundStyle>,
   minute: number,
 ): Script[] {
   const { oddities, faults } = HAPPENINGS[product.style];
@@ -72,9 +71,9 @@ function playRounds(
 }
 
 function playSessions(
-  plan: WorldPlan,
+  plan: OddWorldPlan,
   players: readonly SandboxPlayer[],
-  product: OddProduct,
+  product: OddProductPlan,
   minute: number,
 ): Script[] {
   return players.flatMap((_, player) => {
@@ -86,15 +85,15 @@ function playSessions(
   });
 }
 
-function chooseSession(plan: WorldPlan, round: RoundScript): Script {
+function chooseSession(plan: OddWorldPlan, round: RoundScript): Script {
   const isWrong = plan.faultEveryMinutes > 0 && round.random.oneIn(SESSIONS_OF_FAULT);
   return isWrong ? spoilSession(round, round.random.pick(SESSION_SPOILS)) : playSession(round);
 }
 
 function openScript(
-  plan: WorldPlan,
+  plan: OddWorldPlan,
   players: readonly SandboxPlayer[],
-  { productId, style }: ProductPlan,
+  { productId, style }: OddProductPlan,
   { roundId, startedAt, player }: { roundId: string; startedAt: Instant; player: number },
 ): RoundScript {
   const random: Random = createRandom(hashText(`${plan.seed}|${roundId}`));

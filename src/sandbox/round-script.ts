@@ -5,12 +5,13 @@ import type { CallbackEntry, CallbackName } from "../callback.ts";
 import type { Instant } from "../clock.ts";
 import { type Amount, formatAmount, sumAmounts, ZERO } from "../money.ts";
 import { riskOf } from "./books.ts";
+import { drawAmount, drawFactor } from "./odd-amounts.ts";
 import type { PlantedFault } from "./plant-fault.ts";
 import { dateText } from "./provider-side.ts";
 import type { Random } from "./random.ts";
-import type { EntryTerms, FaultSubject, RoundContext, Script, ShownVersion, Version } from "./script.ts";
+import type { EntryTerms, FaultSubject, RoundContext, Version } from "./round-terms.ts";
+import type { Script, ShownVersion } from "./script.ts";
 import { drawStyle, type ScriptStyle } from "./script-style.ts";
-import { drawAmount, drawFactor } from "./stakes.ts";
 
 const LONGEST_SHARE = 0.99;
 

@@ -1,41 +1,27 @@
-/** What a seeded world is made from: everything that happens in it follows from these values. */
+/** The plan of a seeded world: everything that happens in the world follows from these values. */
 
 import type { TimeRange } from "../window.ts";
 
-/** The ways a product is played of which each bet is one story: live tables, slot machines, sport bets. */
+/** How a product of the sandbox is played: live tables, slot machines, or sport bets. */
 export type PlainStyle = "table" | "slot" | "sport";
 
-/**
- * The ways of products that are full of oddities: everything there is, settlements without placements, open bets that
- * are listed, records that only name the round, and money that only moves by adjustBalance; and operators that write no
- * entry for a settlement that pays 0, or keep two decimals of what a sender computes in floating point.
- */
-export type OddStyle =
-  | "odd"
-  | "single-state"
-  | "open-listed"
-  | "by-round"
-  | "session"
-  | "lost-omitted"
-  | "two-decimals";
-
-export type StyleName = PlainStyle | OddStyle;
-
-export interface ProductPlan {
+/** @template Style the names of the possible styles; a simulation has further ones */
+export interface ProductPlan<Style extends string = PlainStyle> {
   readonly productId: string;
-  readonly style: StyleName;
-  /** may be a fraction: 0.5 is a round every second minute on average; sessions follow from the players alone */
+  readonly style: Style;
+  /** may be a fraction: 0.5 is a round every second minute on average */
   readonly roundsPerMinute: number;
 }
 
-export interface WorldPlan {
+/** @template Style as for {@link ProductPlan} */
+export interface WorldPlan<Style extends string = PlainStyle> {
   readonly seed: number;
   /**
    * When players play, in order: a round that would start outside of these does not happen.
    * The array is read anew on every question, so it may grow at its end while the world is in use.
    */
   readonly periods: readonly TimeRange[];
-  readonly products: readonly ProductPlan[];
+  readonly products: readonly ProductPlan<Style>[];
   /** how many players there are */
   readonly players: number;
   /** a settlement comes at most this late after the placement */
@@ -44,7 +30,7 @@ export interface WorldPlan {
   readonly callbackLagMs: number;
   /** the provider's report shows an event at most this long after it occurred */
   readonly reportLagMs: number;
-  /** of the odd styles, now and then a whole round is shown this late; without it no later than the others */
+  /** a style may show some whole rounds this late; by default none is later than `reportLagMs` */
   readonly lateReportMs?: number;
   /** one planted fault in so many whole minutes of each product; 0: none */
   readonly faultEveryMinutes: number;

@@ -7,21 +7,18 @@ import type { TimeRange } from "../window.ts";
 import { createCache } from "./bounded-cache.ts";
 import { entryOf } from "./ledger-side.ts";
 import type { PlantedFault } from "./plant-fault.ts";
-import { MINUTE_MS, type PlayedMinute, playPlainMinute } from "./play-minute.ts";
-import { longestOddMs, playOddMinute } from "./play-odd-minute.ts";
+import { MINUTE_MS, type Play, type PlayedMinute, playPlain } from "./play-minute.ts";
 import type { PlayedRound } from "./played-round.ts";
-import { seatOddPlayers, seatPlayers } from "./players.ts";
 import { recordOf, stateShown } from "./provider-side.ts";
 import type { Script } from "./script.ts";
-import { STYLES } from "./styles.ts";
-import type { PlainStyle, ProductPlan, StyleName, WorldPlan } from "./world-plan.ts";
+import type { ProductPlan, WorldPlan } from "./world-plan.ts";
 
 export type { PlantedFault, ProductPlan, WorldPlan };
 
 /** A pure function of its plan and the time: a restarted process goes on in the same world. */
 export interface World {
   readonly seed: number;
-  readonly products: readonly ProductPlan[];
+  readonly products: readonly ProductPlan<string>[];
   /**
    * The newest state at `now` of each record that the provider's report shows and whose accountingDate lies
    * in the range, ordered by (accountingDate, id).
@@ -39,27 +36,22 @@ export interface World {
 const MOST_ROUNDS_KEPT = 20_000;
 
 export function createWorld(plan: WorldPlan): World {
-  const players = seatPlayers(plan.seed, plan.players);
-  const oddPlayers = seatOddPlayers(plan.seed, plan.players);
+  return createWorldOf(plan, playPlain(plan));
+}
+
+/** A world whose products are played in other ways than the sandbox's own. */
+export function createWorldOf<Style extends string>(plan: WorldPlan<Style>, play: Play<Style>): World {
   const minutes = createCache<PlayedMinute>(MOST_ROUNDS_KEPT, weigh);
-  const play = ({ style, ...product }: ProductPlan, minute: number) =>
-    isPlain(style)
-      ? playPlainMinute(plan, players, { ...product, style }, minute)
-      : playOddMinute(plan, oddPlayers, { ...product, style }, minute);
-  const playedMinute = (product: ProductPlan, minute: number) =>
-    minutes.get(`${minute}|${product.productId}`, () => play(product, minute));
-  const longestMs = ({ style }: ProductPlan) =>
-    isPlain(style)
-      ? STYLES[style].longestMs(plan.lateSettlementMs)
-      : longestOddMs(style, plan.lateSettlementMs);
+  const playedMinute = (product: ProductPlan<Style>, minute: number) =>
+    minutes.get(`${minute}|${product.productId}`, () => play.playMinute(product, minute));
 
   /** What was played of which something can happen in the range, told at most `lagMs` later. */
   function* playTouching(
-    product: ProductPlan,
+    product: ProductPlan<Style>,
     range: TimeRange,
     lagMs: number,
   ): Generator<{ rounds: PlayedRound[]; scripts: Script[] }> {
-    const from = range.from - longestMs(product) - lagMs;
+    const from = range.from - play.longestMs(product) - lagMs;
     const isPlayed = ({ startedAt }: { startedAt: Instant }) => isWithin(plan.periods, startedAt);
     for (const minute of minutesPlayed(plan.periods, { from, to: range.to })) {
       const { rounds, scripts } = playedMinute(product, minute);
@@ -125,7 +117,7 @@ export function createWorld(plan: WorldPlan): World {
     quietAt() {
       const lastStart = plan.periods.at(-1)?.to ?? 0;
       const lagMs = Math.max(plan.callbackLagMs, plan.reportLagMs, plan.lateReportMs ?? 0);
-      return lastStart + Math.max(0, ...plan.products.map(longestMs)) + lagMs;
+      return lastStart + Math.max(0, ...plan.products.map((product) => play.longestMs(product))) + lagMs;
     },
   };
 }
@@ -142,10 +134,6 @@ function* minutesPlayed(periods: readonly TimeRange[], range: TimeRange): Genera
 
 function isWithin(periods: readonly TimeRange[], at: Instant): boolean {
   return periods.some((period) => contains(period, at));
-}
-
-function isPlain(style: StyleName): style is PlainStyle {
-  return Object.hasOwn(STYLES, style);
 }
 
 function weigh({ rounds, scripts }: PlayedMinute): number {

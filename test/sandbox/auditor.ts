@@ -3,7 +3,7 @@
 import Big from "big.js";
 import type { BetRecord } from "../../src/bet.ts";
 import type { CallbackEntry } from "../../src/callback.ts";
-import type { StyleName } from "../../src/sandbox/world-plan.ts";
+import type { StyleName } from "../../src/sandbox/odd-plan.ts";
 
 export interface AuditedDifference {
   readonly kind: string;

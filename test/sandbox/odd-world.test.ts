@@ -2,8 +2,9 @@ import Big from "big.js";
 import { describe, expect, it } from "vitest";
 import type { BetRecord } from "../../src/bet.ts";
 import type { CallbackEntry } from "../../src/callback.ts";
-import { createWorld, type PlantedFault, type World } from "../../src/sandbox/world.ts";
-import type { OddStyle, ProductPlan } from "../../src/sandbox/world-plan.ts";
+import type { OddProductPlan, OddStyle, OddWorldPlan } from "../../src/sandbox/odd-plan.ts";
+import { createOddWorld } from "../../src/sandbox/odd-world.ts";
+import type { PlantedFault, World } from "../../src/sandbox/world.ts";
 import { HOUR, MINUTE, planOf, START } from "./plans.ts";
 
 const STYLES: readonly OddStyle[] = [
@@ -15,17 +16,18 @@ const STYLES: readonly OddStyle[] = [
   "lost-omitted",
   "two-decimals",
 ];
-const PRODUCTS = STYLES.map((style): ProductPlan => ({ productId: style, style, roundsPerMinute: 1 }));
+const PRODUCTS = STYLES.map((style): OddProductPlan => ({ productId: style, style, roundsPerMinute: 1 }));
 const ALL = { from: START - HOUR, to: START + 8 * HOUR };
-const ODD = planOf({
+const ODD: OddWorldPlan = {
+  ...planOf(),
   products: PRODUCTS,
   periods: [{ from: START, to: START + 2 * HOUR }],
   lateSettlementMs: HOUR,
   lateReportMs: 20 * MINUTE,
   faultEveryMinutes: 3,
-});
+};
 
-const world = createWorld(ODD);
+const world = createOddWorld(ODD);
 const entries = world.entriesReceived(ALL);
 const records = recordsOf(world, world.quietAt());
 const planted = world.plantedBy(world.quietAt());
@@ -40,7 +42,7 @@ function sum(amounts: readonly Big[]): Big {
 
 describe("a world full of oddities", () => {
   it("is the same in two processes with the same plan, whatever was asked before", () => {
-    const asked = createWorld(ODD);
+    const asked = createOddWorld(ODD);
     asked.recordsIn("odd", { from: START + HOUR, to: START + 2 * HOUR }, START + 2 * HOUR);
     asked.entriesReceived({ from: START + HOUR, to: START + 2 * HOUR });
     expect(asked.entriesReceived(ALL)).toEqual(entries);
@@ -176,7 +178,7 @@ describe("the faults of a world full of oddities", () => {
   });
 
   it("are none where none are wanted", () => {
-    expect(createWorld({ ...ODD, faultEveryMinutes: 0 }).plantedBy(ALL.to)).toEqual([]);
+    expect(createOddWorld({ ...ODD, faultEveryMinutes: 0 }).plantedBy(ALL.to)).toEqual([]);
   });
 });
 

@@ -6,8 +6,9 @@ import { join } from "node:path";
 import type { CallbackEntry } from "../../src/callback.ts";
 import { systemClock } from "../../src/clock.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
+import { createOddWorld } from "../../src/sandbox/odd-world.ts";
 import { startSandbox } from "../../src/sandbox/server.ts";
-import { createWorld, type PlantedFault } from "../../src/sandbox/world.ts";
+import type { PlantedFault } from "../../src/sandbox/world.ts";
 import { CREDENTIALS } from "../sandbox/agent.ts";
 import { ownPort } from "../support/own-port.ts";
 import { walletsOf } from "./callback-books.ts";
@@ -39,7 +40,7 @@ const PAGE_SIZE = 60;
 /** Starts everything but the world. */
 export async function openCallbackStage(plan: CallbackPlan, databaseUrl: string): Promise<CallbackStage> {
   const folder = mkdtempSync(join(tmpdir(), "wallet-recon-callbacks-"));
-  const inner = createWorld(plan.world);
+  const inner = createOddWorld(plan.world);
   const kept = new Set<string | null>();
   const world = speedUp(inner, plan.begin, PACE, ({ transactionId }) => kept.has(transactionId));
   const sandbox = await startSandbox({

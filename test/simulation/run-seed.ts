@@ -7,8 +7,9 @@ import { ReconError } from "../../src/errors.ts";
 import { compareProduct } from "../../src/flows/compare-product.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
+import { createOddWorld } from "../../src/sandbox/odd-world.ts";
 import { startSandbox } from "../../src/sandbox/server.ts";
-import { createWorld, type PlantedFault } from "../../src/sandbox/world.ts";
+import type { PlantedFault } from "../../src/sandbox/world.ts";
 import { createTestClock, type TestClock } from "../support/clock.ts";
 import { pullProduct } from "../support/pull-product.ts";
 import { type Audit, type AuditedMismatch, auditMismatches } from "./audit.ts";
@@ -37,7 +38,7 @@ export async function runSeed(
   plan: SeedPlan = planSeed(seed, ledger),
 ): Promise<PlayedSeed> {
   const clock = createTestClock(plan.begin);
-  const world = createWorld(plan.world);
+  const world = createOddWorld(plan.world);
   const sandbox = await startSandbox({
     ...CREDENTIALS,
     world,

@@ -2,7 +2,7 @@
 
 import { type Config, parseConfig } from "../../src/config-file.ts";
 import type { Fault } from "../../src/sandbox/fault.ts";
-import type { StyleName, WorldPlan } from "../../src/sandbox/world-plan.ts";
+import type { OddWorldPlan, StyleName } from "../../src/sandbox/odd-plan.ts";
 import type { TimeRange } from "../../src/window.ts";
 import { type LedgerHabit, ledgerSettings } from "./ledger-writer.ts";
 
@@ -23,7 +23,7 @@ const STUCK = "PT3H15M";
 const AFTERWARDS_MS = 105 * MINUTE_MS;
 
 export interface SeedPlan {
-  readonly world: WorldPlan;
+  readonly world: OddWorldPlan;
   readonly config: Config;
   readonly begin: number;
   /** the moments at which the worker works, in order */

@@ -5,7 +5,8 @@ import type { Amount } from "../../../src/money.ts";
 import { ZERO } from "../../../src/money.ts";
 import { NOTHING } from "../../../src/sandbox/books.ts";
 import type { RoundScript } from "../../../src/sandbox/round-script.ts";
-import type { FaultSubject, Script } from "../../../src/sandbox/script.ts";
+import type { FaultSubject } from "../../../src/sandbox/round-terms.ts";
+import type { Script } from "../../../src/sandbox/script.ts";
 
 export type PlayRound = (round: RoundScript) => Script;
 

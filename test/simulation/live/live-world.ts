@@ -5,16 +5,16 @@ import { type CallbackEntry, inLedgerOrder } from "../../../src/callback.ts";
 import type { Instant } from "../../../src/clock.ts";
 import { BET_FAULTS } from "../../../src/sandbox/bet-faults.ts";
 import { ODD_LISTINGS } from "../../../src/sandbox/odd-listings.ts";
+import type { OddWorldPlan } from "../../../src/sandbox/odd-plan.ts";
+import { seatOddPlayers } from "../../../src/sandbox/odd-players.ts";
 import { ODD_RESULTS, type Oddity } from "../../../src/sandbox/odd-results.ts";
 import { HAPPENINGS, type Happenings } from "../../../src/sandbox/odd-styles.ts";
 import type { SandboxPlayer } from "../../../src/sandbox/played-round.ts";
-import { seatOddPlayers } from "../../../src/sandbox/players.ts";
 import { createRandom, hashText, type Random } from "../../../src/sandbox/random.ts";
 import { RoundScript } from "../../../src/sandbox/round-script.ts";
 import type { Script, ShownVersion } from "../../../src/sandbox/script.ts";
 import type { SandboxGame } from "../../../src/sandbox/styles.ts";
 import type { PlantedFault, World } from "../../../src/sandbox/world.ts";
-import type { WorldPlan } from "../../../src/sandbox/world-plan.ts";
 import { LIVE_FAULTS, LIVE_ODDITIES, type PlayRound, playLiveSession } from "./live-oddities.ts";
 import { type LiveProduct, type LiveRunPlan, worldPlanOf } from "./live-plan.ts";
 
@@ -175,7 +175,7 @@ function named(round: RoundScript, play: PlayRound): LiveRound {
 }
 
 function openRound(
-  plan: WorldPlan,
+  plan: OddWorldPlan,
   { productId }: LiveProduct,
   players: readonly SandboxPlayer[],
   { number, startedAt, player }: { number: number; startedAt: Instant; player: number },
