@@ -2,9 +2,9 @@
 
 import { formatInstant, type Instant } from "../../src/clock.ts";
 import type { MismatchKind } from "../../src/mismatch.ts";
-import type { Fault } from "../../src/sandbox/fault.ts";
-import type { OddWorldPlan } from "../../src/sandbox/odd-plan.ts";
-import { createRandom, hashText } from "../../src/sandbox/random.ts";
+import type { Fault } from "../../src/sandbox/faults/fault.ts";
+import { createRandom, hashText } from "../../src/sandbox/world/random.ts";
+import type { OddWorldPlan } from "./oddities/odd-plan.ts";
 import { planSeed, type SeedPlan } from "./seed-plan.ts";
 
 export interface CallbackPlan {

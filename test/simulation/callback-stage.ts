@@ -6,15 +6,15 @@ import { join } from "node:path";
 import type { CallbackEntry } from "../../src/callback.ts";
 import { systemClock } from "../../src/clock.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
-import { createOddWorld } from "../../src/sandbox/odd-world.ts";
-import { startSandbox } from "../../src/sandbox/server.ts";
-import type { PlantedFault } from "../../src/sandbox/world.ts";
+import { startSandbox } from "../../src/sandbox/server/server.ts";
+import type { PlantedFault } from "../../src/sandbox/world/world.ts";
 import { CREDENTIALS } from "../sandbox/agent.ts";
 import { ownPort } from "../support/own-port.ts";
 import { walletsOf } from "./callback-books.ts";
 import { type CallbackPlan, PACE } from "./callback-plan.ts";
 import { CALLBACKS, type Crew, startCrew, WORKER } from "./crew.ts";
 import { type FastWorld, speedUp } from "./fast-world.ts";
+import { createOddWorld } from "./oddities/odd-world.ts";
 
 export interface CallbackStage {
   /** for the wallets' credits and the audit; the processes have connections of their own */

@@ -7,11 +7,11 @@ import { compareProduct } from "../../src/flows/compare-product.ts";
 import { deliverCallbacks } from "../../src/flows/deliver-callbacks.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
-import { createOddWorld } from "../../src/sandbox/odd-world.ts";
-import { startSandbox } from "../../src/sandbox/server.ts";
+import { startSandbox } from "../../src/sandbox/server/server.ts";
 import { createTestClock } from "../support/clock.ts";
 import { pullProduct } from "../support/pull-product.ts";
 import { type AuditedMismatch, auditMismatches } from "./audit.ts";
+import { createOddWorld } from "./oddities/odd-world.ts";
 import { readEverOpened } from "./run-seed.ts";
 
 const MINUTE_MS = 60_000;

@@ -1,10 +1,10 @@
 /** What a seed stands for: a world, and the settings of the worker that looks at it. */
 
 import { type Config, parseConfig } from "../../src/config-file.ts";
-import type { Fault } from "../../src/sandbox/fault.ts";
-import type { OddWorldPlan, StyleName } from "../../src/sandbox/odd-plan.ts";
+import type { Fault } from "../../src/sandbox/faults/fault.ts";
 import type { TimeRange } from "../../src/window.ts";
 import { type LedgerHabit, ledgerSettings } from "./ledger-writer.ts";
+import type { OddWorldPlan, StyleName } from "./oddities/odd-plan.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createOddWorld } from "../../src/sandbox/odd-world.ts";
 import { describeSeeds } from "./describe-seeds.ts";
+import { createOddWorld } from "./oddities/odd-world.ts";
 import { planSeed } from "./seed-plan.ts";
 import { SEEDS } from "./seeds.ts";
 import { runSeeds, type SeedRun } from "./simulation.ts";

@@ -1,8 +1,8 @@
 /** What a seed stands for in a run in real time: how long is played, at which pace, with which settings, and what breaks when. */
 
 import { formatInstant, type Instant } from "../../../src/clock.ts";
-import type { OddWorldPlan, StyleName } from "../../../src/sandbox/odd-plan.ts";
-import { createRandom, hashText } from "../../../src/sandbox/random.ts";
+import { createRandom, hashText } from "../../../src/sandbox/world/random.ts";
+import type { OddWorldPlan, StyleName } from "../oddities/odd-plan.ts";
 import type { Restart } from "../own-postgres.ts";
 
 export interface LiveRunPlan {
