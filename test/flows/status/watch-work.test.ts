@@ -11,7 +11,7 @@ import { openOverview } from "../../../src/flows/status/read-overview.ts";
 import { readStatus } from "../../../src/flows/status/read-status.ts";
 import { readWorkReport } from "../../../src/flows/status/read-work.ts";
 import { silentLog } from "../../../src/log.ts";
-import { judgeHealth } from "../../../src/ops/dashboard/health-verdict.ts";
+import { judgeHealth } from "../../../src/ops/dashboard/overview/health-verdict.ts";
 import { openMetrics } from "../../../src/ops/metrics/metrics.ts";
 import { noteDone, noteFailed, type WorkName, writeQueues } from "../../../src/work/work-store.ts";
 import { createTestClock } from "../../support/clock.ts";

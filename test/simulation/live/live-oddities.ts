@@ -3,9 +3,10 @@
 import type { Instant } from "../../../src/clock.ts";
 import type { Amount } from "../../../src/money.ts";
 import { ZERO } from "../../../src/money.ts";
-import { NOTHING } from "../../../src/sandbox/books.ts";
-import type { RoundScript } from "../../../src/sandbox/round-script.ts";
-import type { FaultSubject, Script } from "../../../src/sandbox/script.ts";
+import type { Script } from "../../../src/sandbox/world/script.ts";
+import { NOTHING } from "../oddities/books.ts";
+import type { RoundScript } from "../oddities/round-script.ts";
+import type { FaultSubject } from "../oddities/round-terms.ts";
 
 export type PlayRound = (round: RoundScript) => Script;
 
