@@ -1,4 +1,6 @@
-/** Bet records in PostgreSQL: a whole page in one or two statements, with the versions it replaces. */
+/**
+ * Bet records in PostgreSQL: writes a page in one or two statements, with the versions that it replaces (decision 3).
+ */
 
 import type { BetRecord, RejectedRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
@@ -8,15 +10,15 @@ import { formatAmount } from "../money.ts";
 import type { PageCounts } from "./store.ts";
 
 export interface PageTimes {
-  /** when the page was asked for: of two contents with the same updatedDate the later asked for wins */
+  /** when the page was requested: of two contents with the same updatedDate, the later requested one wins */
   readonly requestedAt: Instant;
   readonly now: Instant;
 }
 
 /**
- * Writes a page of one product's records: new ones, newer versions of known ones (the old version is kept),
- * nothing for known content. Every round or bet that changed is marked for the diff.
- * Runs in the page's own transaction; rows are written in key order, so that two pages cannot deadlock.
+ * Writes a page of one product's records: new records, and newer versions of known ones, whose old versions are kept.
+ * Known content is not written again. Marks every round or bet that changed. Runs in the page's transaction, and
+ * writes rows in key order, so that two pages cannot deadlock.
  */
 export async function writeRecords(
   tx: Query,
@@ -42,12 +44,14 @@ export async function writeRecords(
   };
 }
 
-/** To turn a page into parameters nothing else may wait for long; most pages are one part. */
+/**
+ * Limits of one part, so that turning it into parameters never blocks the process for long. Most pages are one part.
+ */
 const MOST_IN_PART = 2_000;
 const MOST_TEXT_IN_PART = 256 * 1024;
 
 /**
- * Several parts are in the order of their keys, so that two pages cannot deadlock.
+ * Several parts follow each other in key order, so that two pages cannot deadlock.
  * @param sizeOf the length of an item's longest text
  */
 function cutIntoParts<Item>(
@@ -112,7 +116,7 @@ const NOTE_REJECTED = noteAddedText(
   "product_id",
 );
 
-/** What a page brings, column by column: an array for each costs the server half of what reading JSON does. */
+/** The columns of a page, each sent as an array (decision 78). */
 const COLUMNS: readonly {
   readonly name: string;
   readonly type: "text" | "numeric" | "timestamptz";
@@ -137,17 +141,21 @@ const COLUMNS: readonly {
 /** The columns of a page, as parameters. */
 type ColumnArrays = readonly (string | readonly (string | null)[])[];
 
-/** $1 is the product, $2 when the page was asked for, and the last parameter is now. */
+/** $1 is the product, $2 the time of the page's request, and the last parameter is now. */
 const INPUT = `
   select t.*, extra_text::jsonb as extra
   from unnest(${COLUMNS.map(({ type }, index) => `$${index + 3}::${type}[]`).join(", ")})
     as t (${COLUMNS.map(({ name }) => name).join(", ")})`;
 const NOW = `$${COLUMNS.length + 3}::timestamptz`;
 
-/** What JSON writes with a letter behind a backslash. */
+/** An escape of JSON that PostgreSQL reads differently in an array literal, such as \
+ or \\u. */
 const ESCAPED_LETTER = /\\[a-z]/;
 
-/** A quoted quote or backslash PostgreSQL reads as JSON does, all but the brackets; the rest is left to the driver. */
+/**
+ * Writes an array literal from JSON, with braces for its brackets. PostgreSQL reads JSON's escaped quotes and
+ * backslashes. Texts with other escapes are left to the driver (decision 78).
+ */
 function toArray(values: readonly (string | null)[]): ColumnArrays[number] {
   const json = JSON.stringify(values);
   return ESCAPED_LETTER.test(json) ? values : `{${json.slice(1, -1)}}`;
@@ -177,9 +185,9 @@ const MARK = (touched: string) => `
   having count(*) > 0`;
 
 /**
- * The commit of a page does not wait for the disk. If the server crashes at that moment, the records and the cursor of the
- * window are lost together, and the page is fetched again. Nothing that people see depends on the page before a later
- * commit has waited for both.
+ * The commit of a page does not wait for the disk. If the server crashes then, it loses the records and the window's
+ * cursor together, and the page is fetched again. What people see depends on the page only after a later commit,
+ * which waits for the disk.
  */
 const WITHOUT_WAITING = "set_config('synchronous_commit', 'off', true)";
 
@@ -217,7 +225,7 @@ function contentOf(row: string): string {
   return `(${CONTENT.map((column) => `${row}.${column}`).join(", ")})`;
 }
 
-/** Most pages that come again bring nothing else: that is seen without preparing to write. */
+/** Whether a page replaces any known content. Most repeated pages do not (decision 70). */
 async function hasOlder(
   tx: Query,
   productId: string,
@@ -273,7 +281,7 @@ async function replaceOlder(
   return row?.changed ?? 0;
 }
 
-/** A page may repeat a record; the newest of the repeats counts, of equally new ones the last. */
+/** A page may repeat a record. The newest repeat counts; of equally new ones, the last. */
 function newestOfEach(records: readonly BetRecord[]): BetRecord[] {
   const byKey = new Map<string, BetRecord>();
   for (const record of records) {
@@ -285,13 +293,13 @@ function newestOfEach(records: readonly BetRecord[]): BetRecord[] {
   return [...byKey.values()];
 }
 
-/** To the microsecond where both are written alike. */
+/** Compares to the millisecond, and as text where the milliseconds are equal. */
 function isOlder(a: string, b: string): boolean {
   const order = parseInstant(a, "updatedDate") - parseInstant(b, "updatedDate");
   return order === 0 ? a < b : order < 0;
 }
 
-/** Per product, how many bet records are stored and how many were rejected. */
+/** The numbers of stored and rejected records of each product. */
 export async function countRecords(sql: Query): Promise<Map<string, { records: number; rejected: number }>> {
   const [records, rejected] = await Promise.all([
     countByProduct(sql, "bet_records"),

@@ -5,7 +5,7 @@ import type { Query, Sql } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
 import { LONGEST_WINDOW_MS, type TimeRange } from "../window.ts";
 
-/** What may be leased, in the order in which it is worked on. */
+/** The kinds of windows that may be leased, most urgent first. */
 export const WINDOW_KINDS = ["live", "confirm", "resweep", "backfill"] as const;
 export type WindowKind = (typeof WINDOW_KINDS)[number];
 
@@ -14,29 +14,29 @@ export interface LeasedWindow extends TimeRange {
   readonly id: number;
   readonly productId: string;
   readonly kind: WindowKind;
-  /** where to go on; null: at the first page */
+  /** the next page; null: the first page */
   readonly cursor: string | null;
-  /** when the cursor was given; cursors do not live for ever */
+  /** when the provider gave the cursor; cursors expire */
   readonly cursorAt: Instant | null;
-  /** when the first page of the present pass was asked for */
+  /** when the first page of the present pass was requested */
   readonly startedAt: Instant | null;
-  /** how often it became a gap before */
+  /** how often the window became a gap before */
   readonly attempts: number;
-  /** pages of the present pass that were committed */
+  /** committed pages of the present pass */
   readonly pages: number;
-  /** what the attempts that were postponed had seen, as `FailureSeen` says */
+  /** counts of earlier, postponed attempts, as in `FailureSeen` */
   readonly failures: number;
   readonly timeouts: number;
   readonly restarts: number;
   readonly leaseToken: string;
 }
 
-/** So long a dead worker's windows wait for the next; a living one renews its leases three times as often. */
+/** A dead worker's windows become free after this time. A living worker renews its leases three times in it. */
 export const LEASE_SECONDS = 10;
 
 /**
- * Plans windows; a range that an unfinished window of the same kind contains is planned already.
- * @param attempts 1: some of it was asked for in vain already
+ * Plans windows, except for ranges that an unfinished window of the same kind contains.
+ * @param attempts 1: a request for a part of the range has failed already
  */
 export async function planWindows(
   sql: Query,
@@ -59,7 +59,7 @@ export async function planWindows(
     order by asked.from_at`;
 }
 
-/** Moves the ends of gaps that nobody works on: they are fetched in one with what was added. */
+/** Moves the ends of gaps that nobody works on, so that one fetch covers what was added (decision 116). */
 export async function extendGaps(
   sql: Query,
   extended: readonly { readonly id: number; readonly to: Instant }[],
@@ -74,9 +74,9 @@ export async function extendGaps(
 }
 
 /**
- * Takes the most urgent window of a product that nobody works on; null: there is none.
- * While the provider does not answer for the product, only the window that sees whether it does again is taken.
- * @param kinds in the order of their urgency
+ * Leases the most urgent free window of a product; null: there is none. In an outage `mayBeLeasedSql` leaves only the
+ * probe and backfills.
+ * @param kinds the most urgent first
  */
 export async function leaseNextWindow(
   sql: Sql,
@@ -101,8 +101,8 @@ export async function leaseNextWindow(
 }
 
 /**
- * Whether a window `w` may be leased: it is unfinished, due, and nobody works on it. While the provider does not answer for
- * its product, that is the one that tries whether it does again; backfills go on, because a person asked for them.
+ * Whether a window `w` may be leased: it is unfinished and due, and nobody works on it. While its product is in an
+ * outage, only planned live windows (the probe) and backfills may be leased (decision 119).
  */
 export function mayBeLeasedSql(sql: Query, now: Instant) {
   return sql`w.status in ('planned', 'gap') and (w.next_attempt_at is null or w.next_attempt_at <= ${now})
@@ -112,8 +112,8 @@ export function mayBeLeasedSql(sql: Query, now: Instant) {
 }
 
 /**
- * Whether a live window `w` lies behind the head: it comes after those that do not, so that a range that cannot be had
- * keeps nothing newer waiting.
+ * Whether a live window `w` ends before the head. Such windows come after newer ones, so that a range which always
+ * fails delays no newer time.
  */
 export function isOldSql(sql: Query) {
   return sql`w.kind = 'live' and w.to_at <= (select s.head from pull_states s where s.product_id = w.product_id)`;
@@ -132,7 +132,7 @@ export async function renewLease(sql: Query, window: LeasedWindow): Promise<void
   assertLeased(count, window);
 }
 
-/** Lets go of a window as it is, so that the next worker need not wait for the lease to end. */
+/** Ends the lease of a window, so that the next worker need not wait until the lease expires. */
 export async function releaseWindow(sql: Query, window: LeasedWindow): Promise<void> {
   await sql`
     update windows set lease_token = null, lease_until = null
@@ -150,8 +150,8 @@ export interface PageCounts {
 }
 
 /**
- * Moves a window's cursor past a page; with no next page the window is done and the head follows.
- * Runs in the page's own transaction.
+ * Moves a window's cursor past a page. Without a next page the window is done, and the head moves. Runs in the page's
+ * transaction.
  * @throws ReconError `lease-lost` where another worker has taken the window: the page must not commit
  */
 export async function advanceWindow(
@@ -162,7 +162,7 @@ export async function advanceWindow(
     readonly startedAt: Instant;
     readonly now: Instant;
     readonly counts: PageCounts;
-    /** another process began the pass; without it none did */
+    /** another process began the pass; default false */
     readonly resumed?: boolean;
   },
 ): Promise<void> {
@@ -184,7 +184,7 @@ export async function advanceWindow(
   if (done) await advanceHead(tx, window);
 }
 
-/** What is to be known of a window's failures when it is tried again. */
+/** The counts of a window's failures, and the time of its next attempt. */
 export interface Postponement {
   readonly retryAt: Instant;
   readonly failures: number;
@@ -192,7 +192,7 @@ export interface Postponement {
   readonly restarts: number;
 }
 
-/** Gives a window back with what it has: nobody leases it before `retryAt`. */
+/** Releases a window with its cursor and counts. Nobody leases the window before `retryAt` (decision 113). */
 export async function postponeWindow(
   sql: Query,
   window: LeasedWindow,
@@ -214,7 +214,7 @@ export async function restartWindow(sql: Query, window: LeasedWindow): Promise<v
   assertLeased(count, window);
 }
 
-/** Replaces a window by its parts, which together are the window; what was read stays. */
+/** Replaces a window by its parts, which together cover it. Written records stay. */
 export async function splitWindow(
   sql: Sql,
   window: LeasedWindow,
@@ -235,7 +235,7 @@ export async function splitWindow(
   });
 }
 
-/** Gives a window up for now: it is a gap with its reason until a later attempt succeeds. */
+/** Gives a window up for now. The window is a gap with its reason until a later attempt succeeds. */
 export async function recordGap(
   sql: Sql,
   window: LeasedWindow,
@@ -255,8 +255,8 @@ export async function recordGap(
 }
 
 /**
- * The head stands before the first live window beyond it that is still to be fetched, else behind the last one.
- * Windows side by side may end in any order: the lock comes first, so that each sees what the others have done.
+ * Moves the head to the beginning of the first planned live window after it; without one, to the end of the last live
+ * window. Windows may end in any order, so the lock comes first: each transaction then sees the others' windows.
  */
 async function advanceHead(tx: Query, window: LeasedWindow): Promise<void> {
   if (window.kind !== "live") return;
@@ -274,10 +274,7 @@ async function advanceHead(tx: Query, window: LeasedWindow): Promise<void> {
     where product_id = ${productId}`;
 }
 
-/**
- * Which parts of a range were fetched by windows that began at `since` or later.
- * Confirm fetches, resweeps and live windows all count.
- */
+/** The windows of any kind that touch a range, began at `since` or later, and were fetched to their last page. */
 export async function readCoverage(
   sql: Query,
   productId: string,
@@ -292,7 +289,7 @@ export async function readCoverage(
     order by from_at`;
 }
 
-/** The resweeps of a range that nobody has begun: they will find all of it as old as any age that is due now. */
+/** The resweeps of a range that nobody has begun. They serve every age that is due now (decision 120). */
 export async function readPlannedResweeps(
   sql: Query,
   productId: string,
