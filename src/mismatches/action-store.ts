@@ -144,7 +144,7 @@ export async function writeAdjustment(
     same === undefined
       ? ""
       : `: ${same.amount} ${same.currency} for mismatch ${same.mismatchId}, with its note`;
-  throw new ReconError("conflict", `ref "${ref}" stands for another adjustment${known}`);
+  throw new ReconError("conflict", `ref "${ref}" was used for another adjustment${known}`);
 }
 
 /** The adjustments of one mismatch, oldest first. */
