@@ -418,7 +418,7 @@ describe("one mismatch", () => {
       "somebody else has decided meanwhile",
       { action: "resolve", from: "open" },
       409,
-      "mismatch 1 is acknowledged: it is no longer open: look at it again",
+      "mismatch 1 is acknowledged: it is no longer open; read it again before you decide",
     ],
     [
       "a correction comes without a reference",

@@ -74,7 +74,7 @@ describe("a single mismatch", () => {
       });
     }
     const other = await ask("POST", "/api/mismatches/1/resolve", { body: { ...body, adjustment: "4.50" } });
-    expect(other).toEqual(problemWith(409, 'ref "R-1" stands for another adjustment'));
+    expect(other).toEqual(problemWith(409, 'ref "R-1" was used for another adjustment'));
   });
 
   test("that somebody else was quicker with is a conflict, one there is not is not found", async () => {

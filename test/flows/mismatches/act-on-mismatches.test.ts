@@ -208,7 +208,7 @@ describe("two people at once", () => {
     await act("ack", { by: "anna" });
     await expect(act("resolve", { expected: "open" })).rejects.toMatchObject({
       code: "conflict",
-      message: "mismatch 1 is acknowledged: it is no longer open: look at it again",
+      message: "mismatch 1 is acknowledged: it is no longer open; read it again before you decide",
     });
     await act("resolve", { expected: "acknowledged" });
     expect(await statuses()).toBe("resolved");
@@ -225,7 +225,8 @@ test("each is acted on as it was seen, where they were seen in different states"
   ] as const);
   await expect(act("resolve", { target: { ids: ["1", "2", "3"], seen } })).rejects.toMatchObject({
     code: "conflict",
-    message: "mismatch 3 is acknowledged: it is no longer open: look at it again; nothing was changed",
+    message:
+      "mismatch 3 is acknowledged: it is no longer open; read it again before you decide; nothing was changed",
   });
   expect(await act("resolve", { target: { ids: ["1", "2"], seen } })).toMatchObject({ count: 2 });
 });
@@ -352,7 +353,9 @@ describe("a correction made by hand", () => {
     await act("reopen");
     await expect(act("resolve", changes)).rejects.toMatchObject({
       code: "conflict",
-      message: expect.stringMatching(/^ref "R-1" stands for another adjustment: -4\.50*1 THB for mismatch 1/),
+      message: expect.stringMatching(
+        /^ref "R-1" was used for another adjustment: -4\.50*1 THB for mismatch 1/,
+      ),
     });
     expect(await statuses()).toBe("open open");
   });

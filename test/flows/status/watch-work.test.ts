@@ -218,8 +218,8 @@ const STALLS: Readonly<Record<string, StallCase>> = {
     except: ["comparing P1", "comparing P2"],
     mends: nothing,
     within: 6,
-    says: /nothing has been compared since .*, of any of 2 products/,
-    problem: /nothing has been compared since/,
+    says: /none of 2 products has been compared since /,
+    problem: /none of 2 products has been compared since/,
   },
   "something is set aside": {
     kind: "comparing-set-aside",

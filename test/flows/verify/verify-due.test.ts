@@ -187,7 +187,7 @@ describe("a person closes it", () => {
       "that it is booked",
       { reply: (question: Parameters<typeof bookedAs>[0]) => bookedAs(question) },
       "transfer-inconclusive open 10",
-      /^mary closed the deposit of 10\.00 THB at .*, and an answer that came after that says that it is booked$/,
+      /^mary closed the deposit of 10\.00 THB at .*, and a later answer says that it is booked$/,
     ],
     [
       "that it is booked with another amount",
