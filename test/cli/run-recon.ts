@@ -24,7 +24,8 @@ export interface RunningRecon {
 }
 
 /**
- * Starts `recon` with these arguments, and kills it when the test ends. @param program that of another checkout than this one
+ * Starts `recon` with these arguments, and kills it when the test ends.
+ * @param program that of another checkout than this one /
  */
 export function startRecon(
   args: readonly string[],
