@@ -16,7 +16,7 @@ beforeEach(async () => {
 });
 
 const fresh = () => ({ id: `own-${operator.player}` });
-const place = (fields = {}, envelope = {}) => operator.tell("placeBets", fields, envelope);
+const place = (fields = {}, envelope = {}) => operator.outcomeOf("placeBets", fields, envelope);
 
 describe("a replay", () => {
   test("gets the first answer again, whatever has happened since, and moves nothing", async () => {
@@ -57,7 +57,7 @@ describe("a replay", () => {
   ])("with %s fails with 20002", async (_what, items, envelope) => {
     const request = fresh();
     await place({}, request);
-    expect(await operator.tell("placeBets", items, { ...request, ...envelope })).toBe("20002");
+    expect(await operator.outcomeOf("placeBets", items, { ...request, ...envelope })).toBe("20002");
     expect(await operator.balance()).toBe("90");
   });
 
@@ -65,14 +65,14 @@ describe("a replay", () => {
     const request = fresh();
     await place({}, request);
     const other = await startOperator(sql);
-    expect(await other.tell("placeBets", {}, request)).toBe("20002");
+    expect(await other.outcomeOf("placeBets", {}, request)).toBe("20002");
     expect(await other.balance()).toBe("100");
   });
 
   test("is recognised only for the same callback", async () => {
     const request = fresh();
     await place({}, request);
-    expect(await operator.tell("settleBets", { payoutAmount: 5 }, request)).toBe("0 95");
+    expect(await operator.outcomeOf("settleBets", { payoutAmount: 5 }, request)).toBe("0 95");
   });
 
   test("of a failed request is judged anew", async () => {
@@ -95,7 +95,7 @@ describe("a replay", () => {
 });
 
 describe("adjustBalance", () => {
-  const adjust = (fields = {}, envelope = {}) => operator.tell("adjustBalance", fields, envelope);
+  const adjust = (fields = {}, envelope = {}) => operator.outcomeOf("adjustBalance", fields, envelope);
 
   test("DEBIT takes and CREDIT gives, with every digit", async () => {
     expect(await adjust({ amount: 30 })).toBe("0 70");
@@ -147,7 +147,7 @@ describe("simultaneous requests", () => {
     await sql.begin(async (tx) => {
       await tx`select from wallets where username = ${operator.player} for update`;
       answered = place();
-      expect(await other.tell("placeBets", { id: "bet-2" })).toBe("0 90");
+      expect(await other.outcomeOf("placeBets", { id: "bet-2" })).toBe("0 90");
     });
     expect(await answered).toBe("0 90");
   });
@@ -157,7 +157,9 @@ describe("simultaneous requests", () => {
     const requests = Array.from({ length: 10 }, (_, index) => ({ id: `shared-${index}` }));
     const answers = await Promise.all(
       requests.flatMap((request, index) =>
-        [operator, other].map((one) => one.tell("placeBets", { id: `bet-${index}`, betAmount: 1 }, request)),
+        [operator, other].map((one) =>
+          one.outcomeOf("placeBets", { id: `bet-${index}`, betAmount: 1 }, request),
+        ),
       ),
     );
     expect(answers.filter((answer) => answer === "20002")).toHaveLength(10);
@@ -170,8 +172,8 @@ describe("simultaneous requests", () => {
       NOON,
     );
     await place();
-    expect(await operator.tell("placeBets", {}, { currency: "EUR" })).toBe("20002");
-    expect(await operator.tell("settleBets", { payoutAmount: 5 }, { currency: "EUR" })).toBe("20001");
+    expect(await operator.outcomeOf("placeBets", {}, { currency: "EUR" })).toBe("20002");
+    expect(await operator.outcomeOf("settleBets", { payoutAmount: 5 }, { currency: "EUR" })).toBe("20001");
   });
 });
 
