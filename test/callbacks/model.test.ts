@@ -57,8 +57,8 @@ function statesAfter(
       left.flatMap((place) => {
         const request = requests[place];
         const { answer, next } = request ? answerInModel(state, request) : {};
-        const isAsTold = next !== undefined && isDeepStrictEqual(answer, answers[place]);
-        return isAsTold ? [{ state: next, left: left.filter((one) => one !== place) }] : [];
+        const agrees = next !== undefined && isDeepStrictEqual(answer, answers[place]);
+        return agrees ? [{ state: next, left: left.filter((one) => one !== place) }] : [];
       }),
     );
     reached = [...new Map(further.map((one) => [`${one.left} ${keyOf(one.state)}`, one])).values()];

@@ -22,7 +22,7 @@ export function openKills(kills: number, faults: "hostile" | "none", playedHours
       await close();
     }
   };
-  return { lanes: 1, run, close: async () => {} };
+  return { seedsAtOnce: 1, run, close: async () => {} };
 }
 
 async function openSurroundings(): Promise<Surroundings & { close(): Promise<void> }> {

@@ -7,14 +7,14 @@ import { openSeedThread } from "./seed-thread.ts";
 import type { SeedRun, Simulation } from "./simulation.ts";
 
 /** Each has a thread of its own. */
-const LANES = 4;
+const SEEDS_AT_ONCE = 4;
 
 /** @param ledger how the operator keeps its ledger */
 export async function openPlays(ledger: LedgerHabit): Promise<Simulation> {
   const databases = await openScratchDatabases();
-  const threads = Array.from({ length: LANES }, openSeedThread);
+  const threads = Array.from({ length: SEEDS_AT_ONCE }, openSeedThread);
   return {
-    lanes: LANES,
+    seedsAtOnce: SEEDS_AT_ONCE,
     run: async (seed) => {
       const thread = threads.shift() ?? openSeedThread();
       try {

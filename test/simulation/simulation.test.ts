@@ -49,7 +49,7 @@ describe("a run of several seeds at a time", () => {
     const reported: number[] = [];
     const running = runSeeds(
       {
-        lanes: 2,
+        seedsAtOnce: 2,
         run: async (seed) => {
           await new Promise<void>((resolve) => endings.set(seed, resolve));
           return runOf(seed);

@@ -18,8 +18,8 @@ export interface SeedRun {
 }
 
 export interface Simulation {
-  /** how many seeds it can run side by side */
-  readonly lanes: number;
+  /** the limit of seeds that run at the same time */
+  readonly seedsAtOnce: number;
   run(seed: number): Promise<SeedRun>;
   close(): Promise<void>;
 }
@@ -29,7 +29,7 @@ export function holds({ precision, recall, problems }: SeedRun): boolean {
 }
 
 /**
- * Runs the seeds, as many at a time as the simulation has lanes.
+ * Runs the seeds, as many at once as the simulation allows.
  * @param report is called for each seed, in the order of the seeds
  */
 export async function runSeeds(
@@ -51,6 +51,6 @@ export async function runSeeds(
       }
     }
   };
-  await Promise.all(Array.from({ length: simulation.lanes }, thread));
+  await Promise.all(Array.from({ length: simulation.seedsAtOnce }, thread));
   return reported;
 }
