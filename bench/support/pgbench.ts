@@ -22,7 +22,7 @@ export async function findPgbench(): Promise<string> {
   );
 }
 
-/** Makes the tables of pgbench's own scripts. @param scale so many times 100,000 accounts */
+/** Makes the tables of pgbench's own scripts. @param scale the number of branches, with 100,000 accounts each */
 export async function initPgbench(program: string, url: string, scale: number): Promise<void> {
   await runProgram(program, url, ["--initialize", "--quiet", `--scale=${scale}`]);
 }
