@@ -312,6 +312,40 @@ describe("folders import each other in no circle", () => {
   });
 });
 
+/** @returns a line for each way to the database, the disk or the network in a file that judges */
+function impure(of: readonly SourceFile[]): string[] {
+  return of
+    .filter(({ path }) => /\/judge-[\w-]+\.ts$/.test(path))
+    .flatMap(({ path, text }) => [
+      ...(/\b(?:await|async)\b/.test(text) ? [`${path} waits`] : []),
+      ...Array.from(
+        text.matchAll(
+          /^import (?!type\b)(?!\{(?:\s*type \w+,?)+\s*\})[^;]*"([^"]*(?:store|\/db\/[\w-]+)\.ts|node:[^"]*)"/gm,
+        ),
+        ([, target]) => `${path} imports more than types of ${target}`,
+      ),
+    ]);
+}
+
+describe("who judges does nothing else", () => {
+  test("judge-*.ts neither wait nor import a store", () => {
+    expect(files.filter(({ path }) => path.includes("/judge-"))).not.toEqual([]);
+    expect(impure(files)).toEqual([]);
+  });
+
+  test.each([
+    ["import { putMarks } from '../../diff/store.ts';", "imports more than types of ../../diff/store.ts"],
+    ["import { type DiffMark, putMarks } from '../../diff/wide-store.ts';", "imports more than types"],
+    ["import { inOneMoment } from '../../db/transactions.ts';", "imports more than types"],
+    ["export async function judge() {}", "waits"],
+  ])("«%s» is reported", (line, reason) => {
+    const planted = { path: "src/flows/compare/judge-example.ts", text: line.replaceAll("'", '"') };
+    expect(impure([planted])).toEqual([expect.stringContaining(reason)]);
+    const types = planted.text.replace("import {", "import type {").replace("async ", "");
+    expect(impure([{ ...planted, text: types }])).toEqual([]);
+  });
+});
+
 /** What production installs (`npm ci --omit=dev`), and what Node brings. */
 function isThereInProduction(specifier: string): boolean {
   const name = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");

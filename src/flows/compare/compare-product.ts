@@ -14,14 +14,7 @@ import { type FlowContext, findProduct } from "../context.ts";
 import { readLedgerMoment } from "../ledger/follow-ledger.ts";
 import { openLedgerStart } from "../ledger/ledger-start.ts";
 import { compareMarkedBets } from "./compare-bets.ts";
-import {
-  type Compare,
-  compareInParts,
-  compareOneByOne,
-  endOfSetAside,
-  leaveSetAside,
-  partsOf,
-} from "./compare-in-parts.ts";
+import { type Compare, compareInParts, compareOneByOne } from "./compare-in-parts.ts";
 import { compareMarkedSessions } from "./compare-sessions.ts";
 import {
   COMPARE_LIMITS,
@@ -31,6 +24,7 @@ import {
   openComparison,
 } from "./comparison-context.ts";
 import { screenProduct } from "./screen-product.ts";
+import { endOfSetAside, leaveSetAside, partsOf } from "./set-aside.ts";
 
 const MARKS_PER_STEP = 500;
 const MOST_STEPS_PER_RUN = 1_000;

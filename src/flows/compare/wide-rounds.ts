@@ -4,17 +4,14 @@
  * verdict but by being there.
  */
 
-import { type LedgerBet, realRound, type StoredRecord } from "../../bet.ts";
-import type { CallbackEntry } from "../../callback.ts";
+import type { StoredRecord } from "../../bet.ts";
 import type { Query } from "../../db/client.ts";
-import { namingRulesOf, separateAgreeing } from "../../diff/agreeing-bets.ts";
+import { namingRulesOf } from "../../diff/agreeing-bets.ts";
 import type { AssessedPair, Verdict } from "../../diff/assess.ts";
-import { settleOmittedLosses } from "../../diff/lost-bets.ts";
 import { idRulesOf } from "../../diff/match.ts";
 import { type Frontier, type Key, type Neighbourhood, roundKey } from "../../diff/neighbourhood.ts";
 import { holdsRest, type RestOfRound } from "../../diff/rest-of-round.ts";
 import type { DiffMark } from "../../diff/store.ts";
-import type { EntryTimes } from "../../diff/sums.ts";
 import {
   countOthers,
   findWideRound,
@@ -29,16 +26,6 @@ import type { ComparisonContext } from "./comparison-context.ts";
 
 /** Where more bets of a round were touched, the database looks for those that do not agree: most of them do. */
 const MOST_TOUCHED = 5_000;
-
-/** What was judged together with a wide round. */
-interface JudgedRound {
-  readonly records: readonly StoredRecord[];
-  readonly bets: readonly LedgerBet[];
-  readonly entries: readonly CallbackEntry[];
-  readonly isDisturbed: (one: LedgerBet | StoredRecord) => boolean;
-  /** the marks that are written again where something waits */
-  readonly marks: readonly DiffMark[];
-}
 
 /** The wide rounds of one comparison. */
 export class WideRounds {
@@ -67,7 +54,9 @@ export class WideRounds {
     marks: readonly DiffMark[],
   ): Promise<DiffMark[]> {
     const { tx, product } = comparison;
-    const unknown = rounds.filter(([username, roundId]) => !this.isKnown(roundKey(username, roundId)));
+    const unknown = rounds.filter(
+      ([username, roundId]) => this.roundOf(roundKey(username, roundId)) === undefined,
+    );
     if (unknown.length === 0) return [];
     this.hasAny ??= await hasWideRounds(tx, product.productId);
     if (!this.hasAny) return [];
@@ -149,59 +138,17 @@ export class WideRounds {
     return rest;
   }
 
-  /**
-   * Keeps which bets of a round that was judged do not agree by themselves.
-   * @param isComplete false: what is loaded hangs together with what is not, so nothing agrees by itself
-   * @returns the marks to write again where something of the round waits: one stands for all that is kept
-   */
-  async keep(
-    comparison: ComparisonContext,
-    key: Key,
-    judged: JudgedRound,
-    isComplete: boolean,
-  ): Promise<readonly DiffMark[]> {
-    const { tx, product } = comparison;
-    const round = this.narrow.get(key) ?? this.whole.get(key);
-    if (round === undefined) return judged.marks;
-    const { username, roundId, currency } = round;
-    const isOwn = (mark: DiffMark) => mark.username === username && mark.roundId === roundId;
-    const [own, others] = [judged.marks.filter(isOwn), judged.marks.filter((mark) => !isOwn(mark))];
-    if (currency === null) return [...own.slice(0, 1), ...others];
-    const isDisturbed = isComplete ? judged.isDisturbed : () => true;
-    const records = judged.records.filter((one) => one.username === username);
-    const held = judged.bets.filter((one) => one.username === username);
-    const bets = settleOmittedLosses(records, held, comparison.settings);
-    const loaded = { roundId, currency, records, bets };
-    const { apart, agreeing, entryTimes } = separateAgreeing(
-      loaded,
-      namingRulesOf(product.matchBy),
-      isDisturbed,
-    );
-    const ofRound = new Set([
-      ...records.filter((one) => realRound(one.roundId) === roundId).map(({ betId }) => betId),
-      ...judged.entries
-        .filter((entry) => entry.username === username && realRound(entry.roundId) === roundId)
-        .map(({ txnId }) => txnId),
-    ]);
-    const kept = apart.filter((id) => ofRound.has(id));
-    await writeWideRound(tx, product.productId, {
-      ...round,
-      apart: kept,
-      entryTimes: joinEntryTimes(round.entryTimes, entryTimes),
-    });
-    const known = new Set([...agreeing, ...apart]);
-    const strange = own.filter(({ betRef }) => betRef !== null && !known.has(betRef));
-    const [betRef = own.find((mark) => mark.betRef !== null)?.betRef ?? null] = kept;
-    return [{ username, roundId, betRef }, ...strange, ...others];
+  isEmpty(): boolean {
+    return this.narrow.size + this.whole.size === 0;
+  }
+
+  roundOf(key: Key): WideRound | undefined {
+    return this.narrow.get(key) ?? this.whole.get(key);
   }
 
   private async prefer(tx: Query): Promise<void> {
     if (!this.prefersIndexes) await preferIndexes(tx);
     this.prefersIndexes = true;
-  }
-
-  private isKnown(key: Key): boolean {
-    return this.narrow.has(key) || this.whole.has(key);
   }
 
   private async gather(
@@ -267,13 +214,4 @@ export function reportedRounds({
 
 function keyOf({ username, roundId }: { readonly username: string; readonly roundId: string }): Key {
   return roundKey(username, roundId);
-}
-
-function joinEntryTimes(a: EntryTimes | null, b: EntryTimes | null): EntryTimes | null {
-  if (a === null || b === null) return a ?? b;
-  return {
-    firstEntryAt: Math.min(a.firstEntryAt, b.firstEntryAt),
-    lastEntryAt: Math.max(a.lastEntryAt, b.lastEntryAt),
-    lastReceivedAt: Math.max(a.lastReceivedAt, b.lastReceivedAt),
-  };
 }
