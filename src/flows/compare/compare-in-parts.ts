@@ -1,5 +1,5 @@
 /**
- * Looks part by part where what cannot be judged would hold up all of a look, and sets that aside
+ * Compares part by part where one part would stop the comparison of all, and sets that part aside
  * (docs/operations.md#limits).
  */
 
@@ -9,7 +9,7 @@ import { type DiffMark, putMarks } from "../../diff/store.ts";
 import type { ComparisonContext, ComparisonResult } from "./comparison-context.ts";
 import { setAside } from "./set-aside.ts";
 
-/** A statement of a part that is looked at by itself; the others wait meanwhile. */
+/** The longest statement about a part that is compared by itself: all other parts wait for it. */
 const LONGEST_OF_PART_MS = 60_000;
 const LONGEST_ONE_BY_ONE_MS = 300_000;
 
@@ -19,8 +19,8 @@ export type Compare = (
 ) => Promise<ComparisonResult>;
 
 /**
- * Compares everything. Where that fails by its data, compares each half, so that in the end only the failing parts
- * are left out. These are logged, and compared again in an hour.
+ * Compares everything. Where the data make that fail, compares each half, so that in the end only the failing parts
+ * are set aside.
  */
 export async function compareInParts(
   comparison: ComparisonContext,
@@ -46,17 +46,17 @@ export async function compareInParts(
   }
 }
 
-/** What became of parts that were looked at one by one. */
+/** The result of comparing parts one by one. */
 export interface ComparedOneByOne extends ComparisonResult {
-  /** the marks of the parts that were looked at, and not set aside */
+  /** the marks of the parts that were compared, and not set aside */
   readonly comparedMarks: readonly DiffMark[];
   /** the time was not enough for all parts: the others are due as before */
   readonly isUnfinished: boolean;
 }
 
 /**
- * Looks at each part by itself, with less time than a look at all of them has, after those have failed again and
- * again: what takes longer, or is of more than the server is made for, is set aside, so that the others go on.
+ * Compares each part by itself, after comparisons of all parts have failed again and again. A part has less time than
+ * all parts together. A part that takes longer, or is too large for the server, is set aside, so that the others go on.
  */
 export async function compareOneByOne(
   comparison: ComparisonContext,

@@ -30,7 +30,7 @@ export interface ComparisonContext extends JudgeContext {
   readonly limits: CompareLimits;
 }
 
-/** How much of what belongs together is loaded for a comparison (docs/operations.md#limits). */
+/** The most rows that are loaded for a comparison (docs/operations.md#limits). */
 export interface CompareLimits {
   /**
    * the most entries or records of a round that is loaded whole; of a larger round only the bets that do not agree

@@ -1,4 +1,4 @@
-/** The judgement on what a comparison of bets has loaded: what is found, what is ripe, what waits. */
+/** Judges the loaded bets of a comparison: finds verdicts, and decides which are ripe and which wait. */
 
 import type { Instant } from "../../clock.ts";
 import type { Verdict } from "../../diff/assess.ts";
@@ -16,7 +16,7 @@ import { findOneSided } from "./judge-one-sided.ts";
 import type { VerdictCandidate, Wait } from "./judge-ripeness.ts";
 import type { Assessment, LoadedBets } from "./load-bets.ts";
 
-/** The verdicts of a comparison, before what decides about them was read. */
+/** The verdicts of a comparison, before it is known whether they are ripe. */
 export interface FoundVerdicts {
   readonly misnamed: readonly MisnamedBet[];
   /** the verdicts on what was loaded whole, in the order of the assessments */
@@ -94,9 +94,7 @@ export function judgeBets(
   return judgements;
 }
 
-/**
- * A missing record is news, as a new version is: the callback that explains it may be just as late (105).
- */
+/** A missing record is news, like a new version: the callback that explains it may be late too (decision 105). */
 function sinceMissed(conditions: Conditions, { missedAt }: DecidedAbsences, graces: Graces): Conditions {
   if (missedAt === null) return conditions;
   return { ...conditions, notBefore: Math.max(conditions.notBefore, missedAt + graces.callbackGraceMs) };

@@ -1,4 +1,4 @@
-/** Which findings are ripe, and what the others wait for. */
+/** Judges which verdicts are ripe, and what the others wait for. */
 
 import type { Instant } from "../../clock.ts";
 import type { Verdict } from "../../diff/assess.ts";

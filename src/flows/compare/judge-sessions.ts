@@ -1,4 +1,4 @@
-/** The judgement on the sessions of a player: what is found, what is ripe, what waits. */
+/** Judges the loaded sessions of a player: finds differences, and decides which are ripe and which wait. */
 
 import type { CallbackEntry } from "../../callback.ts";
 import type { Instant } from "../../clock.ts";

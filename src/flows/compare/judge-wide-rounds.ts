@@ -1,4 +1,4 @@
-/** Which bets of a wide round do not agree by themselves, and are loaded at its next comparison. */
+/** Judges which bets of a wide round do not agree by themselves. The next comparison of the round loads them. */
 
 import { type LedgerBet, realRound, type StoredRecord } from "../../bet.ts";
 import { namingRulesOf, separateAgreeing } from "../../diff/agreeing-bets.ts";
@@ -13,7 +13,7 @@ import type { JudgeContext } from "./comparison-context.ts";
 import type { Judgement } from "./judge-bets.ts";
 import type { Assessment, LoadedBets } from "./load-bets.ts";
 
-/** What stays of a neighbourhood's wide rounds. */
+/** What is stored of a neighbourhood's wide rounds. */
 export interface KeptRounds {
   /** the rounds, each with its bets that do not agree by themselves */
   readonly rounds: readonly WideRound[];
@@ -32,7 +32,7 @@ export function judgeWideRounds(
   const { records, entries, rest } = neighbourhood;
   let marks: readonly DiffMark[] = neighbourhood.marks;
   if (wide.isEmpty()) return { rounds: [], marks };
-  // What is loaded is connected with what is not: nothing agrees by itself.
+  // The loaded rows are connected with rows that are not loaded: no bet agrees by itself.
   const isDisturbed = isComplete ? disturbedBy(judgement) : () => true;
   const rounds: WideRound[] = [];
   const roundIds = [...records, ...entries, ...marks, ...rest].map(({ roundId }) => realRound(roundId));

@@ -38,7 +38,7 @@ export interface LoadedBets extends Omit<Loaded, "neighbourhoods"> {
   readonly wide: WideRounds;
 }
 
-/** What must be loaded too shows only in what was assessed: then everything is loaded and assessed again. */
+/** The assessment shows whether more must be loaded. Then everything is loaded and assessed again. */
 export async function loadBets(
   comparison: ComparisonContext,
   marks: readonly DiffMark[],
@@ -50,7 +50,7 @@ export async function loadBets(
   };
   let loaded = await load(marks);
   const others = await loadOthers(comparison, loaded.assessments);
-  // Bets of other players are rare in a comparison. With any, everything is loaded and compared together.
+  // Bets of other players are rare.
   if (others.length > 0) loaded = await load([...loaded.marks, ...others]);
   if (wide.compareAsOneNow(loaded.assessments.flatMap(reportedRounds))) loaded = await load(loaded.marks);
   const entries = loaded.assessments.flatMap(({ neighbourhood }) => neighbourhood.entries);

@@ -29,9 +29,7 @@ const LACK_A_RECORD: ReadonlySet<MismatchKind> = new Set([
   "stuck-open",
 ]);
 
-/**
- * Reads once for all candidates of a comparison. A side is checked only where a verdict lacks that side.
- */
+/** Reads once for all candidates of a comparison. Checks a side only where a verdict lacks that side. */
 export async function loadWhatDecides(
   comparison: ComparisonContext,
   candidates: readonly VerdictCandidate[],

@@ -35,7 +35,7 @@ function keyOfPart(settlement: ComparisonContext["product"]["settlement"]): (mar
 /**
  * Removes the marks of parts that were set aside for their size, because each mark would load the part in vain. The
  * removed marks wait for the next attempt; one stored mark stands for a whole round.
- * @returns what is looked at together, and what took too long before and is tried again, part by part
+ * @returns the marks to compare together, and the parts that took too long before and are compared one by one
  */
 export async function leaveSetAside(
   comparison: ComparisonContext,
@@ -92,10 +92,10 @@ export async function setAside(
   const retryAt = code === "too-slow" ? await nextTrial(tx, productId, part, now, RETRY_MS) : now + RETRY_MS;
   context.log.error(
     { productId, username, round, bet, error: reason, retryAt: formatInstant(retryAt) },
-    "what belongs together here could not be compared; it is tried again later",
+    "this part could not be compared; it is tried again later",
   );
   await keepSetAside(tx, productId, part, { code, reason, now, retryAt });
-  // Of a round of which there is too much, a mark without a bet stands for all of it.
+  // One mark without a bet stands for the whole of a round that is too large.
   const isRound = code !== "unusable" && settlement !== "session" && round !== null;
   const again = isRound ? [{ ...first, betRef: null }] : marks;
   await putMarks(
@@ -113,5 +113,5 @@ function codeOf(error: unknown): string {
 
 function describeSlow(productId: string, { username, subject }: SetAside, error: unknown): string {
   const what = subject === "sessions" ? "the sessions" : subject.replace(":", " ");
-  return `${productId}: ${what} of player ${username} took the database too long by itself, or more than it is made for (${describeError(error)}). Look at what the database is busy with (pg_stat_activity); it is tried again by itself, within a day at the most.`;
+  return `${productId}: ${what} of player ${username} took the database too long, or was too large for it (${describeError(error)}). Check what the database is busy with (pg_stat_activity). The worker tries again within a day.`;
 }

@@ -1,7 +1,7 @@
 /**
- * Rounds with more bets than are loaded for a comparison (docs/operations.md#limits). Of such a round the bets are
- * loaded that were touched, and those that did not agree by themselves when it was compared last; the others change no
- * verdict but by being there.
+ * Rounds with too many bets to load all of them for a comparison (docs/operations.md#limits). A comparison loads the
+ * touched bets, and those that did not agree by themselves at the last comparison. All other bets change no verdict
+ * but by being there.
  */
 
 import type { StoredRecord } from "../../bet.ts";
@@ -24,7 +24,7 @@ import {
 } from "../../diff/wide-store.ts";
 import type { ComparisonContext } from "./comparison-context.ts";
 
-/** Where more bets of a round were touched, the database looks for those that do not agree: most of them do. */
+/** Where more bets of a round were touched, the database finds those that do not agree: most of them do. */
 const MOST_TOUCHED = 5_000;
 
 /** The wide rounds of one comparison. */
@@ -38,7 +38,7 @@ export class WideRounds {
   private hasAny: boolean | null = null;
   private prefersIndexes = false;
 
-  /** @param waiting of who only reads: the marks of the players; they stay, and nothing is written */
+  /** @param waiting for read-only callers: the marks of the players, which stay; nothing is written */
   constructor(waiting: readonly DiffMark[] | null = null) {
     this.waiting = waiting;
   }
@@ -76,7 +76,7 @@ export class WideRounds {
     return taken;
   }
 
-  /** Learns of rounds that turned out to be wide. @returns their other due marks, which are taken */
+  /** Adds rounds that turned out to be wide. @returns their other due marks, which are taken */
   async widen(
     comparison: ComparisonContext,
     rounds: readonly (readonly [string, string])[],
@@ -91,7 +91,7 @@ export class WideRounds {
     return taken;
   }
 
-  /** An entry acts on all of a round: from now on it is compared as one. */
+  /** Compares a round as one from now on, because an entry acts on all of the round. */
   async compareAsOne({ tx, product: { productId } }: ComparisonContext, key: Key): Promise<void> {
     const round = this.narrow.get(key);
     if (round === undefined) return;
@@ -101,7 +101,7 @@ export class WideRounds {
     if (this.waiting === null) await writeWideRound(tx, productId, asOne);
   }
 
-  /** Has the narrow rounds among some compared as one, this time. @returns whether there were any */
+  /** Compares the narrow rounds among these as one, this time only. @returns whether there were any */
   compareAsOneNow(keys: Iterable<Key>): boolean {
     let any = false;
     for (const key of keys) {
@@ -124,7 +124,7 @@ export class WideRounds {
     );
   }
 
-  /** What stands for the bets that are not loaded. */
+  /** The stand-ins for the bets that are not loaded. */
   async restOf({ tx, product }: ComparisonContext, records: readonly StoredRecord[]): Promise<RestOfRound[]> {
     const { productId } = product;
     const rest: RestOfRound[] = [];

@@ -1,4 +1,4 @@
-/** Writes what a comparison has judged: mismatches, confirm fetches, and the marks of what waits. */
+/** Writes the judgements of a comparison: mismatches, confirm fetches, and the marks that wait. */
 
 import type { Instant } from "../../clock.ts";
 import { untilNow } from "../../diff/ripeness.ts";
@@ -72,7 +72,7 @@ function keyOf(transition: Transition): string {
   return JSON.stringify([username, subject, kind]);
 }
 
-/** Where a bet is no longer under two names, another mismatch must explain the other player's record. */
+/** Marks the other player's record of a bet that is no longer under two names: another mismatch must explain it. */
 function otherPlayers(known: readonly KnownMismatch[], transition: Transition): DiffMark[] {
   if (transition.change !== "resolve") return [];
   const ended = known.find(({ id }) => id === transition.id);
@@ -110,7 +110,8 @@ interface ConfirmFetches {
 }
 
 /**
- * Plans the confirm fetches of a comparison, all at once. Ranges with an unfinished fetch are not planned again (96).
+ * Plans the confirm fetches of a comparison, all at once. Ranges with an unfinished fetch are not planned again
+ * (decision 96).
  */
 async function planConfirmFetches(
   { context, tx, product: { productId }, now }: ComparisonContext,

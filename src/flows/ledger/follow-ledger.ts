@@ -174,7 +174,7 @@ async function readHourOn(run: FollowRun, tx: Query, hour: Reread): Promise<Copi
   return copied;
 }
 
-/** Rejects rows without a received_at, which are in no range. Searches for them only where an index helps (85). */
+/** Rejects rows without a received_at, which are in no range, where an index helps to find them (decision 85). */
 async function rejectUndated(run: FollowRun): Promise<void> {
   const { sql } = run.context;
   if (!(await findsUndatedRows(sql, run.relation))) return;

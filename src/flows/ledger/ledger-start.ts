@@ -20,8 +20,8 @@ export async function findLedgerStart(
 
 /**
  * As `findLedgerStart`, for a comparison. Entries may be inserted in any order, and settings may change, so the begin
- * may move back. Then records after it were compared without a ledger, and entries were left out as too old: this
- * marks both for another comparison.
+ * may move back. Then records after the new begin were compared without a ledger, and entries were left out as too
+ * old: this marks both for another comparison.
  */
 export async function openLedgerStart(
   tx: Query,

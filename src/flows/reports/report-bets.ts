@@ -197,7 +197,7 @@ function isMarkedFor(waiting: readonly DiffMark[]): (assessed: AssessedPair) => 
     [...records, ...bets].some((side) => rounds.has(realRound(side.roundId) ?? ""));
 }
 
-/** While a bet runs, its stake need not agree yet: a mismatch explains only the additional movement (77). */
+/** While a bet runs, its stake need not agree: a mismatch explains only the additional movement (decision 77). */
 function explainsOnlyItsPart({ pair, verdict }: AssessedPair): boolean {
   return verdict?.finding.kind === "net-differs" && stillRuns(pair);
 }
