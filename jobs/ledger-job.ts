@@ -35,5 +35,5 @@ export async function checkLedgerAtStart(context: FlowContext): Promise<void> {
   }
   if (!isEmpty) return;
   const waits = relation === null ? "callback_entries" : `callback_entries, into which "${relation}" is read`;
-  context.log.info(`no entry is in ${waits} yet: nothing is compared until the first one`);
+  context.log.info(`no entry is in ${waits} yet; comparing begins with the first entry`);
 }

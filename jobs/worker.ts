@@ -66,8 +66,8 @@ export interface RunningWorker {
 
 /**
  * Starts every scheduled job.
- * @throws ReconError `queue-unreachable` where Redis does not answer, or the queues cannot be made in the database;
- *   `ledger-unreadable` where `ledger.relation` is no ledger
+ * @throws ReconError `queue-unreachable` where Redis does not answer, or the queues cannot be created in the
+ * database; `ledger-unreadable` where `ledger.relation` cannot be used
  */
 export async function startWorker(
   context: WorkerContext,

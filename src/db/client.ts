@@ -1,4 +1,4 @@
-/** The connection pool, and how PostgreSQL's types become ours. */
+/** The connection pool, and the conversion of PostgreSQL's types. */
 
 import postgres from "postgres";
 import type { Instant } from "../clock.ts";
@@ -18,43 +18,41 @@ interface Types extends Record<string, unknown> {
 
 /** timestamptz is an Instant, numeric stays decimal text, bigint is a number (ids and counts only). */
 export type Sql = postgres.Sql<Types>;
-/** A `Sql` inside a transaction, or outside of one. */
+/** A `Sql`, inside or outside of a transaction. */
 export type Query = postgres.ISql<Types>;
 
 const FIRST_INSTANT = Date.parse("0001-01-01T00:00:00Z");
 const LAST_INSTANT = Date.parse("9999-12-31T23:59:59.999Z");
 
-/**
- * Years beyond four digits are written in a way that PostgreSQL does not read: nothing is stored that lies out there.
- */
+/** Clamps an instant to years of four digits: PostgreSQL cannot read how JavaScript writes others. */
 function toTimestamp(instant: Instant): string {
   return new Date(Math.min(Math.max(instant, FIRST_INSTANT), LAST_INSTANT)).toISOString();
 }
 
 /**
- * When the server restarts, every connection of the pool breaks, and postgres.js by itself would count each as one
- * more try in vain: some would then wait for 20 seconds although the server is long back.
+ * The pause before a new connection. By default postgres.js counts every broken connection of the pool as a failed
+ * attempt, and waits up to 20 seconds after the server has restarted (decision 23).
  */
 const RECONNECT_SECONDS = 0.25;
 
-/** How long what is asked of a pool may take (docs/operations.md#limits). */
+/** The limits of a pool's statements (docs/operations.md#limits). */
 export interface DatabaseLimits {
   readonly statementMs: number;
   readonly lockMs: number;
 }
 
-/** The work of a worker: what takes longer would not end at all. */
+/** The limits for a worker's work. A statement that takes longer would probably never end. */
 const WORK_LIMITS: DatabaseLimits = { statementMs: 300_000, lockMs: 30_000 };
-/** Pages and API calls, for which somebody waits. */
+/** The limits for pages and API calls, whose callers wait. */
 export const PEOPLE_LIMITS: DatabaseLimits = { statementMs: 30_000, lockMs: 5_000 };
-/** The longest idle time of a transaction: its process has ended or hangs. */
+/** The longest idle time of a transaction. Beyond it, its process has ended or hangs. */
 const LONGEST_SILENCE_MS = 300_000;
 
 /**
- * Opens a pool; it connects when first used.
+ * Opens a pool. The pool connects at its first use.
  * @param url postgres:// URL
- * @param most connections at the most
- * @param limits PostgreSQL ends what takes longer
+ * @param most the most connections
+ * @param limits PostgreSQL ends statements that exceed them
  */
 export function openDatabase(url: string, most = 10, limits: DatabaseLimits = WORK_LIMITS): Sql {
   const sql = postgres(url, {
@@ -84,7 +82,7 @@ export function openDatabase(url: string, most = 10, limits: DatabaseLimits = WO
   return runEachAlone(outliveLostConnections(sql));
 }
 
-/** A server that takes the connection and never answers is as good as none. */
+/** The longest wait for an answer. A server that accepts connections and never answers counts as unreachable. */
 const LONGEST_CHECK_MS = 10_000;
 
 /**
@@ -97,5 +95,5 @@ export async function checkDatabase(sql: Sql): Promise<void> {
   } catch (error) {
     throw unreachable(sql.options, error);
   }
-  throw unreachable(sql.options, new Error(`nothing for ${LONGEST_CHECK_MS / 1000} s`));
+  throw unreachable(sql.options, new Error(`no answer for ${LONGEST_CHECK_MS / 1000} s`));
 }

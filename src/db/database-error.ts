@@ -7,7 +7,7 @@ import type { Sql } from "./client.ts";
 const CANCELED = "57014";
 const LOCK_NOT_AVAILABLE = "55P03";
 
-/** Whether a statement failed because its connection has closed, is about to, or could not be made. */
+/** Whether a statement failed because its connection was closed, is closing, or could not be opened. */
 export function isConnectionLost(error: unknown): boolean {
   if (!(error instanceof Error && "query" in error)) return false;
   if (error instanceof postgres.PostgresError)
@@ -16,7 +16,7 @@ export function isConnectionLost(error: unknown): boolean {
   return syscall !== undefined || code.startsWith("CONNECT");
 }
 
-/** Of PostgreSQL: a password or a user that is refused, and a database that is not there. Waiting mends neither. */
+/** Codes of PostgreSQL for refused credentials and for a missing database: waiting does not help. */
 const LASTING_REFUSAL = /^(28...|3D000)$/;
 
 /** Describes a server that does not answer or refuses. */
@@ -34,7 +34,7 @@ export function unreachable(
 
 /**
  * Describes a limit of the pool that a statement reached, and what to do.
- * @returns null where it failed by something else
+ * @returns null where the statement failed for another reason
  */
 export function describeLimit({ options }: Pick<Sql, "options">, error: unknown): ReconError | null {
   if (!(error instanceof postgres.PostgresError)) return null;
@@ -50,15 +50,15 @@ export function describeLimit({ options }: Pick<Sql, "options">, error: unknown)
   if (error.code === LOCK_NOT_AVAILABLE) {
     const limit = limitOf("lock_timeout");
     return report(
-      `what this needs was locked by other work in the database for more than ${limit}, the limit here, and nothing was changed. Try again; if it stays so, look for a transaction that does not end (pg_stat_activity).`,
+      `other work in the database has locked the needed rows for more than ${limit}, which is the limit, and nothing was changed. Try again; if that does not help, look for a transaction that does not end (pg_stat_activity).`,
     );
   }
   return null;
 }
 
 /**
- * Whether work failed by what it read, and not by the database: with the same data it fails again, and with other
- * data it may not.
+ * Whether work failed because of the data that it read, and not because of the database: the same data would fail
+ * again.
  */
 export function isOfData(error: unknown): boolean {
   if (error instanceof postgres.PostgresError) return error.code.startsWith(DATA_EXCEPTION);
@@ -68,7 +68,7 @@ export function isOfData(error: unknown): boolean {
 
 const DATA_EXCEPTION = "22";
 
-/** Whether a statement took too long, waited too long for a lock, or was of more than the server is made for. */
+/** Whether a statement took too long, waited too long for a lock, or exceeded a limit of the server. */
 export function isOfSize(error: unknown): boolean {
   if (!(error instanceof postgres.PostgresError)) return false;
   const { code } = error;

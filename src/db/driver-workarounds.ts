@@ -6,11 +6,10 @@ import { isConnectionLost } from "./database-error.ts";
 const TEXT_ARRAY = 1009;
 
 /**
- * postgres.js sends statements along a connection that still answers others, and where `begin` is the last one for
- * which there is room, it forgets whose connection that is: the transaction fails here, and stays open there with
- * whatever is sent next (https://github.com/porsager/postgres/issues/1189). So outside of transactions a connection
- * is given one statement at a time: `begin` always finds one that is idle. A statement whose `onexecute` is false
- * takes no other with it.
+ * Gives each connection one statement at a time outside of transactions (decision 130). postgres.js sends several
+ * statements on one connection. Where `begin` fills that pipeline, postgres.js loses the transaction: it fails here
+ * and stays open in the database (https://github.com/porsager/postgres/issues/1189). postgres.js adds no further
+ * statement to a connection after a statement whose `onexecute` returns false.
  */
 export function runEachAlone(sql: Sql): Sql {
   const alone = <Query>(query: Query): Query => {
@@ -29,8 +28,8 @@ export function runEachAlone(sql: Sql): Sql {
 type PendingQuery = Promise<unknown> & { readonly options: object };
 
 /**
- * postgres.js asks every new connection for the types of arrays, which all connections share. Where that connection
- * is lost meanwhile, nobody can catch the rejection, and it ends the process: what is known is not asked for again.
+ * Reads the types of arrays only once. postgres.js reads them on every new connection. If that connection is lost
+ * meanwhile, no code can catch the rejection, and the process ends.
  */
 export function learnArrayTypesOnce({ options }: Sql): void {
   const isUnknown = () => options.parsers[TEXT_ARRAY] === undefined;
@@ -40,10 +39,10 @@ export function learnArrayTypesOnce({ options }: Sql): void {
 export type TransactionWork = (tx: Query) => unknown;
 
 /**
- * Where the connection is lost, postgres.js rejects the transaction, and yet goes on to write to the socket that is
- * no more: the work's next statement, its rollback or its commit, any of which ends the process
- * (https://github.com/porsager/postgres/issues/1154). So work whose transaction is over is refused every statement,
- * and never ends.
+ * Keeps a lost connection from ending the process (decision 23). postgres.js rejects the transaction of a lost
+ * connection, but then writes the next statement, the rollback or the commit to the closed socket, which ends the
+ * process (https://github.com/porsager/postgres/issues/1154). So the work of such a transaction gets an error for
+ * every statement, and its promise never settles.
  */
 export function outliveLostConnections(sql: Sql): Sql {
   const begin = sql.begin.bind(sql) as (options: string, work: TransactionWork) => Promise<unknown>;

@@ -3,34 +3,32 @@
 import type { Query, Sql } from "./client.ts";
 import type { TransactionWork } from "./driver-workarounds.ts";
 
-/** A serialization failure, and a deadlock that PostgreSQL ended by failing this side of it. */
+/** A serialization failure, and a deadlock that PostgreSQL ended by failing this transaction. */
 export const LOST_RACES: ReadonlySet<string | undefined> = new Set(["40001", "40P01"]);
 const MOST_TRIES = 5;
 
 /**
- * Runs `work` in a transaction whose every statement sees the same moment: what one statement reads cannot be
- * newer than what another one read before it. Begins again where another transaction changed what it writes.
+ * Runs `work` in a transaction with one snapshot (repeatable read). Begins again where another transaction changed
+ * the rows that it writes.
  */
 export async function inOneMoment<Result>(sql: Sql, work: (tx: Query) => Promise<Result>): Promise<Result> {
   return await beginAgain(sql, "isolation level repeatable read", work);
 }
 
 /**
- * Runs `work` in a transaction that waits for its locks in turn, and sees what was committed meanwhile: for short
- * ones that must not lose to long ones again and again. Begins again where two waited for each other.
+ * Runs `work` in a transaction that waits for locks and sees what was committed meanwhile (read committed). For short
+ * transactions, which would often lose against long ones under repeatable read. Begins again after a deadlock.
  */
 export async function inTurn<Result>(sql: Sql, work: (tx: Query) => Promise<Result>): Promise<Result> {
   return await beginAgain(sql, "isolation level read committed", work);
 }
 
-/**
- * Lets the statements of a transaction take longer than those of its pool may: what reads or writes a whole table.
- */
+/** Gives the statements of a transaction more time than its pool allows, for work on a whole table. */
 export async function takeTime(tx: Query, longestMs: number): Promise<void> {
   await tx`select set_config('statement_timeout', ${String(longestMs)}, true)`;
 }
 
-/** Runs part of a transaction; where it fails, the transaction stands as before, and may go on. */
+/** Runs part of a transaction. If the part fails, its changes are undone, and the transaction can go on. */
 export async function withinSavepoint<Result>(
   tx: Query,
   work: (tx: Query) => Promise<Result>,

@@ -12,24 +12,24 @@ export interface LeasedWindow extends TimeRange {
   readonly id: number;
   readonly productId: string;
   readonly kind: WindowKind;
-  /** where to go on; null: at the first page */
+  /** the next page; null: the first page */
   readonly cursor: string | null;
-  /** when the cursor was given; cursors do not live for ever */
+  /** when the provider gave the cursor; cursors expire */
   readonly cursorAt: Instant | null;
-  /** when the first page of the present pass was asked for */
+  /** when the first page of the present pass was requested */
   readonly startedAt: Instant | null;
-  /** how often it became a gap before */
+  /** how often the window became a gap before */
   readonly attempts: number;
-  /** pages of the present pass that were committed */
+  /** committed pages of the present pass */
   readonly pages: number;
-  /** what the attempts that were postponed had seen, as `FailureSeen` says */
+  /** counts of earlier, postponed attempts, as in `FailureSeen` */
   readonly failures: number;
   readonly timeouts: number;
   readonly restarts: number;
   readonly leaseToken: string;
 }
 
-/** So long a dead worker's windows wait for the next; a living one renews its leases three times as often. */
+/** A dead worker's windows become free after this time. A living worker renews its leases three times in it. */
 export const LEASE_SECONDS = 10;
 
 export function leasedColumns(sql: Query) {
@@ -45,7 +45,7 @@ export async function renewLease(sql: Query, window: LeasedWindow): Promise<void
   assertLeased(count, window);
 }
 
-/** Lets go of a window as it is, so that the next worker need not wait for the lease to end. */
+/** Ends the lease of a window, so that the next worker need not wait until the lease expires. */
 export async function releaseWindow(sql: Query, window: LeasedWindow): Promise<void> {
   await sql`
     update windows set lease_token = null, lease_until = null
@@ -63,8 +63,8 @@ export interface PageCounts {
 }
 
 /**
- * Moves a window's cursor past a page; with no next page the window is done and the head follows.
- * Runs in the page's own transaction.
+ * Moves a window's cursor past a page. Without a next page the window is done, and the head moves. Runs in the page's
+ * transaction.
  * @throws ReconError `lease-lost` where another worker has taken the window: the page must not commit
  */
 export async function advanceWindow(
@@ -75,7 +75,7 @@ export async function advanceWindow(
     readonly startedAt: Instant;
     readonly now: Instant;
     readonly counts: PageCounts;
-    /** another process began the pass; without it none did */
+    /** another process began the pass; default false */
     readonly resumed?: boolean;
   },
 ): Promise<void> {
@@ -97,7 +97,7 @@ export async function advanceWindow(
   if (done && window.kind === "live") await advanceHead(tx, window.productId);
 }
 
-/** What is to be known of a window's failures when it is tried again. */
+/** The counts of a window's failures, and the time of its next attempt. */
 export interface Postponement {
   readonly retryAt: Instant;
   readonly failures: number;
@@ -105,7 +105,7 @@ export interface Postponement {
   readonly restarts: number;
 }
 
-/** Gives a window back with what it has: nobody leases it before `retryAt`. */
+/** Releases a window with its cursor and counts. Nobody leases the window before `retryAt` (decision 113). */
 export async function postponeWindow(
   sql: Query,
   window: LeasedWindow,
@@ -127,7 +127,7 @@ export async function restartWindow(sql: Query, window: LeasedWindow): Promise<v
   assertLeased(count, window);
 }
 
-/** Replaces a window by its parts, which together are the window; what was read stays. */
+/** Replaces a window by its parts, which together cover it. Written records stay. */
 export async function splitWindow(
   sql: Sql,
   window: LeasedWindow,
@@ -148,7 +148,7 @@ export async function splitWindow(
   });
 }
 
-/** Gives a window up for now: it is a gap with its reason until a later attempt succeeds. */
+/** Gives a window up for now. The window is a gap with its reason until a later attempt succeeds. */
 export async function recordGap(
   sql: Sql,
   window: LeasedWindow,

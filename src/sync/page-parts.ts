@@ -1,11 +1,13 @@
 /** How a page of records becomes parameters of statements. */
 
-/** To turn a page into parameters nothing else may wait for long; most pages are one part. */
+/**
+ * Limits of one part, so that turning it into parameters never blocks the process for long. Most pages are one part.
+ */
 const MOST_IN_PART = 2_000;
 const MOST_TEXT_IN_PART = 256 * 1024;
 
 /**
- * Several parts are in the order of their keys, so that two pages cannot deadlock.
+ * Several parts follow each other in key order, so that two pages cannot deadlock.
  * @param sizeOf the length of an item's longest text
  */
 export function cutIntoParts<Item>(
@@ -34,10 +36,14 @@ export function cutIntoParts<Item>(
 /** The columns of a page, as parameters. */
 export type ColumnArrays = readonly (string | readonly (string | null)[])[];
 
-/** What JSON writes with a letter behind a backslash. */
+/** An escape of JSON that PostgreSQL reads differently in an array literal, such as \
+ or \\u. */
 const ESCAPED_LETTER = /\\[a-z]/;
 
-/** A quoted quote or backslash PostgreSQL reads as JSON does, all but the brackets; the rest is left to the driver. */
+/**
+ * Writes an array literal from JSON, with braces for its brackets. PostgreSQL reads JSON's escaped quotes and
+ * backslashes. Texts with other escapes are left to the driver (decision 78).
+ */
 export function toArray(values: readonly (string | null)[]): ColumnArrays[number] {
   const json = JSON.stringify(values);
   return ESCAPED_LETTER.test(json) ? values : `{${json.slice(1, -1)}}`;

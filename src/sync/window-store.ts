@@ -4,13 +4,13 @@ import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { TimeRange } from "../window.ts";
 
-/** What may be leased, in the order in which it is worked on. */
+/** The kinds of windows that may be leased, most urgent first. */
 export const WINDOW_KINDS = ["live", "confirm", "resweep", "backfill"] as const;
 export type WindowKind = (typeof WINDOW_KINDS)[number];
 
 /**
- * Plans windows; a range that an unfinished window of the same kind contains is planned already.
- * @param attempts 1: some of it was asked for in vain already
+ * Plans windows, except for ranges that an unfinished window of the same kind contains.
+ * @param attempts 1: a request for a part of the range has failed already
  */
 export async function planWindows(
   sql: Query,
@@ -33,7 +33,7 @@ export async function planWindows(
     order by asked.from_at`;
 }
 
-/** Moves the ends of gaps that nobody works on: they are fetched in one with what was added. */
+/** Moves the ends of gaps that nobody works on, so that one fetch covers what was added (decision 116). */
 export async function extendGaps(
   sql: Query,
   extended: readonly { readonly id: number; readonly to: Instant }[],
@@ -47,7 +47,7 @@ export async function extendGaps(
       and (w.lease_until is null or w.lease_until < clock_timestamp())`;
 }
 
-/** The resweeps of a range that nobody has begun: they will find all of it as old as any age that is due now. */
+/** The resweeps of a range that nobody has begun. They serve every age that is due now (decision 120). */
 export async function readPlannedResweeps(
   sql: Query,
   productId: string,

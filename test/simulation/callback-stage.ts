@@ -1,4 +1,4 @@
-/** What a run through callbacks is played on: a provider, `recon callbacks` and `recon worker` over one database. */
+/** The surroundings of a run through callbacks: a provider, `recon callbacks` and `recon worker` over one database. */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,26 +6,27 @@ import { join } from "node:path";
 import type { CallbackEntry } from "../../src/callback.ts";
 import { systemClock } from "../../src/clock.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
-import { startSandbox } from "../../src/sandbox/server.ts";
-import { createWorld, type PlantedFault } from "../../src/sandbox/world.ts";
+import { startSandbox } from "../../src/sandbox/server/server.ts";
+import type { PlantedFault } from "../../src/sandbox/world/world.ts";
 import { CREDENTIALS } from "../sandbox/agent.ts";
 import { ownPort } from "../support/own-port.ts";
 import { walletsOf } from "./callback-books.ts";
 import { type CallbackPlan, PACE } from "./callback-plan.ts";
 import { CALLBACKS, type Crew, startCrew, WORKER } from "./crew.ts";
 import { type FastWorld, speedUp } from "./fast-world.ts";
+import { createOddWorld } from "./oddities/odd-world.ts";
 
 export interface CallbackStage {
   /** for the wallets' credits and the audit; the processes have connections of their own */
   readonly sql: Sql;
   readonly world: FastWorld;
   readonly planted: readonly PlantedFault[];
-  /** an entry of each wallet that there must be */
+  /** an entry of each wallet that must exist */
   readonly wallets: readonly CallbackEntry[];
   readonly crews: Readonly<Record<"worker" | "callbacks", Crew>>;
   /** where callbacks are sent, and the key that signs them */
   readonly callbacks: { readonly url: string; readonly key: string };
-  /** Tells that the worker has stored the record of this fault. */
+  /** Says that the worker has stored the record of this fault. */
   keep(fault: PlantedFault): void;
   /** Ends the processes in good order. */
   stop(): Promise<void>;
@@ -36,10 +37,10 @@ const BASE_PATH = "/api/callback";
 const KEY = "the key that signs the callbacks";
 const PAGE_SIZE = 60;
 
-/** Starts everything but the world. */
+/** Starts everything except the world. */
 export async function openCallbackStage(plan: CallbackPlan, databaseUrl: string): Promise<CallbackStage> {
   const folder = mkdtempSync(join(tmpdir(), "wallet-recon-callbacks-"));
-  const inner = createWorld(plan.world);
+  const inner = createOddWorld(plan.world);
   const kept = new Set<string | null>();
   const world = speedUp(inner, plan.begin, PACE, ({ transactionId }) => kept.has(transactionId));
   const sandbox = await startSandbox({

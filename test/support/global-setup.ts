@@ -5,7 +5,7 @@ import { join } from "node:path";
 import postgres from "postgres";
 import type { TestProject } from "vitest/node";
 import { migrateDatabase } from "../../src/db/migrate.ts";
-import { startEmbeddedPostgres } from "../../src/embedded/postgres.ts";
+import { startEmbeddedPostgres } from "../../src/embedded/postgres/postgres.ts";
 import { startRedis } from "../../src/embedded/redis.ts";
 
 declare module "vitest" {
@@ -42,7 +42,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   };
 }
 
-/** What a run that was killed left behind. */
+/** Drops what a killed run left behind. */
 async function dropLeftovers(admin: postgres.Sql): Promise<void> {
   const rows = await admin<
     { datname: string }[]

@@ -1,4 +1,4 @@
-/** What a run in real time is played on: a provider, `recon callbacks`, `recon worker`, PostgreSQL and Redis, all real. */
+/** The surroundings of a run in real time: a provider, `recon callbacks`, `recon worker`, PostgreSQL and Redis, all real. */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { systemClock } from "../../../src/clock.ts";
 import { openDatabase, type Sql } from "../../../src/db/client.ts";
 import { migrateDatabase } from "../../../src/db/migrate.ts";
-import { startSandbox } from "../../../src/sandbox/server.ts";
+import { startSandbox } from "../../../src/sandbox/server/server.ts";
 import { CREDENTIALS } from "../../sandbox/agent.ts";
 import { ownPort } from "../../support/own-port.ts";
 import { CALLBACKS, type Crew, startCrew, WORKER } from "../crew.ts";
@@ -38,7 +38,7 @@ export interface LiveStage {
 const KEY = "the key that signs the callbacks";
 const PAGE_SIZE = 500;
 
-/** Starts everything; nobody plays yet. */
+/** Starts everything; play has not begun yet. */
 export async function openLiveStage(plan: LiveRunPlan): Promise<LiveStage> {
   const folder = mkdtempSync(join(tmpdir(), "wallet-recon-live-"));
   const [postgres, redis] = await Promise.all([startOwnPostgres(), startOwnRedis()]);

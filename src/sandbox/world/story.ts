@@ -1,0 +1,73 @@
+/** What really happens to a bet, step by step; both sides are told of it, and a fault tells one side otherwise. */
+
+import type { LedgerStatus } from "../../bet.ts";
+import type { Instant } from "../../clock.ts";
+import type { Ticks } from "./stakes.ts";
+
+export type BetEvent =
+  /** waiting: a sport bet that the provider still considers (§4.A2) */
+  | { readonly type: "placed"; readonly at: Instant; readonly stake: Ticks; readonly waiting: boolean }
+  /** a waiting bet is taken; its stake has been debited already */
+  | { readonly type: "confirmed"; readonly at: Instant }
+  /** the stake is replaced (§4.A6) */
+  | { readonly type: "adjusted"; readonly at: Instant; readonly stake: Ticks }
+  | { readonly type: "settled"; readonly at: Instant; readonly payout: Ticks }
+  /** a jackpot on top of the settlement (§4.A3) */
+  | { readonly type: "rewarded"; readonly at: Instant; readonly payout: Ticks }
+  | { readonly type: "cancelled"; readonly at: Instant };
+
+/** The events of one bet in the order they happen; a placement comes first. */
+export type Story = readonly BetEvent[];
+
+export interface StoryState {
+  readonly status: LedgerStatus;
+  readonly stake: Ticks;
+  /** settlement and reward together */
+  readonly payout: Ticks;
+  /** the signed change of the player's balance since before the placement */
+  readonly moved: Ticks;
+  /** the end of the bet, or its placement while it runs */
+  readonly accountedAt: Instant;
+  readonly updatedAt: Instant;
+}
+
+const NOTHING_HAPPENED: StoryState = {
+  status: "open",
+  stake: 0,
+  payout: 0,
+  moved: 0,
+  accountedAt: 0,
+  updatedAt: 0,
+};
+
+/** The bet after the first `count` events of its story. */
+export function stateAfter(story: Story, count: number = story.length): StoryState {
+  let state = NOTHING_HAPPENED;
+  for (const event of count < story.length ? story.slice(0, count) : story) state = advance(state, event);
+  return state;
+}
+
+function advance(before: StoryState, event: BetEvent): StoryState {
+  const { at } = event;
+  const state = { ...before, updatedAt: at };
+  switch (event.type) {
+    case "placed":
+      return { ...state, stake: event.stake, moved: -event.stake, accountedAt: at };
+    case "confirmed":
+      return state;
+    case "adjusted":
+      return { ...state, stake: event.stake, moved: before.moved + before.stake - event.stake };
+    case "settled":
+      return {
+        ...state,
+        status: "settled",
+        payout: event.payout,
+        moved: before.moved + event.payout,
+        accountedAt: at,
+      };
+    case "rewarded":
+      return { ...state, payout: before.payout + event.payout, moved: before.moved + event.payout };
+    case "cancelled":
+      return { ...state, status: "void", payout: 0, moved: before.moved + before.stake, accountedAt: at };
+  }
+}

@@ -1,0 +1,23 @@
+/** The plan of a world with odd products. */
+
+import type { PlainStyle, ProductPlan, WorldPlan } from "../../../src/sandbox/world/world-plan.ts";
+
+/**
+ * The styles of products that are full of oddities: everything there is, settlements without placements, open bets that
+ * are listed, records that only name the round, and money that only moves by adjustBalance; and operators that write no
+ * entry for a settlement that pays 0, or keep two decimals of what a sender computes in floating point.
+ */
+export type OddStyle =
+  | "odd"
+  | "single-state"
+  | "open-listed"
+  | "by-round"
+  | "session"
+  | "lost-omitted"
+  | "two-decimals";
+
+export type StyleName = PlainStyle | OddStyle;
+
+/** For a product with the style `session`, `roundsPerMinute` has no effect: the players alone decide its sessions. */
+export type OddProductPlan = ProductPlan<OddStyle>;
+export type OddWorldPlan = WorldPlan<StyleName>;
