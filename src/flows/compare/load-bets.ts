@@ -112,8 +112,8 @@ function referencesOf({ username, betId, id }: StoredRecord): Reference[] {
 }
 
 /**
- * @param entries those of the comparison; where they do not explain a balance, this also reads the request's items of
- * other rounds
+ * Collects the requests of a comparison. Where the items of a request do not explain its balance, loads its items of
+ * other rounds too.
  */
 async function loadRequests(
   { tx, product, fold, settings }: ComparisonContext,

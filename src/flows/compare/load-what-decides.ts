@@ -8,7 +8,7 @@ import type { MismatchKind } from "../../mismatch.ts";
 import { readPasses } from "../../sync/coverage-store.ts";
 import { readUnfetched } from "../../sync/pull-overview-store.ts";
 import { mergeRanges } from "../../window.ts";
-import { findUnusableEntries } from "../ledger/follow-ledger.ts";
+import { findUnusableEntries } from "../ledger/known-ledger.ts";
 import type { ComparisonContext } from "./comparison-context.ts";
 import { sidesToCheck, type VerdictCandidate, type WhatDecides } from "./judge-ripeness.ts";
 

@@ -8,7 +8,7 @@ import { countDueMarks, type DueMarks, type Screened, screenMarks } from "../../
 import { lockProduct } from "../../diff/store.ts";
 import { describeError } from "../../errors.ts";
 import type { FlowContext } from "../context.ts";
-import { findLedgerStart } from "../ledger/ledger-start.ts";
+import { findLedgerStart } from "../ledger/known-ledger.ts";
 import { readTolerance } from "./comparison-context.ts";
 
 /** Fewer marks are compared without screening, which would take longer than it saves. */

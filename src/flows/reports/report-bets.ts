@@ -26,7 +26,7 @@ import type { ComparisonContext } from "../compare/comparison-context.ts";
 import { readAbsences } from "../compare/decide-absences.ts";
 import { loadNeighbourhoods } from "../compare/load-neighbourhoods.ts";
 import { reportedRounds, type WideRounds } from "../compare/wide-rounds.ts";
-import { findUnusableEntries } from "../ledger/follow-ledger.ts";
+import { findUnusableEntries } from "../ledger/known-ledger.ts";
 import { narrowActive, stateRest } from "./report-wide-rounds.ts";
 
 /** Adds every bet of the product that counts on the day, player by player. */
