@@ -347,7 +347,7 @@ describe("an action on all matching mismatches", () => {
     });
     expect(refused.status).toBe(409);
     expect(noticeOf(refused.html)).toContain(
-      "other mismatches match by now than were shown: nothing was changed",
+      "the filter now matches other mismatches than those shown: nothing was changed",
     );
     expect(refused.html).toContain("<h1>Ignore 2 mismatches?</h1>");
     expect(refused.html).toContain("my last word</textarea>");

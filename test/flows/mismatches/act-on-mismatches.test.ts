@@ -274,7 +274,7 @@ describe("a filter", () => {
       await change();
       await expect(act("ack", { target: { ...choice, mark: before } })).rejects.toMatchObject({
         code: "conflict",
-        message: "other mismatches match by now than were shown: nothing was changed",
+        message: "the filter now matches other mismatches than those shown: nothing was changed",
       });
     }
     expect(await statuses()).toBe("ignored open open open open");
