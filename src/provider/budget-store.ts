@@ -134,11 +134,14 @@ export async function forgetWaiter(sql: Sql, waiter: string): Promise<void> {
   await sql`delete from request_waiters where waiter = ${waiter} returning ${unhurried(sql)}`;
 }
 
-/** Renews the slots of these holders. */
+/**
+ * Renews the slots of these holders. A slot that its holder released stays free: a renewal may reach PostgreSQL after
+ * the release, and would then hold a slot that nobody uses.
+ */
 export async function renewSlots(sql: Sql, holders: readonly string[]): Promise<void> {
   await sql`
     update request_slots set held_until = clock_timestamp() + make_interval(secs => ${SLOT_LEASE_MS / 1000})
-    where holder = any(${holders as string[]}::uuid[]) returning ${unhurried(sql)}`;
+    where holder = any(${holders as string[]}::uuid[]) and held_until > 'epoch' returning ${unhurried(sql)}`;
 }
 
 /**

@@ -164,6 +164,7 @@ test("where every worker is dead the ages grow, and the status, the overview and
   expect(await verdict()).toMatchObject({ tone: "bad" });
   expect(await said()).toContain("the alert job has not run since");
   expect(await metric("work_age_seconds")).toContain("work=comparing: 3600");
+  expect(await metric("stalls")).toContain("kind=alerting-stalled: 1");
   expect((await readWorkReport(context)).stop).toContain("no alert is sent");
   // Who begins again gives everything the time to go on: nothing of this is an alert.
   await workOn();

@@ -36,7 +36,7 @@ export function addWorkGauges(gauge: AddGauge, config: Config) {
   );
   const stalls = gauge(
     "stalls",
-    "Products, relations, kinds of questions and queues that stand still, by the kind of the alert.",
+    "What stands still, by the kind of its alert: products, relations, kinds of questions, queues. alerting-stalled: the alert job does not run, or never ran.",
     "kind",
   );
   const waiting = gauge(
@@ -71,6 +71,7 @@ export function addWorkGauges(gauge: AddGauge, config: Config) {
     }
     for (const kind of STALL_KINDS) stalls.set({ kind }, found.filter((one) => one.kind === kind).length);
     for (const { productId, setAside: count } of work.marks) setAside.set({ product: productId }, count);
+    stalls.set({ kind: "alerting-stalled" }, alerting.problem === null ? 0 : 1);
     waiting.set(comparing.waiting);
     due.set(verifying.due);
     rejected.set(state.rejectedEntries);
