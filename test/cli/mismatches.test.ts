@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
-import { recordTransitions } from "../../src/flows/record-transitions.ts";
+import { recordTransitions } from "../../src/flows/mismatches/record-transitions.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";

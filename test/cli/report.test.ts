@@ -6,7 +6,7 @@ import { parseConfig } from "../../src/config-file.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
 import { writeRecords } from "../../src/sync/record-store.ts";
-import { planWindows } from "../../src/sync/store.ts";
+import { planWindows } from "../../src/sync/window-store.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, exampleEntry, exampleRecord, exampleSettle, HOUR_MS, NOON } from "../support/examples.ts";

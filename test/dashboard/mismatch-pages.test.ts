@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
-import { actOnMismatches, type RequestedAction } from "../../src/flows/act-on-mismatches.ts";
-import { recordTransitions } from "../../src/flows/record-transitions.ts";
+import { actOnMismatches, type RequestedAction } from "../../src/flows/mismatches/act-on-mismatches.ts";
+import { recordTransitions } from "../../src/flows/mismatches/record-transitions.ts";
 import { silentLog } from "../../src/log.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import { createTestClock } from "../support/clock.ts";
@@ -420,7 +420,7 @@ describe("one mismatch", () => {
       "somebody else has decided meanwhile",
       { action: "resolve", from: "open" },
       409,
-      "mismatch 1 is acknowledged: it is no longer open: look at it again",
+      "mismatch 1 is acknowledged: it is no longer open; read it again before you decide",
     ],
     [
       "a correction comes without a reference",

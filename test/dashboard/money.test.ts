@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
-import { openBackfillRunner } from "../../src/flows/run-backfills.ts";
-import { DAY_MS, useVerifyWorld } from "../flows/verify-world.ts";
+import { openBackfillRunner } from "../../src/flows/pull/run-backfills.ts";
+import { DAY_MS, useVerifyWorld } from "../flows/verify/verify-world.ts";
 import { expectAccessible, expectNoSidewaysScroll, useBrowser } from "../support/browser.ts";
 import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
 import { useDatabase } from "../support/database.ts";

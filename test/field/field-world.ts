@@ -2,8 +2,8 @@
 
 import type { CallbackEntry } from "../../src/callback.ts";
 import { parseConfig } from "../../src/config-file.ts";
-import { compareProduct } from "../../src/flows/compare-product.ts";
-import { readReport } from "../../src/flows/read-report.ts";
+import { compareProduct } from "../../src/flows/compare/compare-product.ts";
+import { readReport } from "../../src/flows/reports/read-report.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
 import { startSandbox } from "../../src/sandbox/server/server.ts";

@@ -3,8 +3,8 @@
 import type { Instant } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
-import { compareProduct } from "../../src/flows/compare-product.ts";
-import { deliverCallbacks } from "../../src/flows/deliver-callbacks.ts";
+import { compareProduct } from "../../src/flows/compare/compare-product.ts";
+import { deliverCallbacks } from "../../src/flows/ledger/deliver-callbacks.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
 import { startSandbox } from "../../src/sandbox/server/server.ts";

@@ -4,7 +4,7 @@ import type { FetchBetPage } from "../../src/bet.ts";
 import type { Instant } from "../../src/clock.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
 import { ReconError } from "../../src/errors.ts";
-import { compareProduct } from "../../src/flows/compare-product.ts";
+import { compareProduct } from "../../src/flows/compare/compare-product.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
 import { startSandbox } from "../../src/sandbox/server/server.ts";

@@ -3,6 +3,7 @@
 import { stderr, stdout } from "node:process";
 import type { Command } from "commander";
 import { formatInstant, showDuration, showInstant } from "../../clock.ts";
+import type { FlowContext } from "../../flows/context.ts";
 import {
   type BackfillPlan,
   changeBackfill,
@@ -11,8 +12,7 @@ import {
   listBackfillPage,
   planBackfill,
   requestBackfill,
-} from "../../flows/backfill.ts";
-import type { FlowContext } from "../../flows/context.ts";
+} from "../../flows/pull/backfill.ts";
 import { type PageQuery, readPage } from "../../ops/input/page-query.ts";
 import { readProductRange } from "../../ops/input/range-query.ts";
 import type { Backfill, BackfillChange } from "../../sync/backfill.ts";

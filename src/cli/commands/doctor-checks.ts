@@ -6,8 +6,8 @@ import { countMissingMigrations } from "../../db/migrate.ts";
 import { OLDEST_SERVER, readServerVersion } from "../../db/server-version.ts";
 import { findLongAmounts, MOST_DECIMALS } from "../../diff/long-amount-store.ts";
 import { describeError, type ErrorCode, ReconError } from "../../errors.ts";
-import { askProviderOnce, type ClockSkew, type ProviderVisit } from "../../flows/ask-provider-once.ts";
-import { checkLedger } from "../../flows/check-ledger.ts";
+import { checkLedger } from "../../flows/ledger/check-ledger.ts";
+import { askProviderOnce, type ClockSkew, type ProviderVisit } from "../../flows/verify/ask-provider-once.ts";
 import type { OpenRecon } from "../run/open.ts";
 
 /** The result of one check. */

@@ -1,7 +1,7 @@
 /** Transfers as JSON lines on standard input. All lines are checked before the first one is stored. */
 
 import { describeError, ReconError } from "../../errors.ts";
-import type { GivenTransfer } from "../../flows/hand-over-transfers.ts";
+import type { GivenTransfer } from "../../flows/verify/hand-over-transfers.ts";
 import { readTransfer } from "../../verify/hand-over.ts";
 
 const MOST_LINES = 100_000;

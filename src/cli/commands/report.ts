@@ -3,7 +3,7 @@
 import process from "node:process";
 import type { Command } from "commander";
 import { ReconError } from "../../errors.ts";
-import { readReport } from "../../flows/read-report.ts";
+import { readReport } from "../../flows/reports/read-report.ts";
 import { formatMoney, parseAmount } from "../../money.ts";
 import { reportAsCsv } from "../../ops/csv/report-csv.ts";
 import { usage } from "../../ops/input/range-query.ts";

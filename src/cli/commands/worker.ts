@@ -7,7 +7,7 @@ import { startWorker } from "../../../jobs/worker.ts";
 import { openChannels } from "../../alerts/open-channels.ts";
 import { migrateDatabase } from "../../db/migrate.ts";
 import { describeError } from "../../errors.ts";
-import { openAskOutcome } from "../../flows/ask-outcome.ts";
+import { openAskOutcome } from "../../flows/verify/ask-outcome.ts";
 import { openMetrics } from "../../ops/metrics/metrics.ts";
 import { startOpsServer } from "../../ops/server.ts";
 import { startTracing, watchAll } from "../../ops/tracing/tracing.ts";

@@ -1,6 +1,7 @@
 /** Backfills over HTTP: request, list, show, pause, resume, cancel. */
 
 import type { FastifyInstance } from "fastify";
+import type { FlowContext } from "../../flows/context.ts";
 import {
   changeBackfill,
   describeBackfill,
@@ -9,8 +10,7 @@ import {
   listBackfillPage,
   planBackfill,
   requestBackfill,
-} from "../../flows/backfill.ts";
-import type { FlowContext } from "../../flows/context.ts";
+} from "../../flows/pull/backfill.ts";
 import type { BackfillChange } from "../../sync/backfill.ts";
 import { readPage } from "../input/page-query.ts";
 import { checkFields, readProductRange, usage } from "../input/range-query.ts";

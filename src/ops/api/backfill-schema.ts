@@ -1,6 +1,6 @@
 /** The API's schemas of backfills. */
 
-import type { BackfillDocument, PlanDocument } from "../../flows/backfill.ts";
+import type { BackfillDocument, PlanDocument } from "../../flows/pull/backfill.ts";
 import { BACKFILL_STATUSES } from "../../sync/backfill.ts";
 import { NEXT, PAGE_FIELDS } from "./page-schema.ts";
 import { COUNT, documentOf, FLAG, formOf, INSTANT, listOf, oneOf, orNull, TEXT } from "./schema.ts";

@@ -2,14 +2,14 @@
 
 import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
+import type { FlowContext } from "../../flows/context.ts";
 import {
   actOnMismatches,
   type MismatchTarget,
   previewAction,
   type RequestedAction,
-} from "../../flows/act-on-mismatches.ts";
-import type { FlowContext } from "../../flows/context.ts";
-import { readMismatchStory } from "../../flows/read-mismatch.ts";
+} from "../../flows/mismatches/act-on-mismatches.ts";
+import { readMismatchStory } from "../../flows/mismatches/read-mismatch.ts";
 import { MISMATCH_ACTIONS, type MismatchAction } from "../../mismatches/act.ts";
 import { listMismatches } from "../../mismatches/store.ts";
 import { listAsCsv } from "../csv/mismatch-csv.ts";

@@ -1,11 +1,11 @@
 /** The API's schemas of status, coverage, the day's report and the audit log. */
 
 import type { AuditedRequest } from "../../access/audit-store.ts";
-import type { Coverage } from "../../flows/read-coverage.ts";
-import type { Status } from "../../flows/read-status.ts";
+import type { Coverage } from "../../flows/status/read-coverage.ts";
+import type { Status } from "../../flows/status/read-status.ts";
 import { MISMATCH_STATUSES } from "../../mismatch.ts";
 import type { DayReport, ReportRow, ReportSide } from "../../report.ts";
-import { WINDOW_KINDS } from "../../sync/store.ts";
+import { WINDOW_KINDS } from "../../sync/window-store.ts";
 import { TRANSFER_STATUSES } from "../../transfer.ts";
 import { NEXT, PAGE_FIELDS } from "./page-schema.ts";
 import {

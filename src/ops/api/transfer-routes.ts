@@ -1,10 +1,10 @@
 /** Transfers over HTTP: hand over, list, show, close. */
 
 import type { FastifyInstance } from "fastify";
-import { closeTransfer } from "../../flows/close-transfer.ts";
 import type { FlowContext } from "../../flows/context.ts";
-import { handOverTransfers } from "../../flows/hand-over-transfers.ts";
-import { describeTransfer, findTransfer, readTransferStory } from "../../flows/read-transfer.ts";
+import { closeTransfer } from "../../flows/verify/close-transfer.ts";
+import { handOverTransfers } from "../../flows/verify/hand-over-transfers.ts";
+import { describeTransfer, findTransfer, readTransferStory } from "../../flows/verify/read-transfer.ts";
 import { readTransfer } from "../../verify/hand-over.ts";
 import { listTransfers } from "../../verify/store.ts";
 import { checkFields, usage } from "../input/range-query.ts";

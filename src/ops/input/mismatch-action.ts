@@ -1,7 +1,7 @@
 /** Reads an action on mismatches as typed, with the same names for HTTP and the command line. */
 
 import { describeError } from "../../errors.ts";
-import type { RequestedAction } from "../../flows/act-on-mismatches.ts";
+import type { RequestedAction } from "../../flows/mismatches/act-on-mismatches.ts";
 import { isMismatchStatus, MISMATCH_STATUSES, type MismatchStatus } from "../../mismatch.ts";
 import type { Adjustment, MismatchAction } from "../../mismatches/act.ts";
 import { formatAmount, parseAmount, ZERO } from "../../money.ts";

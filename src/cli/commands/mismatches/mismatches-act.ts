@@ -3,13 +3,13 @@
 import { stderr, stdin } from "node:process";
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
+import type { FlowContext } from "../../../flows/context.ts";
 import {
   type ActionResult,
   actOnMismatches,
   previewAction,
   type RequestedAction,
-} from "../../../flows/act-on-mismatches.ts";
-import type { FlowContext } from "../../../flows/context.ts";
+} from "../../../flows/mismatches/act-on-mismatches.ts";
 import { ACTS, type MismatchAction } from "../../../mismatches/act.ts";
 import { formatMoney, parseAmount } from "../../../money.ts";
 import { checkAdjustedOnce, readAction } from "../../../ops/input/mismatch-action.ts";

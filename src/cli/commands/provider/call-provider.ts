@@ -5,7 +5,7 @@ import { systemClock } from "../../../clock.ts";
 import { type Need, type ProviderSettings, readSettings } from "../../../config.ts";
 import type { Config } from "../../../config-file.ts";
 import { ReconError } from "../../../errors.ts";
-import { sendTransfer, type TransferOrder } from "../../../flows/send-transfer.ts";
+import { sendTransfer, type TransferOrder } from "../../../flows/verify/send-transfer.ts";
 import { openBudget } from "../../../provider/budget.ts";
 import { openProvider, type ProviderClient } from "../../../provider/client.ts";
 import type { TransferType } from "../../../transfer.ts";

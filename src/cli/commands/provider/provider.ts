@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { parseInstant } from "../../../clock.ts";
 import { describeError, ReconError } from "../../../errors.ts";
 import { findProduct } from "../../../flows/context.ts";
-import { checkOrder, type TransferOrder } from "../../../flows/send-transfer.ts";
+import { checkOrder, type TransferOrder } from "../../../flows/verify/send-transfer.ts";
 import { checkFreeGame } from "../../../provider/requests.ts";
 import type { TransferType } from "../../../transfer.ts";
 import { asUsage, type CallOptions, callProvider, callTransfer, readProvider } from "./call-provider.ts";

@@ -2,15 +2,15 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { describeError } from "../../../errors.ts";
+import type { FlowContext } from "../../../flows/context.ts";
 import {
   type BackfillPlan,
   changeBackfill,
   listBackfillPage,
   planBackfill,
   requestBackfill,
-} from "../../../flows/backfill.ts";
-import type { FlowContext } from "../../../flows/context.ts";
-import { watchBackfill } from "../../../flows/watch-backfill.ts";
+} from "../../../flows/pull/backfill.ts";
+import { watchBackfill } from "../../../flows/pull/watch-backfill.ts";
 import { type Notice, renderPage } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { readPage } from "../../input/page-query.ts";

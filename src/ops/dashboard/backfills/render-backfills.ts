@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { formatInstant, showDuration } from "../../../clock.ts";
-import type { BackfillPlan } from "../../../flows/backfill.ts";
+import type { BackfillPlan } from "../../../flows/pull/backfill.ts";
 import type { Backfill } from "../../../sync/backfill.ts";
 import { lengthOf } from "../../../window.ts";
 import { renderRangeFields, type TypedRange } from "../parts/fields.ts";

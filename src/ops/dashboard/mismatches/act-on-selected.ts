@@ -1,14 +1,14 @@
 /** Carries out the forms of the mismatch list, or previews them. */
 
 import { randomUUID } from "node:crypto";
+import type { FlowContext } from "../../../flows/context.ts";
 import {
   type ActionResult,
   actOnMismatches,
   markOf,
   previewAction,
   type RequestedAction,
-} from "../../../flows/act-on-mismatches.ts";
-import type { FlowContext } from "../../../flows/context.ts";
+} from "../../../flows/mismatches/act-on-mismatches.ts";
 import type { MismatchStatus } from "../../../mismatch.ts";
 import { ACTS, type MismatchAction } from "../../../mismatches/act.ts";
 import type { MismatchChoice } from "../../../mismatches/store.ts";

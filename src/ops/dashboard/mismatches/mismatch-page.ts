@@ -3,9 +3,9 @@
 import { randomUUID } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { describeError } from "../../../errors.ts";
-import { actOnMismatches } from "../../../flows/act-on-mismatches.ts";
 import type { FlowContext } from "../../../flows/context.ts";
-import { readMismatchStory } from "../../../flows/read-mismatch.ts";
+import { actOnMismatches } from "../../../flows/mismatches/act-on-mismatches.ts";
+import { readMismatchStory } from "../../../flows/mismatches/read-mismatch.ts";
 import { ACTS } from "../../../mismatches/act.ts";
 import { type Notice, renderPage } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";

@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { describeError } from "../../../errors.ts";
 import type { FlowContext } from "../../../flows/context.ts";
-import { undoStep } from "../../../flows/undo-step.ts";
+import { undoStep } from "../../../flows/mismatches/undo-step.ts";
 import { ACTS } from "../../../mismatches/act.ts";
 import { listInOrder, sumChosen } from "../../../mismatches/order-store.ts";
 import { listAsCsv } from "../../csv/mismatch-csv.ts";
