@@ -76,7 +76,7 @@ test("doctor says that a correct system is in order, and that nothing is compare
       {
         check: "provider",
         ok: true,
-        found: "PROVIDER_BASE_URL is not set: the worker brings a stand-in provider along",
+        found: "PROVIDER_BASE_URL is not set: the worker starts a stand-in provider",
         mend: null,
       },
     ],
@@ -133,7 +133,7 @@ test("doctor names amounts with the rounding errors of floating point, and the s
     check: "amounts",
     ok: true,
     found:
-      "P1 has amounts with more than 8 decimals at the provider, such as 0.30000000000000004 THB: somebody computes in floating point",
+      "P1 has amounts with more than 8 decimals at the provider, such as 0.30000000000000004 THB: one side computes in floating point",
     mend: expect.stringContaining('set diff.tolerance, such as { "THB": "0.01" }'),
   });
   await emptyTables(sql, ["bet_records"]);
@@ -243,7 +243,7 @@ test("doctor reports a Redis that may drop jobs when memory is short, and a Redi
   try {
     const good = await doctor(null, url, ["--json"], { REDIS_URL: redis.url });
     expect(good.code).toBe(0);
-    expect(checkOf(good.stdout, "redis")?.found).toMatch(/^Redis \d+\.\d+\.\d+ answers, and evicts nothing$/);
+    expect(checkOf(good.stdout, "redis")?.found).toMatch(/^Redis \d+\.\d+\.\d+ answers, and evicts no keys$/);
     const client = new Redis(redis.url);
     await client.config("SET", "maxmemory-policy", "allkeys-lru");
     client.disconnect();

@@ -57,7 +57,7 @@ test("a mismatch is acknowledged, resolved with an adjustment, and reopened, und
   expect(stdout).toMatch(new RegExp(`^\\S+ +open +acknowledged +${ME} +I look$`, "m"));
   expect((await recon("resolve 1 --note paid --adjustment -4.5 --ref R-1")).code).toBe(0);
   expect(await recon("resolve 1 --note paid --adjustment 4.5 --ref R-1")).toEqual(
-    says(1, /ref "R-1" stands for another adjustment/),
+    says(1, /ref "R-1" was used for another adjustment/),
   );
   expect((await recon("reopen 1 --note bounced")).stdout).toBe("Mismatch 1 is reopened.\n");
   expect(await sql`select from adjustments`).toHaveLength(1);
@@ -103,7 +103,7 @@ describe("a filter instead of ids", () => {
     expect(await recon("ack --kind payout-differs --note known")).toEqual(
       says(
         2,
-        /To be acknowledged: 4 mismatches, 9\.10 THB and 4\.50 USD at risk\. There is no terminal to ask on: say --yes/,
+        /To be acknowledged: 4 mismatches, 9\.10 THB and 4\.50 USD at risk\. There is no terminal for a question: add --yes/,
       ),
     );
     expect(await statuses()).toBe("open open open open");

@@ -42,7 +42,7 @@ test("a complete day with unexplained money makes the command fail, and the mone
   expect(ended.stdout).toContain("The day 2026-11-20 in UTC");
   expect(ended.stdout).toMatch(/provider {2}1 {5}10\.00 THB {2}25\.00 THB {2}15\.00 THB/);
   expect(ended.stdout).toMatch(/rest +5\.00 THB/);
-  expect(ended.stdout).toContain("NOT EXPLAINED: the day is complete, and nothing accounts for the rest.");
+  expect(ended.stdout).toContain("NOT EXPLAINED: the day is complete, but nothing explains the rest.");
 });
 
 test("--csv writes a line for each product and currency, and no line that a spreadsheet takes for a formula", async () => {

@@ -35,7 +35,7 @@ test("the command waits for a server that comes up later, and logs the beginning
   const database = downFor(5);
   await database.wait(MINUTE_MS);
   expect(database.lines).toEqual([
-    "nobody at db:5432. It is waited for, 1 min more.",
+    "nobody at db:5432. recon waits for 1 min more.",
     "the database answers now",
   ]);
 });
@@ -45,8 +45,8 @@ test("the command repeats its line during a long wait, but not at every attempt"
   await database.wait(MINUTE_MS);
   expect(database.waitedMs()).toBe(25_000);
   expect(database.lines.slice(1)).toEqual([
-    "nobody at db:5432. It is waited for, 50 s more.",
-    "nobody at db:5432. It is waited for, 40 s more.",
+    "nobody at db:5432. recon waits for 50 s more.",
+    "nobody at db:5432. recon waits for 40 s more.",
     "the database answers now",
   ]);
 });
@@ -55,7 +55,7 @@ test("the command gives up in the end, with an exit code of its own and the leng
   const database = downFor(Number.POSITIVE_INFINITY);
   await expect(database.wait(MINUTE_MS)).rejects.toMatchObject({
     code: "database-unreachable",
-    message: "nobody at db:5432. It was waited for, for 1 min.",
+    message: "nobody at db:5432. The wait of 1 min is over.",
   });
   expect(database.waitedMs()).toBe(MINUTE_MS);
 });

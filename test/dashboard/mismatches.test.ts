@@ -145,7 +145,7 @@ test("the page shows all matching mismatches with their money before a person ac
   await page.goto("/mismatches?product=P2");
   await page.getByLabel("All on this page").check();
   expect(await page.locator("[data-selected-count]").textContent()).toBe("100 selected: 10.00 THB");
-  await page.getByLabel("All 101 that match").check();
+  await page.getByLabel("All 101 matching").check();
   expect(await page.locator("[data-selected-count]").textContent()).toBe("101 selected: 10.10 THB");
   await page.getByLabel("Note").fill("known fault");
   await page.getByRole("button", { name: "Ignore" }).click();

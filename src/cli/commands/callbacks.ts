@@ -38,6 +38,6 @@ async function startCallbacks({ settings, context, databaseUrl }: OpenRecon, ope
   printLine(`callbacks are answered at ${server.url}${basePath}/<callback>, for the products`);
   printLine(`  ${context.config.products.map(({ productId }) => productId).join(", ")}`);
   printLine(`  ${from}, ${signatureKey === null ? "signed or not" : "signed with CALLBACK_SIGNATURE_KEY"}`);
-  printLine('Players are made by "recon wallet credit". Ctrl-C ends it.');
+  printLine('Players are made by "recon wallet credit". Ctrl-C ends this server.');
   context.log.info({ callbacks: server.url }, "the callbacks are served");
 }

@@ -69,7 +69,7 @@ function parseLine(line: string): unknown {
     // Blanks, and the byte order mark of some editors.
     return JSON.parse(line.trim());
   } catch {
-    throw new ReconError("usage", `it is not JSON: ${line.trim().slice(0, 60)}`);
+    throw new ReconError("usage", `not JSON: ${line.trim().slice(0, 60)}`);
   }
 }
 

@@ -79,9 +79,9 @@ export function addTransferCommands(program: Command): void {
       .command("close")
       .argument("<ref>", "the transactionRef")
       .description(
-        "stop verifying an inconclusive transfer whose outcome you found out; this resolves its mismatch",
+        "end the verification of an inconclusive transfer after you found its outcome; this resolves its mismatch",
       )
-      .requiredOption("--note <text>", "what you found out"),
+      .requiredOption("--note <text>", "your finding"),
   ).action(
     withRecon(
       ["database"],
@@ -89,7 +89,10 @@ export function addTransferCommands(program: Command): void {
         const close = { by: actorName(), note: readNote(note) };
         const closed = describeTransfer(await closeTransfer(context, readTransferChoice(ref, choice), close));
         if (json) printJson({ transfer: closed });
-        else printLine(`${showText(ref)} is closed: it stays inconclusive, and is not asked for any more.`);
+        else
+          printLine(
+            `${showText(ref)} is closed. It stays inconclusive, and the worker does not verify it any more.`,
+          );
       },
     ),
   );
@@ -139,7 +142,7 @@ function printStory(story: TransferStory): void {
   );
   printLine();
   if (answers.length === 0) {
-    printLine("Not asked for yet.");
+    printLine("The provider has not been asked yet.");
     return;
   }
   printTable(

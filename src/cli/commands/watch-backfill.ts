@@ -41,7 +41,7 @@ export async function watchBackfill(
     }
     if (!isWorkerMissed && backfill.status === "queued" && reading.at - beganAt > WORKER_IS_MISSED_AFTER_MS) {
       isWorkerMissed = true;
-      display.say("Nobody has begun it so far: does a worker run? (recon worker)");
+      display.say("No worker has begun the backfill yet. Does a worker run? (recon worker)");
     }
     await clock.sleep(CHECK_EVERY_MS, signal);
   }

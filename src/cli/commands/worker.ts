@@ -99,7 +99,7 @@ function describeWorld({ settings, embedded }: OpenRecon, tryOut: TryOut) {
 function announce({ context }: OpenRecon): { close(): Promise<void> } {
   const ending = new AbortController();
   const announcing = announceMismatches(context.sql, context.clock, ending.signal).catch((error: unknown) =>
-    context.log.warn({ error: describeError(error) }, "the mismatches cannot be shown here any more"),
+    context.log.warn({ error: describeError(error) }, "this terminal cannot show mismatches any more"),
   );
   return {
     close: async () => {

@@ -133,7 +133,7 @@ async function play(
       } catch (error) {
         context?.log.warn(
           { error: describeError(error) },
-          "the sandbox could not write its callbacks; it tries again",
+          "the sandbox could not write its callbacks and tries again",
         );
       }
     }

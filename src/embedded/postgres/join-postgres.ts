@@ -1,4 +1,4 @@
-/** The holder's side: as long as its connection to the supervisor lives, the server runs. */
+/** The side of a holder: the server runs while the holder's connection to the supervisor lives. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -18,11 +18,11 @@ import {
   type SupervisorOrder,
 } from "./postgres-protocol.ts";
 
-/** How long a supervisor may take to answer the door; one that is just stopping is gone long before. */
+/** The longest wait for a supervisor to accept. A supervisor that is stopping is gone long before. */
 const REACH_MS = 30_000;
-/** How long a start may take once a supervisor is at work: crash recovery of a large database is slow. */
+/** The longest start of the server by a supervisor: crash recovery of a large database is slow. */
 const START_MS = 120_000;
-/** How long the last holder waits for the server to stop. */
+/** The longest wait of the last holder for the end of the server. */
 const STOP_MS = 40_000;
 const POLL_MS = 20;
 
@@ -34,7 +34,7 @@ export interface JoinedServer {
   release(): Promise<void>;
 }
 
-/** Joins the server of `folder`, starting its supervisor if there is none. Fails with ReconError "embedded-failed". */
+/** Joins the server of `folder`, and starts its supervisor if there is none. @throws ReconError `embedded-failed` */
 export async function joinServer(server: {
   folder: string;
   native: string;
@@ -67,7 +67,7 @@ export async function joinServer(server: {
   );
 }
 
-/** A connection to the supervisor, or nothing when none listens at this moment. */
+/** @returns a connection to the supervisor; undefined: none listens now */
 async function reach(folder: string): Promise<Socket | undefined> {
   try {
     const address = openSocketPath(folder);
@@ -86,7 +86,7 @@ async function reach(folder: string): Promise<Socket | undefined> {
   }
 }
 
-/** The supervisor's answer; nothing when it hung up without one, because it is stopping. */
+/** @returns the supervisor's answer; undefined: it is stopping, and hung up without an answer */
 async function firstLine(socket: Socket, logFile: string): Promise<SupervisorLine | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<SupervisorLine | undefined>();
   let text = "";
@@ -105,7 +105,7 @@ async function firstLine(socket: Socket, logFile: string): Promise<SupervisorLin
     return await promise;
   } finally {
     clearTimeout(late);
-    // A command that has finished its work must be able to exit although it still holds the server.
+    // A finished command must be able to exit while it holds the server.
     socket.unref();
   }
 }
@@ -124,8 +124,8 @@ function launch(order: SupervisorOrder, logFile: string): ChildProcess {
   }
   try {
     const script = fileURLToPath(new URL("./postgres-supervisor.ts", import.meta.url));
-    // Detached: a Ctrl-C goes to the whole process group and must not take the server away from a holder
-    // that is still finishing its work.
+    // Detached: Ctrl-C goes to the whole process group, but holders may still need the server for the rest of their
+    // work.
     const supervisor = spawn(process.execPath, [script, JSON.stringify(order)], {
       detached: true,
       cwd: "/",
@@ -150,11 +150,11 @@ async function failIfCrashed(supervisor: ChildProcess, logFile: string): Promise
     return;
   throw new ReconError(
     "embedded-failed",
-    `The supervisor of the embedded PostgreSQL ended by itself. Its log ${logFile} ends with:\n${await lastLines(logFile)}`,
+    `The supervisor of the embedded PostgreSQL ended unexpectedly. Its log ${logFile} ends with:\n${await lastLines(logFile)}`,
   );
 }
 
-/** A function that lets go once, however often it is called, and waits for the supervisor to hang up. */
+/** Makes a function that releases the server once, at the first call, and waits until the supervisor hangs up. */
 function releaseOnce(socket: Socket): () => Promise<void> {
   let released: Promise<void> | undefined;
   const release = async () => {

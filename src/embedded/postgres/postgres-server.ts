@@ -1,4 +1,4 @@
-/** Runs the postmaster: gets it ready on a free port, and never leaves it or a predecessor behind. */
+/** Runs the postmaster: starts it on a free port, and leaves no postmaster behind. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { constants, open, readFile, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -11,7 +11,7 @@ import { lastLines } from "../log-tail.ts";
 import { guardChild } from "../process-guard.ts";
 import type { ClusterLocation } from "./postgres-location.ts";
 
-/** Fast shutdown, immediate shutdown, and the end of all patience, each with the time it gets. */
+/** The signals for a fast shutdown, an immediate shutdown and a kill, each with its longest wait. */
 const STOP_STEPS: readonly (readonly [NodeJS.Signals, number])[] = [
   ["SIGINT", 20_000],
   ["SIGQUIT", 8_000],
@@ -22,14 +22,15 @@ const ATTEMPTS = 20;
 
 export interface Postmaster {
   readonly port: number;
-  /** Settles when the process has ended, for whatever reason. */
+  /** Settles at the end of the process, for any reason. */
   readonly ended: Promise<void>;
   stop(): Promise<void>;
 }
 
 /**
- * Starts the server on `data` and waits until it accepts connections. Its output goes to this process's own,
- * which must be `logFile`. Fails with ReconError "embedded-failed", quoting the end of the log.
+ * Starts the server on `data` and waits until the server accepts connections. The server writes to the output of this
+ * process, which must be `logFile`.
+ * @throws ReconError `embedded-failed` with the end of the log
  */
 export async function startPostmaster(options: {
   location: ClusterLocation;
@@ -57,7 +58,7 @@ export async function startPostmaster(options: {
   );
 }
 
-/** The port was taken in the meantime, or the last processes of a killed server are still on their way out. */
+/** Another process took the port, or the last processes of a killed server have not ended yet. */
 function isPassing(reason: string): boolean {
   return /could not create any TCP\/IP sockets|pre-existing shared memory block/.test(reason);
 }
@@ -73,7 +74,7 @@ function spawnPostmaster(
     log_timezone: "UTC",
     log_checkpoints: "off",
     ...options.settings,
-    // After the caller's, since the rest of this program relies on them.
+    // After the caller's settings, because this program relies on these.
     listen_addresses: "127.0.0.1",
     unix_socket_directories: "",
     port: String(port),
@@ -106,8 +107,8 @@ async function becomesReady(postmaster: ChildProcess, data: string): Promise<boo
 }
 
 /**
- * Stops a postmaster whose supervisor was killed together with its guard. We have the lock of this folder,
- * so whoever still serves it is such a leftover.
+ * Stops a postmaster whose supervisor and guard were killed. This process has the lock of the folder, so any other
+ * server of the folder is such a leftover.
  */
 async function endPredecessor(data: string): Promise<void> {
   const pid = (await readPidFile(data))?.pid;
@@ -117,7 +118,7 @@ async function endPredecessor(data: string): Promise<void> {
     await disarmPidFile(data);
     return;
   }
-  // A server of another folder, as in a copied checkout: PostgreSQL itself decides and says so in its log.
+  // A server of another folder, as in a copied checkout: PostgreSQL itself decides, and its log says so.
   if (!command.includes(data)) return;
   const ended = (async () => {
     while ((await commandOf(pid))?.includes(data)) await sleep(POLL_MS);
@@ -126,14 +127,14 @@ async function endPredecessor(data: string): Promise<void> {
 }
 
 /**
- * The process of a lock file is gone, but its number may be a zombie's or by now somebody else's, and
- * PostgreSQL would refuse to start for ever. It ignores the number of its own parent: ours. Removing the file
- * instead would also remove its check that no process of the old server still uses the shared memory.
+ * The process of a lock file is gone, but a zombie or another process may have its number. PostgreSQL would then
+ * refuse every start. PostgreSQL ignores the number of its parent, so this writes the number of this process. Without
+ * the file, PostgreSQL could not check whether the old server still uses the shared memory.
  */
 async function disarmPidFile(data: string): Promise<void> {
   const path = join(data, "postmaster.pid");
   const [, ...rest] = (await readFile(path, "utf8")).split("\n");
-  // The folder may be another account's: root must not follow a link that was put there.
+  // The folder may belong to another account: root must not follow a link of that account.
   const file = await open(path, constants.O_WRONLY | constants.O_TRUNC | constants.O_NOFOLLOW);
   await file.writeFile([String(process.pid), ...rest].join("\n"));
   await file.close();
@@ -160,7 +161,7 @@ async function endProcess(send: (signal: NodeJS.Signals) => unknown, ended: Prom
   }
 }
 
-/** The lock file of a data folder: process id in its first line, "starting", "ready" … in its eighth. */
+/** The lock file of a data folder: the first line is the process id, the eighth is "starting", "ready" and so on. */
 async function readPidFile(data: string): Promise<{ pid: number; status: string } | undefined> {
   const text = await readFile(join(data, "postmaster.pid"), "utf8").catch(() => "");
   const lines = text.split("\n");
@@ -168,10 +169,10 @@ async function readPidFile(data: string): Promise<{ pid: number; status: string 
   return pid > 0 ? { pid, status: lines[7]?.trim() ?? "" } : undefined;
 }
 
-/** The command line of a process; undefined when there is no such process. */
+/** @returns the command line of a process; undefined: there is no such process */
 async function commandOf(pid: number): Promise<string | undefined> {
   if (process.platform === "linux") {
-    // World-readable, unlike cwd: root in a container may not have the right to look at that.
+    // Everybody may read this, unlike cwd, which root in a container may have no right to read.
     const text = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
     return text === "" ? undefined : text;
   }

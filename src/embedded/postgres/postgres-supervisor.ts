@@ -1,6 +1,6 @@
 /**
- * The process that owns the embedded PostgreSQL of one folder for as long as somebody holds it.
- * A process of its own, because several commands share the server and each of them may be killed.
+ * The process that runs the embedded PostgreSQL of one folder while any command holds the server. This is a separate
+ * process, because several commands share the server, and each of them may be killed.
  */
 import { truncateSync } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -19,11 +19,11 @@ import {
 } from "./postgres-protocol.ts";
 import { type Postmaster, startPostmaster } from "./postgres-server.ts";
 
-/** How long nobody may hold the server before it stops: a command that is restarted finds it still there. */
+/** The time until a server without holders stops. A restarted command still finds the server. */
 const LINGER_MS = 300;
-/** How long the one who launched us has to call. */
+/** The longest wait for the first connection of the command that started this process. */
 const FIRST_CALL_MS = 5_000;
-/** How long a stopping predecessor may keep the lock. */
+/** The longest wait for the lock of a predecessor that is stopping. */
 const TURN_MS = 25_000;
 
 class Supervisor {
@@ -42,7 +42,7 @@ class Supervisor {
     this.#timer = setTimeout(() => this.#stopIfUnheld(), FIRST_CALL_MS);
   }
 
-  /** Lets nobody in any more and stops when the last holder has left. */
+  /** Refuses new holders, and stops when the last holder is gone. */
   drain(): void {
     this.#server.close();
     this.#stopIfUnheld();
@@ -68,7 +68,7 @@ class Supervisor {
     this.#timer = setTimeout(() => this.#stopIfUnheld(), LINGER_MS);
   }
 
-  /** The last one to leave is kept waiting until the server has stopped. */
+  /** The last holder waits until the server has stopped. */
   #goodbye(socket: Socket): void {
     this.#holders.delete(socket);
     if (this.#holders.size > 0) socket.end();
@@ -91,7 +91,7 @@ class Supervisor {
       this.#stopping = true;
       for (const socket of this.#holders) socket.end();
       this.#server.close(() => process.exit(1));
-      // A holder that is suspended must not keep the lock from the next start.
+      // A suspended holder must not keep the lock from the next start.
       setTimeout(() => process.exit(1), 1_000);
       return;
     }
@@ -105,7 +105,7 @@ class Supervisor {
 
   #stopIfUnheld(): void {
     if (this.#holders.size > 0 || this.#stopping) return;
-    // Half-way through a start there is nothing to stop yet; the end of the start looks again.
+    // During a start nothing can stop yet. The end of the start checks again.
     if (this.#starting !== undefined && this.#answer === undefined) return;
     this.#stopping = true;
     this.#server.close();
@@ -117,12 +117,12 @@ class Supervisor {
 
   #serverEnded(): void {
     if (this.#stopping) return;
-    log("The server ended although it was still in use; the next command starts it again.");
+    log("The server ended while commands used it. The next command starts it again.");
     process.exit(1);
   }
 }
 
-/** Waits for a stopping predecessor; returns false when another supervisor serves the folder already. */
+/** Waits for a predecessor that is stopping. @returns false: another supervisor serves the folder */
 async function getsTurn(folder: string, socketPath: string): Promise<boolean> {
   const until = Date.now() + TURN_MS;
   while (Date.now() < until) {
@@ -144,7 +144,7 @@ function log(text: string): void {
 }
 
 async function main(order: SupervisorOrder): Promise<void> {
-  // The socket is made with these permissions: only our own account may hold or read the password.
+  // The permissions of the socket: only this account may hold the server or read the password.
   process.umask(0o077);
   const { path } = openSocketPath(order.folder);
   if (!(await getsTurn(order.folder, path))) process.exit(ANOTHER_SERVES);

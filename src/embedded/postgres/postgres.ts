@@ -1,4 +1,4 @@
-/** Gives a checkout its own PostgreSQL, so that `npm start` and the tests need nothing installed. */
+/** A PostgreSQL for each checkout, so that `npm start` and the tests need no installed server. */
 import { chmod, mkdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import postgres from "postgres";
@@ -7,17 +7,17 @@ import { joinServer } from "./join-postgres.ts";
 import { findNativeBinaries } from "./postgres-binaries.ts";
 import { SUPERUSER } from "./postgres-protocol.ts";
 
-/** Needs no quoting in a URL: clients disagree on how to decode that part. */
+/** A name that needs no quoting in a URL, because clients decode that part differently. */
 const DATABASE_NAME = /^[\w-]{1,63}$/;
 
 export interface EmbeddedPostgres {
-  /** postgres:// URL of the given database on 127.0.0.1 */
+  /** the postgres:// URL of the database on 127.0.0.1 */
   readonly url: string;
-  /** true when this call started the server (false: joined one that already ran) */
+  /** true: this call started the server; false: this call joined a running one */
   readonly started: boolean;
   /**
-   * Lets go of the server; it stops when nobody holds it any more. Idempotent.
-   * The last holder waits until the server has stopped, so that the folder may be removed afterwards.
+   * Releases the server, which stops without holders. Idempotent. The last holder waits until the server has stopped,
+   * so that the folder may be deleted afterwards.
    */
   release(): Promise<void>;
 }
@@ -25,11 +25,11 @@ export interface EmbeddedPostgres {
 /**
  * Starts the PostgreSQL server of `home`, or joins the one that another command of this checkout started.
  *
- * `home` (made if missing) keeps the data between starts; `database` (default "recon") is created if missing.
- * `settings` are PostgreSQL settings such as `{ fsync: "off" }`; they count for the call that starts the server
- * and are ignored by one that joins. The hold does not keep the process alive, and ends with it, even by kill -9.
+ * `home` keeps the data between starts; a missing `home` or `database` (default "recon") is created. `settings` are
+ * PostgreSQL settings such as `{ fsync: "off" }`. They have an effect only where this call starts the server. The
+ * hold does not keep the process alive, and ends with the process, even by kill -9.
  *
- * Fails with ReconError "embedded-failed": binaries not installed, folder unusable, server did not start.
+ * @throws ReconError `embedded-failed`: binaries not installed, folder unusable, or the server did not start
  */
 export async function startEmbeddedPostgres(options: {
   home: string;
@@ -59,7 +59,7 @@ export async function startEmbeddedPostgres(options: {
   return { url: urlOf(database), started: hold.started, release: hold.release };
 }
 
-/** Makes `<home>/postgres` and returns its real path, so that every spelling of a folder means one server. */
+/** Creates `<home>/postgres`. @returns its real path, so that all spellings of a folder mean one server */
 async function makeFolder(home: string): Promise<string> {
   try {
     const folder = join(home, "postgres");
@@ -77,7 +77,7 @@ async function makeFolder(home: string): Promise<string> {
   }
 }
 
-/** For root PostgreSQL runs as another account, which must get through to its own folder; what it may not see it cannot list. */
+/** For root, PostgreSQL runs as another account, which must reach its own folder but must not list this one. */
 async function closeToOthers(home: string): Promise<void> {
   const { uid } = await stat(home);
   const self = process.getuid?.();
@@ -88,7 +88,7 @@ async function createDatabase(url: string, name: string): Promise<void> {
   const sql = postgres(url, { max: 1, connect_timeout: 10, fetch_types: false, onnotice: () => undefined });
   try {
     const found = await sql`select 1 from pg_database where datname = ${name}`;
-    // template0, because nobody can be connected to it: a connection to template1 would block the copy.
+    // template0, because a connection to template1 would block the copy, and nobody can connect to template0.
     if (found.length === 0) await sql.unsafe(`create database "${name}" template template0`);
   } catch (error) {
     if (!isAlreadyThere(error)) throw error;
@@ -97,7 +97,7 @@ async function createDatabase(url: string, name: string): Promise<void> {
   }
 }
 
-/** Another holder may create the same database at the same moment: duplicate_database or unique_violation. */
+/** The errors where another holder creates the same database now: duplicate_database or unique_violation. */
 function isAlreadyThere(error: unknown): boolean {
   return error instanceof postgres.PostgresError && (error.code === "42P04" || error.code === "23505");
 }

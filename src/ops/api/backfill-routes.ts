@@ -34,7 +34,7 @@ const SHOW = describeOperation({
 
 const REQUEST = describeOperation({
   id: "requestBackfill",
-  summary: "queues a backfill (201), or says what it would do (200)",
+  summary: "queues a backfill (201), or only reports its effect (200)",
   body: REQUEST_FORM,
   answers: { 200: PLAN, 201: ONE_BACKFILL },
 });

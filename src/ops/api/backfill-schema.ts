@@ -9,7 +9,7 @@ export const LIST_QUERY = formOf({}, PAGE_FIELDS);
 
 export const REQUEST_FORM = formOf(
   { productId: TEXT, from: INSTANT, to: { ...INSTANT, description: "not included" } },
-  { dryRun: { ...FLAG, description: "only say what the backfill would do" } },
+  { dryRun: { ...FLAG, description: "only report the effect of the backfill" } },
 );
 
 const BACKFILL = documentOf<BackfillDocument>({

@@ -27,7 +27,7 @@ const LONGEST_BULK = 256 * 1024;
 
 const LIST = describeOperation({
   id: "listMismatches",
-  summary: "mismatches, in the order in which they were found; all of them as CSV",
+  summary: "mismatches in the order of their discovery; all of them as CSV",
   query: LIST_QUERY,
   answers: { 200: MISMATCH_LIST },
   also: { "text/csv": TEXT },

@@ -53,7 +53,7 @@ const HAND_OVER = describeOperation({
 
 const CLOSE = describeOperation({
   id: "closeTransfer",
-  summary: "notes a person's decision on an inconclusive one",
+  summary: "records a person's decision on an inconclusive one",
   params: ONE_REF,
   query: CHOICE,
   body: CLOSE_FORM,

@@ -1,9 +1,12 @@
-/** A fault of any endpoint but the bet query, as data: which requests it strikes, and what happens to them (README.md). */
+/**
+ * Faults of all endpoints except the bet query, as data: the requests that a fault strikes, and its effect
+ * (README.md).
+ */
 
 import { z } from "zod";
 import { atLeastOne, checkList, duration, PLAIN_ACTIONS, plain, productOf, timesAndCounts } from "./fault.ts";
 
-/** The endpoints of §4.B and §4.C beside betTransactionsV2, by their paths. */
+/** The paths of the endpoints of §4.B and §4.C, without betTransactionsV2. */
 export const AGENT_ENDPOINTS = [
   "seamless/logIn",
   "seamless/games",
@@ -30,7 +33,7 @@ const pattern = z.string().transform((text, context) => {
   }
 });
 
-/** All fields that are given must hold. */
+/** The conditions of a fault. Every given field must hold. */
 const when = (productIds: readonly string[]) =>
   z.strictObject({
     endpoint: z.union([endpoint, z.array(endpoint).min(1)], {
@@ -38,18 +41,18 @@ const when = (productIds: readonly string[]) =>
     }),
     product: productOf(productIds),
     username: z.string().optional(),
-    /** found in the transactionRef, or the transactionId */
+    /** a pattern that the transactionRef or the transactionId must match */
     ref: pattern.optional(),
-    /** about so many of all references: the same ones always, as the world's seed decides */
+    /** the share of all references; the world's seed decides which ones, always the same */
     shareOfRefs: z.number().min(0).max(1).optional(),
-    /** of the requests of this endpoint with the same reference: these, counted from 1 */
+    /** the numbers of the requests, from 1, among those of this endpoint with the same reference */
     calls: z.array(atLeastOne).min(1).optional(),
-    /** less time than this has passed since the reference was booked */
+    /** the longest time since the booking of the reference, in milliseconds */
     youngerThan: duration.optional(),
     ...timesAndCounts,
   });
 
-/** Whether what was asked for is done all the same. */
+/** Whether the provider carries out the request in spite of the fault. */
 const done = { done: z.boolean().default(true) };
 const [hang, drop, cutShort, drip, slow, huge, status, code, html, halfJson] = PLAIN_ACTIONS;
 const field = { field: z.string().min(1) };
@@ -85,7 +88,7 @@ const action = z.discriminatedUnion("kind", ACTIONS, {
     code === "invalid_union" ? `must be one of ${AGENT_FAULT_KINDS.join(", ")}` : undefined,
 });
 
-/** Some things happen at some endpoints only. */
+/** The endpoints of each effect that is possible only at some of them. */
 const ENDPOINTS_OF: ReadonlyMap<unknown, readonly AgentEndpoint[]> = new Map<
   AgentFaultKind,
   readonly AgentEndpoint[]
@@ -114,17 +117,17 @@ const faultList = (productIds: readonly string[]) =>
 
 type FaultList = ReturnType<typeof faultList>;
 
-/** As it stands in a file or a test: durations and times are ISO 8601 text, a pattern is its text. */
+/** A fault as typed in a file or a test: durations and times are ISO 8601 text, a pattern is its text. */
 export type AgentFault = z.input<FaultList>[number];
-/** A checked fault: durations and times are milliseconds. */
+/** A checked fault. Durations and times are milliseconds. */
 export type CheckedAgentFault = z.output<FaultList>[number];
 export type AgentAction = CheckedAgentFault["do"];
 
 /**
  * Checks a list of such faults.
- * @param productIds the products there are
- * @param name what the list is called in the error
- * @throws ReconError `settings-invalid` that tells every problem, each with its path and value
+ * @param productIds all products
+ * @param name the name of the list in the error
+ * @throws ReconError `settings-invalid` that lists every problem with its path and value
  */
 export function checkAgentFaults(
   value: unknown,
@@ -134,7 +137,7 @@ export function checkAgentFaults(
   return checkList(faultList(productIds), value, name);
 }
 
-/** Whether a fault of a list that mixes both is of this kind, rather than about the bet query. */
+/** Whether a fault of a mixed list is of this kind, and not one of the bet query. */
 export function isAgentFault(fault: unknown): boolean {
   return (fault as { when?: { endpoint?: unknown } } | null)?.when?.endpoint !== undefined;
 }

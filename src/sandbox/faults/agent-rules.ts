@@ -1,30 +1,30 @@
-/** Decides which fault strikes a request of the agent API: the first of the list whose conditions all hold. */
+/** Chooses the fault for a request of the agent API: the first in the list whose conditions all hold. */
 
 import type { Instant } from "../../clock.ts";
 import { hashText } from "../world/random.ts";
 import type { AgentAction, AgentEndpoint, CheckedAgentFault } from "./agent-fault.ts";
 import { strikesNumber } from "./fault-rules.ts";
 
-/** What of a request a fault can depend on; null: it names none. */
+/** The values of a request that faults can depend on; null: the request has no such value. */
 interface AgentCall {
   readonly endpoint: AgentEndpoint;
   readonly productId: string | null;
   readonly username: string | null;
-  /** the transactionRef or transactionId */
+  /** the transactionRef or the transactionId */
   readonly ref: string | null;
-  /** when that was booked, if it was */
+  /** when the reference was booked; null: it was not */
   readonly bookedAt: Instant | null;
   readonly now: Instant;
 }
 
 export interface AgentRules {
-  /** What happens to the request; null: it is answered. Each call is one request, and is counted. */
+  /** @returns the effect on the request; null: no fault strikes. Every call counts as one request. */
   strike(call: AgentCall): AgentAction | null;
 }
 
 /**
- * `requests` and `share` count as they do for the bet query; `calls` counts per endpoint and reference.
- * @param seed decides the shares, together with the fault's place in the list
+ * `requests` and `share` count as for the bet query. `calls` counts for each endpoint and reference.
+ * @param seed decides the shares, with the fault's place in the list
  */
 export function createAgentRules(faults: readonly CheckedAgentFault[], seed: number): AgentRules {
   const rules = faults.map((fault, index) => ({

@@ -1,12 +1,12 @@
-/** A list of faults from a file, as `recon sandbox --faults FILE` takes it. */
+/** Reads the list of faults for `recon sandbox --faults FILE`. */
 
 import { readFileSync } from "node:fs";
 import { describeError, ReconError } from "../../errors.ts";
 import { type AnyFault, sortFaults } from "./fault-list.ts";
 
 /**
- * @param productIds the products there are
- * @throws ReconError `settings-invalid` that names the file and tells every problem of it
+ * @param productIds all products
+ * @throws ReconError `settings-invalid` that names the file and lists every problem
  */
 export function readFaultFile(path: string, productIds: readonly string[]): AnyFault[] {
   let faults: unknown;

@@ -1,4 +1,4 @@
-/** One list of faults for all endpoints: what names an `endpoint` is no fault of the bet query. */
+/** One list of faults for all endpoints. A fault without an `endpoint` is one of the bet query. */
 
 import { type AgentFault, checkAgentFaults, isAgentFault } from "./agent-fault.ts";
 import { checkFaults, type Fault } from "./fault.ts";
@@ -11,18 +11,17 @@ export interface SortedFaults {
 }
 
 /**
- * Checks a list of faults of both kinds, and takes them apart.
- * @param productIds the products there are
- * @param name what the list is called in the error
- * @throws ReconError `settings-invalid` that tells every problem of the first kind that has one, each with its
- *   path and value
+ * Checks a list with faults of both kinds, and separates the kinds.
+ * @param productIds all products
+ * @param name the name of the list in the error
+ * @throws ReconError `settings-invalid` that lists every problem, with path and value, of the first kind that has any
  */
 export function sortFaults(value: unknown, productIds: readonly string[], name?: string): SortedFaults {
   if (!Array.isArray(value)) {
     checkFaults(value, productIds, name);
     return { faults: [], agentFaults: [] };
   }
-  // The other faults keep their places, so that a problem names the place of its fault in the list.
+  // A placeholder stands for each fault of the other kind, so that an error names the place in the whole list.
   const faults = value.map((fault) => (isAgentFault(fault) ? SOME_FAULT : fault));
   const agentFaults = value.map((fault) => (isAgentFault(fault) ? fault : SOME_AGENT_FAULT));
   checkFaults(faults, productIds, name);

@@ -1,27 +1,27 @@
-/** Decides which fault strikes a request: the first of the list whose conditions all hold. */
+/** Chooses the fault for a request of the bet query: the first in the list whose conditions all hold. */
 
 import type { Instant } from "../../clock.ts";
 import { hoursOf, lengthOf, type TimeRange } from "../../window.ts";
 import { hashText } from "../world/random.ts";
 import { type CheckedFault, type FaultAction, type FaultCondition, needsPageBefore } from "./fault.ts";
 
-/** What of a request a fault can depend on. */
+/** The values of a request that faults can depend on. */
 export interface FaultRequest {
   readonly productId: string;
   readonly range: TimeRange;
-  /** which page of its query, from 1 */
+  /** the number of the page in its query, from 1 */
   readonly page: number;
   readonly now: Instant;
 }
 
 export interface FaultRules {
-  /** What happens to the request; null: it is answered. Each call is one request, and is counted. */
+  /** @returns the effect on the request; null: no fault strikes. Every call counts as one request. */
   strike(request: FaultRequest): FaultAction | null;
 }
 
 /**
- * Each fault counts the requests that it could strike, and on which no fault before it in the list did.
- * @param seed decides the shares, together with the fault's place in the list and that count
+ * Each fault counts the requests that it could strike, without those that an earlier fault of the list struck.
+ * @param seed decides the shares, with the fault's place in the list and this count
  */
 export function createFaultRules(faults: readonly CheckedFault[], seed: number): FaultRules {
   const rules = faults.map((fault, index) => ({ fault, luck: `${seed}|fault|${index}`, seen: 0, struck: 0 }));
@@ -41,7 +41,7 @@ export function createFaultRules(faults: readonly CheckedFault[], seed: number):
   };
 }
 
-/** Whether everything holds that can be seen of the request itself. */
+/** Whether the conditions hold that depend only on the request. */
 export function couldStrike({ when, do: { kind } }: CheckedFault, request: FaultRequest): boolean {
   const { productId, range, page, now } = request;
   if (needsPageBefore(kind) && page === 1) return false;
@@ -53,8 +53,8 @@ export function couldStrike({ when, do: { kind } }: CheckedFault, request: Fault
 }
 
 /**
- * Whether the n-th of the requests that could be struck is.
- * @param luck the same text, number and share give the same answer always
+ * Whether the fault strikes the n-th request that it could strike.
+ * @param luck the same text, number and share always give the same result
  */
 export function strikesNumber({ requests, share }: FaultCondition, number: number, luck: string): boolean {
   if (Array.isArray(requests) && !requests.includes(number)) return false;

@@ -1,11 +1,11 @@
-/** A fault of the provider as data: which requests it strikes, and what happens to them. README.md lists them all. */
+/** Faults of the bet query as data: the requests that a fault strikes, and its effect. README.md lists all faults. */
 
 import { Duration } from "luxon";
 import { z } from "zod";
 import { parseInstant } from "../../clock.ts";
 import { ReconError } from "../../errors.ts";
 
-/** ISO 8601 text in, milliseconds out. */
+/** Turns ISO 8601 text into milliseconds. */
 export const duration = z.string().transform((text, context) => {
   const lengthMs = Duration.fromISO(text).toMillis();
   if (lengthMs > 0) return lengthMs;
@@ -24,23 +24,23 @@ const instant = z.string().transform((text, context) => {
 
 export const atLeastOne = z.int().min(1);
 
-/** The conditions that every fault may have. */
+/** The conditions that any fault may have. */
 export const timesAndCounts = {
-  /** the sandbox's clock stands between these: the first instant belongs to it, the second does not */
+  /** a half-open range of the sandbox's clock */
   between: z
     .tuple([instant, instant])
     .refine(([from, to]) => from < to, "must be two times, the earlier one first")
     .optional(),
-  /** of the requests for which all of the above hold: these, counted from 1 */
+  /** the numbers of the requests, from 1, among those that meet the conditions above */
   requests: z
     .union(
       [z.array(atLeastOne).min(1), z.strictObject({ every: atLeastOne, offset: z.int().min(0).default(0) })],
       { error: 'must be a list of numbers, or { "every": 5, "offset": 2 }' },
     )
     .optional(),
-  /** of the same requests: about so many, 1 being all of them; chance depends on the world's seed alone */
+  /** the share of the same requests; 1: all of them. Only the world's seed decides which ones. */
   share: z.number().min(0).max(1).optional(),
-  /** so many times at most */
+  /** the most requests that the fault strikes */
   times: atLeastOne.optional(),
 };
 
@@ -50,22 +50,22 @@ export const productOf = (productIds: readonly string[]) =>
     .refine((productId) => productIds.includes(productId), `must be one of ${productIds.join(", ")}`)
     .optional();
 
-/** All fields that are given must hold. */
+/** The conditions of a fault. Every given field must hold. */
 const when = (productIds: readonly string[]) =>
   z.strictObject({
     product: productOf(productIds),
-    /** the range touches one of these hours of the day, in UTC */
+    /** hours of the day in UTC; the range of the request must touch one */
     hoursUtc: z.array(z.int().min(0).max(23)).min(1).optional(),
-    /** the range is longer than this */
+    /** the range of the request must be longer */
     longerThan: duration.optional(),
-    /** the n-th page of its query, from 1 */
+    /** the number of the page in its query, from 1 */
     page: atLeastOne.optional(),
     ...timesAndCounts,
   });
 
 export const plain = <const Kind extends string>(kind: Kind) => z.strictObject({ kind: z.literal(kind) });
 
-/** They happen to any answer, whatever it says. */
+/** Effects that any answer can have. */
 export const PLAIN_ACTIONS = [
   plain("hang"),
   plain("drop"),
@@ -122,7 +122,7 @@ const action = z.discriminatedUnion("kind", ACTIONS, {
   error: ({ code }) => (code === "invalid_union" ? `must be one of ${FAULT_KINDS.join(", ")}` : undefined),
 });
 
-/** They change what a page says of the pages before it, so a first page never has them. */
+/** Effects that need an earlier page, so a first page never has them. */
 const NEED_A_PAGE_BEFORE: ReadonlySet<unknown> = new Set<FaultKind>([
   "cursor-loop",
   "expired-cursor",
@@ -138,16 +138,16 @@ const faultList = (productIds: readonly string[]) =>
   z.array(
     z.strictObject({ when: when(productIds).prefault({}), do: action }).refine(
       (fault) => !(fault?.when?.page === 1 && NEED_A_PAGE_BEFORE.has(fault.do?.kind)),
-      // Checked whatever else is wrong, so that every problem is told at once.
+      // Checked in spite of other problems, so that the error lists all problems at once.
       { error: "can never be 1 for this kind", path: ["when", "page"], when: () => true },
     ),
   );
 
 type FaultList = ReturnType<typeof faultList>;
 
-/** As it stands in a file or a test: durations and times are ISO 8601 text. */
+/** A fault as typed in a file or a test: durations and times are ISO 8601 text. */
 export type Fault = z.input<FaultList>[number];
-/** A checked fault: durations and times are milliseconds. */
+/** A checked fault. Durations and times are milliseconds. */
 export type CheckedFault = z.output<FaultList>[number];
 export type FaultCondition = CheckedFault["when"];
 export type FaultAction = CheckedFault["do"];
@@ -155,9 +155,9 @@ export type PlainAction = z.output<(typeof PLAIN_ACTIONS)[number]>;
 
 /**
  * Checks a list of faults.
- * @param productIds the products there are
- * @param name what the list is called in the error
- * @throws ReconError `settings-invalid` that tells every problem, each with its path and value
+ * @param productIds all products
+ * @param name the name of the list in the error
+ * @throws ReconError `settings-invalid` that lists every problem with its path and value
  */
 export function checkFaults(
   value: unknown,
@@ -167,7 +167,7 @@ export function checkFaults(
   return checkList(faultList(productIds), value, name);
 }
 
-/** @throws ReconError `settings-invalid` that tells every problem, each with its path and value */
+/** @throws ReconError `settings-invalid` that lists every problem with its path and value */
 export function checkList<Output>(schema: z.ZodType<Output>, value: unknown, name: string): Output {
   const checked = schema.safeParse(value);
   if (checked.success) return checked.data;

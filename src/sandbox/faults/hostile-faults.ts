@@ -1,11 +1,11 @@
-/** Everything that can go wrong, a little of each: a client that is patient still gets every record. */
+/** A little of every fault. A patient client still gets every record. */
 
 import { createRandom, hashText } from "../world/random.ts";
 import type { Fault } from "./fault.ts";
 
 type HostileAction = Fault["do"];
 
-/** These cost the client a time-out each, or an answer as large as it can bear. */
+/** Each of these costs the client a time-out, or the largest answer that it accepts. */
 const RARE: readonly HostileAction[] = [{ kind: "hang" }, { kind: "drip" }, { kind: "huge", megabytes: 70 }];
 
 const COMMON: readonly HostileAction[] = [
@@ -45,8 +45,8 @@ const COMMON: readonly HostileAction[] = [
 ];
 
 /**
- * A list of every kind of fault, of which none lasts: about one request in ten is struck, and asking again,
- * or beginning the range again, helps always. Refused credentials (401, 403) are not among them, for they
+ * A list of every kind of fault. About one request in ten gets a fault. No fault lasts: a repeated request, or a new
+ * start of the range, always succeeds in the end. Refused credentials (401, 403) are not in the list, because they
  * need a person.
  * @param seed decides the share of each fault and their order
  */

@@ -1,4 +1,6 @@
-/** The endpoints of §4.B and §4.C beside the bet query: what is done, what is answered, and the faults in between. */
+/**
+ * The endpoints of §4.B and §4.C without the bet query: their effects, their answers, and the faults between them.
+ */
 
 import type { Clock } from "../../clock.ts";
 import { type Amount, formatAmount } from "../../money.ts";
@@ -15,31 +17,31 @@ import { type BookedTransfer, createTransferBooks, type TransferBooks } from "./
 export interface AgentEndpointOptions {
   readonly world: World;
   readonly clock: Clock;
-  /** the first that strikes a request counts; without any the provider is always well */
+  /** the first fault that strikes a request counts; without faults, the provider always works */
   readonly agentFaults?: readonly AgentFault[];
-  /** ISO 4217, of all balances of transfer mode; THB where it is not given */
+  /** ISO 4217, the currency of all balances of transfer mode; default: THB */
   readonly currency?: string;
 }
 
-/** What really happened, for tests that audit the client. */
+/** The true state of money and free games, for tests that audit the client. */
 export interface AgentBooks extends TransferBooks {
   readonly topUps: TopUpBooks;
-  /** how many free games were granted */
+  /** the number of granted free games */
   freeGames(): number;
 }
 
 export interface AgentEndpoints {
-  /** @param path the product's segment before verify-topup; of no other endpoint */
+  /** @param path the product's segment before verify-topup; other endpoints have none */
   answer(endpoint: AgentEndpoint, request: unknown, path?: string): SandboxAnswer;
   readonly books: AgentBooks;
 }
 
 /** verify-topup and free-game fail with this code (§7.2). */
 const FAILED = 1;
-/** A product's own segment of the path of verify-topup (§4.B5). */
+/** The product's segment in the path of verify-topup (§4.B5). */
 const TOP_UP_SUFFIX = "_seamless";
 
-/** @throws ReconError `settings-invalid` for faults that are none */
+/** @throws ReconError `settings-invalid` for wrong faults */
 export function createAgentEndpoints(options: AgentEndpointOptions): AgentEndpoints {
   const { world, clock, agentFaults = [], currency = "THB" } = options;
   const productIds = world.products.map(({ productId }) => productId);
@@ -119,16 +121,16 @@ export function createAgentEndpoints(options: AgentEndpointOptions): AgentEndpoi
   };
 }
 
-/** How the product's own path of verify-topup ends (§4.B5). @returns null for a path of no product */
+/** Whether the segment is the one of a product before verify-topup (§4.B5). */
 export function isTopUpPath(path: string, world: World): boolean {
   return world.products.some(({ productId }) => path === `${productId}${TOP_UP_SUFFIX}`);
 }
 
 interface CallCircumstances {
   readonly path: string;
-  /** says that it failed, whatever is true */
+  /** the answer always reports a failure */
   readonly denied: boolean;
-  /** booked only so much later */
+  /** the time from the request to the booking */
   readonly delayMs: number;
 }
 
@@ -155,7 +157,7 @@ function asCodeOf(endpoint: AgentEndpoint, { code, message }: SandboxRefusal): S
 }
 
 function write(endpoint: AgentEndpoint, outcome: AgentOutcome): { body: string; refused: boolean } {
-  // §4.B5 names no reqId.
+  // §4.B5 has no reqId.
   const body = endpoint === "verify-topup" ? writeBare(outcome) : writeEnvelope(outcome);
   return { body, refused: outcome.code !== CODES.success };
 }
@@ -173,7 +175,7 @@ function twoDigits(amount: Amount): string {
   return amount.toFixed(2);
 }
 
-/** Balances are not padded: §4.C2 says that sample values are not always. */
+/** Balances have no padding zeros: by §4.C2, amounts need not have any. */
 function describeMove({
   username,
   amount,
@@ -205,7 +207,7 @@ function describeBooked(booked: BookedTransfer): object {
   };
 }
 
-/** What it never saw has no amounts. */
+/** An unknown top-up has no amounts. */
 function describeUnknown(request: AgentRequest<"verifyDepositWithdraw">, currency: string): object {
   const { username, productId, transactionRef } = request;
   return {

@@ -1,4 +1,4 @@
-/** The requests of §4.B and §4.C as the stand-in provider reads them: to the letter, or refused. */
+/** Reads the requests of §4.B and §4.C. The stand-in provider refuses every deviation from the interface. */
 
 import { z } from "zod";
 import { parseAmount } from "../../money.ts";
@@ -7,7 +7,7 @@ import type { AgentEndpoint } from "../faults/agent-fault.ts";
 import { CODES, type SandboxRefusal } from "./answer.ts";
 
 const text = z.string().min(1);
-/** Text by the interface; some send a number, whose trailing zeros JSON does not keep. */
+/** The interface says text. Some senders use a number, and JSON drops its trailing zeros. */
 const numericAmount = z
   .number()
   .transform((number) => (/^\d{1,15}(\.\d\d?)?$/.test(String(number)) ? number.toFixed(2) : String(number)));

@@ -1,4 +1,4 @@
-/** What an endpoint can answer, and how that is written: the envelope of §4.B, with each digit of each amount. */
+/** The possible answers of an endpoint, and their text: the envelope of §4.B, with every digit of every amount. */
 
 import { randomUUID } from "node:crypto";
 import Big from "big.js";
@@ -8,7 +8,7 @@ import type { AgentFaultKind } from "../faults/agent-fault.ts";
 import type { FaultKind } from "../faults/fault.ts";
 import type { Delivery } from "./delivery.ts";
 
-/** The interface shows none but 0; any other is a failure. */
+/** The interface shows only the code 0. Every other code is a failure. */
 export const CODES = {
   success: 0,
   badRequest: 1,
@@ -23,14 +23,14 @@ export const CODES = {
   transactionNotFound: 5004,
 } as const;
 
-/** Why a request is not answered with data. */
+/** The reason for an answer without data. */
 export interface SandboxRefusal {
   /** never 0 */
   readonly code: number;
   readonly message: string;
 }
 
-/** What comes of a request. */
+/** The result of a request. */
 export type SandboxAnswer =
   | { readonly data: object }
   /** the whole answer as it is sent */
@@ -55,7 +55,7 @@ export function writeRefusal({ code, message }: SandboxRefusal): string {
   return writeEnvelope({ code, message, data: null });
 }
 
-/** @param rest what of the envelope stands behind its reqId */
+/** @param rest the part of the envelope after the reqId */
 export function writeEnvelope(rest: object): string {
   return writeBare({ reqId: randomUUID(), ...rest });
 }

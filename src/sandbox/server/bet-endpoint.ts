@@ -1,4 +1,4 @@
-/** The endpoint of §4.B3: which records the world shows, and the faults that keep them from the client. */
+/** The endpoint of §4.B3: the records of the world, and the faults that hide them from the client. */
 
 import type { BetRecord } from "../../bet.ts";
 import type { Clock } from "../../clock.ts";
@@ -14,18 +14,18 @@ import { spoilAnswer } from "./spoil-answer.ts";
 export interface BetEndpointOptions {
   readonly world: World;
   readonly clock: Clock;
-  /** records of one chunk */
+  /** the most records of one chunk */
   readonly pageSize: number;
-  /** the first that strikes a request counts; without any the provider is always well */
+  /** the first fault that strikes a request counts; without faults, the provider always works */
   readonly faults?: readonly Fault[];
 }
 
-/** Records of ranges that are being paged through, kept so that a chunk does not cost its whole range. */
+/** The most remembered records of ranges that clients page through: a chunk must not cost its whole range. */
 const MOST_RECORDS_KEPT = 100_000;
 
 /**
- * @returns what answers the parameters of a query string
- * @throws ReconError `settings-invalid` for faults that are none
+ * @returns a function that answers the parameters of a query string
+ * @throws ReconError `settings-invalid` for wrong faults
  */
 export function createBetEndpoint(
   options: BetEndpointOptions,

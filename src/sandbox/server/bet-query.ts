@@ -1,6 +1,5 @@
 /**
- * The bet record query of §4.B3 without its HTTP: what is asked for, which chunk of it, and the cursor between
- * chunks.
+ * The bet record query of §4.B3 without HTTP: its parameters, its chunks, and the cursor between the chunks.
  */
 
 import type { BetRecord } from "../../bet.ts";
@@ -12,20 +11,20 @@ import { CODES, refuse, type SandboxRefusal } from "./answer.ts";
 
 const DAY_MS = 86_400_000;
 
-/** One chunk of the records of a product in a range, as they were at one moment. */
+/** A request for one chunk of the records of a product in a range, as of one moment. */
 export interface BetQuery {
   readonly productId: string;
   readonly range: TimeRange;
-  /** the moment of the first chunk: what changes later does not move the chunks that follow */
+  /** the moment of the first chunk: later changes do not move the following chunks */
   readonly asOf: Instant;
-  /** how many records the chunks before have shown */
+  /** the number of records in the chunks before */
   readonly position: number;
-  /** which chunk of the query this is, from 1 */
+  /** the number of this chunk in the query, from 1 */
   readonly page: number;
 }
 
 export interface BetChunk {
-  /** absent: there is no next chunk */
+  /** absent: this is the last chunk */
   readonly nextId?: string;
   readonly txns: readonly Omit<BetRecord, "extra">[];
 }
@@ -33,8 +32,8 @@ export interface BetChunk {
 export type ParsedQuery = { readonly query: BetQuery } | { readonly refusal: SandboxRefusal };
 
 /**
- * Reads the parameters of a request, as the query string gave them.
- * @param productIds the products there are
+ * Reads the parameters of a query string.
+ * @param productIds all products
  */
 export function parseBetQuery(
   parameters: Readonly<Record<string, unknown>>,
@@ -61,7 +60,7 @@ export function parseBetQuery(
   return { query: cursor };
 }
 
-/** The query's chunk of all the records it is about, which are `records` on every call. */
+/** @param records all records of the query; the same on every call */
 export function chunkOf(records: readonly BetRecord[], query: BetQuery, pageSize: number): BetChunk {
   const end = query.position + pageSize;
   const txns = records.slice(query.position, end).map(({ extra: _, ...record }) => record);
@@ -70,7 +69,7 @@ export function chunkOf(records: readonly BetRecord[], query: BetQuery, pageSize
     : { txns };
 }
 
-/** The range of either form of §4.B3. What a mix of both means is not shown by the interface: it is refused. */
+/** The range of either form of §4.B3. The interface does not say what a mix means, so a mix is refused. */
 function parseRange(
   parameters: Readonly<Record<string, unknown>>,
 ): TimeRange | { readonly refusal: SandboxRefusal } {
@@ -94,7 +93,7 @@ function parseRange(
   }
 }
 
-/** The `nextId` with which the query is asked for. */
+/** The `nextId` that asks for the query. */
 export function writeCursor(query: BetQuery): string {
   return Buffer.from(JSON.stringify(query)).toString("base64url");
 }
@@ -113,7 +112,7 @@ function isSameRange(a: TimeRange, b: TimeRange): boolean {
   return a.from === b.from && a.to === b.to;
 }
 
-/** An empty parameter is one that is not given. */
+/** An empty parameter counts as missing. */
 function textOf(parameters: Readonly<Record<string, unknown>>, name: string): string | null {
   const value = parameters[name];
   return typeof value === "string" && value !== "" ? value : null;

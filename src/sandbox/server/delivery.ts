@@ -1,11 +1,11 @@
-/** The ways in which an answer goes over the wire, the wrong ones among them. */
+/** The ways to send an answer, with the wrong ways of the faults. */
 
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import type { Waits } from "./waits.ts";
 
 export type Delivery =
-  /** at once; HTTP 200 and JSON where nothing else is said */
+  /** sent at once; default: HTTP 200 and JSON */
   | {
       readonly way: "whole";
       readonly status?: number;
@@ -27,7 +27,7 @@ export type Delivery =
 
 export const JSON_TYPE = "application/json; charset=utf-8";
 
-/** Nothing is held for longer, so that a forgotten connection is freed. */
+/** The longest time that an answer is held back, so that no connection stays for ever. */
 const LONGEST_HOLD_MS = 120_000;
 const DRIP_EVERY_MS = 1_000;
 const PADDING = Buffer.alloc(64 * 1024, " ");

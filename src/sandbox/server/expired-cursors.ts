@@ -1,15 +1,15 @@
-/** Which cursors the provider has thrown away: asking again with such a one helps nobody, beginning anew does. */
+/** The queries whose cursors the provider has dropped. The client must begin such a query anew. */
 
 import type { BetQuery } from "./bet-query.ts";
 
 export interface ExpiredCursors {
-  /** Every cursor of the query is refused from now on, until its first page is asked for. */
+  /** Drops every cursor of the query, until a client asks for its first page. */
   expire(query: BetQuery): void;
-  /** Whether the query came with such a cursor; to be asked for each request. */
+  /** Whether the request has a dropped cursor. Must be called for every request. */
   isExpired(query: BetQuery): boolean;
 }
 
-/** What was thrown away longest ago is forgotten beyond so many. */
+/** The most remembered queries; the oldest is forgotten first. */
 const MOST_QUERIES_KEPT = 10_000;
 
 export function createExpiredCursors(): ExpiredCursors {

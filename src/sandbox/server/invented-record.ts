@@ -1,4 +1,4 @@
-/** Records that never were: what a faulty provider adds to a page, recognisable for whoever audits the client. */
+/** Records of bets that never happened. A faulty provider adds them to a page, and auditors can recognise them. */
 
 import { parseAmount } from "../../money.ts";
 import type { FaultAction } from "../faults/fault.ts";
@@ -6,10 +6,10 @@ import { providerTime } from "../world/provider-side.ts";
 import { hashText } from "../world/random.ts";
 import type { BetQuery } from "./bet-query.ts";
 
-/** Begins `id`, `betId` and `roundId` of every record that is no bet of the world, and of no other. */
+/** The prefix of `id`, `betId` and `roundId` of every invented record, and of no other record. */
 const INVENTED = "invented-";
 
-/** Whether an id, bet id or round id is of a record that the sandbox invented. */
+/** Whether an id, bet id or round id belongs to an invented record. */
 export function isInvented(id: string): boolean {
   return id.startsWith(INVENTED);
 }
@@ -19,8 +19,8 @@ type Invention = Extract<FaultAction, { kind: "foreign-record" | "out-of-range" 
 const HOUR_MS = 3_600_000;
 
 /**
- * The record that a fault adds to a page: always the same on the same page, so that whoever fetches it again
- * meets nothing new.
+ * Makes the record that a fault adds to a page. The same page always gets the same record, so that a repeated fetch
+ * shows nothing new.
  * @param foreignProductId a product other than the query's
  */
 export function inventRecord(action: Invention, query: BetQuery, foreignProductId: string): object {

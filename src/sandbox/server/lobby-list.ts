@@ -1,11 +1,11 @@
-/** What the stand-in provider lists (§4.B2, §4.B4, §4.C5, §4.C6): the same for each product, always. */
+/** The lists of the stand-in provider (§4.B2, §4.B4, §4.C5, §4.C6). A product always has the same lists. */
 
 import Big from "big.js";
 import { hashText } from "../world/random.ts";
 
 const GAMES_OF_A_PRODUCT = 5;
 
-/** A game of a list (§2.5): seamless lists may lack its name, the free-game list has no locale. */
+/** A game of a list (§2.5). Seamless lists may lack its name, and the free-game list has no locale. */
 export function gamesOf(productId: string, list: "seamless" | "free" | "transfer"): object[] {
   const all = Array.from({ length: GAMES_OF_A_PRODUCT }, (_, index) => {
     const number = index + 1;
@@ -35,7 +35,7 @@ export function betLimitsOf(productId: string): object[] {
   return [{ productId, BetLimit: limits }];
 }
 
-/** A game's address; whoever has it plays as the player, so it is no text for a log. */
+/** A game's address. Everybody with the address plays as the player, so no log may contain it. */
 export function addressOf(username: string, productId: string, gameCode: string, seed: number): string {
   const token = hashText(`${seed}|${username}|${productId}|${gameCode}`).toString(16).padStart(8, "0");
   const query = new URLSearchParams({ productId, gameCode, token });

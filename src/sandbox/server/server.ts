@@ -1,4 +1,4 @@
-/** The stand-in provider over HTTP: Basic authentication, the envelope, and the endpoints of a seeded world. */
+/** The stand-in provider over HTTP: basic authentication, the envelope, and the endpoints of a seeded world. */
 
 import { timingSafeEqual } from "node:crypto";
 import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
@@ -22,7 +22,7 @@ import { createWaits, type Waits } from "./waits.ts";
 export interface SandboxOptions
   extends Omit<BetEndpointOptions, "faults">,
     Omit<AgentEndpointOptions, "agentFaults"> {
-  /** of all endpoints; the first that strikes a request counts; without any the provider is always well */
+  /** of all endpoints; the first fault that strikes a request counts; without faults, the provider always works */
   readonly faults?: readonly AnyFault[];
   readonly host: string;
   /** 0: any free port */
@@ -30,37 +30,37 @@ export interface SandboxOptions
   readonly username: string;
   readonly password: string;
   readonly log?: Log;
-  /** measures how long a faulty answer is held back; without it, real time */
+  /** measures the delays of faulty answers; default: real time */
   readonly waitingClock?: Clock;
 }
 
 export interface Sandbox {
   /** the base URL of the agent API, without a slash at its end */
   readonly url: string;
-  /** Ends it at once, with the requests that hang. */
+  /** Ends the server and its open requests at once. */
   close(): Promise<void>;
-  /** The requests so far. */
+  /** Counts the requests so far. */
   requests(): RequestCounts;
-  /** What really became of transfers and top-ups, whatever the answers said. */
+  /** The true outcomes of transfers and top-ups. */
   readonly books: AgentBooks;
 }
 
 interface RequestCounts {
-  /** whatever came of them */
+  /** all requests */
   readonly total: number;
-  /** with data, as it is */
+  /** requests that got unchanged data */
   readonly answered: number;
-  /** with a code other than 0, for what was asked */
+  /** requests that were wrong, and got a code other than 0 */
   readonly refused: number;
-  /** struck by a fault, by its kind */
+  /** requests that a fault struck, by its kind */
   readonly faults: Readonly<Record<FaultKind | AgentFaultKind, number>>;
-  /** without the right credentials */
+  /** requests without the right credentials */
   readonly unauthorized: number;
-  /** for a path that does not exist */
+  /** requests for an unknown path */
   readonly unknown: number;
 }
 
-/** @throws ReconError `settings-invalid` for faults that are none, `listen-failed` where the address cannot be had */
+/** @throws ReconError `settings-invalid` for wrong faults, `listen-failed` where the address is not available */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const counts = startCounting();
   const waits = createWaits(options.waitingClock ?? systemClock);
@@ -99,7 +99,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       { cause },
     );
   });
-  log?.info({ url }, "the sandbox provider is up");
+  log?.info({ url }, "the sandbox provider runs");
   return {
     url,
     async close() {
@@ -167,7 +167,7 @@ function requireCredentials(
   });
 }
 
-/** The interface shows no HTTP status (§7.7), so whatever fails here is in the envelope too. */
+/** The interface shows no HTTP status (§7.7), so every failure is in the envelope too. */
 function refuseInTheEnvelope(app: FastifyInstance, { log }: SandboxOptions, counts: RequestCounter): void {
   app.setNotFoundHandler(async (request, reply) => {
     counts.unknown++;

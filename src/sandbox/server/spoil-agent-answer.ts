@@ -1,4 +1,4 @@
-/** What a fault makes of an answer of the agent API, down to how its bytes are sent. */
+/** Applies a fault to an answer of the agent API: to its content, and to the sending of its bytes. */
 
 import Big from "big.js";
 import type { Instant } from "../../clock.ts";
@@ -8,14 +8,14 @@ import { CODES } from "./answer.ts";
 import type { Delivery } from "./delivery.ts";
 import { isPlain, spoilDelivery } from "./spoil-answer.ts";
 
-/** An answer before it is written. */
+/** An answer before it becomes text. */
 export interface AgentOutcome {
   readonly code: number;
   readonly message: string;
   readonly data: object | null;
 }
 
-/** @param write the answer's text */
+/** @param write makes the answer's text */
 export function spoilAgentAnswer(
   action: AgentAction,
   outcome: AgentOutcome,
@@ -45,7 +45,7 @@ const NOT_FOUND: AgentOutcome = {
   data: null,
 };
 
-/** The address, and another one for the same game. */
+/** A list of the address and a second address of the same game. */
 function listUrls(data: object | null): object | null {
   if (data === null) return null;
   const { url } = data as { readonly url?: unknown };
@@ -56,7 +56,7 @@ type DataAction = Extract<AgentAction, { kind: "wrong" | "missing" | "mistyped" 
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The fault is about the object that is answered, or the first of a list. */
+/** Changes the object of the answer, or the first object of a list. */
 function spoilData(action: DataAction, data: object | null): object | null {
   if (data === null) return null;
   if (Array.isArray(data)) {
@@ -86,7 +86,7 @@ function spoilFields(action: DataAction, fields: Fields): Fields {
   }
 }
 
-/** Another value of the same form. */
+/** @returns a different value of the same form */
 function otherThan(name: string, value: unknown): unknown {
   if (typeof value === "boolean") return !value;
   if (value instanceof Big) return value.plus("1");

@@ -1,4 +1,4 @@
-/** What a fault makes of the answer to a bet query, down to how its bytes are sent. */
+/** Applies a fault to the answer of a bet query: to its content, and to the sending of its bytes. */
 
 import type { BetRecord } from "../../bet.ts";
 import type { Instant } from "../../clock.ts";
@@ -8,13 +8,13 @@ import type { BetQuery } from "./bet-query.ts";
 import type { Delivery } from "./delivery.ts";
 import { type SpoiltChunk, spoilChunk } from "./spoil-chunk.ts";
 
-/** A request that a fault strikes. */
+/** A request with a fault. */
 export interface StruckRequest {
   readonly query: BetQuery;
   /** every record of the query's range */
   records(): readonly BetRecord[];
   readonly pageSize: number;
-  /** the products there are */
+  /** all products */
   readonly productIds: readonly string[];
   readonly now: Instant;
 }
@@ -34,14 +34,14 @@ export function spoilAnswer(action: FaultAction, struck: StruckRequest): Deliver
 
 const PLAIN_KINDS: ReadonlySet<string> = new Set(PLAIN_ACTIONS.map((action) => action.shape.kind.value));
 
-/** Whether it happens to any answer, whatever it says. */
+/** Whether the fault is possible for any answer. */
 export function isPlain<Action extends { readonly kind: string }>(
   action: Action,
 ): action is Action & PlainAction {
   return PLAIN_KINDS.has(action.kind);
 }
 
-/** @param body what the answer would be without the fault */
+/** @param body the answer without the fault */
 export function spoilDelivery(action: PlainAction, body: () => string, now: Instant): Delivery {
   switch (action.kind) {
     case "hang":
@@ -80,7 +80,7 @@ function refuseWithStatus(action: Extract<PlainAction, { kind: "status" }>, now:
   return { way: "whole", status, headers, body };
 }
 
-/** An HTTP date knows whole seconds only; it is never earlier than was asked for. */
+/** An HTTP date has whole seconds, so this rounds up. */
 function httpDate(now: Instant, seconds: number): string {
   return new Date((Math.ceil(now / 1000) + seconds) * 1000).toUTCString();
 }

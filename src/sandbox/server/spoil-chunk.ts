@@ -1,27 +1,27 @@
-/** Faults inside a page that is otherwise as it should be: its records, and where its cursor leads. */
+/** Applies faults inside a page: to its records, and to its cursor. */
 
 import type { BetRecord } from "../../bet.ts";
 import type { FaultAction } from "../faults/fault.ts";
 import { type BetChunk, type BetQuery, chunkOf, writeCursor } from "./bet-query.ts";
 import { inventRecord } from "./invented-record.ts";
 
-/** A page as a faulty provider gives it: its items are not all bet records. */
+/** A page of a faulty provider. Some of its items may be no bet records. */
 export interface SpoiltChunk {
   readonly nextId?: string;
   readonly txns: readonly object[];
 }
 
-/** The chunk that was asked for, and all that it is cut from. */
+/** The requested chunk, and all records of its query. */
 export interface AskedChunk {
   readonly query: BetQuery;
   /** every record of the query's range */
   readonly records: readonly BetRecord[];
   readonly pageSize: number;
-  /** the products there are */
+  /** all products */
   readonly productIds: readonly string[];
 }
 
-/** The chunk as the fault changes it; as it should be for faults that leave records and cursors alone. */
+/** @returns the changed chunk; unchanged for faults that affect neither records nor cursors */
 export function spoilChunk(action: FaultAction, asked: AskedChunk): SpoiltChunk {
   const { query, records, pageSize } = asked;
   const chunk: BetChunk = chunkOf(records, query, pageSize);
@@ -31,7 +31,7 @@ export function spoilChunk(action: FaultAction, asked: AskedChunk): SpoiltChunk 
       return { ...chunk, nextId: writeCursor(action.variant === "asked" ? query : first) };
     }
     case "endless-cursor": {
-      // It never gets on: the page that follows begins where this one did.
+      // Paging never ends: the next page begins at the start of this one.
       const nextId = writeCursor({ ...query, page: query.page + 1 });
       return { nextId, txns: action.variant === "empty" ? [] : chunk.txns };
     }
@@ -41,7 +41,7 @@ export function spoilChunk(action: FaultAction, asked: AskedChunk): SpoiltChunk 
       return { ...chunk, txns: [...repeated.txns, ...chunk.txns] };
     }
     case "shift": {
-      // What is inserted before moves everything behind it; less than a page, or paging would never end.
+      // Earlier insertions move all later records. The shift is less than a page, so that paging ends.
       const moved = Math.min(action.records, pageSize - 1, query.position);
       return chunkOf(records, { ...query, position: query.position - moved }, pageSize);
     }

@@ -1,23 +1,23 @@
-/** Which moves of games in play the stand-in provider knows (§4.A8), so that it can be asked about them (§4.B5). */
+/** The top-ups (§4.A8) that the stand-in provider knows, for questions about them (§4.B5). */
 
 import type { CallbackEntry } from "../../callback.ts";
 import type { Clock, Instant } from "../../clock.ts";
 import { ZERO } from "../../money.ts";
 import type { World } from "../world/world.ts";
 
-/** How far back the first question looks. */
+/** The world's past that the first question reads. */
 const MEMORY_MS = 86_400_000;
-/** Beyond this the oldest are forgotten. */
+/** The most remembered entries; the oldest are forgotten first. */
 const MOST_KEPT = 100_000;
 
 export interface TopUpBooks {
-  /** Takes adjustBalance entries for true that are none of the world's. */
+  /** Adds adjustBalance entries that are not part of the world. */
   add(entries: readonly CallbackEntry[]): void;
-  /** The adjustBalance entry of this refId; null: the provider knows none. */
+  /** @returns the adjustBalance entry of this refId; null: the provider knows none */
   find(productId: string, transactionId: string): CallbackEntry | null;
 }
 
-/** The world's own adjustBalance entries are known from the day before the first question on. */
+/** Knows the world's adjustBalance entries since the day before the first question. */
 export function createTopUpBooks(world: World, clock: Clock): TopUpBooks {
   const known = new Map<string, CallbackEntry>();
   let readTo: Instant | null = null;
@@ -35,7 +35,7 @@ export function createTopUpBooks(world: World, clock: Clock): TopUpBooks {
     find(productId, transactionId) {
       const to = clock.now();
       const from: Instant = readTo ?? to - MEMORY_MS;
-      // What the operator has taken by now, the provider has done.
+      // The provider has made every top-up that the operator has received.
       if (from < to) add(world.entriesReceived({ from, to }));
       readTo = Math.max(to, from);
       return known.get(keyOf(productId, transactionId)) ?? null;
@@ -47,7 +47,7 @@ function keyOf(productId: string, transactionId: string): string {
   return JSON.stringify([productId, transactionId]);
 }
 
-/** The amount of an adjustBalance entry, never negative. */
+/** The amount of an adjustBalance entry without its sign. */
 export function amountOf({ betAmount, payoutAmount }: CallbackEntry) {
   return betAmount ?? payoutAmount ?? ZERO;
 }

@@ -1,11 +1,11 @@
-/** The stand-in provider's books of transfers: what really happened, whatever its answers say. In memory. */
+/** The stand-in provider's books of transfers: the true outcomes, in memory. */
 
 import type { Instant } from "../../clock.ts";
 import { type Amount, ZERO } from "../../money.ts";
 import type { TransferType } from "../../transfer.ts";
 import { CODES, type SandboxRefusal } from "./answer.ts";
 
-/** What is asked for (§4.C2, §4.C3). */
+/** A request for a transfer (§4.C2, §4.C3). */
 interface MoneyOrder {
   readonly transactionRef: string;
   readonly productId: string;
@@ -14,32 +14,32 @@ interface MoneyOrder {
   readonly amount: Amount;
 }
 
-/** A transfer that happened. */
+/** A booked transfer. */
 export interface BookedTransfer extends MoneyOrder {
   /** ISO 4217 */
   readonly currency: string;
-  /** at the product */
+  /** the balance at the product */
   readonly beforeBalance: Amount;
   readonly afterBalance: Amount;
-  /** nobody sees it before */
+  /** answers do not show the transfer before this time */
   readonly bookedAt: Instant;
 }
 
 export interface TransferBooks {
-  /** Moves the money once: a reference that is known is refused, and so is a withdrawal beyond the balance. */
+  /** Moves the money once. Refuses a known reference, and a withdrawal beyond the balance. */
   book(
     order: MoneyOrder,
     bookedAt: Instant,
   ): { readonly booked: BookedTransfer } | { readonly refusal: SandboxRefusal };
-  /** null: there is none, or none yet. */
+  /** @returns null where there is no such transfer, or not yet */
   find(transactionRef: string, now: Instant): BookedTransfer | null;
-  /** Every transfer that happened or is still under way, in the order of their booking. */
+  /** Every booked transfer, in the order of booking; answers may not show the last ones yet. */
   transfers(): readonly BookedTransfer[];
-  /** What a player has at a product; 0 where nothing was ever moved. */
+  /** The player's balance at a product; 0 without any transfer. */
   balanceOf(username: string, productId: string): Amount;
 }
 
-/** @param currency of the agent, in which every balance is */
+/** @param currency the agent's currency, for all balances */
 export function createTransferBooks(currency: string): TransferBooks {
   const transfers = new Map<string, BookedTransfer>();
   const balances = new Map<string, Amount>();

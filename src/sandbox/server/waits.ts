@@ -1,16 +1,16 @@
-/** Requests that are kept waiting, each until its time is over or nobody waits for it any more. */
+/** Keeps requests waiting until their time is over, or the client is gone. */
 
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../clock.ts";
 
 export interface Waits {
-  /** @returns whether the time passed; false: the client went away, or everything was released */
+  /** @returns true: the time is over; false: the client is gone, or all waits were ended */
   wait(response: ServerResponse, lengthMs: number): Promise<boolean>;
-  /** Ends every wait there is or will be. */
+  /** Ends all present and future waits. */
   releaseAll(): void;
 }
 
-/** @param clock measures the waits; clients wait in real time, whatever the time of the world is */
+/** @param clock measures the waits in the time of the clients, which is not the world's time */
 export function createWaits(clock: Clock): Waits {
   const waiting = new Set<AbortController>();
   let released = false;

@@ -1,11 +1,11 @@
-/** Remembers what is costly to make again, up to a weight; what was not asked for longest is forgotten first. */
+/** Remembers costly values up to a total weight. Forgets the least recently used value first. */
 
 export interface Cache<V> {
-  /** The value of the key, made anew where it is not remembered. */
+  /** @returns the remembered value of the key, or a new one from `make` */
   get(key: string, make: () => V): V;
 }
 
-/** @param most the weight of everything remembered; a single heavier value is still remembered, alone */
+/** @param most the total weight; a single heavier value is remembered alone */
 export function createCache<V>(most: number, weigh: (value: V) => number): Cache<V> {
   const kept = new Map<string, V>();
   let weight = 0;

@@ -1,4 +1,4 @@
-/** The operator's side of the world: what happened to a bet, as entries of the ledger. */
+/** The operator's side of the world: the events of a bet as entries of the ledger. */
 
 import type { CallbackEntry, CallbackName } from "../../callback.ts";
 import { type PlayedBet, type PlayedRound, storyOf } from "./played-round.ts";
@@ -14,7 +14,7 @@ const CALLBACK_OF: Readonly<Record<BetEvent["type"], { callback: CallbackName; s
   cancelled: { callback: "cancelBets", status: "REFUND" },
 };
 
-/** The entry of the bet's callback number `index` (from 0); its `moved` is what the wallet did for it. */
+/** The entry of the bet's callback number `index`, from 0. Its `moved` is the true move of the wallet. */
 export function entryOf(round: PlayedRound, bet: PlayedBet, index: number): CallbackEntry {
   const sent = bet.callbacks[index];
   if (sent === undefined) throw new RangeError(`${bet.ids.txnId} has no callback ${index}`);

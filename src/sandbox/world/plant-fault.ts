@@ -1,4 +1,4 @@
-/** Faults on purpose: one side gets another story of a bet, so that it is known which mismatch must be found. */
+/** Plants faults: one side gets another story of a bet, and the expected mismatch is known. */
 
 import type { Instant } from "../../clock.ts";
 import type { MismatchKind } from "../../mismatch.ts";
@@ -9,20 +9,20 @@ import { amountOf, CENT, type Ticks } from "./stakes.ts";
 import { type BetEvent, type Story, stateAfter } from "./story.ts";
 import type { WorldPlan } from "./world-plan.ts";
 
-/** A fault with what must be found. */
+/** A fault, as the mismatch that must be found. */
 export interface PlantedFault {
   readonly kind: MismatchKind;
   readonly productId: string;
   readonly username: string;
-  /** the record's; null: there is no record */
+  /** of the record; null: there is no record */
   readonly betId: string | null;
-  /** the ledger's; null: no callback arrived */
+  /** of the ledger; null: no callback arrived */
   readonly transactionId: string | null;
-  /** null: it is about no round */
+  /** null: the mismatch has no round */
   readonly roundId: string | null;
   /** decimal text */
   readonly amountAtRisk: string;
-  /** from here on both sides say all they will ever say of the round */
+  /** neither side reports anything new about the round after this time */
   readonly completeAt: Instant;
 }
 
@@ -34,11 +34,11 @@ interface Stories {
 interface PlainFault {
   readonly kind: MismatchKind;
   readonly ending: "won" | "cancelled";
-  /** divides the events of a bet, of which the last ends it, into the story that each side gets */
+  /** makes the story of each side from the events of a bet; the last event ends the bet */
   split(story: Story, random: Random): Stories;
 }
 
-/** Every way a side can be wrong, in the order in which they are planted. */
+/** All kinds of wrong sides, in the order of planting. */
 const FAULTS: readonly PlainFault[] = [
   { kind: "missing-in-ledger", ending: "won", split: loseCallbacks },
   { kind: "missing-settlement", ending: "won", split: loseLastCallback },
@@ -50,14 +50,14 @@ const FAULTS: readonly PlainFault[] = [
   { kind: "status-differs", ending: "won", split: cancelAtProvider },
 ];
 
-/** A minute's rounds, one of them perhaps spoilt. */
+/** The rounds of a minute, with a fault in one of them or in none. */
 interface PlantedRounds {
   readonly rounds: readonly PlayedRound[];
-  /** null: none is */
+  /** null: no round has a fault */
   readonly planted: { readonly startedAt: Instant; readonly fault: PlantedFault } | null;
 }
 
-/** The minute's rounds with the fault that is due in it, if one is. */
+/** @returns the rounds of the minute, with its fault if one is due */
 export function plantFault(
   plan: WorldPlan<string>,
   productId: string,
@@ -78,7 +78,7 @@ export function plantFault(
   };
 }
 
-/** Which of the faults is due in the minute: they take turns. null: none is. */
+/** Faults take turns. @returns the fault that is due in the minute; null: none is due */
 export function faultDue<PlainFault>(
   plan: WorldPlan<string>,
   productId: string,
@@ -86,7 +86,7 @@ export function faultDue<PlainFault>(
   faults: readonly PlainFault[],
 ): PlainFault | null {
   if (plan.faultEveryMinutes <= 0) return null;
-  // Where the turns begin depends on seed and product.
+  // Each seed and product begins with another turn.
   const offset = minute + (hashText(`${plan.seed}|${productId}|faults`) % 10_000);
   if (offset % plan.faultEveryMinutes !== 0) return null;
   return faults[(offset / plan.faultEveryMinutes) % faults.length] ?? null;
@@ -98,8 +98,8 @@ function spoilBet(bet: PlayedBet, fault: PlainFault, plan: WorldPlan<string>, ra
 }
 
 /**
- * The bet without what could hide a fault or give it another name: it has a stake, no adjustment and no
- * reward, and a won bet is paid more than its stake, so that no sums of its round agree by accident.
+ * A bet whose fault nothing can hide or rename. The bet has a stake, no adjustment and no reward. A won bet pays more
+ * than its stake, so that the sums of its round cannot agree by accident.
  */
 function plainStory(story: Story, ending: PlainFault["ending"], random: Random): Story {
   const { accountedAt: at, stake } = stateAfter(story);
@@ -123,7 +123,7 @@ function loseRecord(story: Story): Stories {
   return { callbacks: story, report: [] };
 }
 
-/** The wallet paid the stake back, yet the provider counts a win. */
+/** The wallet paid the stake back, but the provider counts a win. */
 function cancelOnLedger(story: Story): Stories {
   return { callbacks: cancelInstead(story), report: story };
 }
@@ -133,7 +133,7 @@ function cancelAtProvider(story: Story): Stories {
   return { callbacks: story, report: cancelInstead(story) };
 }
 
-/** The wallet paid another amount than the provider says. */
+/** The wallet paid another amount than the provider reports. */
 function payOtherwise(story: Story, random: Random): Stories {
   const { stake } = stateAfter(story);
   const change = random.oneIn(2) ? drawDifference(random, stake) : -drawDifference(random, stake);
@@ -152,7 +152,7 @@ function stakeOtherwise(story: Story, random: Random): Stories {
   return { callbacks: story, report };
 }
 
-/** Above 0 and at most the stake: from the last digit to all of it. */
+/** Above 0 and at most the stake: the last digit, a cent, or all. */
 function drawDifference(random: Random, stake: Ticks): Ticks {
   return random.pick([1, Math.min(CENT, stake), stake]);
 }
@@ -174,7 +174,7 @@ function describeFault(fault: PlainFault, round: PlayedRound, bet: PlayedBet): P
   };
 }
 
-/** What the wallet moved against what the record asks for; no planted fault leaves this at 0. */
+/** The difference between the wallet's move and the record. No planted fault makes it 0. */
 function ticksAtRisk(bet: PlayedBet): Ticks {
   const { moved } = stateAfter(storyOf(bet.callbacks));
   const record = stateAfter(storyOf(bet.report));

@@ -9,12 +9,11 @@ import type { TimeRange } from "../../window.ts";
 
 export interface PlayLog {
   readonly seed: number;
-  /** a live view: it grows with every `extend` */
+  /** a live view, which grows with every `extend` */
   readonly periods: readonly TimeRange[];
   /**
-   * Commits the next seconds of play before anything that happens in them can be seen: after a kill the world
-   * holds what was committed, no less and no more. To be called more often than every half of `leadMs`;
-   * writes only when less than that half is left.
+   * Commits the next seconds of play before clients can see them. After a kill, the world has exactly the committed
+   * play. Must be called at least twice per `leadMs`; writes only when less than half of `leadMs` is left.
    */
   extend(): void;
 }
@@ -22,19 +21,19 @@ export interface PlayLog {
 export interface PlayLogOptions {
   readonly path: string;
   readonly clock: Clock;
-  /** how long players have played before the first start */
+  /** the length of the play before the first start */
   readonly historyMs: number;
-  /** of the first start; a random one where it is not given. A later start must give the same, or none. */
+  /** the seed of the first start; default: random. A later start must use the same seed, or none. */
   readonly seed?: number;
-  /** how far ahead of now play is committed */
+  /** the time between now and the end of the committed play */
   readonly leadMs?: number;
 }
 
 const DEFAULT_LEAD_MS = 10_000;
 
 /**
- * Opens or begins the play log, and lets players play from now on.
- * @throws ReconError `embedded-failed` where the file is damaged, cannot be read, or is of another seed
+ * Opens or begins the play log. Players play from now on.
+ * @throws ReconError `embedded-failed` where the file is damaged, unreadable, or of another seed
  */
 export function openPlayLog({
   path,
@@ -65,9 +64,9 @@ interface Pages {
 }
 
 /**
- * Continues a period that reaches beyond now. After a lapsed period a new one begins now, because the past may have
- * been read already.
- * @returns null where enough is committed
+ * Continues a period that reaches beyond now. After an ended period a new one begins now, because clients may have
+ * read the past already.
+ * @returns null: enough is committed
  */
 function extendPeriods(periods: readonly TimeRange[], now: Instant, leadMs: number): TimeRange[] | null {
   const last = periods.at(-1);
@@ -118,7 +117,7 @@ function anotherSeed(path: string, begun: number, given: number): ReconError {
   );
 }
 
-/** Written beside and renamed, so that whoever is killed at any instant leaves a whole file. */
+/** Writes a second file and renames it, so that a kill at any instant leaves a whole file. */
 function writePlayLog(path: string, { seed, periods }: Pages): void {
   const shown = periods.map(({ from, to }) => ({ from: formatInstant(from), to: formatInstant(to) }));
   mkdirSync(dirname(path), { recursive: true });

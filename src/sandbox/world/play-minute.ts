@@ -1,4 +1,4 @@
-/** Everything that begins in one minute of one product: the unit in which the world is made, and made again. */
+/** The rounds that begin in one minute of one product. The world is computed by such minutes. */
 
 import type { Instant } from "../../clock.ts";
 import { type PlantedFault, plantFault } from "./plant-fault.ts";
@@ -11,7 +11,7 @@ import type { PlainStyle, ProductPlan, WorldPlan } from "./world-plan.ts";
 
 export const MINUTE_MS = 60_000;
 
-/** What begins in a minute of one product. */
+/** The rounds that begin in a minute of one product. */
 export interface PlayedMinute {
   readonly rounds: readonly PlayedRound[];
   readonly scripts: readonly Script[];
@@ -20,9 +20,9 @@ export interface PlayedMinute {
 
 /** How the products of a world are played. */
 export interface Play<Style extends string> {
-  /** No event of a round comes later than this after its start; the lags come on top. */
+  /** The longest time from the start of a round to its last event, without the lags. */
   longestMs(product: ProductPlan<Style>): number;
-  /** What begins in the minute, the same at each call: chance depends on seed, product, player and minute alone. */
+  /** Always gives the same result: chance depends only on seed, product, player and minute. */
   playMinute(product: ProductPlan<Style>, minute: number): PlayedMinute;
 }
 
@@ -52,7 +52,7 @@ function playPlainMinute(
   return { ...played, scripts: [], planted: planted === null ? [] : [planted] };
 }
 
-/** One round of the product, as each player at it plays it. */
+/** One round of the product, once for each of its players. */
 function playRound(
   plan: WorldPlan<string>,
   players: readonly SandboxPlayer[],
@@ -83,7 +83,7 @@ function idsOf(style: Style, txnId: string): BetIds {
     : { txnId, recordId: txnId, recordBetId: `b-${txnId}` };
 }
 
-/** The seed is part of every id: two worlds that meet in one database stay apart. */
+/** Every id contains the seed, so that two worlds in one database share no id. */
 export function roundIdOf(
   plan: WorldPlan<string>,
   product: ProductPlan<string>,

@@ -1,4 +1,4 @@
-/** A round of one player as both sides will hear of it: what records and callback entries are written from. */
+/** A round of one player with the stories of both sides, from which records and callback entries are made. */
 
 import type { Instant } from "../../clock.ts";
 import { createRandom } from "./random.ts";
@@ -11,24 +11,24 @@ export interface SandboxPlayer {
   readonly currency: Currency;
 }
 
-/** All bets of one player in one round; a table's round is one of these for each player at it. */
+/** All bets of one player in one round. A round of a table has one `PlayedRound` for each player. */
 export interface PlayedRound {
   readonly productId: string;
   readonly roundId: string;
   readonly player: SandboxPlayer;
   readonly game: SandboxGame;
-  /** of the whole table */
+  /** of the whole round */
   readonly startedAt: Instant;
   readonly bets: readonly PlayedBet[];
 }
 
 export interface PlayedBet {
   readonly ids: BetIds;
-  /** what the operator's callbacks say, and when each is received; empty: they are all lost */
+  /** the story of the operator's callbacks, with their times of receipt; empty: all callbacks are lost */
   readonly callbacks: readonly DatedEvent[];
-  /** what the provider's report says, and from when it shows it; empty: the record never appears */
+  /** the story of the provider's report, with the times at which it appears; empty: the record never appears */
   readonly report: readonly DatedEvent[];
-  /** seeds the lags of this bet */
+  /** the seed of this bet's lags */
   readonly luck: number;
 }
 
@@ -38,19 +38,19 @@ export interface BetIds {
   readonly recordBetId: string;
 }
 
-/** An event and when one side hears of it. */
+/** An event, and the time at which one side learns it. */
 export interface DatedEvent {
   readonly event: BetEvent;
   readonly at: Instant;
 }
 
-/** The longest time from an event to the side that hears of it. */
+/** The longest time until a side learns an event. */
 export interface Lags {
   readonly callbackLagMs: number;
   readonly reportLagMs: number;
 }
 
-/** A bet whose two sides are told these stories, each with lags of its own. */
+/** A bet with these stories. Each side has lags of its own. */
 export function reportBet(
   ids: BetIds,
   stories: { callbacks: Story; report: Story },
@@ -66,8 +66,8 @@ export function reportBet(
 }
 
 /**
- * Most events are heard of in a tenth of the longest lag, some take all of it. One bet's events are heard in
- * their order: an operator refuses the settlement of a bet it does not know, and the provider sends it again.
+ * Most events take at most a tenth of the longest lag, some take more. The events of one bet arrive in order: an
+ * operator refuses the settlement of an unknown bet, and the provider sends the settlement again.
  */
 function reportStory(story: Story, longestLagMs: number, seed: number): DatedEvent[] {
   const random = createRandom(seed);
@@ -83,7 +83,7 @@ export function storyOf(events: readonly DatedEvent[]): Story {
   return events.map(({ event }) => event);
 }
 
-/** From when on neither side will hear anything new of the round. */
+/** The time after which neither side learns anything new about the round. */
 export function completeAt(round: PlayedRound): Instant {
   return Math.max(...round.bets.flatMap((bet) => [...bet.callbacks, ...bet.report].map(({ at }) => at)));
 }

@@ -1,4 +1,4 @@
-/** The provider's side of the world: what happened to a bet, as a bet record (§2.4). */
+/** The provider's side of the world: the events of a bet as a bet record (§2.4). */
 
 import type { BetRecord, BetStatus, PayoutStatus } from "../../bet.ts";
 import type { Instant } from "../../clock.ts";
@@ -6,7 +6,7 @@ import { type PlayedBet, type PlayedRound, storyOf } from "./played-round.ts";
 import { amountOf } from "./stakes.ts";
 import { type StoryState, stateAfter } from "./story.ts";
 
-/** The provider lives in Bangkok: its days and its date texts are at this offset. */
+/** The provider is in Bangkok: its days and its dates have this offset. */
 export const PROVIDER_OFFSET = "+07:00";
 const HOUR_MS = 3_600_000;
 const OFFSET_MS: Readonly<Record<Offset, number>> = {
@@ -22,7 +22,7 @@ const STATUS_OF = { open: "OPEN", settled: "SETTLED", void: "VOID" } as const sa
   BetStatus
 >;
 
-/** The bet as the report shows it at `now`; null: it does not show it yet. */
+/** The bet in the report at `now`; null: the report does not show the bet yet. */
 export function stateShown(bet: PlayedBet, now: Instant): StoryState | null {
   const shown = bet.report.findLastIndex(({ at }) => at <= now) + 1;
   return shown === 0 ? null : stateAfter(storyOf(bet.report), shown);
@@ -54,7 +54,7 @@ function payoutStatusOf({ status, stake, payout }: StoryState): PayoutStatus {
   return payout > stake ? "WIN" : "LOSE";
 }
 
-/** How a date is written; a product's studio may stand elsewhere. */
+/** The text of a date. The studio of a product may use another offset. */
 export type Offset = "+07:00" | "Z" | "+00:00" | "-05:00" | "+05:30";
 
 export function dateText(at: Instant, offset: Offset): string {

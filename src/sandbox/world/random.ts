@@ -1,16 +1,16 @@
-/** Seeded chance, so that one seed plays the same games on every machine and after every restart. */
+/** Seeded chance: one seed gives the same games on every machine and after every restart. */
 
 export interface Random {
-  /** a whole number, 0 ≤ n < limit; the limit is at most 2^32 */
+  /** a whole number from 0, below the limit; the limit is at most 2^32 */
   below(limit: number): number;
-  /** a whole number, least ≤ n ≤ most */
+  /** a whole number from `least` to `most` */
   between(least: number, most: number): number;
-  /** true once in so many times */
+  /** true in one of `times` calls on average */
   oneIn(times: number): boolean;
   pick<T>(choices: readonly [T, ...T[]]): T;
 }
 
-/** A stream of chance that depends on nothing but its seed (mulberry32). */
+/** A stream of chance that depends only on its seed (mulberry32). */
 export function createRandom(seed: number): Random {
   let state = seed >>> 0;
   const below = (limit: number) => {
@@ -27,7 +27,7 @@ export function createRandom(seed: number): Random {
   };
 }
 
-/** A whole number below 2^32 in which every character of the text counts (FNV-1a with murmur's last mix). */
+/** Hashes a text to a whole number below 2^32 (FNV-1a with murmur's last mix). */
 export function hashText(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);

@@ -1,26 +1,26 @@
-/** What both sides say of a round that is written in full when it begins. */
+/** A round whose entries and records are written separately, without a common story of both sides. */
 
 import type { BetRecord } from "../../bet.ts";
 import type { CallbackEntry } from "../../callback.ts";
 import type { Instant } from "../../clock.ts";
 import type { PlantedFault } from "./plant-fault.ts";
 
-/** What both sides say of a round in the end, and when. */
+/** The entries and records of a round, with their times. */
 export interface Script {
   readonly startedAt: Instant;
   readonly entries: readonly CallbackEntry[];
   readonly records: readonly ScriptedRecord[];
-  /** null: what it tells is odd, and right */
+  /** null: the round is odd, but right */
   readonly fault: PlantedFault | null;
 }
 
-/** The versions of one record in the order in which the report shows them. */
+/** The versions of one record, in the order of the report. */
 type ScriptedRecord = readonly ShownVersion[];
 
 export interface ShownVersion {
-  /** the report shows it from here on */
+  /** the time from which the report shows this version */
   readonly at: Instant;
   readonly accountedAt: Instant;
-  /** null: the report shows nothing any more */
+  /** null: the report does not show the record any more */
   readonly record: BetRecord | null;
 }

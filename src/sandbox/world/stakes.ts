@@ -1,4 +1,4 @@
-/** Money at play, counted in whole ten-thousandths, so that no amount ever passes through a fraction of a float. */
+/** Draws stakes and payouts, in whole ten-thousandths: no amount is ever a fraction of a float. */
 
 import { type Amount, parseAmount } from "../../money.ts";
 import type { Random } from "./random.ts";
@@ -9,11 +9,11 @@ export type Ticks = number;
 const UNIT: Ticks = 10_000;
 export const CENT: Ticks = 100;
 
-/** What one chip is worth where the currency is played. */
+/** The value of one chip in each currency. */
 const CHIPS = { THB: 10 * UNIT, USD: UNIT, EUR: UNIT, VND: 10_000 * UNIT } as const;
 export type Currency = keyof typeof CHIPS;
 
-/** Payouts of a won bet in hundredths of the stake, the stake included. */
+/** Payouts of a won bet in hundredths of the stake, with the stake. */
 const WINS = [105, 150, 195, 200, 310, 900, 3600] as const;
 
 export function amountOf(ticks: Ticks): Amount {
@@ -22,7 +22,7 @@ export function amountOf(ticks: Ticks): Amount {
   return parseAmount(`${ticks < 0 ? "-" : ""}${Math.floor(size / UNIT)}.${decimals}`, "amount");
 }
 
-/** A stake above 0: mostly chips, sometimes cents, and now and then what breaks careless arithmetic. */
+/** Draws a stake above 0: mostly chips, sometimes cents, and seldom an amount that breaks careless arithmetic. */
 export function drawStake(random: Random, currency: Currency): Ticks {
   const chip = CHIPS[currency];
   switch (random.below(30)) {
@@ -41,7 +41,7 @@ export function drawStake(random: Random, currency: Currency): Ticks {
   }
 }
 
-/** 40 % lose all, 5 % half, 45 % win and the rest get their stake back. */
+/** 40 % lose all, 5 % lose half, 45 % win, and 10 % get their stake back. */
 export function drawPayout(random: Random, stake: Ticks): Ticks {
   const luck = random.below(100);
   if (luck < 40) return 0;

@@ -1,11 +1,11 @@
-/** What really happens to a bet, step by step; both sides are told of it, and a fault tells one side otherwise. */
+/** The events of a bet, step by step. Both sides get this story; with a fault, one side gets another. */
 
 import type { LedgerStatus } from "../../bet.ts";
 import type { Instant } from "../../clock.ts";
 import type { Ticks } from "./stakes.ts";
 
 export type BetEvent =
-  /** waiting: a sport bet that the provider still considers (§4.A2) */
+  /** waiting: the provider has not accepted the sport bet yet (§4.A2) */
   | { readonly type: "placed"; readonly at: Instant; readonly stake: Ticks; readonly waiting: boolean }
   /** a waiting bet is taken; its stake has been debited already */
   | { readonly type: "confirmed"; readonly at: Instant }
@@ -16,17 +16,17 @@ export type BetEvent =
   | { readonly type: "rewarded"; readonly at: Instant; readonly payout: Ticks }
   | { readonly type: "cancelled"; readonly at: Instant };
 
-/** The events of one bet in the order they happen; a placement comes first. */
+/** The events of one bet in order of time. The first one is a placement. */
 export type Story = readonly BetEvent[];
 
 export interface StoryState {
   readonly status: LedgerStatus;
   readonly stake: Ticks;
-  /** settlement and reward together */
+  /** the sum of settlement and reward */
   readonly payout: Ticks;
-  /** the signed change of the player's balance since before the placement */
+  /** the signed change of the player's balance by this bet */
   readonly moved: Ticks;
-  /** the end of the bet, or its placement while it runs */
+  /** the time of the bet's end, or of its placement while the bet runs */
   readonly accountedAt: Instant;
   readonly updatedAt: Instant;
 }

@@ -1,4 +1,4 @@
-/** How the kinds of product are played: who sits at a round, how long it lasts, and what happens to a bet. */
+/** The styles of play: the players of a round, its length, and the story of a bet. */
 
 import type { Instant } from "../../clock.ts";
 import type { Random } from "./random.ts";
@@ -11,7 +11,7 @@ export interface SandboxGame {
   readonly name: string;
 }
 
-/** From the first placement that may happen to the settlement. */
+/** The time from the first possible placement to the settlement. */
 interface RoundTime {
   readonly startedAt: Instant;
   readonly endsAt: Instant;
@@ -19,14 +19,14 @@ interface RoundTime {
 
 export interface Style {
   readonly games: readonly [SandboxGame, ...SandboxGame[]];
-  /** the record's field that carries the callbacks' txn id */
+  /** the field of the record that contains the txn id of the callbacks */
   readonly txnIdIs: "betId" | "id";
   seatsOfRound(random: Random): number;
   betsOfSeat(random: Random): number;
-  /** how long a round lasts, never longer than `lateMs` */
+  /** the length of a round, at most `lateMs` */
   roundLastsMs(random: Random, lateMs: number): number;
   playBet(random: Random, time: RoundTime, currency: Currency): Story;
-  /** no event of a round comes later than this after its start */
+  /** the longest time from the start of a round to its last event */
   longestMs(lateMs: number): number;
 }
 

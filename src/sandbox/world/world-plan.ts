@@ -1,4 +1,4 @@
-/** The plan of a seeded world: everything that happens in the world follows from these values. */
+/** The plan of a seeded world. It decides everything that happens in the world. */
 
 import type { TimeRange } from "../../window.ts";
 
@@ -17,21 +17,21 @@ export interface ProductPlan<Style extends string = PlainStyle> {
 export interface WorldPlan<Style extends string = PlainStyle> {
   readonly seed: number;
   /**
-   * When players play, in order: a round that would start outside of these does not happen.
-   * The array is read anew on every question, so it may grow at its end while the world is in use.
+   * The periods of play, in order. No round starts outside of them. The world reads the array at every question, so
+   * the array may grow at its end.
    */
   readonly periods: readonly TimeRange[];
   readonly products: readonly ProductPlan<Style>[];
-  /** how many players there are */
+  /** the number of players */
   readonly players: number;
-  /** a settlement comes at most this late after the placement */
+  /** the longest time from a placement to its settlement */
   readonly lateSettlementMs: number;
-  /** a callback reaches the operator at most this long after it occurred */
+  /** the longest time from an event to its callback at the operator */
   readonly callbackLagMs: number;
-  /** the provider's report shows an event at most this long after it occurred */
+  /** the longest time from an event to its appearance in the provider's report */
   readonly reportLagMs: number;
-  /** a style may show some whole rounds this late; by default none is later than `reportLagMs` */
+  /** the same for the few late rounds of some styles; default: no round is later than `reportLagMs` */
   readonly lateReportMs?: number;
-  /** one planted fault in so many whole minutes of each product; 0: none */
+  /** each product has one planted fault in this number of minutes; 0: no faults */
   readonly faultEveryMinutes: number;
 }

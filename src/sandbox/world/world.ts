@@ -1,4 +1,4 @@
-/** The seeded world: players at play, and what the provider and the operator's ledger each say about it. */
+/** The seeded world: players at play, the provider's records, and the operator's entries. */
 
 import type { BetRecord } from "../../bet.ts";
 import { type CallbackEntry, inLedgerOrder } from "../../callback.ts";
@@ -15,24 +15,24 @@ import type { ProductPlan, WorldPlan } from "./world-plan.ts";
 
 export type { PlantedFault, ProductPlan, WorldPlan };
 
-/** A pure function of its plan and the time: a restarted process goes on in the same world. */
+/** A pure function of its plan and the time: a restarted process continues the same world. */
 export interface World {
   readonly seed: number;
   readonly products: readonly ProductPlan<string>[];
   /**
-   * The newest state at `now` of each record that the provider's report shows and whose accountingDate lies
-   * in the range, ordered by (accountingDate, id).
+   * The newest version at `now` of each record in the provider's report with an accountingDate in the range, ordered
+   * by (accountingDate, id).
    */
   recordsIn(productId: string, range: TimeRange, now: Instant): BetRecord[];
-  /** The ledger entries of all products whose receivedAt lies in the range, in ledger order. */
+  /** The ledger entries of all products with a receivedAt in the range, in ledger order. */
   entriesReceived(range: TimeRange): CallbackEntry[];
-  /** The planted faults of which both sides have said all they will ever say by `now`, by completeAt. */
+  /** The planted faults that are complete at `now`, ordered by completeAt. */
   plantedBy(now: Instant): PlantedFault[];
-  /** From when on nothing new is heard of any round of the periods, as far as they reach now. */
+  /** The time after which nothing new appears about the rounds of the present periods. */
   quietAt(): Instant;
 }
 
-/** How many players' rounds and empty minutes are kept in memory; the rest is made again when it is asked for. */
+/** The most players' rounds and empty minutes in memory. All others are computed again when needed. */
 const MOST_ROUNDS_KEPT = 20_000;
 
 export function createWorld(plan: WorldPlan): World {
@@ -45,7 +45,7 @@ export function createWorldOf<Style extends string>(plan: WorldPlan<Style>, play
   const playedMinute = (product: ProductPlan<Style>, minute: number) =>
     minutes.get(`${minute}|${product.productId}`, () => play.playMinute(product, minute));
 
-  /** What was played of which something can happen in the range, told at most `lagMs` later. */
+  /** The play with events in the range, or up to `lagMs` before it. */
   function* playTouching(
     product: ProductPlan<Style>,
     range: TimeRange,
@@ -122,7 +122,7 @@ export function createWorldOf<Style extends string>(plan: WorldPlan<Style>, play
   };
 }
 
-/** The minutes of the range in which anybody plays, each once. */
+/** The minutes of the range with play, each once. */
 function* minutesPlayed(periods: readonly TimeRange[], range: TimeRange): Generator<number> {
   let next = Math.floor(range.from / MINUTE_MS);
   for (const period of periods) {

@@ -170,7 +170,7 @@ function choose(plan: LiveRunPlan, { style }: LiveProduct, random: Random, turn:
 }
 
 function named(round: RoundScript, play: PlayRound): LiveRound {
-  const { productId, roundId, player } = round.scene;
+  const { productId, roundId, player } = round.context;
   return { ...play(round), productId, roundId, username: player.username };
 }
 

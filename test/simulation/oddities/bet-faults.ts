@@ -1,4 +1,4 @@
-/** Bets that go wrong on one side: each is one mismatch, of a known kind, with a known amount at risk. */
+/** Bets that are wrong on one side. Each is one mismatch with a known kind and a known amount at risk. */
 
 import { type Amount, ZERO } from "../../../src/money.ts";
 import type { Script } from "../../../src/sandbox/world/script.ts";
@@ -9,7 +9,7 @@ import type { RoundScript } from "./round-script.ts";
 /** Writes a round that is wrong in one way. */
 export type PlantFault = (round: RoundScript) => Script;
 
-/** A bet that both sides tell alike, in the same round: it must not be blamed. */
+/** Adds a bet of the same round that is equal on both sides. No mismatch may name this bet. */
 function accompany(round: RoundScript): void {
   if (round.random.oneIn(2)) return;
   const stake = round.money();
@@ -18,7 +18,7 @@ function accompany(round: RoundScript): void {
   round.show("z", round.at(0.1) + 500, { status: "SETTLED", stake, payout });
 }
 
-/** Placed, settled, and what it was about. */
+/** Places and settles a bet. @returns its stake and payout */
 function playBet(round: RoundScript): { stake: Amount; payout: Amount } {
   const stake = round.money();
   const payout = round.payoutOf(stake);
@@ -26,7 +26,7 @@ function playBet(round: RoundScript): { stake: Amount; payout: Amount } {
   return { stake, payout };
 }
 
-/** Every callback of a bet is lost; it may even run. */
+/** Every callback of a bet is lost. The bet may still run. */
 function loseCallbacks(round: RoundScript): Script {
   accompany(round);
   const stake = round.money();
@@ -42,7 +42,7 @@ function loseRecord(round: RoundScript): Script {
   return round.wrong("missing-at-provider", { bets: ["a"], records: [], ledger });
 }
 
-/** A reward of its own that the report never tells. */
+/** The report never shows a reward that has an id of its own. */
 function loseReward(round: RoundScript): Script {
   const payout = round.money();
   round.say("winRewards", "a", round.at(0.1), { payout, moved: payout });
@@ -57,28 +57,28 @@ function loseRecordLater(round: RoundScript): Script {
   return round.wrong("vanished-at-provider", { bets: ["a"], records: [], ledger });
 }
 
-/** The report tells the bet of somebody else. */
+/** The report shows the bet with another player. */
 function nameSomebodyElse(round: RoundScript): Script {
   const ledger = playBet(round);
-  const { username } = round.scene.stranger;
+  const { username } = round.context.stranger;
   round.show("a", round.at(0.2), { status: "SETTLED", ...ledger, username });
   return round.wrong("username-differs", { bets: ["a"], records: ["a"], ledger });
 }
 
 function nameOtherCurrency(round: RoundScript): Script {
   const ledger = playBet(round);
-  const currency = round.scene.player.currency === "USD" ? "THB" : "USD";
+  const currency = round.context.player.currency === "USD" ? "THB" : "USD";
   const version = { status: "SETTLED", ...ledger, currency } as const;
   if (round.random.oneIn(2)) {
     round.show("a", round.at(0.2), version);
   } else {
-    // Another amount beside it: the currency is named, and the amount is at risk.
+    // The amount differs too: the mismatch names the currency, and the amount is at risk.
     round.show("a", round.at(0.2), { ...version, payout: ledger.payout.plus(difference(round)) });
   }
   return round.wrong("currency-differs", { bets: ["a"], records: ["a"], ledger });
 }
 
-/** The stake was never taken: the placement did not arrive. */
+/** The placement did not arrive, so the wallet never took the stake. */
 function losePlacement(round: RoundScript): Script {
   accompany(round);
   const stake = round.money();
@@ -88,7 +88,9 @@ function losePlacement(round: RoundScript): Script {
   return round.wrong("missing-placement", { bets: ["a"], records: ["a"], ledger: { stake, payout } });
 }
 
-/** The settlement says that it does not place its bet, and nothing did: it settles nothing, whatever it paid. */
+/**
+ * The settlement says that it does not place its bet, and no placement exists. Whatever it paid, it settles nothing.
+ */
 function settleUnplaced(round: RoundScript): Script {
   const stake = round.money();
   const payout = round.payoutOf(stake);
@@ -154,7 +156,7 @@ function cancelAtProvider(round: RoundScript): Script {
   return round.wrong("status-differs", { bets: ["a"], records: ["a"], ledger });
 }
 
-/** The ledger has ended, the provider has not. */
+/** The bet has ended in the ledger, but not at the provider. */
 function runOnAtProvider(round: RoundScript): Script {
   accompany(round);
   const ledger = playBet(round);
@@ -170,7 +172,7 @@ function stakeOtherwise(round: RoundScript): Script {
   return round.wrong("stake-differs", { bets: ["a"], records: ["a"], ledger });
 }
 
-/** An adjustment that the operator never got, of a bet that runs. */
+/** The operator never got an adjustment of a running bet. */
 function loseAdjustment(round: RoundScript): Script {
   const stake = round.money();
   const adjusted = stake.plus(difference(round));
@@ -187,7 +189,7 @@ function payOtherwise(round: RoundScript): Script {
   return round.wrong("payout-differs", { bets: ["a"], records: ["a"], ledger });
 }
 
-/** A settlement under another request id pays once more: it counts as a part. */
+/** A settlement with another request id pays once more, and counts as a part. */
 function settleTwice(round: RoundScript): Script {
   const stake = round.money();
   const payout = round.money();
@@ -201,14 +203,14 @@ function settleTwice(round: RoundScript): Script {
   });
 }
 
-/** Nothing more is ever heard of the bet. */
+/** Neither side shows anything more about the bet. */
 function forgetBet(round: RoundScript): Script {
   const stake = round.money();
   round.place("a", round.at(0), stake);
   return round.wrong("stuck-open", { bets: ["a"], records: [], ledger: { stake, payout: ZERO } });
 }
 
-/** The balance that the operator answered is not what it moved. */
+/** The balance in the operator's answer does not fit the move. */
 function answerWrongBalance(round: RoundScript): Script {
   const ledger = playBet(round);
   const wrongBy = difference(round);
@@ -216,7 +218,7 @@ function answerWrongBalance(round: RoundScript): Script {
   return round.wrong("balance-differs", { bets: ["a"], records: [], ledger }, wrongBy);
 }
 
-/** The record contradicts itself: won nothing, or lost with a gain. */
+/** The record contradicts itself: a win of nothing, or a loss with a gain. */
 function contradictItself(round: RoundScript): Script {
   const stake = round.money();
   const isWin = round.random.oneIn(2);
@@ -231,7 +233,7 @@ function contradictItself(round: RoundScript): Script {
   return round.wrong("provider-inconsistent", { bets: ["a"], records: ["a"], ledger: NOTHING }, ZERO);
 }
 
-/** From the last digit to a great deal. */
+/** Draws a difference, from the last digit to a large amount. */
 export function difference(round: RoundScript): Amount {
   return round.random.pick([amountOf(1), amountOf(CENT), round.money()]);
 }

@@ -1,9 +1,9 @@
-/** The sandbox's own books: how much money a planted fault puts at risk, counted without the code that looks for it. */
+/** Counts the money at risk of a planted fault, without the code under test. */
 
 import type { BetRecord } from "../../../src/bet.ts";
 import { type Amount, largerAmount, sumAmounts, ZERO } from "../../../src/money.ts";
 
-/** The amounts that a side names. */
+/** The amounts on one side. */
 export interface NamedAmounts {
   readonly stake: Amount;
   readonly payout: Amount;
@@ -12,9 +12,9 @@ export interface NamedAmounts {
 export const NOTHING: NamedAmounts = { stake: ZERO, payout: ZERO };
 
 /**
- * What the wallet moved against what the records ask for; where that is nothing, the largest difference of the
- * amounts that both sides name.
- * @param records those in the wallet's currency that the report still shows: another currency cannot be subtracted
+ * The difference between the wallet's moves and the records. Where the difference is 0, the larger difference of the
+ * sides' stakes and payouts.
+ * @param records the listed ones in the wallet's currency, because other currencies cannot be subtracted
  */
 export function riskOf(moved: Amount, records: readonly BetRecord[], ledger: NamedAmounts): Amount {
   const expected = sumAmounts(records.map(expectedMove));

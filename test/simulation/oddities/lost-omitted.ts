@@ -1,4 +1,4 @@
-/** Operators that write no entry for a settlement that pays 0: a lost bet stays open in their ledger for ever. */
+/** Operators who write no entry for a settlement that pays 0: a lost bet stays open in their ledger for ever. */
 
 import { type Amount, sumAmounts, ZERO } from "../../../src/money.ts";
 import type { Script } from "../../../src/sandbox/world/script.ts";
@@ -9,7 +9,7 @@ import type { RoundScript } from "./round-script.ts";
 
 const LOST = { status: "SETTLED", payout: ZERO } as const;
 
-/** Placed, and lost at the given share of the round: nothing is written of that. */
+/** Places a bet that loses at the given share of the round. The ledger has no entry of the loss. */
 function loseBet(round: RoundScript, txn: string, share: number, line: { round?: string } = {}): Amount {
   const stake = round.money();
   round.place(txn, round.at(0), stake, line);
@@ -33,7 +33,7 @@ function loseWithoutRound(round: RoundScript): void {
   loseBet(round, "a", 0.1, { round: round.random.pick(["", "UNKNOWN"]) });
 }
 
-/** It is listed while it runs. */
+/** The report lists the bet while it runs. */
 function runThenLose(round: RoundScript): void {
   const stake = round.money();
   round.place("a", round.at(0), stake);
@@ -48,14 +48,14 @@ function winSomeLoseSome(round: RoundScript): void {
   }
 }
 
-/** All bets of a round in one record. */
+/** One record contains all bets of a round. */
 function listAsOne(round: RoundScript): void {
   const bets = ["a", "b", "c"].map((txn) => ({ txn, stake: round.money(), isLost: round.random.oneIn(2) }));
   for (const { txn, stake, isLost } of bets) {
     round.place(txn, round.at(0), stake);
     if (!isLost) round.settle(txn, round.at(0.1), stake.times("2"));
   }
-  const { roundId } = round.scene;
+  const { roundId } = round.context;
   round.show("a", round.at(0.1), {
     status: "SETTLED",
     stake: sumAmounts(bets.map(({ stake }) => stake)),
@@ -64,7 +64,7 @@ function listAsOne(round: RoundScript): void {
   });
 }
 
-/** The result is changed to a win: of the loss there was nothing to take back. */
+/** The result changes from a loss to a win. The loss had paid nothing, so nothing is taken back. */
 function loseThenWin(round: RoundScript): void {
   const stake = loseBet(round, "a", 0.1);
   const payout = stake.times("3");
@@ -85,7 +85,7 @@ function loseThenVoid(round: RoundScript): void {
   round.show("a", round.at(0.5), { status: "VOID", stake });
 }
 
-/** The bet loses, and the jackpot that it won is all that its record pays. */
+/** The bet loses, and its record pays only a jackpot. */
 function rewardAndLose(round: RoundScript): void {
   const stake = round.money();
   const reward = round.money();
@@ -107,7 +107,7 @@ export const OMITTED_ODDITIES = {
   stayOpen: ODD_BETS.stayOpen,
 } satisfies Record<string, Oddity>;
 
-/** Won, and nobody heard of it; it may have been listed as lost before. */
+/** The bet wins, but its settlement is lost. The report may have listed the bet as lost before. */
 function winUnheard(round: RoundScript): Script {
   const stake = round.money();
   round.place("a", round.at(0), stake);
@@ -122,7 +122,7 @@ function loseAfterTwoDebits(round: RoundScript): Script {
   return round.wrong("net-differs", { bets: ["a"], records: ["a"], ledger: { stake, payout: ZERO } });
 }
 
-/** The win was called off, and its payout was not taken back. */
+/** The win becomes a loss, but nobody takes the payout back. */
 function keepTheWin(round: RoundScript): Script {
   const stake = round.money();
   const payout = stake.times("2");
@@ -147,7 +147,7 @@ function loseRecordOfLoss(round: RoundScript): Script {
   return round.wrong("vanished-at-provider", { bets: ["a"], records: [], ledger: { stake, payout: ZERO } });
 }
 
-/** A win that the report does not know must not wait for the lost bet of its round. */
+/** A win without a record must not wait for the lost bet of its round. */
 function loseRecordBesideLoss(round: RoundScript): Script {
   loseBet(round, "z", 0.1);
   const stake = round.money();

@@ -1,11 +1,11 @@
-/** Bets that both sides tell alike while the wallet moved something else, and rounds that differ in their sums. */
+/** Bets that are equal on both sides, but with a wrong move of the wallet; and rounds whose sums differ. */
 
 import { type Amount, ZERO } from "../../../src/money.ts";
 import type { Script } from "../../../src/sandbox/world/script.ts";
 import { difference, type PlantFault } from "./bet-faults.ts";
 import type { RoundScript } from "./round-script.ts";
 
-/** A settled bet that the wallet handled otherwise. @param wallet says the callbacks */
+/** A settled bet with other callbacks than its record. @param wallet writes the callbacks */
 function settledOtherwise(
   round: RoundScript,
   wallet: (stake: Amount, payout: Amount) => void,
@@ -18,7 +18,7 @@ function settledOtherwise(
   return round.wrong("net-differs", { bets: ["a"], records: ["a"], ledger: { stake, payout: paid } });
 }
 
-/** The same placement under two request ids, or twice under one, and the stake taken for each. */
+/** One placement arrives twice, with two request ids or with one. The wallet takes the stake twice. */
 function debitTwice(round: RoundScript): Script {
   const again = round.random.oneIn(2) ? { request: "1" } : {};
   return settledOtherwise(round, (stake, payout) => {
@@ -34,7 +34,7 @@ function debitNever(round: RoundScript): Script {
   });
 }
 
-/** The same request once more, and paid once more. */
+/** One request arrives twice, and the wallet pays twice. */
 function payTwice(round: RoundScript): Script {
   return settledOtherwise(
     round,
@@ -57,7 +57,7 @@ function payNever(round: RoundScript): Script {
   );
 }
 
-/** The result was changed, but what the first one paid was not taken back. */
+/** The result changes, but nobody takes the first payout back. */
 function takeNothingBack(round: RoundScript): Script {
   return settledOtherwise(round, (stake, payout) => {
     const first = round.money();
@@ -67,7 +67,7 @@ function takeNothingBack(round: RoundScript): Script {
   });
 }
 
-/** A void bet is not paid back, whether the provider lists it or not. */
+/** The wallet does not pay a void bet back, which the provider may list or not. */
 function keepStake(round: RoundScript): Script {
   const stake = round.money();
   const isListed = round.random.oneIn(2);
@@ -81,7 +81,7 @@ function keepStake(round: RoundScript): Script {
   });
 }
 
-/** A bet that runs on both sides, for which nothing was taken. */
+/** A bet runs on both sides, but the wallet took no stake. */
 function runForNothing(round: RoundScript): Script {
   const stake = round.money();
   round.place("a", round.at(0), stake, { moved: ZERO, unasked: true });
@@ -89,7 +89,7 @@ function runForNothing(round: RoundScript): Script {
   return round.wrong("net-differs", { bets: ["a"], records: ["a"], ledger: { stake, payout: ZERO } });
 }
 
-/** A round that agrees in its sums, and in which one bet was taken twice. */
+/** The sums of a round agree, but the wallet took the stake of one bet twice. */
 function debitTwiceInRound(round: RoundScript): Script {
   const stakes = { a: round.money(), b: round.money() };
   const payout = round.payoutOf(stakes.a);
@@ -101,7 +101,7 @@ function debitTwiceInRound(round: RoundScript): Script {
     status: "SETTLED",
     stake,
     payout,
-    ids: { id: `w-${round.scene.roundId}`, betId: `wb-${round.scene.roundId}` },
+    ids: { id: `w-${round.context.roundId}`, betId: `wb-${round.context.roundId}` },
   });
   return round.wrong("net-differs", {
     bets: ["a", "b"],
@@ -111,7 +111,7 @@ function debitTwiceInRound(round: RoundScript): Script {
   });
 }
 
-/** One record tells several bets, and their sums differ. */
+/** One record contains several bets, and their sums differ. */
 function sumOtherwise(round: RoundScript): Script {
   const stakes = [round.money(), round.money()] as const;
   const stake = stakes[0].plus(stakes[1]);
@@ -130,7 +130,7 @@ function sumOtherwise(round: RoundScript): Script {
     status: "SETTLED",
     stake: isStake ? stake.plus(differs) : stake,
     payout: isStake ? payout : payout.plus(differs),
-    ids: { id: `w-${round.scene.roundId}`, betId: `wb-${round.scene.roundId}` },
+    ids: { id: `w-${round.context.roundId}`, betId: `wb-${round.context.roundId}` },
   });
   return round.wrong("round-differs", {
     bets: ["a", "b"],

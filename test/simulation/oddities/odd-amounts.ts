@@ -4,7 +4,7 @@ import { type Amount, parseAmount } from "../../../src/money.ts";
 import type { Random } from "../../../src/sandbox/world/random.ts";
 import { amountOf, type Currency, drawStake } from "../../../src/sandbox/world/stakes.ts";
 
-/** Above 0: a stake, or what has more digits than any whole number of a computer. */
+/** Draws an amount above 0: a stake, or an amount with more digits than a machine's whole numbers. */
 export function drawAmount(random: Random, currency: Currency): Amount {
   switch (random.below(12)) {
     case 0:
@@ -16,7 +16,7 @@ export function drawAmount(random: Random, currency: Currency): Amount {
   }
 }
 
-/** What a stake is multiplied with when its bet ends; its own return among them. */
+/** Draws the factor of a stake for the payout; "1" returns the stake. */
 export function drawFactor(random: Random): string {
   return random.pick(["0", "0", "0", "0.5", "1", "1.95", "2", "2", "36"]);
 }

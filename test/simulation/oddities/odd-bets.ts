@@ -1,11 +1,11 @@
-/** Bets that begin, or are told, in an odd way, and are right in the end: no mismatch may name them. */
+/** Bets with an odd beginning or odd entries, but right in the end. No mismatch may name them. */
 
 import { type Amount, ZERO } from "../../../src/money.ts";
 import type { Oddity } from "./odd-results.ts";
 import { ODD_RESULTS } from "./odd-results.ts";
 import type { RoundScript } from "./round-script.ts";
 
-/** A sport bet that the provider considers before it takes it; either step may be the one that debits. */
+/** The provider considers a sport bet before taking it. Either step may debit. */
 function waitThenOpen(round: RoundScript): void {
   const stake = round.money();
   const payout = round.payoutOf(stake);
@@ -34,14 +34,14 @@ function waitThenCancel(round: RoundScript): void {
   endVoid(round, 0.05, stake);
 }
 
-/** Void on either side, and nowhere on the other. */
+/** The bet is void on one side and missing on the other. */
 function voidNowhere(round: RoundScript): void {
   const stake = round.money();
   if (round.random.oneIn(2)) round.show("a", round.at(0), { status: "VOID", stake });
   else round.place("a", round.at(0), stake).cancel("a", round.at(0.1), stake);
 }
 
-/** Listed, unlisted, without an amount, taken back: a tip is no bet. */
+/** Tips that are listed, unlisted, without an amount, or taken back. A tip is no bet. */
 function tip(round: RoundScript): void {
   const amount = round.money();
   const isKnown = round.random.oneIn(2);
@@ -81,12 +81,12 @@ function adjust(round: RoundScript): void {
   }
 }
 
-/** The provider did not get our answer and delivers again: the wallet moved nothing the second time. */
+/** The provider missed the answer and repeats the callback. The wallet moves nothing the second time. */
 function deliverAgain(round: RoundScript): void {
   const stake = round.money();
   const payout = round.payoutOf(stake);
   const settledAt = round.at(0.2);
-  // The same request, or the same content under another request id.
+  // The same request, or the same content with another request id.
   const again = () => ({ moved: ZERO, unasked: true, ...(round.random.oneIn(3) ? {} : { request: "1" }) });
   round.place("a", round.at(0), stake, { request: "1" });
   for (let times = round.random.between(1, 3); times > 0; times -= 1) {
@@ -98,7 +98,7 @@ function deliverAgain(round: RoundScript): void {
   round.show("a", settledAt, { status: "SETTLED", stake, payout });
 }
 
-/** A round that has no name, on one side or on both: only ids can match it. */
+/** A round without a name on one side or both. Only ids can match its bets. */
 function nameNoRound(round: RoundScript): void {
   const stake = round.money();
   const payout = round.payoutOf(stake);
@@ -109,22 +109,27 @@ function nameNoRound(round: RoundScript): void {
   round.show("a", round.at(0.1), { status: "SETTLED", stake, payout, round: listed });
 }
 
-/** The provider calls the round otherwise than its callbacks did. */
+/** The record names another round than the callbacks. */
 function nameRoundOtherwise(round: RoundScript): void {
   const stake = round.money();
   const payout = round.payoutOf(stake);
   round.place("a", round.at(0), stake).settle("a", round.at(0.1), payout);
-  round.show("a", round.at(0.1), { status: "SETTLED", stake, payout, round: `other-${round.scene.roundId}` });
+  round.show("a", round.at(0.1), {
+    status: "SETTLED",
+    stake,
+    payout,
+    round: `other-${round.context.roundId}`,
+  });
 }
 
-/** The bet runs when everybody goes home; it is listed as long as it does. */
+/** The bet never ends, and the report always lists it. */
 function stayOpen(round: RoundScript): void {
   const stake = round.money();
   round.place("a", round.at(0), stake);
   round.show("a", round.at(0), { status: round.random.pick(["OPEN", "UNSETTLED"]), stake });
 }
 
-/** One bet is reported in several records. */
+/** Several records show one bet. */
 function splitRecord(round: RoundScript): void {
   const stake = round.money();
   const rest = round.money();
@@ -136,7 +141,7 @@ function splitRecord(round: RoundScript): void {
   round.show("a2", round.at(0.1), { status: "SETTLED", stake: rest, payout: ZERO, ...part(2) });
 }
 
-/** The entries of a round carry the balances that the operator answered. */
+/** The entries of a round contain the balances of the operator's answers. */
 function sendBalances(round: RoundScript): void {
   ODD_RESULTS.settleLate(round);
   round.withBalances();

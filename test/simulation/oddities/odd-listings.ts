@@ -1,9 +1,9 @@
-/** Records that go away, come back or move, while the bet is right in the end: no mismatch may name them. */
+/** Records that disappear, return or move, of bets that are right in the end. No mismatch may name them. */
 
 import type { Oddity } from "./odd-results.ts";
 import type { RoundScript } from "./round-script.ts";
 
-/** The ledger takes a bet back; the provider lists no void bet, but stops listing it, a little earlier or later. */
+/** The ledger takes a bet back. The provider lists no void bets, and drops the record a little earlier or later. */
 function dropTakenBack(round: RoundScript): void {
   const stake = round.money();
   const share = round.random.between(30, 80) / 100;
@@ -19,14 +19,14 @@ function dropTakenBack(round: RoundScript): void {
   round.hide("a", round.at(share + round.random.pick([-0.02, 0, 0.05])));
 }
 
-/** A correction books the bet later than before; the result may change with it, or nothing but the date. */
+/** A correction gives the bet a later accountingDate. The result may change too. */
 function moveLater(round: RoundScript): void {
   const stake = round.money();
   const payout = round.payoutOf(stake);
   round.promptly().place("a", round.at(0), stake).settle("a", round.at(0.05), payout);
   round.show("a", round.at(0.05), { status: "SETTLED", stake, payout });
   for (let moves = round.random.between(1, 2), share = 0.3; moves > 0; moves -= 1, share += 0.35) {
-    // Some corrections are dated before they are made: that time may have been fetched already.
+    // Some corrections have a date before their creation, in time that may have been fetched already.
     const accountedAt = round.at(share - round.random.pick([0, 0.02, 0.2]));
     if (moves > 1 || round.random.oneIn(2)) {
       round.show("a", round.at(share), { status: "SETTLED", stake, payout, accountedAt });
@@ -38,14 +38,17 @@ function moveLater(round: RoundScript): void {
   }
 }
 
-/** For a while the report lacks the record: no longer than it lags, so that no two fetches a settle delay apart lack it. */
+/**
+ * The report lacks the record for a while, less than its lag: of two fetches a settle delay apart, one has the
+ * record.
+ */
 function comeBack(round: RoundScript): void {
   const stake = round.money();
   const payout = round.payoutOf(stake);
   round.promptly().place("a", round.at(0), stake).settle("a", round.at(0.05), payout);
   round.show("a", round.at(0.05), { status: "SETTLED", stake, payout });
   const goneAt = round.at(round.random.between(10, 80) / 100);
-  const goneMs = Math.floor(round.scene.plan.reportLagMs * (round.random.between(50, 99) / 100));
+  const goneMs = Math.floor(round.context.plan.reportLagMs * (round.random.between(50, 99) / 100));
   round.hide("a", goneAt).restore("a", goneAt + goneMs);
 }
 

@@ -3,9 +3,7 @@
 import type { PlainStyle, ProductPlan, WorldPlan } from "../../../src/sandbox/world/world-plan.ts";
 
 /**
- * The styles of products that are full of oddities: everything there is, settlements without placements, open bets that
- * are listed, records that only name the round, and money that only moves by adjustBalance; and operators that write no
- * entry for a settlement that pays 0, or keep two decimals of what a sender computes in floating point.
+ * The styles of products that are full of oddities. README.md describes each.
  */
 export type OddStyle =
   | "odd"

@@ -1,4 +1,4 @@
-/** Bets whose result comes late, in parts, or is changed, and that are right in the end: no mismatch may name them. */
+/** Bets with a late, partial or changed result, but right in the end. No mismatch may name them. */
 
 import { type Amount, ZERO } from "../../../src/money.ts";
 import type { RoundScript } from "./round-script.ts";
@@ -6,7 +6,7 @@ import type { RoundScript } from "./round-script.ts";
 /** Writes a round that is odd and right. */
 export type Oddity = (round: RoundScript) => void;
 
-/** The result comes hours later; the bet may be listed while it runs. */
+/** The result comes hours later. The report may list the bet while it runs. */
 function settleLate(round: RoundScript): void {
   const stake = round.money();
   const payout = round.payoutOf(stake);
@@ -16,7 +16,7 @@ function settleLate(round: RoundScript): void {
   round.settle("a", end, payout).show("a", end, { status: "SETTLED", stake, payout });
 }
 
-/** The result is changed, and changed again; each change takes back what the one before has paid. */
+/** The result changes several times. Each change takes the payout before it back. */
 function changeResult(round: RoundScript): void {
   const stake = round.money();
   let payout = round.payoutOf(stake);
@@ -43,7 +43,7 @@ function changeResult(round: RoundScript): void {
   }
 }
 
-/** A cancelled bet is played after all, or a settled one is cancelled after all. */
+/** A cancelled bet is played, or a settled bet is cancelled. */
 function changeMind(round: RoundScript): void {
   const stake = round.money();
   const payout = round.payoutOf(stake);
@@ -60,7 +60,7 @@ function changeMind(round: RoundScript): void {
   }
 }
 
-/** A settled bet is declared void. */
+/** A settled bet becomes void. */
 function voidSettled(round: RoundScript): void {
   const stake = round.money();
   const payout = round.payoutOf(stake);
@@ -70,7 +70,7 @@ function voidSettled(round: RoundScript): void {
   round.show("a", round.at(0.6), { status: "VOID", stake });
 }
 
-/** A jackpot on top of a bet is in the record of the bet. */
+/** The record of a bet contains a jackpot. */
 function foldReward(round: RoundScript): void {
   const stake = round.money();
   const payout = round.payoutOf(stake);
@@ -86,7 +86,7 @@ function foldReward(round: RoundScript): void {
   if (comesFirst) round.settle("a", round.at(0.3), payout);
   round.show("a", round.at(comesFirst ? 0.3 : 0.2), { status: "SETTLED", stake, payout: both });
   if (!round.random.oneIn(3)) return;
-  // The result is changed: the jackpot is taken back too, where both together are named.
+  // The result changes. The jackpot is taken back too where the callback names the sum of both.
   const takesAll = round.random.oneIn(2);
   const again = payout.plus(stake);
   const taken = takesAll ? both : payout;
@@ -95,7 +95,7 @@ function foldReward(round: RoundScript): void {
   round.show("a", round.at(0.7), { status: "SETTLED", stake, payout: total });
 }
 
-/** A reward with an id of its own: a record of its own, or part of the bet's record. */
+/** A reward with an id of its own, in a record of its own or in the bet's record. */
 function rewardAlone(round: RoundScript): void {
   const reward = round.money();
   const stake = round.money();
@@ -115,7 +115,7 @@ function rewardAlone(round: RoundScript): void {
   if (!isFolded) round.show("jackpot", round.at(0.3), { status: "SETTLED", stake: ZERO, payout: reward });
 }
 
-/** The record is written anew although nothing of its money changed. */
+/** The record is written again, with the same amounts. */
 function restate(round: RoundScript): void {
   const stake = round.money();
   const payout = round.payoutOf(stake);
@@ -126,7 +126,7 @@ function restate(round: RoundScript): void {
   }
 }
 
-/** Paid in parts, two of them perhaps equal. */
+/** A payout in parts. Two parts may be equal. */
 function settleInParts(round: RoundScript): void {
   const stake = round.money();
   const parts = Array.from({ length: round.random.between(2, 4) }, () => round.payoutOf(stake).plus("1"));
@@ -136,7 +136,7 @@ function settleInParts(round: RoundScript): void {
   for (const [index, part] of parts.entries()) {
     const at = round.at(0.1 + index * 0.15);
     payout = payout.plus(part);
-    // Equal parts are told from repeats by what they moved.
+    // Only the wallet's moves distinguish equal parts from repeats.
     round.settle("a", at, part, { unasked: true });
     if (round.random.oneIn(2) || index === parts.length - 1) {
       round.show("a", at, { status: "SETTLED", stake, payout });

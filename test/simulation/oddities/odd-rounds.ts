@@ -1,4 +1,4 @@
-/** Rounds of several bets that go an odd way and are right in the end. */
+/** Rounds of several bets with an odd course, but right in the end. */
 
 import { type Amount, sumAmounts, ZERO } from "../../../src/money.ts";
 import type { Oddity } from "./odd-results.ts";
@@ -12,7 +12,7 @@ interface RoundBet {
 
 const NAMES = ["a", "b", "c", "d"] as const;
 
-/** Several bets of one round, placed one after the other or in one request. */
+/** Places several bets of one round, one after the other or in one request. */
 function placeSeveral(round: RoundScript): RoundBet[] {
   const count = round.random.between(2, NAMES.length);
   const request = round.random.oneIn(2) ? { request: "all" } : {};
@@ -27,7 +27,7 @@ function placeSeveral(round: RoundScript): RoundBet[] {
 const stakesOf = (bets: readonly RoundBet[]) => sumAmounts(bets.map(({ stake }) => stake));
 const payoutsOf = (bets: readonly RoundBet[]) => sumAmounts(bets.map(({ payout }) => payout));
 
-/** The whole round is cancelled by one item. */
+/** One item cancels the whole round. */
 function cancelRound(round: RoundScript): void {
   const bets = placeSeveral(round);
   const [{ txn, stake }] = bets as [RoundBet];
@@ -37,7 +37,7 @@ function cancelRound(round: RoundScript): void {
   }
 }
 
-/** Every settled bet of the round is declared void by one item; one may still run, and the result may be given again. */
+/** One item makes every settled bet of the round void. One bet may still run, and a new result may follow. */
 function voidRound(round: RoundScript): void {
   const bets = placeSeveral(round);
   const [late, ...ended] = bets as [RoundBet, RoundBet, ...RoundBet[]];
@@ -65,13 +65,13 @@ function voidRound(round: RoundScript): void {
   round.show(late.txn, round.at(0.8), settledAs(late));
 }
 
-/** One item settles every bet of the round; the report tells each bet, or all in one. */
+/** One item settles every bet of the round. The report shows each bet, or all in one record. */
 function settleRound(round: RoundScript): void {
   const bets = placeSeveral(round);
   endTogether(round, bets, 0.2);
 }
 
-/** The result of the whole round is changed. */
+/** The result of the whole round changes. */
 function changeRound(round: RoundScript): void {
   const bets = placeSeveral(round);
   for (const { txn, payout } of bets) round.settle(txn, round.at(0.1), payout);
@@ -92,7 +92,7 @@ function changeRound(round: RoundScript): void {
   listEach(round, changed, 0.6);
 }
 
-/** Each bet is settled alone, and one record tells them all; a bet that was void is not in it. */
+/** Each bet is settled alone. One record contains all bets except the void ones. */
 function listAsOne(round: RoundScript): void {
   const bets = placeSeveral(round);
   const hasVoid = round.random.oneIn(2);
@@ -112,7 +112,7 @@ function listAsOne(round: RoundScript): void {
   });
 }
 
-/** A bought feature, and spins of it that cost nothing, all in one round or each in its own record. */
+/** A bought feature and its free spins, all in one record or each in its own. */
 function playFeature(round: RoundScript): void {
   const price = round.money();
   const spins = Array.from({ length: round.random.between(1, 4) }, (_, index) => ({
@@ -129,7 +129,7 @@ function playFeature(round: RoundScript): void {
   else listWhole(round, bets, share);
 }
 
-/** The same round id comes back much later. */
+/** The same round id returns much later. */
 function reuseRound(round: RoundScript): void {
   for (const [txn, share] of [
     ["a", 0],
@@ -142,7 +142,7 @@ function reuseRound(round: RoundScript): void {
   }
 }
 
-/** Some bets of a round are void, one is settled late, the others at once. */
+/** Some bets of a round are void, one is settled late, and the others at once. */
 function endApart(round: RoundScript): void {
   const bets = placeSeveral(round);
   for (const [index, { txn, stake, payout }] of bets.entries()) {
@@ -156,12 +156,12 @@ function endApart(round: RoundScript): void {
   }
 }
 
-/** Several records tell a round by ids of their own: what is left on both sides agrees in its sums. */
+/** Several records show a round with other ids. The sums of both sides agree. */
 function listByOtherIds(round: RoundScript): void {
   const bets = placeSeveral(round);
   for (const { txn, payout } of bets) round.settle(txn, round.at(0.2), payout);
   for (const [index, bet] of bets.entries()) {
-    const { roundId } = round.scene;
+    const { roundId } = round.context;
     round.show(bet.txn, round.at(0.2), {
       ...settledAs(bet),
       ids: { id: `x${index}-${roundId}`, betId: `y${index}-${roundId}` },
@@ -169,7 +169,7 @@ function listByOtherIds(round: RoundScript): void {
   }
 }
 
-/** One item settles the round, its payout on the bet that it names. */
+/** One item settles the round, and pays on the bet that it names. */
 function settleWhole(round: RoundScript, bets: readonly RoundBet[], share: number): void {
   const [{ txn }] = bets as readonly [RoundBet];
   round.settle(txn, round.at(share), payoutsOf(bets), { type: "BY_ROUND" });
@@ -199,7 +199,7 @@ function listWhole(round: RoundScript, bets: readonly RoundBet[], share: number)
 }
 
 function wholeIds(round: RoundScript): { id: string; betId: string } {
-  const { roundId } = round.scene;
+  const { roundId } = round.context;
   return { id: `w-${roundId}`, betId: `wb-${roundId}` };
 }
 

@@ -1,11 +1,13 @@
-/** Settles that say themselves whether they place their bet too, whatever their product does; all are right in the end. */
+/**
+ * Settlements that say whether they place their bet too, unlike their product's setting. All are right in the end.
+ */
 
 import type { Oddity } from "./odd-results.ts";
 import type { RoundScript } from "./round-script.ts";
 
 const FLAGS = [true, false, undefined] as const;
 
-/** One item takes the stake and pays; what comes after it only pays, whatever it says of itself. */
+/** One item takes the stake and pays. Later items only pay, whatever their flags say. */
 function settleInOne(round: RoundScript): void {
   const stake = round.money();
   const payout = round.payoutOf(stake);
@@ -36,7 +38,7 @@ function settleInOne(round: RoundScript): void {
   }
 }
 
-/** In one round a bet that was placed, and one that its settle places; both say what they are. */
+/** One round has a placed bet, and a bet that its settlement places. Both settlements say so. */
 function settleBoth(round: RoundScript): void {
   const [placed, single] = [round.money(), round.money()];
   const [first, second] = [round.payoutOf(placed), round.payoutOf(single)];

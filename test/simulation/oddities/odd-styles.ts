@@ -1,4 +1,4 @@
-/** What happens in the products that are full of oddities: which rounds are played, and which faults are planted. */
+/** The rounds and the planted faults of each odd style. */
 
 import { BET_FAULTS, type PlantFault } from "./bet-faults.ts";
 import { OMITTED_FAULTS, OMITTED_ODDITIES } from "./lost-omitted.ts";
@@ -16,11 +16,11 @@ import { CENTS_FAULTS, CENTS_ODDITIES } from "./two-decimals.ts";
 
 export interface Happenings {
   readonly oddities: readonly [Oddity, ...Oddity[]];
-  /** in the order in which they take turns */
+  /** in the order of their turns */
   readonly faults: readonly PlantFault[];
 }
 
-/** Styles whose rounds are written line by line. */
+/** The styles whose rounds are written line by line. */
 export type RoundStyle = Exclude<OddStyle, "session">;
 
 export const HAPPENINGS: Readonly<Record<RoundStyle, Happenings>> = {

@@ -1,4 +1,4 @@
-/** Products that list every bet from its placement on: an open bet without a record is missing there. */
+/** Products that list every bet from its placement on. An open bet without a record is missing at the provider. */
 
 import { ZERO } from "../../../src/money.ts";
 import type { Script } from "../../../src/sandbox/world/script.ts";
@@ -8,7 +8,7 @@ import { ODD_LISTINGS } from "./odd-listings.ts";
 import { ODD_RESULTS, type Oddity } from "./odd-results.ts";
 import type { RoundScript } from "./round-script.ts";
 
-/** It runs for hours, and is listed all the time. */
+/** A bet runs for hours, and the report always lists it. */
 function listFromTheStart(round: RoundScript): void {
   const stake = round.money();
   const payout = round.payoutOf(stake);
@@ -17,7 +17,7 @@ function listFromTheStart(round: RoundScript): void {
   round.settle("a", end, payout).show("a", end, { status: "SETTLED", stake, payout });
 }
 
-/** A bet that the provider considers for long is not listed before it is taken. */
+/** The provider considers a bet for long, and lists it only after taking it. */
 function considerLong(round: RoundScript): void {
   const stake = round.money();
   const payout = round.payoutOf(stake);
@@ -39,7 +39,7 @@ export const LISTED_ODDITIES = {
   ...ODD_LISTINGS,
 } satisfies Record<string, Oddity>;
 
-/** An open bet that is not listed. */
+/** The report does not list an open bet. */
 function listNever(round: RoundScript): Script {
   const stake = round.money();
   round.place("a", round.at(0), stake);
@@ -50,7 +50,7 @@ function listNever(round: RoundScript): Script {
   });
 }
 
-/** The provider considers it, and is never heard of again. */
+/** The provider considers a bet, and reports nothing more about it. */
 function considerForEver(round: RoundScript): Script {
   const stake = round.money();
   round.place("a", round.at(0), stake, { status: "WAITING" });

@@ -1,4 +1,4 @@
-/** Everything that begins in one minute of a product that is full of oddities. */
+/** The rounds that begin in one minute of an odd product. */
 
 import type { Instant } from "../../../src/clock.ts";
 import { faultDue } from "../../../src/sandbox/world/plant-fault.ts";
@@ -24,20 +24,20 @@ const GAMES: readonly [SandboxGame, ...SandboxGame[]] = [
   { code: "ปลา", name: "ยิงปลา <Deluxe>" },
 ];
 
-/** Played nowhere else, so that a tolerance for it hides nothing of other products. */
+/** No other product has this currency, so that its tolerance hides no difference of other products. */
 const CENTS_CURRENCY = "EUR";
 
-/** A player's sessions begin this far apart, so that the pause between two of them ends the first. */
+/** The time between the starts of a player's sessions. The pause between two sessions ends the first one. */
 const SESSION_EVERY_MINUTES = 180;
-/** One session in so many is spoilt where faults are wanted at all. */
+/** One session in this number has a fault, if the plan has faults. */
 const SESSIONS_OF_FAULT = 3;
 
-/** No word of a round comes later than this after its start, the lags aside. */
+/** The longest time from the start of a round to its last event, without the lags. */
 export function longestOddMs(style: OddStyle, lateSettlementMs: number): number {
   return style === "session" ? LONGEST_SESSION_MS : lateSettlementMs;
 }
 
-/** What begins in the minute: chance depends on seed, product, minute, and for sessions the player alone. */
+/** Chance depends only on seed, product and minute, and for sessions on the player. */
 export function playOddMinute(
   plan: OddWorldPlan,
   players: readonly SandboxPlayer[],

@@ -1,4 +1,4 @@
-/** Products whose records share nothing with the callbacks but the round: only sums can be compared. */
+/** Products whose records share only the round with the callbacks, so that only sums can be compared. */
 
 import { ZERO } from "../../../src/money.ts";
 import type { Script } from "../../../src/sandbox/world/script.ts";
@@ -10,7 +10,7 @@ import { ODD_RESULTS, type Oddity } from "./odd-results.ts";
 import { ODD_ROUNDS } from "./odd-rounds.ts";
 import type { RoundScript } from "./round-script.ts";
 
-/** It runs when everybody goes home, and is listed when it ends: such a product's bets may run for a day. */
+/** A bet never ends, and is never listed: bets of such a product may run for a day. */
 function stayOpenUnlisted(round: RoundScript): void {
   round.place("a", round.at(0), round.money());
 }
@@ -29,11 +29,11 @@ export const ROUND_ODDITIES = {
   stayOpenUnlisted,
 } satisfies Record<string, Oddity>;
 
-/** Two bets of a round, each with its own record under another id, and one of them paid otherwise. */
+/** Two bets of a round have records with other ids. The wallet pays another amount for one of them. */
 function payRoundOtherwise(round: RoundScript): Script {
   const [first, second] = [round.money(), round.money()];
   const payout = round.payoutOf(second);
-  const { roundId } = round.scene;
+  const { roundId } = round.context;
   round.place("a", round.at(0), first).place("b", round.at(0) + 1_000, second);
   round.settle("a", round.at(0.2), ZERO).settle("b", round.at(0.2), payout);
   const ids = (name: string) => ({ ids: { id: `x${name}-${roundId}`, betId: `y${name}-${roundId}` } });
@@ -52,7 +52,7 @@ function payRoundOtherwise(round: RoundScript): Script {
   });
 }
 
-/** The round is over at the provider, and a bet of it still runs in the ledger. */
+/** The round has ended at the provider, but one of its bets still runs in the ledger. */
 function loseSettlementOfRound(round: RoundScript): Script {
   const stake = round.money();
   const payout = round.payoutOf(stake);

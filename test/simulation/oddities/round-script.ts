@@ -1,4 +1,4 @@
-/** Writes a round line by line, to each side its own. */
+/** Writes a round line by line, separately for each side. */
 
 import type { BetRecord, BetStatus, PayoutStatus } from "../../../src/bet.ts";
 import type { CallbackEntry, CallbackName } from "../../../src/callback.ts";
@@ -16,39 +16,39 @@ import { drawStyle, type ScriptStyle } from "./script-style.ts";
 const LONGEST_SHARE = 0.99;
 
 export class RoundScript {
-  readonly scene: RoundContext;
+  readonly context: RoundContext;
   readonly random: Random;
   #lines: { entry: CallbackEntry; moved: Amount; txn: string; unasked: boolean }[] = [];
   #records = new Map<string, ShownVersion[]>();
   #style: ScriptStyle;
 
   constructor(context: RoundContext) {
-    this.scene = context;
+    this.context = context;
     this.random = context.random;
     this.#style = drawStyle(context.random);
   }
 
-  /** A moment of the round, as a share of the longest time that a round may take; below 1. */
+  /** A moment of the round. @param share of the longest time of a round; below 1 */
   at(share: number): Instant {
-    return this.scene.startedAt + Math.floor(this.scene.plan.lateSettlementMs * share * LONGEST_SHARE);
+    return this.context.startedAt + Math.floor(this.context.plan.lateSettlementMs * share * LONGEST_SHARE);
   }
 
-  /** An amount above 0 of the player's currency. */
+  /** Draws an amount above 0 of the player's currency. */
   money(): Amount {
-    return drawAmount(this.random, this.scene.player.currency);
+    return drawAmount(this.random, this.context.player.currency);
   }
 
-  /** What a stake may bring: nothing, less, the same, or more. */
+  /** Draws the payout of a stake: nothing, less, the same, or more. */
   payoutOf(stake: Amount): Amount {
     return stake.times(drawFactor(this.random));
   }
 
   txnId(txn: string): string {
-    return `${this.scene.roundId}-${txn}`;
+    return `${this.context.roundId}-${txn}`;
   }
 
   say(callback: CallbackName, txn: string, at: Instant, line: EntryTerms): this {
-    const { scene: context, random } = this;
+    const { context, random } = this;
     const { callbackLagMs } = context.plan;
     const most = random.oneIn(10) ? callbackLagMs : Math.floor(callbackLagMs / 10);
     const before = this.#style.inOrder ? this.#lines.filter(({ entry }) => entry.occurredAt <= at) : [];
@@ -87,20 +87,20 @@ export class RoundScript {
     return this.say("settleBets", txn, at, { payout, moved: payout, ...line });
   }
 
-  /** @param back what was debited */
+  /** @param back the debited amount */
   cancel(txn: string, at: Instant, back: Amount, line: Partial<EntryTerms> = {}): this {
     return this.say("cancelBets", txn, at, { bet: back, moved: back, ...line });
   }
 
-  /** Of a settled bet; a void one gives `bet` instead. */
+  /** Takes the payout of a settled bet back. For a void bet, give `bet` instead. */
   rollback(txn: string, at: Instant, payout: Amount, line: Partial<EntryTerms> = {}): this {
     const type = "BY_TRANSACTION";
     return this.say("rollback", txn, at, { payout, bet: ZERO, moved: payout.neg(), type, ...line });
   }
 
-  /** The report's next version of a record, told with its usual delay. */
+  /** Adds the next version of a record to the report, with the usual lag. */
   show(name: string, at: Instant, version: Version): this {
-    const { scene: context } = this;
+    const { context } = this;
     const accountedAt = version.accountedAt ?? at;
     const payout = version.payout ?? ZERO;
     const record: BetRecord = {
@@ -122,18 +122,18 @@ export class RoundScript {
     return this.#turn(name, at + this.#reportLag(), accountedAt, record);
   }
 
-  /** Listed once, the record is not shown any more. */
+  /** The report does not show a listed record any more. */
   hide(name: string, at: Instant): this {
     return this.#turn(name, at, this.#last(name)?.accountedAt ?? at, null);
   }
 
-  /** Hidden for a while, the record is shown again as it was. */
+  /** The report shows a hidden record again, unchanged. */
   restore(name: string, at: Instant): this {
     const last = this.#records.get(name)?.findLast(({ record }) => record !== null);
     return this.#turn(name, at, last?.accountedAt ?? at, last?.record ?? null);
   }
 
-  /** The report tells of this round without delay, so that what comes next meets it. */
+  /** The report shows this round without lags, so that later events meet its records. */
   promptly(): this {
     this.#style = { ...this.#style, latestReport: false, prompt: true };
     return this;
@@ -146,7 +146,10 @@ export class RoundScript {
       : { id: txnId, betId: `b-${txnId}` };
   }
 
-  /** Balances as the operator answered them; a request must have one line. @param wrongBy of the first request */
+  /**
+   * Adds the balances of the operator's answers. Every request must have one line.
+   * @param wrongBy the error of the first
+   */
   withBalances(wrongBy: Amount = ZERO): this {
     let balance = this.money().plus("1000");
     for (const [index, line] of this.#lines.entries()) {
@@ -161,9 +164,9 @@ export class RoundScript {
     return this.#write(null);
   }
 
-  /** @param atRisk where it does not follow from what was moved and is listed */
+  /** @param atRisk default: computed from the moves and the records */
   wrong(kind: PlantedFault["kind"], subject: FaultSubject, atRisk?: Amount): Script {
-    const { scene: context } = this;
+    const { context } = this;
     const moved = sumAmounts(
       this.#lines.filter(({ txn }) => subject.bets.includes(txn)).map((line) => line.moved),
     );
@@ -188,7 +191,7 @@ export class RoundScript {
   #write(fault: PlantedFault | null): Script {
     const isSilent = (line: { unasked: boolean }) => this.#style.silentWallet && !line.unasked;
     return {
-      startedAt: this.scene.startedAt,
+      startedAt: this.context.startedAt,
       entries: this.#lines.map((line) => (isSilent(line) ? { ...line.entry, moved: null } : line.entry)),
       records: [...this.#records.values()],
       fault,
@@ -210,7 +213,7 @@ export class RoundScript {
   }
 
   #reportLag(): number {
-    const { plan } = this.scene;
+    const { plan } = this.context;
     if (this.#style.prompt) return 0;
     if (this.#style.latestReport) return plan.lateReportMs ?? plan.reportLagMs;
     return this.random.below(this.random.oneIn(10) ? plan.reportLagMs : Math.ceil(plan.reportLagMs / 10));

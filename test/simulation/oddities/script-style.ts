@@ -1,4 +1,4 @@
-/** How the two sides of one written round are, throughout the round. */
+/** The habits of both sides, which stay the same throughout a written round. */
 
 import type { Offset } from "../../../src/sandbox/world/provider-side.ts";
 import type { Random } from "../../../src/sandbox/world/random.ts";
@@ -6,15 +6,15 @@ import type { Random } from "../../../src/sandbox/world/random.ts";
 export interface ScriptStyle {
   readonly txnIdIs: "betId" | "id";
   readonly offset: Offset;
-  /** callbacks arrive in the order in which they occurred */
+  /** callbacks arrive in their order */
   readonly inOrder: boolean;
-  /** the ledger does not say what was moved: it was what the items ask for */
+  /** the ledger does not say `moved`, because the wallet moved the items' amounts */
   readonly silentWallet: boolean;
   readonly latestReport: boolean;
   readonly prompt: boolean;
-  /** what an item says that acts on one transaction: what its line says, the older word for it, or nothing */
+  /** the transactionType of an item for one transaction: that of its line, the older word, or nothing */
   readonly ownType: "as written" | "BY_BET" | "nothing";
-  /** a settle of a bet that was placed says that it is not single-state */
+  /** the settlement of a placed bet says that it is not single-state */
   readonly flagsPlaced: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Products whose money only moves by adjustBalance (§4.A8): credit is taken in, played with, and taken out again. */
+/** Products that move money only by adjustBalance (§4.A8): into the game, and out again. */
 
 import type { Instant } from "../../../src/clock.ts";
 import { type Amount, sumAmounts, ZERO } from "../../../src/money.ts";
@@ -9,10 +9,10 @@ import type { RoundScript } from "./round-script.ts";
 
 const MINUTE_MS = 60_000;
 
-/** From its first callback to its last; pauses in it are shorter than half of this. */
+/** The longest time from the first callback to the last. Pauses are shorter than half of it. */
 export const LONGEST_SESSION_MS = 40 * MINUTE_MS;
 
-/** A callback or a record of the session: the money it moves from the player's point of view. */
+/** The move of a callback or a record, signed from the player's point of view. */
 interface SessionMove {
   readonly at: Instant;
   readonly amount: Amount;
@@ -29,10 +29,10 @@ interface ScriptedSession {
   readonly shots: readonly Shot[];
 }
 
-/** Which part of a session one side is not told, or otherwise; the difference is never 0. */
+/** Removes or changes a part of a session for one side. The difference is never 0. */
 type Spoil = (session: ScriptedSession, round: RoundScript) => ScriptedSession;
 
-/** Both sides agree in the end, whatever pauses there are. */
+/** Both sides agree in the end, with any pauses. */
 export function playSession(round: RoundScript): Script {
   return writeEntries(round, drawSession(round)).right();
 }
@@ -52,13 +52,13 @@ export function spoilSession(round: RoundScript, spoil: Spoil): Script {
 }
 
 export const SESSION_SPOILS: readonly [Spoil, ...Spoil[]] = [
-  // The player's money is still out there.
+  // The player's money stays in the game.
   (session) => ({ ...session, credits: session.credits.slice(1) }),
-  // A shot that the report never shows.
+  // The report never shows a shot.
   (session) => ({ ...session, shots: session.shots.slice(1) }),
-  // A debit that did not arrive.
+  // A debit does not arrive.
   (session) => ({ ...session, debits: session.debits.slice(1) }),
-  // A shot that is reported with another payout.
+  // The report shows a shot with another payout.
   (session, round) => ({
     ...session,
     shots: session.shots.map((shot, index) => {
@@ -66,14 +66,14 @@ export const SESSION_SPOILS: readonly [Spoil, ...Spoil[]] = [
       return { ...shot, payout: shot.payout.plus(more), amount: shot.amount.plus(more) };
     }),
   }),
-  // Every callback is lost: the first shot alone won or lost something, and all together did.
+  // Every callback is lost. Only one shot remains, so that the sum of the shots is not 0.
   (session) => ({ debits: [], credits: [], shots: session.shots.slice(0, 1) }),
 ];
 
 function drawSession(round: RoundScript): ScriptedSession {
-  const { startedAt } = round.scene;
+  const { startedAt } = round.context;
   const minute = (number: number) => startedAt + number * MINUTE_MS;
-  // With or without a pause in the middle.
+  // With a pause in the middle, or without.
   const minutes = round.random.pick<readonly number[]>([
     [1, 2, 3],
     [2, 19, 21],
@@ -81,7 +81,7 @@ function drawSession(round: RoundScript): ScriptedSession {
   ]);
   const shots = minutes.map((number): Shot => {
     const stake = round.money();
-    // Never the stake itself: each shot moves something.
+    // The payout is never the stake, so that each shot moves money.
     const payout = round.random.oneIn(2) ? ZERO : stake.times("3");
     return { at: minute(number), stake, payout, amount: payout.minus(stake) };
   });
@@ -90,7 +90,7 @@ function drawSession(round: RoundScript): ScriptedSession {
   const debits: SessionMove[] = [{ at: minute(0), amount: stakes }];
   if (!spare.eq(ZERO)) debits.push({ at: minute(12), amount: spare });
   const out = balanceOf(debits).plus(balanceOf(shots));
-  // At least the last bit of it comes back, so that there is a credit to lose.
+  // Some money always comes back, so that there is a credit to lose.
   const left = out.eq(ZERO) ? round.money() : ZERO;
   if (!left.eq(ZERO)) debits.push({ at: minute(15), amount: left });
   return { debits, credits: [{ at: minute(round.random.between(25, 38)), amount: out.plus(left) }], shots };

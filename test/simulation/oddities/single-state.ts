@@ -1,4 +1,4 @@
-/** Products that settle without a placement: the settlement takes the stake and pays the payout. */
+/** Products that settle without placements: the settlement takes the stake and pays the payout. */
 
 import { type Amount, ZERO } from "../../../src/money.ts";
 import type { Script } from "../../../src/sandbox/world/script.ts";
@@ -20,7 +20,7 @@ function settleAlone(round: RoundScript): void {
   round.show("a", round.at(0.1), { status: "SETTLED", ...bet });
 }
 
-/** The settlement says that it is not single-state, although its product is: the bet was placed. */
+/** The settlement of a placed bet says that it is not single-state, unlike its product. */
 function settlePlaced(round: RoundScript): void {
   const stake = round.money();
   const payout = round.payoutOf(stake);
@@ -36,7 +36,7 @@ function settleAloneInParts(round: RoundScript): void {
   round.show("a", round.at(0.4), { status: "SETTLED", stake, payout: payout.plus(more) });
 }
 
-/** The result is changed: the stake stays taken. */
+/** The result changes, and the stake stays taken. */
 function changeResultAlone(round: RoundScript): void {
   const { stake, payout } = settleOnce(round);
   const changed = payout.plus(stake);
@@ -52,7 +52,7 @@ function voidAlone(round: RoundScript): void {
   if (round.random.oneIn(2)) round.show("a", round.at(0.4), { status: "VOID", stake });
 }
 
-/** Two spins of one round, told in one record. */
+/** One record contains two spins of one round. */
 function spinTwice(round: RoundScript): void {
   const first = settleOnce(round, 0);
   const second = round.money();
@@ -79,7 +79,7 @@ export const SINGLE_ODDITIES = {
   nameNoRound: ODD_BETS.nameNoRound,
 } satisfies Record<string, Oddity>;
 
-/** The settlement pays, but never took the stake. */
+/** The settlement pays, but did not take the stake. */
 function debitNeverAlone(round: RoundScript): Script {
   const stake = round.money();
   const payout = round.payoutOf(stake);

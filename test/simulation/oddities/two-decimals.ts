@@ -1,4 +1,4 @@
-/** A sender that computes in floating point, and an operator that keeps two decimals: less than a cent lies between them. */
+/** A sender computes in floating point, and an operator keeps two decimals. They differ by less than a cent. */
 
 import { type Amount, parseAmount, sumAmounts, ZERO } from "../../../src/money.ts";
 import type { Script } from "../../../src/sandbox/world/script.ts";
@@ -8,12 +8,12 @@ import type { RoundScript } from "./round-script.ts";
 
 const ROUND_HALF_UP = 1;
 
-/** What the operator keeps of an amount. */
+/** Rounds an amount as the operator does. */
 function kept(amount: Amount): Amount {
   return amount.round(2, ROUND_HALF_UP);
 }
 
-/** Through a float on purpose: 0.1 + 0.2 is 0.30000000000000004, and this is what such a sender sends. */
+/** Computes with floats on purpose: such a sender sends 0.30000000000000004 for 0.1 + 0.2. */
 function floatingPoint(value: number): Amount {
   return parseAmount(String(value), "amount");
 }
@@ -31,7 +31,7 @@ function payoutOf({ random }: RoundScript, stake: Amount): Amount {
   return floatingPoint(toFloat(stake) * random.pick([0, 0, 0.5, 1, 1.95, 2.1, 36]));
 }
 
-/** Placed and settled in cents. */
+/** Places and settles a bet in cents. */
 function play(round: RoundScript, txn: string, share: number): { stake: Amount; payout: Amount } {
   const stake = drawStake(round);
   const payout = payoutOf(round, stake);
@@ -49,10 +49,10 @@ function keepCentsOfEach(round: RoundScript): void {
     round.show(txn, round.at(0.2), { status: "SETTLED", ...play(round, txn, 0.2) });
 }
 
-/** Three bets in one record: its sums are exact, the ledger's are of rounded amounts. */
+/** One record contains three bets with exact sums. The ledger adds rounded amounts. */
 function listAsOne(round: RoundScript): void {
   const bets = ["a", "b", "c"].map((txn) => play(round, txn, 0.2));
-  const { roundId } = round.scene;
+  const { roundId } = round.context;
   round.show("whole", round.at(0.2), {
     status: "SETTLED",
     stake: sumAmounts(bets.map(({ stake }) => stake)),
@@ -110,7 +110,7 @@ export const CENTS_ODDITIES = {
   stayOpen,
 } satisfies Record<string, Oddity>;
 
-/** More than any rounding. */
+/** Differences that no rounding explains. */
 const TOO_MUCH = ["0.06", "1", "250.5"] as const;
 
 function payOtherwise(round: RoundScript): Script {

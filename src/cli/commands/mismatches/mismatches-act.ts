@@ -125,7 +125,7 @@ async function confirmShown(
 ): Promise<RequestedAction | null> {
   const preview = await previewAction(context, requested);
   const counted = `To be ${ACTS[requested.action].done}: ${showResult(preview)}.`;
-  if (!stdin.isTTY) throw usage(`${counted} There is no terminal to ask on: say --yes, or --dry-run`);
+  if (!stdin.isTTY) throw usage(`${counted} There is no terminal for a question: add --yes, or --dry-run`);
   if (preview.count === 0 || !("filter" in requested.target)) {
     printLine("No mismatches.");
     return null;
@@ -146,7 +146,7 @@ function printResult({ action, target }: RequestedAction, result: ActionResult):
   if ("ids" in target && result.count === 1) printLine(`Mismatch ${only} is ${done}.`);
   else printLine(`${done[0]?.toUpperCase()}${done.slice(1)}: ${showResult(result)}.`);
   const changed = "filter" in target && target.shown !== null ? target.shown.length - result.count : 0;
-  if (changed > 0) printLine(`${changed} changed meanwhile and were left as they are.`);
+  if (changed > 0) printLine(`${changed} changed meanwhile. They were not touched.`);
 }
 
 /** "12 mismatches, 120.50 THB and 3.00 USD at risk" */

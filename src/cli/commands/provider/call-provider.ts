@@ -99,8 +99,8 @@ export async function callTransfer(
     } catch (error) {
       if (isRecorded) {
         stderr.write(
-          "recon: whether it happened is unknown. It is recorded, and the worker asks until it is known; do not send it again. " +
-            `How far that is: recon transfers show ${showText(order.transactionRef)}\n`,
+          "recon: the outcome is unknown. The transfer is recorded, and the worker asks until the outcome is known. Do not send the transfer again. " +
+            `To see the outcome: recon transfers show ${showText(order.transactionRef)}\n`,
         );
       }
       throw error;

@@ -30,14 +30,14 @@ export async function actOnSelected(
   if (selected.size === 0) throw usage("no mismatch is selected");
   const { from } = ACTS[action];
   const [possible, passed] = partition([...selected], ([, status]) => from.includes(status));
-  if (possible.length === 0) throw usage(`${sayPassed(action, passed)}: choose something else`);
+  if (possible.length === 0) throw usage(`${sayPassed(action, passed)}: choose another action`);
   const target = { ids: possible.map(([id]) => id), seen: selected };
   const step = randomUUID();
   const asked = { action, target, ...readAction({ note }), by, step };
   return doneNotice(asked, await actOnMismatches(context, asked), passed);
 }
 
-/** What an action on all chosen mismatches would change. */
+/** The effect of an action on all chosen mismatches. */
 export interface PreviewOfAll extends ActionResult {
   /** a mark of the shown mismatches, which the confirmation must repeat */
   readonly shown: string;

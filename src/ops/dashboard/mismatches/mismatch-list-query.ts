@@ -112,6 +112,6 @@ function readPosition(name: string, text: string, { by }: MismatchOrder): OrderP
     if (by !== "amountAtRisk") parseInstant(value, name);
     return { value: by === "amountAtRisk" ? formatAmount(parseAmount(value, name)) : value, id };
   } catch {
-    throw usage(`${name} "${text}" is no place in a list by ${by}`);
+    throw usage(`${name} "${text}" is not a place in a list by ${by}`);
   }
 }

@@ -43,7 +43,7 @@ export function addTransfersPage(pages: FastifyInstance, context: FlowContext): 
       const choice = readTransferChoice(request.params.ref, request.query);
       const said = { by: request.asker.name, note: readNote(note) };
       const closed = describeTransfer(await closeTransfer(context, choice, said));
-      const text = `${closed.transactionRef} is closed: it is not verified any more, and its mismatch is resolved.`;
+      const text = `${closed.transactionRef} is closed. The worker does not verify it any more, and its mismatch is resolved.`;
       setNotice(reply, { tone: "good", text });
       const { kind, product, username } = request.query;
       return await reply.redirect(pathOfTransfer(request.params.ref, { kind, product, username }), 303);
