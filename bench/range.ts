@@ -7,6 +7,7 @@ import type { BetPage, BetPageRequest } from "../src/bet.ts";
 import type { Instant } from "../src/clock.ts";
 import { ReconError } from "../src/errors.ts";
 import { fetchWindow, type WindowSteps } from "../src/sync/fetch-window.ts";
+import type { LeasedWindow } from "../src/sync/leased-window-store.ts";
 import {
   adaptRange,
   initialRange,
@@ -14,7 +15,6 @@ import {
   type RangeLimits,
   type RangeState,
 } from "../src/sync/range-control.ts";
-import type { LeasedWindow } from "../src/sync/store.ts";
 import { cutIntoPieces, lengthOf, type TimeRange } from "../src/window.ts";
 import { createTestClock, type TestClock } from "../test/support/clock.ts";
 import { atMost, type Figure } from "./support/figure.ts";

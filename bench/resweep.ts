@@ -1,7 +1,7 @@
 /** resweep: rows written when 100,000 unchanged records are fetched again. */
 
 import type { Sql } from "../src/db/client.ts";
-import { planWindows } from "../src/sync/store.ts";
+import { planWindows } from "../src/sync/window-store.ts";
 import { fetchNextWindow, pullProduct } from "../test/support/pull-product.ts";
 import { withDatabase } from "./support/database.ts";
 import { atMost, type Figure } from "./support/figure.ts";

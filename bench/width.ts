@@ -2,7 +2,7 @@
 
 import { parseConfig } from "../src/config-file.ts";
 import type { Sql } from "../src/db/client.ts";
-import { compareProduct } from "../src/flows/compare-product.ts";
+import { compareProduct } from "../src/flows/compare/compare-product.ts";
 import { silentLog } from "../src/log.ts";
 import { createTestClock } from "../test/support/clock.ts";
 import { withCarelessServer, withDatabase } from "./support/database.ts";

@@ -10,7 +10,7 @@ import { systemClock } from "../src/clock.ts";
 import { parseConfig } from "../src/config-file.ts";
 import type { Sql } from "../src/db/client.ts";
 import { startRedis } from "../src/embedded/redis.ts";
-import { planBackfill, requestBackfill } from "../src/flows/backfill.ts";
+import { planBackfill, requestBackfill } from "../src/flows/pull/backfill.ts";
 import { silentLog } from "../src/log.ts";
 import { ensurePullState } from "../src/sync/pull-state-store.ts";
 import { initialRange } from "../src/sync/range-control.ts";

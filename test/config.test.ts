@@ -97,7 +97,7 @@ test.each([
   { verify: { every: "PT0S" } },
   { alerts: { every: "PT0S" } },
 ])("%j is longer than nothing", (config) => {
-  expect(toldOf(config)).toMatch(/must be longer than nothing \(it is "PT0S"\)$/);
+  expect(toldOf(config)).toMatch(/must be longer than 0 \(it is "PT0S"\)$/);
 });
 
 test.each(["", "/x", "x/y", "x?y", "x#y", "x%2fy", "x y", "x\ny", ".", "..", 5])(
@@ -136,7 +136,7 @@ test("what is wrong in one place hides nothing that is wrong beside it", () => {
 
 test("a product that stands twice is named", () => {
   expect(() => parseConfig({ products: [{ productId: "P1" }, { productId: "P1" }] })).toThrow(
-    /products\[1\]\.productId: stands twice \(it is "P1"\)/,
+    /products\[1\]\.productId: is there twice \(it is "P1"\)/,
   );
 });
 
@@ -193,7 +193,7 @@ test.each([
   "/a b",
 ])("a base path of callbacks like %j is an error that names it", (path) => {
   expect(() => readSettings([], { CALLBACK_BASE_PATH: path })).toThrow(
-    `CALLBACK_BASE_PATH: must be a path such as /api/callback: it begins with a slash, ends without one, and its parts are of letters, digits and - _ . ~ (it is ${JSON.stringify(path)})`,
+    `CALLBACK_BASE_PATH: must be a path such as /api/callback: it begins with a slash, ends without one, and its parts have only letters, digits and - _ . ~ (it is ${JSON.stringify(path)})`,
   );
 });
 

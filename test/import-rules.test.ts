@@ -149,6 +149,59 @@ function forbiddenImports(of: readonly SourceFile[], folder: string): string[] {
     );
 }
 
+/** An import, and where the ways of its two files from the root part. */
+interface PartingImport {
+  readonly from: string;
+  readonly target: string;
+  /** the folder that both lie in */
+  readonly folder: string;
+  /** the file or folder in it that the importing file is or lies in, and that of the imported file */
+  readonly parts: readonly [string, string];
+}
+
+function partingImports(of: readonly SourceFile[]): PartingImport[] {
+  return of.flatMap((file) =>
+    importsOf(file).map((target) => {
+      const [a, b] = [stepsOf(file.path), stepsOf(target)];
+      const depth = a.findIndex((step, index) => step !== b[index]);
+      return {
+        from: file.path,
+        target,
+        folder: a.slice(0, depth).join("/"),
+        parts: [a[depth] ?? "", b[depth] ?? ""],
+      };
+    }),
+  );
+}
+
+/** As if jobs were a folder of src: cli imports it, and it imports the others. */
+function stepsOf(path: string): string[] {
+  return ["src", ...path.replace(/^src\//, "").split("/")];
+}
+
+/**
+ * @returns a line for each import of a circle of folders, at any depth. A file beside a folder may be part of the
+ * circle; files alone make none.
+ */
+function circles(of: readonly SourceFile[]): string[] {
+  return [...Map.groupBy(partingImports(of), ({ folder }) => folder)].flatMap(([folder, within]) => {
+    const next = Map.groupBy(within, ({ parts: [importing] }) => importing);
+    const reaches = (from: string, to: string, seen = new Set<string>()): boolean =>
+      (next.get(from) ?? []).some(({ parts: [, part] }) => {
+        if (part === to) return true;
+        if (seen.has(part)) return false;
+        seen.add(part);
+        return reaches(part, to, seen);
+      });
+    return within
+      .filter(({ parts: [a, b] }) => !(a.endsWith(".ts") && b.endsWith(".ts")) && reaches(b, a))
+      .map(
+        ({ from, target, parts: [a, b] }) =>
+          `${from} imports ${target}: a circle of ${a} and ${b} in ${folder}`,
+      );
+  });
+}
+
 /** @returns a line for each file that does what is done elsewhere only */
 function outOfPlace(of: readonly SourceFile[], { rule, done, places }: OnePlace): string[] {
   return of
@@ -170,13 +223,13 @@ describe("imports go one way", () => {
 
   test.each([
     ["src/money.ts", '"./db/client.ts"', "words may not import db"],
-    ["src/db/client.ts", '"../sync/store.ts"', "db may not import sync"],
-    ["src/provider/client.ts", '"../sync/store.ts"', "provider may not import sync"],
-    ["src/sync/store.ts", '"../ledger/fold.ts"', "sync may not import ledger"],
+    ["src/db/client.ts", '"../sync/window-store.ts"', "db may not import sync"],
+    ["src/provider/client.ts", '"../sync/window-store.ts"', "provider may not import sync"],
+    ["src/sync/window-store.ts", '"../ledger/fold.ts"', "sync may not import ledger"],
     ["src/diff/assess.ts", '"../provider/client.ts"', "diff may not import provider"],
     ["src/sandbox/world.ts", '"../db/client.ts"', "sandbox may not import db"],
     ["src/embedded/redis.ts", '"../flows/context.ts"', "embedded may not import flows"],
-    ["src/flows/plan-product.ts", '"../../jobs/worker.ts"', "flows may not import jobs"],
+    ["src/flows/pull/plan-product.ts", '"../../../jobs/worker.ts"', "flows may not import jobs"],
     ["jobs/worker.ts", '"../src/ops/server.ts"', "jobs may not import ops"],
     ["src/ops/server.ts", '"../cli/print.ts"', "ops may not import cli"],
   ])("that %s imports %s is reported", (path, target, reason) => {
@@ -195,7 +248,69 @@ describe("imports go one way", () => {
     const text = withoutComments(
       '/** See "../cli/print.ts". */\nimport { x } from "../db/client.ts";\n// from "../cli/main.ts"',
     );
-    expect(forbiddenImports([{ path: "src/sync/store.ts", text }], "sync")).toEqual([]);
+    expect(forbiddenImports([{ path: "src/sync/window-store.ts", text }], "sync")).toEqual([]);
+  });
+});
+
+describe("folders import each other in no circle", () => {
+  test("at any depth", () => {
+    expect(circles(files.filter(({ path }) => !path.startsWith("src/ops/")))).toEqual([]);
+  });
+
+  test.each<[what: string, planted: [path: string, target: string][], folders: string]>([
+    [
+      "two journeys",
+      [
+        ["src/flows/compare/a.ts", "../ledger/b.ts"],
+        ["src/flows/ledger/c.ts", "../compare/d.ts"],
+      ],
+      "a circle of compare and ledger in src/flows",
+    ],
+    [
+      "three folders in a row",
+      [
+        ["src/ops/metrics/a.ts", "../dashboard/b.ts"],
+        ["src/ops/dashboard/c.ts", "../schemas/d.ts"],
+        ["src/ops/schemas/e.ts", "../metrics/f.ts"],
+      ],
+      "a circle of metrics and dashboard in src/ops",
+    ],
+    [
+      "a folder and the files beside it",
+      [
+        ["src/flows/context.ts", "./status/a.ts"],
+        ["src/flows/status/b.ts", "../context.ts"],
+      ],
+      "a circle of context.ts and status in src/flows",
+    ],
+    [
+      "two folders far apart",
+      [
+        ["src/sync/deep/a.ts", "../../db/b.ts"],
+        ["src/db/c.ts", "../sync/deep/d.ts"],
+      ],
+      "a circle of sync and db in src",
+    ],
+  ])("%s that do are reported", (_, planted, folders) => {
+    const reported = circles(
+      planted.map(([path, target]) => ({ path, text: `import { x } from "${target}";` })),
+    );
+    expect(reported).toHaveLength(planted.length);
+    expect(reported[0]).toContain(folders);
+  });
+
+  test("a folder that two others import, one of which imports the other, is in no circle", () => {
+    const planted = [
+      {
+        path: "src/flows/compare/a.ts",
+        text: 'import { x } from "../ledger/b.ts";\nimport { y } from "../context.ts";',
+      },
+      {
+        path: "src/flows/ledger/c.ts",
+        text: 'import { x } from "../context.ts";\nimport { y } from "./b.ts";',
+      },
+    ];
+    expect(circles(planted)).toEqual([]);
   });
 });
 

@@ -7,7 +7,7 @@ import { systemClock } from "../clock.ts";
 import type { ProviderSettings } from "../config.ts";
 import { type Config, parseConfig } from "../config-file.ts";
 import { openDatabase, type Sql } from "../db/client.ts";
-import { sendTransfer, type TransferOrder } from "../flows/send-transfer.ts";
+import { sendTransfer, type TransferOrder } from "../flows/verify/send-transfer.ts";
 import { openProvider, type ProviderClient } from "../provider/client.ts";
 
 export type {
@@ -20,7 +20,7 @@ export type {
 } from "../agent-api.ts";
 export type { BetPage, BetPageRequest, BetRecord } from "../bet.ts";
 export type { ErrorCode, ProviderAnswer, ReconError } from "../errors.ts";
-export type { TransferOrder } from "../flows/send-transfer.ts";
+export type { TransferOrder } from "../flows/verify/send-transfer.ts";
 export type {
   BetLimitGroup,
   BetLimitQuestion,

@@ -86,7 +86,7 @@ async function openMismatches(
       from input order by place
       returning *
     ),
-    told as (${RECORD_EVENTS("opened", "null")})
+    recorded as (${RECORD_EVENTS("opened", "null")})
     select ${CHANGED("'open'")} from opened order by id`,
     [JSON.stringify(rows), now],
     { prepare: true },
@@ -125,7 +125,7 @@ async function holdMismatches(
         and (i.reopens or b.differs or m.last_seen_at <= $2::timestamptz - $3::integer * interval '1 millisecond')
       returning m.*, b.from_status, b.differs, i.reopens
     ),
-    told as (${RECORD_EVENTS("held", "from_status")} where reopens)
+    recorded as (${RECORD_EVENTS("held", "from_status")} where reopens)
     select ${CHANGED("case when reopens then 'reopen' else 'refresh' end")}
     from held where reopens or differs order by id`,
     [JSON.stringify(rows), now, SEEN_EVERY_MS],
@@ -149,7 +149,7 @@ async function resolveMismatches(
       from before b where m.id = b.id
       returning m.*, b.from_status
     ),
-    told as (${RECORD_EVENTS("resolved", "from_status")})
+    recorded as (${RECORD_EVENTS("resolved", "from_status")})
     select ${CHANGED("'resolve'")} from resolved order by id`,
     [ending.map(({ id }) => id), now],
     { prepare: true },

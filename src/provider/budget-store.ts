@@ -17,8 +17,8 @@ export interface BudgetLimits {
 }
 
 /**
- * Does not wait for the disk: slots and waiters that a crash of the server forgets become free by themselves. Applies
- * to the statement that selects this.
+ * The commit of the statement that selects this does not wait for the disk. Slots and waiters that a crash of the
+ * server loses would expire anyway.
  */
 const unhurried = (sql: Sql) => sql`set_config('synchronous_commit', 'off', true)`;
 
@@ -41,11 +41,14 @@ export async function ensureSlots(sql: Sql, slots: number): Promise<void> {
     on conflict (slot) do nothing`;
 }
 
-/** Which places a request may take. */
+/** The slots that a request may take. */
 export interface Choice {
-  /** the highest one */
+  /** the highest slot */
   readonly most: number;
-  /** the lowest of those that are free; else the highest, which leaves the lower ones to what may hang */
+  /**
+   * takes the lowest free slot; otherwise the highest, which leaves the lower slots to requests that may hang
+   * (decision 135)
+   */
   readonly fromBelow: boolean;
 }
 
@@ -117,7 +120,7 @@ export async function releaseSlot(sql: Sql, slot: RequestSlot): Promise<void> {
     returning ${unhurried(sql)}`;
 }
 
-/** Whether anybody who is as urgent waits, and all places are taken. */
+/** Whether a waiter is at least as urgent, and all slots are taken. */
 export async function isPlaceWanted(sql: Sql, urgency: number, slots: number): Promise<boolean> {
   const [row] = await sql<{ wanted: boolean }[]>`
     select exists (
@@ -134,16 +137,19 @@ export async function forgetWaiter(sql: Sql, waiter: string): Promise<void> {
   await sql`delete from request_waiters where waiter = ${waiter} returning ${unhurried(sql)}`;
 }
 
-/** Renews the slots of these holders. */
+/**
+ * Renews the slots of these holders. A slot that its holder released stays free: a renewal may reach PostgreSQL after
+ * the release, and would then hold a slot that nobody uses.
+ */
 export async function renewSlots(sql: Sql, holders: readonly string[]): Promise<void> {
   await sql`
     update request_slots set held_until = clock_timestamp() + make_interval(secs => ${SLOT_LEASE_MS / 1000})
-    where holder = any(${holders as string[]}::uuid[]) returning ${unhurried(sql)}`;
+    where holder = any(${holders as string[]}::uuid[]) and held_until > 'epoch' returning ${unhurried(sql)}`;
 }
 
 /**
  * Pauses the requests about a product. Where another product is paused already, or the request was about no single
- * product, the provider limits everybody: then all requests pause (114).
+ * product, the provider limits everybody: then all requests pause (decision 114).
  */
 export async function pauseRequests(sql: Sql, productId: string | null, pauseMs: number): Promise<void> {
   const until = sql`clock_timestamp() + make_interval(secs => ${pauseMs / 1000})`;

@@ -86,7 +86,7 @@ describe("a Slack message", () => {
         { type: "section", text: { type: "plain_text", text: `P1: ${escaped}`, emoji: false } },
         {
           type: "context",
-          elements: [{ type: "mrkdwn", text: "<http://127.0.0.1:3000/|Look at it>" }],
+          elements: [{ type: "mrkdwn", text: "<http://127.0.0.1:3000/|Open the page>" }],
         },
       ],
       mrkdwn: false,
@@ -101,7 +101,7 @@ describe("a Slack message", () => {
     const productId = "P|1> <!here>&kind=x";
     await send(slack(), alert({ productId, body: { what: "x", kind: "payout-differs" } }));
     const [{ text }] = listener.heard[0]?.json.blocks[1].elements ?? [];
-    const [, url = ""] = /^<([^<>|]*)\|Look at it>$/.exec(text) ?? [];
+    const [, url = ""] = /^<([^<>|]*)\|Open the page>$/.exec(text) ?? [];
     const { searchParams } = new URL(url.replaceAll("&amp;", "&"));
     expect(Object.fromEntries(searchParams)).toEqual({ product: productId, kind: "payout-differs" });
   });

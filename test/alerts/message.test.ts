@@ -28,7 +28,7 @@ test("an incident is told with what it means, since when, how much, its largest,
       "since 2026-11-20 12:00:00Z",
       "money: 180.48 THB, 3.00",
       "mismatch 5: 180.48 THB of anna: never paid",
-      "to look: recon mismatches list --product P1 --kind missing-settlement",
+      "to see them: recon mismatches list --product P1 --kind missing-settlement",
     ],
     link: "http://127.0.0.1:3000/mismatches?product=P1&kind=missing-settlement",
   });
@@ -53,7 +53,7 @@ test("the digest tells the money by age, and on a quiet day that nothing waits",
     lines: ["less than a day old: 1, 1.00 THB", "older than a month: 3, 20.00 THB, 3.00 USD"],
     link: "http://127.0.0.1:3000/mismatches",
   });
-  expect(describeOne(digestAlert([], NOON)).title).toBe("2026-11-20: no mismatch waits for anybody");
+  expect(describeOne(digestAlert([], NOON)).title).toBe("2026-11-20: no mismatch waits for a decision");
 });
 
 test("every kind of mismatch has its meaning", () => {

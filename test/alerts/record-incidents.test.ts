@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
-import { inOneMoment, type Query } from "../../src/db/client.ts";
-import { recordTransitions } from "../../src/flows/record-transitions.ts";
+import type { Query } from "../../src/db/client.ts";
+import { inOneMoment } from "../../src/db/transactions.ts";
+import { recordTransitions } from "../../src/flows/mismatches/record-transitions.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import type { Transition } from "../../src/mismatches/transitions.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";

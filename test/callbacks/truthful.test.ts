@@ -171,7 +171,7 @@ describe("a connection that is lost under a commit", () => {
     });
     const deadline = new Deadline(60_000);
     const lost = expect(place("bet-1", deadline, far)).rejects.toThrow(
-      "the connection was lost under a commit",
+      "the connection was lost during a commit",
     );
     await untilWaiting("advisory");
     deadline.leave(new Error("its caller has hung up"));

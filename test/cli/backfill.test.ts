@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { formatInstant, systemClock } from "../../src/clock.ts";
-import { startSandbox } from "../../src/sandbox/server.ts";
-import { createWorld } from "../../src/sandbox/world.ts";
+import { startSandbox } from "../../src/sandbox/server/server.ts";
+import { createWorld } from "../../src/sandbox/world/world.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { HOUR_MS } from "../support/examples.ts";
@@ -121,7 +121,7 @@ test("Ctrl-C ends the waiting, not the backfill; one that is cancelled meanwhile
   waiting.child.kill("SIGINT");
   expect(await waiting.ended).toMatchObject({
     code: 1,
-    stderr: "Backfill 1 goes on without this command. To end it: recon backfill cancel 1\n",
+    stderr: "Backfill 1 goes on without this command. To end the backfill: recon backfill cancel 1\n",
   });
   expect(await sql`select status from backfills`).toEqual([{ status: "queued" }]);
 

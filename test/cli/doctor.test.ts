@@ -76,7 +76,7 @@ test("a system that is right is told so, and that nothing is compared while no e
       {
         check: "provider",
         ok: true,
-        found: "PROVIDER_BASE_URL is not set: the worker brings a stand-in provider along",
+        found: "PROVIDER_BASE_URL is not set: the worker starts a stand-in provider",
         mend: null,
       },
     ],
@@ -94,14 +94,14 @@ test("every column that is missing or has another type is named, with both types
   const [, told = ""] = stdout.split("WRONG  ledger      ");
   expect(told.split("\n").map((line) => line.trim())).toEqual([
     'ledger.relation "casino.ledger" cannot be read:',
-    "the column entry_id is bigint, but must be text; cast it by ::text",
+    "the column entry_id is bigint, but must be text; cast it with ::text",
     "the column round_id is missing; it must be text",
     "the column bet_amount is double precision, but must be numeric: a floating point number does not hold every amount exactly",
     "the column skip_balance_update is integer, but must be boolean",
     "the column moved is money, but must be numeric: money is shown by the locale; cast it to numeric",
     "the column balance_after is text, but must be numeric",
-    "the column occurred_at is timestamp without time zone, but must be timestamp with time zone: without a zone nobody can know which moment is meant; find out the zone of the clock that writes the column, and name the zone in the view: occurred_at at time zone '…'",
-    "the column received_at is bigint, but must be timestamp with time zone; milliseconds since 1970 become one by to_timestamp(ms / 1000.0)",
+    "the column occurred_at is timestamp without time zone, but must be timestamp with time zone: without a zone the moment is unknown; find out the zone of the clock that writes the column, and name the zone in the view: occurred_at at time zone '…'",
+    "the column received_at is bigint, but must be timestamp with time zone; convert milliseconds since 1970 with to_timestamp(ms / 1000.0)",
     expect.stringMatching(/^-> give the user of DATABASE_URL a table or view with these columns/),
     expect.stringMatching(/^ok {5}provider /),
     "",
@@ -133,7 +133,7 @@ test("amounts that floating point has left its digits in are named, with the set
     check: "amounts",
     ok: true,
     found:
-      "P1 has amounts with more than 8 decimals at the provider, such as 0.30000000000000004 THB: somebody computes in floating point",
+      "P1 has amounts with more than 8 decimals at the provider, such as 0.30000000000000004 THB: one side computes in floating point",
     mend: expect.stringContaining('set diff.tolerance, such as { "THB": "0.01" }'),
   });
   await emptyTables(sql, ["bet_records"]);
@@ -243,7 +243,7 @@ test("a Redis that may drop jobs where memory is short is told, and one that doe
   try {
     const good = await doctor(null, url, ["--json"], { REDIS_URL: redis.url });
     expect(good.code).toBe(0);
-    expect(checkOf(good.stdout, "redis")?.found).toMatch(/^Redis \d+\.\d+\.\d+ answers, and evicts nothing$/);
+    expect(checkOf(good.stdout, "redis")?.found).toMatch(/^Redis \d+\.\d+\.\d+ answers, and evicts no keys$/);
     const client = new Redis(redis.url);
     await client.config("SET", "maxmemory-policy", "allkeys-lru");
     client.disconnect();

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
-import { recordTransitions } from "../../src/flows/record-transitions.ts";
+import { recordTransitions } from "../../src/flows/mismatches/record-transitions.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
@@ -117,7 +117,7 @@ describe("a filter instead of ids", () => {
     expect(await recon("ack --kind payout-differs --note known")).toEqual(
       says(
         2,
-        /To be acknowledged: 4 mismatches, 9\.10 THB and 4\.50 USD at risk\. There is no terminal to ask on: say --yes/,
+        /To be acknowledged: 4 mismatches, 9\.10 THB and 4\.50 USD at risk\. There is no terminal for a question: add --yes/,
       ),
     );
     expect(await statuses()).toBe("open open open open");

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
-import { type Sandbox, startSandbox } from "../../src/sandbox/server.ts";
-import { createWorld } from "../../src/sandbox/world.ts";
+import { type Sandbox, startSandbox } from "../../src/sandbox/server/server.ts";
+import { createWorld } from "../../src/sandbox/world/world.ts";
 import { useDatabase } from "../support/database.ts";
 import { type Ended, startRecon } from "./run-recon.ts";
 
@@ -137,7 +137,7 @@ describe("what moves money asks first", () => {
     const before = sandbox.requests().total;
     const { code, stdout, stderr } = await recon(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toMatch(/^recon: nothing was sent: there is no terminal to ask at\. Add --yes to /);
+    expect(stderr).toMatch(/^recon: nothing was sent: there is no terminal for a question\. Add --yes to /);
     expect(sandbox.requests().total).toBe(before);
     expect((await sql`select from transfers where transaction_ref = 'ask-1'`).count).toBe(0);
   });
@@ -146,7 +146,7 @@ describe("what moves money asks first", () => {
     const { code, stdout, stderr } = await recon(`deposit ${MONEY} --ref lost-1 --yes --json`);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toMatch(
-      /whether it happened is unknown.*do not send it again.*recon transfers show lost-1/,
+      /the outcome is unknown.*Do not send the transfer again.*recon transfers show lost-1/,
     );
     expect(stderr).toMatch(/deposit lost-1 of anna at P1: the connection was dropped/);
     expect(stderr).not.toContain(PASSWORD);

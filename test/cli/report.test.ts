@@ -6,7 +6,7 @@ import { parseConfig } from "../../src/config-file.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
 import { writeRecords } from "../../src/sync/record-store.ts";
-import { planWindows } from "../../src/sync/store.ts";
+import { planWindows } from "../../src/sync/window-store.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, exampleEntry, exampleRecord, exampleSettle, HOUR_MS, NOON } from "../support/examples.ts";
@@ -42,7 +42,7 @@ test("a complete day with money that nothing explains fails, and shows it", asyn
   expect(ended.stdout).toContain("The day 2026-11-20 in UTC");
   expect(ended.stdout).toMatch(/provider {2}1 {5}10\.00 THB {2}25\.00 THB {2}15\.00 THB/);
   expect(ended.stdout).toMatch(/rest +5\.00 THB/);
-  expect(ended.stdout).toContain("NOT EXPLAINED: the day is complete, and nothing accounts for the rest.");
+  expect(ended.stdout).toContain("NOT EXPLAINED: the day is complete, but nothing explains the rest.");
 });
 
 test("--csv gives a line for each product and currency that no spreadsheet takes for a formula", async () => {

@@ -4,7 +4,7 @@ import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
-import { readTransferLines } from "../../src/cli/read-transfer-lines.ts";
+import { readTransferLines } from "../../src/cli/commands/read-transfer-lines.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { NOON } from "../support/examples.ts";
 import { PROGRAM } from "./run-recon.ts";
@@ -72,7 +72,7 @@ test("lines on standard input are handed over, listed and shown; the same again 
   expect(json(["list", "--limit", "2", "--after", next])).toEqual({ transfers: [LISTED], next: null });
   const shown = recon(["show", "ref-1"]).stdout;
   expect(shown).toMatch(/^transactionRef +ref-1$/m);
-  expect(shown).toContain("Not asked for yet.");
+  expect(shown).toContain("The provider has not been asked yet.");
   expect(recon(["list"]).stdout).toMatch(/^ref-1 +W1 +anna +WITHDRAW +10\.00 THB +pending +0 /m);
 });
 
@@ -83,7 +83,7 @@ test("a wrong line, or a ref that is known with other content, keeps every line 
     stdout: "",
     stderr:
       'recon: line 2: amount must be text with two decimals, above zero, such as "10.00", but is the number 10\n' +
-      "line 3: it is not JSON: not json\nNothing was handed over.\n",
+      "line 3: not JSON: not json\nNothing was handed over.\n",
   });
   recon(["add"], line());
   const conflicting = `${line({ transactionRef: "a" })}\n${line({ amount: "11.00" })}`;
@@ -107,7 +107,7 @@ test("an inconclusive one is closed with a note, in the name of who runs the com
   expect(recon(["close", "ref-1"])).toMatchObject({ code: 2, stderr: expect.stringContaining("--note") });
   expect(recon(["close", "ref-1", "--note", "found it"])).toEqual({
     code: 0,
-    stdout: "ref-1 is closed: it stays inconclusive, and is not asked for any more.\n",
+    stdout: "ref-1 is closed. It stays inconclusive, and the worker does not verify it any more.\n",
     stderr: "",
   });
   expect(json(["show", "ref-1"])).toMatchObject({

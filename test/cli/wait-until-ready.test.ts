@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { waitUntilReady } from "../../src/cli/wait-until-ready.ts";
+import { waitUntilReady } from "../../src/cli/run/wait-until-ready.ts";
 import { ReconError } from "../../src/errors.ts";
 import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
@@ -35,7 +35,7 @@ test("what comes up meanwhile is waited for, and both are said", async () => {
   const database = downFor(5);
   await database.wait(MINUTE_MS);
   expect(database.lines).toEqual([
-    "nobody at db:5432. It is waited for, 1 min more.",
+    "nobody at db:5432. recon waits for 1 min more.",
     "the database answers now",
   ]);
 });
@@ -45,8 +45,8 @@ test("while it waits it says so again, but not at every try", async () => {
   await database.wait(MINUTE_MS);
   expect(database.waitedMs()).toBe(25_000);
   expect(database.lines.slice(1)).toEqual([
-    "nobody at db:5432. It is waited for, 50 s more.",
-    "nobody at db:5432. It is waited for, 40 s more.",
+    "nobody at db:5432. recon waits for 50 s more.",
+    "nobody at db:5432. recon waits for 40 s more.",
     "the database answers now",
   ]);
 });
@@ -55,7 +55,7 @@ test("what does not come up is given up in the end, with its own code and how lo
   const database = downFor(Number.POSITIVE_INFINITY);
   await expect(database.wait(MINUTE_MS)).rejects.toMatchObject({
     code: "database-unreachable",
-    message: "nobody at db:5432. It was waited for, for 1 min.",
+    message: "nobody at db:5432. The wait of 1 min is over.",
   });
   expect(database.waitedMs()).toBe(MINUTE_MS);
 });

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
-import { actOnMismatches, type RequestedAction } from "../../src/flows/act-on-mismatches.ts";
-import { recordTransitions } from "../../src/flows/record-transitions.ts";
+import { actOnMismatches, type RequestedAction } from "../../src/flows/mismatches/act-on-mismatches.ts";
+import { recordTransitions } from "../../src/flows/mismatches/record-transitions.ts";
 import { silentLog } from "../../src/log.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import { createTestClock } from "../support/clock.ts";
@@ -157,8 +157,8 @@ describe("the list", () => {
     ["from=yesterday", 'but is "yesterday"'],
     ["minAmount=much", 'minAmount must be a decimal number, but is "much"'],
     ["sort=username", 'there is no sort "username"; it is one of firstSeenAt, occurredAt, amountAtRisk'],
-    ["sort=-amountAtRisk&after=soon", 'after "soon" is no place in a list by amountAtRisk'],
-    ["before=12~3", 'before "12~3" is no place in a list by firstSeenAt'],
+    ["sort=-amountAtRisk&after=soon", 'after "soon" is not a place in a list by amountAtRisk'],
+    ["before=12~3", 'before "12~3" is not a place in a list by firstSeenAt'],
     ["after=2026-11-20T12:00:00Z~1&before=2026-11-20T12:00:00Z~1", "give either after or before"],
     ["colour=red", 'there is no field "colour"'],
     ["kind=net-differs&kind=stuck-open", "kind stands more than once"],
@@ -254,7 +254,7 @@ describe("a step with those that are selected", () => {
     expect(undone.location).toBe("/");
     const told = await go("/mismatches", undefined, undone.cookie);
     expect(noticeOf(told.html)).toBe(
-      "Undone: 1 mismatch is as before. 1 mismatch changed since by somebody else, and left as it is: #2.",
+      "Undone: 1 mismatch is as before. 1 mismatch stayed unchanged, because somebody else changed it since: #2.",
     );
     expect(await statuses()).toBe("open resolved");
   });
@@ -371,7 +371,7 @@ describe("a step with all that match", () => {
   test("that none of them allows says so", async () => {
     const go = await visit();
     expect((await go("/mismatches?status=resolved", all)).html).toContain(
-      "None of those that match can be ignored now.",
+      "No matching mismatch can be ignored now.",
     );
   });
 });
@@ -408,7 +408,9 @@ describe("one mismatch", () => {
       ref: "R-1",
     });
     const { html } = await go("/mismatches/1", undefined, done.cookie);
-    expect(noticeOf(html)).toContain("Its correction of 4.5 (R-1) is money, and is not undone here");
+    expect(noticeOf(html)).toContain(
+      "Its correction of 4.5 (R-1) cannot be undone here, because it moved money",
+    );
     expect(html).not.toContain("/mismatches/undo");
     expect(html).toMatch(/local gave the player .*4\.50 THB.*\(R-1\).*paid by hand/s);
   });
@@ -418,7 +420,7 @@ describe("one mismatch", () => {
       "somebody else has decided meanwhile",
       { action: "resolve", from: "open" },
       409,
-      "mismatch 1 is acknowledged: it is no longer open: look at it again",
+      "mismatch 1 is acknowledged: it is no longer open; read it again before you decide",
     ],
     [
       "a correction comes without a reference",
@@ -436,7 +438,7 @@ describe("one mismatch", () => {
       "a correction comes with something else",
       { action: "ignore", from: "acknowledged", adjustment: "4.50", ref: "R" },
       400,
-      "a correction belongs to a resolution",
+      "only a resolution can have a correction",
     ],
   ])("stays as it is where %s, and so does what was typed", async (_, form, status, problem) => {
     await open({});

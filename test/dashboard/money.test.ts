@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
-import { openBackfillRunner } from "../../src/flows/run-backfills.ts";
-import { DAY_MS, useVerifyWorld } from "../flows/verify-world.ts";
+import { openBackfillRunner } from "../../src/flows/pull/run-backfills.ts";
+import { DAY_MS, useVerifyWorld } from "../flows/verify/verify-world.ts";
 import { expectAccessible, expectNoSidewaysScroll, useBrowser } from "../support/browser.ts";
 import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
 import { useDatabase } from "../support/database.ts";
@@ -43,7 +43,7 @@ test("an inconclusive transfer shows every answer, and is closed with a note by 
   await eye.goto("/transfers/ref-1");
   await expectNoSidewaysScroll(eye);
   expect(await eye.locator("#close").count()).toBe(0);
-  await mary.getByLabel("What you found out").focus();
+  await mary.getByLabel("Your finding").focus();
   await mary.keyboard.type("booked in their statement");
   await mary.keyboard.press("Tab");
   await mary.keyboard.press("Enter");
@@ -95,15 +95,15 @@ test("a backfill says what it would do, is started, paused, resumed, and watched
   await page.getByLabel("product").selectOption(PRODUCT);
   await page.getByLabel("from").fill(iso(PLAYED.from));
   await page.getByLabel("to", { exact: true }).fill(iso(PLAYED.to));
-  await page.getByText("What would it do?").click();
+  await page.getByText("Show the effect").click();
   await page.locator("#plan").waitFor();
   expect(await page.locator("#plan").innerText()).toMatch(
-    /4 h of SPORT.* in 16 windows of 15 min at the most; none of it was fetched before\. Nothing has been done yet\./s,
+    /4 h of SPORT.* in 16 windows of at most 15 min; none of it was fetched before\. Nothing has been queued yet\./s,
   );
   expect(await sql`select from backfills`).toHaveLength(0);
   await expectAccessible(page);
-  await page.getByText("Start it").click();
-  await page.getByText("It has not begun yet").waitFor();
+  await page.getByText("Start", { exact: true }).click();
+  await page.getByText("The backfill has not begun yet").waitFor();
   await page.getByText("Pause").click();
   await page.getByText("is paused.").waitFor();
   await run(new AbortController().signal);
@@ -118,7 +118,7 @@ test("a backfill says what it would do, is started, paused, resumed, and watched
   const effect = await page.locator("section[aria-labelledby=effect]").innerText();
   const [{ count } = { count: 0 }] = await sql<{ count: number }[]>`select count(*) from bet_records`;
   expect(count).toBeGreaterThan(100);
-  expect(effect).toContain(`new to us\n${count}`);
+  expect(effect).toContain(`new\n${count}`);
   await page.goto("/backfills");
   expect(await page.locator("tbody tr").innerText()).toMatch(/done\s+SPORT/);
 });

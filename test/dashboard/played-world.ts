@@ -3,14 +3,14 @@
 import type { Instant } from "../../src/clock.ts";
 import { type Config, parseConfig } from "../../src/config-file.ts";
 import type { Sql } from "../../src/db/client.ts";
-import { compareProduct } from "../../src/flows/compare-product.ts";
+import { compareProduct } from "../../src/flows/compare/compare-product.ts";
 import type { PullContext } from "../../src/flows/context.ts";
-import { deliverCallbacks } from "../../src/flows/deliver-callbacks.ts";
+import { deliverCallbacks } from "../../src/flows/ledger/deliver-callbacks.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider, type ProviderClient } from "../../src/provider/client.ts";
-import type { AnyFault } from "../../src/sandbox/fault-list.ts";
-import { type Sandbox, startSandbox } from "../../src/sandbox/server.ts";
-import { createWorld, type WorldPlan } from "../../src/sandbox/world.ts";
+import type { AnyFault } from "../../src/sandbox/faults/fault-list.ts";
+import { type Sandbox, startSandbox } from "../../src/sandbox/server/server.ts";
+import { createWorld, type WorldPlan } from "../../src/sandbox/world/world.ts";
 import { createTestClock, type TestClock } from "../support/clock.ts";
 import { pullProduct } from "../support/pull-product.ts";
 

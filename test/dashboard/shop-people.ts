@@ -1,13 +1,13 @@
 /** What people of the shop do: they send deposits, decide mismatches, and have days fetched again. */
 
 import type { Instant } from "../../src/clock.ts";
-import { actOnMismatches } from "../../src/flows/act-on-mismatches.ts";
-import { openAskOutcome } from "../../src/flows/ask-outcome.ts";
-import { changeBackfill, planBackfill, requestBackfill } from "../../src/flows/backfill.ts";
 import type { PullContext } from "../../src/flows/context.ts";
-import { openBackfillRunner } from "../../src/flows/run-backfills.ts";
-import { sendTransfer } from "../../src/flows/send-transfer.ts";
-import { verifyDue } from "../../src/flows/verify-due.ts";
+import { actOnMismatches } from "../../src/flows/mismatches/act-on-mismatches.ts";
+import { changeBackfill, planBackfill, requestBackfill } from "../../src/flows/pull/backfill.ts";
+import { openBackfillRunner } from "../../src/flows/pull/run-backfills.ts";
+import { openAskOutcome } from "../../src/flows/verify/ask-outcome.ts";
+import { sendTransfer } from "../../src/flows/verify/send-transfer.ts";
+import { verifyDue } from "../../src/flows/verify/verify-due.ts";
 import { listMismatches } from "../../src/mismatches/store.ts";
 import { openBudget } from "../../src/provider/budget.ts";
 import type { TimeRange } from "../../src/window.ts";

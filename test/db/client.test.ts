@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { checkDatabase, inOneMoment, openDatabase, type Query } from "../../src/db/client.ts";
+import { checkDatabase, openDatabase, type Query } from "../../src/db/client.ts";
+import { inOneMoment } from "../../src/db/transactions.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { NOON } from "../support/examples.ts";

@@ -7,7 +7,8 @@ import {
   keepRowCounts,
 } from "../../src/db/row-counts.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
-import { writeRecords, writeRejected } from "../../src/sync/record-store.ts";
+import { writeRecords } from "../../src/sync/record-store.ts";
+import { writeRejected } from "../../src/sync/rejected-store.ts";
 import { addTransfers } from "../../src/verify/store.ts";
 import { pickUpTopUps } from "../../src/verify/top-up-store.ts";
 import { startOperator } from "../callbacks/operator.ts";

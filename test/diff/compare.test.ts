@@ -305,7 +305,7 @@ describe("the reason is one sentence that names both values", () => {
   test("of a round it names its sums", () => {
     const sides = { records: [record({ stake: "30" })], bets: [bet(), bet({ txnId: "bet-2", payout: "5" })] };
     expect(byRound(sides)?.reason).toBe(
-      "what is left of the round is SETTLED with a stake of 30.00 THB and a payout of 0.00 THB at the provider, settled with a stake of 20.00 THB and a payout of 5.00 THB in the ledger",
+      "the bets of the round that no id matches are SETTLED with a stake of 30.00 THB and a payout of 0.00 THB at the provider, settled with a stake of 20.00 THB and a payout of 5.00 THB in the ledger",
     );
   });
 });

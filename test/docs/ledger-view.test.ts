@@ -2,8 +2,8 @@
 
 import { expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
-import { compareProduct } from "../../src/flows/compare-product.ts";
-import { followLedger } from "../../src/flows/follow-ledger.ts";
+import { compareProduct } from "../../src/flows/compare/compare-product.ts";
+import { followLedger } from "../../src/flows/ledger/follow-ledger.ts";
 import { silentLog } from "../../src/log.ts";
 import { listMismatches } from "../../src/mismatches/store.ts";
 import { writeRecords } from "../../src/sync/record-store.ts";

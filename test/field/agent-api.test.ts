@@ -2,17 +2,17 @@
 
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
-import { openAskOutcome } from "../../src/flows/ask-outcome.ts";
-import { handOverTransfers } from "../../src/flows/hand-over-transfers.ts";
-import { readTransferStory } from "../../src/flows/read-transfer.ts";
-import { verifyDue } from "../../src/flows/verify-due.ts";
+import { openAskOutcome } from "../../src/flows/verify/ask-outcome.ts";
+import { handOverTransfers } from "../../src/flows/verify/hand-over-transfers.ts";
+import { readTransferStory } from "../../src/flows/verify/read-transfer.ts";
+import { verifyDue } from "../../src/flows/verify/verify-due.ts";
 import { openAgent } from "../../src/library/agent.ts";
 import { silentLog } from "../../src/log.ts";
 import { openBudget } from "../../src/provider/budget.ts";
 import { openProvider, type ProviderClient } from "../../src/provider/client.ts";
-import type { AgentFault } from "../../src/sandbox/agent-fault.ts";
-import { type Sandbox, startSandbox } from "../../src/sandbox/server.ts";
-import { createWorld } from "../../src/sandbox/world.ts";
+import type { AgentFault } from "../../src/sandbox/faults/agent-fault.ts";
+import { type Sandbox, startSandbox } from "../../src/sandbox/server/server.ts";
+import { createWorld } from "../../src/sandbox/world/world.ts";
 import { planOf } from "../sandbox/plans.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";

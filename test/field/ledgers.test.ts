@@ -3,8 +3,8 @@
 import { describe, expect, test } from "vitest";
 import type { CallbackEntry } from "../../src/callback.ts";
 import { parseConfig } from "../../src/config-file.ts";
-import { checkLedger } from "../../src/flows/check-ledger.ts";
-import { followLedger } from "../../src/flows/follow-ledger.ts";
+import { checkLedger } from "../../src/flows/ledger/check-ledger.ts";
+import { followLedger } from "../../src/flows/ledger/follow-ledger.ts";
 import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";

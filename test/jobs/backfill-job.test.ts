@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { startWorker } from "../../jobs/worker.ts";
 import { systemClock } from "../../src/clock.ts";
-import { findBackfill, planBackfill, requestBackfill } from "../../src/flows/backfill.ts";
 import type { PullContext } from "../../src/flows/context.ts";
+import { findBackfill, planBackfill, requestBackfill } from "../../src/flows/pull/backfill.ts";
 import { silentLog } from "../../src/log.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";

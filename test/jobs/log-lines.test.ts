@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { startWorker } from "../../jobs/worker.ts";
 import { formatInstant, systemClock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
-import { planBackfill, requestBackfill } from "../../src/flows/backfill.ts";
+import { planBackfill, requestBackfill } from "../../src/flows/pull/backfill.ts";
 import { createLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
 import { useDatabase } from "../support/database.ts";

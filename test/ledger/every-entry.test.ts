@@ -4,11 +4,11 @@ import postgres from "postgres";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { CALLBACKS } from "../../src/callback.ts";
 import { parseConfig } from "../../src/config-file.ts";
-import { followLedger } from "../../src/flows/follow-ledger.ts";
-import { reportRejectedEntries } from "../../src/flows/report-rejected-entries.ts";
+import { followLedger } from "../../src/flows/ledger/follow-ledger.ts";
+import { reportRejectedEntries } from "../../src/flows/ledger/report-rejected-entries.ts";
 import { findIdleTriggers } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
-import { iso, minute, recordOf, useDiffWorld } from "../flows/comparison-world.ts";
+import { iso, minute, recordOf, useDiffWorld } from "../flows/compare/comparison-world.ts";
 
 const { sql, url, clock, diffAt, listed, fetchRange, mismatches } = useDiffWorld();
 const program = postgres(url, { max: 1, onnotice: () => {} });

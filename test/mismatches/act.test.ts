@@ -34,7 +34,7 @@ test("a refusal says how it stands, by whom, and what is not possible", () => {
 test("who has seen it in another status is told to look again", () => {
   const acknowledged = { id: 7, status: "acknowledged", resolvedBy: null } as const;
   expect(refusalOf("resolve", acknowledged, "open")).toBe(
-    "mismatch 7 is acknowledged: it is no longer open: look at it again",
+    "mismatch 7 is acknowledged: it is no longer open; read it again before you decide",
   );
   expect(refusalOf("resolve", acknowledged, "acknowledged")).toBeNull();
 });

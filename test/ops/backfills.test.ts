@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
-import { openBackfillRunner } from "../../src/flows/run-backfills.ts";
+import { openBackfillRunner } from "../../src/flows/pull/run-backfills.ts";
 import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { readSettings } from "../../src/config.ts";
 import { parseConfig } from "../../src/config-file.ts";
-import { recordTransitions } from "../../src/flows/record-transitions.ts";
+import { recordTransitions } from "../../src/flows/mismatches/record-transitions.ts";
 import { silentLog } from "../../src/log.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import { startOpsServer } from "../../src/ops/server.ts";
@@ -74,7 +74,7 @@ describe("a single mismatch", () => {
       });
     }
     const other = await ask("POST", "/api/mismatches/1/resolve", { body: { ...body, adjustment: "4.50" } });
-    expect(other).toEqual(problemWith(409, 'ref "R-1" stands for another adjustment'));
+    expect(other).toEqual(problemWith(409, 'ref "R-1" was used for another adjustment'));
   });
 
   test("that somebody else was quicker with is a conflict, one there is not is not found", async () => {

@@ -529,7 +529,7 @@ describe("a wrong answer has its code, says what is wrong, and is kept as eviden
       topUp,
       `{"code":1,"data":${TOPPED_UP}}`,
       "provider-bad-envelope",
-      /yet data has items/,
+      /but data has items/,
     ],
     [
       "another code of verify-topup",

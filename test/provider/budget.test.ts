@@ -4,7 +4,7 @@ import { type Clock, systemClock } from "../../src/clock.ts";
 import { openDatabase } from "../../src/db/client.ts";
 import { ReconError } from "../../src/errors.ts";
 import { openBudget, withinBudget } from "../../src/provider/budget.ts";
-import { releaseSlot, SLOT_LEASE_MS, takeSlot } from "../../src/provider/budget-store.ts";
+import { releaseSlot, renewSlots, SLOT_LEASE_MS, takeSlot } from "../../src/provider/budget-store.ts";
 import { RoomMade } from "../../src/provider/room.ts";
 import { useDatabase } from "../support/database.ts";
 import { NOON } from "../support/examples.ts";
@@ -73,6 +73,32 @@ test("of those who wait, the more urgent is let through first", async () => {
   first.end();
   await Promise.all([running, ...waiting]);
   expect(order).toEqual(["live", "confirm", "resweep", "backfill"]);
+});
+
+describe("a renewal", () => {
+  const limits = { concurrency: 1, minIntervalMs: 0 };
+  const takeOnlySlot = async () => {
+    await budget().spend("live", async () => {}, never);
+    await expect.poll(countHeld).toBe(0);
+    const slot = await takeSlot(database.sql, 0, limits, null);
+    if (slot === null) throw new Error("the only slot is not free");
+    return slot;
+  };
+
+  test("that comes after the release of a slot leaves the slot free", async () => {
+    const slot = await takeOnlySlot();
+    await releaseSlot(database.sql, slot);
+    await renewSlots(database.sql, [slot.holder]);
+    expect(await countHeld()).toBe(0);
+  });
+
+  test("that comes after the end of a lease keeps the slot that nobody else took", async () => {
+    const slot = await takeOnlySlot();
+    await database.sql`update request_slots set held_until = clock_timestamp() - interval '1 second'`;
+    await renewSlots(database.sql, [slot.holder]);
+    expect(await countHeld()).toBe(1);
+    await releaseSlot(database.sql, slot);
+  });
 });
 
 test("a 429 pauses everybody for as long as the provider asks", async () => {

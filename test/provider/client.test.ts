@@ -295,13 +295,13 @@ describe("an answer that is no page of bets is refused, and says which limit it 
       "too much beside the records",
       body(`{"code":0,"message":"${"x".repeat(300_000)}","data":{"txns":[]}}`),
       "provider-too-large",
-      /more than 262144 bytes are beside its records/,
+      /more than 262144 bytes besides its records/,
     ],
     [
       "the list twice",
       body('{"code":0,"data":{"txns":[],"txns":[]}}'),
       "provider-bad-envelope",
-      /is there twice/,
+      /the answer has "data.txns" twice/,
     ],
     [
       "a few kilobytes that unpack to too many",
@@ -310,7 +310,7 @@ describe("an answer that is no page of bets is refused, and says which limit it 
         response.writeHead(200, { "content-encoding": "gzip" }).end(white);
       },
       "provider-too-large",
-      /are beside its records/,
+      /bytes besides its records/,
     ],
     [
       "a few kilobytes that unpack to a huge list",

@@ -2,7 +2,7 @@
 
 import type { Sql } from "../../src/db/client.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
-import { readReport } from "../../src/flows/read-report.ts";
+import { readReport } from "../../src/flows/reports/read-report.ts";
 import type { LedgerSide, MismatchKind, ProviderSide } from "../../src/mismatch.ts";
 import { type Amount, formatAmount, parseAmount, ZERO } from "../../src/money.ts";
 

@@ -2,10 +2,11 @@
 
 import type { Instant } from "../../src/clock.ts";
 import type { PullContext } from "../../src/flows/context.ts";
-import { fetchLeasedWindow } from "../../src/flows/fetch-leased-window.ts";
-import { planProduct } from "../../src/flows/plan-product.ts";
+import { fetchLeasedWindow } from "../../src/flows/pull/fetch-leased-window.ts";
+import { planProduct } from "../../src/flows/pull/plan-product.ts";
 import type { WindowOutcome } from "../../src/sync/fetch-window.ts";
-import { leaseNextWindow, type WindowKind } from "../../src/sync/store.ts";
+import type { WindowKind } from "../../src/sync/window-store.ts";
+import { leaseNextWindow } from "./lease-window.ts";
 
 /** More windows than this in one run leave the rest to the next, so that none lasts for ever. */
 const MOST_WINDOWS_PER_RUN = 500;

@@ -1,7 +1,7 @@
 /** Backfills as a worker's ticks run them. */
 
 import type { PullContext } from "../../src/flows/context.ts";
-import { openBackfillRunner } from "../../src/flows/run-backfills.ts";
+import { openBackfillRunner } from "../../src/flows/pull/run-backfills.ts";
 import type { TestClock } from "./clock.ts";
 
 /** Runs until nothing is due and nothing waits to be made again; time passes up to each of these attempts. */

@@ -8,7 +8,7 @@ import {
   withdrawLeases,
   writeBackfillStatus,
 } from "../../src/sync/backfill-store.ts";
-import { renewLease } from "../../src/sync/store.ts";
+import { renewLease } from "../../src/sync/leased-window-store.ts";
 import { cutIntoPieces } from "../../src/window.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { HOUR_MS, NOON } from "../support/examples.ts";

@@ -1,15 +1,10 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { pauseRequests } from "../../src/provider/budget-store.ts";
+import { type LeasedWindow, postponeWindow, releaseWindow } from "../../src/sync/leased-window-store.ts";
 import { ensurePullState, stopPulling } from "../../src/sync/pull-state-store.ts";
 import { initialRange } from "../../src/sync/range-control.ts";
-import {
-  type LeasedWindow,
-  planWindows,
-  postponeWindow,
-  releaseWindow,
-  type WindowKind,
-} from "../../src/sync/store.ts";
 import { doesLiveWait, ensureTurns, leaseInTurn, restWindow } from "../../src/sync/turn-store.ts";
+import { planWindows, type WindowKind } from "../../src/sync/window-store.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 

@@ -303,7 +303,7 @@ describe("inconclusive", () => {
       ledger: { status: "WITHDRAW", amount: "10", currency: "THB", username: "anna", productId: "P1" },
       occurredAt: NOON,
       reason: expect.stringMatching(
-        /^whether the withdrawal of 10\.00 THB happened is unknown: .* since 2026-11-20 12:00:00Z, asked once$/,
+        /^the outcome of the withdrawal of 10\.00 THB is unknown: .* since 2026-11-20 12:00:00Z, asked once$/,
       ),
     });
     if (finding !== null && finding !== "as-before") expect(finding.amountAtRisk.toFixed()).toBe("10");

@@ -1,0 +1,29 @@
+/** Recognises requests that a page of another site made a visitor's browser send, by the browser's headers. */
+
+import type { IncomingHttpHeaders } from "node:http";
+
+const READS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/** Whether a request of this method may change something. */
+export function isChange(method: string): boolean {
+  return !READS.has(method);
+}
+
+/**
+ * Whether a change may come from the visitor, where the browser alone gives access: by a cookie, or because it runs
+ * on this machine. The rules are those of CrossOriginProtection in Go's net/http. `Sec-Fetch-Site`, which no page can
+ * set, must be same-origin, or none (the visitor typed the address). Old browsers, and browsers with plain http, do
+ * not send that header: then `Origin` must name this host. Without both headers, no browser sent the request, because
+ * every browser sends one of them with a change.
+ *
+ * @param whereSilent the answer in the last case: false for a session, which belongs to a browser; true on this
+ * machine, for curl
+ */
+export function isOwnChange(
+  { host, origin, "sec-fetch-site": site }: IncomingHttpHeaders,
+  whereSilent: "accept" | "refuse",
+): boolean {
+  if (site !== undefined) return site === "same-origin" || site === "none";
+  if (origin !== undefined) return URL.canParse(origin) && new URL(origin).host === host?.toLowerCase();
+  return whereSilent === "accept";
+}
