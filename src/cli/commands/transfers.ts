@@ -86,7 +86,7 @@ export function addTransferCommands(program: Command): void {
     withRecon(
       ["database"],
       async ({ context }, ref: string, { json, note, ...choice }: ChoiceOptions & { note: string }) => {
-        const close = { by: actorName(), note: readNote(note) };
+        const close = { by: actorName(), note: readNote({ note }) };
         const closed = describeTransfer(await closeTransfer(context, readTransferChoice(ref, choice), close));
         if (json) printJson({ transfer: closed });
         else
