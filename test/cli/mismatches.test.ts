@@ -71,7 +71,7 @@ test("one is acknowledged, resolved with a correction, and reopened, under the n
   expect(stdout).toMatch(new RegExp(`^\\S+ +open +acknowledged +${ME} +I look$`, "m"));
   expect((await recon("resolve 1 --note paid --adjustment -4.5 --ref R-1")).code).toBe(0);
   expect(await recon("resolve 1 --note paid --adjustment 4.5 --ref R-1")).toEqual(
-    says(1, /ref "R-1" stands for another adjustment/),
+    says(1, /ref "R-1" was used for another adjustment/),
   );
   expect((await recon("reopen 1 --note bounced")).stdout).toBe("Mismatch 1 is reopened.\n");
   expect(await sql`select from adjustments`).toHaveLength(1);
