@@ -1,6 +1,6 @@
 /**
  * The audit log in PostgreSQL: what people and programs changed through the ops server. Rows never change; old rows
- * are deleted.
+ * are deleted (decision 74).
  */
 
 import type { Instant } from "../clock.ts";
