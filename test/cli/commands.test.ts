@@ -9,7 +9,7 @@ import type { Command } from "commander";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createProgram } from "../../src/cli/program.ts";
 import { parseConfig } from "../../src/config-file.ts";
-import { readStatus } from "../../src/flows/status/read-status.ts";
+import { readStatus } from "../../src/flows/read/read-status.ts";
 import { silentLog } from "../../src/log.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import { writeTransitions } from "../../src/mismatches/transition-store.ts";
