@@ -7,7 +7,7 @@ import type { PresentBackfill } from "../../src/sync/backfill-overview-store.ts"
 import type { Stall } from "../../src/work/stall.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 
-/** Everything was done a moment ago. */
+/** All work was done a moment ago. */
 function goesOn(changes: Partial<WorkReport> = {}): WorkReport {
   return {
     comparing: {
@@ -37,7 +37,7 @@ const stall = (kind: Stall["kind"], what: string): Stall => ({
   isWhole: false,
 });
 
-/** Two products that are up to date, a ledger that grows, and nothing that waits. */
+/** Two products that are up to date, a ledger that grows, and no work that waits. */
 function allWell(changes: Partial<JudgedOverview> = {}): JudgedOverview {
   return {
     now: NOON,
@@ -196,7 +196,7 @@ test.each<[tone: string, text: string, changes: Partial<JudgedOverview>]>([
   expect(verdict.findings).toEqual([expect.objectContaining({ tone, text: expect.stringContaining(text) })]);
 });
 
-test("the worst comes first, each with the place where it is seen", () => {
+test("the worst line comes first, and each line links to the page that shows it", () => {
   const verdict = judgeHealth(
     allWell({
       ...states("not-begun", "behind", "stalled", "stalled"),

@@ -1,4 +1,4 @@
-/** A worker in a process of its own, ended by `stop` alone; argv: database URL, and a Redis URL or nothing. */
+/** A worker in a process of its own, ended only by `stop`. Arguments: database URL, and a Redis URL or nothing. */
 
 import { startWorker } from "../../jobs/worker.ts";
 import { systemClock } from "../../src/clock.ts";
