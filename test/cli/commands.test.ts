@@ -418,7 +418,7 @@ test("a worker waits for a Redis that does not answer, says what it waits for, a
   const environment = { ...PROVIDER, REDIS_URL: "redis://:hunter2@127.0.0.1:1", OPS_PORT: "0" };
   const waiting = startRecon(["worker"], { ...SETTINGS, ...environment });
   await eventually("it says so", () =>
-    /Redis at 127\.0\.0\.1:1 does not answer.*Check REDIS_URL.*waited for/.test(waiting.said()),
+    /Redis at 127\.0\.0\.1:1 does not answer.*Check REDIS_URL.*recon waits for/.test(waiting.said()),
   );
   waiting.child.kill("SIGTERM");
   const { code, stderr } = await waiting.ended;
