@@ -1,6 +1,6 @@
 /**
- * The rules of the house, as a test: who may import whom, and what is done in one place only. The reasons are in
- * src/README.md. Each rule stands with an example that breaks it, which the test must find.
+ * The rules of the house, as a test: which folder may import which, and what is done in one place only. src/README.md gives
+ * the reasons. Each rule comes with an example that breaks it, which the test must find.
  */
 
 import { globSync, readFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { describe, expect, test } from "vitest";
 
 const ROOT = join(import.meta.dirname, "..");
 
-/** Beside itself, what each folder may import; "words" are the files of src itself. */
+/** What each folder may import besides itself; "words" are the files of src itself. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   words: [],
   db: ["words"],
@@ -51,7 +51,7 @@ const ENTRANCES: readonly string[] = ["library", "jobs", "ops", "cli"];
 /** What is done in one place only. */
 interface OnePlace {
   readonly rule: string;
-  /** what it looks like where it is done */
+  /** how the code that does it looks */
   readonly done: RegExp;
   readonly places: RegExp;
   /** a line that breaks the rule anywhere else */
@@ -84,7 +84,7 @@ const ONE_PLACE: readonly OnePlace[] = [
     broken: "if (process.env.DEBUG) debug();",
   },
   {
-    // The embedded servers are run from the tests' set-up and by a process of their own; nothing in them is business.
+    // The tests' set-up and a process of their own run the embedded servers.
     rule: "only clock.ts knows the time, and embedded/, which has no clock",
     done: /\bDate\.now\b|\bnew Date\(\)|\bDateTime\.(?:now|local|utc)\(\)/,
     places: /^src\/(?:clock\.ts$|embedded\/)/,
@@ -202,7 +202,7 @@ function circles(of: readonly SourceFile[]): string[] {
   });
 }
 
-/** @returns a line for each file that does what is done elsewhere only */
+/** @returns a line for each file that does what the rule allows elsewhere only */
 function outOfPlace(of: readonly SourceFile[], { rule, done, places }: OnePlace): string[] {
   return of
     .filter(({ path, text }) => !places.test(path) && done.test(text))
@@ -210,11 +210,11 @@ function outOfPlace(of: readonly SourceFile[], { rule, done, places }: OnePlace)
 }
 
 describe("imports go one way", () => {
-  test.each(Object.entries(MAY_IMPORT))("%s may import %j, and itself", (folder) => {
+  test.each(Object.entries(MAY_IMPORT))("%s may import only %j and itself", (folder) => {
     expect(forbiddenImports(files, folder)).toEqual([]);
   });
 
-  test("every folder has its line in the table", () => {
+  test("the table has a line for every folder", () => {
     const folders = new Set(
       files.map(({ path }) => folderOf(path)).filter((folder) => !folder.endsWith(".ts")),
     );
@@ -232,7 +232,7 @@ describe("imports go one way", () => {
     ["src/flows/pull/plan-product.ts", '"../../../jobs/worker.ts"', "flows may not import jobs"],
     ["jobs/worker.ts", '"../src/ops/server.ts"', "jobs may not import ops"],
     ["src/ops/server.ts", '"../cli/print.ts"', "ops may not import cli"],
-  ])("that %s imports %s is reported", (path, target, reason) => {
+  ])("%s that imports %s is reported", (path, target, reason) => {
     for (const statement of [
       `import { x } from ${target};`,
       `import type { X } from ${target};`,
@@ -244,7 +244,7 @@ describe("imports go one way", () => {
     }
   });
 
-  test("an import that is allowed, or only spoken of, is not reported", () => {
+  test("an import that is allowed, or only mentioned in a comment, is not reported", () => {
     const text = withoutComments(
       '/** See "../cli/print.ts". */\nimport { x } from "../db/client.ts";\n// from "../cli/main.ts"',
     );
@@ -314,7 +314,7 @@ describe("folders import each other in no circle", () => {
   });
 });
 
-/** What production installs (`npm ci --omit=dev`), and what Node brings. */
+/** What production installs (`npm ci --omit=dev`), and what Node includes. */
 function isThereInProduction(specifier: string): boolean {
   const name = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
   return specifier.startsWith("node:") || installed.has(name);
@@ -326,7 +326,7 @@ interface PackageFile {
   readonly dependencies: Readonly<Record<string, string>>;
 }
 
-/** @returns a line for each package that only a checkout with its development packages has */
+/** @returns a line for each package that only a checkout with development packages has */
 function missingInProduction(of: readonly SourceFile[]): string[] {
   return of
     .filter(({ path }) => path.startsWith("src/") || path.startsWith("jobs/"))
@@ -340,12 +340,12 @@ function missingInProduction(of: readonly SourceFile[]): string[] {
     );
 }
 
-describe("what runs needs no development package", () => {
-  test("everything that is imported is among the dependencies", () => {
+describe("production code needs no development package", () => {
+  test("every imported package is among the dependencies", () => {
     expect(missingInProduction(files)).toEqual([]);
   });
 
-  test("a development package is reported, loaded late too", () => {
+  test("the import of a development package is reported, a dynamic import too", () => {
     const text =
       'import { it } from "vitest";\nconst kit = await import("@biomejs/biome/x");\nimport "node:fs";';
     expect(missingInProduction([{ path: "src/flows/example.ts", text }])).toEqual([
@@ -355,18 +355,18 @@ describe("what runs needs no development package", () => {
   });
 });
 
-describe("one way, in one place", () => {
+describe("each thing has one place", () => {
   test.each(ONE_PLACE)("$rule", (place) => {
     expect(outOfPlace(files, place)).toEqual([]);
   });
 
-  test.each(ONE_PLACE)("where $rule, the line «$broken» is reported", (place) => {
+  test.each(ONE_PLACE)("a line that breaks the rule is reported: $rule («$broken»)", (place) => {
     const reported = outOfPlace([{ path: "src/flows/example.ts", text: place.broken }], place);
     expect(reported).toEqual([expect.stringContaining(`src/flows/example.ts has `)]);
     expect(reported[0]).toContain(place.rule);
   });
 
-  test("no file passes others on: there is no index.ts", () => {
+  test("no file only exports what others define: there is no index.ts", () => {
     expect(files.filter(({ path }) => path.endsWith("/index.ts"))).toEqual([]);
   });
 });

@@ -52,7 +52,7 @@ const says = (code: number, line: RegExp) => ({
   stderr: expect.stringMatching(new RegExp(`^recon: ${line.source}`)),
 });
 
-test("one is acknowledged, resolved with a correction, and reopened, under the name of who did it", async () => {
+test("a mismatch is acknowledged, resolved with an adjustment, and reopened, under the name of the person who did it", async () => {
   await open({});
   expect(await recon('ack 1 --note "I look"')).toEqual({
     code: 0,
@@ -77,7 +77,7 @@ test("one is acknowledged, resolved with a correction, and reopened, under the n
   expect(await sql`select from adjustments`).toHaveLength(1);
 });
 
-test("several are ignored by their ids, as one JSON document", async () => {
+test("several mismatches are ignored by their ids, with one JSON document as the answer", async () => {
   await open({}, {}, { currency: "USD" });
   const { code, stdout } = await recon("ignore 1 3 --note known --json");
   expect(code).toBe(0);
@@ -97,7 +97,7 @@ test("several are ignored by their ids, as one JSON document", async () => {
 describe("a filter instead of ids", () => {
   beforeEach(() => open({}, { amountAtRisk: amount("0.10") }, { productId: "P2" }, { currency: "USD" }));
 
-  test("is counted by a dry run, and changes nothing", async () => {
+  test("only counts in a dry run, and changes nothing", async () => {
     expect(await recon("resolve --product P1 --dry-run")).toEqual({
       code: 0,
       stdout: "Would be resolved: 3 mismatches, 4.60 THB and 4.50 USD at risk. Nothing was changed.\n",
@@ -106,14 +106,14 @@ describe("a filter instead of ids", () => {
     expect(await statuses()).toBe("open open open open");
   });
 
-  test("is carried out where it was agreed to", async () => {
+  test("acts where --yes agrees", async () => {
     expect((await recon("resolve --min-amount 1 --product P1 --note known --yes")).stdout).toBe(
       "Resolved: 2 mismatches, 4.50 THB and 4.50 USD at risk.\n",
     );
     expect(await statuses()).toBe("resolved open open resolved");
   });
 
-  test("is refused where nobody can be asked", async () => {
+  test("is refused without --yes where nobody can be asked", async () => {
     expect(await recon("ack --kind payout-differs --note known")).toEqual(
       says(
         2,
@@ -127,7 +127,7 @@ describe("a filter instead of ids", () => {
     ["y", "acknowledged open open open", 0, "Acknowledged: 1 mismatch, 4.50 THB at risk."],
     ["", "open open open open", 1, "Nothing was changed."],
   ])("asks on a terminal: the answer %j makes them %s", async (answer, after, code, said) => {
-    // A terminal of its own: `script` is the stand-in for whoever sits before one.
+    // `script` gives the command a terminal of its own, as if a person sat at it.
     const command = `${process.execPath} ${PROGRAM} mismatches ack --product P1 --min-amount 1 --to 2026-11-20T12:00:01Z --username anna --note known`;
     const limited = await sql`update mismatches set username = 'bo' where id = 4`;
     expect(limited.count).toBe(1);
@@ -162,7 +162,7 @@ test.each<[string, number, RegExp]>([
   expect(await statuses()).toBe("open open");
 });
 
-test("the list as CSV is whole, unless it is limited", async () => {
+test("the list as CSV is complete, unless a limit is given", async () => {
   await open(...Array.from({ length: 1_001 }, (_, index) => ({ betId: `bet-${index}`, username: "@anna" })));
   const lines = async (args: string) => (await recon(args)).stdout.trimEnd().split("\n");
   const whole = await lines("list --csv");
@@ -177,8 +177,8 @@ test("the list as CSV is whole, unless it is limited", async () => {
   expect(cut.stderr).toBe("exit 0\n");
 });
 
-describe("one is shown with", () => {
-  test("what each side said when", async () => {
+describe("one mismatch is shown with", () => {
+  test("what each side reported when", async () => {
     await appendEntries(sql, [exampleEntry({ requestId: "q-1", moved: amount("-10") })]);
     await open({});
     const { stdout } = await recon("show 1");
@@ -190,7 +190,7 @@ describe("one is shown with", () => {
     expect([timeline.length, adjustments.length]).toEqual([1, 0]);
   });
 
-  test("fields marked that differ, as far as both sides have them, and amounts compared as numbers", async () => {
+  test("marks on the fields that differ, where both sides have them, with amounts compared as numbers", async () => {
     const { provider, ledger } = exampleFinding();
     await open(
       { provider: { ...provider, stake: "10", status: "VOID" } as Finding["provider"] },
@@ -202,7 +202,7 @@ describe("one is shown with", () => {
     expect(await Promise.all([1, 2, 3].map(marked))).toEqual([["status", "payout"], [], []]);
   });
 
-  test("the sides of a transfer, where it is one", async () => {
+  test("the sides of a transfer, where the mismatch is about one", async () => {
     const side = {
       status: "SUCCESS",
       amount: "10.00",

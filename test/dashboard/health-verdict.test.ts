@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import type { ProductOverview, ProductState } from "../../src/flows/status/read-overview.ts";
-import type { WorkReport } from "../../src/flows/status/read-work.ts";
+import type { ProductOverview, ProductState } from "../../src/flows/read/read-overview.ts";
+import type { WorkReport } from "../../src/flows/read/read-work.ts";
 import type { Risk } from "../../src/mismatches/risk-store.ts";
 import { type JudgedOverview, judgeHealth } from "../../src/ops/dashboard/overview/health-verdict.ts";
 import type { PresentBackfill } from "../../src/sync/backfill-overview-store.ts";
 import type { Stall } from "../../src/work/stall.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 
-/** Everything was done a moment ago. */
+/** All work was done a moment ago. */
 function goesOn(changes: Partial<WorkReport> = {}): WorkReport {
   return {
     comparing: {
@@ -37,7 +37,7 @@ const stall = (kind: Stall["kind"], what: string): Stall => ({
   isWhole: false,
 });
 
-/** Two products that are up to date, a ledger that grows, and nothing that waits. */
+/** Two products that are up to date, a ledger that grows, and no work that waits. */
 function allWell(changes: Partial<JudgedOverview> = {}): JudgedOverview {
   return {
     now: NOON,
@@ -196,7 +196,7 @@ test.each<[tone: string, text: string, changes: Partial<JudgedOverview>]>([
   expect(verdict.findings).toEqual([expect.objectContaining({ tone, text: expect.stringContaining(text) })]);
 });
 
-test("the worst comes first, each with the place where it is seen", () => {
+test("the worst line comes first, and each line links to the page that shows it", () => {
   const verdict = judgeHealth(
     allWell({
       ...states("not-begun", "behind", "stalled", "stalled"),

@@ -51,11 +51,11 @@ interface PageAnswer {
   readonly status: number;
   readonly html: string;
   readonly location: string | null;
-  /** to be sent with the next request */
+  /** sent with the next request */
   readonly cookie: string;
 }
 
-/** A visitor without scripts: links and forms alone. */
+/** A visitor without scripts, who uses only links and forms. */
 async function visit() {
   const baseUrl = await serveDashboard(context);
   return async (path: string, form?: Record<string, string | string[]>, cookie = ""): Promise<PageAnswer> => {
@@ -94,7 +94,7 @@ const sumsOf = (html: string) =>
     .replace(/<[^>]+>/g, "") ?? "";
 
 describe("the list", () => {
-  test("is filtered and put in order by its address, with how many there are and how much money", async () => {
+  test("is filtered and sorted by its address, with the number of mismatches and their money", async () => {
     await open({ amountAtRisk: amount("1.5") }, { amountAtRisk: amount("20") }, { kind: "stake-differs" });
     clock.advance(HOUR_MS);
     await open({ productId: "P2", currency: "USD", amountAtRisk: amount("0.10") }, { username: EVIL });
@@ -119,7 +119,7 @@ describe("the list", () => {
     expect(await list("?kind=stuck-open")).toBe(" | 0 mismatches");
   });
 
-  test("shows what its form was asked for, and has it in every link", async () => {
+  test("shows the filter in its form, and keeps the filter in every link", async () => {
     await open(...Array.from({ length: 101 }, () => ({ username: EVIL })));
     const go = await visit();
     const query = `kind=payout-differs&username=${new URLSearchParams({ u: EVIL }).toString().slice(2)}&minAmount=1`;
@@ -138,7 +138,7 @@ describe("the list", () => {
     expect(html).not.toContain("<img");
   });
 
-  test("is asked for by an address that can be shared: without what is empty, its times with their offset", async () => {
+  test("has an address that can be shared: without empty fields, with times that have an offset", async () => {
     const go = await visit();
     const typed = "product=&kind=&status=open&username=+&minAmount=&from=2026-11-20T12%3A00&to=";
     const { status, location } = await go(`/mismatches?${typed}`);
@@ -163,7 +163,7 @@ describe("the list", () => {
     ["colour=red", 'there is no field "colour"'],
     ["kind=net-differs&kind=stuck-open", "kind stands more than once"],
     ["username=a%00", "username holds a character"],
-  ])("asked for with %s says what is wrong, and keeps the form", async (query, problem) => {
+  ])("with the wrong filter %s says what is wrong, and keeps the form", async (query, problem) => {
     const go = await visit();
     const { status, html } = await go(`/mismatches?username=anna&${query}`.replace("anna&username", "anna"));
     expect(status).toBe(400);
@@ -176,7 +176,7 @@ describe("the list", () => {
     if (!query.startsWith("username")) expect(fieldOf(html, "username")).toBe("anna");
   });
 
-  test("is turned over page by page, there and back, in its order", async () => {
+  test("has pages, forward and back, in its order", async () => {
     await open(...Array.from({ length: 250 }, (_, index) => ({ amountAtRisk: amount(String(index % 7)) })));
     const go = await visit();
     const link = (html: string, rel: string) =>
@@ -200,7 +200,7 @@ describe("the list", () => {
     expect(link(first, "prev")).toBeUndefined();
   });
 
-  test("is downloaded as CSV: all that match, formulas disarmed, nothing of it made for HTML", async () => {
+  test("is downloaded as CSV: all matching mismatches, with harmless formulas, without HTML escapes", async () => {
     await open(
       ...Array.from({ length: 120 }, () => ({})),
       { username: EVIL, kind: "stake-differs" },
@@ -219,8 +219,8 @@ describe("the list", () => {
   });
 });
 
-describe("a step with those that are selected", () => {
-  test("is done, told once with its money, and taken back", async () => {
+describe("an action on the selected mismatches", () => {
+  test("is done, is reported once with its money, and can be undone", async () => {
     await open({}, { currency: "USD" }, {});
     const go = await visit();
     const form = { id: ["1:open", "2:open"], action: "ignore", note: "too small", scope: "" };
@@ -241,7 +241,7 @@ describe("a step with those that are selected", () => {
     expect(told.html).not.toContain("/mismatches/undo");
   });
 
-  test("says what was changed by somebody else before it was taken back, and leaves that", async () => {
+  test("leaves what somebody else changed before the undo, and says so", async () => {
     await open({}, {});
     const go = await visit();
     const done = await go("/mismatches", { id: ["1:open", "2:open"], action: "ack", note: "looking" });
@@ -259,7 +259,7 @@ describe("a step with those that are selected", () => {
     expect(await statuses()).toBe("open resolved");
   });
 
-  test("passes over what was seen in a state that does not allow it", async () => {
+  test("skips mismatches whose seen state does not allow the action", async () => {
     await open({}, {}, {});
     await act("ack", "2");
     const go = await visit();
@@ -276,14 +276,14 @@ describe("a step with those that are selected", () => {
 
   test.each<[string, Record<string, string | string[]>, number, string]>([
     [
-      "somebody else was quicker",
+      "somebody else was faster",
       { id: ["1:open", "2:open"], action: "ack", note: "my <b>note</b>" },
       409,
       "mismatch 2 is resolved (by anna): it cannot be acknowledged; nothing was changed",
     ],
     ["nothing is selected", { action: "ack", note: "my <b>note</b>" }, 400, "no mismatch is selected"],
     [
-      "none of them can be acted on",
+      "no mismatch allows the action",
       { id: "2:resolved", action: "ignore", note: "my <b>note</b>" },
       400,
       "1 is resolved, so that it cannot be ignored",
@@ -295,30 +295,27 @@ describe("a step with those that are selected", () => {
       404,
       'there is no mismatch "77"',
     ],
-  ])(
-    "is refused where %s, and what was typed and selected is still there",
-    async (_, form, status, problem) => {
-      await open({}, {});
-      await act("resolve", "2");
-      const go = await visit();
-      const answer = await go("/mismatches?status=open,resolved", form);
-      expect(answer.status).toBe(status);
-      expect(noticeOf(answer.html)).toContain(`Not done: ${problem}`);
-      if (String(form["note"]).trim() !== "")
-        expect(answer.html).toContain("my &lt;b&gt;note&lt;/b&gt;</textarea>");
-      const checked = [...answer.html.matchAll(/value="(\d+:\w+)"[^>]* checked>/g)].map(([, value]) => value);
-      expect(checked).toHaveLength([form["id"] ?? []].flat().filter((id) => !id.startsWith("77")).length);
-      expect(await statuses()).toBe("open resolved");
-    },
-  );
+  ])("is refused where %s, and the page keeps input and selection", async (_, form, status, problem) => {
+    await open({}, {});
+    await act("resolve", "2");
+    const go = await visit();
+    const answer = await go("/mismatches?status=open,resolved", form);
+    expect(answer.status).toBe(status);
+    expect(noticeOf(answer.html)).toContain(`Not done: ${problem}`);
+    if (String(form["note"]).trim() !== "")
+      expect(answer.html).toContain("my &lt;b&gt;note&lt;/b&gt;</textarea>");
+    const checked = [...answer.html.matchAll(/value="(\d+:\w+)"[^>]* checked>/g)].map(([, value]) => value);
+    expect(checked).toHaveLength([form["id"] ?? []].flat().filter((id) => !id.startsWith("77")).length);
+    expect(await statuses()).toBe("open resolved");
+  });
 
   test.each<[string, Record<string, string | string[]>]>([
-    ["an action there is not", { id: "1:open", action: "close", note: "x" }],
-    ["an id that is none", { id: "1", action: "ack", note: "x" }],
-    ["a status there is not", { id: "1:gone", action: "ack", note: "x" }],
-    ["a field there is not", { id: "1:open", action: "ack", note: "x", by: "somebody" }],
+    ["an unknown action", { id: "1:open", action: "close", note: "x" }],
+    ["a malformed id", { id: "1", action: "ack", note: "x" }],
+    ["an unknown status", { id: "1:gone", action: "ack", note: "x" }],
+    ["an unknown field", { id: "1:open", action: "ack", note: "x", by: "somebody" }],
     ["two notes", { id: "1:open", action: "ack", note: ["x", "y"] }],
-  ])("that no form of ours sends, with %s, is refused", async (_, form) => {
+  ])("that none of our forms sends, with %s, is refused", async (_, form) => {
     await open({});
     const go = await visit();
     expect((await go("/mismatches", form)).status).toBe(400);
@@ -326,10 +323,10 @@ describe("a step with those that are selected", () => {
   });
 });
 
-describe("a step with all that match", () => {
+describe("an action on all matching mismatches", () => {
   const all = { scope: "all", action: "ignore", note: "known fault" };
 
-  test("is shown first, with count and money, and done when it is confirmed", async () => {
+  test("is first shown with count and money, and done when it is confirmed", async () => {
     await open({}, { currency: "USD" }, { productId: "P2" });
     const go = await visit();
     const shown = await go("/mismatches?product=P1", all);
@@ -347,7 +344,7 @@ describe("a step with all that match", () => {
     expect(await statuses()).toBe("open open open");
   });
 
-  test("is not done where others match by the time it is confirmed: what matches now is shown, and the note kept", async () => {
+  test("is not done where other mismatches match at the confirmation: the page shows the present matches, and keeps the note", async () => {
     await open({});
     const go = await visit();
     const shown = await go("/mismatches", all);
@@ -368,7 +365,7 @@ describe("a step with all that match", () => {
     expect(await statuses()).toBe("ignored ignored");
   });
 
-  test("that none of them allows says so", async () => {
+  test("that no mismatch allows says so", async () => {
     const go = await visit();
     expect((await go("/mismatches?status=resolved", all)).html).toContain(
       "No matching mismatch can be ignored now.",
@@ -377,7 +374,7 @@ describe("a step with all that match", () => {
 });
 
 describe("one mismatch", () => {
-  test("is decided with a note, and that is taken back", async () => {
+  test("is decided with a note, and the decision can be undone", async () => {
     await open({});
     const go = await visit();
     const done = await go("/mismatches/1", {
@@ -397,7 +394,7 @@ describe("one mismatch", () => {
     expect(await statuses()).toBe("open");
   });
 
-  test("is resolved with a correction, which is money and is not undone", async () => {
+  test("is resolved with an adjustment, which moves money and cannot be undone", async () => {
     await open({});
     const go = await visit();
     const done = await go("/mismatches/1", {
@@ -423,24 +420,24 @@ describe("one mismatch", () => {
       "mismatch 1 is acknowledged: it is no longer open; read it again before you decide",
     ],
     [
-      "a correction comes without a reference",
+      "an adjustment comes without a reference",
       { action: "resolve", from: "acknowledged", adjustment: "4.50" },
       400,
       "ref is missing",
     ],
     [
-      "a correction is no amount",
+      "an adjustment is no amount",
       { action: "resolve", from: "acknowledged", adjustment: "4,50", ref: "R" },
       400,
       'adjustment must be a decimal number, but is "4,50"',
     ],
     [
-      "a correction comes with something else",
+      "an adjustment comes with another action",
       { action: "ignore", from: "acknowledged", adjustment: "4.50", ref: "R" },
       400,
       "only a resolution can have a correction",
     ],
-  ])("stays as it is where %s, and so does what was typed", async (_, form, status, problem) => {
+  ])("stays as it is where %s, and the page keeps the input", async (_, form, status, problem) => {
     await open({});
     await act("ack", "1");
     const go = await visit();
@@ -450,12 +447,12 @@ describe("one mismatch", () => {
     expect(answer.html).toContain("what I found out</textarea>");
     expect(fieldOf(answer.html, "adjustment")).toBe(form["adjustment"] ?? "");
     expect(fieldOf(answer.html, "ref")).toBe(form["ref"] ?? "");
-    // What is decided next is decided about what is there now.
+    // The next decision is about the state that the page shows now.
     expect(fieldOf(answer.html, "from")).toBe("acknowledged");
     expect(await statuses()).toBe("acknowledged");
   });
 
-  test("of a transfer or a top-up leads to its answers", async () => {
+  test("of a transfer or a top-up links to the answers", async () => {
     const sides = { provider: null, ledger: null, roundId: null };
     await open(
       { kind: "transfer-inconclusive", transactionRef: "T/1", ...sides },
@@ -467,7 +464,7 @@ describe("one mismatch", () => {
     expect((await go("/mismatches/2")).html).toContain(`href="/transfers/U-1?${query}">U-1</a>`);
   });
 
-  test("there is not is a page that says so", async () => {
+  test("that does not exist has a page that says so", async () => {
     const go = await visit();
     for (const id of ["7", "x", "%3Cb%3E"]) {
       const { status, html } = await go(`/mismatches/${id}`);

@@ -19,7 +19,7 @@ const ROGUE = '<img src=x onerror="alert(1)">';
 const iso = (instant: number) => new Date(instant).toISOString();
 const PHONE = { width: 360, height: 740 };
 
-test("an inconclusive transfer shows every answer, and is closed with a note by keyboard; others see it at once", async () => {
+test("an inconclusive transfer shows every answer, and is closed with a note by keyboard; other people see that at once", async () => {
   provider.answer(({ body }) =>
     body["transactionRef"] === "ref-1" ? replyWith("<b>busy</b>", 500) : bookedAs({ path: "", body }),
   );
@@ -29,7 +29,7 @@ test("an inconclusive transfer shows every answer, and is closed with a note by 
   const mary = await browser.newPage({ baseUrl, token: WRITE_TOKEN });
   const eye = await browser.newPage({ baseUrl, token: READ_TOKEN, viewport: PHONE });
   await mary.goto("/transfers");
-  // What was accepted needs nobody, and is only shown when it is asked for.
+  // An accepted transfer needs nobody, and is shown only on request.
   expect(await mary.locator("tbody tr").count()).toBe(1);
   expect(await mary.locator("tbody").innerText()).toContain(ROGUE);
   await expectAccessible(mary);
@@ -54,7 +54,7 @@ test("an inconclusive transfer shows every answer, and is closed with a note by 
   expect(await world.mismatches()).toEqual(["transfer-inconclusive resolved 10"]);
 });
 
-test("who may only read closes nothing and starts nothing, by hand either", async () => {
+test("a person who may only read closes and starts nothing, also not by hand", async () => {
   const baseUrl = await serveDashboard(world.context(), TOKENS);
   const eye = await browser.newPage({ baseUrl, token: READ_TOKEN });
   await eye.goto("/backfills");
@@ -66,7 +66,7 @@ test("who may only read closes nothing and starts nothing, by hand either", asyn
   }
 });
 
-test("wrong filters and forms say what is wrong in one line, and keep what was typed", async () => {
+test("wrong filters and forms say what is wrong in one line, and keep the input", async () => {
   const baseUrl = await serveDashboard(world.context());
   const page = await browser.newPage({ baseUrl });
   for (const [path, problem] of [
@@ -86,7 +86,7 @@ test("wrong filters and forms say what is wrong in one line, and keep what was t
   expect((await page.goto("/transfers/ref-9"))?.status()).toBe(404);
 });
 
-test("a backfill says what it would do, is started, paused, resumed, and watched to its end without a reload", async () => {
+test("a backfill says what it would do, is started, paused and resumed, and shows its progress without a reload", async () => {
   const { context } = await openPastWorld(sql, { pull: { windowMax: "PT15M", concurrency: 2 } });
   const run = openBackfillRunner(context);
   const baseUrl = await serveDashboard(context);
@@ -123,7 +123,7 @@ test("a backfill says what it would do, is started, paused, resumed, and watched
   expect(await page.locator("tbody tr").innerText()).toMatch(/done\s+SPORT/);
 });
 
-test("the day's statement adds up on the page as in its CSV, and says what explains each difference", async () => {
+test("the day's statement has the same sums on the page and in its CSV, and explains each difference", async () => {
   const day = Date.parse("2026-11-19T21:00:00Z");
   const played = await openPlayedWorld(sql, {
     begin: day,
@@ -167,7 +167,7 @@ test("the day's statement adds up on the page as in its CSV, and says what expla
   }
 });
 
-/** Without the spaces between thousands, and without cents that are none. */
+/** Without the spaces between thousands, and without cents of zero. */
 function plain(text: string): string {
   return text.replaceAll("\u202f", "").replaceAll(/\.00\b|(?<=\.\d)0\b/g, "");
 }

@@ -49,7 +49,7 @@ const findings = (sessions: readonly PlayerSession[]) =>
   });
 
 describe("a session", () => {
-  test("ends with a pause above the quiet time, of entries and records together", () => {
+  test("ends with a pause longer than the quiet time, in entries and records together", () => {
     const spans = (minutes: number[]) => split(minutes.map((one) => moved("DEBIT", "1", one))).length;
     expect(spans([0, 60, 120])).toBe(1);
     expect(spans([0, 60 + 1 / 60_000])).toBe(2);
@@ -60,7 +60,7 @@ describe("a session", () => {
     expect(split([moved("DEBIT", "1", 0), moved("DEBIT", "1", 1, { currency: "USD" })])).toHaveLength(2);
   });
 
-  test("agrees where credits less debits are payouts less stakes, voids not counted", () => {
+  test("agrees where credits minus debits equal payouts minus stakes, without voids", () => {
     const entries = [moved("DEBIT", "100", 0), moved("CREDIT", "85", 30)];
     const records = [
       played(10),
@@ -71,12 +71,12 @@ describe("a session", () => {
     expect(findings(split(entries, records.slice(1)))).toEqual(["2026-11-20T12:00 10"]);
   });
 
-  test("without a record, or without an entry, differs by all of the other side", () => {
+  test("without a record, or without an entry, differs by all money of the other side", () => {
     expect(findings(split([moved("DEBIT", "100", 0)]))).toEqual(["2026-11-20T12:00 100"]);
     expect(findings(split([], [played(5)]))).toEqual(["2026-11-20T12:05 10"]);
   });
 
-  test("counts a reference once, unless it moved money again", () => {
+  test("counts a reference once, unless the wallet moved its money again", () => {
     const again = (text: string | null) =>
       moved("DEBIT", "10", 1, { txnId: "ref 0", moved: text === null ? null : amount(text) });
     expect(findings(split([moved("DEBIT", "10", 0), again(null), again("0")], [played(2)]))).toEqual([]);
@@ -85,12 +85,12 @@ describe("a session", () => {
     ]);
   });
 
-  test("that began before the ledger did is not compared", () => {
+  test("that began before the ledger is not compared", () => {
     expect(findings(split([moved("DEBIT", "10", 0)], [played(-1)]))).toEqual([]);
   });
 });
 
-test("a session is judged when it is over, its graces have passed, and all of its time was fetched late enough", () => {
+test("a session is judged when it is over, its graces are over, and all of its time was fetched late enough", () => {
   const graces: Graces = {
     callbackGraceMs: 15 * MINUTE_MS,
     providerGraceMs: HOUR_MS,

@@ -19,7 +19,7 @@ const { sql } = useDatabase();
 const byRound = { transactionType: "BY_ROUND" };
 let operator: Operator;
 
-/** A player of a server of its own; in the end the ledger tells what the wallet did. */
+/** A player on a server of its own. In the end the ledger must say what the wallet did. */
 async function openWith(changes: OperatorChanges = {}): Promise<void> {
   operator = await startOperator(sql, changes);
   const { player } = operator;
@@ -48,32 +48,32 @@ describe("isSingleState is a field of each settle item, not a property of a prod
     expect(await statuses()).toEqual(["bet-1 settled"]);
   });
 
-  test("true is 10002 where the balance before is below the stake, and 20003 where it was cancelled before", async () => {
+  test("true fails with 10002 where the balance before is below the stake, and with 20003 after an earlier cancel", async () => {
     expect(await settle(true, { betAmount: 101, payoutAmount: 500 })).toBe("10002");
     expect(await tell("cancelBets", {})).toBe("20001");
     expect(await settle(true)).toBe("20003");
   });
 
-  test("false without a placement is 20001 and debits nobody, also where the product is single-state", async () => {
+  test("false without a placement fails with 20001 and debits nobody, also where the product is single-state", async () => {
     expect(await settle(false)).toBe("20001");
     await openWith({ productId: "S1" });
     expect(await settle(false)).toBe("20001");
     expect(await operator.balance()).toBe("100");
   });
 
-  test("false, and true, only pay a bet that was placed", async () => {
+  test("false and true only pay a bet that was placed", async () => {
     await tell("placeBets", [{ id: "bet-1" }, { id: "bet-2" }]);
     expect(await settle(false)).toBe("0 105");
     expect(await settle(true, { id: "bet-2" })).toBe("0 130");
   });
 
-  test("an item without the flag is what its product is", async () => {
+  test("an item without the flag follows its product", async () => {
     expect(await settle(null)).toBe("20001");
     await openWith({ productId: "S1" });
     expect(await settle(null)).toBe("0 115");
   });
 
-  test("each item of a request has its own, and the ledger keeps what each said", async () => {
+  test("each item of a request has its own flag, and the ledger keeps each", async () => {
     await tell("placeBets", { id: "bet-2" });
     const items = [
       { betAmount: 10, payoutAmount: 25, isSingleState: true, isEndRound: true },
@@ -93,7 +93,7 @@ describe("isSingleState is a field of each settle item, not a property of a prod
 describe("one address often serves all products under a prefix", () => {
   const checkAt = (path: string) => post(operator.url, path, exampleEnvelope(operator.player));
 
-  test("an optional segment before the callback's name is passed over", async () => {
+  test("the server skips an optional segment before the callback's name", async () => {
     expect((await checkAt("sexy/checkBalance")).json).toMatchObject({ statusCode: 0, balance: 100 });
     expect((await checkAt("checkBalance")).json).toMatchObject({ statusCode: 0, balance: 100 });
   });
@@ -105,7 +105,7 @@ describe("one address often serves all products under a prefix", () => {
     },
   );
 
-  test("callbacks are served below the base path only, once more with a segment", async () => {
+  test("with a base path the server serves callbacks only below it, with or without one segment more", async () => {
     await openWith({ settings: { basePath: "/api/callback" } });
     expect((await checkAt("api/callback/checkBalance")).json).toMatchObject({ balance: 100 });
     expect((await checkAt("api/callback/hentory/checkBalance")).json).toMatchObject({ balance: 100 });
@@ -145,7 +145,7 @@ describe("other names are in use: unsettleBets and rollbackBets for rollback", (
     },
   );
 
-  test("the same request under another of the names is a replay, other items under it are 20002", async () => {
+  test("the same request under another name is a replay, and other items under its id fail with 20002", async () => {
     const first = await rollback("unsettleBets");
     for (const path of ["rollback", "rollbackBets", "sexy/rollback", "unsettleBets"]) {
       expect((await rollback(path)).text).toBe(first.text);
@@ -157,7 +157,7 @@ describe("other names are in use: unsettleBets and rollbackBets for rollback", (
 
 describe("transactionType has a legacy value BY_BET, meaning BY_TRANSACTION; rollbacks sometimes leave it out", () => {
   test.each([["BY_BET"], ["BY_TRANSACTION"], [""], [null], [undefined]])(
-    "%j acts on the one bet, whatever is done",
+    "%j acts on the one bet, in every callback",
     async (transactionType) => {
       const own = { transactionType };
       await tell("placeBets", [{ id: "bet-1" }, { id: "bet-2" }]);
@@ -175,7 +175,7 @@ describe("transactionType has a legacy value BY_BET, meaning BY_TRANSACTION; rol
 describe("voidSettled comes BY_ROUND too: every settled bet of the player's round", () => {
   const voidRound = (fields = {}) => tell("voidSettled", { ...byRound, ...fields });
 
-  test("stakes and payouts of the settled bets are undone; an open bet, a void one and a tip stay", async () => {
+  test("the callback undoes stakes and payouts of settled bets; an open bet, a void one and a tip stay", async () => {
     await tell(
       "placeBets",
       ["bet-1", "bet-2", "bet-3", "bet-4"].map((id) => ({ id })),
@@ -199,7 +199,7 @@ describe("voidSettled comes BY_ROUND too: every settled bet of the player's roun
     expect(Number(entry?.["moved"])).toBe(-10);
   });
 
-  test("an unknown round, and one in which nothing has ended, are 20001; a void one is 20003", async () => {
+  test("an unknown round, and one without an ended bet, fail with 20001, a void one with 20003", async () => {
     expect(await voidRound()).toBe("20001");
     await tell("placeBets", [{ id: "bet-1" }, { id: "bet-2" }]);
     expect(await voidRound()).toBe("20001");
@@ -252,16 +252,16 @@ describe("a settle is retried under a new request id with the same items: 20002,
     await retried({ ...byRound, id: "end", roundId: "round-2", payoutAmount: 5 }, "100");
   });
 
-  test("of a single-state item BY_ROUND, whose payout another bet of the round was given", async () => {
+  test("of a single-state item BY_ROUND, whose payout another bet of the round has", async () => {
     const single = { isSingleState: true, betAmount: 10 };
     await tell("placeBets", {});
     await retried({ ...byRound, ...single, id: "end", payoutAmount: 25 }, "115");
     expect(await tell("settleBets", { ...byRound, ...single, id: "end", payoutAmount: 24 })).toBe("20004");
-    // A bet of its own in the same round, equal but for its id.
+    // A bet of its own in the same round, equal except for its id.
     await retried({ ...byRound, ...single, id: "bet-2", payoutAmount: 25 }, "130");
   });
 
-  test("of items of which one is new: none is applied", async () => {
+  test("of several items with one new: the server applies none", async () => {
     await tell("placeBets", [{}, { id: "bet-2" }]);
     await tell("settleBets", { payoutAmount: 25 });
     expect(await tell("settleBets", [{ id: "bet-2", payoutAmount: 5 }, { payoutAmount: 25 }])).toBe("20002");
@@ -269,7 +269,7 @@ describe("a settle is retried under a new request id with the same items: 20002,
   });
 });
 
-test("a sender that computes amounts in floating point: digits are kept as they came", async () => {
+test("a sender that computes amounts in floating point: the server keeps the digits as they came", async () => {
   await tell("placeBets", { betAmount: digits("0.30000000000000004") });
   const { text } = await operator.send("settleBets", {
     payoutAmount: digits("0.1000000000000000055511151231257827"),
@@ -286,7 +286,7 @@ test("a sender that computes amounts in floating point: digits are kept as they 
   ]);
 });
 
-test("some testers leave out timestampMillis and item status: 30001, and the log names the field", async () => {
+test("some testers leave out timestampMillis and item status: the server answers 30001, and the log names the field", async () => {
   const logged: string[] = [];
   await openWith({ context: { log: pino({}, { write: (line) => logged.push(line) }) } });
   expect(await tell("placeBets", {}, { timestampMillis: undefined })).toBe("30001");
@@ -296,7 +296,7 @@ test("some testers leave out timestampMillis and item status: 30001, and the log
   expect(await operator.balance()).toBe("100");
 });
 
-test("an operator may check the sessionToken of checkBalance and placeBets: the token is never kept", async () => {
+test("an operator may check the sessionToken of checkBalance and placeBets: the server never stores the token", async () => {
   const token = { sessionToken: "token-of-anna" };
   expect((await operator.send("placeBets", {}, token)).json).toMatchObject({ statusCode: 0 });
   await post(operator.url, "sexy/checkBalance", { ...exampleEnvelope(operator.player), ...token });
@@ -306,7 +306,7 @@ test("an operator may check the sessionToken of checkBalance and placeBets: the 
 });
 
 describe('status code 30001 is "invalid token" in the vendor\'s list, 40003 "forbidden"', () => {
-  test("a request with a field missing is 30001, and docs/callbacks.md says what else the code means", async () => {
+  test("a request without a required field fails with 30001, and docs/callbacks.md says what else the code means", async () => {
     expect(await tell("placeBets", {}, { currency: undefined })).toBe("30001");
     const page = readFileSync(new URL("../../docs/callbacks.md", import.meta.url), "utf8");
     const [, meaning] = /^\| 30001 \| (.*) \|$/m.exec(page) ?? [];
@@ -314,7 +314,7 @@ describe('status code 30001 is "invalid token" in the vendor\'s list, 40003 "for
     expect(meaning).toMatch(/"invalid token"/);
   });
 
-  test("who may not ask at all gets HTTP 403 and no status code: 40003 is never answered", async () => {
+  test("a sender from a refused address gets HTTP 403 and no status code: the server never answers 40003", async () => {
     const { url, player } = await startOperator(sql, { settings: { allowedIps: ["192.0.2.1"] } });
     const answer = await post(url, "checkBalance", exampleEnvelope(player));
     expect(answer.status).toBe(403);

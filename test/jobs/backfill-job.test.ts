@@ -25,7 +25,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     fetchPage: small.fetchPage,
   };
 
-  test("a worker runs what was asked for before and after its queues were emptied", async () => {
+  test("a worker runs backfills that were asked for before and after the queues were emptied", async () => {
     const before = await ask(context);
     const connections = { redisUrl: queues.redisUrl(), databaseUrl: database.url };
     const worker = await startWorker(context, connections, SCHEDULE_CHECK_MS);

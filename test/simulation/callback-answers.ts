@@ -1,10 +1,10 @@
-/** Holds the operator's answer to a callback against what the world says must come of it. */
+/** Compares the operator's answer to a callback with the answer that the world requires. */
 
 import { isLosslessNumber } from "lossless-json";
 import { type Amount, formatAmount, parseAmount } from "../../src/money.ts";
 import type { WorldRequest } from "./callback-requests.ts";
 
-/** An answer of §2.2: amounts as their digits. */
+/** An answer of §2.2, with amounts as text. */
 export interface CallbackAnswer {
   readonly statusCode: number;
   readonly fields: Readonly<Record<string, unknown>>;
@@ -15,13 +15,13 @@ const DUPLICATE = 20002;
 
 /**
  * What is wrong with the first answer that arrived, in a sentence; null: nothing.
- * @param tries how often it was sent before: without an answer it may have been applied all the same
+ * @param tries how often the request was sent before: without an answer the operator may have applied it /
  */
 export function findAnswerFault(request: WorldRequest, answer: CallbackAnswer, tries: number): string | null {
   if (request.answer === "refused") {
     return answer.statusCode === DUPLICATE ? null : tell(request, "was said before, but", answer);
   }
-  // A refId that was taken by a request whose answer never arrived (§7.4).
+  // An earlier request without an answer took the refId (§7.4).
   const isTakenBefore = request.callback === "adjustBalance" && tries > 1;
   if (isTakenBefore && answer.statusCode === DUPLICATE) return null;
   if (answer.statusCode !== SUCCESS) return tell(request, "", answer);
@@ -30,7 +30,7 @@ export function findAnswerFault(request: WorldRequest, answer: CallbackAnswer, t
   return tell(request, `must move ${formatAmount(request.moved)}, but`, answer);
 }
 
-/** The same of an answer to a request that had been answered with success before. */
+/** What is wrong with an answer to a request that was answered with success before. */
 export function findRepeatFault(
   request: WorldRequest,
   answer: CallbackAnswer,

@@ -1,4 +1,4 @@
-/** Seeds of the played worlds once more, through real callbacks, real HTTP and processes that are killed. */
+/** Plays the worlds of the seeds once more, through real callbacks, real HTTP and processes that are killed. */
 
 import { planCallbackRun } from "./callback-plan.ts";
 import { runThroughCallbacks } from "./callback-run.ts";

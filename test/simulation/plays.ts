@@ -1,4 +1,4 @@
-/** Seeds that are played through: players play, the worker looks, and must find exactly the planted faults. */
+/** Plays seeds: players play, the worker compares, and must find exactly the planted faults. */
 
 import type { LedgerHabit } from "./ledger-writer.ts";
 import type { PlayedSeed } from "./run-seed.ts";

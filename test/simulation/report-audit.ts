@@ -1,4 +1,4 @@
-/** Holds the day's statements against the mismatches that are open: every difference is one of theirs, and nothing is left over. */
+/** Compares the day's statements with the open mismatches: every difference must belong to one of them, without a rest. */
 
 import type { Sql } from "../../src/db/client.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
@@ -16,10 +16,10 @@ interface OpenMismatch {
   readonly ledger: LedgerSide | null;
 }
 
-/** What is about one side alone, and no difference of money between the two. */
+/** Kinds that are about one side alone, without a difference of money between the sides. */
 const STANDS_ALONE: ReadonlySet<MismatchKind> = new Set(["balance-differs", "provider-inconsistent"]);
 
-/** @returns one line for each row that leaves something unexplained, and for each sum that the open mismatches do not make */
+/** @returns one line for each row with unexplained money, and for each sum that differs from the open mismatches */
 export async function auditReports(context: FlowContext): Promise<string[]> {
   const { sql } = context;
   const problems: string[] = [];
@@ -55,7 +55,7 @@ function add(sums: Map<string, Amount>, productId: string, currency: string, amo
   sums.set(key, (sums.get(key) ?? ZERO).plus(amount));
 }
 
-/** The provider's net less the ledger's, by the values that the mismatch itself shows, in each currency. */
+/** The provider's net minus the ledger's, by the values that the mismatch shows, for each currency. */
 function differenceOf({ kind, amountAtRisk, provider, ledger }: OpenMismatch): [string, Amount][] {
   if (STANDS_ALONE.has(kind)) return [];
   const expected = provider === null ? ZERO : expectedBy(provider);
@@ -68,7 +68,7 @@ function differenceOf({ kind, amountAtRisk, provider, ledger }: OpenMismatch): [
     ];
   }
   const difference = expected.minus(moved);
-  // What is asked of a void bet or of a tip is not the record's to say.
+  // The record does not say what a void bet or a tip requires.
   if (kind === "net-differs") {
     const atRisk = parseAmount(amountAtRisk, "amountAtRisk");
     return [[currency, difference.lt(ZERO) ? atRisk.neg() : atRisk]];
@@ -84,7 +84,7 @@ function expectedBy({ status, stake, payout }: ProviderSide): Amount {
     : parseAmount(payout, "payout").minus(staked);
 }
 
-/** The UTC days on which either side says that something happened. */
+/** The UTC days on which something happened on either side. */
 async function readDays(sql: Sql): Promise<number[]> {
   const rows = await sql<{ day: number }[]>`
     select date_trunc('day', accounting_date) as day from bet_records
@@ -93,7 +93,7 @@ async function readDays(sql: Sql): Promise<number[]> {
   return rows.map(({ day }) => day);
 }
 
-/** Products of which something is still to be looked at. */
+/** Products with marks that wait. */
 async function readWaitingProducts(sql: Sql): Promise<Set<string>> {
   const rows = await sql<{ productId: string }[]>`select distinct product_id as "productId" from diff_marks`;
   return new Set(rows.map(({ productId }) => productId));

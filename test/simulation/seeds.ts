@@ -1,12 +1,12 @@
-/** Seeds of the simulation that the tests know. */
+/** The seeds that the tests play. */
 
-/** Seeds that found something once, with what they found. */
+/** Seeds that found a fault once, each with the fault. */
 const FAILED_ONCE = [
-  // an adjusted stake was called a difference while the provider's report lagged behind its callback
+  // a comparison reported an adjusted stake while the provider's report came later than its callback
   6,
-  // a wrong balance was passed over where the ledger does not say what was moved: it is what the items ask for
+  // a comparison missed a wrong balance where the ledger does not say what was moved: the requested amounts count then
   27,
-  // a stake was compared with the first of the two records that a bet has, which was read before the other was listed
+  // a comparison used the first of a bet's two records, which was read before the other was listed
   130,
 ];
 

@@ -7,7 +7,7 @@ import { runSeeds, type SeedRun } from "./simulation.ts";
 
 describeSeeds(SEEDS.filter((_, index) => index % 2 === 0));
 
-test("every kind of mismatch that can be made of callbacks and records is planted in some of the seeds", () => {
+test("some of the seeds plant every kind of mismatch that callbacks and records can make", () => {
   const planted = SEEDS.flatMap((seed) => {
     const { world } = planSeed(seed);
     return createOddWorld(world).plantedBy(Number.POSITIVE_INFINITY);
@@ -32,7 +32,7 @@ test("every kind of mismatch that can be made of callbacks and records is plante
   ]);
 });
 
-describe("running seeds in lanes", () => {
+describe("a run of several seeds at a time", () => {
   const runOf = (seed: number): SeedRun => ({
     seed,
     told: "",
@@ -44,7 +44,7 @@ describe("running seeds in lanes", () => {
     problems: [],
   });
 
-  test("tells of each seed once, in order, whichever ends first", async () => {
+  test("reports each seed once, in order, whichever ends first", async () => {
     const endings = new Map<number, () => void>();
     const told: number[] = [];
     const running = runSeeds(

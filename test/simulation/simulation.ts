@@ -1,10 +1,10 @@
-/** What every kind of simulation does: it runs seeds, and says of each what was found and what went wrong. */
+/** What all simulations share: running seeds, and reporting for each seed what was found and what went wrong. */
 
 export interface SeedRun {
   readonly seed: number;
-  /** in words: what the seed stood for */
+  /** what the seed stood for, in words */
   readonly told: string;
-  /** how many things there were to find, and how many were found right */
+  /** how many faults were planted, and how many of them were found correctly */
   readonly planted: number;
   readonly found: number;
   /** of all that was found, the share that was planted */
@@ -13,7 +13,7 @@ export interface SeedRun {
   readonly recall: number;
   /** how many of each kind of mismatch were planted; empty where none are */
   readonly kinds: Readonly<Record<string, number>>;
-  /** one line for each thing that is not as it must be */
+  /** one line for each fault */
   readonly problems: readonly string[];
 }
 
@@ -28,7 +28,10 @@ export function holds({ precision, recall, problems }: SeedRun): boolean {
   return precision === 1 && recall === 1 && problems.length === 0;
 }
 
-/** Runs the seeds, as many at a time as the simulation has lanes. @param tell hears of each, in the order of the seeds */
+/**
+ * Runs the seeds, as many at a time as the simulation has lanes.
+ * @param tell is called for each seed, in the order of the seeds /
+ */
 export async function runSeeds(
   simulation: Simulation,
   seeds: readonly number[],

@@ -1,10 +1,10 @@
-/** Seeds of transfers and top-ups that are played through: each must end as the provider's books say. */
+/** Plays seeds of transfers and top-ups: each must end as the provider's books say. */
 
 import { openScratchDatabases } from "./scratch-databases.ts";
 import type { Simulation } from "./simulation.ts";
 import { runTransfers } from "./transfer-run.ts";
 
-/** They wait for the provider more than they work. */
+/** The seeds wait for the provider more than they compute. */
 const LANES = 3;
 
 export async function openTransferPlays(): Promise<Simulation> {

@@ -1,4 +1,4 @@
-/** Plays a seed of transfers through: real PostgreSQL, real HTTP to the sandbox, a clock that the simulation owns. */
+/** Plays a seed of transfers: real PostgreSQL, real HTTP to the sandbox, and a clock that the simulation owns. */
 
 import type { Instant } from "../../src/clock.ts";
 import type { AgentBooks } from "../../src/sandbox/server/agent-endpoints.ts";
@@ -48,16 +48,16 @@ export async function runTransfers(seed: number, databaseUrl: string): Promise<S
 }
 
 interface Crew {
-  /** one that lives */
+  /** a living worker */
   worker(): VerifyWorker;
-  /** All look once, side by side; those that are killed meanwhile are started again. */
+  /** Runs all workers once, side by side; killed ones are started again. */
   look(): Promise<void>;
-  /** what happened to them */
+  /** what happened to the workers, in words */
   tell(): string;
   stop(): Promise<void>;
 }
 
-/** What a killed worker had claimed lies there for so many looks. */
+/** The claims of a killed worker stay for so many runs. */
 const LOOKS_UNTIL_LEASE_ENDS = 2;
 
 function startCrew({ workers, blows, restartEvery }: TransferPlan, surroundings: Surroundings): Crew {

@@ -55,7 +55,7 @@ const rangeOf = ({ from, to }: TimeRange) => ({ from, to });
 
 const COUNTS = { records: 0, created: 0, changed: 0, unchanged: 0, rejected: 0, outOfRange: 0 };
 
-/** Commits one page of one record, as a worker does: records and window in one transaction. */
+/** Commits one page of one record as a worker does: records and window in one transaction. */
 function commitPage(
   window: LeasedWindow,
   nextId: string | null,
@@ -75,7 +75,7 @@ function commitPage(
 const giveUp = (window: LeasedWindow, nextAttemptAt: Instant) =>
   recordGap(sql, window, { code: "provider-timeout", message: "too slow", nextAttemptAt });
 
-/** As if the worker that holds it had been silent for too long. */
+/** Ends all leases as if their workers had been silent for too long. */
 const endLeases = () => sql`update windows set lease_until = clock_timestamp() - interval '1 second'`;
 
 const readWindows = () => sql`select * from windows order by from_at, to_at desc`;
@@ -103,7 +103,7 @@ describe("a lease", () => {
     expect(await leaseNextWindow(sql, "P1", NOON)).toBeNull();
   });
 
-  test("that ended lets another go on where the last page left off", async () => {
+  test("that ended lets another worker go on where the last page ended", async () => {
     await plan([hours(0, 1)]);
     const first = await lease();
     await commitPage(first, "page-2", NOON - 5);
@@ -113,7 +113,7 @@ describe("a lease", () => {
     expect(second.leaseToken).not.toBe(first.leaseToken);
   });
 
-  test("that ended while its holder commits makes nobody wait", async () => {
+  test("that ended while its holder commits delays nobody", async () => {
     await plan([hours(0, 1), hours(1, 2)]);
     const first = await lease();
     await endLeases();
@@ -125,7 +125,7 @@ describe("a lease", () => {
     expect(await lease()).toMatchObject(hours(1, 2));
   });
 
-  test("lasts on when it is renewed, and with each page", async () => {
+  test("becomes longer when it is renewed, and with each page", async () => {
     await plan([hours(0, 1)]);
     const window = await lease();
     for (const renew of [() => renewLease(sql, window), () => commitPage(window, "page-2")]) {
@@ -135,7 +135,7 @@ describe("a lease", () => {
     }
   });
 
-  test("that is given back leaves the window free at once, its cursor kept", async () => {
+  test("that is released leaves the window free at once, with its cursor", async () => {
     await plan([hours(0, 1)]);
     const window = await lease();
     await commitPage(window, "page-2");
@@ -150,7 +150,7 @@ describe("a lease", () => {
     ["split the window", (window) => splitWindow(sql, window, halve(window))],
     ["give the window up", (window) => giveUp(window, NOON)],
     ["renew the lease", (window) => renewLease(sql, window)],
-  ])("that was lost leaves nothing to write: it cannot %s", async (_, write) => {
+  ])("that was lost allows no write: its holder cannot %s", async (_, write) => {
     await plan([hours(0, 1)]);
     const first = await lease();
     await commitPage(first, "page-2");
@@ -180,12 +180,12 @@ describe("the plan", () => {
     ]);
   });
 
-  test("of another product is another plan", async () => {
+  test("of another product is separate", async () => {
     await planWindows(sql, "P2", "live", [hours(0, 1)]);
     expect(await leaseNextWindow(sql, "P1", NOON)).toBeNull();
   });
 
-  test("has a range once, however often it is asked for", async () => {
+  test("has a range once, however often it is requested", async () => {
     await plan([hours(0, 2)]);
     await plan([hours(0, 2), hours(0, 1), hours(1, 2), hours(1, 3)]);
     expect((await readWindows()).map(({ from_at, to_at }) => ({ from: from_at, to: to_at }))).toEqual([
@@ -194,7 +194,7 @@ describe("the plan", () => {
     ]);
   });
 
-  test("has a range again when it was fetched, and for every kind of its own", async () => {
+  test("has a range again after it was fetched, and once for every kind", async () => {
     await plan([hours(0, 1)], "confirm");
     await commitPage(await lease(), null);
     await plan([hours(0, 1)], "confirm");
@@ -202,7 +202,7 @@ describe("the plan", () => {
     expect(await readWindows()).toHaveLength(3);
   });
 
-  test("is made by one worker at a time, and the next sees what was planned", async () => {
+  test("is made by one worker at a time, and the next one sees the result", async () => {
     const planned = Promise.withResolvers<void>();
     const first = sql.begin(async (tx) => {
       await lockPullState(tx, "P1");
@@ -218,7 +218,7 @@ describe("the plan", () => {
 });
 
 describe("a split", () => {
-  test("leaves two windows that cover exactly the one there was", async () => {
+  test("leaves two windows that cover exactly the time of the first", async () => {
     const range = fc
       .tuple(fc.integer({ min: 0, max: HOUR_MS }), fc.integer({ min: 2, max: HOUR_MS }))
       .map(([offset, length]) => ({ from: NOON + offset, to: NOON + offset + length }));
@@ -236,7 +236,7 @@ describe("a split", () => {
     );
   });
 
-  test("keeps what was read, and counts as fetched only what its halves fetch", async () => {
+  test("keeps the records that were read, and counts as fetched only what its halves fetch", async () => {
     await plan([hours(0, 1)]);
     const window = await lease();
     await commitPage(window, "page-2");
@@ -247,7 +247,7 @@ describe("a split", () => {
     expect(await readCoverage(sql, "P1", hours(0, 1), 0)).toEqual([hours(0, 0.5)]);
   });
 
-  test("of a window that was a gap before remembers how often", async () => {
+  test("of a window that was a gap before keeps the number of failures", async () => {
     await plan([hours(0, 1)]);
     await giveUp(await lease(), NOON);
     const again = await lease();
@@ -257,7 +257,7 @@ describe("a split", () => {
 });
 
 describe("a gap", () => {
-  test("is left behind by the head, not by the watermark, and says why", async () => {
+  test("is passed by the head, not by the watermark, and has a reason", async () => {
     await plan([hours(0, 1), hours(1, 2)]);
     await giveUp(await lease(), NOON + MINUTE_MS);
     await commitPage(await lease(), null);
@@ -269,7 +269,7 @@ describe("a gap", () => {
     });
   });
 
-  test("is tried again when it is due, not before, and after what is newer than the head", async () => {
+  test("is tried again when it is due, not before, and after time that is newer than the head", async () => {
     await plan([hours(0, 1)]);
     await giveUp(await lease(), NOON + MINUTE_MS);
     expect(await leaseNextWindow(sql, "P1", NOON + MINUTE_MS - 1)).toBeNull();
@@ -286,7 +286,7 @@ describe("a gap", () => {
     expect(await lease()).toMatchObject({ cursor: null, startedAt: null, attempts: 1 });
   });
 
-  test("holds the watermark until its last page has come, also while it is tried again or split", async () => {
+  test("stops the watermark until its last page has come, also while it is tried again or split", async () => {
     await plan([hours(0, 1), hours(1, 2)]);
     await giveUp(await lease(), NOON);
     await commitPage(await lease(), null);
@@ -300,7 +300,7 @@ describe("a gap", () => {
     expect(await readProgress()).toMatchObject({ firstGapAt: null, gaps: 0 });
   });
 
-  test("that is filled leaves the head where it is", async () => {
+  test("that is filled leaves the head unchanged", async () => {
     await plan([hours(0, 1), hours(1, 2)]);
     await giveUp(await lease(), NOON);
     const [old, next] = [await lease(), await lease()];
@@ -309,7 +309,7 @@ describe("a gap", () => {
     expect(await readProgress()).toMatchObject({ head: hours(0, 2).to, firstGapAt: null });
   });
 
-  test("of a confirm fetch holds back neither head nor watermark", async () => {
+  test("of a confirm fetch stops neither head nor watermark", async () => {
     await plan([hours(0, 1)], "confirm");
     await giveUp(await lease(), NOON);
     expect(await readProgress()).toMatchObject({ head: NOON, firstGapAt: null, gaps: 0 });
@@ -319,7 +319,7 @@ describe("a gap", () => {
 describe("the head", () => {
   const readHead = async () => (await readPullState(sql, "P1"))?.head;
 
-  test("stands before the first live window that is not fetched, whichever is fetched first", async () => {
+  test("stands before the first live window that is not fetched, in whatever order windows are fetched", async () => {
     await plan([hours(0, 1), hours(1, 2), hours(2, 3)]);
     const [first, second, third] = [await lease(), await lease(), await lease()];
     await commitPage(third, null);
@@ -330,7 +330,7 @@ describe("the head", () => {
     expect(await readHead()).toBe(third.to);
   });
 
-  test("goes past a gap that was recorded before its neighbour was fetched", async () => {
+  test("passes a gap that was recorded before its neighbour was fetched", async () => {
     await plan([hours(0, 1), hours(1, 2)]);
     const [first, second] = [await lease(), await lease()];
     await giveUp(second, NOON);
@@ -352,7 +352,7 @@ describe("the head", () => {
     expect(await readHead()).toBe(second.to);
   });
 
-  test("is moved by live windows alone, and never back", async () => {
+  test("is moved only by live windows, and never back", async () => {
     await plan([hours(-2, -1)]);
     await plan([hours(5, 6)], "confirm");
     await commitPage(await lease(), null);
@@ -372,7 +372,7 @@ describe("the head", () => {
 });
 
 describe("the coverage", () => {
-  test("is what windows have fetched to the end since a moment, whatever their kind", async () => {
+  test("is the time that windows of any kind have fetched to the end since a moment", async () => {
     const windows: [TimeRange, WindowKind, Instant][] = [
       [hours(0, 1), "live", NOON],
       [hours(1, 2), "confirm", NOON],

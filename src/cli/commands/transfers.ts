@@ -2,14 +2,14 @@
 
 import { stdin } from "node:process";
 import type { Command } from "commander";
-import { closeTransfer } from "../../flows/verify/close-transfer.ts";
-import { handOverTransfers } from "../../flows/verify/hand-over-transfers.ts";
 import {
   describeTransfer,
   readTransferStory,
   type TransferDocument,
   type TransferStory,
-} from "../../flows/verify/read-transfer.ts";
+} from "../../flows/read/read-transfer.ts";
+import { closeTransfer } from "../../flows/verify/close-transfer.ts";
+import { handOverTransfers } from "../../flows/verify/hand-over-transfers.ts";
 import {
   readNote,
   readTransferChoice,

@@ -3,8 +3,8 @@
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 import type { FlowContext } from "../../flows/context.ts";
-import { readCoverageOf } from "../../flows/status/read-coverage.ts";
-import { readStatus } from "../../flows/status/read-status.ts";
+import { readCoverageOf } from "../../flows/read/read-coverage.ts";
+import { readStatus } from "../../flows/read/read-status.ts";
 import type { ReportQueue } from "../http/report-queue.ts";
 import { checkFields, usage } from "../input/fields.ts";
 import { readProductRange } from "../input/range-query.ts";

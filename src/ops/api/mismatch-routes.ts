@@ -9,7 +9,7 @@ import {
   previewAction,
   type RequestedAction,
 } from "../../flows/mismatches/act-on-mismatches.ts";
-import { readMismatchStory } from "../../flows/mismatches/read-mismatch.ts";
+import { readMismatchStory } from "../../flows/read/read-mismatch.ts";
 import { MISMATCH_ACTIONS, type MismatchAction } from "../../mismatches/act.ts";
 import { listMismatches } from "../../mismatches/store.ts";
 import { listAsCsv } from "../csv/mismatch-csv.ts";

@@ -2,9 +2,9 @@
 
 import type { FastifyInstance } from "fastify";
 import type { FlowContext } from "../../flows/context.ts";
+import { describeTransfer, findTransfer, readTransferStory } from "../../flows/read/read-transfer.ts";
 import { closeTransfer } from "../../flows/verify/close-transfer.ts";
 import { handOverTransfers } from "../../flows/verify/hand-over-transfers.ts";
-import { describeTransfer, findTransfer, readTransferStory } from "../../flows/verify/read-transfer.ts";
 import { readTransfer } from "../../verify/hand-over.ts";
 import { listTransfers } from "../../verify/store.ts";
 import { checkFields, readFilters, readObject, type Typed } from "../input/fields.ts";

@@ -1,7 +1,7 @@
 /** Reads filters and notes of transfers as typed, with the same names for HTTP and the command line. */
 
 import type { Config } from "../../config-file.ts";
-import type { TransferChoice } from "../../flows/verify/read-transfer.ts";
+import type { TransferChoice } from "../../flows/read/read-transfer.ts";
 import { TRANSFER_STATUSES } from "../../transfer.ts";
 import { VERIFY_KINDS, type VerifyKind } from "../../verify/row-store.ts";
 import type { TransferFilter } from "../../verify/store.ts";

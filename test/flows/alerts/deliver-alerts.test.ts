@@ -60,7 +60,7 @@ const write = async (...names: (string | number)[]) => {
 const keysAt = ({ heard }: AlertListener) => heard.map(({ json }) => json.idempotencyKey ?? json.text);
 const texts = (...names: (string | number)[]) => names.map((name) => `alert ${name}`);
 const down = (_: unknown, response: ServerResponse) => response.writeHead(503).end();
-/** Ticks until so much time has passed, each half a minute after the one before. */
+/** Ticks every half a minute for so long. */
 const tickFor = async (lengthMs: number, channels = both()) => {
   for (const end = clock.now() + lengthMs; clock.now() < end; clock.advance(30_000)) {
     await watchConditions(context, ["webhook", "slack"]);
@@ -69,7 +69,7 @@ const tickFor = async (lengthMs: number, channels = both()) => {
 };
 
 describe("an alert", () => {
-  test("is delivered once to every channel, in the order in which it happened", async () => {
+  test("is delivered once to every channel, in the order of events", async () => {
     await write(1, 2, 3);
     await deliver();
     await deliver();
@@ -78,7 +78,7 @@ describe("an alert", () => {
     expect(await countUndelivered(sql)).toBe(0);
   });
 
-  test("waits where no channel is set, and goes out when there is one", async () => {
+  test("waits where no channel is set, and is sent when there is one", async () => {
     await write(1);
     await deliver([]);
     expect(await countUndelivered(sql)).toBe(1);
@@ -87,7 +87,7 @@ describe("an alert", () => {
     expect(await countUndelivered(sql)).toBe(0);
   });
 
-  test("counts as undelivered while one of its channels has not had it", async () => {
+  test("counts as undelivered while one of its channels lacks it", async () => {
     slack.answer(down);
     await write(1, 2);
     await deliver();
@@ -112,7 +112,7 @@ describe("an alert", () => {
 });
 
 describe("a channel that is down", () => {
-  test("gets everything in order once it is up, and the other one is not kept waiting", async () => {
+  test("gets everything in order once it is up, and does not delay the other channel", async () => {
     await webhook.goDown();
     const all: number[] = [];
     for (let name = 1; name <= 12; name += 1) {
@@ -132,14 +132,14 @@ describe("a channel that is down", () => {
     expect(await countUndelivered(sql)).toBe(0);
   });
 
-  test("is asked less and less often, at least hourly, and its tries and last error are kept", async () => {
+  test("is tried less and less often, at least hourly, and its attempts and last error are kept", async () => {
     slack.answer(down);
     await write(1);
     for (const end = NOON + 6 * HOUR_MS; clock.now() < end; clock.advance(30_000)) {
       await deliver(channelsTo({ slack }));
     }
     const tries = slack.heard.length;
-    // It would be 720 without a growing wait; with it the hour is reached after ten.
+    // Without growing waits there would be 720 attempts; with them the wait is an hour after ten attempts.
     expect(tries).toBeGreaterThanOrEqual(10);
     expect(tries).toBeLessThanOrEqual(24);
     const [state] = await sql<{ waitMs: number; attempts: number }[]>`
@@ -168,7 +168,7 @@ describe("a channel that is down", () => {
     expect(slack.heard).toHaveLength(2);
   });
 
-  test("is itself an alert through the other one, once, and so is its end", async () => {
+  test("is reported through the other one, once, and so is its end", async () => {
     webhook.answer(down);
     await write("first", "second");
     await tickFor(20 * MINUTE_MS);
@@ -190,7 +190,7 @@ describe("a channel that is down", () => {
   });
 });
 
-test("an alert that a channel refuses waits alone: those behind it are delivered, and it is tried again", async () => {
+test("an alert that a channel refuses waits alone: later ones are delivered, and it is tried again", async () => {
   const isBad = (text: string) => text.includes("alert bad");
   slack.answer((heard, response) => response.writeHead(isBad(heard.body) ? 400 : 200).end("invalid_blocks"));
   await write("bad", 1, 2);
@@ -208,7 +208,7 @@ test("an alert that a channel refuses waits alone: those behind it are delivered
   expect(await countUndelivered(sql)).toBe(0);
 });
 
-test("an alert at which a channel fails again and again waits alone in the end: the others come at once", async () => {
+test("an alert at which a channel fails again and again waits alone in the end: the others are delivered at once", async () => {
   const isBad = (text: string) => text.includes("alert bad");
   webhook.answer((heard, response) => response.writeHead(isBad(heard.body) ? 500 : 200).end());
   const toOne = () => deliver(channelsTo({ webhook }));
@@ -231,13 +231,13 @@ describe("several workers", () => {
     const names = Array.from({ length: 30 }, (_, index) => index);
     await write(...names);
     await Promise.all([deliver(), deliver(), deliver()]);
-    // Who found a channel taken has left it alone, and what is left goes with the next tick.
+    // A worker that found a channel taken has skipped it; the next tick sends the rest.
     await deliver();
     expect(keysAt(webhook)).toEqual(names.map(String));
     expect(keysAt(slack)).toEqual(texts(...names));
   });
 
-  test("take over the channel of one that died when its lease is over, and it sends no more", async () => {
+  test("take over the channel of a dead worker when its lease is over, and the dead one sends no more", async () => {
     await write(1, 2);
     const answers: ServerResponse[] = [];
     webhook.answer((_, response) => answers.push(response));
@@ -257,7 +257,7 @@ describe("several workers", () => {
   });
 });
 
-test("neither the log nor the database tells a URL, a key or a signature", async () => {
+test("neither the log nor the database contains a URL, a key or a signature", async () => {
   await write(1);
   webhook.answer((heard, response) => response.writeHead(500).end(`${heard.headers["webhook-signature"]}`));
   await slack.goDown();
@@ -273,7 +273,7 @@ test("neither the log nor the database tells a URL, a key or a signature", async
   for (const secret of [SECRET_PATH, WEBHOOK_SECRET.slice(6), signature]) expect(told).not.toContain(secret);
 });
 
-test("a thousand mismatches of one cause reach ops as one alert, one per tenfold growth, and one recovery", async () => {
+test("a thousand mismatches of one cause reach ops as one alert, one for each tenfold growth, and one recovery", async () => {
   let bets = 0;
   const open = (count: number): Transition[] =>
     Array.from({ length: count }, () => {

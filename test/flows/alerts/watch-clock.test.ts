@@ -7,7 +7,7 @@ import { openDatabaseClock } from "../../../src/db/database-clock.ts";
 import { openClockWatch } from "../../../src/flows/alerts/watch-clock.ts";
 import { watchConditions } from "../../../src/flows/alerts/watch-conditions.ts";
 import type { FlowContext } from "../../../src/flows/context.ts";
-import { openOverview } from "../../../src/flows/status/read-overview.ts";
+import { openOverview } from "../../../src/flows/read/read-overview.ts";
 import { silentLog } from "../../../src/log.ts";
 import { emptyTables, useDatabase } from "../../support/database.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -26,19 +26,19 @@ const readAlerts = () => sql<{ kind: string; body: { what: string } }[]>`
 beforeEach(async () => {
   await emptyTables(sql);
   aheadMs = 0;
-  // An answer that a busy machine makes wait is not believed.
+  // The clock does not trust an answer that a busy machine delayed.
   await eventually("the time is measured", async () => {
     await clock.measure();
     return clock.aheadMs() !== null;
   });
 });
 
-test("a right clock is nobody's concern", async () => {
+test("a correct clock causes no alert", async () => {
   expect(await open()()).toBe(true);
   expect(await readAlerts()).toEqual([]);
 });
 
-test("a wrong clock is told once, with its difference, and told again when it is right", async () => {
+test("a wrong clock is reported once, with its difference, and once more when it is correct", async () => {
   const watch = open();
   aheadMs = 7 * HOUR_MS;
   expect([await watch(), await watch()]).toEqual([false, false]);
@@ -53,7 +53,7 @@ test("a wrong clock is told once, with its difference, and told again when it is
   expect(await readConditions(sql)).toEqual([]);
 });
 
-test("the alert job of another worker leaves it alone while it lasts, and ends it when its process has ended", async () => {
+test("another worker's alert job leaves the condition alone while it lasts, and ends it when its process has ended", async () => {
   aheadMs = -600_000;
   const watch = open();
   await watch();

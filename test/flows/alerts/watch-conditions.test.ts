@@ -44,7 +44,7 @@ const failing =
     throw new ReconError(code, `it says <${code}>`);
   };
 
-/** Pulls, and looks at it as the job does. */
+/** Pulls, and watches the result as the job does. */
 const tick = async (fetchPage: FetchBetPage, productIds = ["P1"]) => {
   const context: PullContext = { sql, config, clock, log: silentLog, fetchPage };
   for (const productId of productIds) await pullProduct(context, productId, never).catch(() => {});
@@ -60,7 +60,7 @@ const alerts = () => sql<AlertRow[]>`select kind, product_id as "productId", bod
 const kinds = async () => (await alerts()).map(({ kind }) => kind);
 
 describe("a product that cannot be fetched", () => {
-  test("is told once, however many gaps it has, and once when the last of them is fetched", async () => {
+  test("is reported once, however many gaps it has, and once when the last of them is fetched", async () => {
     for (let index = 0; index < 5; index += 1) {
       await tick(failing("provider-server-error"));
       clock.advance(MINUTE_MS);
@@ -85,7 +85,7 @@ describe("a product that cannot be fetched", () => {
     expect(await kinds()).toEqual(["product-stalled", "product-stalled-over", "product-stalled"]);
   });
 
-  test("is told for each product by itself, and by one worker only", async () => {
+  test("is reported for each product on its own, and by one worker only", async () => {
     await tick(failing("provider-server-error"), ["P1", "P2"]);
     await emptyTables(sql, ["alerts", "alert_conditions"]);
     const context = { sql, config, clock, log: silentLog };
@@ -111,7 +111,7 @@ describe("refused credentials", () => {
     expect(await kinds()).toEqual(["credentials-refused", "credentials-refused-over"]);
   });
 
-  test("are not over because a worker started, nor because an hour has passed", async () => {
+  test("are not over because a worker started, or because an hour has passed", async () => {
     await tick(failing("provider-refused"));
     await resumeStopped(sql);
     await watchConditions({ sql, config, clock, log: silentLog }, []);
@@ -121,7 +121,7 @@ describe("refused credentials", () => {
     expect(await kinds()).toEqual(["credentials-refused"]);
   });
 
-  test("are told where only transfers are verified, until one is answered", async () => {
+  test("are reported where only transfers are verified, until a question is answered", async () => {
     const context = { sql, config, clock, log: silentLog };
     const refused = new ReconError("provider-refused", "no");
     const nothing = { code: null, message: null, raw: null, refused: null };
@@ -144,7 +144,7 @@ describe("refused credentials", () => {
   });
 });
 
-test("records that cannot be used are told once a day, with the first reason, and only where they are new", async () => {
+test("rejected records are reported once a day, with the first reason, and only where they are new", async () => {
   const rejecting = (raw: string, reason = "stake: is no amount <b>"): FetchBetPage => {
     const rejected = [{ raw, reason }];
     return async (...asked) => ({ ...(await answers(...asked)), rejected });
@@ -170,7 +170,7 @@ test("records that cannot be used are told once a day, with the first reason, an
   expect(await kinds()).toEqual(["rejected-records", "rejected-records"]);
 });
 
-test("once a day the money that nobody resolved is told by its age and currency", async () => {
+test("the digest reports unresolved money once a day, by age and currency", async () => {
   const DAY_MS = 24 * HOUR_MS;
   let bets = 0;
   const openAt = async (age: number, text: string, currency: string) => {

@@ -20,7 +20,7 @@ const {
 } = useDiffWorld();
 
 describe("a bet that both sides have", () => {
-  test("differs once the callbacks' grace is over, where our copy of the record is fresh", async () => {
+  test("differs once callbackGrace is over, where our copy of the record is fresh", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("25"));
     await diffAt(14);
@@ -34,7 +34,7 @@ describe("a bet that both sides have", () => {
     });
   });
 
-  test("does not differ while another record of it may lie in time that was not fetched yet", async () => {
+  test("does not differ while another record of the bet may lie in time that was not fetched yet", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("5", { id: "rec-2" }));
     await sql`
@@ -49,7 +49,7 @@ describe("a bet that both sides have", () => {
     expect(await mismatches()).toEqual([]);
   });
 
-  test("differs once that time was fetched, and there was none", async () => {
+  test("differs once that time was fetched without another record", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("5"));
     await planWindows(sql, "P1", "live", [{ from: minute(-60), to: minute(-4) }]);
@@ -95,7 +95,7 @@ describe("a bet that both sides have", () => {
     expect(await mismatches()).toEqual([]);
   });
 
-  test("differs where its provider writes whole seconds, once it was fetched late", async () => {
+  test("differs where its provider writes whole seconds, after a late fetch", async () => {
     const [placed, settled] = callbacksOf("20");
     if (placed && settled)
       await receive(placed, { ...settled, occurredAt: minute(-4) + 600, receivedAt: minute(-4) + 600 });
@@ -108,7 +108,7 @@ describe("a bet that both sides have", () => {
     expect(await mismatches()).toEqual(["payout-differs of bet-1 is open"]);
   });
 
-  test("differs where a late fetch did not change the record either", async () => {
+  test("differs where a late fetch did not change the record", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("0", { betStatus: "OPEN", updatedDate: iso(-5), accountingDate: iso(-5) }));
     await diffAt(56);
@@ -117,7 +117,7 @@ describe("a bet that both sides have", () => {
     expect(await mismatches()).toEqual(["status-differs of bet-1 is open"]);
   });
 
-  test("is not fetched again and again because its record is dated ahead of time", async () => {
+  test("is not fetched again and again because its record has a date in the future", async () => {
     await receive(exampleEntry());
     await listed(
       recordOf("0", {
@@ -136,7 +136,7 @@ describe("a bet that both sides have", () => {
   });
 
   test.each(["9999-12-31T23:59:59.9999999Z", "0001-01-01T00:00:00+07:00", "0001-01-01T00:00:00Z"])(
-    "is compared although its record is dated %s, as if it had no date",
+    "is compared although its record has the date %s, as if it had no date",
     async (accountingDate) => {
       await listed(recordOf("25", { accountingDate }));
       await receive(...callbacksOf("20", { receivedAt: minute(1) }));
@@ -147,7 +147,7 @@ describe("a bet that both sides have", () => {
     },
   );
 
-  test("ends as a mismatch when it agrees, and begins again with its history when it differs again", async () => {
+  test("has its mismatch resolved when it agrees, and opened again with its history when it differs again", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("25"));
     await diffAt(15);
@@ -179,7 +179,7 @@ describe("a bet that both sides have", () => {
 });
 
 describe("a mismatch whose kind changes", () => {
-  test("is replaced in one look when the new kind is certain, and never missing from the list before", async () => {
+  test("is replaced in one comparison when the new kind is certain, and is never missing from the list before", async () => {
     await ledgerBegins();
     await listed(recordOf("25", { id: "t1", betId: "b1" }));
     await diffAt(15);
@@ -199,7 +199,7 @@ describe("a mismatch whose kind changes", () => {
     expect(first?.resolvedAt).toBe(second?.firstSeenAt);
   });
 
-  test("is replaced by the mismatch of its round where only their sums can be compared", async () => {
+  test("is replaced by the mismatch of its round where only the sums can be compared", async () => {
     await receive(...callbacksOf("0", { txnId: "t1" }));
     await diffAt(56);
     await fetchPlanned();
@@ -220,7 +220,7 @@ describe("a mismatch whose kind changes", () => {
   });
 });
 
-describe("the same world ends in the same list", () => {
+describe("the same events end in the same list", () => {
   const bet = (name: string, fields: Partial<CallbackEntry> = {}) => ({
     txnId: name,
     roundId: `round-${name}`,

@@ -11,7 +11,7 @@ import { callbacksOf, minute, recordOf, useDiffWorld } from "./comparison-world.
 const { sql, clock, diffAt, receive, listed, fetchPlanned, mismatches, readAll, ledgerBegins } =
   useDiffWorld();
 
-/** What is told of errors, as "player: error". */
+/** The logged errors, as "player: error". */
 function hearErrors() {
   const told: string[] = [];
   const write = (line: string) => {
@@ -39,7 +39,7 @@ async function differFor(...usernames: string[]): Promise<void> {
   );
 }
 
-/** What a ledger of somebody's own may hold: an amount that is none. */
+/** An amount that is none, as an operator's own ledger may contain it. */
 const spoil = (username: string) =>
   changeEntriesUnseen(
     sql,
@@ -47,7 +47,7 @@ const spoil = (username: string) =>
   );
 
 describe("a bet that cannot be judged", () => {
-  test("holds up no other, is told with its player, and is judged when it can be, an hour later", async () => {
+  test("delays no other bet, is logged with its player, and is judged when that is possible, an hour later", async () => {
     const { told, log } = hearErrors();
     await differFor("anna", "ben", "cleo", "dora", "emil");
     await spoil("cleo");
@@ -66,7 +66,7 @@ describe("a bet that cannot be judged", () => {
     expect(await mismatches()).toEqual([...others, "payout-differs of cleo-bet is open"].sort());
   });
 
-  test("leaves its mark where every bet of the look is one", async () => {
+  test("keeps its mark where no bet of the comparison can be judged", async () => {
     const { told, log } = hearErrors();
     await differFor("anna", "ben");
     await spoil("anna");
@@ -81,7 +81,7 @@ describe("a bet that cannot be judged", () => {
   });
 });
 
-describe("a round of which there was too much", () => {
+describe("a round that was too large", () => {
   const config = parseConfig({ products: [{ productId: "P1" }] });
   const compare = async (minutes: number, options: CompareOptions) => {
     clock.set(minute(minutes));
@@ -100,7 +100,7 @@ describe("a round of which there was too much", () => {
     await listed(...bets.map((betId) => recordOf("1", { betId, id: betId, roundId: "wide" })));
   });
 
-  test("is set aside no longer where the screening finds that all of it agrees", async () => {
+  test("is no longer set aside where the screening finds that all of it agrees", async () => {
     await compare(62, { screenFrom: 1 });
     await fetchPlanned();
     await compare(130, { screenFrom: 1 });
@@ -108,13 +108,13 @@ describe("a round of which there was too much", () => {
     expect(await mismatches()).toEqual([]);
   });
 
-  test("is set aside no longer where another round's mark led to it, and took its own along", async () => {
+  test("is no longer set aside where another round's mark led to it and took its mark too", async () => {
     const again = { roundId: "other", entryId: "other", requestId: "other" };
     await receive(...callbacksOf("1", { txnId: "a", ...again }).slice(1));
     await sql`
       insert into wide_rounds (product_id, username, round_id, currency, apart)
       values ('P1', 'anna', 'wide', null, array[]::text[])`;
-    // As many as are taken at once come first, and with them the mark that leads to the round.
+    // One batch of marks comes first, and with it the mark that leads to the round.
     await sql`delete from diff_marks`;
     await sql`
       insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
@@ -151,7 +151,7 @@ describe("a session that cannot be judged", () => {
   };
   const players = async () => (await readAll()).map(({ username, kind }) => `${username} ${kind}`).sort();
 
-  test("holds up no other player's, and is told with its player", async () => {
+  test("delays no other player's session, and is logged with its player", async () => {
     const { told, log } = hearErrors();
     await receive(debit("anna"), debit("ben"), debit("cleo"));
     await changeEntriesUnseen(sql, "update callback_entries set moved = 'NaN' where username = 'ben'");
@@ -160,7 +160,7 @@ describe("a session that cannot be judged", () => {
     expect(new Set(told)).toEqual(new Set([expect.stringMatching(/^P1 ben: /)]));
   });
 
-  test("for it is too long to be held is not cut short: it is told, and no mismatch", async () => {
+  test("because it is too long for memory is not cut: it is logged, and makes no mismatch", async () => {
     const { told, log } = hearErrors();
     await receive(debit("ben"));
     await sql`
@@ -176,7 +176,7 @@ describe("a session that cannot be judged", () => {
   });
 });
 
-test("a rejected record is found by its player's index, however the player is written", async () => {
+test("a rejected record is found by its player's index, in any spelling of the player", async () => {
   const raw = (username: string, betId: string) => JSON.stringify({ stake: "much", username, betId });
   const names = [
     'quo"te',

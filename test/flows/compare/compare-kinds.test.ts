@@ -19,7 +19,7 @@ describe("one bet under two players' names", () => {
   const bobs = { username: "bob" };
   const MISNAMED = ["username-differs of bet-1 is open"];
 
-  test("is one mismatch, of the player who has the callbacks, whichever side came first", async () => {
+  test("is one mismatch, of the player who has the callbacks, in whatever order the sides arrive", async () => {
     await receive(...callbacksOf("25"));
     await listed(recordOf("25", bobs));
     await settle(1, 15, 56, 57, 300);
@@ -32,7 +32,7 @@ describe("one bet under two players' names", () => {
     });
   });
 
-  test("takes the place of what each side alone was called, in one look", async () => {
+  test("replaces the mismatches of both sides in one comparison", async () => {
     await listed(recordOf("25", bobs));
     await settle(15);
     expect(await mismatches()).toEqual(["missing-in-ledger of bet-1 is open"]);
@@ -45,7 +45,7 @@ describe("one bet under two players' names", () => {
     expect(first?.resolvedAt).toBe(second?.firstSeenAt);
   });
 
-  test("takes the place of a bet called missing at the provider", async () => {
+  test("replaces the mismatch of a bet that is missing at the provider", async () => {
     await receive(...callbacksOf("25"));
     await settle(56, 57);
     await listed(recordOf("25", bobs));
@@ -53,7 +53,7 @@ describe("one bet under two players' names", () => {
     expect(await mismatches()).toEqual(["missing-at-provider of bet-1 is resolved", ...MISNAMED]);
   });
 
-  test("ends when the provider lists it rightly, and the other record is then explained by itself", async () => {
+  test("ends when the provider lists the bet correctly, and the other record is a mismatch of its own", async () => {
     await receive(...callbacksOf("25"));
     await listed(recordOf("25", bobs));
     await settle(56, 57);
@@ -79,8 +79,8 @@ describe("one bet under two players' names", () => {
   });
 });
 
-describe("money that moved otherwise", () => {
-  test("than a bet that agrees asks for is a mismatch after the callbacks' grace", async () => {
+describe("money that moved in another way", () => {
+  test("than the agreed bet requires is a mismatch after callbackGrace", async () => {
     const [placed, settled] = callbacksOf("25") as [CallbackEntry, CallbackEntry];
     await receive({ ...placed, moved: amount("-20") }, settled);
     await listed(recordOf("25"));
@@ -100,7 +100,7 @@ describe("money that moved otherwise", () => {
     expect(await mismatches()).toEqual(["net-differs of bet-1 is resolved"]);
   });
 
-  test("than a request's balances say is a mismatch of the request, whatever rounds its items are in", async () => {
+  test("than a request's balances say is a mismatch of the request, whatever the rounds of its items are", async () => {
     const request = { requestId: "q", balanceBefore: amount("100"), moved: amount("-10") };
     const other = { txnId: "bet-2", roundId: "round-2" };
     await receive(exampleEntry({ ...request, balanceAfter: amount("80") }));
@@ -115,7 +115,7 @@ describe("money that moved otherwise", () => {
   });
 });
 
-test("a record that contradicts itself is a mismatch of its own, beside the bet's", async () => {
+test("a record that contradicts itself is a mismatch of its own, besides that of the bet", async () => {
   await receive(...callbacksOf("0"));
   await listed(recordOf("0", { payoutStatus: "WIN" }));
   await diffAt(14);
@@ -130,7 +130,7 @@ test("a record that contradicts itself is a mismatch of its own, beside the bet'
 describe("a bet that stays open", () => {
   const DAY = 24 * 60;
 
-  test("is stuck a day after its first entry, once all that time was fetched and brought no record", async () => {
+  test("is stuck a day after its first entry, once all that time was fetched without a record", async () => {
     await receive(exampleEntry());
     await settle(1, 300, DAY - 6);
     expect(await mismatches()).toEqual([]);
@@ -139,7 +139,7 @@ describe("a bet that stays open", () => {
     expect((await readAll())[0]).toMatchObject({ amountAtRisk: "10" });
   });
 
-  test("is looked at to the moment at which it becomes stuck", async () => {
+  test("is compared at the very moment at which it becomes stuck", async () => {
     const occurredAt = minute(-5) + 20_345;
     await receive(exampleEntry({ occurredAt }));
     await diffAt(1);
@@ -156,7 +156,7 @@ describe("a bet that stays open", () => {
     expect(await mismatches()).toEqual([]);
   });
 
-  test("is not stuck while the provider lists it, nor once it has ended", async () => {
+  test("is not stuck while the provider lists it, nor after its end", async () => {
     await receive(exampleEntry(), exampleEntry({ txnId: "bet-2", roundId: "round-2" }));
     await listed(recordOf("0", { betStatus: "OPEN", updatedDate: iso(0) }));
     await receive(
@@ -166,7 +166,7 @@ describe("a bet that stays open", () => {
     expect(await mismatches()).toEqual([]);
   });
 
-  test("does not keep another mismatch of it open until then", async () => {
+  test("keeps no other mismatch of the bet open until then", async () => {
     const debited = exampleEntry({ moved: amount("-20") });
     await receive(debited);
     await settle(55, 56, 57);
@@ -176,7 +176,7 @@ describe("a bet that stays open", () => {
     expect(await mismatches()).toEqual(["net-differs of bet-1 is resolved"]);
   });
 
-  test("that the provider should list is missing there", async () => {
+  test("is missing at the provider where the provider should list it", async () => {
     const settings = { products: [{ productId: "P1", openBetsListed: true }] };
     await receive(
       exampleEntry(),
@@ -198,7 +198,7 @@ describe("a stale side", () => {
       ({ kind }) => kind,
     );
 
-  test("of twenty records without callbacks holds them back for the provider's grace, with one alert", async () => {
+  test("of twenty records without callbacks delays them for providerGrace, with one alert", async () => {
     await listed(...records(20));
     for (const minutes of [15, 20, 40, 74]) await diffAt(minutes);
     expect(await mismatches()).toEqual([]);
@@ -207,7 +207,7 @@ describe("a stale side", () => {
     expect(await mismatches()).toHaveLength(20);
   });
 
-  test("holds back no longer than it is stale", async () => {
+  test("delays nothing after it is no longer stale", async () => {
     await listed(...records(20));
     await diffAt(15);
     await receive(...callbacksOf("1", { txnId: "b0", roundId: "b0" }));
@@ -215,14 +215,14 @@ describe("a stale side", () => {
     expect(await mismatches()).toHaveLength(19);
   });
 
-  test("of nineteen is none", async () => {
+  test("needs more than nineteen", async () => {
     await listed(...records(19));
     await diffAt(15);
     expect(await mismatches()).toHaveLength(19);
     expect(await alerts()).toEqual([]);
   });
 
-  test("of twenty settled bets without records waits for the provider", async () => {
+  test("of twenty settled bets without records delays them for the provider", async () => {
     await receive(...many(20).flatMap((id) => callbacksOf("1", { txnId: id, roundId: id })));
     await settle(56, 57, 100);
     expect(await mismatches()).toEqual([]);
@@ -232,7 +232,7 @@ describe("a stale side", () => {
   });
 });
 
-test("what cannot be compared holds up nothing else, and is tried again", async () => {
+test("data that cannot be compared delays nothing else, and is tried again", async () => {
   await receive(...callbacksOf("20"), ...callbacksOf("1", { username: "bob" }));
   await listed(recordOf("25"), recordOf("2", { username: "bob" }));
   await changeEntriesUnseen(
@@ -249,7 +249,7 @@ test("what cannot be compared holds up nothing else, and is tried again", async 
   expect((await readAll()).map(({ username }) => username).sort()).toEqual(["anna", "bob"]);
 });
 
-test("a round id that is used for ever does not hide what the provider lacks", async () => {
+test("a round id that is used for ever hides no bet that the provider lacks", async () => {
   await receive(...callbacksOf("25"));
   for (let hour = 1; hour <= 25; hour += 1) {
     clock.set(minute(hour * 60));

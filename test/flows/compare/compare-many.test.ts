@@ -10,7 +10,7 @@ import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "./comparison-w
 
 const { sql, clock, diffAt, receive, listed, readAll, mismatches, changesOf, ledgerBegins } = useDiffWorld();
 
-/** Tells of every statement of the transactions that begin through it. */
+/** Reports every statement of the transactions that begin through it. */
 function watched(real: Sql, tell: (statement: string) => void): Sql {
   const spy = (tx: object) =>
     new Proxy(tx, {
@@ -28,7 +28,7 @@ function watched(real: Sql, tell: (statement: string) => void): Sql {
   });
 }
 
-test("a look at many players reads what is known of them at once, and each has a mismatch of their own", async () => {
+test("a comparison of many players reads their data at once, and gives each a mismatch of their own", async () => {
   const players = Array.from({ length: 300 }, (_, index) => `player-${index}`);
   await receive(
     ...players.flatMap((username) =>
@@ -45,7 +45,7 @@ test("a look at many players reads what is known of them at once, and each has a
   expect(reads.length).toBeLessThan(10);
 });
 
-test("marks that are put back together lie in rows of a size that one look can take", async () => {
+test("marks that are rescheduled together lie in rows that one comparison can take", async () => {
   const marks = Array.from({ length: 1_200 }, (_, index) => ({
     username: "anna",
     roundId: `round-${index}`,
@@ -59,7 +59,7 @@ test("marks that are put back together lie in rows of a size that one look can t
   expect(rows.map(({ count }) => count).sort()).toEqual([200, 500, 500]);
 });
 
-test("a round of thousands of bets is compared as any other", async () => {
+test("a round of thousands of bets is compared as any other round", async () => {
   await ledgerBegins();
   const bets = Array.from({ length: 3_000 }, (_, index) => `bet-${index}`);
   await receive(
@@ -76,7 +76,7 @@ test("a round of thousands of bets is compared as any other", async () => {
   expect(await mismatches()).toEqual(["payout-differs of bet-2999 is open"]);
 });
 
-describe("what a person has decided", () => {
+describe("a person's decision", () => {
   const ignore = async () => {
     const config = parseConfig({ products: [{ productId: "P1" }] });
     const [mismatch] = await readAll();
@@ -93,7 +93,7 @@ describe("what a person has decided", () => {
     );
   };
 
-  test("stays decided while the difference is looked at again, and when it is gone", async () => {
+  test("stays while the difference is compared again, and when it is gone", async () => {
     await receive(...callbacksOf("1"));
     await listed(recordOf("2"));
     await diffAt(15);
@@ -105,7 +105,7 @@ describe("what a person has decided", () => {
     expect(await mismatches()).toEqual(["payout-differs of bet-1 is ignored"]);
   });
 
-  test("is seen to be gone where what agrees is screened, and opens again when it comes back", async () => {
+  test("notices that the difference is gone where the screening drops what agrees, and ends when it comes back", async () => {
     const screened = async (minutes: number) => {
       clock.set(minute(minutes));
       const config = parseConfig({ products: [{ productId: "P1" }] });
@@ -124,7 +124,7 @@ describe("what a person has decided", () => {
     expect(await mismatches()).toEqual(["payout-differs of bet-1 is open"]);
   });
 
-  test("opens again when the same difference comes back after it was gone", async () => {
+  test("ends when the same difference comes back after it was gone", async () => {
     await receive(...callbacksOf("1"));
     await listed(recordOf("2"));
     await diffAt(15);

@@ -23,7 +23,7 @@ const {
 describe("a bet without callbacks", () => {
   beforeEach(ledgerBegins);
 
-  test("is no mismatch before the callbacks' grace is over", async () => {
+  test("is no mismatch before callbackGrace is over", async () => {
     await listed(recordOf("25"));
     for (const minutes of [0, 5, 14, 15 - 1 / 60_000]) {
       await diffAt(minutes);
@@ -34,7 +34,7 @@ describe("a bet without callbacks", () => {
     expect((await readAll())[0]).toMatchObject({ amountAtRisk: "15", firstSeenAt: iso(15) });
   });
 
-  test("is no mismatch, ever, where its callbacks come within that grace", async () => {
+  test("is never a mismatch where its callbacks come within that grace", async () => {
     await listed(recordOf("25"));
     await diffAt(14);
     await receive(...callbacksOf("25"));
@@ -43,7 +43,7 @@ describe("a bet without callbacks", () => {
     expect(await mismatches()).toEqual([]);
   });
 
-  test("has its grace again when the provider changes its mind", async () => {
+  test("has its grace again when the provider changes the record", async () => {
     await listed(recordOf("25"));
     clock.set(minute(10));
     await listed(recordOf("26", { updatedDate: iso(9) }));
@@ -53,7 +53,7 @@ describe("a bet without callbacks", () => {
     expect(await mismatches()).toEqual(["missing-in-ledger of bet-1 is open"]);
   });
 
-  test("is resolved by callbacks that come later still", async () => {
+  test("is resolved by callbacks that come even later", async () => {
     await listed(recordOf("25"));
     await diffAt(15);
     await receive(...callbacksOf("25"));
@@ -71,10 +71,10 @@ describe("a bet without callbacks", () => {
 });
 
 describe("a bet without a record", () => {
-  /** Received at 11:56, so that the provider is asked again from 12:56 on, from 11:50 to 12:56. */
+  /** Received at 11:56, so the confirm fetch is due from 12:56 on, for 11:50 to 12:56. */
   beforeEach(() => receive(...callbacksOf("25")));
 
-  test("is a mismatch once a late fetch of all its time has not brought it", async () => {
+  test("is a mismatch once a late fetch of all its time has returned no record", async () => {
     expect(await diffAt(55)).toMatchObject({ wantsFetch: false });
     expect(await fetchPlanned()).toEqual([]);
     expect(await diffAt(56)).toMatchObject({ wantsFetch: true });
@@ -88,7 +88,7 @@ describe("a bet without a record", () => {
     expect((await readAll())[0]).toMatchObject({ amountAtRisk: "15", provider: null });
   });
 
-  test("is no mismatch where the late fetch brings it", async () => {
+  test("is no mismatch where the late fetch returns its record", async () => {
     await diffAt(56);
     await listed(recordOf("25"));
     await fetchPlanned();
@@ -109,7 +109,7 @@ describe("a bet without a record", () => {
     expect(await mismatches()).toEqual(["missing-at-provider of bet-1 is open"]);
   });
 
-  test("is not looked at again before a gap in its time may be asked for again", async () => {
+  test("is not compared again before a gap in its time may be tried again", async () => {
     const due = async () => (await sql<{ at: number }[]>`select max(due_at) as at from diff_marks`)[0]?.at;
     await diffAt(56);
     expect(await due()).toBe(minute(57));
@@ -135,7 +135,7 @@ describe("a bet without a record", () => {
     expect(await mismatches()).toEqual([]);
   });
 
-  test("needs no fetch of its own where any other was late enough", async () => {
+  test("needs no fetch of its own where another one was late enough", async () => {
     clock.set(minute(56));
     await fetchRange(minute(-10), minute(20));
     await fetchRange(minute(20), minute(56));
@@ -143,7 +143,7 @@ describe("a bet without a record", () => {
     expect(await mismatches()).toEqual(["missing-at-provider of bet-1 is open"]);
   });
 
-  test("asks for one fetch, however often it is looked at", async () => {
+  test("asks for one fetch, however often it is compared", async () => {
     for (const minutes of [56, 56.1, 56.2]) {
       await receive(exampleEntry({ username: "bob" }));
       await diffAt(minutes);
@@ -152,7 +152,7 @@ describe("a bet without a record", () => {
     expect(hours.filter((from) => from === minute(-60))).toHaveLength(1);
   });
 
-  test("is resolved by a record that comes later still", async () => {
+  test("is resolved by a record that comes even later", async () => {
     await diffAt(56);
     await fetchPlanned();
     await diffAt(57);
@@ -164,7 +164,7 @@ describe("a bet without a record", () => {
   test.each([
     { name: "as text", raw: '{"id":"rec-1","betId":"bet-1","username":"anna","stake":"ten"}' },
     { name: "as a number", raw: '{"id":7,"betId":77,"username":"anna","stake":null}', txnId: "77" },
-  ])("is no mismatch where a record that cannot be used names it $name", async ({ raw, txnId = "bet-1" }) => {
+  ])("is no mismatch where a rejected record names it $name", async ({ raw, txnId = "bet-1" }) => {
     await changeEntriesUnseen(sql, `update callback_entries set txn_id = '${txnId}'`);
     await diffAt(56);
     await sql.begin((tx) =>
@@ -176,7 +176,7 @@ describe("a bet without a record", () => {
     expect(await mismatches()).toEqual([]);
   });
 
-  test("is a mismatch although records of others cannot be used", async () => {
+  test("is a mismatch although records of other bets are rejected", async () => {
     const ofOthers = [
       '{"betId":"bet-11","username":"anna"}',
       '{"betId":"bet-1","username":"bob"}',
@@ -205,7 +205,7 @@ describe("a bet without a record in a round that goes on", () => {
   const settledAt = (minutes: number): CallbackEntry =>
     exampleSettle({ ...ofSecond, occurredAt: minute(minutes), receivedAt: minute(minutes) });
 
-  test("waits for the end of the round, and for the record that this end may bring", async () => {
+  test("waits for the end of the round, and for a record that this end may bring", async () => {
     await receive(...callbacksOf("0"), exampleEntry(ofSecond));
     await diffAt(90);
     await fetchRange(minute(-60), minute(90));

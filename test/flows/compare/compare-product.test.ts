@@ -19,11 +19,11 @@ const {
   ledgerBegins,
 } = useDiffWorld();
 
-/** So many records without entries are held back for an hour: the ledger may be stale. */
+/** After this time, so many records without entries no longer count as a sign of a stale ledger. */
 const STALE_NO_MORE = 75;
 
-describe("nobody else's bets disturb", () => {
-  test("the same ids of other players and products are other bets", async () => {
+describe("other players and products", () => {
+  test("have other bets under the same ids", async () => {
     await receive(
       ...callbacksOf("1"),
       ...callbacksOf("2", { username: "bob" }),
@@ -36,7 +36,7 @@ describe("nobody else's bets disturb", () => {
     expect(await mismatches()).toEqual([]);
   });
 
-  test("each has mismatches of its own under the same ids", async () => {
+  test("have mismatches of their own under the same ids", async () => {
     await receive(
       ...callbacksOf("1"),
       ...callbacksOf("1", { username: "bob" }),
@@ -55,7 +55,7 @@ describe("nobody else's bets disturb", () => {
     expect((await readAll()).map(({ status }) => status).sort()).toEqual(["open", "open", "resolved"]);
   });
 
-  test("money taken along into a game is no bet", async () => {
+  test("may take money along into a game, which is no bet", async () => {
     await receive(
       exampleEntry({ callback: "adjustBalance", status: "DEBIT", txnId: "ref-1", roundId: null }),
     );
@@ -71,7 +71,7 @@ describe("nobody else's bets disturb", () => {
     expect(await mismatches()).toEqual([]);
   });
 
-  test("products whose bets are not compared are left alone", async () => {
+  test("whose bets are not compared are left alone", async () => {
     const settings = {
       products: [{ productId: "P1", walletMode: "transfer" }],
     };
@@ -82,8 +82,8 @@ describe("nobody else's bets disturb", () => {
   });
 });
 
-describe("where the ledger begins", () => {
-  test("nothing is compared while it is empty, and nothing is forgotten", async () => {
+describe("before the ledger begins", () => {
+  test("nothing is compared while the ledger is empty, and no mark is lost", async () => {
     await listed(recordOf("25"));
     expect(await diffAt(500)).toMatchObject({ compared: 0 });
     await ledgerBegins();
@@ -91,7 +91,7 @@ describe("where the ledger begins", () => {
     expect(await mismatches()).toEqual(["missing-in-ledger of bet-1 is open"]);
   });
 
-  test("what the provider accounted before its first entry is not missing", async () => {
+  test("a record that the provider accounted before the first entry is not missing", async () => {
     await receive(exampleEntry({ username: "zoe", occurredAt: minute(-1), receivedAt: minute(-1) }));
     await listed(
       recordOf("25", { accountingDate: iso(-1.01) }),
@@ -101,7 +101,7 @@ describe("where the ledger begins", () => {
     expect(await mismatches()).toEqual(["missing-in-ledger of later is open"]);
   });
 
-  test("what ended before the day it is set to is not compared, whichever side has it", async () => {
+  test("a bet that ended before the set day is not compared, whichever side has it", async () => {
     const settings = { ledger: { since: iso(0) } };
     const running = { txnId: "running", roundId: "round-2" };
     await receive(
@@ -126,8 +126,8 @@ describe("where the ledger begins", () => {
   });
 });
 
-describe("a look", () => {
-  test("of several at once opens each mismatch once", async () => {
+describe("a comparison", () => {
+  test("that runs several times at once opens each mismatch once", async () => {
     await ledgerBegins();
     const records = Array.from({ length: 40 }, (_, index) =>
       recordOf("1", { betId: `b${index}`, id: `r${index}`, roundId: `round-${index % 8}` }),
@@ -142,7 +142,7 @@ describe("a look", () => {
     expect(await sql`select from mismatch_events`).toHaveLength(40);
   });
 
-  test("reaches everything that was touched, however much it was", async () => {
+  test("reaches everything that was touched, however much that is", async () => {
     await ledgerBegins();
     const records = Array.from({ length: 510 }, (_, index) =>
       recordOf("1", { betId: `b${index}`, id: `r${index}`, roundId: `round-${index}` }),
@@ -153,7 +153,7 @@ describe("a look", () => {
     expect(await readAll()).toHaveLength(510);
   });
 
-  test("takes up only what was touched, or whose grace has ended", async () => {
+  test("takes only what was touched, or whose grace has ended", async () => {
     await ledgerBegins();
     await diff();
     await listed(recordOf("1"));
@@ -163,7 +163,7 @@ describe("a look", () => {
     expect(await diffAt(100)).toMatchObject({ compared: 0 });
   });
 
-  test("that was told to stop leaves everything for the next", async () => {
+  test("that was asked to stop leaves everything to the next one", async () => {
     await ledgerBegins();
     await listed(recordOf("1"));
     expect(await diffAt(15, { signal: AbortSignal.abort() })).toMatchObject({ compared: 0 });
@@ -171,7 +171,7 @@ describe("a look", () => {
     expect(await mismatches()).toHaveLength(1);
   });
 
-  test("sees one moment: a page that is written meanwhile makes no bet missing", async () => {
+  test("reads one moment: a page that is written meanwhile makes no bet missing", async () => {
     await receive(...callbacksOf("25"));
     clock.set(minute(56));
     let pages = 0;
@@ -205,7 +205,7 @@ describe("a look", () => {
 });
 
 describe("rounds that form an endless chain", () => {
-  /** Two bets, one of them settled in the round in which the next ones are placed. */
+  /** Two bets; one is settled in the round in which the next two are placed. */
   const callbacksOfLink = (index: number, payout: string, receivedAt: Instant): CallbackEntry[] => {
     const at = { occurredAt: minute(index), receivedAt, roundId: `round-${index}` };
     const [first, second] = [`a${index}`, `b${index}`];
@@ -237,7 +237,7 @@ describe("rounds that form an endless chain", () => {
     }
   };
 
-  test("are judged near what was touched: no false alarm at the far end, no difference hidden or resolved", async () => {
+  test("are judged near the touched round: without false alarm at the far end, and without a difference hidden or resolved", async () => {
     for (let index = 0; index < 30; index += 1)
       await grow(index, index % 10 === 3 ? "4" : "5", minute(index));
     await settle(60, 100, 200);

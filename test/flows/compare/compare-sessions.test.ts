@@ -36,7 +36,7 @@ async function settle(...looks: number[]): Promise<void> {
     await fetchPlanned();
   }
 }
-/** Everything there ever was: "12:00 5 open". */
+/** All sessions that ever were mismatches: "12:00 5 open". */
 const sessions = async () =>
   (await readAll())
     .map(
@@ -45,7 +45,7 @@ const sessions = async () =>
     )
     .sort();
 
-test("a session that differs opens once it is over and its time was fetched again, and not a moment before", async () => {
+test("a session that differs opens once it is over and its time was fetched again, and not earlier", async () => {
   await receive(adjust("DEBIT", "100", 0), adjust("CREDIT", "85", 30));
   await listed(shot("0", 10));
   for (const minutes of [31, 60, 89]) {
@@ -56,7 +56,7 @@ test("a session that differs opens once it is over and its time was fetched agai
   expect(await sessions()).toEqual(["session-differs 12:00 5 open"]);
 });
 
-test("a session is compared again where an entry of it is deleted", async () => {
+test("a session is compared again where one of its entries is deleted", async () => {
   await writeLedgerSettings(sql, "replace");
   await receive(adjust("DEBIT", "10", 0), adjust("CREDIT", "5", 30));
   await listed(shot("5", 10));
@@ -67,7 +67,7 @@ test("a session is compared again where an entry of it is deleted", async () => 
   expect(await sessions()).toEqual(["session-differs 12:00 5 open"]);
 });
 
-test("a session that a person opens again is looked at, and ends when it agrees", async () => {
+test("a session that a person reopens is compared again, and resolved when it agrees", async () => {
   await receive(adjust("DEBIT", "100", 0), adjust("CREDIT", "85", 30));
   await listed(shot("0", 10));
   await settle(31, 91, 92);
@@ -91,14 +91,14 @@ test("a session that a person opens again is looked at, and ends when it agrees"
   expect(await sessions()).toEqual(["session-differs 12:00 5 resolved"]);
 });
 
-test("a session whose sums agree is none, and bets of such a product are not compared one by one", async () => {
+test("a session whose sums agree is no mismatch, and single bets of such a product are not compared", async () => {
   await receive(adjust("DEBIT", "100", 0), adjust("CREDIT", "115", 30));
   await listed(shot("25", 10));
   await settle(31, 91, 92, 300);
   expect(await sessions()).toEqual([]);
 });
 
-test("a late record ends the mismatch; one before its first moment makes it another session's", async () => {
+test("a late record resolves the mismatch, and a record before the first moment moves it to another session", async () => {
   await ledgerBegins();
   await receive(adjust("DEBIT", "100", 0), adjust("CREDIT", "85", 30));
   await listed(shot("0", 10));
@@ -113,7 +113,7 @@ test("a late record ends the mismatch; one before its first moment makes it anot
   expect((await sessions()).map((one) => one.split(" ").at(-1))).toEqual(["resolved", "resolved"]);
 });
 
-test("an entry that joins two sessions ends both mismatches and opens one, in one look", async () => {
+test("an entry that joins two sessions resolves both mismatches and opens one, in one comparison", async () => {
   await receive(adjust("DEBIT", "10", 0), adjust("DEBIT", "20", 100));
   await settle(1, 61, 62, 161, 162, 300, 301);
   expect(await sessions()).toEqual(["session-differs 12:00 10 open", "session-differs 13:40 20 open"]);
@@ -122,7 +122,7 @@ test("an entry that joins two sessions ends both mismatches and opens one, in on
   expect(await sessions()).toEqual(["session-differs 12:00 25 open", "session-differs 13:40 20 resolved"]);
 });
 
-test("a record that the provider dates elsewhere leaves its old session right", async () => {
+test("a record that the provider moves to another date leaves its old session correct", async () => {
   await receive(adjust("DEBIT", "10", 0));
   await listed(shot("0", 5));
   await settle(6, 66, 67);
@@ -132,7 +132,7 @@ test("a record that the provider dates elsewhere leaves its old session right", 
   expect(await sessions()).toEqual(["session-differs 12:00 10 open", "session-differs 18:40 10 open"]);
 });
 
-test("a record that is in doubt opens no session and ends none; once it is absent the session goes on without it", async () => {
+test("a record in doubt opens no session and resolves none; once it is absent the session goes on without it", async () => {
   const miss = (missedAt: number) =>
     sql`insert into record_absences (product_id, username, bet_id, id, missed_since, missed_at)
       values ('P1', 'anna', 'b 10', 'r 10', ${minute(missedAt)}, ${minute(missedAt)})`;
@@ -154,7 +154,7 @@ test("a record that is in doubt opens no session and ends none; once it is absen
   expect(await sessions()).toEqual(["session-differs 12:00 10 resolved"]);
 });
 
-test("a session that differs stays open while it would agree only with a record in doubt", async () => {
+test("a session that differs stays open while only a record in doubt would make it agree", async () => {
   await receive(adjust("DEBIT", "10", 0));
   await listed(shot("5", 10));
   await settle(91, 92, 93);
@@ -169,7 +169,7 @@ test("a session that differs stays open while it would agree only with a record 
   expect(await sessions()).toEqual(["session-differs 12:00 5 open"]);
 });
 
-test("a request of before the ledger's start is not compared, not even its balance", async () => {
+test("a request from before the ledger's start is not compared, not even its balance", async () => {
   const wrong = { balanceBefore: amount("500"), balanceAfter: amount("500") };
   await receive({ ...adjust("DEBIT", "10", 0), ...wrong }, { ...adjust("DEBIT", "20", 30), ...wrong });
   await diffAt(60, { settings: { ...SETTINGS.settings, ledger: { since: iso(10) } } });

@@ -1,4 +1,7 @@
-/** A world for looks: a database, a clock, and both sides' words in short. The products have the default graces. */
+/**
+ * What tests of comparisons share: a database, a clock, and short forms of what both sides report. The products have the
+ * default graces.
+ */
 
 import { beforeEach } from "vitest";
 import type { BetRecord } from "../../../src/bet.ts";
@@ -42,7 +45,7 @@ export interface DiffOptions {
 export const minute = (minutes: number): Instant => NOON + minutes * MINUTE_MS;
 export const iso = (minutes: number) => new Date(minute(minutes)).toISOString();
 
-/** A bet that was placed at 11:55 and settled at 11:56, as the operator heard of it. */
+/** A bet that was placed at 11:55 and settled at 11:56, as callbacks. */
 export const callbacksOf = (payout: string, fields: Partial<CallbackEntry> = {}): CallbackEntry[] => [
   exampleEntry(fields),
   exampleSettle({ payoutAmount: amount(payout), ...fields }),
@@ -51,7 +54,7 @@ export const callbacksOf = (payout: string, fields: Partial<CallbackEntry> = {})
 export const recordOf = (payout: string, fields: Partial<BetRecord> = {}): BetRecord =>
   exampleRecord({ payout: amount(payout), payoutStatus: payout === "0" ? "LOSE" : "WIN", ...fields });
 
-/** Call at the top of a test file; each test begins at noon, with nothing known. */
+/** Call at the top of a test file. Each test begins at noon, with empty tables. */
 export function useDiffWorld() {
   const { sql, url } = useDatabase();
   const clock = createTestClock(NOON);
@@ -82,7 +85,7 @@ export function useDiffWorld() {
     await appendEntries(sql, entries);
   }
 
-  /** A page of one window, asked for now. */
+  /** Fetches a page of one window, requested now. */
   async function listed(...records: BetRecord[]): Promise<void> {
     const times = { requestedAt: clock.now(), now: clock.now() };
     for (const [productId, ofProduct] of Map.groupBy(records, (record) => record.productId)) {
@@ -90,7 +93,7 @@ export function useDiffWorld() {
     }
   }
 
-  /** Fetches what is planned, now; the ranges of which `isGap` holds cannot be fetched. */
+  /** Fetches what is planned, now. Ranges for which `isGap` is true cannot be fetched. */
   async function fetchPlanned(isGap: (range: TimeRange) => boolean = () => false): Promise<TimeRange[]> {
     const fetched: TimeRange[] = [];
     for (;;) {
@@ -120,7 +123,7 @@ export function useDiffWorld() {
     return (await listMismatches(sql, { ...filter, statuses })).mismatches;
   }
 
-  /** Every mismatch there ever was: "payout-differs of bet-1 is open". */
+  /** Every mismatch that ever existed: "payout-differs of bet-1 is open". */
   async function mismatches(): Promise<string[]> {
     const all = await readAll();
     return all
@@ -132,7 +135,7 @@ export function useDiffWorld() {
     return (await readHistory(sql, id)).map(({ fromStatus, toStatus }) => `${fromStatus} -> ${toStatus}`);
   }
 
-  /** A tip, long before, so that the ledger has begun. */
+  /** A tip long before noon, so that the ledger has begun. */
   const ledgerBegins = () => {
     const at = { occurredAt: NOON - 30 * 24 * HOUR_MS, receivedAt: NOON - 30 * 24 * HOUR_MS };
     return receive(
@@ -157,7 +160,7 @@ export function useDiffWorld() {
   };
 }
 
-/** A database in which something else commits once, right before the first statement of a transaction with `text`. */
+/** A database in which another client commits once, right before the first statement of a transaction with `text`. */
 export function interrupted(real: Sql, text: string, meanwhile: () => Promise<void>): Sql {
   let waits = true;
   const interruptedQuery = (tx: Query) =>

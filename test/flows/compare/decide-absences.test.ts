@@ -26,7 +26,7 @@ beforeEach(async () => {
   await receive(...callbacksOf("25"));
 });
 
-/** Fetches everything that is planned, a page for each record, from what is listed now. */
+/** Fetches everything that is planned, a page for each record, from the present list. */
 async function fetchPlanned(isGap: (range: TimeRange) => boolean = () => false): Promise<TimeRange[]> {
   const fetched: TimeRange[] = [];
   const fetchPage: FetchBetPage = async ({ from, to, nextId }) => {
@@ -43,10 +43,10 @@ async function fetchPlanned(isGap: (range: TimeRange) => boolean = () => false):
   while ((await fetchNextWindow(context, "P1", ["live", "confirm", "resweep"], clock.now(), never)) !== null);
   return fetched;
 }
-/** Nobody waits for anything: what fails is tried again at once. */
+/** Waits take no time: what fails is tried again at once. */
 const stillClock: Clock = { now: clock.now, sleep: async () => {} };
 
-/** Plans a range, by default the hour of the bet, to be fetched again, and fetches it. */
+/** Plans another fetch of a range, by default the hour of the bet, and fetches it. */
 async function sweep(minutes: number, range = { from: minute(-60), to: minute(0) }): Promise<void> {
   clock.set(minute(minutes));
   await planWindows(sql, "P1", "resweep", [range]);
@@ -61,7 +61,7 @@ async function settle(...looks: number[]): Promise<void> {
 const every = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
 const absences = async () => (await sql`select from record_absences`).length;
 
-test("a record that two complete fetches do not return leaves a vanished bet, until it is returned", async () => {
+test("a bet has vanished when two complete fetches do not return its record, until the record is returned", async () => {
   await sweep(60);
   await settle(61);
   expect(await mismatches()).toEqual([]);
@@ -87,7 +87,7 @@ test("a record that two complete fetches do not return leaves a vanished bet, un
   expect(await absences()).toBe(0);
 });
 
-test("that a record is absent stays known when the windows by which it was decided are gone", async () => {
+test("an absence stays known when the windows that decided it are deleted", async () => {
   await sweep(60);
   listed = [];
   await sweep(120);
@@ -104,11 +104,11 @@ test("that a record is absent stays known when the windows by which it was decid
   expect(await mismatches()).toEqual(["vanished-at-provider of bet-1 is open"]);
 });
 
-describe("what the ledger took back and the provider stops listing", () => {
+describe("a bet that the ledger took back and the provider stops listing", () => {
   test.each([
     { name: "a settled bet", callback: "voidSettled", status: "SETTLED", payoutAmount: amount("25") },
     { name: "an open bet", callback: "cancelBets", status: "REFUND", payoutAmount: null },
-  ] as const)("$name is at no time a mismatch", async ({ callback, status, payoutAmount }) => {
+  ] as const)("is never a mismatch: $name", async ({ callback, status, payoutAmount }) => {
     await emptyTables(sql, ["callback_entries", "diff_marks"]);
     await ledgerBegins();
     const placed = exampleEntry();
@@ -134,7 +134,7 @@ describe("what the ledger took back and the provider stops listing", () => {
   });
 });
 
-test("a record goes away before the callback that tells why: nothing opens within callbackGrace", async () => {
+test("a record that disappears before the callback that explains it opens nothing within callbackGrace", async () => {
   await sweep(60);
   await settle(61);
   listed = [];
@@ -167,7 +167,7 @@ describe("a correction that moves a record to a later date", () => {
     expect(await sql`select from diff_marks`).toHaveLength(0);
   });
 
-  test("opens nothing while the time it was moved to cannot be fetched", async () => {
+  test("opens nothing while its new time cannot be fetched", async () => {
     const isThere = ({ from, to }: TimeRange) => from <= minute(90) && minute(90) < to;
     await sweep(60);
     listed = [moved];
@@ -185,7 +185,7 @@ describe("a correction that moves a record to a later date", () => {
 });
 
 describe("while a record is in doubt", () => {
-  test("a mismatch about it stays as it is, and becomes another one when it is certain", async () => {
+  test("a mismatch about it stays unchanged, and changes when the absence is certain", async () => {
     listed = [recordOf("20")];
     await sweep(60);
     await settle(80);
@@ -201,7 +201,7 @@ describe("while a record is in doubt", () => {
     ]);
   });
 
-  test("a mismatch does not end because the ledger now agrees with what was listed once", async () => {
+  test("a mismatch does not end because the ledger now agrees with what the provider once listed", async () => {
     await emptyTables(sql, ["callback_entries", "diff_marks"]);
     await ledgerBegins();
     await receive(exampleEntry());
@@ -220,7 +220,7 @@ describe("while a record is in doubt", () => {
     ]);
   });
 
-  test("a record that no callback knows stays missing in the ledger until it is certain that it is absent", async () => {
+  test("a record that no callback knows stays missing in the ledger until its absence is certain", async () => {
     await emptyTables(sql, ["callback_entries", "diff_marks"]);
     await ledgerBegins();
     await sweep(60);
@@ -233,7 +233,7 @@ describe("while a record is in doubt", () => {
     expect(await mismatches()).toEqual(["missing-in-ledger of bet-1 is resolved"]);
   });
 
-  test("what it says of itself opens nothing", async () => {
+  test("its contradiction with itself opens nothing", async () => {
     await emptyTables(sql, ["callback_entries", "diff_marks"]);
     await ledgerBegins();
     await receive(...callbacksOf("0"));
@@ -246,7 +246,7 @@ describe("while a record is in doubt", () => {
   });
 });
 
-test("records of long ago share the search of all the days since", async () => {
+test("records of long ago share the search of all days since then", async () => {
   const days = 30;
   const at = (index: number) => minute(-days * 24 * 60 + index);
   const old = [0, 70].map((index) =>
@@ -278,7 +278,7 @@ test("records of long ago share the search of all the days since", async () => {
   await sweep(10, { from: at(0), to: at(60) });
   let requests = 0;
   for (const minutes of every(11, 60)) {
-    // The other one is missed in the middle of the search for the first.
+    // The other record is missed in the middle of the search for the first one.
     if (minutes === 16) await sweep(16, { from: at(60), to: at(120) });
     await diffAt(minutes);
     requests += (await fetchPlanned()).length;
@@ -305,7 +305,7 @@ test("a record that the next fetch returns again has not vanished", async () => 
   expect(await absences()).toBe(0);
 });
 
-test("a record that the provider lists by another of its times has not vanished from where it is accounted", async () => {
+test("a record that the provider lists by another of its times has not vanished from its accounting date", async () => {
   listed = [recordOf("25", { accountingDate: iso(30) })];
   listedAt = () => minute(-5);
   await sweep(60);
@@ -341,7 +341,7 @@ describe("a record that the provider lists by its updatedDate, after a correctio
     expect(await sql`select from diff_marks`).toHaveLength(0);
   });
 
-  test("has vanished when no fetch of the time in which it was listed returns it, in whatever pieces that is", async () => {
+  test("has vanished when no fetch of the time in which it was listed returns it, in any number of parts", async () => {
     await sweep(120, { from: minute(50), to: minute(66) });
     await settle(...every(121, 123));
     await sweep(124, { from: minute(66), to: minute(126) });
@@ -350,7 +350,7 @@ describe("a record that the provider lists by its updatedDate, after a correctio
   });
 });
 
-test("a window that was not read whole by one worker says nothing of what it did not return", async () => {
+test("a window that several workers have read proves no absence", async () => {
   await sweep(60);
   listed = [
     recordOf("1", { betId: "b2", id: "r2", roundId: "x" }),
@@ -365,7 +365,7 @@ test("a window that was not read whole by one worker says nothing of what it did
   expect(await absences()).toBe(0);
 });
 
-test("a late fetch that two workers made between them confirms nothing: the second does not know what the first was given", async () => {
+test("a late fetch of which two workers read a part each confirms nothing: the second does not know what the first one got", async () => {
   await sweep(0);
   clock.set(minute(1));
   const voided = { occurredAt: minute(1), receivedAt: minute(1), payoutAmount: amount("25") };
@@ -384,7 +384,7 @@ test("a late fetch that two workers made between them confirms nothing: the seco
   }
 });
 
-test("fetching again what is unchanged writes nothing about any record", async () => {
+test("a repeated fetch of unchanged records writes nothing about them", async () => {
   await sweep(60);
   const before = await sql`select xmin::text, ctid::text from bet_records`;
   await sweep(120);

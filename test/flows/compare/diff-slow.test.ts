@@ -1,10 +1,10 @@
-/** What the database cannot compare in time: it is found, set aside, and tried again, while all else is compared. */
+/** Data that the database cannot compare in time: it is found, set aside and tried again, while everything else is compared. */
 
 import { afterEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../../src/config-file.ts";
 import { type CompareProductResult, compareProduct } from "../../../src/flows/compare/compare-product.ts";
-import { noting } from "../../../src/flows/status/note-work.ts";
-import { readWorkReport } from "../../../src/flows/status/read-work.ts";
+import { noting } from "../../../src/flows/note-work.ts";
+import { readWorkReport } from "../../../src/flows/read/read-work.ts";
 import { silentLog } from "../../../src/log.ts";
 import { callbacksOf, minute, recordOf, useDiffWorld } from "./comparison-world.ts";
 
@@ -23,7 +23,7 @@ async function differFor(...usernames: string[]): Promise<void> {
   }
 }
 
-/** The database has no time for the mismatches of some players: it ends the statement as its time-out does. */
+/** Ends the statement for the mismatches of some players, as the database's time-out does. */
 async function slowFor(usernames: readonly string[]): Promise<void> {
   await sql.unsafe(`
     create or replace function too_slow() returns trigger language plpgsql as $$ begin
@@ -38,7 +38,7 @@ afterEach(async () => {
   await sql.unsafe("drop trigger if exists too_slow on mismatches");
 });
 
-/** A tick, as the worker notes it. @returns the error it ended with; null: it did not fail */
+/** Runs a tick, and notes it as the worker does. @returns the error; null: the tick succeeded */
 async function tickAt(minutes: number): Promise<string | null> {
   clock.set(minute(minutes));
   const context = { sql, config, clock, log: silentLog };
@@ -78,7 +78,7 @@ describe("a comparison for which the database takes too long", () => {
     expect(comparing.problem).toMatch(/round cleo-round of player cleo took the database too long/);
   });
 
-  test("is tried again after longer and longer, by itself, and holds up nobody meanwhile", async () => {
+  test("is tried again after longer and longer waits, without a person, and delays nothing meanwhile", async () => {
     await differFor("cleo");
     await slowFor(["cleo"]);
     for (const at of [15, 16, 17]) await tickAt(at);
@@ -87,7 +87,7 @@ describe("a comparison for which the database takes too long", () => {
       await differFor(`other${at}`);
       expect(await tickAt(at)).toBeNull();
       trials.push(...(await setAside()));
-      // The ledger's other words of the round wait for the same trial.
+      // The ledger's other entries of the round wait for the same attempt.
       await receive(...callbacksOf("1", { username: "cleo", txnId: `late ${at}`, roundId: "cleo-round" }));
       expect(await tickAt(at + 20)).toBeNull();
       expect(await mismatches()).toContain(openOf(`other${at}`)[0]);
@@ -102,7 +102,7 @@ describe("a comparison for which the database takes too long", () => {
     ).toEqual([]);
   });
 
-  test("is compared, and set aside no longer, once the database has time for it", async () => {
+  test("is compared, and no longer set aside, once the database is fast enough for it", async () => {
     await differFor("anna", "cleo");
     await slowFor(["cleo"]);
     for (const at of [15, 16, 17]) await tickAt(at);
@@ -114,7 +114,7 @@ describe("a comparison for which the database takes too long", () => {
     expect(await setAside()).toEqual([]);
   });
 
-  test("is set aside with others like it, each by itself", async () => {
+  test("is set aside with others like it, each on its own", async () => {
     await differFor("anna", "ben", "cleo");
     await slowFor(["anna", "ben", "cleo"]);
     for (const at of [15, 16]) expect(await tickAt(at)).toMatch(/statement timeout/);

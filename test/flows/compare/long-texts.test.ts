@@ -1,4 +1,4 @@
-/** Texts of any length that one side or the other has written: what a comparison takes of them. */
+/** Texts of any length from either side: which of them a comparison loads. */
 
 import { expect, test } from "vitest";
 import { putMarks, readRecords } from "../../../src/diff/store.ts";
@@ -11,7 +11,7 @@ const { sql, diffAt, receive, listed, mismatches } = useDiffWorld();
 const LONG = "long ".repeat(600_000);
 const bet = { txnId: "bet-1", roundId: "round-1" };
 
-test("a comparison loads no text that nothing limits, and finds what it finds with short ones", async () => {
+test("a comparison loads no text without a limit, and finds the same as with short texts", async () => {
   await receive(
     ...callbacksOf("1", bet).map((entry) => ({
       ...entry,
@@ -56,7 +56,7 @@ test("the items of one request belong together, however long its id is", async (
     moved: amount("-10"),
   }));
   await receive(...items);
-  // The balances are those of both: where one is compared by itself, the other one is looked up.
+  // The balances belong to both items: where one is compared alone, the other one is loaded.
   await sql`delete from diff_marks`;
   await putMarks(sql, "P1", [{ username: "anna", roundId: "round-a", betRef: "a", dueAt: minute(0) }]);
   await diffAt(15);

@@ -1,4 +1,4 @@
-/** More records vanish from one window than any page, mark or batch holds: every one of them is noticed. */
+/** More records vanish from one window than any page, mark or batch can hold, and every one of them is noticed. */
 
 import { expect, test } from "vitest";
 import type { BetRecord, FetchBetPage } from "../../../src/bet.ts";
@@ -21,7 +21,7 @@ const ofBet = (bet: number) => ({
   roundId: `round-${Math.floor(bet / 3)}`,
 });
 
-test("2,300 bets vanish from one hour, and none of them is missed", async () => {
+test("2,300 bets vanish from one hour, and each is a mismatch", async () => {
   await ledgerBegins();
   let listed: BetRecord[] = Array.from({ length: BETS }, (_, bet) =>
     recordOf("25", { ...ofBet(bet), betId: idOf(bet), id: `rec-${bet}` }),
@@ -64,7 +64,7 @@ test("2,300 bets vanish from one hour, and none of them is missed", async () => 
   };
   await sweep(60);
   await diffAt(61);
-  // One of three bets of a round stays: what is left of it must not hide the others.
+  // One of three bets of a round stays, and must not hide the others.
   listed = listed.filter((_, bet) => bet % 3 === 0);
   const stays = listed.length;
   await sweep(120);

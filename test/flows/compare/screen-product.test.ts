@@ -32,7 +32,7 @@ describe("a screening", () => {
   const screen = (productId: string, fewest: number) =>
     screenProduct(context, productOf(productId), NOON, signal, 20_000, fewest);
 
-  test("leaves what is little as it is, and products whose settlements need no placement", async () => {
+  test("leaves small backlogs alone, and products whose settlements need no placement", async () => {
     await receive(
       placed(),
       settled(),
@@ -54,10 +54,10 @@ describe("a screening", () => {
   });
 
   test.each<[string, { of: "first" | "last"; screened: number; left: number }]>([
-    ["goes on where it drops many of the first thousand", { of: "first", screened: 2_500, left: 1_000 }],
+    ["continues where it drops many of the first thousand", { of: "first", screened: 2_500, left: 1_000 }],
     ["ends where it drops none of the first thousand", { of: "last", screened: 1_000, left: 1_000 }],
-  ])("%s, as whatever it leaves would be read at every turn", async (_, { of, screened, left }) => {
-    // Bets that agree, and bets that only one side knows: these or those are due first.
+  ])("%s, because every turn would read again what it leaves", async (_, { of, screened, left }) => {
+    // Bets that agree, and bets that only one side knows; one of the two kinds is due first.
     const agrees = (index: number) => (of === "first" ? index < 1_500 : index >= 1_000);
     const bets = Array.from({ length: 2_500 }, (_, index) => ({
       index,
@@ -81,7 +81,7 @@ describe("a screening", () => {
     expect(await screen("P1", 1)).toEqual({ marks: screened, left });
   });
 
-  test("takes so many marks at a time, the oldest first, and no mark that was made meanwhile", async () => {
+  test("takes a batch of marks at a time, the oldest first, and no mark that was made meanwhile", async () => {
     for (let index = 0; index < 4; index += 1) {
       const of = { roundId: `round-${index}`, txnId: `bet-${index}` };
       await receive(placed({ ...of, entryId: `p${index}` }), settled({ ...of, entryId: `s${index}` }));
@@ -97,9 +97,9 @@ describe("a screening", () => {
     expect(await sql`select round_ids as rounds from diff_marks`).toEqual([{ rounds: ["new"] }]);
   });
 
-  /** Rounds that agree but for the first, marked on both sides: so many that a screening reads everything. */
+  /** Rounds that all agree except the first, marked on both sides: so many that a screening reads everything. */
   const receiveMany = async () => {
-    // What other tests deleted still takes room, and how much there is to read decides how it is read.
+    // Rows that other tests deleted still take room, and the size decides how the table is read.
     await sql.begin(async (tx) => {
       await tx`alter table callback_entries disable trigger recon_truncated`;
       await tx`truncate callback_entries, bet_records`;
@@ -125,7 +125,7 @@ describe("a screening", () => {
     expect(await countDueMarks(sql, "P1", NOON)).toMatchObject({ marks: 121, readsAll: true });
   };
 
-  /** Screenings fail from now on, where the condition holds. */
+  /** From now on screenings fail where the condition is true. */
   const refuse = (code: string, condition: string) =>
     sql.unsafe(`
       create or replace function refuse() returns trigger language plpgsql as $$ begin
@@ -151,8 +151,8 @@ describe("a screening", () => {
 
   test.each([
     ["has no room for it", "53200"],
-    ["lets nobody have a temporary table", "42501"],
-  ])("is left out where the server %s: everything is compared exactly", async (_, code) => {
+    ["allows no temporary table", "42501"],
+  ])("is skipped where the server %s: everything is compared exactly", async (_, code) => {
     await receiveMany();
     await refuse(code, isScreening);
     expect(await screen("P1", 1)).toEqual({ marks: 0, left: 0 });
@@ -163,7 +163,7 @@ describe("a screening", () => {
     expect(await mismatches()).toEqual(["payout-differs of bet-0 is open"]);
   });
 
-  test("that fails in any other way is told", async () => {
+  test("that fails in any other way is logged", async () => {
     await receiveMany();
     await refuse("22012", isScreening);
     await expect(screen("P1", 1)).rejects.toMatchObject({ code: "22012" });
@@ -174,10 +174,10 @@ describe("a screening", () => {
     await inOneMoment(sql, (tx) => screenMarks(tx, "P1", clock.now(), marks, 100_000, null, rules));
   };
 
-  /** How what is due is read before it is looked at. */
+  /** How a screening reads the due marks before the comparison. */
   type Way = "whole" | "by index" | "unscreened";
 
-  /** Two waves of what was played arrive, each looked at when it comes and when its graces are over. */
+  /** Two waves of play arrive, each compared when it comes and when its graces are over. */
   const playThrough = async (
     played: readonly Played[],
     ways: readonly [Way, Way],
@@ -188,7 +188,7 @@ describe("a screening", () => {
     let compared = 0;
     for (const [wave, way] of ways.entries()) {
       clock.set(minute(wave * 600));
-      // One round in five arrives in pieces, some of them in the other wave.
+      // One round in five arrives in parts, some of them in the other wave.
       const isNow = (round: number, index: number) =>
         (round % 5 === 0 ? (index + round) % 3 : round) % 2 === wave;
       await receive(
@@ -226,7 +226,7 @@ describe("a screening", () => {
     [1, "whole", "by index"],
     [2, "by index", "whole"],
   ])(
-    "finds the same as the exact comparison alone in a world by chance (seed %i: read %s, then %s)",
+    "finds the same as the exact comparison alone in a random world (seed %i: read %s, then %s)",
     async (seed, ...ways) => {
       const played = playRounds(seed, 400);
       const exact = await playThrough(played, ["unscreened", "unscreened"]);

@@ -1,4 +1,4 @@
-/** Which rounds a screening drops, and which it leaves to the exact comparison, whichever way it reads them. */
+/** Which rounds a screening drops, and which it leaves to the exact comparison, in both ways of reading. */
 
 import { beforeAll, describe, expect, test } from "vitest";
 import { inOneMoment } from "../../../src/db/transactions.ts";
@@ -79,11 +79,11 @@ describe.each([
     expect(await screened(productOf(name), readsAll)).toEqual([]);
   });
 
-  test.each(Object.keys(uncertain))("%s is looked at", async (name) => {
+  test.each(Object.keys(uncertain))("%s is compared", async (name) => {
     expect(await screened(productOf(name), readsAll)).toContain("anna round-1");
   });
 
-  test("of several bets is looked at where one of them differs", async () => {
+  test("of several bets is compared where one of them differs", async () => {
     const [first, second, third, fourth] = agreeing["of several bets"]?.entries ?? [];
     if (!first || !second || !third || !fourth) throw new Error("the round has four entries");
     const productId = productOf("one of several");
@@ -92,7 +92,7 @@ describe.each([
     expect(await screened(productId, readsAll)).toEqual(["anna round-1"]);
   });
 
-  test("is dropped although another player's round of that name, and her other round, are looked at", async () => {
+  test("is dropped although another player's round of that name, and another round of the player, are compared", async () => {
     const productId = productOf("namesakes");
     const ofBob = { username: "bob", txnId: "bet-2" };
     const another = { ...elsewhere, txnId: "bet-3" };
@@ -105,7 +105,7 @@ describe.each([
     expect(await screened(productId, readsAll)).toEqual(["anna round-2", "bob round-1"]);
   });
 
-  test("that is not due, of another product, or a bet without one stays marked", async () => {
+  test("stays marked where it is not due or of another product, and so does a bet without a round", async () => {
     const productId = productOf("marks");
     const other = productOf("of another product");
     const none = { roundId: "UNKNOWN" };
@@ -131,7 +131,7 @@ interface Ruled extends Round {
   readonly rules: ScreenRules;
 }
 
-/** What the settings call agreement. */
+/** Rounds that agree by the settings. */
 const agreeingByRules: Readonly<Record<string, Ruled>> = {
   "of a lost bet without a settlement, where losses are omitted": {
     rules: OMITTED,
@@ -238,7 +238,7 @@ describe.each([
     expect(await screened(productOf(name), readsAll, rules)).toEqual([]);
   });
 
-  test.each(Object.entries(uncertainByRules))("%s is looked at", async (name, { rules }) => {
+  test.each(Object.entries(uncertainByRules))("%s is compared", async (name, { rules }) => {
     expect(await screened(productOf(name), readsAll, rules)).toContain("anna round-1");
   });
 });

@@ -1,4 +1,6 @@
-/** Rounds that a screening may drop, and rounds that it must leave to the exact comparison: each lacks one condition. */
+/**
+ * Rounds that a screening may drop, and rounds that it must leave to the exact comparison: each of these lacks one condition.
+ */
 
 import type { BetRecord } from "../../../src/bet.ts";
 import type { CallbackEntry } from "../../../src/callback.ts";
@@ -12,7 +14,7 @@ import {
   NOON,
 } from "../../support/examples.ts";
 
-/** anna's round-1: placed, settled and listed alike, with a record id of its own. */
+/** anna's round-1: placed, settled and listed with equal values, with a record id of its own. */
 export const placed = (fields: Partial<CallbackEntry> = {}) =>
   exampleEntry({ entryId: "p", requestId: "p", ...fields });
 export const settled = (fields: Partial<CallbackEntry> = {}) =>
@@ -28,7 +30,7 @@ const answered = (before: string, after: string, moved: string) => ({
 export interface Round {
   readonly entries: CallbackEntry[];
   readonly records: BetRecord[];
-  /** what is known of the product already when the round is marked */
+  /** what is known of the product when the round is marked */
   readonly before?: (sql: Sql, productId: string) => Promise<unknown>;
 }
 
@@ -72,7 +74,7 @@ const mismatchOf =
 
 export const plain = { entries: [placed(), settled()], records: [listedAs()] };
 export const elsewhere = { roundId: "round-2" };
-/** Each breaks one condition, and nothing else. */
+/** Each breaks exactly one condition. */
 export const uncertain: Readonly<Record<string, Round>> = {
   "that was never placed": { ...plain, entries: [settled()] },
   "that was never settled": { ...plain, entries: [placed()] },

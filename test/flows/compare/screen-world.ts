@@ -1,11 +1,11 @@
-/** Rounds by chance: most of them agree, the others are odd in every way that the two sides can be odd. */
+/** Random rounds: most of them agree, the others are odd in every way in which the two sides can be odd. */
 
 import type { BetRecord } from "../../../src/bet.ts";
 import type { CallbackEntry } from "../../../src/callback.ts";
 import { createRandom, type Random } from "../../../src/sandbox/world/random.ts";
 import { amount, exampleEntry, exampleRecord, exampleSettle, NOON } from "../../support/examples.ts";
 
-/** What both sides say of one round, or of a few that hang together. */
+/** What both sides say of one round, or of a few connected rounds. */
 export interface Played {
   readonly entries: CallbackEntry[];
   readonly records: BetRecord[];
@@ -15,7 +15,7 @@ interface RoundPlace {
   readonly username: string;
   readonly roundId: string;
   readonly random: Random;
-  /** a round or an id of the round before: what ought to be apart hangs together */
+  /** a round or an id of the round before, which connects separate rounds */
   readonly neighbour: string;
 }
 
@@ -36,7 +36,7 @@ export function playRounds(seed: number, count: number): Played[] {
   });
 }
 
-/** Bets that were placed, settled and listed alike. */
+/** Bets that were placed, settled and listed with equal values. */
 function playRound({ username, roundId, random }: RoundPlace, bets: number): Played {
   const each = Array.from({ length: bets }, (_, index) => {
     const txnId = `${roundId}-${index}`;
@@ -59,7 +59,10 @@ function playRound({ username, roundId, random }: RoundPlace, bets: number): Pla
   return { entries: each.flatMap(({ entries }) => entries), records: each.map(({ record }) => record) };
 }
 
-/** The same as an operator keeps it that omits most lost settlements, and whose amounts are off by up to a cent and a bit. */
+/**
+ * The same rounds for an operator that omits most lost settlements, and whose amounts are off by a cent and a little more at
+ * most.
+ */
 export function keepOtherwise({ entries, records }: Played, round: number): Played {
   const isOmitted = ({ callback, payoutAmount, txnId }: CallbackEntry) =>
     callback === "settleBets" && payoutAmount?.eq("0") && !txnId.endsWith("2");
@@ -79,7 +82,7 @@ function withBalances(entry: CallbackEntry, random: Random): CallbackEntry {
 
 type RoundOddity = (played: Played, place: RoundPlace) => Played;
 
-/** Changes the entry, or the record, at a place by chance. */
+/** Changes the entry, or the record, at a random place. */
 const entryWith =
   (change: (entry: CallbackEntry, place: RoundPlace) => Partial<CallbackEntry>): RoundOddity =>
   ({ entries, records }, place) => {
@@ -98,7 +101,7 @@ const recordWith =
       records: records.map((one, index) => (index === at ? { ...one, ...change(one, place) } : one)),
     };
   };
-/** Adds an entry that is like the first, or the last, of the round but for some fields. */
+/** Adds an entry like the first, or the last, of the round, with some fields changed. */
 const another =
   (change: (entry: CallbackEntry, place: RoundPlace) => Partial<CallbackEntry>): RoundOddity =>
   ({ entries, records }, place) => {

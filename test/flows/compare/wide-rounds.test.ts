@@ -1,4 +1,4 @@
-/** Rounds of very many bets: what is compared of them, and that it is what a comparison of all of them finds. */
+/** Rounds of very many bets: a comparison of a part of them finds what a comparison of all of them finds. */
 
 import { describe, expect, test } from "vitest";
 import { type Config, parseConfig } from "../../../src/config-file.ts";
@@ -30,7 +30,7 @@ function inFewRounds(played: readonly Played[], rounds: number): Played[] {
   }));
 }
 
-/** The same bets of a provider whose records name most of them by their own id, and by a ticket of its own as betId. */
+/** The same bets from a provider whose records name most bets by their own id, and have a ticket of their own as betId. */
 function namedById(played: readonly Played[]): Played[] {
   return played.map(({ entries, records }, round) => ({
     entries,
@@ -40,7 +40,7 @@ function namedById(played: readonly Played[]): Played[] {
   }));
 }
 
-/** Waves of what was played arrive, each compared when it comes and when its graces are over. */
+/** Waves of play arrive, each compared when it comes and when its graces are over. */
 async function playThrough(played: readonly Played[], limits: CompareLimits, config: Config, waves: number) {
   await emptyTables(sql);
   await ledgerBegins();
@@ -105,11 +105,11 @@ describe("a round of very many bets is compared as if all of it were loaded", ()
     [24, 2, "by the record's id alone, named by it", { matchBy: ["id"] }],
     [28, 2, "by the round alone, named by the record's id", { matchBy: ["round"] }],
     [30, 2, "of an operator that omits losses, named by the record's id", { lostBets: "omitted" }],
-  ])("in a world by chance (seed %i: %i rounds of each player, %s)", async (seed, rounds, how, fields) => {
+  ])("in a random world (seed %i: %i rounds of each player, %s)", async (seed, rounds, how, fields) => {
     const seeded = playRounds(seed, 70);
     const kept =
       fields["lostBets"] === "omitted" ? seeded.map((one, index) => keepOtherwise(one, index)) : seeded;
-    // With an entry for all of a round in it, a round is compared as one: half of the worlds have none.
+    // A round with an entry for all its bets is compared as one: half of the worlds have no such entry.
     const actsOnRound = ({ entries }: Played) => entries.some((one) => one.transactionType === "BY_ROUND");
     const named = how.includes("named by") ? namedById(kept) : kept;
     const played = inFewRounds(seed % 2 === 0 ? named.filter((one) => !actsOnRound(one)) : named, rounds);
@@ -122,7 +122,7 @@ describe("a round of very many bets is compared as if all of it were loaded", ()
   });
 });
 
-/** Bets of one round that agree; every other one is lost. */
+/** Bets of one round that agree; every other bet is lost. */
 function agreeingBets(
   ids: (txnId: string) => { betId: string; id: string },
   count: number,
@@ -143,15 +143,15 @@ function agreeingBets(
   });
 }
 
-describe("of a round of very many bets, those that agree are not loaded again", () => {
+describe("the agreeing bets of a round of very many bets are not loaded again", () => {
   const byBetId = (txnId: string) => ({ betId: txnId, id: `tx-${txnId}` });
   const byId = (txnId: string) => ({ betId: `ticket ${txnId}`, id: txnId });
   test.each<[string, Record<string, unknown>, typeof byId]>([
     ["named by their betId", {}, byBetId],
     ["named by the record's id alone", {}, byId],
     ["named by the record's id alone, which comes first", { matchBy: ["id", "betId", "round"] }, byId],
-    ["named by the record's id, of a product that goes by nothing else", { matchBy: ["id"] }, byId],
-    ["named by the record's id, of a product that goes by rounds", { matchBy: ["round"] }, byId],
+    ["named by the record's id, of a product that matches by nothing else", { matchBy: ["id"] }, byId],
+    ["named by the record's id, of a product that matches by rounds", { matchBy: ["round"] }, byId],
     ["lost without a settlement", { lostBets: "omitted" }, byBetId],
     ["lost without a settlement, named by the record's id", { lostBets: "omitted" }, byId],
   ])("%s", async (_, fields, ids) => {
@@ -163,7 +163,7 @@ describe("of a round of very many bets, those that agree are not loaded again", 
       await receive(...arrived.flatMap(({ entries }) => entries));
       await listed(...arrived.flatMap(({ records }) => records));
       clock.set(clock.now() + 1_000);
-      // Of what has arrived first it is known only that it was much.
+      // Of the first wave only its size is known.
       if (arrived.length > 1) {
         await sql`delete from diff_marks`;
         const mark = { username: "anna", roundId: "r0", betRef: null, dueAt: clock.now() };
@@ -180,7 +180,7 @@ describe("of a round of very many bets, those that agree are not loaded again", 
   });
 });
 
-test("a bet that only its record's id names is no bet of a product that goes by betId, once its round differs", async () => {
+test("a bet that only its record's id names is no bet of a product that matches by betId, once its round differs", async () => {
   const bets = Array.from({ length: 6 }, (_, index) => `bet-${index}`);
   const played = bets.map((txnId): Played => {
     const [placed, settled] = callbacksOf("1", { txnId, roundId: "r0" });

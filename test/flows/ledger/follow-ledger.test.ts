@@ -17,7 +17,7 @@ const clock = createTestClock(NOON);
 const never = new AbortController().signal;
 const DAY_MS = 24 * HOUR_MS;
 
-/** What the operator wrote: a placement of 10.00 THB, received at noon. */
+/** A row of the operator: a placement of 10.00 THB, received at noon. */
 type Row = Readonly<Record<string, string | number | boolean | null>>;
 const row = (entryId: string | null, fields: Row = {}): Row => ({
   entry_id: entryId,
@@ -76,8 +76,8 @@ beforeEach(async () => {
   await sql`create view casino.ledger as select * from casino."Wallet Log"`;
 });
 
-describe("what is new", () => {
-  test("the first reading takes everything, to the last digit, and marks it for the diff", async () => {
+describe("new rows", () => {
+  test("all are read the first time, to the last digit, and marked for comparison", async () => {
     await write(
       row("a", {
         ...receivedAt(NOON - 400 * DAY_MS),
@@ -111,14 +111,14 @@ describe("what is new", () => {
     );
   });
 
-  test("a row is read once, and marks its bet once", async () => {
+  test("are read once, and mark their bets once", async () => {
     await write(row("a"));
     await follow();
     expect(await follow()).toEqual({ added: 0, rejected: 0 });
     expect(await sql`select count(*) as marks from diff_marks`).toEqual([{ marks: 1 }]);
   });
 
-  test("a row that was committed late is found as long as it lies within the lookback", async () => {
+  test("are found when they are committed late, as long as they lie within the lookback", async () => {
     await write(row("a"));
     await follow();
     await write(
@@ -129,14 +129,14 @@ describe("what is new", () => {
     expect(await entryIds()).toEqual(["a", "late"]);
   });
 
-  test("what a settle says of itself is read where the relation has columns for it", async () => {
+  test("say whether a settle is single-state where the relation has columns for that", async () => {
     await sql`alter table casino."Wallet Log" add column single_state boolean, add column end_round boolean`;
     await sql`
       create view casino.flagged as select *, entry_id = 'b' as single_state, null::boolean as end_round
       from casino.ledger where entry_id <> 'c'`;
     await write(row("a"), row("b"), row("c"));
     await follow(contextOf({ relation: "casino.flagged" }));
-    // Without the columns nothing is said.
+    // Without the columns the answer is unknown.
     await follow(contextOf({ relation: "casino.ledger" }));
     expect(
       await sql`
@@ -148,7 +148,7 @@ describe("what is new", () => {
     ]);
   });
 
-  test("thousands of rows of one moment are all read, with ids of any type", async () => {
+  test("are all read where thousands have one moment, with ids of any type", async () => {
     await sql`
       create table casino.many as select gen_random_uuid() as entry_id, l.callback, l.request_id, l.product_id,
         l.username, l.currency, n::text as txn_id, l.round_id, l.status, l.bet_amount, l.payout_amount,
@@ -162,7 +162,7 @@ describe("what is new", () => {
     expect(await follow(contextOf({ relation: "casino.many" }))).toEqual({ added: 4500, rejected: 0 });
   });
 
-  test("rows that differ by microseconds only are all read", async () => {
+  test("are all read where they differ only by microseconds", async () => {
     await sql`
       insert into casino."Wallet Log" (entry_id, callback, request_id, product_id, username, currency, txn_id, status,
         skip_balance_update, occurred_at, received_at)
@@ -172,7 +172,7 @@ describe("what is new", () => {
     expect(await follow()).toEqual({ added: 4100, rejected: 0 });
   });
 
-  test("a row dated ahead does not make what comes after it look old", async () => {
+  test("do not look old after a row with a time in the future", async () => {
     await write(row("ahead", receivedAt(NOON + 365 * DAY_MS)));
     await follow();
     clock.advance(MINUTE_MS);
@@ -181,7 +181,7 @@ describe("what is new", () => {
     expect(await entryIds()).toEqual(["ahead", "b"]);
   });
 
-  test("two workers at once double nothing", async () => {
+  test("are not doubled by two workers at once", async () => {
     await write(...Array.from({ length: 3000 }, (_, index) => row(`e${index}`)));
     await Promise.all([follow(), follow(), follow()]);
     await follow();
@@ -192,7 +192,7 @@ describe("what is new", () => {
     expect(Number(marked?.marks)).toBe(3000);
   });
 
-  test("a worker that was cut off goes on behind what it has read", async () => {
+  test("are read from where a worker was cut off", async () => {
     await write(row("a", receivedAt(NOON - DAY_MS)), row("b"));
     const context = contextOf({ rowsChange: "replace" });
     await follow(context);
@@ -202,7 +202,7 @@ describe("what is new", () => {
   });
 
   test.each([null, "callback_entries", "public.callback_entries"])(
-    "with the relation %s nothing is followed",
+    "are not read from the relation %s",
     async (relation) => {
       await write(row("a"));
       expect(await follow(contextOf({ relation }))).toEqual({ added: 0, rejected: 0 });
@@ -256,20 +256,23 @@ describe("rows that cannot be used", () => {
     ["an id too long for an index", { txn_id: "x".repeat(5000) }, /^txn_id is longer than 600 bytes: "xxx/],
   ];
 
-  test.each(UNUSABLE)("%s: kept once with the reason, and the rest goes on", async (_, fields, reason) => {
-    await write(row("a"), row("bad", fields), row("c"));
-    expect(await follow()).toEqual({ added: 2, rejected: 1 });
-    expect(await follow()).toEqual({ added: 0, rejected: 0 });
-    expect(await entryIds()).toEqual(["a", "c"]);
-    expect(await rejected()).toEqual([{ id: "bad", reason: expect.stringMatching(reason) }]);
-    const [kept] = await sql<{ raw: string }[]>`select raw from rejected_entries`;
-    expect(JSON.parse(kept?.raw ?? "")).toMatchObject({ entry_id: "bad", currency: "THB" });
-    clock.advance(MINUTE_MS);
-    await write(row("d", receivedAt(clock.now())));
-    expect(await follow()).toEqual({ added: 1, rejected: 0 });
-  });
+  test.each(UNUSABLE)(
+    "%s: the row is kept once with the reason, and the other rows are accepted",
+    async (_, fields, reason) => {
+      await write(row("a"), row("bad", fields), row("c"));
+      expect(await follow()).toEqual({ added: 2, rejected: 1 });
+      expect(await follow()).toEqual({ added: 0, rejected: 0 });
+      expect(await entryIds()).toEqual(["a", "c"]);
+      expect(await rejected()).toEqual([{ id: "bad", reason: expect.stringMatching(reason) }]);
+      const [kept] = await sql<{ raw: string }[]>`select raw from rejected_entries`;
+      expect(JSON.parse(kept?.raw ?? "")).toMatchObject({ entry_id: "bad", currency: "THB" });
+      clock.advance(MINUTE_MS);
+      await write(row("d", receivedAt(clock.now())));
+      expect(await follow()).toEqual({ added: 1, rejected: 0 });
+    },
+  );
 
-  test("of several rows with one id the first is taken, and the others are kept, each once", async () => {
+  test("with one id: the first is accepted, and the others are kept, each once", async () => {
     await write(row("a"), row("a", { txn_id: "bet-b", received_at: iso(NOON + 1) }), row("a"));
     await follow();
     await follow();
@@ -282,13 +285,13 @@ describe("rows that cannot be used", () => {
     ]);
   });
 
-  test("rows without an id are kept too, each once", async () => {
+  test("without an id are kept too, each once", async () => {
     await write(row(null), row(null), row(null, { username: "bea" }), row("a"));
     expect(await follow()).toEqual({ added: 1, rejected: 2 });
     expect(await follow()).toEqual({ added: 0, rejected: 0 });
   });
 
-  test("a row that the operator has mended becomes an entry", async () => {
+  test("become entries once the operator has mended them", async () => {
     await write(row("a", { callback: "?" }));
     await follow();
     await sql`update casino."Wallet Log" set callback = 'placeBets'`;
@@ -297,7 +300,7 @@ describe("rows that cannot be used", () => {
     expect(await rejected()).toEqual([]);
   });
 
-  test("a row that was changed to what cannot be used keeps its first content, and the change is kept", async () => {
+  test("that were changed to something unusable keep their first content, and the change is kept", async () => {
     const context = contextOf({ rowsChange: "replace" });
     await write(row("a"));
     await follow(context);
@@ -311,11 +314,11 @@ describe("rows that cannot be used", () => {
   });
 });
 
-describe("days read again", () => {
+describe("days that are read again", () => {
   const ask = (from: number, to = from + DAY_MS) => askRereads(sql, [{ from, to }], clock.now());
   const DAY = Math.floor(NOON / DAY_MS) * DAY_MS - DAY_MS;
 
-  test("a day that is asked for is read whole, and no other", async () => {
+  test("are read whole when they are requested, and no other day is", async () => {
     await write(row("a"));
     await follow();
     await write(
@@ -329,7 +332,7 @@ describe("days read again", () => {
     expect(await entryIds()).toEqual(["a", "first", "last"]);
   });
 
-  test("the newest hours are read first", async () => {
+  test("are read from the newest hours on", async () => {
     await ask(DAY, DAY + 2 * HOUR_MS);
     const order: number[] = [];
     for (;;) {
@@ -342,7 +345,7 @@ describe("days read again", () => {
     expect(order).toEqual(order.toSorted((a, b) => b - a));
   });
 
-  test("a long day is read to its end, batch by batch", async () => {
+  test("are read to their end, batch by batch", async () => {
     await write(row("a"));
     await follow();
     await sql`
@@ -358,7 +361,7 @@ describe("days read again", () => {
     ).toEqual([{ readAt: NOON, after: null }]);
   });
 
-  test("what a resweep of the provider's records fetches again is read again", async () => {
+  test("follow the resweeps of the provider's records", async () => {
     const settings = {
       products: [{ productId: "P1", since: iso(NOON - 3 * HOUR_MS) }],
       pull: { resweepAfter: ["PT1H"] },
@@ -383,7 +386,7 @@ describe("days read again", () => {
     expect(await entryIds()).toEqual(["a", "imported"]);
   });
 
-  test("asked for every minute, an hour is read again every hour", async () => {
+  test("are read again every hour, however often they are requested", async () => {
     await ask(DAY);
     await follow();
     await write(row("late", receivedAt(DAY)));
@@ -438,7 +441,7 @@ describe("rows that are changed in place", () => {
     expect(marked?.rounds).toEqual(["round-a"]);
   });
 
-  test("are noticed at most when they are twice as old", async () => {
+  test("are noticed when they are twice as old at the latest", async () => {
     const context = contextOf({ rowsChange: "replace" });
     await write(row("a"), row("b", receivedAt(NOON + 1)));
     await follow(context);
@@ -456,7 +459,7 @@ describe("rows that are changed in place", () => {
     expect((await amounts())[0]).toBe("12");
   });
 
-  test("are noticed, however old, when a resweep has their day read again", async () => {
+  test("are noticed at any age when a resweep has their day read again", async () => {
     const context = contextOf({ rowsChange: "replace" });
     await write(row("a", receivedAt(NOON - 30 * DAY_MS)), row("b"));
     await follow(context);
@@ -469,10 +472,10 @@ describe("rows that are changed in place", () => {
   });
 });
 
-describe("what one run reads", () => {
+describe("one run reads", () => {
   const lookbackMs = 16 * MINUTE_MS;
 
-  test("everything, as long as nothing was read", () => {
+  test("everything, while nothing was read", () => {
     expect(rangesToRead({ readUntil: null, readAt: null, now: NOON, lookbackMs })).toEqual([
       { from: null, to: null },
     ]);
@@ -490,7 +493,7 @@ describe("what one run reads", () => {
     ]);
   });
 
-  test("no row twice after a long pause, and nothing older than a lookback of zero asks for", () => {
+  test("no row twice after a long pause, and nothing older than a lookback of zero allows", () => {
     const ranges = rangesToRead({
       readUntil: NOON - HOUR_MS,
       readAt: NOON - HOUR_MS,
@@ -503,7 +506,7 @@ describe("what one run reads", () => {
     ]);
   });
 
-  test("rows without a received_at only where no large table is read for them", async () => {
+  test("rows without a received_at only where that does not read a large table", async () => {
     const relation = await openRelation(sql, "casino.ledger");
     expect(await findsUndatedRows(sql, relation)).toBe(true);
     await sql.unsafe(`
@@ -516,7 +519,7 @@ describe("what one run reads", () => {
   });
 });
 
-describe("what the diff may know", () => {
+describe("a comparison knows", () => {
   const record = () => sql`
     insert into bet_records (product_id, username, bet_id, id, round_id, currency, stake, payout, game_code, game_name,
       bet_status, payout_status, accounting_date, updated_date, version_seen_at, requested_at)
@@ -534,7 +537,7 @@ describe("what the diff may know", () => {
     await write(row("a", receivedAt(NOON - DAY_MS)));
   });
 
-  test("a record is not missing in a ledger that was not read since its grace ended", async () => {
+  test("that a record is not missing in a ledger that was not read since its grace ended", async () => {
     await follow();
     await record();
     await mark();
@@ -546,7 +549,7 @@ describe("what the diff may know", () => {
     expect(await mismatches()).toEqual(["missing-in-ledger"]);
   });
 
-  test("a bet whose row cannot be used is not missing", async () => {
+  test("that a bet with an unusable row is not missing", async () => {
     await write(row("b", { callback: "place" }));
     await record();
     await mark();
@@ -562,7 +565,7 @@ describe("what the diff may know", () => {
   });
 });
 
-test("a relation that was dropped is one clear error, and what was read of it stays", async () => {
+test("a dropped relation is one clear error, and the entries that were read from it stay", async () => {
   await write(row("a"));
   await follow();
   await sql`drop view casino.ledger`;

@@ -1,4 +1,4 @@
-/** The beginning of the ledger moves back: what it left out is compared after all. */
+/** The beginning of the ledger moves back, and earlier bets are compared after all. */
 
 import { expect, test } from "vitest";
 import { exampleEntry } from "../../support/examples.ts";
@@ -7,7 +7,7 @@ import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "../compare/com
 const { clock, diffAt, receive, listed, fetchRange, mismatches } = useDiffWorld();
 const since = (minutes: number) => ({ settings: { ledger: { since: iso(minutes) } } });
 
-/** Compares once the graces have passed and everything was fetched. */
+/** Compares once the graces are over and everything was fetched. */
 async function compareAt(minutes: number, options = {}): Promise<string[]> {
   await diffAt(minutes, options);
   clock.set(minute(minutes + 90));
@@ -16,7 +16,7 @@ async function compareAt(minutes: number, options = {}): Promise<string[]> {
   return await mismatches();
 }
 
-test("a bet of the ledger alone is compared once ledger.since lies before it", async () => {
+test("a bet that only the ledger has is compared once ledger.since lies before it", async () => {
   const at = { txnId: "bet-0", roundId: "round-0", occurredAt: minute(-200), receivedAt: minute(-200) };
   await receive(...callbacksOf("25", at), ...callbacksOf("25"));
   await listed(recordOf("25"));
@@ -24,7 +24,7 @@ test("a bet of the ledger alone is compared once ledger.since lies before it", a
   expect(await compareAt(200, since(-300))).toEqual(["missing-at-provider of bet-0 is open"]);
 });
 
-test("a bet without a placement ran when the ledger began, until an older entry comes in", async () => {
+test("a bet without a placement counts as older than the ledger, until an older entry arrives", async () => {
   const [, settle] = callbacksOf("25");
   if (settle === undefined) throw new Error("a bet is a placement and a settlement");
   await receive(settle);
@@ -36,7 +36,7 @@ test("a bet without a placement ran when the ledger began, until an older entry 
   expect(await compareAt(200)).toEqual(["missing-placement of bet-1 is open"]);
 });
 
-test("a product's own beginning goes before that of the ledger", async () => {
+test("a product's own beginning takes precedence over that of the ledger", async () => {
   const own = (minutes: number) => ({
     settings: { products: [{ productId: "P1", ledgerSince: iso(minutes) }], ledger: { since: iso(-300) } },
   });

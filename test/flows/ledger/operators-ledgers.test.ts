@@ -1,4 +1,4 @@
-/** Operators that leave out lost settlements, or round: what becomes of a bet over time, and of the day's statement. */
+/** Operators that omit lost settlements, or round amounts: the mismatches of a bet over time, and the day's statement. */
 
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../../src/config-file.ts";
@@ -27,7 +27,7 @@ describe("a lost bet whose settlement the operator does not write", () => {
   };
   const updatedAt = (minutes: number) => ({ updatedDate: iso(minutes), accountingDate: iso(-1) });
 
-  test("is no mismatch, not even after a day, and is not pending in the day's statement", async () => {
+  test("is no mismatch, even after a day, and is not pending in the day's statement", async () => {
     await receive(exampleEntry());
     await listed(recordOf("0"));
     for (const minutes of [20, 90, 2 * 24 * 60]) await look(minutes);
@@ -37,7 +37,7 @@ describe("a lost bet whose settlement the operator does not write", () => {
     ]);
   });
 
-  test("that is changed to a win is a missing settlement, until the settlement arrives", async () => {
+  test("whose result changes to a win is a missing settlement, until the settlement arrives", async () => {
     await receive(exampleEntry());
     await listed(recordOf("0"));
     await look(90);
@@ -53,7 +53,7 @@ describe("a lost bet whose settlement the operator does not write", () => {
     expect(await mismatches()).toEqual(["missing-settlement of bet-1 is resolved"]);
   });
 
-  test("that is void after all is one too, until its callback arrives", async () => {
+  test("that becomes void is a mismatch, until its callback arrives", async () => {
     await receive(exampleEntry());
     await listed(recordOf("0"));
     await look(90);
@@ -75,7 +75,7 @@ describe("a lost bet whose settlement the operator does not write", () => {
     expect(await mismatches()).toEqual(["missing-settlement of bet-1 is resolved"]);
   });
 
-  test("ends the mismatches that were opened before the setting was made, when the worker starts again", async () => {
+  test("has its earlier mismatches resolved after the setting is made and the worker starts again", async () => {
     await receive(exampleEntry());
     await listed(recordOf("0"));
     await diffAt(90);
@@ -86,7 +86,7 @@ describe("a lost bet whose settlement the operator does not write", () => {
     expect(await mismatches()).toEqual(["missing-settlement of bet-1 is resolved"]);
   });
 
-  test("does not hide that its stake was taken twice", async () => {
+  test("is a mismatch where its stake was taken twice", async () => {
     const again = { entryId: "again", requestId: "again", occurredAt: minute(-4), receivedAt: minute(-4) };
     await receive(exampleEntry(), exampleEntry({ ...again, moved: amount("-10") }));
     await listed(recordOf("0"));
@@ -101,7 +101,7 @@ describe("a lost bet whose settlement the operator does not write", () => {
 describe("amounts that are equal within a tolerance", () => {
   const settings = { products: [{ productId: "P1" }], diff: { tolerance: { THB: "0.01" } } };
 
-  test("are no mismatch, and the statement shows with its sign what they add up to", async () => {
+  test("are no mismatch, and the statement shows their sum with its sign", async () => {
     const other = { txnId: "bet-2", roundId: "round-2" };
     await receive(...callbacksOf("20.01"), ...callbacksOf("20", other));
     await listed(recordOf("20.004"), recordOf("20.001", { id: "rec-2", betId: "bet-2", roundId: "round-2" }));
@@ -112,7 +112,7 @@ describe("amounts that are equal within a tolerance", () => {
     ]);
   });
 
-  test("stand beside a mismatch, which explains all of its own bet's difference", async () => {
+  test("occur besides a mismatch, which explains the whole difference of its own bet", async () => {
     const other = { txnId: "bet-2", roundId: "round-2" };
     await receive(...callbacksOf("20"), ...callbacksOf("20", other));
     await listed(recordOf("20.004"), recordOf("25.006", { id: "rec-2", betId: "bet-2", roundId: "round-2" }));
@@ -123,7 +123,7 @@ describe("amounts that are equal within a tolerance", () => {
     ]);
   });
 
-  test("are differences again where the tolerance is taken away", async () => {
+  test("are differences again where the tolerance is removed", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("20.004"));
     await diffAt(90, { settings });

@@ -7,8 +7,8 @@ import {
   previewAction,
   type RequestedAction,
 } from "../../../src/flows/mismatches/act-on-mismatches.ts";
-import { readMismatchStory } from "../../../src/flows/mismatches/read-mismatch.ts";
 import { recordTransitions } from "../../../src/flows/mismatches/record-transitions.ts";
+import { readMismatchStory } from "../../../src/flows/read/read-mismatch.ts";
 import { silentLog } from "../../../src/log.ts";
 import type { Finding } from "../../../src/mismatch.ts";
 import type { MismatchChoice } from "../../../src/mismatches/store.ts";
@@ -73,7 +73,7 @@ const statuses = async () =>
     .join(" ");
 const read = (id = "1") => readMismatchStory(context, id);
 
-test("what people do with one is told with who, when, why and the values of that moment", async () => {
+test("the history of an action says who acted, when, why, and with which values", async () => {
   await open({});
   await act("ack", { note: "looking" });
   expect(await read()).toMatchObject({
@@ -123,7 +123,7 @@ test("what people do with one is told with who, when, why and the values of that
   expect([...values]).toEqual([{ risk: "4.5", payout: "30.00" }]);
 });
 
-describe("all of the ids or none", () => {
+describe("an action on several ids changes all of them or none", () => {
   test("where one of them is unknown", async () => {
     await open({}, {});
     await expect(act("ack", { target: { ids: ["1", "9", "x", "2"] } })).rejects.toMatchObject({
@@ -144,7 +144,7 @@ describe("all of the ids or none", () => {
   });
 });
 
-describe("two people at once", () => {
+describe("of two people at the same time", () => {
   test("the second gets a conflict, and no note is lost", async () => {
     await open({});
     const results = await Promise.allSettled([
@@ -156,7 +156,7 @@ describe("two people at once", () => {
     expect(history.filter(({ toStatus }) => toStatus === "acknowledged")).toHaveLength(1);
   });
 
-  test("who waited for the other's transaction sees what it did", async () => {
+  test("the one who waited for the other's transaction sees its result", async () => {
     await open({});
     const entered = Promise.withResolvers<void>();
     const go = Promise.withResolvers<void>();
@@ -177,7 +177,7 @@ describe("two people at once", () => {
     expect(await read()).toMatchObject({ status: "resolved", note: "paid", resolvedBy: "anna" });
   });
 
-  test("who locks in another order does not end the action: it begins again, and is carried out", async () => {
+  test("one who locks in another order does not end the action: the action begins again and succeeds", async () => {
     await open({}, {});
     const lockInTurns = async () => {
       await sql`update mismatches set status = 'open'`;
@@ -198,12 +198,12 @@ describe("two people at once", () => {
       const [outcome] = await Promise.all([other.catch((error) => error.code), mine]);
       return outcome;
     };
-    // PostgreSQL ends the transaction that notices the deadlock first. That is the action, unless the machine is very slow.
+    // PostgreSQL ends the transaction that notices the deadlock first. That is the action, except on a very slow machine.
     await expect.poll(lockInTurns).toBe("carried out");
     expect(await statuses()).toBe("acknowledged acknowledged");
   });
 
-  test("who names the status that was seen acts on no other", async () => {
+  test("one who names the status that was shown acts on no mismatch in another status", async () => {
     await open({});
     await act("ack", { by: "anna" });
     await expect(act("resolve", { expected: "open" })).rejects.toMatchObject({
@@ -215,7 +215,7 @@ describe("two people at once", () => {
   });
 });
 
-test("each is acted on as it was seen, where they were seen in different states", async () => {
+test("each mismatch is acted on by the status that was shown, where the statuses differ", async () => {
   await open({}, {}, {});
   await act("ack", { target: { ids: ["2", "3"] } });
   const seen = new Map([
@@ -247,7 +247,7 @@ describe("a filter", () => {
     target: { filter: chosenBy(filter), shown },
   });
 
-  test("counts first, how many and how much money, and changes nothing", async () => {
+  test("first counts mismatches and their money, and changes nothing", async () => {
     expect(await previewAction(context, asked("ack", filtered({ productId: "P1" })))).toEqual({
       ids: ["1", "2", "3"],
       count: 3,
@@ -259,7 +259,7 @@ describe("a filter", () => {
     expect(await statuses()).toBe("open open open open");
   });
 
-  test("acts on those that it is possible for", async () => {
+  test("acts on mismatches that allow the action", async () => {
     await act("ignore", { target: { ids: ["2"] } });
     await act("ack", { target: { ids: ["1"] } });
     expect(await act("ack", filtered({ productId: "P1" }))).toMatchObject({ ids: ["3"] });
@@ -268,7 +268,7 @@ describe("a filter", () => {
     expect(await act("ack", filtered({ statuses: ["resolved"] }))).toMatchObject({ count: 0 });
   });
 
-  test("acts only on what was shown", async () => {
+  test("acts only on mismatches that were shown", async () => {
     expect(await act("ack", filtered({}, ["1", "4", "99"]))).toMatchObject({ ids: ["1", "4"] });
     expect(await statuses()).toBe("acknowledged open open acknowledged");
   });
@@ -306,7 +306,7 @@ describe("a filter", () => {
   });
 });
 
-describe("a correction made by hand", () => {
+describe("an adjustment", () => {
   const adjustment = { amount: "-4.500000000000000000001", ref: "R-1" };
 
   test("is kept exactly, with who made it, when and why", async () => {
@@ -327,7 +327,7 @@ describe("a correction made by hand", () => {
     });
   });
 
-  test("counts once, however often it is said", async () => {
+  test("counts once, however often it is sent", async () => {
     await open({});
     await act("resolve", { adjustment });
     expect(
@@ -347,7 +347,7 @@ describe("a correction made by hand", () => {
     ["another amount", { adjustment: { ...adjustment, amount: "-4.5" } }],
     ["another mismatch", { adjustment, target: { ids: ["2"] } }],
     ["another note", { adjustment, note: "otherwise" }],
-  ])("under a ref that stands for %s is a conflict, and resolves nothing", async (_, changes) => {
+  ])("with a known ref and %s is a conflict, and resolves nothing", async (_, changes) => {
     await open({}, {});
     await act("resolve", { adjustment });
     await act("reopen");
@@ -376,7 +376,7 @@ describe("a correction made by hand", () => {
   });
 });
 
-test("whoever ends the last mismatch of an incident ends that, once", async () => {
+test("a person who resolves the last mismatch of an incident ends the incident, once", async () => {
   await open({}, {});
   await act("ack", { target: { ids: ["1", "2"] } });
   await act("resolve", { target: { ids: ["1"] } });
@@ -385,7 +385,7 @@ test("whoever ends the last mismatch of an incident ends that, once", async () =
   expect(alerts.map(({ kind }) => kind)).toEqual(["incident-opened", "incident-over"]);
 });
 
-test("what a person reopens is looked at again at once", async () => {
+test("a reopened mismatch is compared again at once", async () => {
   await open({}, { roundId: null });
   await act("resolve", { target: { ids: ["1", "2"] } });
   expect(await sql`select from diff_marks`).toHaveLength(0);

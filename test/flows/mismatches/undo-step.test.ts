@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../../src/config-file.ts";
 import { actOnMismatches, type RequestedAction } from "../../../src/flows/mismatches/act-on-mismatches.ts";
-import { readMismatchStory } from "../../../src/flows/mismatches/read-mismatch.ts";
 import { recordTransitions } from "../../../src/flows/mismatches/record-transitions.ts";
 import { undoStep } from "../../../src/flows/mismatches/undo-step.ts";
+import { readMismatchStory } from "../../../src/flows/read/read-mismatch.ts";
 import { silentLog } from "../../../src/log.ts";
 import type { Transition } from "../../../src/mismatches/transitions.ts";
 import { createTestClock } from "../../support/clock.ts";
@@ -33,7 +33,7 @@ const open = (count: number) =>
       finding: exampleFinding({ betId: `bet-${index + 1}` }),
     })),
   );
-/** @returns the step by which it can be taken back */
+/** @returns the step, by which the action can be undone */
 const act = async (
   action: RequestedAction["action"],
   {
@@ -56,11 +56,11 @@ const statuses = async () =>
   (await sql<{ status: string }[]>`select status from mismatches order by id`)
     .map(({ status }) => status)
     .join(" ");
-/** Everything that a step may change, and an undo must put back. */
+/** All values that a step may change, and an undo must restore. */
 const standing = async (id = 1) =>
   (await sql`select status, note, resolved_at, resolved_by, ceased_at from mismatches where id = ${id}`)[0];
 
-describe("a step that is taken back", () => {
+describe("an undo", () => {
   test.each<[RequestedAction["action"], RequestedAction["action"][]]>([
     ["ack", []],
     ["resolve", []],
@@ -68,7 +68,7 @@ describe("a step that is taken back", () => {
     ["ignore", ["ack"]],
     ["reopen", ["resolve"]],
     ["reopen", ["ack", "ignore"]],
-  ])("leaves it as it was before: %s after %j", async (action, before) => {
+  ])("leaves the mismatch as it was before: %s after %j", async (action, before) => {
     await open(1);
     for (const one of before) await act(one, { by: "anna", note: `anna: ${one}` });
     const was = await standing();
@@ -78,7 +78,7 @@ describe("a step that is taken back", () => {
     expect(await standing()).toEqual(was);
   });
 
-  test("stays in the history, and so does who took it back", async () => {
+  test("stays in the history, with the person who did it", async () => {
     await open(1);
     const step = await act("ack", { note: "asked the provider" });
     await undo(step, "bo");
@@ -90,7 +90,7 @@ describe("a step that is taken back", () => {
     ]);
   });
 
-  test("keeps the note of an earlier one through several undone ones", async () => {
+  test("keeps the note of an earlier step through several undone ones", async () => {
     await open(1);
     await act("ack", { note: "first" });
     const second = await act("resolve", { note: "second" });
@@ -100,7 +100,7 @@ describe("a step that is taken back", () => {
     expect(await read()).toMatchObject({ status: "acknowledged", note: "first", resolvedBy: null });
   });
 
-  test("that a person had ceased to matter before is a decision again that stands until it matters anew", async () => {
+  test("of a step that no longer counted restores the decision, which stands until a value changes again", async () => {
     await open(1);
     await act("resolve");
     await change({ change: "cease", id: 1 });
@@ -119,7 +119,7 @@ describe("a step that is taken back", () => {
     expect(await statuses()).toBe("open resolved resolved open");
   });
 
-  test("stands where somebody brought it back to the same status by another way", async () => {
+  test("is refused where another way led back to the same status", async () => {
     await open(1);
     const step = await act("ack");
     await act("resolve", { by: "anna" });
@@ -129,7 +129,7 @@ describe("a step that is taken back", () => {
     expect(await read()).toMatchObject({ status: "acknowledged", note: "to ack" });
   });
 
-  test("is taken back once", async () => {
+  test("is possible once", async () => {
     await open(1);
     const step = await act("ack");
     await undo(step);
@@ -137,7 +137,7 @@ describe("a step that is taken back", () => {
     expect((await read()).history).toHaveLength(3);
   });
 
-  test("by two people at once is taken back by one of them", async () => {
+  test("by two people at once is done by one of them", async () => {
     await open(1);
     const step = await act("ack");
     const results = await Promise.all([undo(step, "anna"), undo(step, "bo")]);
@@ -145,7 +145,7 @@ describe("a step that is taken back", () => {
     expect((await read()).history).toHaveLength(3);
   });
 
-  test("does not put a decision back on values that it was not made for", async () => {
+  test("does not restore a decision for values that it was not made about", async () => {
     await open(1);
     await act("ignore");
     const step = await act("reopen");
@@ -156,7 +156,7 @@ describe("a step that is taken back", () => {
   });
 });
 
-test("what is open again by it is looked at again: it may hold no longer", async () => {
+test("a mismatch that an undo opens is compared again, because it may no longer hold", async () => {
   await open(1);
   const resolved = await act("resolve");
   await undo(resolved);
@@ -165,7 +165,7 @@ test("what is open again by it is looked at again: it may hold no longer", async
   ]);
 });
 
-test("an incident that ended by a mistake begins again, and one that a reopening began ends again", async () => {
+test("an undo reopens an incident that ended by mistake, and ends one that a mistaken reopening began", async () => {
   const told = async () =>
     (await sql<{ kind: string }[]>`select kind from alerts order by id`).map(({ kind }) => kind.slice(9));
   await open(2);
@@ -179,7 +179,7 @@ test("an incident that ended by a mistake begins again, and one that a reopening
   expect(await sql`select sum(open)::int as open from incidents`).toEqual([{ open: 0 }]);
 });
 
-test.each(["a correction made by hand", "a step that never was"])("%s is not undone", async (what) => {
+test.each(["an adjustment", "an unknown step"])("%s cannot be undone", async (what) => {
   await open(1);
   const adjustment = { amount: "-4.5", ref: "R-1" };
   const step = what === "a step that never was" ? randomUUID() : await act("resolve", { adjustment });

@@ -11,7 +11,7 @@ import {
 } from "../../../src/flows/pull/backfill.ts";
 import { rangeLimits } from "../../../src/flows/pull/fetch-leased-window.ts";
 import { openBackfillRunner } from "../../../src/flows/pull/run-backfills.ts";
-import { readStatus } from "../../../src/flows/status/read-status.ts";
+import { readStatus } from "../../../src/flows/read/read-status.ts";
 import { readPullProgress } from "../../../src/sync/progress-store.ts";
 import { ensurePullState } from "../../../src/sync/pull-state-store.ts";
 import { initialRange } from "../../../src/sync/range-control.ts";
@@ -39,7 +39,7 @@ const find = (context: PullContext, id: number) => findBackfill(context, String(
 const change = (context: PullContext, id: number, to: "pause" | "resume" | "cancel") =>
   changeBackfill(context, String(id), to);
 
-/** Hours of the played time, counted from its begin. */
+/** Hours of the played time, counted from its beginning. */
 const hours = (from: number, to: number): TimeRange => ({
   from: PLAYED.from + from * HOUR_MS,
   to: PLAYED.from + to * HOUR_MS,
@@ -49,7 +49,7 @@ const countRecords = async () => (await sql`select from bet_records`).length;
 const pageOf = (asked: BetPageRequest | undefined) => JSON.stringify([asked?.from, asked?.to, asked?.nextId]);
 
 describe("a backfill", () => {
-  test("of time that was never fetched creates every record; asked for again, every one is unchanged", async () => {
+  test("of time that was never fetched creates every record, and repeated changes none", async () => {
     const { context } = await openPastWorld(sql);
     const records = listedRecords().length;
     const first = await ask(context);
@@ -75,7 +75,7 @@ describe("a backfill", () => {
     });
   });
 
-  test("of time that was fetched while bets were open tells what is new, changed and unchanged since", async () => {
+  test("of time that was fetched while bets were open counts records that are new, changed and unchanged since", async () => {
     const { context, clock } = await openPastWorld(sql, { pull: { settleDelay: "PT0S" } });
     const early = PLAYED.from + 100 * MINUTE_MS;
     clock.set(early);
@@ -111,7 +111,7 @@ describe("a backfill", () => {
     expect(await place()).toEqual(before);
   });
 
-  test("asks with the least urgency: everything else comes first", async () => {
+  test("has the least urgency: everything else comes first", async () => {
     const { context } = await openPastWorld(sql);
     const urgencies = new Set<string | undefined>();
     await ask(context, hours(0, 1));
@@ -125,7 +125,7 @@ describe("a backfill", () => {
     expect([...urgencies]).toEqual([REQUEST_URGENCIES.at(-1)]);
   });
 
-  test("is planned in windows as long as the product's answers have taught", async () => {
+  test("is planned in windows of the product's learned length", async () => {
     const { context } = await openPastWorld(sql);
     await pullProduct(context, PRODUCT, never);
     await sql`update pull_states set window_ms = ${25 * MINUTE_MS}`;
@@ -183,7 +183,7 @@ describe("a backfill", () => {
 });
 
 describe("several windows", () => {
-  test("are fetched side by side, as many as pull.concurrency allows, however many runs there are", async () => {
+  test("are fetched side by side, up to pull.concurrency, however many runs there are", async () => {
     const { context } = await openPastWorld(sql, { pull: { concurrency: 3, windowMax: "PT30M" } });
     let underWay = 0;
     const seen = new Set<number>();
@@ -205,7 +205,7 @@ describe("several windows", () => {
     expect(await find(context, id)).toMatchObject({ status: "done", windowsDone: 8 });
   });
 
-  test("of backfills that run together come in turns", async () => {
+  test("of backfills that run together take turns", async () => {
     const { context, asked } = await openPastWorld(sql, { pull: { concurrency: 1 } });
     await ask(context, hours(0, 3));
     await ask(context, hours(3, 4));
@@ -214,7 +214,7 @@ describe("several windows", () => {
     expect(windows.map(({ from }) => (from - PLAYED.from) / HOUR_MS)).toEqual([0, 3, 1, 2]);
   });
 
-  test("are shared by two runners: each page is asked for once, and every record is created once", async () => {
+  test("are shared by two runners: each page is requested once, and every record is created once", async () => {
     const { context, asked } = await openPastWorld(sql, { pull: { concurrency: 2, windowMax: "PT10M" } });
     const { id } = await ask(context);
     const shares = [0, 0];
@@ -266,7 +266,7 @@ describe("a paused backfill", () => {
     });
   });
 
-  test("that waited to be begun waits again when it is resumed", async () => {
+  test("that waited for its beginning waits again when it is resumed", async () => {
     const { context, asked } = await openPastWorld(sql);
     const { id } = await ask(context);
     await change(context, id, "pause");
@@ -276,7 +276,7 @@ describe("a paused backfill", () => {
   });
 });
 
-test("a cancelled backfill fetches nothing more, and what was read stays", async () => {
+test("a cancelled backfill fetches nothing more, and the records that it read stay", async () => {
   const { context, asked } = await openPastWorld(sql, { pull: { concurrency: 1 } });
   const { id } = await ask(context);
   await run(whenAnswered(context, 3, () => change(context, id, "cancel")));
@@ -293,7 +293,7 @@ test("a cancelled backfill fetches nothing more, and what was read stays", async
   expect(windows).toEqual([{ status: "cancelled", lease_token: null }]);
 });
 
-test("a change that makes no sense, or of a backfill there is not, is refused and changes nothing", async () => {
+test("an impossible change, or one of an unknown backfill, is refused and changes nothing", async () => {
   const { context } = await openPastWorld(sql);
   const { id } = await ask(context, hours(3, 4));
   await run(context);
@@ -312,7 +312,7 @@ test("a change that makes no sense, or of a backfill there is not, is refused an
   }
 });
 
-test("a backfill whose worker was killed between two pages goes on behind the last one, and doubles nothing", async () => {
+test("a backfill whose worker was killed between two pages goes on after the last page, and doubles nothing", async () => {
   const { context, asked } = await openPastWorld(sql, { pull: { concurrency: 1 } });
   const { id } = await ask(context);
   const silence = Promise.withResolvers<void>();
@@ -380,7 +380,7 @@ describe("a backfill that cannot be fetched", () => {
   });
 });
 
-test("refused credentials stop the run, and nothing is asked again before pull.every has passed", async () => {
+test("refused credentials stop the run, and no request follows before pull.every has passed", async () => {
   const { context, clock, asked } = await openPastWorld(sql, {
     pull: { concurrency: 2, every: "PT1M" },
     faults: [{ when: { times: 2 }, do: { kind: "status", status: 401 } }],
@@ -423,7 +423,7 @@ test("the list is read page by page, the newest first", async () => {
   expect(rest).toMatchObject({ backfills: [{ id: 1 }], next: null });
 });
 
-/** The same, but something happens before the answer to the n-th request is read. */
+/** The same context, in which something happens before the answer to the n-th request is read. */
 function whenAnswered(context: PullContext, nth: number, happens: () => Promise<unknown>): PullContext {
   let count = 0;
   return {

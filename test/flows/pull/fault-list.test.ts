@@ -14,7 +14,7 @@ import { emptyTables, useDatabase } from "../../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../../support/examples.ts";
 import { pullProduct } from "../../support/pull-product.ts";
 
-/** The product has an hour of records, many pages of them; at noon they are all there. */
+/** The product has an hour of records, on many pages. At noon all of them exist. */
 const PRODUCT = "TABLE";
 const PAGE_SIZE = 10;
 const HOUR_BEFORE_NOON = { from: NOON - HOUR_MS, to: NOON };
@@ -34,7 +34,7 @@ const world = createWorld({
 const RECORDS = world.recordsIn(PRODUCT, HOUR_BEFORE_NOON, NOON);
 const PAGES = Math.ceil(RECORDS.length / PAGE_SIZE);
 
-/** A fault that lasts is over at this time. */
+/** A lasting fault is over at this time. */
 const OVER = NOON + 10 * MINUTE_MS;
 const LASTS = { between: [formatInstant(HOUR_BEFORE_NOON.from), formatInstant(OVER)] as [string, string] };
 
@@ -42,7 +42,7 @@ const { sql } = useDatabase();
 const never = new AbortController().signal;
 let clock: TestClock;
 let sandbox: Sandbox;
-/** when each request was sent */
+/** the time of each request */
 let asked: Instant[];
 
 beforeEach(async () => {
@@ -65,8 +65,8 @@ async function provider(...faults: Fault[]): Promise<void> {
 }
 
 /**
- * Pulls the product as a worker does; waits pass at once.
- * @param struck so many of its first requests are answered too late, and given up soon
+ * Pulls the product as a worker does; waits take no time.
+ * @param struck how many of its first requests are answered too late, and given up soon /
  */
 async function pull(settings: Record<string, unknown> = {}, struck = Number.POSITIVE_INFINITY) {
   const config = parseConfig({
@@ -108,11 +108,11 @@ const readGaps = () => sql<{ minutes: number; code: string }[]>`
 
 const KILOBYTES_OF_A_GIGABYTE = 1_048_576;
 
-/** Short enough to wait for; where something comes all the same, long enough for that on a busy machine. */
+/** Short enough for a test to wait, and long enough for an answer on a busy machine. */
 const SHORT = { requestTimeout: "PT0.25S" };
 const LONGER = { requestTimeout: "PT2S" };
 
-/** What the provider does, and the code by which the reader knows it. */
+/** What the provider does, and the error code that results. */
 const TOO_SLOW: [what: string, fault: Fault["do"], code: string, settings?: Record<string, unknown>][] = [
   ["no answer in time", { kind: "hang" }, "provider-timeout", SHORT],
   ["an answer that only drips", { kind: "drip" }, "provider-drip", LONGER],
@@ -160,14 +160,14 @@ describe.each([...TOO_SLOW, ...FAILED])("%s", (_, fault, code, settings = {}) =>
   const isTooSlow = TOO_SLOW.some(([, one]) => one === fault);
   const given = isTooSlow ? "each half of the hour" : "the whole hour";
 
-  test(`for a moment: everything is there once`, async () => {
+  test(`for a moment: everything is stored once`, async () => {
     await provider({ when: { times: 1 }, do: fault });
     expect(await pull(settings, 1)).toMatchObject({ gaps: 0 });
     expect(sandbox.requests().faults[fault.kind]).toBe(1);
     await expectEverythingOnce();
   });
 
-  test(`for long: ${given} is a gap with the code ${code}, and afterwards everything is there once`, async () => {
+  test(`for long: ${given} makes a gap with the code ${code}, and afterwards everything is stored once`, async () => {
     await provider({ when: LASTS, do: fault });
     await pull(settings);
     const gap = { minutes: isTooSlow ? 30 : 60, code };
@@ -179,7 +179,7 @@ describe.each([...TOO_SLOW, ...FAILED])("%s", (_, fault, code, settings = {}) =>
 });
 
 describe.each([401, 403])("HTTP %i", (status) => {
-  test("stops the product, for a person must act; an hour later it is tried again, and everything is there once", async () => {
+  test("stops the product, because a person must act; an hour later it is tried again, and everything is stored once", async () => {
     await provider({ when: LASTS, do: { kind: "status", status } });
     await expect(pull()).rejects.toMatchObject({ code: "provider-refused" });
     await pull();
@@ -194,7 +194,7 @@ describe("a Retry-After", () => {
   test.each([
     ["in seconds", "seconds"],
     ["as a date", "http-date"],
-  ] as const)("%s is waited for", async (_, retryAfterAs) => {
+  ] as const)("%s sets the wait", async (_, retryAfterAs) => {
     await provider({
       when: { times: 1 },
       do: { kind: "status", status: 429, retryAfter: 77, retryAfterAs },
@@ -207,7 +207,7 @@ describe("a Retry-After", () => {
 });
 
 describe("an answer of 4 GB", () => {
-  test("is cut off long before it is read, or fills the memory", async () => {
+  test("is cut off long before its end, and before it fills the memory", async () => {
     await provider({ when: { times: 1 }, do: { kind: "huge", megabytes: 4_096 } });
     const mostBefore = process.resourceUsage().maxRSS;
     expect(await pull()).toMatchObject({ windows: 1, gaps: 0 });
@@ -223,7 +223,7 @@ const HARMLESS: [what: string, fault: Fault["do"]][] = [
 ];
 
 describe.each(HARMLESS)("%s", (_, fault) => {
-  test("is no failure: everything is there once", async () => {
+  test("is no failure: everything is stored once", async () => {
     await provider({ do: fault });
     expect(await pull()).toMatchObject({ windows: 1, gaps: 0 });
     expect(sandbox.requests().faults[fault.kind]).toBeGreaterThanOrEqual(PAGES - 1);
@@ -234,7 +234,7 @@ describe.each(HARMLESS)("%s", (_, fault) => {
 const OUT_OF_RANGE: Fault["do"] = { kind: "out-of-range" };
 
 describe("records dated outside of the range", () => {
-  test("are kept, and counted at their window", async () => {
+  test("are kept, and counted for their window", async () => {
     await provider({ do: OUT_OF_RANGE });
     await pull();
     expect(await sql`select from bet_records where id like 'invented-out-of-range-%'`).toHaveLength(PAGES);
@@ -287,7 +287,7 @@ const UNUSABLE: [what: string, fault: Fault["do"], reason: string, raw: object][
 ];
 
 describe.each(UNUSABLE)("a record with %s", (_, fault, reason, fields) => {
-  test("is rejected with its text and the reason, once; the rest of its page is there", async () => {
+  test("is rejected once, with its text and the reason, and the other records of its page are stored", async () => {
     await provider({ do: fault });
     expect(await pull()).toMatchObject({ windows: 1, gaps: 0, records: RECORDS.length });
     expect(await sql`select rejected from windows`).toEqual([{ rejected: PAGES }]);
@@ -304,7 +304,7 @@ describe.each(UNUSABLE)("a record with %s", (_, fault, reason, fields) => {
   }
 });
 
-test("no kind of fault that the sandbox knows is left out here", () => {
+test("this file tests every kind of fault that the sandbox knows", () => {
   const named = [...TOO_SLOW, ...FAILED, ...HARMLESS, ...UNUSABLE].map(([, { kind }]) => kind);
   expect(new Set([...named, OUT_OF_RANGE.kind])).toEqual(new Set(FAULT_KINDS));
 });

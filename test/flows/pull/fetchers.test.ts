@@ -44,7 +44,7 @@ function worker(hoursBehind: number, pull: Record<string, unknown> = {}) {
     clients.push(client);
     return client;
   };
-  // The bad product hangs, and is given up soon: the others may take as long as they need.
+  // The bad product's requests time out soon; the others may take as long as they need.
   const [patient, impatient] = [open(60_000), open(requestTimeout)];
   const budget = openBudget(sql, { concurrency, minIntervalMs: 0 }, requestTimeout, clock);
   const fetchPage = withinBudget(
@@ -68,14 +68,15 @@ const readHeads = async () =>
   new Map((await readPullProgress(sql)).map(({ productId, head }) => [productId, head]));
 
 describe("products that are behind", () => {
-  test.each([1, 3])("take turns, with %d lane(s), until each is up to date", async (concurrency) => {
+  test.each([1, 3])("take turns, with %d fetcher(s), until each is up to date", async (concurrency) => {
     const { planAll, run } = worker(8, { concurrency });
     await planAll();
     await run();
     const asked = productsAsked();
     expect(asked).toHaveLength(8 * PRODUCTS.length);
     for (const productId of PRODUCTS) expect(countOf(productId, asked)).toBe(8);
-    // Nobody gets the next turn before everybody had this one. Of several fetchers one may be slower than the others.
+    // No product gets its next turn before every other had this one. With several fetchers, one may be slower than the
+    // others.
     for (let count = 1; concurrency === 1 && count <= asked.length; count++) {
       const counts = PRODUCTS.map((productId) => countOf(productId, asked.slice(0, count)));
       expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);
@@ -94,7 +95,7 @@ describe("products that are behind", () => {
     expect(half.size).toBe(PRODUCTS.length);
   });
 
-  test("get their live windows before any product's confirm fetches, however many there are", async () => {
+  test("get their live windows before any confirm fetch, however many there are", async () => {
     const { planAll, run } = worker(2);
     const day = NOON - 24 * HOUR_MS;
     const hours = Array.from({ length: 20 }, (_, hour) => ({
@@ -106,12 +107,12 @@ describe("products that are behind", () => {
     await run();
     const lastLive = provider.asked.findLastIndex(({ to }) => to > day);
     const confirmsBefore = provider.asked.slice(0, lastLive).filter(({ to }) => to <= day).length;
-    // None begins while a live window waits, only between the last of them and what is planned next.
+    // No confirm fetch begins while a live window waits; some may begin between the last live window and the next plan.
     expect(confirmsBefore).toBeLessThanOrEqual(PRODUCTS.length);
     expect(provider.asked).toHaveLength(2 * PRODUCTS.length + 40);
   });
 
-  test("get their confirm fetches before any product's resweeps, and take turns in them", async () => {
+  test("get their confirm fetches before any resweep, and take turns in them", async () => {
     const { run } = worker(1);
     const hour = (hours: number) => ({ from: NOON - (hours + 1) * HOUR_MS, to: NOON - hours * HOUR_MS });
     await planWindows(sql, "P1", "resweep", [hour(10), hour(11)]);
@@ -122,7 +123,7 @@ describe("products that are behind", () => {
   });
 });
 
-describe("a product that cannot be fetched holds back no other", () => {
+describe("a product that cannot be fetched delays no other", () => {
   test("where it never answers", async () => {
     provider.answer(({ parameters }) => (parameters["productId"] === BAD ? hang : page([])));
     const { planAll, run } = worker(3, { requestTimeout: "PT0.1S", windowMin: "PT30M" });
@@ -130,13 +131,13 @@ describe("a product that cannot be fetched holds back no other", () => {
     await run();
     const asked = productsAsked();
     const lastOther = asked.findLastIndex((productId) => productId !== BAD);
-    // It is asked once more at once, then its halves wait for their turns.
+    // Its window is requested once more at once, then the halves wait for their turns.
     expect(countOf(BAD, asked.slice(0, lastOther))).toBeLessThanOrEqual(2 * 3);
     const heads = await readHeads();
     for (const productId of OTHERS) expect(heads.get(productId)).toBe(NOON);
   });
 
-  test("where it answers 5xx: its lane does not wait, and its attempts and waits are those of one window", async () => {
+  test("where it answers 5xx: its fetcher does not wait, and its attempts and waits are those of one window", async () => {
     provider.answer(({ parameters }) => (parameters["productId"] === BAD ? status(503) : page([])));
     const { planAll, run } = worker(1, { attempts: 3 });
     await planAll();
@@ -157,14 +158,14 @@ describe("a product that cannot be fetched holds back no other", () => {
     ]);
   });
 
-  test("where it answers 429: it is left alone for as long as it asks, and only it", async () => {
+  test("where it answers 429: no request for this product is sent for as long as it asks", async () => {
     provider.answer(({ parameters }) =>
       parameters["productId"] === BAD ? status(429, { "retry-after": "600" }) : page([]),
     );
     const { planAll, run } = worker(3);
     await planAll();
     await run();
-    // By the clock of the database the pause goes on.
+    // By the database's clock the pause goes on.
     clock.advance(HOUR_MS);
     await planAll();
     await run();
@@ -205,14 +206,14 @@ describe("a product that cannot be fetched holds back no other", () => {
   });
 });
 
-test("an hour of lost time that is never answered keeps nothing newer waiting", async () => {
+test("an hour of lost time that is never answered delays nothing newer", async () => {
   const { planAll, run } = worker(8);
   const isBad = ({ from, to }: { from: number; to: number }) =>
     from < NOON - 4 * HOUR_MS && to > NOON - 5 * HOUR_MS;
   let failures = 0;
   let longestLagMs = 0;
   let tickedAt = NOON;
-  /** What the scheduled job of each product does once a minute, while the lane waits for an answer. */
+  /** What each product's scheduled job does once a minute, while the fetcher waits for an answer. */
   const tick = async () => {
     if (clock.now() - tickedAt < MINUTE_MS) return;
     tickedAt = clock.now();
@@ -238,7 +239,7 @@ test("an hour of lost time that is never answered keeps nothing newer waiting", 
   expect(longestLagMs).toBeLessThanOrEqual(3 * MINUTE_MS);
 });
 
-test("windows of one product are fetched side by side where nobody else needs the lanes", async () => {
+test("several fetchers fetch windows of one product side by side where no other product needs them", async () => {
   let atOnce = 0;
   let mostAtOnce = 0;
   const held: (() => void)[] = [];

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { formatInstant } from "../../../src/clock.ts";
 import { parseConfig } from "../../../src/config-file.ts";
 import type { PullContext } from "../../../src/flows/context.ts";
-import { readStatus } from "../../../src/flows/status/read-status.ts";
+import { readStatus } from "../../../src/flows/read/read-status.ts";
 import { silentLog } from "../../../src/log.ts";
 import { openProvider, type ProviderClient } from "../../../src/provider/client.ts";
 import { readPullProgress } from "../../../src/sync/progress-store.ts";
@@ -40,19 +40,19 @@ function worker(products: readonly string[], pull: Record<string, unknown> = {})
   return { sql, config, clock, log: silentLog, fetchPage: client.fetchBetPage };
 }
 
-/** A tick a minute, of each product in turn; the moments at which each was asked for something, in minutes after noon. */
+/** Runs a tick of each product every minute. @returns the times of each product's requests, in minutes after noon */
 async function tick(context: PullContext, minutes: number): Promise<void> {
   const last = clock.now() + minutes * MINUTE_MS;
   for (let at = clock.now() + MINUTE_MS; at <= last; at += MINUTE_MS) {
     clock.set(at);
     for (const { productId } of context.config.products) await pullProduct(context, productId, never);
-    // What the waits took does not move the ticks.
+    // Waits during a tick do not move the ticks.
     clock.set(at);
   }
 }
 
 describe.each<OutagePlan["how"]>(["refuses", "times-out", "worker-down"])("an outage (%s)", (how) => {
-  test("is made up for with few requests more than its hours need, each of them fetched once", async () => {
+  test("needs few requests more than its hours have windows, and each hour is fetched once", async () => {
     const { requests, minimum, requestsMeanwhile, mostFetches, incomplete } = await runOutage(sql, {
       products: 4,
       outageMs: 3 * HOUR_MS,
@@ -61,13 +61,13 @@ describe.each<OutagePlan["how"]>(["refuses", "times-out", "worker-down"])("an ou
     expect(minimum).toBeGreaterThanOrEqual(4 * 4);
     expect(requests / minimum).toBeLessThanOrEqual(1.3);
     expect({ mostFetches, incomplete }).toEqual({ mostFetches: 1, incomplete: 0 });
-    // About one a minute of all products together, after the first failures of each.
+    // About one a minute for all products together, after the first failures of each.
     expect(requestsMeanwhile).toBeLessThan(2 * 3 * 60 + 4 * 20);
   });
 });
 
 describe("while the provider does not answer", () => {
-  test("a product has one gap, from where it could be fetched last, and says why", async () => {
+  test("a product has one gap, which begins at the last fetched time and has a reason", async () => {
     const context = worker(["P1"]);
     await pullProduct(context, "P1", never);
     provider.answer(() => status(503));
@@ -79,7 +79,7 @@ describe("while the provider does not answer", () => {
     ]);
   });
 
-  test("nothing but its newest window is asked for, seldom", async () => {
+  test("only the product's newest window is requested, rarely", async () => {
     const context = worker(["P1"], { resweepAfter: ["PT1H"] });
     await pullProduct(context, "P1", never);
     provider.answer(() => status(503));
@@ -105,7 +105,7 @@ describe("while the provider does not answer", () => {
   });
 });
 
-test("an outage ends although the provider refuses every second page still", async () => {
+test("an outage ends although the provider still refuses every second page", async () => {
   const context = worker(["P1"]);
   await pullProduct(context, "P1", never);
   provider.answer(() => status(503));
@@ -121,11 +121,11 @@ test("an outage ends although the provider refuses every second page still", asy
   expect(progress).toMatchObject({ gaps: 0, head: clock.now(), firstMissingAt: null });
 });
 
-describe("a range that cannot be had although the provider answers elsewhere", () => {
+describe("a range that cannot be fetched although the provider answers elsewhere", () => {
   const BAD = { from: NOON + 10 * MINUTE_MS, to: NOON + 11 * MINUTE_MS };
   const isBad = ({ from, to }: { from: number; to: number }) => from < BAD.to && to > BAD.from;
 
-  test("keeps growing delays of its own, while all that is newer is fetched", async () => {
+  test("keeps growing delays of its own, while all newer time is fetched", async () => {
     const context = worker(["P1"]);
     await pullProduct(context, "P1", never);
     const triedAt = new Set<number>();
@@ -144,7 +144,7 @@ describe("a range that cannot be had although the provider answers elsewhere", (
 });
 
 describe("a product that was never pulled", () => {
-  test("lags since the moment at which its pulling begins, and nothing of it is known", async () => {
+  test("lags since the moment at which its pulling begins, and nothing else is known", async () => {
     const { products } = await readStatus(worker(["P1"]));
     expect(products[0]).toMatchObject({ head: null, watermark: null, lagSeconds: 3600, windowSeconds: null });
   });

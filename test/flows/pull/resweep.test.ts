@@ -40,7 +40,7 @@ function worker(): PullContext {
 const resweeps = () => sql<{ from: number; to: number }[]>`
   select from_at as "from", to_at as "to" from windows where kind = 'resweep' and status = 'done' order by from_at`;
 
-/** A minute an hour is enough to see what is planned when. */
+/** One minute of each hour is enough to see what is planned when. */
 async function pullHourly(context: PullContext, hours: number): Promise<void> {
   for (let hour = 0; hour <= hours; hour += 1) {
     await pullProduct(context, "P1", never);
@@ -64,7 +64,7 @@ test("a record that changed without a callback is found when its hour is fetched
   expect(await sql`select payout from bet_record_versions`).toEqual([{ payout: "0" }]);
 });
 
-test("each hour is fetched again at each age, and neither head nor watermark notice", async () => {
+test("each hour is fetched again at each age, and head and watermark do not change", async () => {
   const context = worker();
   await pullHourly(context, 30);
   const swept = await resweeps();
@@ -75,11 +75,11 @@ test("each hour is fetched again at each age, and neither head nor watermark not
   expect(progress).toMatchObject({ head: clock.now() - HOUR_MS, gaps: 0 });
 });
 
-test("time that was fetched late enough already is not fetched again for that age", async () => {
+test("time that was fetched late enough is not fetched again for that age", async () => {
   const context = worker();
   clock.advance(10 * HOUR_MS);
   await pullProduct(context, "P1", never);
-  // The first hours were eight hours old when they were first fetched; only the last two were younger than two.
+  // The first hours were eight hours old at their first fetch; only the last two were younger than two.
   expect(await resweeps()).toEqual([]);
   clock.advance(2 * HOUR_MS);
   await pullProduct(context, "P1", never);
@@ -87,7 +87,7 @@ test("time that was fetched late enough already is not fetched again for that ag
   expect(swept[0]?.from).toBeGreaterThanOrEqual(NOON + 8 * HOUR_MS);
 });
 
-test("a resweep that cannot be had is no gap in what was fetched", async () => {
+test("a resweep that fails makes no gap in fetched time", async () => {
   const context = worker();
   await pullProduct(context, "P1", never);
   const isFirstHour = ({ from }: { from: number }) => from < NOON;

@@ -52,7 +52,7 @@ describe("the day's statement", () => {
     });
   });
 
-  test("holds a difference as pending until its graces are over, then as a mismatch", async () => {
+  test("shows a difference as pending until its graces are over, then as a mismatch", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("25"));
     await look(10);
@@ -61,14 +61,14 @@ describe("the day's statement", () => {
     expect(await rowOf()).toMatchObject({ difference: "5", mismatches: "5", pending: "0", rest: "0" });
   });
 
-  test("shows as rest what nobody has found", async () => {
+  test("shows as rest what no comparison has found", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("25"));
     await emptyTables(sql, ["diff_marks"]);
     expect(await rowOf()).toMatchObject({ difference: "5", mismatches: "0", pending: "0", rest: "5" });
   });
 
-  test("shows as rest what a mismatch no longer tells right", async () => {
+  test("shows as rest what a mismatch no longer describes correctly", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("25"));
     await look(20);
@@ -76,7 +76,7 @@ describe("the day's statement", () => {
     expect(await rowOf()).toMatchObject({ difference: "5", mismatches: "3", rest: "2" });
   });
 
-  /** A fetch that ended 30 minutes after noon did not return any record, nor does any other. */
+  /** A fetch that ended at 12:30 returned no record, and no later fetch does. */
   const stopListing = async () => {
     await sql`
       insert into record_absences (product_id, username, bet_id, id, missed_since, missed_at)
@@ -92,7 +92,7 @@ describe("the day's statement", () => {
     }
   };
 
-  test("counts a bet whose record has vanished on the ledger's side alone, as its mismatch does", async () => {
+  test("counts a bet whose record has vanished only on the ledger's side, as its mismatch does", async () => {
     await receive(...callbacksOf("25"));
     await listed(recordOf("25"));
     await look(20);
@@ -128,7 +128,7 @@ describe("the day's statement", () => {
     expect(await readAll()).toEqual([]);
   });
 
-  test("leaves out a record that nobody knows once the provider has dropped it for good", async () => {
+  test("leaves out a record without entries once the provider has dropped it for good", async () => {
     await listed(recordOf("25"));
     await look(20);
     expect(await rowOf()).toMatchObject({ difference: "15", mismatches: "15", rest: "0" });
@@ -142,7 +142,7 @@ describe("the day's statement", () => {
     ]);
   });
 
-  test("takes what a person resolved or ignored as explained", async () => {
+  test("counts what a person resolved or ignored as explained", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("25"));
     await look(20);
@@ -159,7 +159,7 @@ describe("the day's statement", () => {
   });
 });
 
-describe("a bet counts on one day", () => {
+describe("a bet counts on", () => {
   const LATE = { occurredAt: NOON - 13 * HOUR_MS, receivedAt: NOON - 13 * HOUR_MS };
 
   test("its record's accounting date on both sides, whenever its callbacks came", async () => {
@@ -176,7 +176,7 @@ describe("a bet counts on one day", () => {
     expect(await rowOf("THB", "2026-11-19")).toBeUndefined();
   });
 
-  test("a day of the zone that was asked for", async () => {
+  test("a day of the requested zone", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("20", { accountingDate: "2026-11-20T18:30:00Z" }));
     expect(await rowOf("THB", "2026-11-20", "Asia/Bangkok")).toBeUndefined();
@@ -201,7 +201,7 @@ describe("what is no difference between the sides", () => {
     expect((await report()).rows).toEqual([]);
   });
 
-  test("a void bet that the provider never had counts for nothing", async () => {
+  test("a void bet that the provider never had does not count", async () => {
     await receive(
       exampleEntry(),
       exampleEntry({
@@ -223,7 +223,7 @@ describe("what is no difference between the sides", () => {
   });
 });
 
-/** A bet of anna's that the provider lists as ANNA's, found. */
+/** A bet of anna that the provider lists for ANNA, found. */
 async function twoNames(): Promise<void> {
   await receive(...callbacksOf("20"));
   await listed(recordOf("30", { username: "ANNA" }));
@@ -251,7 +251,7 @@ describe("one mismatch explains", () => {
     expect(await rowOf("USD")).toMatchObject({ difference: "10", mismatches: "10", rest: "0" });
   });
 
-  test("what the wallet moved without being asked", async () => {
+  test("money that the wallet moved without a request", async () => {
     const [placed, settled] = callbacksOf("20");
     if (placed && settled) await receive({ ...placed, moved: amount("-15") }, settled);
     await listed(recordOf("20"));
@@ -267,7 +267,7 @@ describe("one mismatch explains", () => {
 });
 
 describe("one mismatch explains its part", () => {
-  test("of an unlisted bet that was debited twice, and what it rightly took is pending", async () => {
+  test("of an unlisted bet that was debited twice; the correct debit is pending", async () => {
     await receive(exampleEntry({ moved: amount("-20") }));
     await look(20);
     await look(70);
@@ -277,7 +277,7 @@ describe("one mismatch explains its part", () => {
     expect(await rowOf()).toMatchObject({ difference: "20", mismatches: "10", pending: "10", rest: "0" });
   });
 
-  test("of a listed tip whose stakes differ, which moved something else besides", async () => {
+  test("of a listed tip with different stakes that also moved other money", async () => {
     const tip = { callback: "placeTips", status: "TIPS", moved: amount("-3") } as const;
     await receive(exampleEntry({ ...tip, betAmount: amount("5") }));
     await listed(recordOf("0", { stake: amount("7") }));
@@ -287,7 +287,7 @@ describe("one mismatch explains its part", () => {
   });
 });
 
-describe("a correction by hand", () => {
+describe("an adjustment", () => {
   const resolveWith = async (adjustment: string) => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("25"));
@@ -308,7 +308,7 @@ describe("a correction by hand", () => {
     expect(await rowOf()).toMatchObject({ difference: "5", mismatches: "0", adjustments: "5", rest: "0" });
   });
 
-  test("of a bet in two currencies counts in the ledger's", async () => {
+  test("of a bet in two currencies counts in the ledger's currency", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("20", { currency: "USD" }));
     await look(20);
@@ -323,7 +323,7 @@ describe("a correction by hand", () => {
     expect(await rowOf()).toMatchObject({ difference: "10", mismatches: "0", adjustments: "10", rest: "0" });
   });
 
-  test("of each bet of a round shows in the rest when all their callbacks come after all", async () => {
+  test("of each bet of a round shows in the rest when all their callbacks arrive in the end", async () => {
     const bets = ["bet-1", "bet-2"].map((txnId) => callbacksOf("20", { txnId }));
     await receive(...bets.map(([placed]) => placed as CallbackEntry));
     await listed(recordOf("20"), recordOf("20", { id: "rec-2", betId: "bet-2" }));
@@ -335,7 +335,7 @@ describe("a correction by hand", () => {
     expect(await rowOf()).toMatchObject({ difference: "0", adjustments: "40", rest: "-40" });
   });
 
-  test("of what is left of a round counts once, however many other bets of the round agree", async () => {
+  test("of the rest of a round counts once, however many other bets of the round agree", async () => {
     const others = ["bet-2", "bet-3"].flatMap((txnId) => callbacksOf("0", { txnId }));
     await receive(...callbacksOf("20"), ...others);
     const rest = { id: "rec-2", betId: "both", stake: amount("22") };
@@ -348,7 +348,7 @@ describe("a correction by hand", () => {
     expect(await rowOf()).toMatchObject({ difference: "-2", adjustments: "-2", rest: "0" });
   });
 
-  test("that was too little, or that the callback came on top of, shows in the rest", async () => {
+  test("that was too small, or that a callback repeated, shows in the rest", async () => {
     await resolveWith("4");
     expect(await rowOf()).toMatchObject({ adjustments: "4", rest: "1" });
     await receive(
@@ -410,7 +410,7 @@ test("a day is complete when all of it has been fetched", async () => {
   expect((await rowOf())?.complete).toBe(true);
 });
 
-test("many players are read to the last one, each once", async () => {
+test("all players are read, each once, however many there are", async () => {
   const players = Array.from({ length: 40 }, (_, index) => `player-${index % 7}-${index}`);
   for (const username of players) {
     await receive(...callbacksOf("20", { username, txnId: `t-${username}`, roundId: `r-${username}` }));

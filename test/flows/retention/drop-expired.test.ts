@@ -33,7 +33,7 @@ const AUDITED = {
   status: 200,
 };
 
-/** Each age in days is a body that was received then. */
+/** For each age in days, stores a body that was received then. */
 const keepBodies = async (...ages: number[]) => {
   for (const age of ages) {
     const receivedAt = NOON - age * DAY_MS;
@@ -47,7 +47,7 @@ const bodies = async () => {
   return rows.map(({ body }) => Number(body));
 };
 
-/** Each age in days is a change of one record, whose older version was replaced then. The stake is that age. */
+/** For each age in days, changes one record, and replaces its older version at that time. The stake is the age. */
 const changeRecord = async (...ages: number[]) => {
   for (const age of [...ages].sort((a, b) => b - a)) await write(sql, age);
 };
@@ -65,8 +65,8 @@ beforeEach(async () => {
   await emptyTables(sql);
 });
 
-describe("what is kept as long as the settings say", () => {
-  test("is forgotten then, in small pieces, and nothing else is", async () => {
+describe("data that is kept for a time", () => {
+  test("is deleted after that time, in small batches, and nothing else is", async () => {
     await keepBodies(9, 8, 7, 6, 2.1, 2, 1, 0);
     await changeRecord(20, 9, 8, 7, 3.1, 3, 1);
     expect(await drop()).toEqual({ recordVersions: 4, rawBodies: 5 });
@@ -76,7 +76,7 @@ describe("what is kept as long as the settings say", () => {
     expect(await drop()).toEqual({ recordVersions: 0, rawBodies: 0 });
   });
 
-  test("of the audit is a year's, and the month in which somebody looks at that year", async () => {
+  test("is deleted after 400 days in the audit: a year, and the month in which a person reads it", async () => {
     for (const age of [402, 400.1, 399.9, 0]) {
       await insertAudit(sql, { ...AUDITED, at: NOON - age * DAY_MS, who: `${age}` });
     }
@@ -85,18 +85,18 @@ describe("what is kept as long as the settings say", () => {
     expect(audit.map(({ who }) => who)).toEqual(["0", "399.9"]);
   });
 
-  test("is forgotten the oldest first, and no more of it in one run than is bounded", async () => {
+  test("is deleted the oldest first, up to a limit for each run", async () => {
     await keepBodies(9, 8, 7, 6, 5);
     expect(await drop({ rows: 2, batches: 2 })).toMatchObject({ rawBodies: 4 });
     expect(await bodies()).toEqual([5]);
   });
 
-  test("goes on to be forgotten where very many were written in one moment", async () => {
+  test("is deleted also where very many rows were written in one moment", async () => {
     await keepBodies(9, 9, 9, 9, 9);
     expect(await drop()).toMatchObject({ rawBodies: 5 });
   });
 
-  test("stays where the worker is told to end", async () => {
+  test("stays where the worker is asked to end", async () => {
     await keepBodies(9);
     expect(await dropExpired(context, AbortSignal.abort())).toEqual({ recordVersions: 0, rawBodies: 0 });
     expect(await bodies()).toEqual([9]);
@@ -104,7 +104,7 @@ describe("what is kept as long as the settings say", () => {
 });
 
 describe("at the same time", () => {
-  test("another worker takes what this one has not locked, and waits for nothing", async () => {
+  test("another worker takes the rows that this one has not locked, without waiting", async () => {
     await keepBodies(9, 8, 7, 6);
     await changeRecord(20, 9, 8, 7, 6);
     await sql.begin(async (tx) => {
@@ -115,7 +115,7 @@ describe("at the same time", () => {
     expect([await bodies(), await replaced()]).toEqual([[], []]);
   });
 
-  test("two workers forget each thing once, and nothing that is still kept", async () => {
+  test("two workers delete each row once, and no row that is still kept", async () => {
     const old = Array.from({ length: 60 }, (_, index) => 10 + index);
     await keepBodies(...old, 1);
     const both = await Promise.all([drop(), drop()]);
@@ -123,7 +123,7 @@ describe("at the same time", () => {
     expect([total, await bodies()]).toEqual([60, [1]]);
   });
 
-  test("live writes go on, and what they keep anew is kept", async () => {
+  test("live writes go on, and rows that they write again are kept", async () => {
     await keepBodies(9);
     await changeRecord(20, 9);
     await sql.begin(async (tx) => {
@@ -139,7 +139,7 @@ describe("at the same time", () => {
   });
 });
 
-test("who waited for the provider and died is forgotten, who waits is not", async () => {
+test("a process that died waiting for the provider is deleted, and one that waits is not", async () => {
   await ensureBudget(sql);
   const [dead, alive] = ["00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"];
   for (const waiter of [dead, alive]) await rememberWaiter(sql, waiter, 1);

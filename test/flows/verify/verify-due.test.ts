@@ -25,8 +25,8 @@ const REF_1 = { ref: "ref-1", kind: null, productId: null, username: null };
 
 const drop: Reply = (response) => response.socket?.destroy();
 
-describe("what becomes of a transfer", () => {
-  test("one that the provider has booked as it was sent is accepted, and never asked for again", async () => {
+describe("a transfer", () => {
+  test("that the provider has booked as it was sent is accepted, and no question follows", async () => {
     provider.answer((question) => bookedAs(question));
     await world.hand();
     await world.verifyAt(9_999);
@@ -61,32 +61,35 @@ describe("what becomes of a transfer", () => {
     ["garbage", replyWith("<html>"), "provider-not-json"],
     ["an answer without its fields", transferAnswer(true), "provider-bad-envelope"],
     ["a dropped connection", drop, "provider-dropped"],
-  ])("%s is no answer: asked again by the delays, and kept", async (_, reply, code) => {
-    provider.answer(() => reply);
-    await world.hand();
-    await world.liveUntil(5 * MINUTE_MS);
-    const { status, answers, nextVerifyAt } = await world.story();
-    expect([status, nextVerifyAt]).toEqual(["pending", "2026-11-20T12:10:00.000Z"]);
-    expect(answers.map((one) => [one.askedAt, one.says, one.code])).toEqual(
-      ["12:00:10", "12:00:30", "12:02:00"].map((time) => [`2026-11-20T${time}.000Z`, "nothing", code]),
-    );
-  });
+  ])(
+    "stays undecided by %s: the question is repeated by the delays, and the answer kept",
+    async (_, reply, code) => {
+      provider.answer(() => reply);
+      await world.hand();
+      await world.liveUntil(5 * MINUTE_MS);
+      const { status, answers, nextVerifyAt } = await world.story();
+      expect([status, nextVerifyAt]).toEqual(["pending", "2026-11-20T12:10:00.000Z"]);
+      expect(answers.map((one) => [one.askedAt, one.says, one.code])).toEqual(
+        ["12:00:10", "12:00:30", "12:02:00"].map((time) => [`2026-11-20T${time}.000Z`, "nothing", code]),
+      );
+    },
+  );
 
-  test("an answer about another transfer is no answer", async () => {
+  test("stays undecided by an answer about another transfer", async () => {
     provider.answer((question) => bookedAs(question, { transactionRef: "ref-2" }));
     await world.hand();
     await world.verifyAt(MINUTE_MS);
     expect(await world.story()).toMatchObject({ status: "pending", answers: [{ says: "nothing" }] });
   });
 
-  test("an answer that never comes is no answer", async () => {
+  test("stays undecided by an answer that never comes", async () => {
     provider.answer(() => () => {});
     await world.hand();
     await world.verifyAt(MINUTE_MS, world.context({ requestTimeoutMs: 100 }));
     expect(await world.story()).toMatchObject({ status: "pending", answers: [{ code: "provider-timeout" }] });
   });
 
-  test("a day without a certain answer is a mismatch, which a later success resolves", async () => {
+  test("without a certain answer for a day is a mismatch, which a later success resolves", async () => {
     provider.answer(() => replyWith("<html>"));
     await world.hand();
     await world.liveUntil(DAY_MS + 3 * HOUR_MS + 30 * MINUTE_MS);
@@ -98,7 +101,7 @@ describe("what becomes of a transfer", () => {
     expect(await world.mismatches()).toEqual(["transfer-inconclusive resolved 10"]);
   });
 
-  test("a repeated failure rejects it, which is no mismatch; booked later, it is one that stays", async () => {
+  test("that fails repeatedly is rejected, which is no mismatch; booked later, it is a mismatch that stays", async () => {
     await world.hand();
     await world.liveUntil(20 * MINUTE_MS);
     expect(await world.story()).toMatchObject({ status: "rejected", decidedAt: "2026-11-20T12:15:00.000Z" });
@@ -109,7 +112,7 @@ describe("what becomes of a transfer", () => {
     expect(await world.mismatches()).toEqual(["transfer-late-success open 10"]);
   });
 
-  test("a rejected one is asked for an hour and a day later, and then left alone", async () => {
+  test("that was rejected is rechecked an hour and a day later, and then left alone", async () => {
     await world.hand();
     await world.liveUntil(7 * DAY_MS);
     const { answers } = await world.story();
@@ -121,7 +124,7 @@ describe("what becomes of a transfer", () => {
     ]);
   });
 
-  test("booked with another amount it is a mismatch of the difference at once, until an answer agrees", async () => {
+  test("that was booked with another amount is a mismatch of the difference at once, until an answer agrees", async () => {
     provider.answer((question) => bookedAs(question, { amount: "12.50" }));
     await world.hand();
     await world.verifyAt(10 * SECOND_MS);
@@ -132,7 +135,7 @@ describe("what becomes of a transfer", () => {
     expect(await world.mismatches()).toEqual(["transfer-differs resolved 2.5"]);
   });
 
-  test("what was unknown and turns out different changes its kind in one go", async () => {
+  test("that was unknown and turns out different changes the kind of its mismatch in one step", async () => {
     provider.answer(() => replyWith("<html>"));
     await world.hand();
     await world.liveUntil(DAY_MS);
@@ -144,7 +147,7 @@ describe("what becomes of a transfer", () => {
     ]);
   });
 
-  test("text that nothing stored can hold, and very much of it, does not keep an answer from being settled", async () => {
+  test("can be settled by an answer with text that the database cannot store, or with very much text", async () => {
     provider.answer((question) => bookedAs(question, { username: `\u0000\ud800${"x".repeat(9_000)}` }));
     await world.hand();
     await world.verifyAt(MINUTE_MS);
@@ -154,7 +157,7 @@ describe("what becomes of a transfer", () => {
     expect(await world.mismatches()).toEqual(["transfer-differs open 10"]);
   });
 
-  test("credentials that the provider repeats are not kept", async () => {
+  test("keeps no credentials that the provider repeats", async () => {
     provider.answer(() => replyWith(`no entry for ${CREDENTIALS.password}`, 500));
     await world.hand();
     await world.verifyAt(MINUTE_MS);
@@ -162,8 +165,8 @@ describe("what becomes of a transfer", () => {
   });
 });
 
-describe("a person closes it", () => {
-  test("it stays inconclusive, is not asked for again, and its mismatch is resolved in the person's name for good", async () => {
+describe("a transfer that a person closes", () => {
+  test("stays inconclusive, no question follows, and its mismatch is resolved for good in the person's name", async () => {
     provider.answer(() => replyWith("<html>"));
     await world.hand();
     await world.liveUntil(DAY_MS);
@@ -201,7 +204,7 @@ describe("a person closes it", () => {
       "transfer-inconclusive resolved 10",
       /no certain answer/,
     ],
-  ])("an answer that was under way is kept; one that says %s %#", async (_, { reply }, mismatch, reason) => {
+  ])("keeps an answer that was under way; one that says %s %#", async (_, { reply }, mismatch, reason) => {
     provider.answer(() => replyWith("<html>"));
     await world.hand();
     await world.liveUntil(DAY_MS);
@@ -220,7 +223,7 @@ describe("a person closes it", () => {
     expect(last?.reason).toMatch(reason);
   });
 
-  test("only an inconclusive one, and only once", async () => {
+  test("must be inconclusive, and can be closed only once", async () => {
     await world.hand();
     const close = () => closeTransfer(world.context(), REF_1, CLOSE);
     await expect(close()).rejects.toMatchObject({
@@ -237,10 +240,10 @@ describe("a person closes it", () => {
   });
 });
 
-describe("many, and several workers", () => {
+describe("many transfers and several workers", () => {
   const HUNDRED = Array.from({ length: 100 }, (_, index) => deposit({ transactionRef: `ref-${index + 1}` }));
 
-  test("everything due is asked for once, as many side by side as the settings allow and never more", async () => {
+  test("ask once for everything due, up to the configured number at the same time", async () => {
     const waiting: (() => void)[] = [];
     provider.answer(async (question) => {
       const answered = new Promise<void>((resolve) => waiting.push(resolve));
@@ -257,10 +260,10 @@ describe("many, and several workers", () => {
     expect(provider.mostAtOnce()).toBe(3);
   });
 
-  test("two workers share what is due, and decide nothing twice", async () => {
+  test("share what is due between two workers, and decide nothing twice", async () => {
     const bothAsked = Promise.withResolvers<void>();
     provider.answer(async (question) => {
-      // Each of them asks eight at once.
+      // Each of them asks eight questions at once.
       if (provider.questions.length === 16) bothAsked.resolve();
       await bothAsked.promise;
       return bookedAs(question);
@@ -280,7 +283,7 @@ describe("many, and several workers", () => {
     expect(row).toEqual({ answers: 100, accepted: 100 });
   });
 
-  test("a worker that is told to end gives back what it has not asked for, and the next one asks at once", async () => {
+  test("lose no time when a worker is asked to end: it releases its claims, and the next one asks at once", async () => {
     const ending = new AbortController();
     provider.answer(() => () => {});
     await world.hand(...HUNDRED);
@@ -293,7 +296,7 @@ describe("many, and several workers", () => {
     expect(await world.verifyAt(MINUTE_MS)).toEqual({ settled: 100, refused: null });
   });
 
-  test("what a killed worker had asked for is asked for again once its lease is over", async () => {
+  test("repeat a killed worker's questions once its leases are over", async () => {
     provider.answer((question) => bookedAs(question));
     await world.hand(...HUNDRED);
     await sql`
@@ -304,7 +307,7 @@ describe("many, and several workers", () => {
     expect(await world.verifyAt(MINUTE_MS)).toMatchObject({ settled: 40 });
   });
 
-  test("a run that waits for a slow answer does not hold back what becomes due meanwhile", async () => {
+  test("do not let a run with a slow answer delay what becomes due meanwhile", async () => {
     const slow = Promise.withResolvers<void>();
     provider.answer(async (question) => {
       if (question.body["transactionRef"] === "slow") await slow.promise;
@@ -322,7 +325,7 @@ describe("many, and several workers", () => {
     expect(await first).toMatchObject({ settled: 1 });
   });
 
-  test("refused credentials end the run: the rest is not asked for in vain, and waits", async () => {
+  test("stop at refused credentials: the other questions wait", async () => {
     provider.answer(() => replyWith("{}", 401));
     await world.hand(...HUNDRED);
     const { settled, refused } = await world.verifyAt(MINUTE_MS);
@@ -333,7 +336,7 @@ describe("many, and several workers", () => {
     expect(await world.verifyAt(MINUTE_MS)).toEqual({ settled: 100 - settled, refused: null });
   });
 
-  test("one that cannot be settled does not keep the others from it", async () => {
+  test("settle the others where one cannot be settled", async () => {
     provider.answer((question) => bookedAs(question));
     await world.hand(...HUNDRED.slice(0, 20));
     const context = world.context();
@@ -349,7 +352,7 @@ describe("many, and several workers", () => {
     expect((await world.story()).status).toBe("pending");
   });
 
-  test("nothing is ever asked of the provider but what became of it", async () => {
+  test("send the provider only questions about outcomes", async () => {
     await world.hand(deposit(), deposit({ transactionRef: "ref-2", type: "WITHDRAW" }));
     await world.liveUntil(3 * DAY_MS);
     expect(new Set(provider.questions.map(({ path }) => path))).toEqual(new Set(["/verifyDepositWithdraw"]));

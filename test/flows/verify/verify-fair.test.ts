@@ -1,4 +1,4 @@
-/** A product whose questions hang or are refused delays no other product's. */
+/** A product whose questions hang or are refused delays no other product. */
 
 import { beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../../src/clock.ts";
@@ -41,8 +41,8 @@ const acceptedOf = async (productId: string) => {
   return row?.count ?? 0;
 };
 
-describe("the questions of one product hang", () => {
-  test("those of others that are due with them are all asked, and so are top-ups of the same product", async () => {
+describe("while the questions of one product hang", () => {
+  test("all questions of other products that are due with them are asked, and so are its top-ups", async () => {
     const ending = new AbortController();
     provider.answer((question) => {
       if (question.path !== "/verifyDepositWithdraw") return topUpAnswer({ id: "top-up" });
@@ -64,7 +64,7 @@ describe("the questions of one product hang", () => {
     await run;
   });
 
-  test("those that come due later need not wait for them: a slow one makes room, and is asked again", async () => {
+  test("questions that become due later need not wait: a slow one frees its slot, and is repeated", async () => {
     const ending = new AbortController();
     const late = Promise.withResolvers<void>();
     provider.answer(async (question) => {
@@ -89,7 +89,7 @@ describe("the questions of one product hang", () => {
   });
 });
 
-describe("the provider asks to be left alone about one product (429)", () => {
+describe("while the provider pauses one product (429)", () => {
   const throttled: Reply = (response) => response.writeHead(429, { "retry-after": "600" }).end("{}");
   const waitingOf = async (productId: string) =>
     await sql<{ attempts: number; nextVerifyAt: number }[]>`
@@ -100,7 +100,7 @@ describe("the provider asks to be left alone about one product (429)", () => {
     await sql`update request_budget set paused_until = 'epoch'`;
   });
 
-  test("its questions wait for that outside of the lanes, and none counts as asked", async () => {
+  test("its questions wait without a slot, and none counts as asked", async () => {
     provider.answer((question) => (question.body["productId"] === "P1" ? throttled : bookedAs(question)));
     const context = world.context({ config });
     await world.hand(...transfersOf("P1", 1));
@@ -108,25 +108,25 @@ describe("the provider asks to be left alone about one product (429)", () => {
     expect(askedOf("P1")).toBe(1);
     const later = transfersOf("P1", 21).slice(1);
     await world.hand(...later, ...transfersOf("P2", 60));
-    // It ends, although the pause does not.
+    // The run ends, although the pause goes on.
     await world.verifyAt(2 * MINUTE_MS, context);
     expect(askedOf("P1")).toBe(1);
     expect(await acceptedOf("P2")).toBe(60);
     const waiting = (await waitingOf("P1")).filter(({ attempts }) => attempts === 0);
     expect(waiting).toHaveLength(20);
-    // Those that were to be asked next. The pause began moments ago, by the database's clock.
+    // The next questions in turn. The pause began moments ago, by the database's clock.
     const pausedUntil = world.clock.now() + 5 * MINUTE_MS;
     expect(waiting.filter(({ nextVerifyAt }) => nextVerifyAt > pausedUntil).length).toBeGreaterThanOrEqual(4);
   });
 });
 
-test("where places are few, what hangs keeps neither live pulling nor other products waiting, of two workers too", async () => {
+test("with few slots, questions that hang delay neither live pulling nor other products, with two workers too", async () => {
   const few = { ...config, pull: { ...config.pull, concurrency: 2 } };
   const ending = new AbortController();
   provider.answer((question) => (question.body["productId"] === "P1" ? () => {} : bookedAs(question)));
   await world.hand(...transfersOf("P1", 20));
   world.clock.advance(MINUTE_MS);
-  // Who waits for a question to end waits longer than the test.
+  // A process that waits for a question to end waits longer than the test.
   const own = { config: few, places: 2, requestTimeoutMs: 600_000 };
   const runners = [openVerifyRunner(world.context(own)), openVerifyRunner(world.context(own))];
   const runs = runners.map((runner) => runner(ending.signal));
@@ -143,7 +143,7 @@ test("where places are few, what hangs keeps neither live pulling nor other prod
   await Promise.all(runs);
 });
 
-test("the credentials are refused for one product: the others go on in the same run, and only its own alert is told", async () => {
+test("credentials that are refused for one product leave the others running, and cause only their own alert", async () => {
   provider.answer((question) =>
     question.body["productId"] === "P1" ? replyWith("{}", 403) : bookedAs(question),
   );
@@ -154,7 +154,7 @@ test("the credentials are refused for one product: the others go on in the same 
   expect(askedOf("P1")).toBeLessThanOrEqual(4);
 });
 
-test("three products that are all behind are asked for in turns", async () => {
+test("three products that are all behind take turns", async () => {
   provider.answer((question) => bookedAs(question));
   const order: string[] = [];
   const context = world.context({ config });
@@ -162,7 +162,7 @@ test("three products that are all behind are asked for in turns", async () => {
     order.push(sent.productId);
     return context.ask(sent, given);
   };
-  // The first one has been waiting for longer, and has many more.
+  // The first product has been waiting for longer, and has many more transfers.
   await world.hand(...transfersOf("P1", 200));
   world.clock.advance(1_000);
   await world.hand(...transfersOf("P2", 40), ...transfersOf("P3", 40));

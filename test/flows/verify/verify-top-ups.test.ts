@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { CallbackEntry } from "../../../src/callback.ts";
 import { parseConfig } from "../../../src/config-file.ts";
-import { findTransfer } from "../../../src/flows/verify/read-transfer.ts";
+import { findTransfer } from "../../../src/flows/read/read-transfer.ts";
 import { appendEntries } from "../../../src/ledger/store.ts";
 import { pickUpTopUps } from "../../../src/verify/top-up-store.ts";
 import { useDatabase } from "../../support/database.ts";
@@ -31,8 +31,8 @@ async function topUps(): Promise<string[]> {
   return rows.map(({ text }) => text);
 }
 
-describe("what becomes of a top-up", () => {
-  test("an entry of a product with a top-up path is verified without being handed over", async () => {
+describe("a top-up", () => {
+  test("of a product with a top-up path is verified without being handed over", async () => {
     provider.answer(() => topUpAnswer(ITEM));
     await append(debit());
     await world.verifyAt(0);
@@ -69,7 +69,7 @@ describe("what becomes of a top-up", () => {
     ["another player", { username: "bob" }, "top-up-differs open 10"],
     ["another id", { id: "ref-2" }, "top-up-differs open 10"],
     ["the other direction", { type: "Withdraw" }, "top-up-differs open 10"],
-  ])("%s is a mismatch at once, until an answer agrees", async (_, item, mismatch) => {
+  ])("with %s is a mismatch at once, until an answer agrees", async (_, item, mismatch) => {
     provider.answer(() => topUpAnswer({ ...ITEM, ...item }));
     await append(debit());
     await world.verifyAt(MINUTE_MS);
@@ -79,7 +79,7 @@ describe("what becomes of a top-up", () => {
     expect(await world.mismatches()).toEqual([mismatch.replace("open", "resolved")]);
   });
 
-  test("code 1 that is repeated late enough is a rejection and a mismatch, and a later success is another one", async () => {
+  test("with code 1 repeated late enough is a rejection and a mismatch, and a later success is another mismatch", async () => {
     provider.answer(() => topUpFailed);
     await append(debit());
     await world.verifyAt(10 * SECOND_MS);
@@ -100,7 +100,7 @@ describe("what becomes of a top-up", () => {
     ["no item", topUpAnswer()],
     ["another code", replyWith({ code: 2, message: "?", data: null })],
     ["garbage", replyWith("<html>")],
-  ])("%s is no answer, and for a day a mismatch", async (_, reply) => {
+  ])("with %s has no answer, and is a mismatch after a day", async (_, reply) => {
     provider.answer(() => reply);
     await append(debit());
     await world.verifyAt(10 * SECOND_MS);
@@ -109,7 +109,7 @@ describe("what becomes of a top-up", () => {
     expect(await world.mismatches()).toEqual(["top-up-inconclusive open 10"]);
   });
 
-  test("a refId longer than a mismatch shows is compared whole", async () => {
+  test("with a refId longer than a mismatch shows is compared by the whole refId", async () => {
     const id = "r".repeat(400);
     provider.answer(() => topUpAnswer({ ...ITEM, id }));
     await append(debit({ txnId: id }));
@@ -117,7 +117,7 @@ describe("what becomes of a top-up", () => {
     expect((await world.story(id)).status).toBe("accepted");
   });
 
-  test("of several items that of its id and direction counts", async () => {
+  test("in an answer with several items is the item with its id and direction", async () => {
     const another = { ...ITEM, id: "ref-2", amount: 3 };
     provider.answer(() => topUpAnswer(another, { ...ITEM, type: "Withdraw", amount: 2 }, ITEM));
     await append(debit());
@@ -126,7 +126,7 @@ describe("what becomes of a top-up", () => {
   });
 });
 
-describe("what is picked up", () => {
+describe("the search for top-ups finds", () => {
   const pick = (since: number | null = null, products = ["P1"]) =>
     pickUpTopUps(
       sql,
@@ -143,14 +143,14 @@ describe("what is picked up", () => {
     );
   });
 
-  test("entries that come late and out of order too, however old they say they are", async () => {
+  test("entries that come late and out of order, however old their times are", async () => {
     await append(debit());
     await pick();
     await append(debit({ txnId: "ref-2", occurredAt: NOON - 90 * DAY_MS, receivedAt: NOON - 90 * DAY_MS }));
     expect(await pick()).toBe(1);
   });
 
-  test("an entry whose transaction was still under way the last time", async () => {
+  test("an entry whose transaction was still open at the last search", async () => {
     await append(debit({ txnId: "before" }));
     await pick();
     await sql.begin(async (tx) => {
@@ -167,7 +167,7 @@ describe("what is picked up", () => {
     expect(await pick()).toBe(0);
   });
 
-  test("all of a product that has a top-up path only since today", async () => {
+  test("all entries of a product that has a top-up path only since today", async () => {
     await append(debit(), debit({ txnId: "other", productId: "P2" }));
     expect(await pick()).toBe(1);
     expect(await pick(null, ["P1", "P2"])).toBe(1);
@@ -178,7 +178,7 @@ describe("what is picked up", () => {
     expect(await pick(NOON)).toBe(0);
   });
 
-  test("a database that counts its transactions anew loses none", async () => {
+  test("all entries in a database that counts its transactions anew", async () => {
     await append(debit());
     await pick();
     await sql`update top_up_states set picked_until = '9000000000000000000'`;
@@ -186,7 +186,7 @@ describe("what is picked up", () => {
     expect(await pick()).toBe(1);
   });
 
-  test("the same refId of two products or players is two top-ups, of one it is one: the one received first", async () => {
+  test("two top-ups with one refId of two products or players, and one of the same: the one received first", async () => {
     await append(
       debit(),
       debit({ betAmount: amount("99"), receivedAt: NOON + SECOND_MS }),
@@ -197,13 +197,13 @@ describe("what is picked up", () => {
     expect(await topUps()).toContain(plain("ref-1 P1 anna DEBIT 10.00 pending"));
   });
 
-  test("several that pick up at the same time pick each up once", async () => {
+  test("each entry once, in several simultaneous searches", async () => {
     await append(...Array.from({ length: 200 }, (_, index) => debit({ txnId: `ref-${index}` })));
     const picked = await Promise.all(Array.from({ length: 5 }, () => pick()));
     expect(picked.reduce((sum, count) => sum + count, 0)).toBe(200);
   });
 
-  test("the top-ups of a product without a path are left alone, transfers of any product are not", async () => {
+  test("no top-up of a product without a path, while transfers of every product are verified", async () => {
     provider.answer(() => topUpAnswer(ITEM));
     await append(debit());
     await pick();
@@ -213,7 +213,7 @@ describe("what is picked up", () => {
   });
 });
 
-test("very many transfers do not hold back the top-ups, nor top-ups the transfers", async () => {
+test("very many transfers do not delay the top-ups, nor top-ups the transfers", async () => {
   const numbers = Array.from({ length: 200 }, (_, index) => index);
   await world.hand(...numbers.map((number) => deposit({ transactionRef: `t-${number}` })));
   await append(...numbers.map((number) => debit({ txnId: `u-${number}` })));
@@ -224,7 +224,7 @@ test("very many transfers do not hold back the top-ups, nor top-ups the transfer
   expect(new Set(paths.slice(-100)).size).toBe(2);
 });
 
-test("a ref that several top-ups share must be told apart, and a transfer of that ref comes first", async () => {
+test("a ref that several top-ups share needs one more field, and a transfer with that ref comes first", async () => {
   await append(debit(), debit({ username: "bob" }));
   await world.verifyAt(0);
   const find = (choice: object = {}) =>
@@ -242,7 +242,7 @@ test("a ref that several top-ups share must be told apart, and a transfer of tha
   });
 });
 
-/** Amounts lie in the database without zeros at their end. */
+/** The database keeps amounts without zeros at their end. */
 function plain(text: string): string {
   return text.replace("10.00", "10");
 }

@@ -1,12 +1,12 @@
-/** Everything that verifies, against a real provider over HTTP, with a clock that the test owns. */
+/** All flows that verify, against a real provider over HTTP, with a clock that the test owns. */
 
 import { beforeEach, onTestFinished } from "vitest";
 import { systemClock } from "../../../src/clock.ts";
 import { type Config, parseConfig } from "../../../src/config-file.ts";
 import type { Sql } from "../../../src/db/client.ts";
+import { readTransferStory, type TransferStory } from "../../../src/flows/read/read-transfer.ts";
 import { openAskOutcome, type VerifyContext } from "../../../src/flows/verify/ask-outcome.ts";
 import { handOverTransfers } from "../../../src/flows/verify/hand-over-transfers.ts";
-import { readTransferStory, type TransferStory } from "../../../src/flows/verify/read-transfer.ts";
 import { verifyDue } from "../../../src/flows/verify/verify-due.ts";
 import { silentLog } from "../../../src/log.ts";
 import { MISMATCH_STATUSES } from "../../../src/mismatch.ts";
@@ -23,20 +23,20 @@ import { deposit } from "../../verify/sent.ts";
 
 export interface VerifyWorld {
   readonly clock: TestClock;
-  /** the context of one worker of its own */
+  /** the context of one worker */
   context(options?: {
     readonly requestTimeoutMs?: number;
     readonly config?: Config;
-    /** of the request budget */
+    /** the slots of the request budget */
     readonly places?: number;
   }): VerifyContext;
   hand(...transfers: readonly Transfer[]): Promise<void>;
-  /** Verifies what is due after so long since noon. */
+  /** Verifies what is due at this time after noon. */
   verifyAt(afterMs: number, context?: VerifyContext): ReturnType<typeof verifyDue>;
-  /** Lets the clock go from ask to ask until then, after noon. */
+  /** Moves the clock from question to question, up to this time after noon. */
   liveUntil(afterMs: number): Promise<void>;
   story(ref?: string): Promise<TransferStory>;
-  /** "kind status amount" of every mismatch there ever was */
+  /** "kind status amount" of every mismatch that ever existed */
   mismatches(): Promise<string[]>;
 }
 
@@ -54,7 +54,7 @@ export function useVerifyWorld(sql: Sql, provider: VerifyProvider): VerifyWorld 
     const limits = { requestTimeoutMs, connections: 32, production: false };
     const client = openProvider({ baseUrl: provider.url(), ...CREDENTIALS }, limits, clock);
     onTestFinished(() => client.close());
-    // Who waits for a place waits for the database, which no test's clock moves.
+    // A wait for a slot is a wait for the database, which no test clock moves.
     const budget = openBudget(sql, { concurrency: places, minIntervalMs: 0 }, requestTimeoutMs, systemClock);
     const base = { sql, clock, log: silentLog, config: options.config ?? config };
     return { ...base, ask: openAskOutcome(client, budget, base) };

@@ -1,6 +1,6 @@
 /**
- * `npm run live -- [--minutes N] [--seed N] [--json]`: plays in real time and audits what was found. Exits with 1 where
- * anything opened that was not planted, anything planted is not open, or the statement leaves a rest.
+ * `npm run live -- [--minutes N] [--seed N] [--json]`: plays in real time and audits the result. Exits with 1 where a
+ * mismatch opened that was not planted, a planted one is not open, or the statement leaves a rest.
  */
 
 import { parseArgs } from "node:util";

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { stdout } from "node:process";
 import type { Command } from "commander";
 import type { FlowContext } from "../../../flows/context.ts";
-import { readMismatchStory } from "../../../flows/mismatches/read-mismatch.ts";
+import { readMismatchStory } from "../../../flows/read/read-mismatch.ts";
 import type { Mismatch } from "../../../mismatch.ts";
 import { listMismatches } from "../../../mismatches/store.ts";
 import { formatMoney, parseAmount } from "../../../money.ts";

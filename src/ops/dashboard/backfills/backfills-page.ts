@@ -10,7 +10,7 @@ import {
   planBackfill,
   requestBackfill,
 } from "../../../flows/pull/backfill.ts";
-import { watchBackfill } from "../../../flows/pull/watch-backfill.ts";
+import { watchBackfill } from "../../../flows/read/watch-backfill.ts";
 import { type Notice, renderPage } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { checkFields } from "../../input/fields.ts";

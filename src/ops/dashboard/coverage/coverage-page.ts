@@ -4,7 +4,7 @@ import type { FastifyInstance } from "fastify";
 import { formatInstant } from "../../../clock.ts";
 import { ReconError } from "../../../errors.ts";
 import type { FlowContext } from "../../../flows/context.ts";
-import { type Coverage, readCoverageOf } from "../../../flows/status/read-coverage.ts";
+import { type Coverage, readCoverageOf } from "../../../flows/read/read-coverage.ts";
 import { checkFields } from "../../input/fields.ts";
 import { readProductRange } from "../../input/range-query.ts";
 import { typedRangeOf } from "../parts/fields.ts";

@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { describeError } from "../../../errors.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { actOnMismatches } from "../../../flows/mismatches/act-on-mismatches.ts";
-import { readMismatchStory } from "../../../flows/mismatches/read-mismatch.ts";
+import { readMismatchStory } from "../../../flows/read/read-mismatch.ts";
 import { ACTS } from "../../../mismatches/act.ts";
 import { type Notice, renderPage } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";

@@ -6,8 +6,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { describeError } from "../../../errors.ts";
 import type { FlowContext } from "../../../flows/context.ts";
+import { describeTransfer, readTransferStory } from "../../../flows/read/read-transfer.ts";
 import { closeTransfer } from "../../../flows/verify/close-transfer.ts";
-import { describeTransfer, readTransferStory } from "../../../flows/verify/read-transfer.ts";
 import { countTransfers, listTransfers } from "../../../verify/store.ts";
 import { type Notice, renderPage } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";

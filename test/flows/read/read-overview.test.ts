@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../../src/config-file.ts";
 import type { Query, Sql } from "../../../src/db/client.ts";
-import { openOverview } from "../../../src/flows/status/read-overview.ts";
+import { openOverview } from "../../../src/flows/read/read-overview.ts";
 import { appendEntries } from "../../../src/ledger/store.ts";
 import { silentLog } from "../../../src/log.ts";
 import { advanceWindow, recordGap } from "../../../src/sync/leased-window-store.ts";
@@ -46,7 +46,7 @@ const hour = (before: number, length = 1): TimeRange => ({
   to: NOON - (before - length) * HOUR_MS,
 });
 
-/** Plans windows, and fetches them with so many records each, or cannot. */
+/** Plans windows, and fetches each with so many records, or fails. */
 async function pull(kind: WindowKind, ranges: readonly TimeRange[], records: number | "gap"): Promise<void> {
   await ensurePullState(sql, "P1", NOON - 6 * HOUR_MS, RANGE);
   await planWindows(sql, "P1", kind, ranges);
@@ -67,7 +67,7 @@ async function pull(kind: WindowKind, ranges: readonly TimeRange[], records: num
 const lateHours = (before: number) => Array.from({ length: before }, (_, index) => hour(before - index));
 
 describe("a product", () => {
-  test("is not begun before it is pulled, and one of transfers never is", async () => {
+  test("has not begun before it is pulled, and one with transfers never begins", async () => {
     expect((await product("P1")).state).toBe("not-begun");
     expect((await product("WALLET")).state).toBe("transfers-only");
   });
@@ -107,14 +107,14 @@ describe("a product", () => {
     ]);
   });
 
-  test("has no gap where another window has fetched it", async () => {
+  test("has no gap where another window has fetched that time", async () => {
     await pull("live", [hour(2)], "gap");
     await pull("confirm", [hour(2)], 1);
     await pull("live", [hour(1)], 1);
     expect(await product("P1")).toMatchObject({ state: "current", pulled: { gaps: [] } });
   });
 
-  test("is stopped while the credentials are refused: nothing of it is being fetched", async () => {
+  test("is stopped while the credentials are refused, and none of its time is being fetched", async () => {
     await pull("live", lateHours(6).slice(0, 4), 1);
     await stopPulling(sql, "P1", NOON + HOUR_MS);
     const { state, pulled } = await product("P1");
@@ -127,8 +127,8 @@ describe("a product", () => {
   });
 });
 
-describe("what waits", () => {
-  test("money at risk is exact, by product, status and currency, and for all together", async () => {
+describe("the work that waits", () => {
+  test("has its money at risk exactly, by product, status and currency, and in total", async () => {
     await sql`
       insert into mismatches (product_id, username, subject, kind, status, currency, amount_at_risk, reason,
         occurred_at, first_seen_at, last_seen_at)
@@ -148,7 +148,7 @@ describe("what waits", () => {
     ]);
   });
 
-  test("transfers, backfills and the ledger are told as they stand", async () => {
+  test("includes transfers, backfills and the state of the ledger", async () => {
     const entry = exampleEntry({ receivedAt: NOON - 5 * MINUTE_MS });
     await appendEntries(sql, [entry]);
     await sql`
@@ -173,7 +173,7 @@ describe("what waits", () => {
   });
 });
 
-test("fifty products take as many statements as one, and looking again takes fewer", async () => {
+test("fifty products take as many statements as one, and a second reading takes fewer", async () => {
   const many = Array.from({ length: 50 }, (_, index) => ({ productId: `P${index}` }));
   const counts: number[] = [];
   for (const products of [[{ productId: "P1" }], many]) {
@@ -191,7 +191,7 @@ test("fifty products take as many statements as one, and looking again takes few
   expect(fiftyAgain).toBe(oneAgain);
 });
 
-/** The same pool, which counts what is asked of it. */
+/** The same pool, with a count of its statements. */
 function countStatements(real: Sql): { readonly sql: Sql; count(): number } {
   let statements = 0;
   const counting = new Proxy(real, {

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import type { BetRecord } from "../../../src/bet.ts";
 import type { CallbackEntry } from "../../../src/callback.ts";
 import { parseConfig } from "../../../src/config-file.ts";
-import { readMismatchStory } from "../../../src/flows/mismatches/read-mismatch.ts";
+import { readMismatchStory } from "../../../src/flows/read/read-mismatch.ts";
 import { appendEntries } from "../../../src/ledger/store.ts";
 import { silentLog } from "../../../src/log.ts";
 import type { Finding } from "../../../src/mismatch.ts";
@@ -39,7 +39,7 @@ const timelineOf = async (fields: Partial<Finding> = {}) => {
 const said = (timeline: Awaited<ReturnType<typeof timelineOf>>) =>
   timeline.map(({ at, side, what, id }) => `${at.slice(11, 16)} ${side} ${what} ${id}`);
 
-test("callback entries and record versions stand in one order of time, each with what it said", async () => {
+test("callback entries and record versions stand in one order of time, each with its content", async () => {
   await hear(exampleEntry({ requestId: "q-1", moved: amount("-10") }));
   await fetch(
     exampleRecord({ betStatus: "OPEN", updatedDate: "2026-11-20T11:55:30Z" }),
@@ -82,7 +82,7 @@ test("callback entries and record versions stand in one order of time, each with
   expect(timeline[2]).toMatchObject({ payout: "25.5", moved: null, seenAt: "2026-11-20T12:00:00.000Z" });
 });
 
-describe("what is told", () => {
+describe("the reports shown with a mismatch", () => {
   beforeEach(async () => {
     await hear(
       exampleEntry(),
@@ -102,7 +102,7 @@ describe("what is told", () => {
     await fetch(exampleRecord({ username: "bo", id: "rec-bo" }), NOON);
   });
 
-  test("of a bet is what speaks of it, or of its whole round", async () => {
+  test("of a bet are those about the bet, or about its whole round", async () => {
     expect(said(await timelineOf())).toEqual([
       "11:55 ledger placeBets OPEN bet-1",
       "11:59 provider record SETTLED rec-1",
@@ -110,7 +110,7 @@ describe("what is told", () => {
     ]);
   });
 
-  test("of a round is what speaks of the round", async () => {
+  test("of a round are those about the round", async () => {
     const round = {
       kind: "round-differs",
       subject: "round:round-1",
@@ -128,7 +128,7 @@ describe("what is told", () => {
     ]);
   });
 
-  test("of a bet that another player has at the provider is what both players' names bring", async () => {
+  test("of a bet that another player has at the provider are those under both names", async () => {
     const other = {
       kind: "username-differs",
       provider: { ...PROVIDER_SIDE, username: "bo", id: "rec-bo" },
@@ -136,7 +136,7 @@ describe("what is told", () => {
     expect(said(await timelineOf(other))).toContain("11:59 provider record SETTLED rec-bo");
   });
 
-  test("of a session is what moved in its time", async () => {
+  test("of a session are those of its time", async () => {
     const adjust = { callback: "adjustBalance", roundId: null } as const;
     await hear(
       exampleEntry({ ...adjust, txnId: "ref-1", status: "DEBIT", occurredAt: NOON + 10 * MINUTE_MS }),
@@ -162,12 +162,12 @@ describe("what is told", () => {
     ]);
   });
 
-  test("of a transfer is nothing here", async () => {
+  test("of a transfer are none", async () => {
     expect(await timelineOf({ kind: "transfer-differs", transactionRef: "T-1" })).toEqual([]);
   });
 });
 
-describe("the fetches behind it", () => {
+describe("the fetches shown with a mismatch", () => {
   const fetched = async (kind: WindowKind, from: string, to: string, at: string) => {
     const day = (time: string) => Date.parse(`2026-11-20T${time}:00Z`);
     await sql`
@@ -183,7 +183,7 @@ describe("the fetches behind it", () => {
     );
   };
 
-  test("are those of its callbacks' time and its record's dates, the latest first; one that began too early confirms nothing", async () => {
+  test("are those of its callbacks' time and its record's dates, the latest first; a fetch that began too early confirms nothing", async () => {
     await hear(exampleEntry(), exampleSettle());
     await fetched("live", "11:00", "12:00", "12:03");
     await fetched("confirm", "11:00", "12:00", "12:56");
@@ -208,7 +208,7 @@ describe("the fetches behind it", () => {
     ]);
   });
 
-  test("are told with how many records they returned; of a transfer there are none", async () => {
+  test("have their number of records; a transfer has no fetches", async () => {
     await fetched("live", "11:00", "12:00", "12:03");
     await writeTransitions(sql, [{ change: "open", finding: exampleFinding() }], NOON);
     expect((await readMismatchStory(context, "1")).fetches).toEqual([
@@ -228,7 +228,7 @@ describe("the fetches behind it", () => {
   });
 });
 
-test.each(["2", "0", "none", "9".repeat(30)])("there is no mismatch %s", async (id) => {
+test.each(["2", "0", "none", "9".repeat(30)])("mismatch %s does not exist", async (id) => {
   await expect(readMismatchStory(context, id)).rejects.toMatchObject({
     code: "not-found",
     message: `there is no mismatch "${id}"`,

@@ -1,15 +1,12 @@
-/**
- * Each way in which work stands still: its alert, its all-clear, its metric, its line on the overview, and the
- * status.
- */
+/** Each way in which work stalls: its alert, its end, its metric, its line on the overview, and the status. */
 
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../../src/config-file.ts";
 import { watchConditions } from "../../../src/flows/alerts/watch-conditions.ts";
 import type { FlowContext } from "../../../src/flows/context.ts";
-import { openOverview } from "../../../src/flows/status/read-overview.ts";
-import { readStatus } from "../../../src/flows/status/read-status.ts";
-import { readWorkReport } from "../../../src/flows/status/read-work.ts";
+import { openOverview } from "../../../src/flows/read/read-overview.ts";
+import { readStatus } from "../../../src/flows/read/read-status.ts";
+import { readWorkReport } from "../../../src/flows/read/read-work.ts";
 import { silentLog } from "../../../src/log.ts";
 import { judgeHealth } from "../../../src/ops/dashboard/overview/health-verdict.ts";
 import { openMetrics } from "../../../src/ops/metrics/metrics.ts";
@@ -37,7 +34,7 @@ const transfersOf = (productId: string): WorkName => ({
   subject: `transfer ${productId}`,
 });
 
-/** Everything goes on but what is named, as "comparing P1" or "head P1". */
+/** All work goes on except the named parts, such as "comparing P1" or "head P1". */
 async function workOn(except: readonly string[] = []): Promise<void> {
   const now = clock.now();
   const goesOn = (name: string) => !except.includes(name);
@@ -66,7 +63,7 @@ async function workOn(except: readonly string[] = []): Promise<void> {
   }
 }
 
-/** Minute by minute. */
+/** Goes on minute by minute. */
 async function workFor(minutes: number, except: readonly string[] = []): Promise<void> {
   for (let minute = 0; minute < minutes; minute += 1) {
     clock.advance(MINUTE_MS);
@@ -102,7 +99,7 @@ beforeEach(async () => {
   await workOn();
 });
 
-test("while everything goes on there is no alert, and all is well", async () => {
+test("while all work goes on there is no alert, and the overview says that all is well", async () => {
   await workFor(6);
   expect(await kinds()).toEqual([]);
   expect(await verdict()).toMatchObject({ tone: "good" });
@@ -125,7 +122,7 @@ test("while everything goes on there is no alert, and all is well", async () => 
   expect((await metric("stalls")).every((one) => one.endsWith(": 0"))).toBe(true);
 });
 
-test("where everything is done once an hour, all is well in between", async () => {
+test("where all work is done once an hour, all is well in between", async () => {
   const hourly = {
     ...config,
     pull: { ...config.pull, every: HOUR_MS },
@@ -166,14 +163,14 @@ test("where every worker is dead the ages grow, and the status, the overview and
   expect(await metric("work_age_seconds")).toContain("work=comparing: 3600");
   expect(await metric("stalls")).toContain("kind=alerting-stalled: 1");
   expect((await readWorkReport(context)).stop).toContain("no alert is sent");
-  // Who begins again gives everything the time to go on: nothing of this is an alert.
+  // A worker that begins again gives all work time to go on, without an alert.
   await workOn();
   expect(await kinds()).toEqual([]);
 });
 
 interface StallCase {
   readonly kind: string;
-  /** what happens; what goes on meanwhile is everything but this */
+  /** breaks a part; all other parts go on */
   readonly breaks: () => Promise<void>;
   readonly except: readonly string[];
   readonly mends: () => Promise<void>;
@@ -295,7 +292,7 @@ const STALLS: Readonly<Record<string, StallCase>> = {
 };
 
 describe.each(Object.entries(STALLS))("%s", (_, { kind, breaks, except, mends, within, says, problem }) => {
-  test("is alerted once, with what happened and what to do; the overview, the metric and the status say it too", async () => {
+  test("is alerted once, with what happened and what to do; overview, metric and status say the same", async () => {
     await workFor(3);
     await breaks();
     await workFor(within, except);
@@ -310,7 +307,7 @@ describe.each(Object.entries(STALLS))("%s", (_, { kind, breaks, except, mends, w
     expect(await kinds()).toEqual([kind]);
   });
 
-  test("is over once it goes on, and all is well again", async () => {
+  test("is over once the work goes on, and all is well again", async () => {
     await workFor(3);
     await breaks();
     await workFor(within, except);
@@ -323,7 +320,7 @@ describe.each(Object.entries(STALLS))("%s", (_, { kind, breaks, except, mends, w
   });
 });
 
-test("one failure that the next tick makes good is no stall", async () => {
+test("one failure that the next tick repairs is no stall", async () => {
   await workFor(3);
   for (const name of [comparing("P1"), comparing("P2"), FOLLOWING]) {
     await noteFailed(sql, name, clock.now(), { code: null, message: "the connection was lost" });
@@ -333,7 +330,7 @@ test("one failure that the next tick makes good is no stall", async () => {
   expect(await kinds()).toEqual([]);
 });
 
-test("what is wrong with a relation is one sentence, however many columns it lacks", async () => {
+test("the fault of a relation is one sentence, however many columns it lacks", async () => {
   await noteFailed(sql, FOLLOWING, clock.now(), {
     code: "ledger-unreadable",
     message: "it cannot be read:\n  the column callback is missing\n  the column status is missing",
@@ -344,7 +341,7 @@ test("what is wrong with a relation is one sentence, however many columns it lac
   );
 });
 
-test("a product that was never compared is alerted once it has been watched for long enough, and once", async () => {
+test("a product that was never compared is alerted once, after it has been watched for long enough", async () => {
   await emptyTables(sql, ["work_states"]);
   await workFor(12, ["comparing P2"]);
   expect(await alerts()).toMatchObject([
@@ -354,7 +351,7 @@ test("a product that was never compared is alerted once it has been watched for 
   expect(await kinds()).toEqual(["comparing-stalled", "comparing-stalled-over"]);
 });
 
-test("a ledger that stays unreadable holds up comparing, which is alerted too: it is compared as of the last reading", async () => {
+test("a ledger that stays unreadable delays comparing, which is alerted too: comparisons go up to the last reading", async () => {
   await workFor(3);
   await noteFailed(sql, FOLLOWING, clock.now(), { code: "ledger-unreadable", message: "gone" });
   await workFor(8, ["following"]);
@@ -366,7 +363,7 @@ test("a ledger that stays unreadable holds up comparing, which is alerted too: i
   expect((await readWorkReport(context)).stop).not.toBeNull();
 });
 
-test("what was told is not over because nobody looked for a while", async () => {
+test("a stall that was reported does not end because no worker watched for a while", async () => {
   await workFor(3);
   await workFor(7, ["comparing P1"]);
   expect(await kinds()).toEqual(["comparing-stalled"]);
@@ -377,7 +374,7 @@ test("what was told is not over because nobody looked for a while", async () => 
   expect(await kinds()).toEqual(["comparing-stalled", "comparing-stalled-over"]);
 });
 
-test("a backlog that is worked off is behind, and no stall", async () => {
+test("a backlog that becomes smaller is behind, and no stall", async () => {
   await workFor(3);
   await sql`
     insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
@@ -394,7 +391,7 @@ test("a backlog that is worked off is behind, and no stall", async () => {
   expect(await said()).toBe("comparing is 10 min behind");
 });
 
-test("a ledger without entries is said to be empty, and is no stall", async () => {
+test("a ledger without entries is shown as empty, and is no stall", async () => {
   await emptyTables(sql, ["callback_entries", "work_states"]);
   for (let minute = 0; minute < 8; minute += 1) {
     clock.advance(MINUTE_MS);

@@ -3,8 +3,8 @@ import { formatInstant } from "../../../src/clock.ts";
 import type { PullContext } from "../../../src/flows/context.ts";
 import { planBackfill, requestBackfill } from "../../../src/flows/pull/backfill.ts";
 import { openBackfillRunner } from "../../../src/flows/pull/run-backfills.ts";
-import { type Coverage, readCoverageOf } from "../../../src/flows/status/read-coverage.ts";
-import { readStatus } from "../../../src/flows/status/read-status.ts";
+import { type Coverage, readCoverageOf } from "../../../src/flows/read/read-coverage.ts";
+import { readStatus } from "../../../src/flows/read/read-status.ts";
 import type { TimeRange } from "../../../src/window.ts";
 import { emptyTables, useDatabase } from "../../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../../support/examples.ts";
@@ -25,9 +25,9 @@ const iso = ({ from, to }: TimeRange) => ({ from: formatInstant(from), to: forma
 
 const MIDNIGHT = NOON - 12 * HOUR_MS;
 const DAY = { from: MIDNIGHT, to: MIDNIGHT + 24 * HOUR_MS };
-/** What of the day has settled. */
+/** The settled part of the day. */
 const SETTLED = { from: MIDNIGHT, to: NOON - 2 * MINUTE_MS };
-/** In it the provider does not answer before the recovery. */
+/** The provider does not answer for this time before the recovery. */
 const STALLED = { from: MIDNIGHT + 7 * HOUR_MS, to: MIDNIGHT + 8 * HOUR_MS };
 const RECOVERY = NOON + 6 * HOUR_MS;
 
@@ -64,7 +64,7 @@ test("a day with a stalled hour has exactly that gap with its reason, and none a
   expect(place).toEqual({ stalled: false, gaps: 0, watermark: head });
 });
 
-test("a gap that a backfill has fetched is none any more, also before live pulling tries it again", async () => {
+test("a gap that a backfill has fetched is no gap, even before live pulling tries again", async () => {
   const { context, clock } = await openStalledWorld();
   await pull(context);
   clock.set(RECOVERY);
@@ -75,7 +75,7 @@ test("a gap that a backfill has fetched is none any more, also before live pulli
   expect(place).toEqual({ stalled: false, gaps: 0, watermark: head });
 });
 
-test("time that nobody asked for is a gap of its own, up to what has settled", async () => {
+test("time that no window covers is a gap of its own, up to the settled time", async () => {
   const begin = NOON - 3 * HOUR_MS;
   const { context } = await openPastWorld(sql, { since: formatInstant(begin) });
   await pull(context);
@@ -87,7 +87,7 @@ test("time that nobody asked for is a gap of its own, up to what has settled", a
   });
 });
 
-test("the windows tell what was fetched, in the order of time, whatever asked for it", async () => {
+test("the windows say what was fetched, in the order of time, for any reason of the fetch", async () => {
   const { context } = await openPastWorld(sql, {
     since: formatInstant(PLAYED.from),
     pull: { resweepAfter: [] },
