@@ -5,7 +5,7 @@ import { deliverAlerts } from "../src/flows/alerts/deliver-alerts.ts";
 import { watchConditions } from "../src/flows/alerts/watch-conditions.ts";
 import { writeDigest } from "../src/flows/alerts/write-digest.ts";
 import type { FlowContext } from "../src/flows/context.ts";
-import { noting } from "../src/flows/status/note-work.ts";
+import { noting } from "../src/flows/note-work.ts";
 import type { TickJob } from "./schedules.ts";
 
 /** @param channels without any, alerts are stored until a channel is configured */

@@ -2,7 +2,7 @@
 
 import { compareProduct } from "../src/flows/compare/compare-product.ts";
 import type { FlowContext } from "../src/flows/context.ts";
-import { type NoteProgress, noting } from "../src/flows/status/note-work.ts";
+import { type NoteProgress, noting } from "../src/flows/note-work.ts";
 import type { JobQueue, ProductJob } from "./backend.ts";
 import { WAITING } from "./schedules.ts";
 

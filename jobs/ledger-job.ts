@@ -4,7 +4,7 @@ import type { FlowContext } from "../src/flows/context.ts";
 import { checkLedger } from "../src/flows/ledger/check-ledger.ts";
 import { followLedger } from "../src/flows/ledger/follow-ledger.ts";
 import { reportRejectedEntries } from "../src/flows/ledger/report-rejected-entries.ts";
-import { noting } from "../src/flows/status/note-work.ts";
+import { noting } from "../src/flows/note-work.ts";
 import type { TickJob } from "./schedules.ts";
 
 export function openLedgerJob(context: FlowContext): TickJob {

@@ -1,6 +1,6 @@
 /** The repeating job that verifies the due transfers and top-ups of all products. */
 
-import type { NoteProgress } from "../src/flows/status/note-work.ts";
+import type { NoteProgress } from "../src/flows/note-work.ts";
 import type { VerifyContext } from "../src/flows/verify/ask-outcome.ts";
 import { openNoteVerifyAnswers } from "../src/flows/verify/note-verify-answers.ts";
 import { reportingRefusals } from "../src/flows/verify/report-refused-credentials.ts";

@@ -124,10 +124,6 @@ export interface MismatchChange {
   readonly occurredAt: Instant;
 }
 
-export function isMismatchKind(text: string): text is MismatchKind {
-  return (MISMATCH_KINDS as readonly string[]).includes(text);
-}
-
 export function isMismatchStatus(text: string): text is MismatchStatus {
   return (MISMATCH_STATUSES as readonly string[]).includes(text);
 }

@@ -39,7 +39,3 @@ export interface TopUp extends MoneySent {
 export function isTopUp(sent: Transfer | TopUp): sent is TopUp {
   return sent.type === "DEBIT" || sent.type === "CREDIT";
 }
-
-export function isTransferStatus(text: string): text is TransferStatus {
-  return (TRANSFER_STATUSES as readonly string[]).includes(text);
-}

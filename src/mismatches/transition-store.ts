@@ -8,7 +8,10 @@ import type { Finding, MismatchChange } from "../mismatch.ts";
 import { formatAmount } from "../money.ts";
 import { RESOLVED_BY_RECON, type Transition } from "./transitions.ts";
 
-/** The shortest time between two writes of an open mismatch with unchanged values. */
+/**
+ * The shortest time between two writes of an open mismatch with unchanged values. Otherwise ten thousand open ones
+ * would be written at every comparison.
+ */
 const SEEN_EVERY_MS = 3_600_000;
 
 /**

@@ -1,4 +1,4 @@
-/** Undoes steps of people in PostgreSQL, and only where nothing has happened since. */
+/** Undoes steps of people in PostgreSQL, and only where nothing has happened since (decision 62). */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";

@@ -1,4 +1,4 @@
-/** The request budget in PostgreSQL, so that all worker processes share it on either queue backend. */
+/** The request budget in PostgreSQL, so that all worker processes share it (decision 18). */
 
 import { randomUUID } from "node:crypto";
 import type { Query, Sql } from "../db/client.ts";

@@ -1,6 +1,7 @@
 /**
  * Cuts the items out of one list of a JSON text while it arrives, so that a long answer is neither held nor parsed as
- * a whole. It reads only brackets, texts and commas; the parser decides later whether the pieces are JSON.
+ * a whole. It reads only brackets, texts and commas; the parser decides later whether the pieces are JSON
+ * (decision 129).
  */
 
 /** The limits of an answer. */

@@ -1,4 +1,4 @@
-/** The planned windows, in PostgreSQL. */
+/** The planned windows, in PostgreSQL (decision 2). */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";

@@ -33,7 +33,7 @@ describe("recon wallet", () => {
     expect(await wallet(`${credit} 11 --ref a-1`)).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(
-        /^recon: --ref "a-1" stands for another credit already \(10.5 THB for "anna"\)/,
+        /^recon: --ref "a-1" was used for another credit \(10.5 THB for "anna"\)/,
       ),
     });
     expect(await wallet(`${credit} -10.01 --ref a-3`)).toMatchObject({

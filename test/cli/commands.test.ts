@@ -9,7 +9,7 @@ import type { Command } from "commander";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createProgram } from "../../src/cli/program.ts";
 import { parseConfig } from "../../src/config-file.ts";
-import { readStatus } from "../../src/flows/status/read-status.ts";
+import { readStatus } from "../../src/flows/read/read-status.ts";
 import { silentLog } from "../../src/log.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import { writeTransitions } from "../../src/mismatches/transition-store.ts";
@@ -418,7 +418,7 @@ test("a worker waits for a Redis that does not answer, says what it waits for, a
   const environment = { ...PROVIDER, REDIS_URL: "redis://:hunter2@127.0.0.1:1", OPS_PORT: "0" };
   const waiting = startRecon(["worker"], { ...SETTINGS, ...environment });
   await eventually("it says so", () =>
-    /Redis at 127\.0\.0\.1:1 does not answer.*Check REDIS_URL.*waited for/.test(waiting.said()),
+    /Redis at 127\.0\.0\.1:1 does not answer.*Check REDIS_URL.*recon waits for/.test(waiting.said()),
   );
   waiting.child.kill("SIGTERM");
   const { code, stderr } = await waiting.ended;

@@ -4,7 +4,7 @@ import { chmodSync, cpSync, mkdtempSync, realpathSync, rmSync, symlinkSync } fro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import type { Status } from "../../src/flows/status/read-status.ts";
+import type { Status } from "../../src/flows/read/read-status.ts";
 import type { Mismatch } from "../../src/mismatch.ts";
 import { listProcesses, type ProcessInfo, serverProcesses, survivors } from "../embedded/processes.ts";
 import { eventually } from "../support/eventually.ts";

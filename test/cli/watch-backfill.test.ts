@@ -89,7 +89,7 @@ test("a backfill that nobody begins for ten seconds makes the command ask once w
   await watch(out, async (sinceMs) => {
     if (sinceMs === 30_000) await end("cancelled");
   });
-  expect(written().match(/does a worker run\?/g)).toHaveLength(1);
+  expect(written().match(/Does a worker run\?/g)).toHaveLength(1);
 });
 
 test("gaps are shown with their reason", async () => {

@@ -181,10 +181,10 @@ describe.concurrent("the start", () => {
       const recon = start(command, ground, context);
       await untilSaid(
         recon,
-        /the database \w+ at 127\.0\.0\.1:\d+ does not answer: .*ECONNREFUSED.* It is waited for/,
+        /the database \w+ at 127\.0\.0\.1:\d+ does not answer: .*ECONNREFUSED.* recon waits for/,
       );
       await expectToEnd(recon, signal);
-      expect(recon.lines.join("\n")).toContain("before it was up");
+      expect(recon.lines.join("\n")).toContain("before the start is complete");
     },
   );
 
@@ -195,13 +195,10 @@ describe.concurrent("the start", () => {
       await ground.database.refuse();
       await ground.redis.refuse();
       const recon = start(command, ground, context, { queues: "Redis" });
-      await untilSaid(recon, /the database .* It is waited for/);
+      await untilSaid(recon, /the database .* recon waits for/);
       await ground.database.restore();
       if (command === WORKER) {
-        await untilSaid(
-          recon,
-          /Redis at 127\.0\.0\.1:\d+ does not answer: .*ECONNREFUSED.* It is waited for/,
-        );
+        await untilSaid(recon, /Redis at 127\.0\.0\.1:\d+ does not answer: .*ECONNREFUSED.* recon waits for/);
         await ground.redis.restore();
       }
       await untilSaid(recon, new RegExp(command.awaited));

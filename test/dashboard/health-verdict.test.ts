@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { ProductOverview, ProductState } from "../../src/flows/status/read-overview.ts";
-import type { WorkReport } from "../../src/flows/status/read-work.ts";
+import type { ProductOverview, ProductState } from "../../src/flows/read/read-overview.ts";
+import type { WorkReport } from "../../src/flows/read/read-work.ts";
 import type { Risk } from "../../src/mismatches/risk-store.ts";
 import { type JudgedOverview, judgeHealth } from "../../src/ops/dashboard/overview/health-verdict.ts";
 import type { PresentBackfill } from "../../src/sync/backfill-overview-store.ts";

@@ -117,7 +117,7 @@ test("an open page of one mismatch reports the other person's decision, and keep
   await bo.getByLabel("Amount in THB").fill("5.25");
   await bo.getByLabel("Your reference").fill("R-1");
   await bo.getByRole("button", { name: "Resolve" }).click();
-  await bo.getByText("Its correction of 5.25 (R-1) is money").waitFor();
+  await bo.getByText("Its correction of 5.25 (R-1) cannot be undone here").waitFor();
   expect(await bo.getByRole("button", { name: "Undo" }).count()).toBe(0);
 
   await anna.getByLabel("Note").fill("I wanted to ignore it");

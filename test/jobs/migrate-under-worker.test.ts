@@ -2,7 +2,7 @@ import { afterAll, expect, onTestFinished, test } from "vitest";
 import { startWorker } from "../../jobs/worker.ts";
 import { systemClock } from "../../src/clock.ts";
 import { migrateDatabase } from "../../src/db/migrate.ts";
-import { readStatus } from "../../src/flows/status/read-status.ts";
+import { readStatus } from "../../src/flows/read/read-status.ts";
 import { silentLog } from "../../src/log.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";

@@ -10,7 +10,7 @@ import { type Instant, systemClock } from "../../src/clock.ts";
 import { openDatabase } from "../../src/db/client.ts";
 import type { FlowContext, PullContext } from "../../src/flows/context.ts";
 import { deliverCallbacks } from "../../src/flows/ledger/deliver-callbacks.ts";
-import { readStatus } from "../../src/flows/status/read-status.ts";
+import { readStatus } from "../../src/flows/read/read-status.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
 import { MISMATCH_STATUSES, type Mismatch } from "../../src/mismatch.ts";

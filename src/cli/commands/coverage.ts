@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import { parseInstant, showDuration } from "../../clock.ts";
-import { type Coverage, readCoverageOf } from "../../flows/status/read-coverage.ts";
+import { type Coverage, readCoverageOf } from "../../flows/read/read-coverage.ts";
 import { readProductRange } from "../../ops/input/range-query.ts";
 import { withRecon } from "../run/run-command.ts";
 import { printJson, printLine, printTable } from "../terminal/print.ts";

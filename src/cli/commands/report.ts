@@ -6,7 +6,7 @@ import { ReconError } from "../../errors.ts";
 import { readReport } from "../../flows/reports/read-report.ts";
 import { formatMoney, parseAmount } from "../../money.ts";
 import { reportAsCsv } from "../../ops/csv/report-csv.ts";
-import { usage } from "../../ops/input/range-query.ts";
+import { usage } from "../../ops/input/fields.ts";
 import { readReportDay } from "../../ops/input/report-query.ts";
 import { type DayReport, isUnexplained, type ReportRow, type ReportSide } from "../../report.ts";
 import { EXIT_FAILED, withRecon } from "../run/run-command.ts";

@@ -2,14 +2,14 @@
 
 import { stdin } from "node:process";
 import type { Command } from "commander";
-import { closeTransfer } from "../../flows/verify/close-transfer.ts";
-import { handOverTransfers } from "../../flows/verify/hand-over-transfers.ts";
 import {
   describeTransfer,
   readTransferStory,
   type TransferDocument,
   type TransferStory,
-} from "../../flows/verify/read-transfer.ts";
+} from "../../flows/read/read-transfer.ts";
+import { closeTransfer } from "../../flows/verify/close-transfer.ts";
+import { handOverTransfers } from "../../flows/verify/hand-over-transfers.ts";
 import {
   readNote,
   readTransferChoice,
@@ -86,7 +86,7 @@ export function addTransferCommands(program: Command): void {
     withRecon(
       ["database"],
       async ({ context }, ref: string, { json, note, ...choice }: ChoiceOptions & { note: string }) => {
-        const close = { by: actorName(), note: readNote(note) };
+        const close = { by: actorName(), note: readNote({ note }) };
         const closed = describeTransfer(await closeTransfer(context, readTransferChoice(ref, choice), close));
         if (json) printJson({ transfer: closed });
         else

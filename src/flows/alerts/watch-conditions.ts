@@ -12,7 +12,7 @@ import { readBacklogs } from "../../alerts/delivery-store.ts";
 import { formatInstant, type Instant, showInstant } from "../../clock.ts";
 import { type PullProgress, readGapReason, readPullProgress } from "../../sync/progress-store.ts";
 import type { FlowContext } from "../context.ts";
-import { judgeWork, seeWork } from "../status/read-work.ts";
+import { judgeWork, seeWork } from "../read/read-work.ts";
 import { isAboutTransfers } from "../verify/report-refused-credentials.ts";
 
 /** The limit of counting waiting work. */

@@ -10,7 +10,7 @@ import type { Verification } from "../../verify/row-store.ts";
 import { closeInconclusive } from "../../verify/store.ts";
 import type { FlowContext } from "../context.ts";
 import { recordChanges } from "../mismatches/record-transitions.ts";
-import { findTransfer, showRef, type TransferChoice } from "./read-transfer.ts";
+import { findTransfer, showRef, type TransferChoice } from "../read/read-transfer.ts";
 
 /**
  * Stops verifying an inconclusive transfer or top-up. Its status stays; its mismatch is resolved in the person's

@@ -5,7 +5,7 @@
 import { describeError } from "../../errors.ts";
 import { noteDone, noteFailed } from "../../work/work-store.ts";
 import type { FlowContext } from "../context.ts";
-import type { NoteProgress } from "../status/note-work.ts";
+import type { NoteProgress } from "../note-work.ts";
 import type { ClassifiedAnswer } from "./ask-outcome.ts";
 
 /** The answers of one kind and product since the last note. */

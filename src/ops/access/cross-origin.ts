@@ -1,4 +1,4 @@
-/** Recognises requests that a page of another site made a visitor's browser send, by the browser's headers. */
+/** Recognises requests that a page of another site made a visitor's browser send (decision 57). */
 
 import type { IncomingHttpHeaders } from "node:http";
 

@@ -12,8 +12,9 @@ import {
   requestBackfill,
 } from "../../flows/pull/backfill.ts";
 import type { BackfillChange } from "../../sync/backfill.ts";
+import { checkFields, readFlag, readObject } from "../input/fields.ts";
 import { readPage } from "../input/page-query.ts";
-import { checkFields, readProductRange, usage } from "../input/range-query.ts";
+import { readProductRange } from "../input/range-query.ts";
 import { BACKFILL_LIST, LIST_QUERY, ONE_BACKFILL, PLAN, REQUEST_FORM } from "./backfill-schema.ts";
 import { describeOperation, ONE_ID } from "./operation.ts";
 import { fieldsOf } from "./schema.ts";
@@ -71,13 +72,7 @@ export function addBackfillRoutes(api: FastifyInstance, context: FlowContext): v
 }
 
 function readBody(context: FlowContext, body: unknown) {
-  if (typeof body !== "object" || body === null || Array.isArray(body)) {
-    throw usage("the body must be a JSON object with productId, from and to");
-  }
-  const typed = checkFields(body as Readonly<Record<string, unknown>>, fieldsOf(REQUEST_FORM));
-  const isDryRun = typed["dryRun"] ?? false;
-  if (typeof isDryRun !== "boolean") {
-    throw usage(`dryRun must be true or false, but is ${JSON.stringify(isDryRun).slice(0, 60)}`);
-  }
+  const typed = checkFields(readObject(body, "productId, from and to"), fieldsOf(REQUEST_FORM));
+  const isDryRun = readFlag(typed, "dryRun");
   return { ...readProductRange(typed, context.config, "productId"), isDryRun };
 }

@@ -1,7 +1,7 @@
 /** The API's schemas of mismatches. */
 
 import type { ActionResult } from "../../flows/mismatches/act-on-mismatches.ts";
-import type { MismatchStory } from "../../flows/mismatches/read-mismatch.ts";
+import type { MismatchStory } from "../../flows/read/read-mismatch.ts";
 import {
   type LedgerSide,
   MISMATCH_KINDS,

@@ -1,8 +1,8 @@
 /** The API's schemas of status, coverage, the day's report and the audit log. */
 
 import type { AuditedRequest } from "../../access/audit-store.ts";
-import type { Coverage } from "../../flows/status/read-coverage.ts";
-import type { Status } from "../../flows/status/read-status.ts";
+import type { Coverage } from "../../flows/read/read-coverage.ts";
+import type { Status } from "../../flows/read/read-status.ts";
 import { MISMATCH_STATUSES } from "../../mismatch.ts";
 import type { DayReport, ReportRow, ReportSide } from "../../report.ts";
 import { WINDOW_KINDS } from "../../sync/window-store.ts";

@@ -1,4 +1,4 @@
-/** The metrics of one worker: its own registry, filled at each scrape. */
+/** The metrics of one worker: its own registry, filled at each scrape (decision 52). */
 
 import type { FastifyInstance } from "fastify";
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";

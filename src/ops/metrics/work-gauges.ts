@@ -3,7 +3,7 @@
 import type { Gauge } from "prom-client";
 import type { Instant } from "../../clock.ts";
 import type { Config } from "../../config-file.ts";
-import { judgeWork } from "../../flows/status/read-work.ts";
+import { judgeWork } from "../../flows/read/read-work.ts";
 import type { StallKind } from "../../work/stall.ts";
 import type { StateAtHand } from "./read-state.ts";
 

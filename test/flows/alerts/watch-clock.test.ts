@@ -7,7 +7,7 @@ import { openDatabaseClock } from "../../../src/db/database-clock.ts";
 import { openClockWatch } from "../../../src/flows/alerts/watch-clock.ts";
 import { watchConditions } from "../../../src/flows/alerts/watch-conditions.ts";
 import type { FlowContext } from "../../../src/flows/context.ts";
-import { openOverview } from "../../../src/flows/status/read-overview.ts";
+import { openOverview } from "../../../src/flows/read/read-overview.ts";
 import { silentLog } from "../../../src/log.ts";
 import { emptyTables, useDatabase } from "../../support/database.ts";
 import { eventually } from "../../support/eventually.ts";

@@ -3,8 +3,8 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../../src/config-file.ts";
 import { type CompareProductResult, compareProduct } from "../../../src/flows/compare/compare-product.ts";
-import { noting } from "../../../src/flows/status/note-work.ts";
-import { readWorkReport } from "../../../src/flows/status/read-work.ts";
+import { noting } from "../../../src/flows/note-work.ts";
+import { readWorkReport } from "../../../src/flows/read/read-work.ts";
 import { silentLog } from "../../../src/log.ts";
 import { callbacksOf, minute, recordOf, useDiffWorld } from "./comparison-world.ts";
 

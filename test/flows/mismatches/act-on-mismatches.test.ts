@@ -7,8 +7,8 @@ import {
   previewAction,
   type RequestedAction,
 } from "../../../src/flows/mismatches/act-on-mismatches.ts";
-import { readMismatchStory } from "../../../src/flows/mismatches/read-mismatch.ts";
 import { recordTransitions } from "../../../src/flows/mismatches/record-transitions.ts";
+import { readMismatchStory } from "../../../src/flows/read/read-mismatch.ts";
 import { silentLog } from "../../../src/log.ts";
 import type { Finding } from "../../../src/mismatch.ts";
 import type { MismatchChoice } from "../../../src/mismatches/store.ts";

@@ -11,7 +11,7 @@ import {
 } from "../../../src/flows/pull/backfill.ts";
 import { rangeLimits } from "../../../src/flows/pull/fetch-leased-window.ts";
 import { openBackfillRunner } from "../../../src/flows/pull/run-backfills.ts";
-import { readStatus } from "../../../src/flows/status/read-status.ts";
+import { readStatus } from "../../../src/flows/read/read-status.ts";
 import { readPullProgress } from "../../../src/sync/progress-store.ts";
 import { ensurePullState } from "../../../src/sync/pull-state-store.ts";
 import { initialRange } from "../../../src/sync/range-control.ts";

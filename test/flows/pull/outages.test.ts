@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { formatInstant } from "../../../src/clock.ts";
 import { parseConfig } from "../../../src/config-file.ts";
 import type { PullContext } from "../../../src/flows/context.ts";
-import { readStatus } from "../../../src/flows/status/read-status.ts";
+import { readStatus } from "../../../src/flows/read/read-status.ts";
 import { silentLog } from "../../../src/log.ts";
 import { openProvider, type ProviderClient } from "../../../src/provider/client.ts";
 import { readPullProgress } from "../../../src/sync/progress-store.ts";

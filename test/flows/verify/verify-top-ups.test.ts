@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { CallbackEntry } from "../../../src/callback.ts";
 import { parseConfig } from "../../../src/config-file.ts";
-import { findTransfer } from "../../../src/flows/verify/read-transfer.ts";
+import { findTransfer } from "../../../src/flows/read/read-transfer.ts";
 import { appendEntries } from "../../../src/ledger/store.ts";
 import { pickUpTopUps } from "../../../src/verify/top-up-store.ts";
 import { useDatabase } from "../../support/database.ts";

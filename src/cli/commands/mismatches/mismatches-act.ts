@@ -12,9 +12,9 @@ import {
 } from "../../../flows/mismatches/act-on-mismatches.ts";
 import { ACTS, type MismatchAction } from "../../../mismatches/act.ts";
 import { formatMoney, parseAmount } from "../../../money.ts";
+import { readFilters, usage } from "../../../ops/input/fields.ts";
 import { checkAdjustedOnce, readAction } from "../../../ops/input/mismatch-action.ts";
-import { CHOICES, type ChoiceQuery, filtersOf, readChoice } from "../../../ops/input/mismatch-query.ts";
-import { usage } from "../../../ops/input/range-query.ts";
+import { CHOICES, type ChoiceQuery, readChoice } from "../../../ops/input/mismatch-query.ts";
 import { actorName } from "../../run/actor-name.ts";
 import { EXIT_FAILED, withRecon } from "../../run/run-command.ts";
 import { printJson, printLine, showText } from "../../terminal/print.ts";
@@ -109,7 +109,7 @@ async function readRequested(
   if (ids.length > 0) return { action, target: { ids }, by, ...said };
   return {
     action,
-    target: { filter: await readChoice(context, filtersOf(typed, CHOICES)), shown: null },
+    target: { filter: await readChoice(context, readFilters(typed, CHOICES)), shown: null },
     by,
     ...said,
   };

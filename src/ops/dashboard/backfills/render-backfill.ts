@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { formatInstant, showDuration } from "../../../clock.ts";
-import type { WatchedBackfill } from "../../../flows/pull/watch-backfill.ts";
+import type { WatchedBackfill } from "../../../flows/read/watch-backfill.ts";
 import { type Backfill, type BackfillChange, statusAfter } from "../../../sync/backfill.ts";
 import { explainGap } from "../coverage/gap-reasons.ts";
 import { showCount, showState, showTime } from "../parts/show.ts";

@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { parseInstant, showDuration } from "../../../clock.ts";
-import type { Coverage } from "../../../flows/status/read-coverage.ts";
+import type { Coverage } from "../../../flows/read/read-coverage.ts";
 import { renderRangeFields, type TypedRange } from "../parts/fields.ts";
 import { explainGap } from "./gap-reasons.ts";
 import { showCount, showTime } from "../parts/show.ts";

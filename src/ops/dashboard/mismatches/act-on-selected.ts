@@ -12,8 +12,8 @@ import {
 import type { MismatchStatus } from "../../../mismatch.ts";
 import { ACTS, type MismatchAction } from "../../../mismatches/act.ts";
 import type { MismatchChoice } from "../../../mismatches/store.ts";
+import { usage } from "../../input/fields.ts";
 import { readAction } from "../../input/mismatch-action.ts";
-import { usage } from "../../input/range-query.ts";
 import type { StepNotice } from "../parts/notice.ts";
 import type { BulkForm } from "./mismatch-form.ts";
 import { sayCount, saySums } from "./mismatch-words.ts";

@@ -2,7 +2,7 @@
 
 import { isMismatchStatus, type MismatchStatus } from "../../../mismatch.ts";
 import { MISMATCH_ACTIONS, type MismatchAction } from "../../../mismatches/act.ts";
-import { checkFields, usage } from "../../input/range-query.ts";
+import { checkFields, usage } from "../../input/fields.ts";
 import { STEP } from "../parts/notice.ts";
 
 type FormFields = Readonly<Record<string, unknown>>;

@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { MEANING_OF_KIND } from "../../../alerts/kind-meanings.ts";
-import type { MismatchStory } from "../../../flows/mismatches/read-mismatch.ts";
+import type { MismatchStory } from "../../../flows/read/read-mismatch.ts";
 import { showAmount, showState, showTime } from "../parts/show.ts";
 import { pathOfTransfer } from "../transfers/render-transfers.ts";
 import { compareSides, type FieldComparison } from "./compare-sides.ts";

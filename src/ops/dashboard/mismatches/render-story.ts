@@ -1,7 +1,7 @@
 /** The events around a mismatch in order of time: both sides, the fetches, and the history. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
-import type { MismatchStory } from "../../../flows/mismatches/read-mismatch.ts";
+import type { MismatchStory } from "../../../flows/read/read-mismatch.ts";
 import type { MismatchEvent } from "../../../mismatches/store.ts";
 import { groupDigits, showAmount, showCount, showState, showTime, withCents } from "../parts/show.ts";
 

@@ -1,7 +1,7 @@
-/** Says in one line whether all is well, or what is worst. Only this module decides what is good and bad. */
+/** Says in one line whether all is well, or what is worst. Only this module decides what is good and bad (decision 66). */
 
 import { showDuration } from "../../../clock.ts";
-import type { Overview, ProductOverview, ProductState } from "../../../flows/status/read-overview.ts";
+import type { Overview, ProductOverview, ProductState } from "../../../flows/read/read-overview.ts";
 import type { Risk } from "../../../mismatches/risk-store.ts";
 import { addUpRisk, sayAmounts } from "./risk.ts";
 

@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { Instant } from "../../../clock.ts";
-import type { Overview } from "../../../flows/status/read-overview.ts";
+import type { Overview } from "../../../flows/read/read-overview.ts";
 import { renderLegend, renderPatterns } from "../coverage/render-coverage-strip.ts";
 import { showAge, showAmount, showCount } from "../parts/show.ts";
 import { type HealthVerdict, judgeHealth, TONE_OF_STATE, TONES, type Tone } from "./health-verdict.ts";

@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { type Instant, showDuration } from "../../../clock.ts";
-import type { ProductOverview, ProductState } from "../../../flows/status/read-overview.ts";
+import type { ProductOverview, ProductState } from "../../../flows/read/read-overview.ts";
 import { linkToCoverage, renderCoverageStrip } from "../coverage/render-coverage-strip.ts";
 import { showAmount, showCount, showTime } from "../parts/show.ts";
 import { TONE_OF_STATE } from "./health-verdict.ts";

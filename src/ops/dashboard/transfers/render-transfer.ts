@@ -3,7 +3,7 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { MEANING_OF_KIND } from "../../../alerts/kind-meanings.ts";
 import type { Instant } from "../../../clock.ts";
-import type { TransferStory } from "../../../flows/verify/read-transfer.ts";
+import type { TransferStory } from "../../../flows/read/read-transfer.ts";
 import { MISMATCH_KINDS } from "../../../mismatch.ts";
 import { LONGEST_NOTE } from "../../input/transfer-query.ts";
 import { showAge, showAmount, showCount, showState, showTime } from "../parts/show.ts";

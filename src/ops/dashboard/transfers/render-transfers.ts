@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { Instant } from "../../../clock.ts";
-import type { TransferDocument } from "../../../flows/verify/read-transfer.ts";
+import type { TransferDocument } from "../../../flows/read/read-transfer.ts";
 import { TRANSFER_STATUSES, type TransferStatus } from "../../../transfer.ts";
 import { nameItself, renderSelect } from "../parts/fields.ts";
 import { showAge, showAmount, showCount, showState, showTime } from "../parts/show.ts";

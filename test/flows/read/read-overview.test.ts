@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../../src/config-file.ts";
 import type { Query, Sql } from "../../../src/db/client.ts";
-import { openOverview } from "../../../src/flows/status/read-overview.ts";
+import { openOverview } from "../../../src/flows/read/read-overview.ts";
 import { appendEntries } from "../../../src/ledger/store.ts";
 import { silentLog } from "../../../src/log.ts";
 import { advanceWindow, recordGap } from "../../../src/sync/leased-window-store.ts";

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import type { BetRecord } from "../../../src/bet.ts";
 import type { CallbackEntry } from "../../../src/callback.ts";
 import { parseConfig } from "../../../src/config-file.ts";
-import { readMismatchStory } from "../../../src/flows/mismatches/read-mismatch.ts";
+import { readMismatchStory } from "../../../src/flows/read/read-mismatch.ts";
 import { appendEntries } from "../../../src/ledger/store.ts";
 import { silentLog } from "../../../src/log.ts";
 import type { Finding } from "../../../src/mismatch.ts";

@@ -1,9 +1,9 @@
 /** Stores the progress of work, so that every process can see stalls. */
 
-import type { Instant } from "../../clock.ts";
-import { describeError, ReconError } from "../../errors.ts";
-import { noteDone, noteFailed, type WorkName } from "../../work/work-store.ts";
-import type { FlowContext } from "../context.ts";
+import type { Instant } from "../clock.ts";
+import { describeError, ReconError } from "../errors.ts";
+import { noteDone, noteFailed, type WorkName } from "../work/work-store.ts";
+import type { FlowContext } from "./context.ts";
 
 /**
  * Does the work, and stores its success or failure. Work that another worker took over, or that was stopped, counts

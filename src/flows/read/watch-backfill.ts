@@ -6,7 +6,7 @@ import type { Backfill } from "../../sync/backfill.ts";
 import { readFetchedSince } from "../../sync/backfill-store.ts";
 import { type Pace, paceBetween } from "../../sync/pace.ts";
 import type { FlowContext } from "../context.ts";
-import { findBackfill } from "./backfill.ts";
+import { findBackfill } from "../pull/backfill.ts";
 
 /** The time over which the pace is measured: a longer time would include pauses. */
 const PACE_OF_MS = 60_000;
