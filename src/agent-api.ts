@@ -24,7 +24,7 @@ export interface MoneyAnswer {
   readonly txId: string;
   /** "SUCCESS" in the interface's sample; other values are not shown there */
   readonly status: string;
-  /** JSON object text of the fields the interface does not name, or null where there is none */
+  /** the fields that the interface does not name, as JSON text of an object; null: there are none */
   readonly extra: string | null;
 }
 

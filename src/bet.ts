@@ -29,7 +29,7 @@ export interface BetRecord {
   readonly roundId: string;
   readonly betStatus: BetStatus;
   readonly payoutStatus: PayoutStatus;
-  /** JSON object text of the fields the interface does not name, or null where there is none */
+  /** the fields that the interface does not name, as JSON text of an object; null: there are none */
   readonly extra: string | null;
 }
 

@@ -19,7 +19,7 @@ interface LogInRequest {
 }
 
 interface Documented {
-  /** JSON object text of the fields the interface does not name, or null where there is none */
+  /** the fields that the interface does not name, as JSON text of an object; null: there are none */
   readonly extra: string | null;
 }
 

@@ -46,7 +46,7 @@ test.each([
   ],
   [{ ledger: { rowsChange: "keep" } }, "ledger.rowsChange: "],
 ])("%j is a wrong setting, and the error names its path", (config, expected) => {
-  expect(toldOf(config)).toContain(`\n  ${expected}`);
+  expect(errorOf(config)).toContain(`\n  ${expected}`);
 });
 
 test("the error names all problems at once, each with its path and value", () => {
@@ -67,7 +67,7 @@ test("the error names all problems at once, each with its path and value", () =>
 });
 
 /** @returns the errors of this config, with one product added where it has none */
-function toldOf(config: object): string {
+function errorOf(config: object): string {
   try {
     parseConfig({ products: [{ productId: "P1" }], ...config });
     return "";
@@ -79,7 +79,7 @@ function toldOf(config: object): string {
 test.each(["P", "PT", "P1DT", "P1M", "P1Y", "-PT1M", "PT-1M", "pt15m", "15", 15, "", "P99999999999D"])(
   "%j is no duration",
   (callbackGrace) => {
-    expect(toldOf({ diff: { callbackGrace } })).toMatch(/^ {2}diff\.callbackGrace: /m);
+    expect(errorOf({ diff: { callbackGrace } })).toMatch(/^ {2}diff\.callbackGrace: /m);
   },
 );
 
@@ -97,21 +97,21 @@ test.each([
   { verify: { every: "PT0S" } },
   { alerts: { every: "PT0S" } },
 ])("%j is longer than 0", (config) => {
-  expect(toldOf(config)).toMatch(/must be longer than 0 \(it is "PT0S"\)$/);
+  expect(errorOf(config)).toMatch(/must be longer than 0 \(it is "PT0S"\)$/);
 });
 
 test.each(["", "/x", "x/y", "x?y", "x#y", "x%2fy", "x y", "x\ny", ".", "..", 5])(
   "the top-up path %j is no segment of a URL",
   (topUpPath) => {
-    expect(toldOf({ products: [{ productId: "P1", topUpPath }] })).toMatch(
+    expect(errorOf({ products: [{ productId: "P1", topUpPath }] })).toMatch(
       /^ {2}products\[0\]\.topUpPath: /m,
     );
-    expect(toldOf({ products: [{ productId: "P1", topUpPath: "P1_seamless" }] })).toBe("");
+    expect(errorOf({ products: [{ productId: "P1", topUpPath: "P1_seamless" }] })).toBe("");
   },
 );
 
 test("a product id that the database cannot store is refused", () => {
-  expect(toldOf({ products: [{ productId: "P\0" }] })).toMatch(
+  expect(errorOf({ products: [{ productId: "P\0" }] })).toMatch(
     /products\[0\]\.productId: .*control characters/,
   );
 });
@@ -119,7 +119,7 @@ test("a product id that the database cannot store is refused", () => {
 test("a problem in one place hides no problem beside it", () => {
   const products = [{ productId: "P1", walletMode: "cash", since: 5 }, { productId: "P1" }];
   const pull = { every: "1m", windowMin: "PT1H", windowMax: "PT30M", windwMax: 1 };
-  const told = toldOf({ products, pull, pul: 1 });
+  const message = errorOf({ products, pull, pul: 1 });
   for (const path of [
     "products[0].walletMode",
     "products[0].since",
@@ -129,9 +129,9 @@ test("a problem in one place hides no problem beside it", () => {
     "pull.windwMax",
     "pul",
   ]) {
-    expect(told).toContain(`\n  ${path}: `);
+    expect(message).toContain(`\n  ${path}: `);
   }
-  expect(told).toMatch(/^7 settings are wrong:/);
+  expect(message).toMatch(/^7 settings are wrong:/);
 });
 
 test("the error names a product that is listed twice", () => {
@@ -262,7 +262,7 @@ describe("the channels of alerts", () => {
   });
 
   test("are reached by https only in production, except on this machine", () => {
-    const told = (url: string) => {
+    const message = (url: string) => {
       try {
         readSettings([], { NODE_ENV: "production", ALERT_SLACK_URL: url });
         return "";
@@ -270,17 +270,17 @@ describe("the channels of alerts", () => {
         return String(error);
       }
     };
-    expect(told("http://slack.example/T0P")).toMatch(/ALERT_SLACK_URL is plain http/);
-    expect(told("http://slack.example/T0P")).not.toMatch(/T0P/);
+    expect(message("http://slack.example/T0P")).toMatch(/ALERT_SLACK_URL is plain http/);
+    expect(message("http://slack.example/T0P")).not.toMatch(/T0P/);
     for (const url of ["https://slack.example/x", "http://127.0.0.1:9/x", "http://[::1]:9/x"]) {
-      expect(told(url)).not.toMatch(/ALERT_SLACK_URL/);
+      expect(message(url)).not.toMatch(/ALERT_SLACK_URL/);
     }
     expect(readSettings([], { ALERT_SLACK_URL: "http://slack.example/x" }).alerts.slack).not.toBeNull();
   });
 });
 
 describe("the heartbeat", () => {
-  const toldOf = (environment: NodeJS.ProcessEnv) => {
+  const errorOf = (environment: NodeJS.ProcessEnv) => {
     try {
       readSettings([], environment);
       return "";
@@ -294,14 +294,16 @@ describe("the heartbeat", () => {
     expect(readSettings([], { HEARTBEAT_URL: "https://hc.example/T0P" }).heartbeatUrl).toBe(
       "https://hc.example/T0P",
     );
-    expect(toldOf({ HEARTBEAT_URL: "ftp://hc.example/T0P" })).toMatch(/HEARTBEAT_URL: must be a URL/);
+    expect(errorOf({ HEARTBEAT_URL: "ftp://hc.example/T0P" })).toMatch(/HEARTBEAT_URL: must be a URL/);
   });
 
   test("is sent over https only in production, except on this machine; no error shows its address", () => {
-    const told = toldOf({ NODE_ENV: "production", HEARTBEAT_URL: "http://hc.example/T0P" });
-    expect(told).toMatch(/HEARTBEAT_URL is plain http: in production the heartbeat is sent over https only/);
-    expect(told + toldOf({ HEARTBEAT_URL: "ftp://hc.example/T0P" })).not.toMatch(/T0P/);
-    expect(toldOf({ NODE_ENV: "production", HEARTBEAT_URL: "http://127.0.0.1:9/x" })).not.toMatch(
+    const message = errorOf({ NODE_ENV: "production", HEARTBEAT_URL: "http://hc.example/T0P" });
+    expect(message).toMatch(
+      /HEARTBEAT_URL is plain http: in production the heartbeat is sent over https only/,
+    );
+    expect(message + errorOf({ HEARTBEAT_URL: "ftp://hc.example/T0P" })).not.toMatch(/T0P/);
+    expect(errorOf({ NODE_ENV: "production", HEARTBEAT_URL: "http://127.0.0.1:9/x" })).not.toMatch(
       /HEARTBEAT/,
     );
   });

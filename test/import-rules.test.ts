@@ -254,7 +254,7 @@ describe("imports go one way", () => {
 
 describe("folders import each other in no circle", () => {
   test("at any depth", () => {
-    expect(circles(files.filter(({ path }) => !path.startsWith("src/ops/")))).toEqual([]);
+    expect(circles(files)).toEqual([]);
   });
 
   test.each<[what: string, planted: [path: string, target: string][], folders: string]>([
@@ -301,16 +301,48 @@ describe("folders import each other in no circle", () => {
 
   test("a folder that two others import, one of which imports the other, is in no circle", () => {
     const planted = [
-      {
-        path: "src/flows/compare/a.ts",
-        text: 'import { x } from "../ledger/b.ts";\nimport { y } from "../context.ts";',
-      },
-      {
-        path: "src/flows/ledger/c.ts",
-        text: 'import { x } from "../context.ts";\nimport { y } from "./b.ts";',
-      },
+      ["src/flows/compare/a.ts", "../ledger/b.ts"],
+      ["src/flows/compare/a.ts", "../context.ts"],
+      ["src/flows/ledger/c.ts", "../context.ts"],
+      ["src/flows/ledger/c.ts", "./b.ts"],
     ];
-    expect(circles(planted)).toEqual([]);
+    expect(circles(planted.map(([path = "", target]) => ({ path, text: `import "${target}";` })))).toEqual(
+      [],
+    );
+  });
+});
+
+/** @returns a line for each way to the database, the disk or the network in a file that judges */
+function impure(of: readonly SourceFile[]): string[] {
+  return of
+    .filter(({ path }) => /\/judge-[\w-]+\.ts$/.test(path))
+    .flatMap(({ path, text }) => [
+      ...(/\b(?:await|async)\b/.test(text) ? [`${path} waits`] : []),
+      ...Array.from(
+        text.matchAll(
+          /^import (?!type\b)(?!\{(?:\s*type \w+,?)+\s*\})[^;]*"([^"]*(?:store|\/db\/[\w-]+)\.ts|node:[^"]*)"/gm,
+        ),
+        ([, target]) => `${path} imports more than types of ${target}`,
+      ),
+    ]);
+}
+
+describe("who judges does nothing else", () => {
+  test("judge-*.ts neither wait nor import a store", () => {
+    expect(files.filter(({ path }) => path.includes("/judge-"))).not.toEqual([]);
+    expect(impure(files)).toEqual([]);
+  });
+
+  test.each([
+    ["import { putMarks } from '../../diff/store.ts';", "imports more than types of ../../diff/store.ts"],
+    ["import { type DiffMark, putMarks } from '../../diff/wide-store.ts';", "imports more than types"],
+    ["import { inOneMoment } from '../../db/transactions.ts';", "imports more than types"],
+    ["export async function judge() {}", "waits"],
+  ])("«%s» is reported", (line, reason) => {
+    const planted = { path: "src/flows/compare/judge-example.ts", text: line.replaceAll("'", '"') };
+    expect(impure([planted])).toEqual([expect.stringContaining(reason)]);
+    const types = planted.text.replace("import {", "import type {").replace("async ", "");
+    expect(impure([{ ...planted, text: types }])).toEqual([]);
   });
 });
 

@@ -83,7 +83,7 @@ export const CLOCK = 'extract(epoch from clock_timestamp()) as "databaseClock"';
  * server that stood still, and a part that waited for a lock.
  * @param row a row with the column of `CLOCK`
  * @param write returns the parts, at least one: each inserts, updates or deletes, without `returning`. They run in
- * any order, and   none sees the writes of another one
+ * any order, and none sees the writes of another one
  */
 export function writeInTime(
   deadline: Deadline,

@@ -12,6 +12,14 @@ export interface DiffMark {
   readonly betRef: string | null;
 }
 
+/** Each round or bet once: with the time of its last mark. */
+export function distinctMarks(marks: readonly DiffMark[]): DiffMark[] {
+  const byText = marks.map(
+    (mark) => [JSON.stringify([mark.username, mark.roundId, mark.betRef]), mark] as const,
+  );
+  return [...new Map(byText).values()];
+}
+
 /**
  * Takes due marks of a product, oldest first. The commit of the transaction deletes them.
  * @param most the most marks to take; the last row taken may exceed it, because a row is taken whole

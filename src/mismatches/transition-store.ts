@@ -15,7 +15,7 @@ const SEEN_EVERY_MS = 3_600_000;
  * Writes the transitions, with a line of history for each change of status: one statement opens mismatches, one
  * updates those that still hold, one ends others. Skips a change that no longer fits the status, because a person
  * acted in between.
- * @returns the changes; a mismatch that still holds with the same values is none
+ * @returns the changes, without mismatches that still hold with the same values
  */
 export async function writeTransitions(
   tx: Query,

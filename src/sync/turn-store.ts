@@ -20,7 +20,10 @@ export async function ensureTurns(
     on conflict do nothing`;
 }
 
-/** Whether the product of a turn `t` may be fetched: it is neither stopped nor paused. */
+/**
+ * Whether a fetcher may begin with the product of a turn `t`: it is neither stopped nor paused, and no other fetcher
+ * waits for its first answer since a time-out.
+ */
 function awakeSql(sql: Query, now: Instant) {
   return sql`not exists (
       select from pull_states s where s.product_id = t.product_id and s.stopped_until > ${now})

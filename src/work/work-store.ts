@@ -27,7 +27,7 @@ export interface WorkState extends WorkName {
   /** the code of the last failure; null: an error without a code of this program */
   readonly errorCode: string | null;
   readonly error: string | null;
-  /** of a queue: how often its jobs are due */
+  /** of a queue: the interval of its jobs, in milliseconds */
   readonly everyMs: number | null;
 }
 

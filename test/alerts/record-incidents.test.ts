@@ -40,34 +40,34 @@ interface AlertRow {
 }
 const alerts = (through: Query = sql) =>
   through<AlertRow[]>`select kind, idempotency_key as key, body from alerts order by id`;
-const told = async () => (await alerts()).map(({ kind, body }) => `${kind} ${body.count}`);
+const reported = async () => (await alerts()).map(({ kind, body }) => `${kind} ${body.count}`);
 
 describe("a thousand mismatches of one cause", () => {
   test("cause one alert, one growth alert for each tenfold, and one recovery", async () => {
     await record(0, open(1));
     await record(1, open(8));
-    expect(await told()).toEqual(["incident-opened 1"]);
+    expect(await reported()).toEqual(["incident-opened 1"]);
     await record(2, open(1));
     await record(3, open(89));
-    expect(await told()).toEqual(["incident-opened 1", "incident-grown 10"]);
+    expect(await reported()).toEqual(["incident-opened 1", "incident-grown 10"]);
     await record(4, open(1));
     await record(5, open(900));
     await record(6, resolve(...upTo(999)));
-    expect(await told()).toEqual([
+    expect(await reported()).toEqual([
       "incident-opened 1",
       "incident-grown 10",
       "incident-grown 100",
       "incident-grown 1000",
     ]);
     await record(7, resolve(1000));
-    expect((await told()).slice(4)).toEqual(["incident-over 1000"]);
+    expect((await reported()).slice(4)).toEqual(["incident-over 1000"]);
   });
 
   test("cause one alert where they open in one transaction", async () => {
     await record(0, open(1000));
-    expect(await told()).toEqual(["incident-opened 1000"]);
+    expect(await reported()).toEqual(["incident-opened 1000"]);
     await record(1, resolve(...upTo(1000)));
-    expect(await told()).toEqual(["incident-opened 1000", "incident-over 1000"]);
+    expect(await reported()).toEqual(["incident-opened 1000", "incident-over 1000"]);
   });
 });
 
@@ -138,11 +138,11 @@ describe("incidents are separate", () => {
     await record(0, open(1));
     await record(50, open(1));
     await record(100, open(1));
-    expect(await told()).toEqual(["incident-opened 1"]);
+    expect(await reported()).toEqual(["incident-opened 1"]);
     await record(161, open(1));
-    expect(await told()).toEqual(["incident-opened 1", "incident-opened 1"]);
+    expect(await reported()).toEqual(["incident-opened 1", "incident-opened 1"]);
     await record(162, resolve(1, 2, 3));
-    expect(await told()).toEqual(["incident-opened 1", "incident-opened 1", "incident-over 3"]);
+    expect(await reported()).toEqual(["incident-opened 1", "incident-opened 1", "incident-over 3"]);
   });
 
   test("by a backfill that finds the mismatches, while it runs and shortly after", async () => {
@@ -182,12 +182,12 @@ test("a mismatch that reopens joins its incident while that goes on, and a new o
   await record(1, resolve(1));
   await record(2, [{ change: "reopen", id: 1, finding: finding() }]);
   await record(3, resolve(2));
-  expect(await told()).toEqual(["incident-opened 2"]);
+  expect(await reported()).toEqual(["incident-opened 2"]);
   await record(4, resolve(1));
-  expect(await told()).toEqual(["incident-opened 2", "incident-over 2"]);
+  expect(await reported()).toEqual(["incident-opened 2", "incident-over 2"]);
   await record(5, [{ change: "reopen", id: 1, finding: finding() }]);
   await record(6, resolve(1));
-  expect((await told()).slice(2)).toEqual(["incident-opened 1", "incident-over 1"]);
+  expect((await reported()).slice(2)).toEqual(["incident-opened 1", "incident-over 1"]);
 });
 
 test("a change of kind ends one incident and begins another in one transaction", async () => {
@@ -208,28 +208,28 @@ describe("with a minimum for a currency", () => {
     await record(0, open(1, thb("60")), least);
     await record(1, resolve(1), least);
     await record(1, open(2, thb("30")), least);
-    expect(await told()).toEqual([]);
+    expect(await reported()).toEqual([]);
     await record(2, open(1, thb("39.99")), least);
-    expect(await told()).toEqual([]);
+    expect(await reported()).toEqual([]);
     await record(3, open(1, thb("0.01")), least);
-    expect(await told()).toEqual(["incident-opened 4"]);
+    expect(await reported()).toEqual(["incident-opened 4"]);
   });
 
   test("an incident is reported when changed values make it reach the minimum", async () => {
     await record(0, open(1, thb("60")), least);
     await record(1, [{ change: "refresh", id: 1, finding: finding(thb("160")) }], least);
-    expect(await told()).toEqual(["incident-opened 1"]);
+    expect(await reported()).toEqual(["incident-opened 1"]);
   });
 
   test("an incident that was never reported ends without a report", async () => {
     await record(0, open(20, thb("1")), least);
     await record(1, resolve(...upTo(20)), least);
-    expect(await told()).toEqual([]);
+    expect(await reported()).toEqual([]);
   });
 
   test("a mismatch in another currency is reported at once", async () => {
     await record(0, open(1, { ...thb("1"), currency: "USD" }), least);
-    expect(await told()).toEqual(["incident-opened 1"]);
+    expect(await reported()).toEqual(["incident-opened 1"]);
   });
 });
 
@@ -266,12 +266,12 @@ describe("two simultaneous transactions", () => {
 
   test.each(Object.entries(begin))("%s begin one incident, and report it once", async (_, isolation) => {
     await together(isolation, open(1), open(1));
-    expect(await told()).toEqual(["incident-opened 1"]);
+    expect(await reported()).toEqual(["incident-opened 1"]);
     const ids = (await sql<{ id: number }[]>`select id from mismatches order by id`).map(({ id }) => id);
     await record(2, resolve(...ids.slice(0, 1)));
-    expect(await told()).toEqual(["incident-opened 1"]);
+    expect(await reported()).toEqual(["incident-opened 1"]);
     await record(3, resolve(...ids.slice(1)));
-    expect(await told()).toEqual(["incident-opened 1", "incident-over 2"]);
+    expect(await reported()).toEqual(["incident-opened 1", "incident-over 2"]);
   });
 
   test.each(Object.entries(begin))(
@@ -279,7 +279,7 @@ describe("two simultaneous transactions", () => {
     async (_, isolation) => {
       await record(0, open(2));
       await together(isolation, resolve(1), resolve(2));
-      expect(await told()).toEqual(["incident-opened 2", "incident-over 2"]);
+      expect(await reported()).toEqual(["incident-opened 2", "incident-over 2"]);
     },
   );
 });
@@ -291,6 +291,6 @@ test("a transaction that is rolled back reports nothing", async () => {
     throw new Error("after all, no");
   });
   await expect(failing).rejects.toThrow("after all, no");
-  expect(await told()).toEqual([]);
+  expect(await reported()).toEqual([]);
   expect(await sql`select from incidents`).toHaveLength(0);
 });

@@ -9,10 +9,10 @@ beforeEach(async () => {
 });
 afterEach(() => expectLedgerAgrees(sql, operator.player));
 
-const tell: Operator["tell"] = (...request) => operator.tell(...request);
-const place = (fields = {}) => tell("placeBets", fields);
-const settle = (payoutAmount: number, fields = {}) => tell("settleBets", { payoutAmount, ...fields });
-const cancel = (fields = {}) => tell("cancelBets", fields);
+const outcomeOf: Operator["outcomeOf"] = (...request) => operator.outcomeOf(...request);
+const place = (fields = {}) => outcomeOf("placeBets", fields);
+const settle = (payoutAmount: number, fields = {}) => outcomeOf("settleBets", { payoutAmount, ...fields });
+const cancel = (fields = {}) => outcomeOf("cancelBets", fields);
 
 describe("placing", () => {
   test("a placement takes its stake", async () => {
@@ -40,13 +40,13 @@ describe("placing", () => {
 
   test("a request applies all items or none: one item beyond the balance fails the whole request", async () => {
     const items = [{ id: "bet-1" }, { id: "bet-2", betAmount: 91 }];
-    expect(await tell("placeBets", items)).toBe("10002");
+    expect(await outcomeOf("placeBets", items)).toBe("10002");
     expect(await operator.balance()).toBe("100");
-    expect(await tell("placeBets", [{ id: "bet-1" }, { id: "bet-2", betAmount: 90 }])).toBe("0 0");
+    expect(await outcomeOf("placeBets", [{ id: "bet-1" }, { id: "bet-2", betAmount: 90 }])).toBe("0 0");
   });
 
   test("two items of one request with the same id fail as duplicates", async () => {
-    expect(await tell("placeBets", [{}, {}])).toBe("20002");
+    expect(await outcomeOf("placeBets", [{}, {}])).toBe("20002");
     expect(await operator.balance()).toBe("100");
   });
 
@@ -91,14 +91,14 @@ describe("a bet that the provider still considers", () => {
 describe("adjusting a stake", () => {
   test("an adjustment moves the difference of the stakes", async () => {
     await place();
-    expect(await tell("adjustBets", { betAmount: 4 })).toBe("0 96");
-    expect(await tell("adjustBets", { betAmount: 30 })).toBe("0 70");
+    expect(await outcomeOf("adjustBets", { betAmount: 4 })).toBe("0 96");
+    expect(await outcomeOf("adjustBets", { betAmount: 30 })).toBe("0 70");
   });
 
   test("an adjustment of an unknown bet fails with 20001, one without a change with 20002", async () => {
-    expect(await tell("adjustBets", {})).toBe("20001");
+    expect(await outcomeOf("adjustBets", {})).toBe("20001");
     await place();
-    expect(await tell("adjustBets", {})).toBe("20002");
+    expect(await outcomeOf("adjustBets", {})).toBe("20002");
   });
 
   test("an adjustment of a settled bet fails with 20004, of a void one with 20003", async () => {
@@ -106,13 +106,13 @@ describe("adjusting a stake", () => {
     await place({ id: "bet-2" });
     await settle(0);
     await cancel({ id: "bet-2" });
-    expect(await tell("adjustBets", { betAmount: 5 })).toBe("20004");
-    expect(await tell("adjustBets", { id: "bet-2", betAmount: 5 })).toBe("20003");
+    expect(await outcomeOf("adjustBets", { betAmount: 5 })).toBe("20004");
+    expect(await outcomeOf("adjustBets", { id: "bet-2", betAmount: 5 })).toBe("20003");
   });
 
   test("an adjustment beyond the balance fails with 10002", async () => {
     await place();
-    expect(await tell("adjustBets", { betAmount: 101 })).toBe("10002");
+    expect(await outcomeOf("adjustBets", { betAmount: 101 })).toBe("10002");
   });
 });
 
@@ -124,9 +124,9 @@ describe("settling", () => {
 
   test("a settle of an unknown bet fails with 20001, and the same request succeeds once the placement has arrived", async () => {
     const late = { id: `late-${operator.player}` };
-    expect(await tell("settleBets", { payoutAmount: 5 }, late)).toBe("20001");
+    expect(await outcomeOf("settleBets", { payoutAmount: 5 }, late)).toBe("20001");
     await place();
-    expect(await tell("settleBets", { payoutAmount: 5 }, late)).toBe("0 95");
+    expect(await outcomeOf("settleBets", { payoutAmount: 5 }, late)).toBe("0 95");
   });
 
   test("after the last settle an equal settle fails with 20002, another one with 20004", async () => {
@@ -149,7 +149,7 @@ describe("settling", () => {
   test("a payout that would make the balance too large fails with 30001, and the wallet keeps working", async () => {
     await place();
     const most = digits("9".repeat(61));
-    expect(await tell("settleBets", { payoutAmount: most })).toBe("30001");
+    expect(await outcomeOf("settleBets", { payoutAmount: most })).toBe("30001");
     expect(await settle(5)).toBe("0 95");
   });
 
@@ -159,7 +159,7 @@ describe("settling", () => {
     expect(await settle(5, part)).toBe("0 90");
     expect(await settle(5, part)).toBe("0 90");
     expect(await settle(6, part)).toBe("0 90");
-    expect(await tell("voidSettled", { skipBalanceUpdate: false })).toBe("0 89");
+    expect(await outcomeOf("voidSettled", { skipBalanceUpdate: false })).toBe("0 89");
   });
 
   test("a settle of a cancelled bet fails with 20003", async () => {
@@ -177,7 +177,7 @@ describe("settling", () => {
 describe("cancelling", () => {
   test("a cancel gives back what was taken, whatever amount the cancel names", async () => {
     await place();
-    await tell("adjustBets", { betAmount: 4 });
+    await outcomeOf("adjustBets", { betAmount: 4 });
     expect(await cancel({ betAmount: 10 })).toBe("0 100");
   });
 
@@ -201,7 +201,7 @@ describe("cancelling", () => {
 
   test("a cancel that fails remembers every unknown bet it names, and cancels no known one", async () => {
     await place();
-    expect(await tell("cancelBets", [{}, { id: "bet-2" }, { id: "bet-3" }])).toBe("20001");
+    expect(await outcomeOf("cancelBets", [{}, { id: "bet-2" }, { id: "bet-3" }])).toBe("20001");
     expect(await place({ id: "bet-2" })).toBe("20003");
     expect(await place({ id: "bet-3" })).toBe("20003");
     expect(await settle(5)).toBe("0 95");
@@ -212,28 +212,28 @@ describe("voiding a settlement", () => {
   test("voidSettled undoes stake and payout, whatever its status says", async () => {
     await place();
     await settle(30);
-    expect(await tell("voidSettled", { payoutAmount: 30, status: "ANYTHING" })).toBe("0 100");
+    expect(await outcomeOf("voidSettled", { payoutAmount: 30, status: "ANYTHING" })).toBe("0 100");
   });
 
   test("voidSettled of an unknown or open bet fails with 20001, a second one with 20003", async () => {
-    expect(await tell("voidSettled", {})).toBe("20001");
+    expect(await outcomeOf("voidSettled", {})).toBe("20001");
     await place();
-    expect(await tell("voidSettled", {})).toBe("20001");
+    expect(await outcomeOf("voidSettled", {})).toBe("20001");
     await settle(5);
-    expect(await tell("voidSettled", {})).toBe("0 100");
-    expect(await tell("voidSettled", {})).toBe("20003");
+    expect(await outcomeOf("voidSettled", {})).toBe("0 100");
+    expect(await outcomeOf("voidSettled", {})).toBe("20003");
   });
 
   test("voidSettled takes back a payout that the player has spent, even below zero", async () => {
     await place();
     await settle(60);
     await place({ id: "bet-2", betAmount: 150 });
-    expect(await tell("voidSettled", {})).toBe("0 -50");
+    expect(await outcomeOf("voidSettled", {})).toBe("0 -50");
   });
 });
 
 describe("rewards", () => {
-  const reward = (payoutAmount: number, fields = {}) => tell("winRewards", { payoutAmount, ...fields });
+  const reward = (payoutAmount: number, fields = {}) => outcomeOf("winRewards", { payoutAmount, ...fields });
 
   test("a reward of an unknown id makes a settled bet of its own", async () => {
     expect(await reward(7, { betAmount: 99 })).toBe("0 107");
@@ -259,7 +259,7 @@ describe("rewards", () => {
 });
 
 describe("rolling back", () => {
-  const rollback = (fields = {}) => tell("rollback", fields);
+  const rollback = (fields = {}) => outcomeOf("rollback", fields);
 
   test("a rollback of an unknown bet fails with 20001, of an open one with 20002", async () => {
     expect(await rollback()).toBe("20001");
@@ -273,7 +273,7 @@ describe("rolling back", () => {
     expect(await rollback({ payoutAmount: 5 })).toBe("0 90");
     expect(await settle(5)).toBe("0 95");
     await rollback({ payoutAmount: 5 });
-    expect(await tell("adjustBets", { betAmount: 3 })).toBe("0 97");
+    expect(await outcomeOf("adjustBets", { betAmount: 3 })).toBe("0 97");
     expect(await cancel()).toBe("0 100");
   });
 
@@ -287,7 +287,7 @@ describe("rolling back", () => {
   test("a rollback of a voided settlement takes the stake again, but pays nothing", async () => {
     await place();
     await settle(30);
-    await tell("voidSettled", {});
+    await outcomeOf("voidSettled", {});
     expect(await rollback()).toBe("0 90");
     expect(await settle(30)).toBe("0 120");
   });
@@ -304,7 +304,7 @@ describe("rolling back", () => {
   test("a rollback takes back a reward with the settlement only where it names both together", async () => {
     await place();
     await settle(5);
-    await tell("winRewards", { payoutAmount: 7 });
+    await outcomeOf("winRewards", { payoutAmount: 7 });
     expect(await rollback({ payoutAmount: 5 })).toBe("0 97");
     await settle(5);
     expect(await rollback({ payoutAmount: 12 })).toBe("0 90");
@@ -313,20 +313,20 @@ describe("rolling back", () => {
 
 describe("tips", () => {
   test("a tip takes its amount, a repeated tip fails with 20002", async () => {
-    expect(await tell("placeTips", {})).toBe("0 97");
-    expect(await tell("placeTips", {})).toBe("20002");
-    expect(await tell("placeTips", { id: "tip-2", betAmount: 98 })).toBe("10002");
+    expect(await outcomeOf("placeTips", {})).toBe("0 97");
+    expect(await outcomeOf("placeTips", {})).toBe("20002");
+    expect(await outcomeOf("placeTips", { id: "tip-2", betAmount: 98 })).toBe("10002");
   });
 
   test("a cancel gives a tip back, a second cancel fails with 20003, a cancel of an unknown tip with 20001", async () => {
-    expect(await tell("cancelTips", {})).toBe("20001");
-    await tell("placeTips", {});
-    expect(await tell("cancelTips", {})).toBe("0 100");
-    expect(await tell("cancelTips", {})).toBe("20003");
+    expect(await outcomeOf("cancelTips", {})).toBe("20001");
+    await outcomeOf("placeTips", {});
+    expect(await outcomeOf("cancelTips", {})).toBe("0 100");
+    expect(await outcomeOf("cancelTips", {})).toBe("20003");
   });
 
   test("a cancel of a tip does not find a bet of the same id", async () => {
     await place();
-    expect(await tell("cancelTips", { id: "bet-1" })).toBe("20001");
+    expect(await outcomeOf("cancelTips", { id: "bet-1" })).toBe("20001");
   });
 });

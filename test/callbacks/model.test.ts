@@ -7,7 +7,13 @@ import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
 import { useDatabase } from "../support/database.ts";
 import { NOON } from "../support/examples.ts";
-import { ask, expectAsModelled, expectUnbrokenBalances, openRun, told } from "./modelled-wallet.ts";
+import {
+  ask,
+  describeRequest,
+  expectAsModelled,
+  expectUnbrokenBalances,
+  openRun,
+} from "./modelled-wallet.ts";
 import { step, toRequests } from "./random-callbacks.ts";
 import { answerInModel, type ModelAnswer, type ModelRequest, type ModelState } from "./wallet-model.ts";
 
@@ -51,8 +57,8 @@ function statesAfter(
       left.flatMap((place) => {
         const request = requests[place];
         const { answer, next } = request ? answerInModel(state, request) : {};
-        const isAsTold = next !== undefined && isDeepStrictEqual(answer, answers[place]);
-        return isAsTold ? [{ state: next, left: left.filter((one) => one !== place) }] : [];
+        const agrees = next !== undefined && isDeepStrictEqual(answer, answers[place]);
+        return agrees ? [{ state: next, left: left.filter((one) => one !== place) }] : [];
       }),
     );
     reached = [...new Map(further.map((one) => [`${one.left} ${keyOf(one.state)}`, one])).values()];
@@ -83,7 +89,10 @@ test.concurrent.each(SEEDS)(
         for (const [index, request] of toRequests(steps, run).entries()) {
           const { answer, next } = answerInModel(state, request);
           const got = await ask(server.url, request, NOON + index);
-          expect({ to: told(request), ...got }).toEqual({ to: told(request), ...answer });
+          expect({ to: describeRequest(request), ...got }).toEqual({
+            to: describeRequest(request),
+            ...answer,
+          });
           state = next;
         }
         await expectAsModelled(sql, run, state);
@@ -111,7 +120,7 @@ test.concurrent.each(SEEDS)(
           states = statesAfter(before, requests, answers);
           if (states.length === 0) {
             const exchange = requests.map(
-              (request, place) => `${told(request)} -> ${inspect(answers[place])}`,
+              (request, place) => `${describeRequest(request)} -> ${inspect(answers[place])}`,
             );
             throw new Error(
               `no order explains the answers:\n${exchange.join("\n")}\nafter ${before.map(keyOf).join("\n")}`,

@@ -66,7 +66,7 @@ export async function ask(url: string, request: ModelRequest, at: number): Promi
   return { statusCode, before: steps("balanceBefore"), after: steps("balanceAfter") };
 }
 
-export const told = (request: ModelRequest) =>
+export const describeRequest = (request: ModelRequest) =>
   `${request.callback} ${JSON.stringify({ ...request, callback: undefined })}`;
 
 /** Asserts that the wallet, and the ledger that it wrote, agree with the model. */

@@ -66,7 +66,7 @@ export interface Operator {
   /** Sends items of one bet each, with defaults for missing fields. @returns the answer */
   send(callback: CallbackName, items: Item | readonly Item[], envelope?: Item): Promise<OperatorAnswer>;
   /** Sends items as `send` does. @returns the status code and the balance after it: "0 90", "20002" */
-  tell(callback: CallbackName, items: Item | readonly Item[], envelope?: Item): Promise<string>;
+  outcomeOf(callback: CallbackName, items: Item | readonly Item[], envelope?: Item): Promise<string>;
   readonly player: string;
   balance(): Promise<string>;
 }
@@ -113,7 +113,7 @@ export async function startOperator(sql: Sql, changes: OperatorChanges = {}): Pr
     url: server.url,
     player,
     send,
-    tell: async (callback, items, envelope) => {
+    outcomeOf: async (callback, items, envelope) => {
       const { status, json } = await send(callback, items, envelope);
       expect(status).toBe(200);
       return json.statusCode === 0 ? `0 ${json.balanceAfter}` : String(json.statusCode);

@@ -15,12 +15,12 @@ beforeEach(async () => {
   operator = await startOperator(sql);
 });
 
-const fresh = () => ({ id: `own-${operator.player}` });
-const place = (fields = {}, envelope = {}) => operator.tell("placeBets", fields, envelope);
+const newRequest = () => ({ id: `own-${operator.player}` });
+const place = (fields = {}, envelope = {}) => operator.outcomeOf("placeBets", fields, envelope);
 
 describe("a replay", () => {
   test("gets the first answer again, whatever has happened since, and moves nothing", async () => {
-    const request = fresh();
+    const request = newRequest();
     const first = await operator.send("placeBets", {}, request);
     await place({ id: "bet-2" });
     const again = await operator.send("placeBets", {}, request);
@@ -32,14 +32,14 @@ describe("a replay", () => {
   test("gets the first answer to the last byte, with its old time", async () => {
     const clock = createTestClock(NOON);
     const { send } = await startOperator(sql, { context: { clock } });
-    const request = fresh();
+    const request = newRequest();
     const first = await send("placeBets", [{}, { id: "bet-2" }], request);
     clock.advance(MINUTE_MS);
     expect((await send("placeBets", [{}, { id: "bet-2" }], request)).text).toBe(first.text);
   });
 
   test("is recognised in any order of fields, any spelling of numbers and with any time", async () => {
-    const request = fresh();
+    const request = newRequest();
     await place({ betAmount: 10 }, request);
     const envelope = { ...exampleEnvelope(operator.player), ...request };
     const txn =
@@ -55,28 +55,28 @@ describe("a replay", () => {
     ["other items", { betAmount: 11 }, {}],
     ["one item more", [{}, { id: "bet-2" }], {}],
   ])("with %s fails with 20002", async (_what, items, envelope) => {
-    const request = fresh();
+    const request = newRequest();
     await place({}, request);
-    expect(await operator.tell("placeBets", items, { ...request, ...envelope })).toBe("20002");
+    expect(await operator.outcomeOf("placeBets", items, { ...request, ...envelope })).toBe("20002");
     expect(await operator.balance()).toBe("90");
   });
 
   test("with another player fails with 20002", async () => {
-    const request = fresh();
+    const request = newRequest();
     await place({}, request);
     const other = await startOperator(sql);
-    expect(await other.tell("placeBets", {}, request)).toBe("20002");
+    expect(await other.outcomeOf("placeBets", {}, request)).toBe("20002");
     expect(await other.balance()).toBe("100");
   });
 
   test("is recognised only for the same callback", async () => {
-    const request = fresh();
+    const request = newRequest();
     await place({}, request);
-    expect(await operator.tell("settleBets", { payoutAmount: 5 }, request)).toBe("0 95");
+    expect(await operator.outcomeOf("settleBets", { payoutAmount: 5 }, request)).toBe("0 95");
   });
 
   test("of a failed request is judged anew", async () => {
-    const request = fresh();
+    const request = newRequest();
     expect(await place({ betAmount: 150 }, request)).toBe("10002");
     await creditWallet(
       sql,
@@ -87,7 +87,7 @@ describe("a replay", () => {
   });
 
   test("moves money once where 20 copies arrive at once, and all get the same balances", async () => {
-    const request = fresh();
+    const request = newRequest();
     const answers = await Promise.all(Array.from({ length: 20 }, () => place({}, request)));
     expect(new Set(answers)).toEqual(new Set(["0 90"]));
     await expectLedgerAgrees(sql, operator.player);
@@ -95,7 +95,7 @@ describe("a replay", () => {
 });
 
 describe("adjustBalance", () => {
-  const adjust = (fields = {}, envelope = {}) => operator.tell("adjustBalance", fields, envelope);
+  const adjust = (fields = {}, envelope = {}) => operator.outcomeOf("adjustBalance", fields, envelope);
 
   test("DEBIT takes and CREDIT gives, with every digit", async () => {
     expect(await adjust({ amount: 30 })).toBe("0 70");
@@ -107,7 +107,7 @@ describe("adjustBalance", () => {
   });
 
   test("a known refId fails with 20002, for an identical replay too", async () => {
-    const request = fresh();
+    const request = newRequest();
     expect(await adjust({}, request)).toBe("0 90");
     expect(await adjust({}, request)).toBe("20002");
     expect(await adjust({ status: "CREDIT" })).toBe("20002");
@@ -121,7 +121,7 @@ describe("adjustBalance", () => {
   });
 
   test("50 parallel copies move money once", async () => {
-    const request = fresh();
+    const request = newRequest();
     const copies = Array.from({ length: 50 }, (_, index) => adjust({}, index % 2 === 0 ? request : {}));
     const answers = await Promise.all(copies);
     expect(answers.sort()).toEqual(["0 90", ...Array.from({ length: 49 }, () => "20002")]);
@@ -147,7 +147,7 @@ describe("simultaneous requests", () => {
     await sql.begin(async (tx) => {
       await tx`select from wallets where username = ${operator.player} for update`;
       answered = place();
-      expect(await other.tell("placeBets", { id: "bet-2" })).toBe("0 90");
+      expect(await other.outcomeOf("placeBets", { id: "bet-2" })).toBe("0 90");
     });
     expect(await answered).toBe("0 90");
   });
@@ -157,7 +157,9 @@ describe("simultaneous requests", () => {
     const requests = Array.from({ length: 10 }, (_, index) => ({ id: `shared-${index}` }));
     const answers = await Promise.all(
       requests.flatMap((request, index) =>
-        [operator, other].map((one) => one.tell("placeBets", { id: `bet-${index}`, betAmount: 1 }, request)),
+        [operator, other].map((one) =>
+          one.outcomeOf("placeBets", { id: `bet-${index}`, betAmount: 1 }, request),
+        ),
       ),
     );
     expect(answers.filter((answer) => answer === "20002")).toHaveLength(10);
@@ -170,8 +172,8 @@ describe("simultaneous requests", () => {
       NOON,
     );
     await place();
-    expect(await operator.tell("placeBets", {}, { currency: "EUR" })).toBe("20002");
-    expect(await operator.tell("settleBets", { payoutAmount: 5 }, { currency: "EUR" })).toBe("20001");
+    expect(await operator.outcomeOf("placeBets", {}, { currency: "EUR" })).toBe("20002");
+    expect(await operator.outcomeOf("settleBets", { payoutAmount: 5 }, { currency: "EUR" })).toBe("20001");
   });
 });
 

@@ -137,19 +137,25 @@ describe("a request without a successful answer is not applied", () => {
       await eventually("the first is dropped", () => logged.length > 0);
     });
     expect(logged.join("")).toMatch(/its caller has hung up.*a callback was dropped, and not applied/);
-    expect(await operator.tell("placeBets", {})).toBe("0 90");
+    expect(await operator.outcomeOf("placeBets", {})).toBe("0 90");
   });
 });
+
+/** A pool of one connection through a proxy that can break it. */
+async function openFar() {
+  const proxy = await startTcpProxy(url);
+  const far = openDatabase(proxy.url, 1);
+  onTestFinished(async () => {
+    await far.end({ timeout: 0 });
+    await proxy.close();
+  });
+  return { proxy, far };
+}
 
 describe("when a connection is lost during a commit", () => {
   test("and the commit takes place all the same, the request is answered with success", async () => {
     const commits = await holdCommits();
-    const proxy = await startTcpProxy(url);
-    const far = openDatabase(proxy.url, 1);
-    onTestFinished(async () => {
-      await far.end({ timeout: 0 });
-      await proxy.close();
-    });
+    const { proxy, far } = await openFar();
     const placing = place("bet-1", new Deadline(60_000), far);
     await untilWaiting("advisory");
     await proxy.refuse();
@@ -163,12 +169,7 @@ describe("when a connection is lost during a commit", () => {
 
   test("and its caller is gone, nobody checks the outcome", async () => {
     const commits = await holdCommits();
-    const proxy = await startTcpProxy(url);
-    const far = openDatabase(proxy.url, 1);
-    onTestFinished(async () => {
-      await far.end({ timeout: 0 });
-      await proxy.close();
-    });
+    const { proxy, far } = await openFar();
     const deadline = new Deadline(60_000);
     const lost = expect(place("bet-1", deadline, far)).rejects.toThrow(
       "the connection was lost during a commit",
@@ -185,12 +186,12 @@ test("the locked wallet of one player does not delay other players", async () =>
   const other = await startOperator(sql);
   const { result } = await whileLocked(async () => {
     const waiting = Array.from({ length: 20 }, (_, index) =>
-      operator.tell("placeBets", { id: `bet-${index}`, betAmount: 1 }),
+      operator.outcomeOf("placeBets", { id: `bet-${index}`, betAmount: 1 }),
     );
     await untilWaiting("transactionid");
     const txns = [{ id: "bet-1", status: "OPEN", roundId: "r", betAmount: 10 }];
     const envelope = exampleEnvelope(other.player);
-    expect(await operator.tell("placeBets", txns, envelope)).toBe("0 90");
+    expect(await operator.outcomeOf("placeBets", txns, envelope)).toBe("0 90");
     return { waiting };
   });
   expect(new Set(await Promise.all(result.waiting)).size).toBe(20);

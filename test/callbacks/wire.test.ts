@@ -253,13 +253,13 @@ describe("a captured signed body", () => {
       txns: [{ id: "bet-1", status: "OPEN", roundId: "r", betAmount: 10 }],
     });
     const settle = toBody({ ...exampleEnvelope(one.player), txns });
-    const tell = async (url: string, callback: string, body: string) =>
+    const outcomeOf = async (url: string, callback: string, body: string) =>
       (await post(url, callback, body, signed(body))).json.statusCode;
-    expect(await tell(one.url, "placeBets", placed)).toBe(0);
-    expect(await tell(one.url, "settleBets", settle)).toBe(0);
-    expect(await tell(one.url, "winRewards", settle)).toBe(30002);
-    expect(await tell(another.url, "winRewards", settle)).toBe(30002);
-    expect(await tell(another.url, "settleBets", settle)).toBe(0);
+    expect(await outcomeOf(one.url, "placeBets", placed)).toBe(0);
+    expect(await outcomeOf(one.url, "settleBets", settle)).toBe(0);
+    expect(await outcomeOf(one.url, "winRewards", settle)).toBe(30002);
+    expect(await outcomeOf(another.url, "winRewards", settle)).toBe(30002);
+    expect(await outcomeOf(another.url, "settleBets", settle)).toBe(0);
     expect(await one.balance()).toBe("140");
     expect(logged.join("")).toMatch(/this signature was sent to settleBets before/);
   });
@@ -272,14 +272,14 @@ describe("a captured signed body", () => {
     const bet = { id: "bet-1", roundId: "r" };
     const placed = { ...exampleEnvelope(player), txns: [{ ...bet, status: "OPEN", betAmount: 10 }] };
     const settled = { ...exampleEnvelope(player), txns: [{ ...bet, status: "SETTLED", payoutAmount: 50 }] };
-    const tell = async (url: string, callback: string, body: string) =>
+    const outcomeOf = async (url: string, callback: string, body: string) =>
       (await post(url, callback, body, signed(body))).json.statusCode;
-    expect(await tell(before.url, "placeBets", toBody(placed))).toBe(0);
-    expect(await tell(before.url, "settleBets", toBody(settled))).toBe(0);
+    expect(await outcomeOf(before.url, "placeBets", toBody(placed))).toBe(0);
+    expect(await outcomeOf(before.url, "settleBets", toBody(settled))).toBe(0);
     await before.close();
     const after = await startCallbackServer(context, settings);
     onTestFinished(() => after.close());
-    expect(await tell(after.url, "winRewards", toBody(settled))).toBe(30002);
+    expect(await outcomeOf(after.url, "winRewards", toBody(settled))).toBe(30002);
     expect(await balance()).toBe("140");
   });
 
@@ -359,7 +359,7 @@ test("a callback without a database fails with 50001 and changes nothing, and th
   const proxy = await startTcpProxy(database.url);
   const far = openDatabase(proxy.url, 2);
   const cut = await startOperator(sql, { context: { sql: far, log } });
-  expect(await cut.tell("placeBets", {})).toBe("0 90");
+  expect(await cut.outcomeOf("placeBets", {})).toBe("0 90");
   await proxy.refuse();
   const request = { ...exampleEnvelope(cut.player), id: "d-1" };
   const txns = [{ id: "bet-2", status: "OPEN", roundId: "r", betAmount: 5 }];
@@ -380,8 +380,9 @@ test.each([
 ])(
   "a callback whose connection ends %s fails with 50001 and changes nothing, and the same requests succeed afterwards",
   async (_, trigger) => {
-    const tell = (index: number) => operator.tell("placeBets", { id: `bet-${index}`, betAmount: 1 });
-    const askAll = () => Promise.all(Array.from({ length: 15 }, (_none, index) => tell(index)));
+    const outcomeOf = (index: number) =>
+      operator.outcomeOf("placeBets", { id: `bet-${index}`, betAmount: 1 });
+    const askAll = () => Promise.all(Array.from({ length: 15 }, (_none, index) => outcomeOf(index)));
     const deferred = trigger.includes("constraint") ? "deferrable initially deferred" : "";
     await sql.unsafe(`create or replace function end_connection() returns trigger language plpgsql as
     'begin perform pg_terminate_backend(pg_backend_pid()); return new; end'`);

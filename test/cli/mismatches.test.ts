@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
-import { recordTransitions } from "../../src/flows/mismatches/record-transitions.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, exampleEntry, NOON } from "../support/examples.ts";
 import { exampleFinding } from "../support/findings.ts";
+import { openMismatches, readStatuses } from "../support/open-mismatches.ts";
 import { PROGRAM, startRecon } from "./run-recon.ts";
 
 const run = promisify(execFile);
@@ -30,22 +30,8 @@ const recon = (args: string) => {
   const words = Array.from(args.matchAll(/"([^"]*)"|\S+/g), ([word, quoted]) => quoted ?? word);
   return startRecon(["mismatches", ...words], SETTINGS).ended;
 };
-const open = (...fields: Partial<Finding>[]) =>
-  sql.begin((tx) =>
-    recordTransitions(
-      tx,
-      fields.map((one, index) => ({
-        change: "open",
-        finding: exampleFinding({ betId: `bet-${index + 1}`, ...one }),
-      })),
-      parseConfig(CONFIG),
-      NOON,
-    ),
-  );
-const statuses = async () =>
-  (await sql<{ status: string }[]>`select status from mismatches order by id`)
-    .map(({ status }) => status)
-    .join(" ");
+const open = (...fields: Partial<Finding>[]) => openMismatches(sql, parseConfig(CONFIG), NOON, fields);
+const statuses = () => readStatuses(sql);
 const says = (code: number, line: RegExp) => ({
   code,
   stdout: "",

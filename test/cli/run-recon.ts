@@ -25,7 +25,7 @@ export interface RunningRecon {
 
 /**
  * Starts `recon` with these arguments, and kills it when the test ends.
- * @param program that of another checkout than this one /
+ * @param program that of another checkout than this one
  */
 export function startRecon(
   args: readonly string[],

@@ -134,12 +134,12 @@ function expectSilence(
 /** Answers that repeat the request: a debug page, a proxy that explains its error. */
 function echo(code: number): Respond {
   const basic = Buffer.from(`${USERNAME}:${SECRETS.providerPassword}`).toString("base64");
-  const told = {
+  const answer = {
     message: `no: authorization: Basic ${basic}, password ${SECRETS.providerPassword}`,
     code: 9,
   };
   return (response) =>
-    response.writeHead(code, { "content-type": "application/json" }).end(JSON.stringify(told));
+    response.writeHead(code, { "content-type": "application/json" }).end(JSON.stringify(answer));
 }
 
 test("no secret leaves a working worker whose provider, listeners, database and collector fail in every way", async () => {
@@ -157,10 +157,10 @@ test("no secret leaves a working worker whose provider, listeners, database and 
     asked += 1;
     return parameters.get("productId") === "P2" ? echo(401) : (answers[asked % answers.length] ?? echo(500));
   };
-  listener.answer(({ headers, body: told }, response) => {
+  listener.answer(({ headers, body: received }, response) => {
     response
       .writeHead(500)
-      .end(`${JSON.stringify(headers)} ${told} ${listener.url()} ${SECRETS.webhookSecret}`);
+      .end(`${JSON.stringify(headers)} ${received} ${listener.url()} ${SECRETS.webhookSecret}`);
   });
   const port = String(await ownPort());
   const { child, ended, said } = startRecon(["worker"], settings({ OPS_PORT: port }));
@@ -203,15 +203,17 @@ test("no secret leaves a working worker whose provider, listeners, database and 
 
   await eventually("its credentials are refused", () => said().includes("the credentials were refused"));
   await eventually("a window is a gap", () => said().includes("it is a gap"));
-  await eventually("the listeners are told of", () => said().includes("alerts wait for their channel"));
-  await eventually("the collector is told of", () => said().includes("tracing has a problem"));
+  await eventually("the log names the failing listeners", () =>
+    said().includes("alerts wait for their channel"),
+  );
+  await eventually("the log names the failing collector", () => said().includes("tracing has a problem"));
   await database.sql`
     select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`.catch(
     () => {},
   );
   await ask("/metrics");
   redis.kill();
-  await eventually("Redis is told of", () => /error of Redis|Redis .*does not answer/.test(said()));
+  await eventually("the log names Redis", () => /error of Redis|Redis .*does not answer/.test(said()));
   await ask("/readyz");
   child.kill("SIGTERM");
   expectSilence(await ended, "ALERT_WEBHOOK_URL", "ALERT_SLACK_URL", "provider-");

@@ -98,7 +98,7 @@ interface AnnouncedMismatch {
 }
 
 /** The mismatches on the screen: "#7  payout-differs  TABLE  30.00 THB at risk  player-012: paid out …". */
-function toldBy({ output }: Running): AnnouncedMismatch[] {
+function announcedBy({ output }: Running): AnnouncedMismatch[] {
   const lines = output().matchAll(
     /^#(\d+) +([a-z-]+) +([A-Z]+) +\d+\.\d\d [A-Z]{3} at risk {2}player-\d+: \w.+$/gm,
   );
@@ -106,12 +106,12 @@ function toldBy({ output }: Running): AnnouncedMismatch[] {
 }
 
 async function expectFirstMismatches(running: Running): Promise<AnnouncedMismatch[]> {
-  const told = await eventually(
+  const announced = await eventually(
     "the first mismatches are shown",
-    () => /npx recon mismatches list/.test(running.output()) && toldBy(running),
+    () => /npx recon mismatches list/.test(running.output()) && announcedBy(running),
   );
-  expect(told.length).toBeGreaterThan(0);
-  return told;
+  expect(announced.length).toBeGreaterThan(0);
+  return announced;
 }
 
 async function read<Answer>({ url }: Running, path: string): Promise<Answer> {
@@ -148,7 +148,7 @@ test("npm start alone shows mismatches of a sandbox world within a minute, and s
 
 test("other commands of the checkout use the same database", async () => {
   const now = await expectStillRuns();
-  const [first] = toldBy(now);
+  const [first] = announcedBy(now);
   const listed: Mismatch[] = JSON.parse(
     await recon("mismatches", "list", "--json", "--limit", "1000"),
   ).mismatches;

@@ -13,14 +13,14 @@ describe("an open page", () => {
 
   test("is notified of pulling at most every five seconds, and of the last change too", () => {
     let known: KnownMarks = findChanged(null, marks, NOON).known;
-    const told: string[] = [];
+    const notified: string[] = [];
     for (let second = 1; second <= 20; second += 1) {
       const pull = String(Math.min(second, 12));
       const found = findChanged(known, { ...marks, pull }, NOON + second * 1_000);
       known = found.known;
-      if (found.changed.has("pull")) told.push(`${second}: ${known.marks.pull}`);
+      if (found.changed.has("pull")) notified.push(`${second}: ${known.marks.pull}`);
     }
-    expect(told).toEqual(["1: 1", "6: 6", "11: 11", "16: 12"]);
+    expect(notified).toEqual(["1: 1", "6: 6", "11: 11", "16: 12"]);
   });
 
   test("is notified of everything else at once", () => {

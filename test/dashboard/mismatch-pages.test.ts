@@ -1,14 +1,13 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
 import { actOnMismatches, type RequestedAction } from "../../src/flows/mismatches/act-on-mismatches.ts";
-import { recordTransitions } from "../../src/flows/mismatches/record-transitions.ts";
 import { silentLog } from "../../src/log.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import { createTestClock } from "../support/clock.ts";
 import { serveDashboard } from "../support/dashboard.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, HOUR_MS, NOON } from "../support/examples.ts";
-import { exampleFinding } from "../support/findings.ts";
+import { openMismatches, readStatuses } from "../support/open-mismatches.ts";
 
 const { sql } = useDatabase();
 const clock = createTestClock(NOON);
@@ -22,16 +21,11 @@ beforeEach(async () => {
 });
 
 const open = (...fields: Partial<Finding>[]) =>
-  sql.begin((tx) =>
-    recordTransitions(
-      tx,
-      fields.map((one, index) => ({
-        change: "open" as const,
-        finding: exampleFinding({ betId: `bet-${clock.now()}-${index}`, ...one }),
-      })),
-      config,
-      clock.now(),
-    ),
+  openMismatches(
+    sql,
+    config,
+    clock.now(),
+    fields.map((one, index) => ({ betId: `bet-${clock.now()}-${index}`, ...one })),
   );
 const act = (action: RequestedAction["action"], ...ids: string[]) =>
   actOnMismatches(context, {
@@ -42,10 +36,7 @@ const act = (action: RequestedAction["action"], ...ids: string[]) =>
     expected: null,
     adjustment: null,
   });
-const statuses = async () =>
-  (await sql<{ status: string }[]>`select status from mismatches order by id`)
-    .map(({ status }) => status)
-    .join(" ");
+const statuses = () => readStatuses(sql);
 
 interface PageAnswer {
   readonly status: number;
@@ -167,12 +158,12 @@ describe("the list", () => {
     const go = await visit();
     const { status, html } = await go(`/mismatches?username=anna&${query}`.replace("anna&username", "anna"));
     expect(status).toBe(400);
-    const told = /role="alert">(.*?)<\/p>/s
+    const message = /role="alert">(.*?)<\/p>/s
       .exec(html)?.[1]
       ?.replace(/&quot;/g, '"')
       .replace(/&lt;/g, "<")
       .replace(/&gt;/g, ">");
-    expect(told).toContain(problem);
+    expect(message).toContain(problem);
     if (!query.startsWith("username")) expect(fieldOf(html, "username")).toBe("anna");
   });
 
@@ -236,9 +227,9 @@ describe("an action on the selected mismatches", () => {
     });
     expect(undone).toMatchObject({ status: 303, location: "/mismatches?product=P1&sort=occurredAt" });
     expect(await statuses()).toBe("open open open");
-    const told = await go("/mismatches", undefined, undone.cookie);
-    expect(noticeOf(told.html)).toBe("Undone: 2 mismatches are as before.");
-    expect(told.html).not.toContain("/mismatches/undo");
+    const next = await go("/mismatches", undefined, undone.cookie);
+    expect(noticeOf(next.html)).toBe("Undone: 2 mismatches are as before.");
+    expect(next.html).not.toContain("/mismatches/undo");
   });
 
   test("leaves what somebody else changed before the undo, and says so", async () => {
@@ -252,8 +243,8 @@ describe("an action on the selected mismatches", () => {
       back: "//elsewhere.example/",
     });
     expect(undone.location).toBe("/");
-    const told = await go("/mismatches", undefined, undone.cookie);
-    expect(noticeOf(told.html)).toBe(
+    const next = await go("/mismatches", undefined, undone.cookie);
+    expect(noticeOf(next.html)).toBe(
       "Undone: 1 mismatch is as before. 1 mismatch stayed unchanged, because somebody else changed it since: #2.",
     );
     expect(await statuses()).toBe("open resolved");
@@ -356,7 +347,7 @@ describe("an action on all matching mismatches", () => {
     });
     expect(refused.status).toBe(409);
     expect(noticeOf(refused.html)).toContain(
-      "other mismatches match by now than were shown: nothing was changed",
+      "the filter now matches other mismatches than those shown: nothing was changed",
     );
     expect(refused.html).toContain("<h1>Ignore 2 mismatches?</h1>");
     expect(refused.html).toContain("my last word</textarea>");

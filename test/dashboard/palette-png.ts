@@ -17,7 +17,7 @@ interface Picture {
 
 /**
  * @param png as Chromium writes it: 8 bits per channel, not interlaced; transparency is lost
- * @returns the same picture with a palette; colours beyond the 256 most frequent become the nearest one of the palette /
+ * @returns the same picture with a palette; colours beyond the 256 most frequent become the nearest one of the palette
  */
 export function toPalettePng(png: Buffer): Buffer {
   const { width, height, pixels } = readPixels(png);

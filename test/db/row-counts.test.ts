@@ -103,7 +103,7 @@ describe("the rows of a table", () => {
     });
     await appendEntries(sql, [debit, debit, exampleEntry()]);
     const operator = await startOperator(sql);
-    expect(await operator.tell("placeBets", [{ id: "a" }, { id: "b" }])).toBe("0 80");
+    expect(await operator.outcomeOf("placeBets", [{ id: "a" }, { id: "b" }])).toBe("0 80");
     await addTransfers(sql, [deposit(), deposit({ transactionRef: "another" })], NOON, VERIFY);
     await addTransfers(sql, [deposit()], NOON, VERIFY);
     await pickUpTopUps(sql, [{ productId: "P1", since: null }], { now: NOON, firstDelayMs: 0 });

@@ -221,11 +221,11 @@ describe("by round", () => {
   const round = (callback: CallbackEntry["callback"], fields: Fields) =>
     other(callback, { ...byRound, ...fields });
   const third = { txnId: "bet-3" };
-  const told = (entries: CallbackEntry[]) =>
+  const shown = (entries: CallbackEntry[]) =>
     fold(entries).map(({ txnId, status, payout, moved }) => `${txnId} ${status} ${payout} ${moved}`);
 
   test("a settle ends every open bet and pays the bet that it names", () => {
-    expect(told([place(), place(second), settle("50", { ...second, ...byRound })])).toEqual([
+    expect(shown([place(), place(second), settle("50", { ...second, ...byRound })])).toEqual([
       "bet-1 settled 0 -10",
       "bet-2 settled 50 40",
     ]);
@@ -233,7 +233,7 @@ describe("by round", () => {
 
   test("a bet without a round belongs to the round that its end names", () => {
     const placed = place({ roundId: "UNKNOWN" });
-    expect(told([placed, place(second), settle("30", byRound)])).toEqual([
+    expect(shown([placed, place(second), settle("30", byRound)])).toEqual([
       "bet-1 settled 30 20",
       "bet-2 settled 0 -10",
     ]);
@@ -242,29 +242,32 @@ describe("by round", () => {
   test("a settle that names no bet pays the earliest one, and its id means that bet from then on", () => {
     const named = { txnId: "of the round", payoutAmount: amount("50") };
     const entries = [place(), place(second), round("settleBets", named)];
-    expect(told(entries)).toEqual(["bet-1 settled 50 40", "bet-2 settled 0 -10"]);
+    expect(shown(entries)).toEqual(["bet-1 settled 50 40", "bet-2 settled 0 -10"]);
     const repeat = round("settleBets", { ...named, status: "OPEN", moved: amount("0") });
-    expect(told([...entries, repeat])).toEqual(told(entries));
-    expect(told([...entries, other("rollback", named)])).toEqual(["bet-1 open 0 -10", "bet-2 settled 0 -10"]);
+    expect(shown([...entries, repeat])).toEqual(shown(entries));
+    expect(shown([...entries, other("rollback", named)])).toEqual([
+      "bet-1 open 0 -10",
+      "bet-2 settled 0 -10",
+    ]);
   });
 
   test("an id that only the end of a round had becomes a bet of its own with its placement or a reward", () => {
     const ended = [place(), place(second), round("settleBets", { txnId: "x", payoutAmount: amount("50") })];
-    expect(told([...ended, place({ txnId: "x" })])).toEqual([
+    expect(shown([...ended, place({ txnId: "x" })])).toEqual([
       "bet-1 settled 50 40",
       "bet-2 settled 0 -10",
       "x open 0 -10",
     ]);
     const reward = other("winRewards", { txnId: "x", payoutAmount: amount("7") });
-    expect(told([...ended, reward])[2]).toBe("x settled 7 7");
+    expect(shown([...ended, reward])[2]).toBe("x settled 7 7");
     const cancelled = [place(), round("cancelBets", { txnId: "x" }), place({ txnId: "x" })];
-    expect(told(cancelled)).toEqual(["bet-1 void 0 0", "x open 0 -10"]);
+    expect(shown(cancelled)).toEqual(["bet-1 void 0 0", "x open 0 -10"]);
   });
 
   test("an end of a round that names no bet pays the earliest bet it ends, whatever its id ended before", () => {
     const end = (payout: string) => round("settleBets", { txnId: "x", payoutAmount: amount(payout) });
     const back = round("rollback", { txnId: "x", payoutAmount: amount("55"), betAmount: amount("0") });
-    expect(told([place(), place(second), settle("5"), end("50"), back, end("30")])).toEqual([
+    expect(shown([place(), place(second), settle("5"), end("50"), back, end("30")])).toEqual([
       "bet-1 settled 30 20",
       "bet-2 settled 0 -10",
     ]);
@@ -272,13 +275,13 @@ describe("by round", () => {
 
   test("a settle that names a settled bet adds the payout there, and ends the open ones", () => {
     const entries = [place(), place(second), settle("5"), settle("50", byRound)];
-    expect(told(entries)).toEqual(["bet-1 settled 55 45", "bet-2 settled 0 -10"]);
+    expect(shown(entries)).toEqual(["bet-1 settled 55 45", "bet-2 settled 0 -10"]);
   });
 
   test("a settle leaves other players' rounds, void bets and tips alone", () => {
     const tip = other("placeTips", { ...third, status: "TIPS", betAmount: amount("3") });
     const entries = [place(), place(second), tip, other("cancelBets", second), settle("50", byRound)];
-    expect(told(entries)).toEqual(["bet-1 settled 50 40", "bet-2 void 0 0", "bet-3 settled 0 -3"]);
+    expect(shown(entries)).toEqual(["bet-1 settled 50 40", "bet-2 void 0 0", "bet-3 settled 0 -3"]);
   });
 
   test.each(["", "UNKNOWN", null])(
@@ -286,7 +289,7 @@ describe("by round", () => {
     (roundId) => {
       const none = { roundId };
       expect(
-        told([place(none), place({ ...second, ...none }), settle("50", { ...byRound, ...none })]),
+        shown([place(none), place({ ...second, ...none }), settle("50", { ...byRound, ...none })]),
       ).toEqual(["bet-1 settled 50 40", "bet-2 open 0 -10"]);
     },
   );
@@ -306,23 +309,23 @@ describe("by round", () => {
 
   test("a cancel leaves ended bets alone, also the bet that it names", () => {
     const cancel = round("cancelBets", { moved: amount("4") });
-    expect(told([place(), settle("5"), cancel])).toEqual(["bet-1 settled 5 -1"]);
-    expect(told([place(second), settle("5", second), cancel])).toEqual(["bet-2 settled 5 -1"]);
+    expect(shown([place(), settle("5"), cancel])).toEqual(["bet-1 settled 5 -1"]);
+    expect(shown([place(second), settle("5", second), cancel])).toEqual(["bet-2 settled 5 -1"]);
   });
 
   test("open bets share what a cancel moved, and the named bet has the rest", () => {
     const placed = [place({ betAmount: amount("7") }), place(second), place(third)];
-    expect(told([...placed, round("cancelBets", second)])).toEqual([
+    expect(shown([...placed, round("cancelBets", second)])).toEqual([
       "bet-1 void 0 0",
       "bet-2 void 0 0",
       "bet-3 void 0 0",
     ]);
-    expect(told([...placed, round("cancelBets", { ...second, moved: amount("30") })])).toEqual([
+    expect(shown([...placed, round("cancelBets", { ...second, moved: amount("30") })])).toEqual([
       "bet-1 void 0 0",
       "bet-2 void 0 3",
       "bet-3 void 0 0",
     ]);
-    expect(told([...placed, round("cancelBets", { txnId: "another", moved: amount("20") })])).toEqual([
+    expect(shown([...placed, round("cancelBets", { txnId: "another", moved: amount("20") })])).toEqual([
       "bet-1 void 0 -7",
       "bet-2 void 0 0",
       "bet-3 void 0 0",
@@ -334,7 +337,7 @@ describe("by round", () => {
     const tip = other("placeTips", { txnId: "tip", betAmount: amount("3") });
     const played = [place(), place(second), reward, tip, settle("25"), other("cancelBets", second)];
     const back = round("rollback", { payoutAmount: amount("25"), betAmount: amount("10") });
-    expect(told([...played, back])).toEqual([
+    expect(shown([...played, back])).toEqual([
       "bet-1 open 0 -10",
       "bet-2 open 0 -10",
       "bet-3 settled 9 9",
@@ -345,16 +348,16 @@ describe("by round", () => {
   test("a rollback that also takes back rewards names both together", () => {
     const reward = other("winRewards", { payoutAmount: amount("9") });
     const played = [place(), place(second), settle("25"), settle("5", second), reward];
-    const back = (payout: string) => told([...played, round("rollback", { payoutAmount: amount(payout) })]);
+    const back = (payout: string) => shown([...played, round("rollback", { payoutAmount: amount(payout) })]);
     expect(back("39")).toEqual(["bet-1 open 0 -10", "bet-2 open 0 -10"]);
     expect(back("30")).toEqual(["bet-1 open 9 -1", "bet-2 open 0 -10"]);
   });
 
   test("a rollback without an ended bet begins no bet; what it moved counts", () => {
     const back = round("rollback", { txnId: "another", payoutAmount: amount("25"), moved: amount("-25") });
-    expect(told([place(), back])).toEqual(["bet-1 open 0 -35"]);
+    expect(shown([place(), back])).toEqual(["bet-1 open 0 -35"]);
     const ofReward = round("rollback", { payoutAmount: amount("9"), moved: amount("0") });
-    expect(told([other("winRewards", { payoutAmount: amount("9") }), ofReward])).toEqual([
+    expect(shown([other("winRewards", { payoutAmount: amount("9") }), ofReward])).toEqual([
       "bet-1 settled 9 9",
     ]);
   });
@@ -615,15 +618,15 @@ describe("a round that is declared void", () => {
   const second = { txnId: "bet-2" };
   const byRound = { transactionType: "BY_ROUND" };
   const voided = (fields: Fields = {}) => other("voidSettled", { ...byRound, ...fields });
-  const told = (entries: readonly CallbackEntry[]) =>
+  const shown = (entries: readonly CallbackEntry[]) =>
     fold(entries).map(({ txnId, status, moved }) => `${txnId} ${status} ${moved}`);
   const tip = other("placeTips", { txnId: "tip", betAmount: amount("3") });
   const played = [place(), place(second), place({ txnId: "bet-3" }), tip, settle("30"), settle("0", second)];
 
   test("voids every settled bet; an open bet and a tip stay", () => {
     const expected = ["bet-1 void 0", "bet-2 void 0", "bet-3 open -10", "tip settled -3"];
-    expect(told([...played, voided()])).toEqual(expected);
-    expect(told([...played, voided({ txnId: "of the round" })])).toEqual(expected);
+    expect(shown([...played, voided()])).toEqual(expected);
+    expect(shown([...played, voided({ txnId: "of the round" })])).toEqual(expected);
   });
 
   test("voids also a bet that looks open, where the operator does not write lost settlements", () => {
@@ -637,15 +640,15 @@ describe("a round that is declared void", () => {
 
   test("shares what it moved among the bets, and the named bet has the rest", () => {
     const moved = { moved: amount("-7") };
-    expect(told([...played, voided({ ...second, ...moved })]).slice(0, 2)).toEqual([
+    expect(shown([...played, voided({ ...second, ...moved })]).slice(0, 2)).toEqual([
       "bet-1 void 0",
       "bet-2 void 3",
     ]);
   });
 
   test("changes and begins no bet where nothing is settled; what it moved counts", () => {
-    expect(told([place(), voided({ txnId: "another", moved: amount("4") })])).toEqual(["bet-1 open -6"]);
-    expect(told([place(), other("cancelBets"), voided()])).toEqual(["bet-1 void 0"]);
+    expect(shown([place(), voided({ txnId: "another", moved: amount("4") })])).toEqual(["bet-1 open -6"]);
+    expect(shown([place(), other("cancelBets"), voided()])).toEqual(["bet-1 void 0"]);
   });
 });
 

@@ -18,10 +18,10 @@ function live(turns: readonly Turn[]): ModelPlayer {
 
 const fold = (entries: readonly CallbackEntry[]) =>
   foldEntries(entries, { singleState: false })
-    .map(tell)
+    .map(show)
     .sort((a, b) => (a.txnId < b.txnId ? -1 : 1));
 
-function tell({ txnId, status, stake, payout, moved, asked, placed, waiting, rewardOnly, tip }: LedgerBet) {
+function show({ txnId, status, stake, payout, moved, asked, placed, waiting, rewardOnly, tip }: LedgerBet) {
   const amounts = {
     stake: stake.toFixed(),
     payout: payout.toFixed(),
@@ -35,11 +35,11 @@ test("the ledger bet is worth the money that the wallet moved for it", () => {
   fc.assert(
     fc.property(lives, (turns) => {
       const { bets, entries } = live(turns);
-      const told = new Map(fold(entries).map((bet) => [bet.txnId, bet]));
-      expect(told.size).toBe(bets.length);
+      const folded = new Map(fold(entries).map((bet) => [bet.txnId, bet]));
+      expect(folded.size).toBe(bets.length);
       for (const bet of bets) {
         const worth = showCents(worthOf(bet));
-        expect(told.get(bet.txnId)).toMatchObject({
+        expect(folded.get(bet.txnId)).toMatchObject({
           status: bet.status,
           stake: showCents(bet.stake),
           moved: worth,

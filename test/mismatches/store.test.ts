@@ -253,7 +253,7 @@ describe("what a comparison writes", () => {
 
   test("is returned: which mismatch changed how, with how much money", async () => {
     const other = exampleFinding({ subject: "bet:2", kind: "stake-differs", currency: "USD" });
-    const told = {
+    const written = {
       kind: "payout-differs",
       productId: "P1",
       currency: "THB",
@@ -261,21 +261,21 @@ describe("what a comparison writes", () => {
       occurredAt: finding.occurredAt,
     };
     expect(await write(0, { change: "open", finding }, { change: "open", finding: other })).toEqual([
-      { ...told, id: 1, change: "open", at: NOON },
-      { ...told, id: 2, change: "open", at: NOON, kind: "stake-differs", currency: "USD" },
+      { ...written, id: 1, change: "open", at: NOON },
+      { ...written, id: 2, change: "open", at: NOON, kind: "stake-differs", currency: "USD" },
     ]);
     const more = { ...finding, amountAtRisk: amount("6.50") };
     const at = NOON + MINUTE_MS;
     expect(await write(1, { change: "refresh", id: 1, finding: more }, { change: "resolve", id: 2 })).toEqual(
       [
-        { ...told, id: 1, change: "refresh", at, amount: "6.5" },
-        { ...told, id: 2, change: "resolve", at, kind: "stake-differs", currency: "USD" },
+        { ...written, id: 1, change: "refresh", at, amount: "6.5" },
+        { ...written, id: 2, change: "resolve", at, kind: "stake-differs", currency: "USD" },
       ],
     );
     expect(
       await write(1, { change: "reopen", id: 2, finding: { ...other, amountAtRisk: amount("7") } }),
     ).toEqual([
-      { ...told, id: 2, change: "reopen", at, kind: "stake-differs", currency: "USD", amount: "7" },
+      { ...written, id: 2, change: "reopen", at, kind: "stake-differs", currency: "USD", amount: "7" },
     ]);
   });
 

@@ -230,7 +230,7 @@ describe("a change", () => {
     ["of another site that names our origin", { "sec-fetch-site": "cross-site", origin: `http://${OWN}` }],
     ["with another origin", { origin: "https://evil.example" }],
     ["with the origin of another port", { origin: "http://127.0.0.1:8080" }],
-    ["with no origin that can be told", { origin: "null" }],
+    ["with an opaque origin", { origin: "null" }],
     ["with an origin that is none", { origin: "%" }],
   ];
   const HONEST: [what: string, headers: Record<string, string>][] = [
@@ -366,8 +366,8 @@ describe("nobody can guess tokens", () => {
     const ask = await serveOps({ ...context, log });
     await guess(ask);
     await typeToken(ask, "guessed too");
-    const told = lines.filter((line) => line.includes("not in OPS_TOKENS"));
-    expect(told.map((line) => JSON.parse(line))).toMatchObject([
+    const logged = lines.filter((line) => line.includes("not in OPS_TOKENS"));
+    expect(logged.map((line) => JSON.parse(line))).toMatchObject([
       { address: "127.0.0.1", path: "/api/status" },
       { address: "127.0.0.1", path: "/sign-in" },
     ]);

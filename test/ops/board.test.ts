@@ -62,14 +62,14 @@ describe.each(["Redis", "PostgreSQL"])("the queues in %s", (backendName) => {
 
   test("show their buttons only to tokens that may write", async () => {
     const { ask } = await open();
-    const lookAs = async (headers: object) => {
+    const openAs = async (headers: object) => {
       const { json } = await ask("GET", "/queues/api/queues", { headers: { ...headers } });
       const [{ readOnlyMode, allowRetries, allowCompletedRetries }] = json.queues;
       return [readOnlyMode, allowRetries, allowCompletedRetries];
     };
-    expect(await lookAs(bearer(READER))).toEqual([true, false, false]);
-    expect(await lookAs({ ...bearer(READER), "recon-role": "write" })).toEqual([true, false, false]);
-    expect(await lookAs(bearer(WRITER))).toEqual([false, true, true]);
+    expect(await openAs(bearer(READER))).toEqual([true, false, false]);
+    expect(await openAs({ ...bearer(READER), "recon-role": "write" })).toEqual([true, false, false]);
+    expect(await openAs(bearer(WRITER))).toEqual([false, true, true]);
   });
 
   test("are changed only by tokens that may write, and the audit log has every attempt", async () => {

@@ -1,14 +1,14 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { readSettings } from "../../src/config.ts";
 import { parseConfig } from "../../src/config-file.ts";
-import { recordTransitions } from "../../src/flows/mismatches/record-transitions.ts";
 import { silentLog } from "../../src/log.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import { startOpsServer } from "../../src/ops/server.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, HOUR_MS, NOON } from "../support/examples.ts";
-import { exampleFinding, LEDGER_SIDE, PROVIDER_SIDE } from "../support/findings.ts";
+import { LEDGER_SIDE, PROVIDER_SIDE } from "../support/findings.ts";
+import { openMismatches, readStatuses } from "../support/open-mismatches.ts";
 import { problemWith, serveApi } from "../support/ops-api.ts";
 
 const { sql } = useDatabase();
@@ -22,22 +22,8 @@ beforeEach(async () => {
   await emptyTables(sql);
 });
 
-const open = (...fields: Partial<Finding>[]) =>
-  sql.begin((tx) =>
-    recordTransitions(
-      tx,
-      fields.map((one, index) => ({
-        change: "open",
-        finding: exampleFinding({ betId: `bet-${index + 1}`, ...one }),
-      })),
-      config,
-      clock.now(),
-    ),
-  );
-const statuses = async () =>
-  (await sql<{ status: string }[]>`select status from mismatches order by id`)
-    .map(({ status }) => status)
-    .join(" ");
+const open = (...fields: Partial<Finding>[]) => openMismatches(sql, config, clock.now(), fields);
+const statuses = () => readStatuses(sql);
 
 describe("a single mismatch", () => {
   test("is acknowledged, resolved, reopened and ignored, and each answer shows its new state", async () => {

@@ -140,10 +140,10 @@ describe("the document", () => {
     await app.ready();
     await app.close();
     const { operations } = await readDocument(await serveOps(context, []));
-    const told = operations.map(
+    const documented = operations.map(
       ({ method, path }) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ":$1")}`,
     );
-    expect(told.sort()).toEqual(routes.sort());
+    expect(documented.sort()).toEqual(routes.sort());
   });
 
   test("is OpenAPI 3.1, names each operation once, and describes every parameter of a path", async () => {
@@ -247,8 +247,8 @@ async function expectAsTold(
 ): Promise<void> {
   const type = answer.headers["content-type"]?.split(";")[0] ?? "";
   const { responses } = operation;
-  const told = responses[answer.status] ?? responses[`${String(answer.status)[0]}XX`];
-  const schema = told?.content[type]?.schema;
+  const documented = responses[answer.status] ?? responses[`${String(answer.status)[0]}XX`];
+  const schema = documented?.content[type]?.schema;
   expect(schema, `${operation.operationId} ${answer.status} ${type}`).toBeDefined();
   const fault = await findFault(schema, answer.json);
   expect(fault, `${operation.operationId} ${answer.status}`).toBeNull();

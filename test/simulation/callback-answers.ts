@@ -15,19 +15,19 @@ const DUPLICATE = 20002;
 
 /**
  * What is wrong with the first answer that arrived, in a sentence; null: nothing.
- * @param tries how often the request was sent before: without an answer the operator may have applied it /
+ * @param tries how often the request was sent before: without an answer the operator may have applied it
  */
 export function findAnswerFault(request: WorldRequest, answer: CallbackAnswer, tries: number): string | null {
   if (request.answer === "refused") {
-    return answer.statusCode === DUPLICATE ? null : tell(request, "was said before, but", answer);
+    return answer.statusCode === DUPLICATE ? null : describe(request, "was said before, but", answer);
   }
   // An earlier request without an answer took the refId (§7.4).
   const isTakenBefore = request.callback === "adjustBalance" && tries > 1;
   if (isTakenBefore && answer.statusCode === DUPLICATE) return null;
-  if (answer.statusCode !== SUCCESS) return tell(request, "", answer);
+  if (answer.statusCode !== SUCCESS) return describe(request, "", answer);
   if (request.answer === "repeated" || request.moved === null) return null;
   if (movedBy(answer)?.eq(request.moved)) return null;
-  return tell(request, `must move ${formatAmount(request.moved)}, but`, answer);
+  return describe(request, `must move ${formatAmount(request.moved)}, but`, answer);
 }
 
 /** What is wrong with an answer to a request that was answered with success before. */
@@ -40,7 +40,7 @@ export function findRepeatFault(
     request.callback === "adjustBalance"
       ? answer.statusCode === DUPLICATE
       : answer.statusCode === SUCCESS && isSameBalance(answer, first);
-  return isRight ? null : tell(request, "sent once more,", answer);
+  return isRight ? null : describe(request, "sent once more,", answer);
 }
 
 export function isSuccess({ statusCode }: CallbackAnswer): boolean {
@@ -64,7 +64,7 @@ function isSameBalance(one: CallbackAnswer, other: CallbackAnswer): boolean {
   });
 }
 
-function tell(
+function describe(
   { callback, answer: due, body }: WorldRequest,
   what: string,
   { fields }: CallbackAnswer,

@@ -58,9 +58,9 @@ export async function auditMoney(
   const problems: string[] = [];
   for (const entry of walletsOf(script.sent)) {
     const row = wallets.get(walletName(entry));
-    const told = await sender.readBalance(entry);
+    const answered = await sender.readBalance(entry);
     const moved = world.get(walletName(entry)) ?? ZERO;
-    const problem = row === undefined ? "is not there" : findWalletFault(row, moved, told);
+    const problem = row === undefined ? "is not there" : findWalletFault(row, moved, answered);
     if (problem !== null) problems.push(`the wallet of "${entry.username}" in ${entry.currency} ${problem}`);
   }
   return [...problems, ...(await auditEntries(sql, script, direct))];
@@ -74,16 +74,16 @@ interface WalletRow {
   readonly moved: string;
 }
 
-/** @param told the answer of checkBalance */
-function findWalletFault(row: WalletRow, worldMoved: Amount, told: Amount | null): string | null {
+/** @param answered the answer of checkBalance */
+function findWalletFault(row: WalletRow, worldMoved: Amount, answered: Amount | null): string | null {
   const balance = parseAmount(row.balance, "balance");
   const credits = parseAmount(row.credits, "credits");
   const holds = `holds ${row.balance} after credits of ${row.credits}`;
   if (!balance.eq(credits.plus(parseAmount(row.moved, "moved"))))
     return `${holds}: its entries moved ${row.moved}`;
   if (!balance.eq(credits.plus(worldMoved))) return `${holds}: the world moved ${formatAmount(worldMoved)}`;
-  if (!told?.eq(balance))
-    return `${holds}: the operator answers ${told === null ? "nothing" : formatAmount(told)}`;
+  if (!answered?.eq(balance))
+    return `${holds}: the operator answers ${answered === null ? "nothing" : formatAmount(answered)}`;
   return null;
 }
 

@@ -9,7 +9,7 @@ import type { Simulation } from "./simulation.ts";
 export async function openCallbackPlays(kills: number): Promise<Simulation> {
   const databases = await openScratchDatabases();
   return {
-    lanes: 1,
+    seedsAtOnce: 1,
     run: (seed) => databases.use(seed, (url) => runThroughCallbacks(planCallbackRun(seed, kills), url)),
     close: () => databases.close(),
   };

@@ -36,7 +36,7 @@ const LATE_MS = 2_500;
 export async function runThroughCallbacks(plan: CallbackPlan, databaseUrl: string): Promise<SeedRun> {
   const stage = await openCallbackStage(plan, databaseUrl);
   try {
-    const { told, problems, since } = await play(plan, stage);
+    const { summary, problems, since } = await play(plan, stage);
     await stage.stop();
     const { missed, wrong, ...audit } = auditMismatches(
       stage.planted,
@@ -46,7 +46,7 @@ export async function runThroughCallbacks(plan: CallbackPlan, databaseUrl: strin
       ...audit,
       seed: plan.seed,
       kinds: countKinds(stage),
-      told,
+      summary,
       problems: [
         ...missed.map((fault) => `missed ${JSON.stringify(fault)}`),
         ...wrong.map((one) => `not planted ${JSON.stringify(one)}`),
@@ -61,7 +61,7 @@ export async function runThroughCallbacks(plan: CallbackPlan, databaseUrl: strin
 }
 
 interface Played {
-  readonly told: string;
+  readonly summary: string;
   readonly problems: readonly string[];
   /** earlier mismatches that are over were no false alarms: a callback came later than the graces allow */
   readonly since: Instant;
@@ -100,7 +100,7 @@ async function play(plan: CallbackPlan, stage: CallbackStage): Promise<Played> {
   return {
     problems: [...sender.problems, ...problems],
     since: Math.max(outageMs, latestMs) > LATE_MS ? saidAt : 0,
-    told: [
+    summary: [
       `${script.requests.flat().length} callbacks`,
       `${unanswered} times no answer`,
       `${repeated} sent once more`,

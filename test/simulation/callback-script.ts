@@ -45,7 +45,7 @@ function nameRound({ productId, roundId }: { productId: string; roundId: string 
 /**
  * Sends everything when it is due, players side by side.
  * @param write stores an entry that no callbacks server would write
- * @returns the longest delay behind the due time, in milliseconds /
+ * @returns the longest delay behind the due time, in milliseconds
  */
 export async function deliverScript(
   script: CallbackScript,

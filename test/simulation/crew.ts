@@ -66,8 +66,8 @@ function keepRunning(
       const wasUp = await worker.ready;
       vainStarts = wasUp || isKilled ? 0 : vainStarts + 1;
       if (isEnding) return;
-      if (wasUp && !isKilled) problems.push(tell(name, "ended by itself", code, worker));
-      if (vainStarts === MOST_VAIN_STARTS) problems.push(tell(name, "does not start", code, worker));
+      if (wasUp && !isKilled) problems.push(describeEnd(name, "ended by itself", code, worker));
+      if (vainStarts === MOST_VAIN_STARTS) problems.push(describeEnd(name, "does not start", code, worker));
       isKilled = false;
       worker = start();
     }
@@ -92,12 +92,12 @@ function keepRunning(
       isEnding = true;
       worker.kill("SIGTERM");
       const code = await worker.ended;
-      if (wasUp && code !== 0) problems.push(tell(name, "did not end in good order", code, worker));
+      if (wasUp && code !== 0) problems.push(describeEnd(name, "did not end in good order", code, worker));
       await restarting;
     },
   };
 }
 
-function tell(name: string, what: string, code: number | null, worker: ReconProcess): string {
+function describeEnd(name: string, what: string, code: number | null, worker: ReconProcess): string {
   return `recon ${name} ${what} (${code === null ? "signal" : `exit code ${code}`}): ${worker.lastLines()}`;
 }

@@ -21,7 +21,7 @@ export interface FastWorld extends World {
 /**
  * The world at a multiple of its pace, in real moments.
  * @param begin the moment of the world with which it starts
- * @param isKept whether the worker has stored the record of a planted fault: a record must be seen before it vanishes /
+ * @param isKept whether the worker has stored the record of a planted fault: a record must be seen before it vanishes
  */
 export function speedUp(
   world: World,

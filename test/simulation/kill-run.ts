@@ -34,7 +34,7 @@ export async function runKilled(plan: KillPlan, surroundings: Surroundings): Pro
     return {
       ...audit,
       seed: plan.seed,
-      told: `${describePlan(plan)}; ${midWindow} kills in the middle of a window`,
+      summary: `${describePlan(plan)}; ${midWindow} kills in the middle of a window`,
       kinds: {},
       problems: [...problems, ...crew.problems, ...audit.problems],
     };

@@ -11,7 +11,7 @@ const PLAYED_HOURS = 8;
 /**
  * Runs may go on side by side: each has a PostgreSQL and a Redis of its own, which it restarts and empties.
  * @param kills how often a worker is killed in each seed
- * @param playedHours length of the world that is pulled /
+ * @param playedHours length of the world that is pulled
  */
 export function openKills(kills: number, faults: "hostile" | "none", playedHours = PLAYED_HOURS): Simulation {
   const run = async (seed: number) => {
@@ -22,7 +22,7 @@ export function openKills(kills: number, faults: "hostile" | "none", playedHours
       await close();
     }
   };
-  return { lanes: 1, run, close: async () => {} };
+  return { seedsAtOnce: 1, run, close: async () => {} };
 }
 
 async function openSurroundings(): Promise<Surroundings & { close(): Promise<void> }> {

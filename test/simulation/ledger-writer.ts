@@ -31,7 +31,7 @@ export function ledgerSettings(habit: LedgerHabit): object {
 export interface LedgerWriter {
   /**
    * Writes what was received before `now`, and lets the worker follow it where the setting says so.
-   * @param isSoon whether the next call comes before callbackGrace is over: some rows may then wait for it /
+   * @param isSoon whether the next call comes before callbackGrace is over: some rows may then wait for it
    */
   deliver(context: FlowContext, now: Instant, isSoon: boolean): Promise<void>;
   close(): Promise<void>;

@@ -23,7 +23,7 @@ const STANDS_ALONE: ReadonlySet<MismatchKind> = new Set(["balance-differs", "pro
 export async function auditReports(context: FlowContext): Promise<string[]> {
   const { sql } = context;
   const problems: string[] = [];
-  const told = new Map<string, Amount>();
+  const explained = new Map<string, Amount>();
   const waiting = await readWaitingProducts(sql);
   for (const from of await readDays(sql)) {
     const day = new Date(from).toISOString().slice(0, 10);
@@ -33,15 +33,15 @@ export async function auditReports(context: FlowContext): Promise<string[]> {
       if (row.rest !== "0") problems.push(`${about} has a rest of ${row.rest}`);
       if (row.pending !== "0" && !waiting.has(row.productId))
         problems.push(`${about} has ${row.pending} pending`);
-      add(told, row.productId, row.currency, parseAmount(row.mismatches, "mismatches"));
+      add(explained, row.productId, row.currency, parseAmount(row.mismatches, "mismatches"));
     }
   }
   const open = new Map<string, Amount>();
   for (const mismatch of await readOpen(sql)) {
     for (const [currency, amount] of differenceOf(mismatch)) add(open, mismatch.productId, currency, amount);
   }
-  for (const key of new Set([...told.keys(), ...open.keys()])) {
-    const [reported, expected] = [told.get(key) ?? ZERO, open.get(key) ?? ZERO];
+  for (const key of new Set([...explained.keys(), ...open.keys()])) {
+    const [reported, expected] = [explained.get(key) ?? ZERO, open.get(key) ?? ZERO];
     if (reported.eq(expected)) continue;
     problems.push(
       `mismatches explain ${formatAmount(reported)} of the reports of ${key}, but differ by ${formatAmount(expected)}`,

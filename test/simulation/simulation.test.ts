@@ -35,7 +35,7 @@ test("some of the seeds plant every kind of mismatch that callbacks and records 
 describe("a run of several seeds at a time", () => {
   const runOf = (seed: number): SeedRun => ({
     seed,
-    told: "",
+    summary: "",
     planted: 0,
     found: 0,
     precision: 1,
@@ -46,10 +46,10 @@ describe("a run of several seeds at a time", () => {
 
   test("reports each seed once, in order, whichever ends first", async () => {
     const endings = new Map<number, () => void>();
-    const told: number[] = [];
+    const reported: number[] = [];
     const running = runSeeds(
       {
-        lanes: 2,
+        seedsAtOnce: 2,
         run: async (seed) => {
           await new Promise<void>((resolve) => endings.set(seed, resolve));
           return runOf(seed);
@@ -57,13 +57,13 @@ describe("a run of several seeds at a time", () => {
         close: async () => {},
       },
       [1, 2, 3],
-      ({ seed }) => told.push(seed),
+      ({ seed }) => reported.push(seed),
     );
     for (const seed of [2, 3, 1]) {
       await expect.poll(() => endings.has(seed)).toBe(true);
       endings.get(seed)?.();
     }
     expect((await running).map(({ seed }) => seed)).toEqual([1, 2, 3]);
-    expect(told).toEqual([1, 2, 3]);
+    expect(reported).toEqual([1, 2, 3]);
   });
 });

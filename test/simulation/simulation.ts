@@ -3,7 +3,7 @@
 export interface SeedRun {
   readonly seed: number;
   /** what the seed stood for, in words */
-  readonly told: string;
+  readonly summary: string;
   /** how many faults were planted, and how many of them were found correctly */
   readonly planted: number;
   readonly found: number;
@@ -18,8 +18,8 @@ export interface SeedRun {
 }
 
 export interface Simulation {
-  /** how many seeds it can run side by side */
-  readonly lanes: number;
+  /** the limit of seeds that run at the same time */
+  readonly seedsAtOnce: number;
   run(seed: number): Promise<SeedRun>;
   close(): Promise<void>;
 }
@@ -29,28 +29,28 @@ export function holds({ precision, recall, problems }: SeedRun): boolean {
 }
 
 /**
- * Runs the seeds, as many at a time as the simulation has lanes.
- * @param tell is called for each seed, in the order of the seeds /
+ * Runs the seeds, as many at once as the simulation allows.
+ * @param report is called for each seed, in the order of the seeds
  */
 export async function runSeeds(
   simulation: Simulation,
   seeds: readonly number[],
-  tell: (run: SeedRun) => void,
+  report: (run: SeedRun) => void,
 ): Promise<SeedRun[]> {
   const runs = new Map<number, SeedRun>();
-  const told: SeedRun[] = [];
+  const reported: SeedRun[] = [];
   let next = 0;
   const thread = async () => {
     for (let seed = seeds[next++]; seed !== undefined; seed = seeds[next++]) {
       runs.set(seed, await simulation.run(seed));
-      for (let due = seeds[told.length]; due !== undefined; due = seeds[told.length]) {
+      for (let due = seeds[reported.length]; due !== undefined; due = seeds[reported.length]) {
         const run = runs.get(due);
         if (run === undefined) break;
-        told.push(run);
-        tell(run);
+        reported.push(run);
+        report(run);
       }
     }
   };
-  await Promise.all(Array.from({ length: simulation.lanes }, thread));
-  return told;
+  await Promise.all(Array.from({ length: simulation.seedsAtOnce }, thread));
+  return reported;
 }

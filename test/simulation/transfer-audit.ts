@@ -27,7 +27,7 @@ export async function auditTransfers(
   books: AgentBooks,
   sendings: ReadonlyMap<string, number>,
 ): Promise<TransferAudit> {
-  const truths = plan.moves.map((move) => tellTruth(move, books));
+  const truths = plan.moves.map((move) => expectedOutcome(move, books));
   const statuses = new Map((await readStatuses(sql)).map(({ ref, status }) => [ref, status]));
   const planted = truths.flatMap(({ mismatches }) => mismatches);
   const opened = await readMismatches(sql);
@@ -67,7 +67,7 @@ function auditSendings({ sent, fate }: PlannedMove, sendings: ReadonlyMap<string
 }
 
 /** What must have become of a transfer, by the books and by what the answers could show. */
-function tellTruth(move: PlannedMove, books: AgentBooks) {
+function expectedOutcome(move: PlannedMove, books: AgentBooks) {
   const { fate, sent } = move;
   const ref = sent.transactionRef;
   const mismatch = (
@@ -92,7 +92,7 @@ function tellTruth(move: PlannedMove, books: AgentBooks) {
     mismatches: [...passed, ...mismatches],
   });
 
-  if (fate.told === "nothing") {
+  if (fate.answers === "nothing") {
     const [status, by] = fate.isClosed ? ["resolved", CLOSED_BY] : ["open", null];
     return end("inconclusive", mismatch(`${fate.of}-inconclusive`, sent.amount, status, by));
   }
@@ -100,8 +100,8 @@ function tellTruth(move: PlannedMove, books: AgentBooks) {
   if (booked === null) {
     return end("rejected", ...(isTopUp(sent) ? [mismatch("top-up-rejected", sent.amount)] : []));
   }
-  if (fate.told !== "truth") {
-    return end("inconclusive", mismatch(`${fate.of}-differs`, atRiskOf(move, fate.told.wrong)));
+  if (fate.answers !== "truth") {
+    return end("inconclusive", mismatch(`${fate.of}-differs`, atRiskOf(move, fate.answers.wrong)));
   }
   const difference = booked.amount.minus(sent.amount).abs();
   if (!difference.eq("0")) return end("inconclusive", mismatch(`${fate.of}-differs`, difference));

@@ -19,7 +19,7 @@ export interface Fate {
   /** faults of the provider's answers */
   readonly faults: readonly AgentFault[];
   /** what the answers finally say: the truth, nothing certain, or always another value in one field */
-  readonly told: "truth" | "nothing" | { readonly wrong: string };
+  readonly answers: "truth" | "nothing" | { readonly wrong: string };
   /** opens on the way, and is resolved without a person; `wrong` is the field with another value */
   readonly passing: { readonly kind: MismatchKind; readonly wrong: string | null } | null;
   /** booked only after it was rejected */
@@ -37,7 +37,7 @@ export interface Fate {
 
 const WELL: Omit<Fate, "name" | "of"> = {
   faults: [],
-  told: "truth",
+  answers: "truth",
   passing: null,
   isLateSuccess: false,
   isUnsent: false,
@@ -196,14 +196,14 @@ function drawCommonFates(of: Fate["of"], random: Random, { verify, busy }: FateC
     ...draw(random, [...silent, ...RARE], 6).map((action) =>
       answering(of, `once-${labelOf(action)}`, action, { calls: random.pick([[1], [1, 2], [2]]) }),
     ),
-    ...never("never", silent, {}, { told: "nothing" }),
-    ...never("closed", silent, {}, { told: "nothing", isClosed: true }),
+    ...never("never", silent, {}, { answers: "nothing" }),
+    ...never("closed", silent, {}, { answers: "nothing", isClosed: true }),
     ...never("long", silent, untilGivenUp, { passing: inconclusive }),
     // A transfer that never happened has no other fields that could be missing.
     ...never("vain", NO_ANSWER, untilGivenUp, { isUnsent: true, passing: inconclusive }),
     answering(of, "denied-once", { kind: "denied" }, { calls: [1] }),
     answering(of, "not-found-once", { kind: "not-found" }, { calls: [1] }),
-    answering(of, `wrong-${wrong}`, { kind: "wrong", field: wrong }, {}, { told: { wrong } }),
+    answering(of, `wrong-${wrong}`, { kind: "wrong", field: wrong }, {}, { answers: { wrong } }),
     answering(
       of,
       `wrong-once-${wrongOnce}`,

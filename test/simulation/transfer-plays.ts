@@ -5,12 +5,12 @@ import type { Simulation } from "./simulation.ts";
 import { runTransfers } from "./transfer-run.ts";
 
 /** The seeds wait for the provider more than they compute. */
-const LANES = 3;
+const SEEDS_AT_ONCE = 3;
 
 export async function openTransferPlays(): Promise<Simulation> {
   const databases = await openScratchDatabases();
   return {
-    lanes: LANES,
+    seedsAtOnce: SEEDS_AT_ONCE,
     run: (seed) => databases.use(seed, (url) => runTransfers(seed, url)),
     close: () => databases.close(),
   };

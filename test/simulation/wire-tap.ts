@@ -11,7 +11,7 @@ export interface WireTap {
 
 /**
  * @param url of a server on this machine
- * @param onConnection called for each connection; its result gets the connection's text, piece by piece /
+ * @param onConnection called for each connection; its result gets the connection's text, piece by piece
  */
 export async function startWireTap(
   url: string,

@@ -15,7 +15,7 @@ export const TOKENS = [
 /**
  * Serves until the end of the test. Call it before pages are opened, so that they are closed first.
  * @param tokens none: every client on this machine may do everything, without a sign-in
- * @returns the base URL of the pages /
+ * @returns the base URL of the pages
  */
 export async function serveDashboard(
   context: FlowContext,

@@ -30,7 +30,7 @@ const emptyings = new Map<string, string>();
 /**
  * Empties these tables and those that refer to them, and starts their ids at 1 again. `truncate … restart identity cascade`
  * does the same, and takes fifty times as long for few rows.
- * @param tables null: all tables /
+ * @param tables null: all tables
  */
 export async function emptyTables(sql: Sql, tables: readonly string[] | null = null): Promise<void> {
   const key = tables?.join() ?? "";

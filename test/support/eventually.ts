@@ -10,7 +10,7 @@ const LONGEST_WAIT_MS = 180_000;
 /**
  * Calls `look` again and again until it returns something truthy, and returns that. A `look` that throws is called again; the
  * last failure is the cause of the error at the deadline.
- * @param what completes the sentence "it did not happen that …" /
+ * @param what completes the sentence "it did not happen that …"
  */
 export async function eventually<Seen>(
   what: string,

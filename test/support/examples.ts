@@ -76,3 +76,24 @@ export function exampleSettle(fields: Partial<CallbackEntry> = {}): CallbackEntr
     ...fields,
   });
 }
+
+/** An adjustBalance that moves this money at this time; its refId is "ref" and the minutes after noon. */
+export function exampleAdjustment(
+  status: "DEBIT" | "CREDIT",
+  text: string,
+  minutes: number,
+  fields: Partial<CallbackEntry> = {},
+): CallbackEntry {
+  const at = NOON + minutes * MINUTE_MS;
+  return exampleEntry({
+    callback: "adjustBalance",
+    status,
+    txnId: `ref ${minutes}`,
+    roundId: null,
+    betAmount: status === "DEBIT" ? amount(text) : null,
+    payoutAmount: status === "CREDIT" ? amount(text) : null,
+    occurredAt: at,
+    receivedAt: at,
+    ...fields,
+  });
+}

@@ -1,9 +1,9 @@
 /** A provider on a real HTTP server, whose every answer the test writes: it does what no sandbox would do. */
 
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, beforeEach } from "vitest";
+import { beforeEach } from "vitest";
 import { type Instant, parseInstant } from "../../src/clock.ts";
+import { useServer } from "./use-server.ts";
 
 export interface ReceivedRequest {
   readonly method: string;
@@ -39,17 +39,13 @@ export function useHttpProvider(): HttpProvider {
     asked.push(one);
     script(one)(response);
   });
-  beforeAll(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)));
+  const url = useServer(server);
   beforeEach(() => {
     asked.length = 0;
     script = () => page([]);
   });
-  afterAll(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
   return {
-    url: () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     answer: (next) => {
       script = next;
     },

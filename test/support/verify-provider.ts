@@ -1,9 +1,9 @@
 /** A provider on a real HTTP server that is asked about transfers and top-ups. The test writes its answers. */
 
 import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, beforeEach } from "vitest";
+import { beforeEach } from "vitest";
+import { useServer } from "./use-server.ts";
 
 export interface VerifyQuestion {
   readonly path: string;
@@ -42,18 +42,14 @@ export function useVerifyProvider(): VerifyProvider {
     questions.push(question);
     (await script(question))(response);
   });
-  beforeAll(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)));
+  const url = useServer(server);
   beforeEach(() => {
     questions.length = 0;
     script = () => transferAnswer(false);
     mostAtOnce = 0;
   });
-  afterAll(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
   return {
-    url: () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     answer: (next) => {
       script = next;
     },

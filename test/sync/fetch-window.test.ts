@@ -50,7 +50,7 @@ const EACH_INSTANT_ONCE = { settleDelay: "PT0S", overlap: "PT0S", resweepAfter: 
 
 /**
  * A worker that pulls P1 since some hours before noon.
- * @param hanging how many of its first requests hang, with a short time-out; later requests have a long one /
+ * @param hanging how many of its first requests hang, with a short time-out; later requests have a long one
  */
 function worker(hoursBehind: number, pull: Record<string, unknown> = {}, hanging = 0): PullContext {
   const config = parseConfig({

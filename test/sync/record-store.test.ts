@@ -374,21 +374,21 @@ describe("two pages with the same records at the same time", () => {
   /** Writes a page in a transaction that stays open until the test ends it. */
   async function hold(records: readonly BetRecord[]) {
     const written = Promise.withResolvers<void>();
-    const told = Promise.withResolvers<void>();
+    const decided = Promise.withResolvers<void>();
     const ended = sql.begin(async (tx) => {
       await writeRecords(tx, "P1", records, { requestedAt: NOON, now: NOON });
       written.resolve();
-      await told.promise;
+      await decided.promise;
     });
     const done = ended.catch((error: unknown) => error);
     await Promise.race([written.promise, done]);
     return {
       commit: async () => {
-        told.resolve();
+        decided.resolve();
         await ended;
       },
       rollBack: async () => {
-        told.reject(new Error("rolled back"));
+        decided.reject(new Error("rolled back"));
         await done;
       },
     };

@@ -22,7 +22,7 @@ const MOST_COUNTED = 10_000;
 const LONGEST_WAIT_MS = 300_000;
 
 /**
- * Reads stored state only, so that no condition is missed, whichever worker runs (43).
+ * Reads stored state only, so that no condition is missed, whichever worker runs (decision 43).
  * @param channels the names of the configured channels
  */
 export async function watchConditions(context: FlowContext, channels: readonly string[]): Promise<void> {
@@ -39,8 +39,8 @@ export async function watchConditions(context: FlowContext, channels: readonly s
   for (const condition of [...certain, ...judgeWork(context, work, "begins").stalls]) {
     if (!standing.some((one) => isSame(one, condition))) await beginCondition(sql, condition, now);
   }
-  // Work that nobody watched gets time to continue (108); a reported stall ends only when its work has continued
-  // (107).
+  // Work that nobody watched gets time to continue (decision 108). A reported stall ends only when its work has
+  // continued (decision 107).
   const present: ConditionName[] = [...certain, ...judgeWork(context, work, "reported").stalls];
   for (const condition of standing) {
     // The verifying process itself notices new answers about transfers.

@@ -1,27 +1,15 @@
 /**
- * Looks part by part where what cannot be judged would hold up all of a look, and sets that aside
+ * Compares part by part where one part would stop the comparison of all, and sets that part aside
  * (docs/operations.md#limits).
  */
 
-import { formatInstant } from "../../clock.ts";
 import { isOfData, isOfSize } from "../../db/database-error.ts";
 import { takeTime, withinSavepoint } from "../../db/transactions.ts";
-import {
-  endSetAside,
-  keepSetAside,
-  nextTrial,
-  readTooMuch,
-  type SetAside,
-} from "../../diff/set-aside-store.ts";
 import { type DiffMark, putMarks } from "../../diff/store.ts";
-import { describeError, ReconError } from "../../errors.ts";
 import type { ComparisonContext, ComparisonResult } from "./comparison-context.ts";
-import { distinctMarks } from "./reschedule-marks.ts";
+import { setAside } from "./set-aside.ts";
 
-/** The wait before a part that was set aside is compared again. */
-const RETRY_MS = 3_600_000;
-
-/** A statement of a part that is looked at by itself; the others wait meanwhile. */
+/** The longest statement about a part that is compared by itself: all other parts wait for it. */
 const LONGEST_OF_PART_MS = 60_000;
 const LONGEST_ONE_BY_ONE_MS = 300_000;
 
@@ -31,8 +19,8 @@ export type Compare = (
 ) => Promise<ComparisonResult>;
 
 /**
- * Compares everything. Where that fails by its data, compares each half, so that in the end only the failing parts
- * are left out. These are logged, and compared again in an hour.
+ * Compares everything. Where the data make that fail, compares each half, so that in the end only the failing parts
+ * are set aside.
  */
 export async function compareInParts(
   comparison: ComparisonContext,
@@ -58,17 +46,17 @@ export async function compareInParts(
   }
 }
 
-/** What became of parts that were looked at one by one. */
+/** The result of comparing parts one by one. */
 export interface ComparedOneByOne extends ComparisonResult {
-  /** the marks of the parts that were looked at, and not set aside */
+  /** the marks of the parts that were compared, and not set aside */
   readonly comparedMarks: readonly DiffMark[];
   /** the time was not enough for all parts: the others are due as before */
   readonly isUnfinished: boolean;
 }
 
 /**
- * Looks at each part by itself, with less time than a look at all of them has, after those have failed again and
- * again: what takes longer, or is of more than the server is made for, is set aside, so that the others go on.
+ * Compares each part by itself, after comparisons of all parts have failed again and again. A part has less time than
+ * all parts together. A part that takes longer, or is too large for the server, is set aside, so that the others go on.
  */
 export async function compareOneByOne(
   comparison: ComparisonContext,
@@ -108,104 +96,4 @@ export async function compareOneByOne(
 
 function joinStale(sides: readonly ComparisonResult["stale"][]): ComparisonResult["stale"] {
   return new Set(sides.flatMap((of) => [...of]));
-}
-
-/**
- * Divides the marks into parts that are compared separately: the sessions of a player, a round, or a bet without one.
- */
-export function partsOf({ product }: ComparisonContext, marks: readonly DiffMark[]): DiffMark[][] {
-  const keyOf = keyOfPart(product.settlement);
-  return [...Map.groupBy(distinctMarks(marks), (mark) => JSON.stringify(keyOf(mark))).values()];
-}
-
-function keyOfPart(settlement: ComparisonContext["product"]["settlement"]): (mark: DiffMark) => SetAside {
-  if (settlement === "session") return ({ username }) => ({ username, subject: "sessions" });
-  return ({ username, roundId, betRef }) => ({
-    username,
-    subject: roundId === null ? `bet:${betRef}` : `round:${roundId}`,
-  });
-}
-
-/**
- * Removes the marks of parts that were set aside for their size, because each mark would load the part in vain. The
- * removed marks wait for the next attempt; one stored mark stands for a whole round.
- * @returns what is looked at together, and what took too long before and is tried again, part by part
- */
-export async function leaveSetAside(
-  comparison: ComparisonContext,
-  marks: readonly DiffMark[],
-): Promise<{ readonly together: readonly DiffMark[]; readonly slow: DiffMark[][] }> {
-  const { tx, product, now } = comparison;
-  const aside = await readTooMuch(tx, product.productId, now);
-  if (aside.length === 0) return { together: marks, slow: [] };
-  const known = new Map(aside.map((one) => [JSON.stringify(keyed(one)), one]));
-  const keyOf = keyOfPart(product.settlement);
-  const asideOf = (mark: DiffMark) => known.get(JSON.stringify(keyed(keyOf(mark))));
-  const isLeft = (mark: DiffMark) => asideOf(mark)?.waits === true;
-  const waiting = product.settlement === "session" ? distinctMarks(marks.filter(isLeft)) : [];
-  await putMarks(
-    tx,
-    product.productId,
-    waiting.map((mark) => ({ ...mark, dueAt: now + RETRY_MS })),
-  );
-  const own = marks.filter((mark) => !isLeft(mark));
-  const isSlow = (mark: DiffMark) => asideOf(mark)?.isSlow === true;
-  return {
-    together: own.filter((mark) => !isSlow(mark)),
-    slow: partsOf(comparison, own.filter(isSlow)),
-  };
-}
-
-function keyed({ username, subject }: SetAside): [string, string] {
-  return [username, subject];
-}
-
-/** Notes that the parts of these marks were compared, except those that this comparison has set aside. */
-export async function endOfSetAside(
-  comparison: ComparisonContext,
-  marks: readonly DiffMark[],
-): Promise<void> {
-  const { tx, product, now } = comparison;
-  const compared = marks.map(keyOfPart(product.settlement));
-  await endSetAside(tx, product.productId, compared, now + RETRY_MS);
-}
-
-async function setAside(
-  comparison: ComparisonContext,
-  marks: readonly DiffMark[],
-  error: unknown,
-): Promise<void> {
-  const { context, tx, product, now } = comparison;
-  const [first] = marks;
-  if (first === undefined) return;
-  const { productId, settlement } = product;
-  const { username, roundId: round, betRef: bet } = first;
-  const part = keyOfPart(settlement)(first);
-  const code = codeOf(error);
-  const reason = code === "too-slow" ? describeSlow(productId, part, error) : describeError(error);
-  const retryAt = code === "too-slow" ? await nextTrial(tx, productId, part, now, RETRY_MS) : now + RETRY_MS;
-  context.log.error(
-    { productId, username, round, bet, error: reason, retryAt: formatInstant(retryAt) },
-    "what belongs together here could not be compared; it is tried again later",
-  );
-  await keepSetAside(tx, productId, part, { code, reason, now, retryAt });
-  // Of a round of which there is too much, a mark without a bet stands for all of it.
-  const isRound = code !== "unusable" && settlement !== "session" && round !== null;
-  const again = isRound ? [{ ...first, betRef: null }] : marks;
-  await putMarks(
-    tx,
-    productId,
-    again.map((mark) => ({ ...mark, dueAt: retryAt })),
-  );
-}
-
-function codeOf(error: unknown): string {
-  if (error instanceof ReconError && (error.code === "round-too-wide" || error.code === "session-too-long"))
-    return error.code;
-  return isOfSize(error) ? "too-slow" : "unusable";
-}
-
-function describeSlow(productId: string, { username, subject }: SetAside, error: unknown): string {
-  const what = subject === "sessions" ? "the sessions" : subject.replace(":", " ");
-  return `${productId}: ${what} of player ${username} took the database too long by itself, or more than it is made for (${describeError(error)}). Look at what the database is busy with (pg_stat_activity); it is tried again by itself, within a day at the most.`;
 }

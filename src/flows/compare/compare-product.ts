@@ -11,17 +11,9 @@ import { type DiffMark, lockProduct, takeMarks } from "../../diff/store.ts";
 import { isFailing } from "../../work/stall.ts";
 import { readFailures } from "../../work/work-store.ts";
 import { type FlowContext, findProduct } from "../context.ts";
-import { readLedgerMoment } from "../ledger/follow-ledger.ts";
-import { openLedgerStart } from "../ledger/ledger-start.ts";
+import { openLedgerStart, readLedgerMoment } from "../ledger/known-ledger.ts";
 import { compareMarkedBets } from "./compare-bets.ts";
-import {
-  type Compare,
-  compareInParts,
-  compareOneByOne,
-  endOfSetAside,
-  leaveSetAside,
-  partsOf,
-} from "./compare-in-parts.ts";
+import { type Compare, compareInParts, compareOneByOne } from "./compare-in-parts.ts";
 import { compareMarkedSessions } from "./compare-sessions.ts";
 import {
   COMPARE_LIMITS,
@@ -31,14 +23,15 @@ import {
   openComparison,
 } from "./comparison-context.ts";
 import { screenProduct } from "./screen-product.ts";
+import { endOfSetAside, leaveSetAside, partsOf } from "./set-aside.ts";
 
 const MARKS_PER_STEP = 500;
 const MOST_STEPS_PER_RUN = 1_000;
-/** The longest turn of a product where other products wait (124). */
+/** The longest turn of a product where other products wait (decision 124). */
 const LONGEST_TURN_MS = 20_000;
 
 export interface CompareProductResult {
-  /** the number of compared neighbourhoods; for products with sessions, of players */
+  /** the number of compared neighbourhoods, or of players where the product has sessions */
   readonly compared: number;
   /** confirm fetches were planned, so the product should be pulled */
   readonly wantsFetch: boolean;
@@ -54,7 +47,7 @@ export interface CompareProductResult {
 }
 
 export interface CompareOptions {
-  /** the number of due marks from which on screening goes first; Infinity: no screening */
+  /** the least number of due marks for which screening goes first; Infinity: no screening */
   readonly screenFrom?: number;
   readonly limits?: CompareLimits;
   /** called after every step, so that a long run shows progress */
@@ -73,12 +66,12 @@ export async function compareProduct(
   let wantsFetch = false;
   const nothing = { compared, wantsFetch, upTo: null, isBusy: false, wantsTurn: false };
   if (product.walletMode === "transfer") return nothing;
-  // Later entries of the relation are unknown, so everything is judged as of its last reading (25).
+  // Later entries of the relation are unknown, so everything is judged as of its last reading (decision 25).
   const now = await readLedgerMoment(context);
   if (now === null) return nothing;
   const startedAt = context.clock.now();
 
-  // What has failed again and again is found one by one, and set aside: the next tick would fail by it as well.
+  // After repeated failures the failing parts are found one by one, and set aside: they would fail the next tick too.
   let isCareful = isFailing(await readFailures(context.sql, { work: "comparing", subject: productId }));
   if (product.settlement === "bets" && !isCareful)
     await screenProduct(context, product, now, signal, LONGEST_TURN_MS, screenFrom);
@@ -105,8 +98,8 @@ async function compareStep(
   { limits, isCareful }: { readonly limits: CompareLimits; readonly isCareful: boolean },
 ) {
   const compare = product.settlement === "session" ? compareMarkedSessions : compareMarkedBets;
-  // Coverage must not be newer than the records: a page committed in between would look like a missing record (5).
-  const compareAll = (how: HowToLook) =>
+  // Coverage newer than the records would turn a page committed in between into a missing record (decision 5).
+  const compareAll = (how: HowToCompare) =>
     inOneMoment(context.sql, async (tx) => {
       const taken = await takeDue(context, tx, product, now, limits);
       if (typeof taken === "string") return { ...NOTHING, taken };
@@ -115,7 +108,7 @@ async function compareStep(
       const { together, slow } = await leaveSetAside(comparison, marks);
       const apart = how === "one by one" ? [...partsOf(comparison, together), ...slow] : slow;
       const first =
-        how === "one by one" ? NOTHING_COMPARED : await lookInOne(comparison, together, how, compare);
+        how === "one by one" ? NOTHING_COMPARED : await compareTogether(comparison, together, how, compare);
       const then = await compareOneByOne(comparison, apart, compare);
       await endOfSetAside(comparison, [...(how === "one by one" ? [] : together), ...then.comparedMarks]);
       for (const kind of new Set([...first.stale, ...then.stale])) await reportStale(comparison, kind);
@@ -135,21 +128,21 @@ async function compareStep(
   }
 }
 
-/** "in halves": what cannot be judged is found; "one by one": so is what takes too long */
-type HowToLook = "together" | "in halves" | "one by one";
+/** "in halves" finds parts that cannot be judged; "one by one" also finds parts that take too long */
+type HowToCompare = "together" | "in halves" | "one by one";
 
 const NOTHING = { marks: 0, compared: 0, wantsFetch: false, isUnfinished: false };
 const NOTHING_COMPARED: ComparisonResult = { compared: 0, wantsFetch: false, stale: new Set() };
 
-async function lookInOne(
+async function compareTogether(
   comparison: ComparisonContext,
   marks: readonly DiffMark[],
-  how: HowToLook,
-  look: Compare,
+  how: HowToCompare,
+  compare: Compare,
 ) {
   return how === "together"
-    ? await look(comparison, marks)
-    : await compareInParts(comparison, partsOf(comparison, marks), look);
+    ? await compare(comparison, marks)
+    : await compareInParts(comparison, partsOf(comparison, marks), compare);
 }
 
 /** @returns "busy" where another worker compares the product, "no ledger" where there are no entries */

@@ -1,4 +1,4 @@
-/** Marks open mismatches for a comparison when a worker starts: with changed settings they may be none (101). */
+/** Marks open mismatches for a comparison when a worker starts, because settings may have changed (decision 101). */
 
 import { markUnsettled } from "../../diff/store.ts";
 import type { FlowContext } from "../context.ts";

@@ -11,18 +11,26 @@ import type { FoldSettings } from "../../ledger/fold.ts";
 import { parseAmount } from "../../money.ts";
 import type { FlowContext } from "../context.ts";
 
-export interface ComparisonContext {
-  readonly context: FlowContext;
-  readonly tx: Query;
+/** What a judgement depends on beside the loaded rows. */
+export interface JudgeContext {
   readonly product: ProductConfig;
   readonly now: Instant;
   readonly settings: AssessSettings;
   readonly graces: Graces;
+  /** the time between two comparisons */
+  readonly everyMs: number;
+  /** the pause that ends a session */
+  readonly sessionQuietMs: number;
+}
+
+export interface ComparisonContext extends JudgeContext {
+  readonly context: FlowContext;
+  readonly tx: Query;
   readonly fold: FoldSettings;
   readonly limits: CompareLimits;
 }
 
-/** How much of what belongs together is loaded for a comparison (docs/operations.md#limits). */
+/** The most rows that are loaded for a comparison (docs/operations.md#limits). */
 export interface CompareLimits {
   /**
    * the most entries or records of a round that is loaded whole; of a larger round only the bets that do not agree
@@ -67,6 +75,8 @@ export function openComparison(
     product,
     now,
     limits,
+    everyMs: diff.every,
+    sessionQuietMs: diff.sessionQuiet,
     settings: {
       productId,
       ledgerStart,

@@ -21,7 +21,7 @@ import {
 } from "../../diff/vanished.ts";
 import { readTimesOfRound } from "../../diff/wide-store.ts";
 import type { ComparisonContext } from "./comparison-context.ts";
-import { loadPasses } from "./confirm-fetches.ts";
+import { loadPasses } from "./load-what-decides.ts";
 
 /** Records that are compared together, with the bets that may share an id or a round with them. */
 export interface BothSides {

@@ -2,13 +2,6 @@
 
 import type { StoredRecord } from "../../bet.ts";
 import type { CallbackEntry } from "../../callback.ts";
-import type { AssessedPair } from "../../diff/assess.ts";
-import {
-  type Reference,
-  readBetsOfOthers,
-  readMisnamedBy,
-  readRecordsOfOthers,
-} from "../../diff/link-store.ts";
 import {
   type Frontier,
   type Key,
@@ -182,35 +175,4 @@ function tooWide({ limits, product }: ComparisonContext, marks: readonly DiffMar
     "round-too-wide",
     `${product.productId}: ${what} of player ${username} has more than ${limits.rows} entries and records that can only be compared together, so nothing of it is compared. Are bets missing on one side, or does the provider use one round id for ever with BY_ROUND callbacks? The worker tries again every hour.`,
   );
-}
-
-/**
- * Loads marks of other players that share an id with a one-sided bet, or whose mismatch names a compared player.
- */
-export async function loadOthers(
-  { tx, product: { productId } }: ComparisonContext,
-  assessed: readonly { readonly pairs: readonly AssessedPair[] }[],
-): Promise<DiffMark[]> {
-  const pairs = assessed.flatMap((one) => one.pairs.map(({ pair }) => pair));
-  const bets = pairs.filter(({ records }) => records.length === 0).flatMap((pair) => pair.bets);
-  const agreeing = pairs.filter((pair) => pair.bets.length === 0).flatMap(({ records }) => records);
-  const matched = pairs.filter((pair) => pair.bets.length > 0).flatMap(({ records }) => records);
-  const [records, ledgerBets, misnamed] = await Promise.all([
-    readRecordsOfOthers(
-      tx,
-      productId,
-      bets.map(({ username, txnId }) => ({ username, ref: txnId })),
-    ),
-    readBetsOfOthers(tx, productId, agreeing.flatMap(referencesOf)),
-    readMisnamedBy(
-      tx,
-      productId,
-      matched.map(({ username, betId }) => ({ username, ref: betId })),
-    ),
-  ]);
-  return [...records, ...ledgerBets, ...misnamed];
-}
-
-function referencesOf({ username, betId, id }: StoredRecord): Reference[] {
-  return [...new Set([betId, id])].map((ref) => ({ username, ref }));
 }

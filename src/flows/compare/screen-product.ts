@@ -8,13 +8,13 @@ import { countDueMarks, type DueMarks, type Screened, screenMarks } from "../../
 import { lockProduct } from "../../diff/store.ts";
 import { describeError } from "../../errors.ts";
 import type { FlowContext } from "../context.ts";
-import { findLedgerStart } from "../ledger/ledger-start.ts";
+import { findLedgerStart } from "../ledger/known-ledger.ts";
 import { readTolerance } from "./comparison-context.ts";
 
 /** Fewer marks are compared without screening, which would take longer than it saves. */
 const FEWEST_MARKS = 1_000;
 const MARKS_AT_ONCE = 30_000;
-/** So many show whether it is worthwhile: whatever a product is left with is due at each of its turns. */
+/** The marks of a trial, which shows whether screening is worthwhile: the marks that stay are due at each turn. */
 const MARKS_TO_TRY = 1_000;
 const MOST_BATCHES = 1_000;
 /**
@@ -27,7 +27,7 @@ const WORTHWHILE_SHARE = 0.1;
 
 /**
  * Drops the due marks of rounds that certainly agree. All other marks stay for the comparison.
- * @param longestMs after so long no other batch is begun
+ * @param longestMs after this time no other batch begins
  */
 export async function screenProduct(
   context: FlowContext,
@@ -94,8 +94,8 @@ async function screenBatch(
       log.warn(
         { productId, error: describeError(error) },
         workers === null
-          ? "the database has no room to screen with several processes; it tries with one"
-          : "the database cannot screen the due marks; all of them are compared exactly, which takes longer",
+          ? "the database has no room to screen with several processes; screening continues with one"
+          : "the database cannot screen the due marks; all of them are compared, which takes longer",
       );
     }
   }

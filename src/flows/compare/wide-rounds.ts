@@ -1,20 +1,17 @@
 /**
- * Rounds with more bets than are loaded for a comparison (docs/operations.md#limits). Of such a round the bets are
- * loaded that were touched, and those that did not agree by themselves when it was compared last; the others change no
- * verdict but by being there.
+ * Rounds with too many bets to load all of them for a comparison (docs/operations.md#limits). A comparison loads the
+ * touched bets, and those that did not agree by themselves at the last comparison. All other bets change no verdict
+ * but by being there.
  */
 
-import { type LedgerBet, realRound, type StoredRecord } from "../../bet.ts";
-import type { CallbackEntry } from "../../callback.ts";
+import type { StoredRecord } from "../../bet.ts";
 import type { Query } from "../../db/client.ts";
-import { namingRulesOf, separateAgreeing } from "../../diff/agreeing-bets.ts";
+import { namingRulesOf } from "../../diff/agreeing-bets.ts";
 import type { AssessedPair, Verdict } from "../../diff/assess.ts";
-import { settleOmittedLosses } from "../../diff/lost-bets.ts";
 import { idRulesOf } from "../../diff/match.ts";
 import { type Frontier, type Key, type Neighbourhood, roundKey } from "../../diff/neighbourhood.ts";
 import { holdsRest, type RestOfRound } from "../../diff/rest-of-round.ts";
 import type { DiffMark } from "../../diff/store.ts";
-import type { EntryTimes } from "../../diff/sums.ts";
 import {
   countOthers,
   findWideRound,
@@ -27,18 +24,8 @@ import {
 } from "../../diff/wide-store.ts";
 import type { ComparisonContext } from "./comparison-context.ts";
 
-/** Where more bets of a round were touched, the database looks for those that do not agree: most of them do. */
+/** Where more bets of a round were touched, the database finds those that do not agree: most of them do. */
 const MOST_TOUCHED = 5_000;
-
-/** What was judged together with a wide round. */
-interface JudgedRound {
-  readonly records: readonly StoredRecord[];
-  readonly bets: readonly LedgerBet[];
-  readonly entries: readonly CallbackEntry[];
-  readonly isDisturbed: (one: LedgerBet | StoredRecord) => boolean;
-  /** the marks that are written again where something waits */
-  readonly marks: readonly DiffMark[];
-}
 
 /** The wide rounds of one comparison. */
 export class WideRounds {
@@ -51,7 +38,7 @@ export class WideRounds {
   private hasAny: boolean | null = null;
   private prefersIndexes = false;
 
-  /** @param waiting of who only reads: the marks of the players; they stay, and nothing is written */
+  /** @param waiting for read-only callers: the marks of the players, which stay; nothing is written */
   constructor(waiting: readonly DiffMark[] | null = null) {
     this.waiting = waiting;
   }
@@ -67,7 +54,9 @@ export class WideRounds {
     marks: readonly DiffMark[],
   ): Promise<DiffMark[]> {
     const { tx, product } = comparison;
-    const unknown = rounds.filter(([username, roundId]) => !this.isKnown(roundKey(username, roundId)));
+    const unknown = rounds.filter(
+      ([username, roundId]) => this.roundOf(roundKey(username, roundId)) === undefined,
+    );
     if (unknown.length === 0) return [];
     this.hasAny ??= await hasWideRounds(tx, product.productId);
     if (!this.hasAny) return [];
@@ -87,7 +76,7 @@ export class WideRounds {
     return taken;
   }
 
-  /** Learns of rounds that turned out to be wide. @returns their other due marks, which are taken */
+  /** Adds rounds that turned out to be wide. @returns their other due marks, which are taken */
   async widen(
     comparison: ComparisonContext,
     rounds: readonly (readonly [string, string])[],
@@ -102,7 +91,7 @@ export class WideRounds {
     return taken;
   }
 
-  /** An entry acts on all of a round: from now on it is compared as one. */
+  /** Compares a round as one from now on, because an entry acts on all of the round. */
   async compareAsOne({ tx, product: { productId } }: ComparisonContext, key: Key): Promise<void> {
     const round = this.narrow.get(key);
     if (round === undefined) return;
@@ -112,7 +101,7 @@ export class WideRounds {
     if (this.waiting === null) await writeWideRound(tx, productId, asOne);
   }
 
-  /** Has the narrow rounds among some compared as one, this time. @returns whether there were any */
+  /** Compares the narrow rounds among these as one, this time only. @returns whether there were any */
   compareAsOneNow(keys: Iterable<Key>): boolean {
     let any = false;
     for (const key of keys) {
@@ -135,7 +124,7 @@ export class WideRounds {
     );
   }
 
-  /** What stands for the bets that are not loaded. */
+  /** The stand-ins for the bets that are not loaded. */
   async restOf({ tx, product }: ComparisonContext, records: readonly StoredRecord[]): Promise<RestOfRound[]> {
     const { productId } = product;
     const rest: RestOfRound[] = [];
@@ -149,59 +138,17 @@ export class WideRounds {
     return rest;
   }
 
-  /**
-   * Keeps which bets of a round that was judged do not agree by themselves.
-   * @param isComplete false: what is loaded hangs together with what is not, so nothing agrees by itself
-   * @returns the marks to write again where something of the round waits: one stands for all that is kept
-   */
-  async keep(
-    comparison: ComparisonContext,
-    key: Key,
-    judged: JudgedRound,
-    isComplete: boolean,
-  ): Promise<readonly DiffMark[]> {
-    const { tx, product } = comparison;
-    const round = this.narrow.get(key) ?? this.whole.get(key);
-    if (round === undefined) return judged.marks;
-    const { username, roundId, currency } = round;
-    const isOwn = (mark: DiffMark) => mark.username === username && mark.roundId === roundId;
-    const [own, others] = [judged.marks.filter(isOwn), judged.marks.filter((mark) => !isOwn(mark))];
-    if (currency === null) return [...own.slice(0, 1), ...others];
-    const isDisturbed = isComplete ? judged.isDisturbed : () => true;
-    const records = judged.records.filter((one) => one.username === username);
-    const held = judged.bets.filter((one) => one.username === username);
-    const bets = settleOmittedLosses(records, held, comparison.settings);
-    const loaded = { roundId, currency, records, bets };
-    const { apart, agreeing, entryTimes } = separateAgreeing(
-      loaded,
-      namingRulesOf(product.matchBy),
-      isDisturbed,
-    );
-    const ofRound = new Set([
-      ...records.filter((one) => realRound(one.roundId) === roundId).map(({ betId }) => betId),
-      ...judged.entries
-        .filter((entry) => entry.username === username && realRound(entry.roundId) === roundId)
-        .map(({ txnId }) => txnId),
-    ]);
-    const kept = apart.filter((id) => ofRound.has(id));
-    await writeWideRound(tx, product.productId, {
-      ...round,
-      apart: kept,
-      entryTimes: joinEntryTimes(round.entryTimes, entryTimes),
-    });
-    const known = new Set([...agreeing, ...apart]);
-    const strange = own.filter(({ betRef }) => betRef !== null && !known.has(betRef));
-    const [betRef = own.find((mark) => mark.betRef !== null)?.betRef ?? null] = kept;
-    return [{ username, roundId, betRef }, ...strange, ...others];
+  isEmpty(): boolean {
+    return this.narrow.size + this.whole.size === 0;
+  }
+
+  roundOf(key: Key): WideRound | undefined {
+    return this.narrow.get(key) ?? this.whole.get(key);
   }
 
   private async prefer(tx: Query): Promise<void> {
     if (!this.prefersIndexes) await preferIndexes(tx);
     this.prefersIndexes = true;
-  }
-
-  private isKnown(key: Key): boolean {
-    return this.narrow.has(key) || this.whole.has(key);
   }
 
   private async gather(
@@ -267,13 +214,4 @@ export function reportedRounds({
 
 function keyOf({ username, roundId }: { readonly username: string; readonly roundId: string }): Key {
   return roundKey(username, roundId);
-}
-
-function joinEntryTimes(a: EntryTimes | null, b: EntryTimes | null): EntryTimes | null {
-  if (a === null || b === null) return a ?? b;
-  return {
-    firstEntryAt: Math.min(a.firstEntryAt, b.firstEntryAt),
-    lastEntryAt: Math.max(a.lastEntryAt, b.lastEntryAt),
-    lastReceivedAt: Math.max(a.lastReceivedAt, b.lastReceivedAt),
-  };
 }

@@ -2,12 +2,10 @@
  * Follows the operator's relation: copies new and changed rows to `callback_entries`, whose triggers write the marks.
  */
 
-import { type BetRecord, type LedgerBet, realRound } from "../../bet.ts";
 import type { Instant } from "../../clock.ts";
 import type { Config } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import {
-  areEntriesRejected,
   askRereads,
   lockFollowing,
   nextReread,
@@ -28,7 +26,6 @@ import {
   rejectUndatedRows,
 } from "../../ledger/relation-store.ts";
 import { watchEntries } from "../../ledger/store.ts";
-import type { Finding, MismatchKind } from "../../mismatch.ts";
 import type { TimeRange } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
 
@@ -174,7 +171,7 @@ async function readHourOn(run: FollowRun, tx: Query, hour: Reread): Promise<Copi
   return copied;
 }
 
-/** Rejects rows without a received_at, which are in no range. Searches for them only where an index helps (85). */
+/** Rejects rows without a received_at, which are in no range, where an index helps to find them (decision 85). */
 async function rejectUndated(run: FollowRun): Promise<void> {
   const { sql } = run.context;
   if (!(await findsUndatedRows(sql, run.relation))) return;
@@ -189,49 +186,4 @@ export async function rereadWith(
   now: Instant,
 ): Promise<void> {
   if (ledger.relation !== null) await askRereads(tx, ranges, now);
-}
-
-/**
- * The time up to which the ledger is completely known: now, where entries are written to `callback_entries`;
- * otherwise the begin of the last complete reading of the relation; null: there was none.
- */
-export async function readLedgerMoment({ sql, config, clock }: FlowContext): Promise<Instant | null> {
-  const now = clock.now();
-  if (config.ledger.relation === null) return now;
-  const readAt = (await readFollowing(sql, config.ledger.relation))?.readAt ?? null;
-  return readAt === null ? null : Math.min(readAt, now);
-}
-
-const LACKS_AN_ENTRY: ReadonlySet<MismatchKind> = new Set([
-  "missing-in-ledger",
-  "missing-placement",
-  "missing-settlement",
-]);
-
-/** A finding of a missing side, with both sides. */
-interface Suspicion {
-  readonly finding: Pick<Finding, "kind" | "productId" | "username">;
-  readonly pair: {
-    readonly records: readonly Pick<BetRecord, "betId" | "id" | "roundId">[];
-    readonly bets: readonly Pick<LedgerBet, "txnId" | "roundId">[];
-  };
-}
-
-/** The findings whose missing entry may be in a rejected row, which people must correct first. */
-export async function findUnusableEntries<Suspected extends Suspicion>(
-  tx: Query,
-  suspicions: readonly Suspected[],
-): Promise<Suspected[]> {
-  const lacking = suspicions.filter(({ finding }) => LACKS_AN_ENTRY.has(finding.kind));
-  if (lacking.length === 0) return [];
-  const rejected = await areEntriesRejected(
-    tx,
-    lacking.map(({ finding: { productId, username }, pair: { records, bets } }) => ({
-      productId,
-      username,
-      txnIds: [...records.flatMap((one) => [one.betId, one.id]), ...bets.map((bet) => bet.txnId)],
-      roundIds: [...records, ...bets].map((one) => realRound(one.roundId)).filter((id) => id !== null),
-    })),
-  );
-  return lacking.filter((_, position) => rejected[position]);
 }

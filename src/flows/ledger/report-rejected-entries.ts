@@ -1,4 +1,4 @@
-/** Reports rows of the ledger that were not taken: once per kind, product and day, with the table that has them. */
+/** Reports rejected rows of the ledger: once per kind, product and day, with the table that has them. */
 
 import { recordAlert } from "../../alerts/store.ts";
 import { formatInstant } from "../../clock.ts";

@@ -31,7 +31,7 @@ export type MismatchTarget =
       /** the status that the person has seen of each, where they differ */
       readonly seen?: ReadonlyMap<string, MismatchStatus>;
     }
-  /** those of the choice that the action is possible for; without a status every status that it is possible from */
+  /** the matching mismatches whose status allows the action */
   | {
       readonly filter: MismatchChoice;
       /** the ids that the preview counted; null: all that match now */
@@ -129,7 +129,10 @@ async function choose(sql: Query, requested: RequestedAction, locks: boolean): P
   const shown = target.shown === null ? null : new Set(target.shown);
   const kept = chosen.filter(({ id }) => shown?.has(String(id)) ?? true);
   if (target.mark !== undefined && target.mark !== null && target.mark !== markOf(describe(kept))) {
-    throw new ReconError("conflict", "other mismatches match by now than were shown: nothing was changed");
+    throw new ReconError(
+      "conflict",
+      "the filter now matches other mismatches than those shown: nothing was changed",
+    );
   }
   return kept;
 }

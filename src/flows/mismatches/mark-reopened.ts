@@ -1,4 +1,4 @@
-/** Marks mismatches that a person reopened for another comparison. */
+/** Marks reopened mismatches for another comparison, because they may hold no longer. */
 
 import type { Instant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
@@ -7,7 +7,6 @@ import { type DiffMark, putMarks } from "../../diff/store.ts";
 import { readTxnIds } from "../../ledger/store.ts";
 import type { ChosenMismatch } from "../../mismatches/action-store.ts";
 
-/** Marks reopened mismatches, which may hold no longer. */
 export async function markReopened(
   tx: Query,
   chosen: readonly ChosenMismatch[],

@@ -9,7 +9,7 @@ import { writeTransitions } from "../../mismatches/transition-store.ts";
 import type { Transition } from "../../mismatches/transitions.ts";
 import { readLateBackfills } from "../../sync/backfill-store.ts";
 
-/** Writes the transitions of `decideTransitions`. All finders of mismatches write here, best all at once. */
+/** Writes the transitions of `decideTransitions`. Everything that finds mismatches writes here, best all at once. */
 export async function recordTransitions(
   tx: Query,
   transitions: readonly Transition[],

@@ -1,4 +1,4 @@
-/** Fetches a window that was leased, and learns from it how long the next may be. */
+/** Fetches a leased window, and learns how long the next window may be. */
 
 import type { BetRecord } from "../../bet.ts";
 import { formatInstant, parseInstant } from "../../clock.ts";
@@ -45,7 +45,7 @@ export async function fetchLeasedWindow(
 ): Promise<WindowOutcome | { readonly outcome: "cut" }> {
   const known = await readPullState(context.sql, window.productId);
   if (known !== null && isTooLong(known, lengthOf(window), rangeLimits(context))) {
-    // It was planned in better times: it is cut to what the provider can answer now.
+    // The window was planned when the provider answered longer windows.
     await splitWindow(context.sql, window, cutIntoPieces(window, known.windowMs));
     return { outcome: "cut" };
   }
@@ -68,7 +68,7 @@ export async function fetchLeasedWindow(
   return outcome;
 }
 
-/** Refused credentials are not tried at every tick: a provider may lock an account for that. */
+/** The wait after refused credentials: a provider may lock an account that tries them at every tick. */
 const STOP_MS = 3_600_000;
 
 async function stopWhereRefused(
@@ -82,7 +82,7 @@ async function stopWhereRefused(
   throw error;
 }
 
-/** What the range control goes by. */
+/** The input of the range control. */
 export function rangeLimits(context: PullContext): RangeLimits {
   const { pull } = context.config;
   return { windowMinMs: pull.windowMin, windowMaxMs: pull.windowMax, requestTimeoutMs: pull.requestTimeout };
@@ -114,7 +114,7 @@ function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
         if (page.nextId === null && !(await noteAbsences(tx, window, returned, startedAt, now)))
           context.log.warn(
             { productId: window.productId, from: formatInstant(window.from), to: formatInstant(window.to) },
-            `this window has more than ${MOST_KEYS} records, the most that are remembered: records that the provider no longer lists in it are not noticed. A shorter pull.windowMax makes them be.`,
+            `this window has more than ${MOST_KEYS} records, which is the most that a worker remembers: it does not notice records that the provider no longer lists here. Choose a shorter pull.windowMax.`,
           );
         const { isResumed: resumed } = returned;
         await advanceWindow(tx, window, { nextId: page.nextId, startedAt, now, counts, resumed });
@@ -139,7 +139,7 @@ function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
   };
 }
 
-/** Records dated outside the range asked for are kept: nobody knows which of its dates the provider goes by (§4.B3). */
+/** Records dated outside the requested range are kept: the provider may select by either date (§4.B3). */
 function countOutOfRange(records: readonly BetRecord[], range: TimeRange): number {
   return records.filter((record) => {
     const at = parseInstant(record.accountingDate, "accountingDate");
@@ -147,7 +147,7 @@ function countOutOfRange(records: readonly BetRecord[], range: TimeRange): numbe
   }).length;
 }
 
-/** @param known the range before the window was fetched; what tells nothing new of it is not written */
+/** @param known the range before the window was fetched; an unchanged range is not written */
 async function learn(
   context: PullContext,
   window: LeasedWindow,
@@ -158,7 +158,7 @@ async function learn(
   if (seen === null) return;
   const limits = rangeLimits(context);
   if (isSameRange(known, adaptRange(known, seen, limits))) return;
-  // Windows side by side learn from each other.
+  // Another window may have changed the range meanwhile.
   const state = (await readPullState(context.sql, window.productId)) ?? known;
   await writeRange(context.sql, window.productId, adaptRange(state, seen, limits));
 }
@@ -178,7 +178,7 @@ function whatWasSeen(window: LeasedWindow, outcome: WindowOutcome): WindowSeen |
   }
 }
 
-/** What lies before the head, and its overlap, is old: that it cannot be had says little about the provider. */
+/** Whether a window lies before the head and its overlap. A failure of old time says little about the provider. */
 function isNewest({ config }: PullContext, { kind, to }: LeasedWindow, { head }: PullState): boolean {
   return kind === "live" && to > head - config.pull.overlap;
 }
@@ -199,7 +199,7 @@ async function noteAnswer(
   if (outcome.outcome === "done" && known.probeAt !== null) {
     const wasOutage = known.failures > 1;
     await endOutage(sql, productId, wasOutage, clock.now());
-    if (wasOutage) log.info("the provider answers again: what was lost meanwhile is fetched");
+    if (wasOutage) log.info("the provider answers again: the time of the outage is fetched now");
   }
   if (outcome.outcome !== "gap") return;
   const { error } = outcome;
@@ -233,6 +233,9 @@ function logOutcome(log: Log, outcome: WindowOutcome): void {
     );
   } else if (outcome.outcome === "gap") {
     const { code, message } = outcome.error;
-    log.error({ code, error: message }, "window could not be fetched; it is a gap, retried later");
+    log.error(
+      { code, error: message },
+      "a window could not be fetched; it is a gap and is tried again later",
+    );
   }
 }

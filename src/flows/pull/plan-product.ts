@@ -176,7 +176,9 @@ async function planLiveWindows(tx: Query, productId: string, plan: PullPlan, liv
   if (isNext !== plan.lostTurn) await writeLostTurn(tx, productId, isNext);
 }
 
-/** Plans resweeps, except for time that was fetched at this age already, or that another resweep covers (120). */
+/**
+ * Plans resweeps, except for time that was fetched at this age already, or that another resweep covers (decision 120).
+ */
 async function planResweeps(
   tx: Query,
   productId: string,

@@ -1,6 +1,6 @@
 /**
  * The records of postponed passes, in memory. Where the same process continues a pass, and no other process did so
- * meanwhile, the pass counts as one (113).
+ * meanwhile, the pass counts as one (decision 113).
  */
 
 import type { Sql } from "../../db/client.ts";

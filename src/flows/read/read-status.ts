@@ -41,7 +41,7 @@ export interface Status {
     /** everything that had arrived by then has been judged, or waits for its graces; null: nothing was judged yet */
     readonly upTo: string | null;
     readonly behindSeconds: number | null;
-    /** touched rounds and bets that are to be compared now */
+    /** touched rounds and bets that are due for a comparison */
     readonly waiting: number;
     /** rounds and bets that cannot be compared */
     readonly setAside: number;
@@ -50,8 +50,8 @@ export interface Status {
   };
   readonly verifying: {
     /**
-     * how long the longest has waited to be asked for; where nothing waits, since when nobody has looked; null:
-     * nobody ever did
+     * the longest wait of a due question; where nothing waits, the time since the last check for due questions; null:
+     * there was no check
      */
     readonly behindSeconds: number | null;
     readonly due: number;

@@ -10,7 +10,7 @@ import { readCoverage } from "../../sync/coverage-store.ts";
 import type { TimeRange } from "../../window.ts";
 import { type CompareLimits, openComparison, REPORT_LIMITS } from "../compare/comparison-context.ts";
 import type { FlowContext } from "../context.ts";
-import { findLedgerStart } from "../ledger/ledger-start.ts";
+import { findLedgerStart } from "../ledger/known-ledger.ts";
 import { reportBets } from "./report-bets.ts";
 import { reportSessions } from "./report-sessions.ts";
 

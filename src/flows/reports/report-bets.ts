@@ -26,7 +26,7 @@ import type { ComparisonContext } from "../compare/comparison-context.ts";
 import { readAbsences } from "../compare/decide-absences.ts";
 import { loadNeighbourhoods } from "../compare/load-neighbourhoods.ts";
 import { reportedRounds, type WideRounds } from "../compare/wide-rounds.ts";
-import { findUnusableEntries } from "../ledger/follow-ledger.ts";
+import { findUnusableEntries } from "../ledger/known-ledger.ts";
 import { narrowActive, stateRest } from "./report-wide-rounds.ts";
 
 /** Adds every bet of the product that counts on the day, player by player. */
@@ -197,7 +197,7 @@ function isMarkedFor(waiting: readonly DiffMark[]): (assessed: AssessedPair) => 
     [...records, ...bets].some((side) => rounds.has(realRound(side.roundId) ?? ""));
 }
 
-/** While a bet runs, its stake need not agree yet: a mismatch explains only the additional movement (77). */
+/** While a bet runs, its stake need not agree: a mismatch explains only the additional movement (decision 77). */
 function explainsOnlyItsPart({ pair, verdict }: AssessedPair): boolean {
   return verdict?.finding.kind === "net-differs" && stillRuns(pair);
 }

@@ -31,7 +31,7 @@ const LIMITS: DropLimits = { rows: 1_000, batches: 1_000 };
 const BEGINNING: Instant = 0;
 
 /**
- * The audit of a year is complete until a month after its end (74). It also contains programs that hand over
+ * The audit of a year is complete until a month after its end (decision 74). It also contains programs that hand over
  * transfers, so it cannot be kept for ever. The decisions of people stay in the history of each mismatch.
  */
 const KEEP_AUDIT_MS = 400 * 24 * 3_600_000;
@@ -72,7 +72,7 @@ async function dropAll(
   signal: AbortSignal,
 ): Promise<number> {
   const to = clock.now() - keepMs;
-  // Each statement begins where the one before ended, because deleted rows stay in the index until a vacuum (41).
+  // Each statement begins where the one before ended: deleted rows stay in the index until a vacuum (decision 41).
   let from = BEGINNING;
   let total = 0;
   for (let batch = 0; batch < batches && !signal.aborted; batch += 1) {

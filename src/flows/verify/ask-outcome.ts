@@ -21,11 +21,11 @@ export interface ClassifiedAnswer {
   readonly message: string | null;
   /** the answer's text, free of credentials */
   readonly raw: string | null;
-  /** the provider refused the credentials: further questions are useless now */
+  /** the provider refused the credentials, so further questions are useless now */
   readonly refused: ReconError | null;
 }
 
-/** Why nothing was asked: the provider wants to be left alone about this product (429). */
+/** Nothing was asked, because the provider paused the product (429). */
 export class Paused extends Error {
   readonly forMs: number;
   constructor(cause: ReconError, forMs: number) {
@@ -35,9 +35,9 @@ export class Paused extends Error {
 }
 
 /**
- * Never rejects for what the provider does; rejects where the signal aborts, or something of our own is broken; with
- * `Paused` where it must not ask now, and with `TurnOver` where the question had to make room: neither is an answer.
- * @param isCrowding questions of its kind and product hang: it must not take the places of others
+ * Never rejects because of the provider. Rejects where the signal aborts, and for errors of our own; with `Paused`
+ * where nothing may be asked now, and with `TurnOver` where the question made room for others: neither is an answer.
+ * @param isCrowding questions of this kind and product hang, so the question must not take the slots of others
  */
 export type AskOutcome = (
   sent: Transfer | TopUp,

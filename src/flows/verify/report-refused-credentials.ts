@@ -27,7 +27,7 @@ export function isAboutTransfers({ kind, subject }: ConditionName): boolean {
 /** Asks as `ask` does, and notices the first refusal and the first real answer after it. */
 export function reportingRefusals(context: FlowContext, ask: AskOutcome): AskOutcome {
   const { sql, clock } = context;
-  // What this process told last of each product; another one may have told of a refusal before this one began.
+  // The last report of this process about each product; another process may have reported a refusal before.
   const reported = new Map<string, "refused" | "accepted">();
   return async (sent, signal, isCrowding) => {
     const answer = await ask(sent, signal, isCrowding);

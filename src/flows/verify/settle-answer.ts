@@ -66,7 +66,7 @@ async function writeDecision(
 
 /**
  * Stores an answer that arrives after a person closed the transfer. The decision stays. Where the answer has an
- * outcome, a mismatch shows it, because the person did not know (103).
+ * outcome, a mismatch shows it, because the person did not know (decision 103).
  * @returns false where no person has closed the transfer
  */
 async function settleAfterClose(

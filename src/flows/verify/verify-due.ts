@@ -33,11 +33,12 @@ export interface VerifyRun {
 const CLAIMED_PER_SLOT = 4;
 
 /**
- * The most simultaneous commits, which wait for the disk: questions must not wait behind them for a connection (31).
+ * The most simultaneous commits, which wait for the disk: questions must not wait behind them for a connection
+ * (decision 31).
  */
 const SETTLED_AT_ONCE = 3;
 
-/** Called for each settled question, answered or not; must not throw. @param line the name of `queueNameOf` */
+/** Called for each settled question, answered or not; must not throw. @param line the name by `queueNameOf` */
 export type OnAnswer = (line: string, classified: ClassifiedAnswer) => void;
 
 /** Verifies until nothing is due. */
@@ -55,7 +56,7 @@ interface VerifyRunState {
   failure: unknown;
   /** the queues with refused credentials, which this run does not ask again */
   readonly refusedLines: Set<string>;
-  /** lines that the provider wants to be left alone about, and until when */
+  /** the queues of paused products (429), with the end of each pause */
   readonly pausedLines: Map<string, Instant>;
   readonly held: Map<string, Claim>;
 }
@@ -69,7 +70,7 @@ export function openVerifyRunner(
   onAnswer: OnAnswer = () => {},
 ): (signal: AbortSignal, log?: Log) => Promise<VerifyRun> {
   const { sql, config, clock } = context;
-  // A lane without a place in the request budget would only wait for those of the others.
+  // More questions than slots of the request budget would only wait for slots.
   const concurrency = Math.min(config.verify.concurrency, config.pull.concurrency);
   const topUpIds = new Set(
     config.products.filter(({ topUpPath }) => topUpPath !== null).map(({ productId }) => productId),
@@ -85,7 +86,7 @@ export function openVerifyRunner(
     else underWay.delete(line);
   };
 
-  /** It is nobody's before its lease ends where it cannot be written. */
+  /** Releases a claim; where that cannot be written, the claim ends with its lease. */
   const postpone = async (run: VerifyRunState, line: string, claim: Claim) => {
     run.held.delete(claim.token);
     await postponeClaims(sql, claim.kind, [claim], run.pausedLines.get(line) ?? clock.now()).catch(

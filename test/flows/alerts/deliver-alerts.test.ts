@@ -267,10 +267,11 @@ test("neither the log nor the database contains a URL, a key or a signature", as
   await deliver();
   const kept = await sql`
     select (select json_agg(c) from alert_channels c)::text || (select json_agg(d) from alert_deliveries d)::text as text`;
-  const told = logged.join("") + JSON.stringify(kept);
-  expect(told).toContain("ALERT_SLACK_URL cannot be reached");
+  const written = logged.join("") + JSON.stringify(kept);
+  expect(written).toContain("ALERT_SLACK_URL cannot be reached");
   const signature = String(webhook.heard[0]?.headers["webhook-signature"]).slice(3);
-  for (const secret of [SECRET_PATH, WEBHOOK_SECRET.slice(6), signature]) expect(told).not.toContain(secret);
+  for (const secret of [SECRET_PATH, WEBHOOK_SECRET.slice(6), signature])
+    expect(written).not.toContain(secret);
 });
 
 test("a thousand mismatches of one cause reach ops as one alert, one for each tenfold growth, and one recovery", async () => {

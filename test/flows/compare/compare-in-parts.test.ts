@@ -12,13 +12,13 @@ const { sql, clock, diffAt, receive, listed, fetchPlanned, mismatches, readAll, 
   useDiffWorld();
 
 /** The logged errors, as "player: error". */
-function hearErrors() {
-  const told: string[] = [];
+function collectErrors() {
+  const logged: string[] = [];
   const write = (line: string) => {
     const { productId, username, error } = JSON.parse(line) as Record<string, string>;
-    told.push(`${productId} ${username}: ${error}`);
+    logged.push(`${productId} ${username}: ${error}`);
   };
-  return { told, log: createLog("error", [], { write }) };
+  return { logged, log: createLog("error", [], { write }) };
 }
 
 /** Bets of some players, each paid out 1 in the ledger and 2 at the provider. */
@@ -48,13 +48,13 @@ const spoil = (username: string) =>
 
 describe("a bet that cannot be judged", () => {
   test("delays no other bet, is logged with its player, and is judged when that is possible, an hour later", async () => {
-    const { told, log } = hearErrors();
+    const { logged, log } = collectErrors();
     await differFor("anna", "ben", "cleo", "dora", "emil");
     await spoil("cleo");
     await diffAt(15, { log });
     const others = ["anna", "ben", "dora", "emil"].map((name) => `payout-differs of ${name}-bet is open`);
     expect(await mismatches()).toEqual(others);
-    expect(told).toEqual([expect.stringMatching(/^P1 cleo: .*moved.*NaN/)]);
+    expect(logged).toEqual([expect.stringMatching(/^P1 cleo: .*moved.*NaN/)]);
 
     await changeEntriesUnseen(
       sql,
@@ -67,12 +67,12 @@ describe("a bet that cannot be judged", () => {
   });
 
   test("keeps its mark where no bet of the comparison can be judged", async () => {
-    const { told, log } = hearErrors();
+    const { logged, log } = collectErrors();
     await differFor("anna", "ben");
     await spoil("anna");
     await spoil("ben");
     await diffAt(15, { log });
-    expect(told).toHaveLength(2);
+    expect(logged).toHaveLength(2);
     const marks = await sql`select unnest(usernames) as username, due_at as "dueAt" from diff_marks`;
     expect(marks.map(({ username, dueAt }) => `${username} ${dueAt}`).sort()).toEqual([
       `anna ${minute(75)}`,
@@ -152,16 +152,16 @@ describe("a session that cannot be judged", () => {
   const players = async () => (await readAll()).map(({ username, kind }) => `${username} ${kind}`).sort();
 
   test("delays no other player's session, and is logged with its player", async () => {
-    const { told, log } = hearErrors();
+    const { logged, log } = collectErrors();
     await receive(debit("anna"), debit("ben"), debit("cleo"));
     await changeEntriesUnseen(sql, "update callback_entries set moved = 'NaN' where username = 'ben'");
     await settle(log);
     expect(await players()).toEqual(["anna session-differs", "cleo session-differs"]);
-    expect(new Set(told)).toEqual(new Set([expect.stringMatching(/^P1 ben: /)]));
+    expect(new Set(logged)).toEqual(new Set([expect.stringMatching(/^P1 ben: /)]));
   });
 
   test("because it is too long for memory is not cut: it is logged, and makes no mismatch", async () => {
-    const { told, log } = hearErrors();
+    const { logged, log } = collectErrors();
     await receive(debit("ben"));
     await sql`
       insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, status,
@@ -172,7 +172,7 @@ describe("a session that cannot be judged", () => {
     await sql`delete from diff_marks where cardinality(usernames) > 1`;
     await diffAt(1, { ...SETTINGS, log });
     expect(await players()).toEqual([]);
-    expect(told[0]).toMatch(/^P1 ben: .*the sessions of ben .* more than 40000 entries or records/);
+    expect(logged[0]).toMatch(/^P1 ben: .*the sessions of ben .* more than 40000 entries or records/);
   });
 });
 

@@ -11,7 +11,7 @@ import { emptyTables } from "../../support/database.ts";
 import { amount, NOON } from "../../support/examples.ts";
 import { minute, useDiffWorld } from "./comparison-world.ts";
 import { listedAs, placed, settled } from "./screen-rounds.ts";
-import { keepOtherwise, type Played, playRounds } from "./screen-world.ts";
+import { keepOtherwise, type Played, playRounds, waveOf } from "./screen-world.ts";
 
 const { sql, clock, receive, listed, fetchPlanned, ledgerBegins, mismatches } = useDiffWorld();
 
@@ -188,15 +188,9 @@ describe("a screening", () => {
     let compared = 0;
     for (const [wave, way] of ways.entries()) {
       clock.set(minute(wave * 600));
-      // One round in five arrives in parts, some of them in the other wave.
-      const isNow = (round: number, index: number) =>
-        (round % 5 === 0 ? (index + round) % 3 : round) % 2 === wave;
-      await receive(
-        ...played.flatMap(({ entries }, round) => entries.filter((_, index) => isNow(round, index))),
-      );
-      await listed(
-        ...played.flatMap(({ records }, round) => records.filter((_, index) => isNow(round, index + 1))),
-      );
+      const now = waveOf(played, wave, ways.length);
+      await receive(...now.entries);
+      await listed(...now.records);
       for (const minutes of [1, 120]) {
         clock.set(minute(wave * 600 + minutes));
         if (way !== "unscreened") await screenAll(way === "whole", by.rules);

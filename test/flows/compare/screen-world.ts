@@ -197,3 +197,13 @@ const ODDITIES: readonly [RoundOddity, ...RoundOddity[]] = [
     ],
   }),
 ];
+
+/** What arrives in one of several waves. One round in five arrives in parts, some of them in other waves. */
+export function waveOf(played: readonly Played[], wave: number, waves: number): Played {
+  const isNow = (round: number, index: number) =>
+    (round % 5 === 0 ? (index + round) % 3 : round) % waves === wave;
+  return {
+    entries: played.flatMap(({ entries }, round) => entries.filter((_, index) => isNow(round, index))),
+    records: played.flatMap(({ records }, round) => records.filter((_, index) => isNow(round, index + 1))),
+  };
+}

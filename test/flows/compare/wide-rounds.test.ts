@@ -10,7 +10,7 @@ import { silentLog } from "../../../src/log.ts";
 import { emptyTables } from "../../support/database.ts";
 import { HOUR_MS } from "../../support/examples.ts";
 import { callbacksOf, minute, recordOf, useDiffWorld } from "./comparison-world.ts";
-import { keepOtherwise, type Played, playRounds } from "./screen-world.ts";
+import { keepOtherwise, type Played, playRounds, waveOf } from "./screen-world.ts";
 
 const { sql, clock, receive, listed, fetchPlanned, ledgerBegins } = useDiffWorld();
 const signal = new AbortController().signal;
@@ -47,14 +47,9 @@ async function playThrough(played: readonly Played[], limits: CompareLimits, con
   let wide = 0;
   for (let wave = 0; wave < waves; wave += 1) {
     clock.set(minute(wave * 600));
-    const isNow = (round: number, index: number) =>
-      (round % 5 === 0 ? (index + round) % 3 : round) % waves === wave;
-    await receive(
-      ...played.flatMap(({ entries }, round) => entries.filter((_, index) => isNow(round, index))),
-    );
-    await listed(
-      ...played.flatMap(({ records }, round) => records.filter((_, index) => isNow(round, index + 1))),
-    );
+    const now = waveOf(played, wave, waves);
+    await receive(...now.entries);
+    await listed(...now.records);
     for (const minutes of [1, 120]) {
       clock.set(minute(wave * 600 + minutes));
       const context = { sql, config, clock, log: silentLog };

@@ -15,8 +15,8 @@ import type { MismatchChoice } from "../../../src/mismatches/store.ts";
 import { createTestClock } from "../../support/clock.ts";
 import { emptyTables, useDatabase } from "../../support/database.ts";
 import { amount, MINUTE_MS, NOON } from "../../support/examples.ts";
-import { exampleFinding } from "../../support/findings.ts";
 import { untilSomebodyWaits } from "../../support/lock-wait.ts";
+import { openMismatches, readStatuses } from "../../support/open-mismatches.ts";
 
 const { sql } = useDatabase();
 const clock = createTestClock(NOON);
@@ -28,18 +28,7 @@ beforeEach(async () => {
   await emptyTables(sql);
 });
 
-const open = (...fields: Partial<Finding>[]) =>
-  sql.begin((tx) =>
-    recordTransitions(
-      tx,
-      fields.map((one, index) => ({
-        change: "open",
-        finding: exampleFinding({ betId: `bet-${index + 1}`, ...one }),
-      })),
-      config,
-      clock.now(),
-    ),
-  );
+const open = (...fields: Partial<Finding>[]) => openMismatches(sql, config, clock.now(), fields);
 const asked = (
   action: RequestedAction["action"],
   changes: Partial<RequestedAction> = {},
@@ -67,10 +56,7 @@ const chosenBy = (filter: Partial<MismatchChoice>): MismatchChoice => ({
   username: null,
   ...filter,
 });
-const statuses = async () =>
-  (await sql<{ status: string }[]>`select status from mismatches order by id`)
-    .map(({ status }) => status)
-    .join(" ");
+const statuses = () => readStatuses(sql);
 const read = (id = "1") => readMismatchStory(context, id);
 
 test("the history of an action says who acted, when, why, and with which values", async () => {
@@ -288,7 +274,7 @@ describe("a filter", () => {
       await change();
       await expect(act("ack", { target: { ...choice, mark: before } })).rejects.toMatchObject({
         code: "conflict",
-        message: "other mismatches match by now than were shown: nothing was changed",
+        message: "the filter now matches other mismatches than those shown: nothing was changed",
       });
     }
     expect(await statuses()).toBe("ignored open open open open");

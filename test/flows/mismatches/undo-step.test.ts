@@ -11,6 +11,7 @@ import { createTestClock } from "../../support/clock.ts";
 import { emptyTables, useDatabase } from "../../support/database.ts";
 import { MINUTE_MS, NOON } from "../../support/examples.ts";
 import { exampleFinding, PROVIDER_SIDE } from "../../support/findings.ts";
+import { readStatuses } from "../../support/open-mismatches.ts";
 
 const { sql } = useDatabase();
 const clock = createTestClock(NOON);
@@ -52,10 +53,7 @@ const undo = (step: string, by = "olga") => {
   return undoStep(context, { step, by });
 };
 const read = (id = "1") => readMismatchStory(context, id);
-const statuses = async () =>
-  (await sql<{ status: string }[]>`select status from mismatches order by id`)
-    .map(({ status }) => status)
-    .join(" ");
+const statuses = () => readStatuses(sql);
 /** All values that a step may change, and an undo must restore. */
 const standing = async (id = 1) =>
   (await sql`select status, note, resolved_at, resolved_by, ceased_at from mismatches where id = ${id}`)[0];
@@ -166,16 +164,16 @@ test("a mismatch that an undo opens is compared again, because it may no longer 
 });
 
 test("an undo reopens an incident that ended by mistake, and ends one that a mistaken reopening began", async () => {
-  const told = async () =>
+  const reported = async () =>
     (await sql<{ kind: string }[]>`select kind from alerts order by id`).map(({ kind }) => kind.slice(9));
   await open(2);
   await undo(await act("ack", { ids: ["1", "2"] }));
-  expect(await told()).toEqual(["opened"]);
+  expect(await reported()).toEqual(["opened"]);
   await undo(await act("resolve", { ids: ["1", "2"] }));
-  expect(await told()).toEqual(["opened", "over", "opened"]);
+  expect(await reported()).toEqual(["opened", "over", "opened"]);
   await act("resolve", { ids: ["1", "2"] });
   await undo(await act("reopen", { ids: ["1"] }));
-  expect(await told()).toEqual(["opened", "over", "opened", "over", "opened", "over"]);
+  expect(await reported()).toEqual(["opened", "over", "opened", "over", "opened", "over"]);
   expect(await sql`select sum(open)::int as open from incidents`).toEqual([{ open: 0 }]);
 });
 

@@ -66,7 +66,7 @@ async function provider(...faults: Fault[]): Promise<void> {
 
 /**
  * Pulls the product as a worker does; waits take no time.
- * @param struck how many of its first requests are answered too late, and given up soon /
+ * @param struck how many of its first requests are answered too late, and given up soon
  */
 async function pull(settings: Record<string, unknown> = {}, struck = Number.POSITIVE_INFINITY) {
   const config = parseConfig({

@@ -50,15 +50,15 @@ async function pullHourly(context: PullContext, hours: number): Promise<void> {
 
 test("a record that changed without a callback is found when its hour is fetched again", async () => {
   const at = formatInstant(NOON - 10 * MINUTE_MS);
-  const told = (payout: string, updated: string) =>
+  const listedWith = (payout: string, updated: string) =>
     betItem({ accountingDate: `"${at}"`, updatedDate: `"${updated}"`, payout });
   const isListed = ({ from, to }: { from: number; to: number }) =>
     from <= NOON - 10 * MINUTE_MS && NOON - 10 * MINUTE_MS < to;
-  let item = told("0", at);
+  let item = listedWith("0", at);
   provider.answer((asked) => page(isListed(asked) ? [item] : []));
   const context = worker();
   await pullProduct(context, "P1", never);
-  item = told("20.00", formatInstant(NOON + MINUTE_MS));
+  item = listedWith("20.00", formatInstant(NOON + MINUTE_MS));
   await pullHourly(context, 3);
   expect(await sql`select payout from bet_records`).toEqual([{ payout: "20" }]);
   expect(await sql`select payout from bet_record_versions`).toEqual([{ payout: "0" }]);

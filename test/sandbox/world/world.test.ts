@@ -15,7 +15,7 @@ const ranges = fc
   .tuple(fc.integer({ min: START, max: START + HOUR }), fc.integer({ min: 1, max: 20 * MINUTE }))
   .map(([from, lengthMs]) => ({ from, to: from + lengthMs }));
 
-function tellAll(world: World): unknown {
+function showAll(world: World): unknown {
   return JSON.stringify([
     PRODUCTS.map((productId) => world.recordsIn(productId, ALL, world.quietAt())),
     world.entriesReceived(ALL),
@@ -39,14 +39,14 @@ describe("the seeded world", () => {
         const asked = createWorld(plan);
         asked.entriesReceived(range);
         asked.recordsIn("SPORT", range, range.to);
-        expect(tellAll(asked)).toBe(tellAll(createWorld(plan)));
+        expect(showAll(asked)).toBe(showAll(createWorld(plan)));
       }),
       { numRuns: 10 },
     );
   });
 
   it("is another one with another seed", () => {
-    expect(tellAll(createWorld(planOf({ seed: 1 })))).not.toBe(tellAll(createWorld(planOf({ seed: 2 }))));
+    expect(showAll(createWorld(planOf({ seed: 1 })))).not.toBe(showAll(createWorld(planOf({ seed: 2 }))));
   });
 
   it("plays a product in the same way beside any other products", () => {
@@ -59,10 +59,10 @@ describe("the seeded world", () => {
   it("stays the same when its last period grows during use", () => {
     const periods: TimeRange[] = [{ from: START, to: START + 90_500 }];
     const world = createWorld(planOf({ periods }));
-    const before = tellAll(world);
+    const before = showAll(world);
     periods[0] = { from: START, to: START + HOUR };
-    expect(tellAll(world)).toBe(tellAll(createWorld(planOf())));
-    expect(tellAll(world)).not.toBe(before);
+    expect(showAll(world)).toBe(showAll(createWorld(planOf())));
+    expect(showAll(world)).not.toBe(before);
   });
 
   it("begins no round outside its periods, and has every round that begins inside", () => {

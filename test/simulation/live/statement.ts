@@ -32,7 +32,7 @@ export async function findRests(
       const { productId, currency, difference, mismatches, pending, rest } = row;
       if (rest === "0") continue;
       problems.push(
-        `the statement of ${name} for ${productId} in ${currency} has a rest of ${rest} (difference ${difference}, mismatches ${mismatches}, pending ${pending}); ${tellDropped(rounds, productId, currency)}`,
+        `the statement of ${name} for ${productId} in ${currency} has a rest of ${rest} (difference ${difference}, mismatches ${mismatches}, pending ${pending}); ${describeDropped(rounds, productId, currency)}`,
       );
     }
   }
@@ -40,7 +40,7 @@ export async function findRests(
 }
 
 /** A statement that counts records which the provider no longer lists is wrong by their net. */
-function tellDropped(rounds: readonly LiveRound[], productId: string, currency: string): string {
+function describeDropped(rounds: readonly LiveRound[], productId: string, currency: string): string {
   const dropped = rounds
     .filter((round) => round.productId === productId && round.fault === null)
     .flatMap(({ records }) => records)

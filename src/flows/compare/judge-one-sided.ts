@@ -6,51 +6,19 @@ import type { Instant } from "../../clock.ts";
 import { type AssessedPair, transactionOf } from "../../diff/assess.ts";
 import { findBalances, subjectOfRequest } from "../../diff/balance.ts";
 import { findInconsistent } from "../../diff/inconsistent.ts";
-import { readBetsOfRequests } from "../../diff/link-store.ts";
 import type { Neighbourhood } from "../../diff/neighbourhood.ts";
 import type { Lack } from "../../diff/ripeness.ts";
 import type { Absences } from "../../diff/vanished.ts";
-import { askedByEntry } from "../../ledger/fold.ts";
-import { readEntries } from "../../ledger/store.ts";
 import type { Finding } from "../../mismatch.ts";
 import type { SeenFinding } from "../../mismatches/transitions.ts";
 import type { Amount } from "../../money.ts";
-import type { ComparisonContext } from "./comparison-context.ts";
+import type { JudgeContext } from "./comparison-context.ts";
 
 /** The requests of a comparison, each with all its items. */
 export interface ComparedRequests {
   readonly itemsOf: ReadonlyMap<string, readonly CallbackEntry[]>;
   /** the amount for each null `moved`, by entryId */
   readonly asked: ReadonlyMap<string, Amount>;
-}
-
-/**
- * @param entries those of the comparison; where they do not explain a balance, this also reads the request's items of
- * other rounds
- */
-export async function readRequests(
-  { tx, product, fold, settings }: ComparisonContext,
-  entries: readonly CallbackEntry[],
-): Promise<ComparedRequests> {
-  const askedBy = (of: readonly CallbackEntry[]) =>
-    new Map(
-      [...Map.groupBy(of, ({ username }) => username).values()].flatMap((own) => [
-        ...askedByEntry(own, fold),
-      ]),
-    );
-  const asked = askedBy(entries);
-  const byPlayer = [...Map.groupBy(entries, ({ username }) => username).values()];
-  const doubtful = byPlayer.flatMap((own) => {
-    const subjects = new Set(findBalances(own, asked, settings.tolerance).map(({ subject }) => subject));
-    return own.filter((entry) => subjects.has(subjectOfRequest(entry)));
-  });
-  if (doubtful.length === 0) return { itemsOf: Map.groupBy(entries, keyOfRequest), asked };
-  const { productId } = product;
-  const bets = await readBetsOfRequests(tx, productId, doubtful);
-  const all = new Map(entries.map((entry) => [entry.entryId, entry]));
-  for (const entry of await readEntries(tx, productId, { rounds: [], bets })) all.set(entry.entryId, entry);
-  const whole = [...all.values()];
-  return { itemsOf: Map.groupBy(whole, keyOfRequest), asked: askedBy(whole) };
 }
 
 /** A neighbourhood with its pairs, and its absent and doubtful records. */
@@ -65,7 +33,7 @@ interface AssessedNeighbourhood {
  * record in doubt opens no mismatch; an absent record is ignored.
  */
 export function findOneSided(
-  { settings, graces, now }: ComparisonContext,
+  { settings, graces, now }: JudgeContext,
   { neighbourhood: { records, entries }, pairs, absences }: AssessedNeighbourhood,
   requests: ComparedRequests,
 ): { readonly seen: SeenFinding[]; readonly waits: Lack[] } {
@@ -94,6 +62,6 @@ export function findOneSided(
   return { seen, waits };
 }
 
-function keyOfRequest(entry: CallbackEntry): string {
+export function keyOfRequest(entry: CallbackEntry): string {
   return `${entry.username}\0${subjectOfRequest(entry)}`;
 }
