@@ -198,10 +198,7 @@ describe.concurrent("the start", () => {
       await untilSaid(recon, /the database .* recon waits for/);
       await ground.database.restore();
       if (command === WORKER) {
-        await untilSaid(
-          recon,
-          /Redis at 127\.0\.0\.1:\d+ does not answer: .*ECONNREFUSED.* recon waits for/,
-        );
+        await untilSaid(recon, /Redis at 127\.0\.0\.1:\d+ does not answer: .*ECONNREFUSED.* recon waits for/);
         await ground.redis.restore();
       }
       await untilSaid(recon, new RegExp(command.awaited));
