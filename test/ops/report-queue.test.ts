@@ -125,11 +125,15 @@ describe("a report", () => {
     const answer = await fetch(`${server}${DAY}`);
     expect(answer.status).toBe(503);
     expect(await answer.json()).toMatchObject({
-      detail: expect.stringMatching(/locked by other work in the database for more than 0\.2 s.*Try again/),
+      detail: expect.stringMatching(
+        /other work in the database has locked the needed rows for more than 0\.2 s.*Try again/,
+      ),
     });
     const page = await fetch(`${server}/report?day=2026-11-20`);
     expect(page.status).toBe(503);
-    expect(await page.text()).toContain("locked by other work in the database for more than 0.2 s");
+    expect(await page.text()).toContain(
+      "other work in the database has locked the needed rows for more than 0.2 s",
+    );
   });
 
   test("whose statement takes too long says so, and is never half a report", async () => {
