@@ -318,7 +318,7 @@ describe('status code 30001 is "invalid token" in the vendor\'s list, 40003 "for
     expect(await outcomeOf("placeBets", {}, { currency: undefined })).toBe("30001");
     const page = readFileSync(new URL("../../docs/callbacks.md", import.meta.url), "utf8");
     const [, meaning] = /^\| 30001 \| (.*) \|$/m.exec(page) ?? [];
-    expect(meaning).toMatch(/a field is missing or wrong/);
+    expect(meaning).toMatch(/A field is missing or wrong/);
     expect(meaning).toMatch(/"invalid token"/);
   });
 
