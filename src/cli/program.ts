@@ -19,6 +19,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   transfers: async () => (await import("./transfers.ts")).addTransferCommands,
   alerts: async () => (await import("./alerts.ts")).addAlertCommands,
   provider: async () => (await import("./provider.ts")).addProviderCommands,
+  ledger: async () => (await import("./ledger.ts")).addLedgerCommands,
   wallet: async () => (await import("./wallet.ts")).addWalletCommands,
 };
 

@@ -7,6 +7,7 @@ import { readCoverageOf } from "../flows/read-coverage.ts";
 import { readStatus } from "../flows/read-status.ts";
 import { addAuditRoutes } from "./audit-routes.ts";
 import { addBackfillRoutes } from "./backfill-routes.ts";
+import { addLedgerRoutes } from "./ledger-routes.ts";
 import { addMismatchRoutes } from "./mismatch-routes.ts";
 import { describeOperation } from "./operation.ts";
 import { checkFields, readProductRange, usage } from "./range-query.ts";
@@ -65,6 +66,7 @@ export async function addApi(
   );
   addBackfillRoutes(api, context);
   addTransferRoutes(api, context);
+  addLedgerRoutes(api, context);
   addAuditRoutes(api, context);
 }
 
