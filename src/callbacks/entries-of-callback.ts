@@ -1,5 +1,5 @@
 /**
- * The entries of a callback that was recorded together with the operator's answer (§3.9). Pure: an import and the tap
+ * The entries of a callback that was recorded together with the operator's answer. Pure: an import and the tap
  * read the same pairs, by the rules by which the built-in wallet reads a request.
  */
 

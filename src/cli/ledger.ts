@@ -1,4 +1,4 @@
-/** `recon ledger import`: takes entries or recorded callbacks from a file (§3.9). */
+/** `recon ledger import`: takes entries or recorded callbacks from a file. */
 
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";

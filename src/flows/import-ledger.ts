@@ -1,4 +1,4 @@
-/** Imports a ledger (§3.9): entries or recorded callbacks, from a file or a request, any number of times. */
+/** Imports a ledger: entries or recorded callbacks, from a file or a request, any number of times. */
 
 import { writeLedgerSettings } from "../ledger/follow-store.ts";
 import { type Taken, takeLines } from "../ledger/take-lines.ts";

@@ -1,14 +1,13 @@
-/** Reads what an import brings, part by part: JSON lines, or CSV with a header row (§3.9). */
+/** Reads what an import brings, part by part: JSON lines, or CSV with a header row. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { readRecordedCallback } from "../callbacks/entries-of-callback.ts";
 import { keepUnread, readBody } from "../callbacks/raw-body.ts";
 import { ReconError } from "../errors.ts";
 import { type CutLine, cutLines } from "../ledger/cut-lines.ts";
-import type { ReadLine } from "../ledger/ledger-row.ts";
+import { NO_NAMES, type ReadLine } from "../ledger/ledger-row.ts";
 import { type CsvRow, openCsvReader, readCsvHeader } from "../ledger/read-csv.ts";
 import { checkCsvHeader, readCsvEntry, readJsonEntry } from "../ledger/read-entry.ts";
-import { NO_NAMES } from "../ledger/take-lines.ts";
 
 export const IMPORT_FORMATS = ["entries", "callbacks"] as const;
 export type ImportFormat = (typeof IMPORT_FORMATS)[number];

@@ -1,4 +1,4 @@
-/** Cuts the bytes of an import into numbered lines (§3.9). The memory it needs is bounded, however long a line is. */
+/** Cuts the bytes of an import into numbered lines. The memory it needs is bounded, however long a line is. */
 
 /** In bytes; far longer than any callback. */
 const LONGEST_LINE = 1024 * 1024;

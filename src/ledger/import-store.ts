@@ -1,5 +1,6 @@
-/** Writes rows that a program hands over (§3.9) into `callback_entries`, and keeps the lines that cannot be used. */
+/** Writes rows that a program hands over into `callback_entries`, and keeps the lines that cannot be used. */
 
+import { hash } from "node:crypto";
 import postgres from "postgres";
 import type { Query } from "../db/client.ts";
 import { toColumnArray } from "../db/column-array.ts";
@@ -43,6 +44,16 @@ const IS_SAME: Readonly<Record<Sameness, string>> = {
 };
 
 /**
+ * A request that was applied twice under one id: asked for the same, and moved money each time. The second time is an
+ * entry of its own, so that the money is not lost from sight.
+ */
+const IS_AGAIN: Readonly<Record<Sameness, string>> = {
+  exact: "false",
+  replays: `${of("k", ASKED)} is not distinct from ${of("g", ASKED)}
+    and k.balance_after is not null and g.balance_after is not null`,
+};
+
+/**
  * Writes rows, of several with one entry_id the first; part of a transaction. The triggers of the table ask for the
  * comparison of what is written. Rows that cannot be entries are left out.
  * @returns the fate of each row
@@ -54,17 +65,18 @@ export async function writeRows(
 ): Promise<RowFate[]> {
   return await inParts(rows, async (part) => {
     const someKnown = await areKnown(tx, part);
-    const fates: RowFate[] = someKnown ? await judgeRows(tx, part, sameness) : part.map(() => "added");
+    const fates: Judgement[] = someKnown ? await judgeRows(tx, part, sameness) : part.map(() => "added");
     const places = [...part.keys()].filter((place) => fates[place] === "added");
     const rowsAt = (of: readonly number[]) => of.map((place) => part[place] as LedgerRow);
     const left = someKnown
       ? (await insertUnknown(tx, rowsAt(places))).map((place) => places[place] as number)
       : await insertAll(tx, part);
     const judged = await judgeRows(tx, rowsAt(left), sameness);
-    for (const [index, place] of left.entries()) fates[place] = judged[index] as RowFate;
-    const changed = part.filter((_, place) => fates[place] === "changed");
+    for (const [index, place] of left.entries()) fates[place] = judged[index] as Judgement;
+    const settled = await settleAgain(part, fates, (again) => writeRows(tx, again, sameness));
+    const changed = part.filter((_, place) => settled[place] === "changed" && fates[place] === "changed");
     await replaceRows(tx, changed);
-    return fates;
+    return settled;
   });
 }
 
@@ -74,7 +86,27 @@ export async function tryRows(
   rows: readonly LedgerRow[],
   sameness: Sameness,
 ): Promise<RowFate[]> {
-  return await inParts(rows, (part) => judgeRows(sql, part, sameness));
+  return await inParts(rows, async (part) =>
+    settleAgain(part, await judgeRows(sql, part, sameness), (again) => tryRows(sql, again, sameness)),
+  );
+}
+
+/** @param take takes rows under ids of their own */
+async function settleAgain(
+  part: readonly LedgerRow[],
+  fates: readonly Judgement[],
+  take: (rows: readonly LedgerRow[]) => Promise<RowFate[]>,
+): Promise<RowFate[]> {
+  const again = part.filter((_, place) => fates[place] === "again");
+  const taken = again.length === 0 ? [] : await take(again.map(nameAgain));
+  let next = 0;
+  return fates.map((fate) => (fate === "again" ? (taken[next++] as RowFate) : fate));
+}
+
+/** The id says which answer it was, and thus is the same for the same line. */
+function nameAgain(row: LedgerRow): LedgerRow {
+  const answer = JSON.stringify(OF_ANSWER.map((name) => columnOf(row, name)));
+  return [`${row[0]}-${hash("sha256", answer, "base64url")}`, ...row.slice(1)];
 }
 
 /** A statement takes each entry_id once: what comes again with the same content is known, with other content it waits. */
@@ -165,23 +197,29 @@ interface JudgedRow {
   readonly reason: string | null;
   readonly isKnown: boolean;
   readonly isSame: boolean;
+  readonly isAgain: boolean;
 }
 
-async function judgeRows(tx: Query, rows: readonly LedgerRow[], sameness: Sameness): Promise<RowFate[]> {
+/** `again`: an entry of its own beside the known one */
+type Judgement = RowFate | "again";
+
+async function judgeRows(tx: Query, rows: readonly LedgerRow[], sameness: Sameness): Promise<Judgement[]> {
   const judged = await tx.unsafe<JudgedRow[]>(
     `with ${GIVEN}
     select case when g.fault is not null then recon_describe_fault(g.fault,
         recon_content(jsonb_populate_record(null::callback_entries, to_jsonb(g)))) end as reason,
-      k.entry_id is not null as "isKnown", ${IS_SAME[sameness]} as "isSame"
+      k.entry_id is not null as "isKnown", ${IS_SAME[sameness]} as "isSame",
+      ${IS_AGAIN[sameness]} as "isAgain"
     from given g left join callback_entries k on k.entry_id = g.entry_id
     order by g.place`,
     toParameters(rows),
     { prepare: true },
   );
-  return judged.map(({ reason, isKnown, isSame }) => {
+  return judged.map(({ reason, isKnown, isSame, isAgain }) => {
     if (reason !== null) return { rejected: reason };
     if (!isKnown) return "added";
-    return isSame ? "known" : "changed";
+    if (isSame) return "known";
+    return isAgain ? "again" : "changed";
   });
 }
 

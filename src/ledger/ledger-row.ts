@@ -1,4 +1,4 @@
-/** Rows for `callback_entries` as an import or the tap writes them (§3.9). */
+/** Rows for `callback_entries` as an import or the tap writes them. */
 
 import { formatInstant, type Instant, parseInstant } from "../clock.ts";
 import { LEDGER_COLUMNS } from "./relation.ts";
@@ -14,6 +14,14 @@ export interface RowNames {
   readonly txnId: string | null;
   readonly roundId: string | null;
 }
+
+export const NO_NAMES: RowNames = {
+  entryId: null,
+  productId: null,
+  username: null,
+  txnId: null,
+  roundId: null,
+};
 
 /** What one line of an import says. */
 export type ReadLine = {

@@ -1,4 +1,4 @@
-/** Rows of a CSV file (RFC 4180) with a header, from its lines (§3.9). Pure. */
+/** Rows of a CSV file (RFC 4180) with a header, from its lines. Pure. */
 
 import { ReconError } from "../errors.ts";
 import type { CutLine } from "./cut-lines.ts";
@@ -7,8 +7,8 @@ export interface CsvRow {
   /** where it begins */
   readonly line: number;
   readonly text: string;
-  /** by the names of the header; null: it cannot be read */
-  readonly fields: Readonly<Record<string, string>> | null;
+  /** by the names of the header, null where nothing stands, not even quotes; null: it cannot be read */
+  readonly fields: Readonly<Record<string, string | null>> | null;
   /** why it cannot be read; empty where it can */
   readonly fault: string;
 }
@@ -21,7 +21,7 @@ export function readCsvHeader({ text }: CutLine): string[] {
   const header = splitFields(text);
   if (header === null)
     throw new ReconError("usage", "the first line is no header of CSV: a quote stands alone");
-  return header.map((name) => name.trim());
+  return header.map((name) => (name ?? "").trim());
 }
 
 export interface CsvReader {
@@ -79,7 +79,7 @@ function readRow(lines: readonly CutLine[], header: readonly string[]): CsvRow {
   return {
     line,
     text,
-    fields: Object.fromEntries(header.map((name, index) => [name, values[index] ?? ""])),
+    fields: Object.fromEntries(header.map((name, index) => [name, values[index] ?? null])),
     fault: "",
   };
 }
@@ -87,15 +87,15 @@ function readRow(lines: readonly CutLine[], header: readonly string[]): CsvRow {
 const FIELD = /(?:"([^"]*(?:""[^"]*)*)"|([^",]*))(,|$)/y;
 
 /** @returns null where a quote stands inside of a field */
-function splitFields(text: string): string[] | null {
-  if (!text.includes('"')) return text.split(",");
-  const values: string[] = [];
+function splitFields(text: string): (string | null)[] | null {
+  if (!text.includes('"')) return text.split(",").map((value) => value || null);
+  const values: (string | null)[] = [];
   FIELD.lastIndex = 0;
   for (;;) {
     const found = FIELD.exec(text);
     if (found === null) return null;
     const [, quoted, plain = "", separator] = found;
-    values.push(quoted === undefined ? plain : quoted.replaceAll('""', '"'));
+    values.push(quoted === undefined ? plain || null : quoted.replaceAll('""', '"'));
     if (separator === "") return values;
   }
 }

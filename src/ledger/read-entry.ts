@@ -1,16 +1,15 @@
-/** Entries as a program hands them over (§3.9): JSON or CSV with the columns of the ledger. Pure. */
+/** Entries as a program hands them over: JSON or CSV with the columns of the ledger. Pure. */
 
 import { isLosslessNumber, parse } from "lossless-json";
 import { describeError, ReconError } from "../errors.ts";
 import { parseAmount } from "../money.ts";
-import { type LineContent, type RowNames, toLedgerTime } from "./ledger-row.ts";
+import { type LineContent, NO_NAMES, type RowNames, toLedgerTime } from "./ledger-row.ts";
 import { LEDGER_COLUMNS } from "./relation.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 type Column = (typeof LEDGER_COLUMNS)[number];
 
 const COLUMN_NAMES: ReadonlySet<string> = new Set(LEDGER_COLUMNS.map(({ name }) => name));
-const NO_NAMES: RowNames = { entryId: null, productId: null, username: null, txnId: null, roundId: null };
 const SHOWN_CHARACTERS = 60;
 
 /** Reads a line of JSON. */
@@ -31,8 +30,8 @@ export function readJsonEntry(text: string): LineContent {
   return readEntry(given as Fields, "json");
 }
 
-/** Reads a row of CSV. @param fields by the names of the header; an empty field is null */
-export function readCsvEntry(fields: Readonly<Record<string, string>>): LineContent {
+/** Reads a row of CSV. @param fields by the names of the header */
+export function readCsvEntry(fields: Readonly<Record<string, string | null>>): LineContent {
   return readEntry(fields, "csv");
 }
 
@@ -70,7 +69,8 @@ function readEntry(fields: Fields, format: "json" | "csv"): LineContent {
 }
 
 function readValue({ name, kind, nullable }: Column, given: unknown, format: "json" | "csv"): string | null {
-  const value = format === "csv" && given === "" ? null : given;
+  // Some programs write quotes around everything.
+  const value = format === "csv" && given === "" && kind !== "text" ? null : given;
   if (value === undefined || value === null) {
     if (nullable) return null;
     throw bad(`${name} is ${value === undefined ? "missing" : "empty"}`);

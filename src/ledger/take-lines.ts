@@ -1,4 +1,4 @@
-/** Takes lines of an import into the ledger (§3.9): each is an entry, several, or kept with why it is none. */
+/** Takes lines of an import into the ledger: each is an entry, several, or kept with why it is none. */
 
 import { inTurn, type Query, type Sql } from "../db/client.ts";
 import { describeError } from "../errors.ts";
@@ -12,7 +12,7 @@ import {
   tryRows,
   writeRows,
 } from "./import-store.ts";
-import { namesOfRow, type ReadLine } from "./ledger-row.ts";
+import { NO_NAMES, namesOfRow, type ReadLine } from "./ledger-row.ts";
 
 /** What became of lines; the first three count entries. */
 export interface Taken {
@@ -81,7 +81,6 @@ async function takeInHalves(
   );
 }
 
-export const NO_NAMES = { entryId: null, productId: null, username: null, txnId: null, roundId: null };
 export const NOTHING_TAKEN: Taken = { added: 0, known: 0, changed: 0, skipped: 0, rejected: [] };
 
 export function addTaken(a: Taken, b: Taken): Taken {

@@ -1,4 +1,4 @@
-/** Entries and recorded callbacks over HTTP (§3.9): lines, of which each is taken or rejected by itself. */
+/** Entries and recorded callbacks over HTTP: lines, of which each is taken or rejected by itself. */
 
 import type { FastifyError, FastifyInstance, FastifyRequest } from "fastify";
 import type { FlowContext } from "../flows/context.ts";

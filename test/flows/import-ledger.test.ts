@@ -293,14 +293,20 @@ describe("recorded callbacks", () => {
     expect(await rejected()).toEqual([]);
   });
 
-  test("that were sent again and moved money again are changed", async () => {
-    await callbacks(lines(recorded()));
-    const text = lines(
+  test("that were sent again and moved money again are entries of their own, each once", async () => {
+    const twice = lines(
+      recorded(),
       recorded({ response: { statusCode: 0, balanceBefore: 89.5, balanceAfter: 79 } }),
-      recorded({}, { betAmount: 11 }),
     );
-    expect(await callbacks(text)).toEqual(counts({ changed: 2 }));
-    expect(await rejected()).toHaveLength(2);
+    expect(await callbacks(twice)).toEqual(counts({ added: 2 }));
+    expect(await callbacks(twice)).toEqual(counts({ known: 2 }));
+    expect((await entries()).map(({ moved }) => moved)).toEqual(["-10.5", "-10.5"]);
+  });
+
+  test("that were sent again and ask for something else are changed", async () => {
+    await callbacks(lines(recorded()));
+    expect(await callbacks(lines(recorded({}, { betAmount: 11 })))).toEqual(counts({ changed: 1 }));
+    expect(await rejected()).toHaveLength(1);
   });
 
   test("of two products with the same ids are two entries", async () => {
