@@ -6,6 +6,7 @@ import { measureDashboard } from "./dashboard.ts";
 import { measureDiff } from "./diff.ts";
 import { measureFair } from "./fair.ts";
 import { measureIdle } from "./idle.ts";
+import { measureImport } from "./import.ts";
 import { measureInsert } from "./insert.ts";
 import { measureMemory } from "./memory.ts";
 import { measurePull } from "./pull.ts";
@@ -29,6 +30,7 @@ const MEASUREMENTS: Readonly<
   resweep: { figures: ["resweep"], measure: measureResweep },
   callbacks: { figures: ["callbacks"], measure: measureCallbacks },
   insert: { figures: ["insert-one", "insert-thousand"], measure: measureInsert },
+  import: { figures: ["import"], measure: measureImport },
   memory: { figures: ["memory"], measure: measureMemory },
   diff: { figures: ["diff-full", "diff-hour"], measure: (isWanted) => measureDiff(isWanted) },
   width: { figures: ["width"], measure: () => measureWidth() },

@@ -19,6 +19,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   transfers: async () => (await import("./commands/transfers.ts")).addTransferCommands,
   alerts: async () => (await import("./commands/alerts.ts")).addAlertCommands,
   provider: async () => (await import("./commands/provider/provider.ts")).addProviderCommands,
+  ledger: async () => (await import("./commands/ledger.ts")).addLedgerCommands,
   wallet: async () => (await import("./commands/wallet.ts")).addWalletCommands,
 };
 

@@ -3,8 +3,9 @@
 import type { RejectedRecord } from "../bet.ts";
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import { toColumnArray } from "../db/column-array.ts";
 import { noteAddedText } from "../db/row-counts.ts";
-import { cutIntoParts, toArray } from "./page-parts.ts";
+import { cutIntoParts } from "./page-parts.ts";
 
 /** Keeps each rejected record once, with its text. @returns how many were not known before */
 export async function writeRejected(
@@ -20,7 +21,10 @@ export async function writeRejected(
     ({ raw }) => raw.length,
   );
   for (const part of parts) {
-    const [raws, reasons] = [toArray(part.map(({ raw }) => raw)), toArray(part.map(({ reason }) => reason))];
+    const [raws, reasons] = [
+      toColumnArray(part.map(({ raw }) => raw)),
+      toColumnArray(part.map(({ reason }) => reason)),
+    ];
     const [row] = await tx<{ added: number }[]>`
       with added as (
         insert into rejected_records (product_id, raw, raw_digest, reason, first_seen_at)

@@ -41,7 +41,9 @@ const NOTE = { note: "seen" };
 const BULK = { ids: ["1"], dryRun: true, from: "open", ...NOTE };
 
 /** A correct request for each operation. Requests that change something come in a possible order. */
-const RIGHT: Readonly<Record<string, { path?: Record<string, string>; query?: object; body?: object }>> = {
+const RIGHT: Readonly<
+  Record<string, { path?: Record<string, string>; query?: object; body?: object; lines?: string }>
+> = {
   readOpenApi: {},
   readStatus: {},
   readCoverage: { query: HOUR },
@@ -90,6 +92,8 @@ const RIGHT: Readonly<Record<string, { path?: Record<string, string>; query?: ob
     query: { kind: "transfer", product: "T1", username: "anna" },
     body: NOTE,
   },
+  importEntries: { lines: "{}" },
+  importCallbacks: { lines: "{}" },
   listAudit: { query: { limit: "5", after: "9" } },
 };
 
@@ -118,9 +122,10 @@ function request(ask: AskRaw, { method, path, operationId }: DescribedOperation,
   const right = { ...RIGHT[operationId], ...changes } as (typeof RIGHT)[string];
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => right.path?.[name] ?? "");
   const query = right.query === undefined ? "" : `?${new URLSearchParams({ ...right.query })}`;
-  const body = right.body === undefined ? {} : { body: JSON.stringify(right.body) };
-  const headers = right.body === undefined ? {} : { "content-type": "application/json" };
-  return ask(method.toUpperCase(), filled + query, { headers, ...body });
+  const body = right.lines ?? (right.body === undefined ? undefined : JSON.stringify(right.body));
+  const type = right.lines === undefined ? "application/json" : "application/x-ndjson";
+  const headers = body === undefined ? {} : { "content-type": type };
+  return ask(method.toUpperCase(), filled + query, { headers, ...(body === undefined ? {} : { body }) });
 }
 
 beforeEach(async () => {

@@ -8,13 +8,22 @@ import { deliverCallbacks } from "../../src/flows/ledger/deliver-callbacks.ts";
 import { followLedger } from "../../src/flows/ledger/follow-ledger.ts";
 import { createRandom, hashText } from "../../src/sandbox/world/random.ts";
 import type { World } from "../../src/sandbox/world/world.ts";
+import { openImportWriter } from "./import-writer.ts";
 import { OperatorLedger } from "./operator-ledger.ts";
 
 /**
  * own: this program's writer; insert: plain SQL into callback_entries; relation: plain SQL into a table of the operator that
- * the worker follows; changing: the same, and some rows are wrong at first and corrected in place.
+ * the worker follows; changing: the same, and some rows are wrong at first and corrected in place; import-entries,
+ * import-callbacks: by files that overlap, with broken lines in between.
  */
-export const LEDGERS = ["own", "insert", "relation", "changing"] as const;
+export const LEDGERS = [
+  "own",
+  "insert",
+  "relation",
+  "changing",
+  "import-entries",
+  "import-callbacks",
+] as const;
 export type LedgerHabit = (typeof LEDGERS)[number];
 
 /** The operator's own relation. */
@@ -52,8 +61,12 @@ export async function openLedgerWriter(
       close: async () => {},
     };
   }
-  const isFollowed = habit !== "insert";
   const random = createRandom(hashText(`${world.seed}|ledger`));
+  if (habit === "import-entries" || habit === "import-callbacks") {
+    const format = habit === "import-entries" ? "entries" : "callbacks";
+    return { ...openImportWriter(format, world, begin, random), close: async () => {} };
+  }
+  const isFollowed = habit !== "insert";
   const ledger = new OperatorLedger(databaseUrl, isFollowed ? RELATION : "callback_entries", random);
   if (isFollowed) await ledger.create();
   let writtenTo = begin;

@@ -11,6 +11,7 @@ import { readProductRange } from "../input/range-query.ts";
 import { readReportDay } from "../input/report-query.ts";
 import { addAuditRoutes } from "./audit-routes.ts";
 import { addBackfillRoutes } from "./backfill-routes.ts";
+import { addLedgerRoutes } from "./ledger-routes.ts";
 import { addMismatchRoutes } from "./mismatch-routes.ts";
 import { describeOperation } from "./operation.ts";
 import { fieldsOf } from "./schema.ts";
@@ -66,6 +67,7 @@ export async function addApi(
   );
   addBackfillRoutes(api, context);
   addTransferRoutes(api, context);
+  addLedgerRoutes(api, context);
   addAuditRoutes(api, context);
 }
 

@@ -12,6 +12,8 @@ export interface Operation {
   readonly params?: ObjectSchema;
   readonly query?: ObjectSchema;
   readonly body?: Schema;
+  /** the media types of the body; without them it is application/json */
+  readonly takes?: readonly string[];
   /** the answers by status, apart from problems */
   readonly answers: Readonly<Record<number, Schema>>;
   /** other forms of the answer 200, by media type */
@@ -36,7 +38,7 @@ const PROBLEMS: Schema = {
 
 /** The `schema` of a Fastify route. */
 export function describeOperation(operation: Operation): FastifySchema {
-  const { id, summary, params, query, body, answers, also = {} } = operation;
+  const { id, summary, params, query, body, takes, answers, also = {} } = operation;
   const described = Object.entries(answers).map(([status, schema]) => {
     const forms = status === "200" ? also : {};
     const content = { "application/json": schema, ...forms };
@@ -48,6 +50,7 @@ export function describeOperation(operation: Operation): FastifySchema {
     ...(params === undefined ? {} : { params }),
     ...(query === undefined ? {} : { querystring: query }),
     ...(body === undefined ? {} : { body }),
+    ...(takes === undefined ? {} : { consumes: takes }),
     response: { ...Object.fromEntries(described), ...PROBLEMS },
   };
 }

@@ -1,0 +1,198 @@
+/** Entries and recorded callbacks over HTTP, as a program sends them. */
+
+import { beforeEach, describe, expect, test } from "vitest";
+import { parseConfig } from "../../src/config-file.ts";
+import { silentLog } from "../../src/log.ts";
+import { createTestClock } from "../support/clock.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
+import { NOON } from "../support/examples.ts";
+import { type AskRaw, bearer, READER, serveOps, WRITER } from "../support/ops-browser.ts";
+
+const { sql } = useDatabase();
+const config = parseConfig({ products: [{ productId: "P1" }] });
+const context = { sql, config, clock: createTestClock(NOON), log: silentLog };
+beforeEach(() => emptyTables(sql));
+
+const NDJSON = "application/x-ndjson";
+
+function send(
+  ask: AskRaw,
+  path: string,
+  body: string,
+  type: string | null = NDJSON,
+  as: object = bearer(WRITER),
+) {
+  return ask("POST", `/api/ledger/${path}`, {
+    headers: { ...as, ...(type === null ? {} : { "content-type": type }) },
+    body,
+  });
+}
+
+const ENTRY = {
+  entry_id: "e1",
+  callback: "placeBets",
+  request_id: "request-1",
+  product_id: "P1",
+  username: "anna",
+  currency: "THB",
+  txn_id: "bet-1",
+  status: "OPEN",
+  bet_amount: 10.25,
+  skip_balance_update: false,
+  occurred_at: "2026-11-20T10:00:00Z",
+  received_at: "2026-11-20T10:00:00Z",
+};
+const entries = (...ids: string[]) =>
+  ids.map((id) => `${JSON.stringify({ ...ENTRY, entry_id: id })}\n`).join("");
+const CALLBACK = {
+  callback: "placeBets",
+  receivedAt: "2026-11-20T10:00:00Z",
+  request: {
+    id: "request-1",
+    timestampMillis: Date.parse("2026-11-20T10:00:00Z"),
+    productId: "P1",
+    username: "anna",
+    currency: "THB",
+    txns: [{ id: "bet-1", status: "OPEN", roundId: "round-1", betAmount: 10.25 }],
+  },
+  response: { statusCode: 0, balanceBefore: 20, balanceAfter: 9.75 },
+};
+const count = async () => (await sql`select entry_id from callback_entries`).length;
+
+test("entries are added, known the second time, and a bad line stops no other", async () => {
+  const ask = await serveOps(context);
+  const body = `${entries("e1", "e2")}oh no\n${entries("e3")}`;
+  const rejected = [{ line: 3, reason: "the line is not JSON" }];
+  const answer = await send(ask, "entries", body);
+  expect(answer).toMatchObject({
+    status: 200,
+    json: { added: 3, known: 0, changed: 0, skipped: 0, rejected },
+  });
+  expect((await send(ask, "entries", body)).json).toEqual({
+    added: 0,
+    known: 3,
+    changed: 0,
+    skipped: 0,
+    rejected,
+  });
+  expect(await count()).toBe(3);
+});
+
+test("entries may be CSV", async () => {
+  const ask = await serveOps(context);
+  const body = `${Object.keys(ENTRY).join(",")}\n${Object.values(ENTRY).join(",")}\n`;
+  expect((await send(ask, "entries", body, "text/csv; charset=utf-8")).json).toMatchObject({
+    added: 1,
+    rejected: [],
+  });
+  expect(await send(ask, "entries", "id,amount\n1,2\n", "text/csv")).toMatchObject({
+    status: 400,
+    json: { detail: expect.stringContaining("the column entry_id is missing") },
+  });
+});
+
+test("callbacks become entries; those that were refused are skipped", async () => {
+  const ask = await serveOps(context);
+  const refused = { ...CALLBACK, response: { statusCode: 10002 } };
+  const body = [CALLBACK, refused].map((one) => JSON.stringify(one)).join("\n");
+  expect((await send(ask, "callbacks", body)).json).toEqual({
+    added: 1,
+    known: 0,
+    changed: 0,
+    skipped: 1,
+    rejected: [],
+  });
+  expect(await sql`select moved, balance_after from callback_entries`).toEqual([
+    { moved: "-10.25", balance_after: "9.75" },
+  ]);
+});
+
+describe("what is refused says what would be right, and takes nothing", () => {
+  test.each([
+    [
+      "another content type",
+      "entries",
+      "application/json",
+      415,
+      'the content type is "application/json", but must be application/x-ndjson',
+    ],
+    [
+      "no content type",
+      "entries",
+      null,
+      415,
+      "the content type is missing, but must be application/x-ndjson",
+    ],
+    [
+      "CSV of callbacks",
+      "callbacks",
+      "text/csv",
+      415,
+      'the content type is "text/csv", but must be application/x-ndjson',
+    ],
+  ])("%s", async (_what, path, type, status, detail) => {
+    const ask = await serveOps(context);
+    const answer = await send(ask, path, entries("e1"), type);
+    expect(answer.headers["content-type"]).toMatch(/^application\/problem\+json/);
+    expect(answer).toMatchObject({ status, json: { status, detail: expect.stringContaining(detail) } });
+    expect(await count()).toBe(0);
+  });
+
+  test("more than 16 MB", async () => {
+    const ask = await serveOps(context);
+    const headers = { ...bearer(WRITER), "content-type": NDJSON, "content-length": 16 * 1024 * 1024 + 1 };
+    expect(await ask("POST", "/api/ledger/entries", { headers, body: entries("e1") })).toMatchObject({
+      status: 413,
+      json: { detail: expect.stringContaining("the body is larger than 16 MB: send it in several requests") },
+    });
+    expect(await count()).toBe(0);
+  });
+
+  test("more than 10,000 lines", async () => {
+    const ask = await serveOps(context);
+    expect(await send(ask, "entries", `${entries("e1")}${"{}\n".repeat(10_000)}`)).toMatchObject({
+      status: 413,
+      json: { detail: expect.stringContaining("the body has 10001 lines, but may have 10000") },
+    });
+    expect(await count()).toBe(0);
+  });
+
+  test("no token, and a token that may only read", async () => {
+    const ask = await serveOps(context);
+    expect(await send(ask, "entries", entries("e1"), NDJSON, {})).toMatchObject({
+      status: 401,
+      json: { detail: "a bearer token of OPS_TOKENS is needed" },
+    });
+    expect(await send(ask, "entries", entries("e1"), NDJSON, bearer(READER))).toMatchObject({
+      status: 403,
+      json: { detail: expect.stringContaining("needs one that may write") },
+    });
+    expect(await count()).toBe(0);
+  });
+});
+
+test("the audit log shows who sent how many lines, and not what they say", async () => {
+  const ask = await serveOps(context);
+  await send(ask, "entries", entries("e1", "e2"));
+  const { audit } = (await ask("GET", "/api/audit", { headers: bearer(READER) })).json;
+  expect(audit).toEqual([
+    expect.objectContaining({
+      who: "hand",
+      route: "/api/ledger/entries",
+      details: { lines: 2, bytes: entries("e1", "e2").length },
+      status: 200,
+    }),
+  ]);
+});
+
+test("the same lines in several requests at the same time are each added once", async () => {
+  const ask = await serveOps(context);
+  const ids = Array.from({ length: 3_000 }, (_, index) => `e${(index * 7919) % 3_000}`);
+  const answers = await Promise.all([
+    send(ask, "entries", entries(...ids)),
+    send(ask, "entries", entries(...ids.toReversed())),
+    send(ask, "entries", entries(...ids.toSorted())),
+  ]);
+  const sum = (name: string) => answers.reduce((total, { json }) => total + json[name], 0);
+  expect([sum("added"), sum("known"), sum("changed"), await count()]).toEqual([3_000, 6_000, 0, 3_000]);
+});
