@@ -8,6 +8,7 @@ import { EXIT_FAILED, EXIT_USAGE, reportFailure } from "./run-command.ts";
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
   worker: async () => (await import("./worker.ts")).addWorkerCommand,
   callbacks: async () => (await import("./callbacks.ts")).addCallbacksCommand,
+  tap: async () => (await import("./tap.ts")).addTapCommand,
   sandbox: async () => (await import("./sandbox.ts")).addSandboxCommand,
   migrate: async () => (await import("./migrate.ts")).addMigrateCommand,
   backfill: async () => (await import("./backfill.ts")).addBackfillCommands,

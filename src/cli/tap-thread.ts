@@ -1,0 +1,14 @@
+/** The thread of `recon tap` that stores the journal, so that nothing it does delays a callback. */
+
+import { parentPort, workerData } from "node:worker_threads";
+import { openStoring, type StoringOrder } from "../flows/store-tapped.ts";
+
+const stopped = new AbortController();
+let isLast = false;
+parentPort?.on("message", (what: "finish") => {
+  isLast = what === "finish";
+});
+const storing = openStoring(workerData as StoringOrder, (state) => parentPort?.postMessage(state));
+await storing.run(stopped.signal, () => isLast);
+await storing.close();
+parentPort?.close();
