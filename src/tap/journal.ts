@@ -203,5 +203,20 @@ export async function openJournal(
 }
 
 function lineOf({ callback, receivedAt, request, response }: AnsweredCallback): string {
-  return `${JSON.stringify({ callback, receivedAt: formatInstant(receivedAt), request, response })}\n`;
+  return `{"callback":"${callback}","receivedAt":"${formatInstant(receivedAt)}","request":${jsonOf(request)},"response":${jsonOf(response)}}\n`;
+}
+
+/** An object as it came, digit by digit, which costs its reader least; anything else as text. */
+function jsonOf(body: string): string {
+  if (body.startsWith("{") && !body.includes("\n") && isJson(body)) return body;
+  return JSON.stringify(body);
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
