@@ -17,7 +17,12 @@ export interface SaturationCase {
   /** one sentence: what is overloaded, or what stands still */
   readonly what: string;
   /** Starts what it needs and ends it again; whatever it leaves behind is a fault of the case. */
-  run(report: Report): Promise<void>;
+  run(report: Report, options: SaturationOptions): Promise<void>;
+}
+
+export interface SaturationOptions {
+  /** how long a case lasts that can last as long as one likes; undefined: its own length */
+  readonly minutes?: number;
 }
 
 /** @param value "never": it did not happen while it was waited for */

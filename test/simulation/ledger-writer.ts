@@ -7,12 +7,14 @@ import { followLedger } from "../../src/flows/follow-ledger.ts";
 import { createRandom, hashText } from "../../src/sandbox/random.ts";
 import type { World } from "../../src/sandbox/world.ts";
 import { OperatorLedger } from "./operator-ledger.ts";
+import { TappedLedger } from "./tapped-ledger.ts";
 
 /**
  * own: by our writer; insert: plain SQL into callback_entries; relation: plain SQL into a table of the operator's own
- * that is followed; changing: the same, and some rows are wrong at first and corrected in place.
+ * that is followed; changing: the same, and some rows are wrong at first and corrected in place; tap: it has none, and
+ * its callbacks pass through the tap.
  */
-export const LEDGERS = ["own", "insert", "relation", "changing"] as const;
+export const LEDGERS = ["own", "insert", "relation", "changing", "tap"] as const;
 export type LedgerHabit = (typeof LEDGERS)[number];
 
 /** The relation of the operator's own. */
@@ -48,6 +50,19 @@ export async function openLedgerWriter(
         await deliverCallbacks(context, world, begin, now);
       },
       close: async () => {},
+    };
+  }
+  if (habit === "tap") {
+    const tapped = new TappedLedger(databaseUrl);
+    await tapped.open();
+    let passedTo = begin;
+    return {
+      deliver: async (_context, now) => {
+        const entries = world.entriesReceived({ from: passedTo, to: now });
+        passedTo = now;
+        await tapped.write(entries);
+      },
+      close: () => tapped.close(),
     };
   }
   const isFollowed = habit !== "insert";
