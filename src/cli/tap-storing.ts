@@ -8,7 +8,7 @@ import type { Log } from "../log.ts";
 import type { StoredCounts } from "../tap/store-journal.ts";
 
 /** What has been stored since the start, and how it goes. */
-export type StoredSoFar = Omit<StoringState, "torn" | "stored"> & {
+type StoredSoFar = Omit<StoringState, "torn" | "lines" | "stored"> & {
   readonly stored: StoredCounts;
   readonly torn: number;
 };

@@ -112,6 +112,15 @@ function openRegistry(read: () => TapState): Registry {
     "outcome",
     ({ storing }) => storing.stored,
   );
+  new Counter({
+    name: "recon_tap_unreachable_total",
+    help: "Connections that got 502.",
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(read().tally.unreachable);
+    },
+  });
   gauge("recon_tap_connections", "Connections that are open.", ({ tally }) => tally.connections);
   gauge(
     "recon_tap_unreachable",

@@ -19,10 +19,12 @@ export interface StoredCounts {
  * Stores lines of §3.9 in one transaction. Lines that were stored before count as known.
  * Rejects where the database does not take them, and has stored none then.
  */
-export type StoreLines = (lines: readonly string[]) => Promise<StoredCounts>;
+type StoreLines = (lines: readonly string[]) => Promise<StoredCounts>;
 
 export interface StoreProgress {
   readonly stored: StoredCounts;
+  /** of the journal, that are stored now */
+  readonly lines: number;
   /** lines that are cut off, or no JSON: what a full disk or a loss of power leaves behind */
   readonly torn: number;
   /** when the last line that was stored was received */
@@ -60,8 +62,8 @@ export async function storeJournal(
   let waitMs = FIRST_WAIT_MS;
   let problem: string | null = null;
   let isCaughtUp = false;
-  const report = (stored: StoredCounts, storedTo: Instant | null) =>
-    onProgress({ stored, torn: reader.takeTorn(), storedTo, isCaughtUp, problem });
+  const report = (stored: StoredCounts, lines: number, storedTo: Instant | null) =>
+    onProgress({ stored, lines, torn: reader.takeTorn(), storedTo, isCaughtUp, problem });
   try {
     while (!stopped.aborted) {
       const mayEnd = isLast();
@@ -72,12 +74,12 @@ export async function storeJournal(
           reader.advance(lines.length);
           problem = null;
           isCaughtUp = false;
-          report(stored, timeOf(lines.at(-1)));
+          report(stored, lines.length, timeOf(lines.at(-1)));
         } else {
           if (!isCaughtUp) {
             isCaughtUp = true;
             problem = null;
-            report(NO_COUNTS, null);
+            report(NO_COUNTS, 0, null);
           }
           if (mayEnd) {
             await reader.removeLast();
@@ -89,7 +91,7 @@ export async function storeJournal(
       } catch (error) {
         problem = describeError(error);
         isCaughtUp = false;
-        report(NO_COUNTS, null);
+        report(NO_COUNTS, 0, null);
         await clock.sleep(waitMs, stopped);
         waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS);
       }

@@ -20,7 +20,7 @@ export interface SaturationCase {
   run(report: Report, options: SaturationOptions): Promise<void>;
 }
 
-export interface SaturationOptions {
+interface SaturationOptions {
   /** how long a case lasts that can last as long as one likes; undefined: its own length */
   readonly minutes?: number;
 }

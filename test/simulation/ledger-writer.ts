@@ -4,6 +4,7 @@ import type { Instant } from "../../src/clock.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { deliverCallbacks } from "../../src/flows/deliver-callbacks.ts";
 import { followLedger } from "../../src/flows/follow-ledger.ts";
+import type { MismatchKind } from "../../src/mismatch.ts";
 import { createRandom, hashText } from "../../src/sandbox/random.ts";
 import type { World } from "../../src/sandbox/world.ts";
 import { OperatorLedger } from "./operator-ledger.ts";
@@ -26,6 +27,11 @@ export function ledgerSettings(habit: LedgerHabit): object {
   const followed = { relation: RELATION, lookback: "PT1H" };
   if (habit === "relation") return followed;
   return habit === "changing" ? { ...followed, rowsChange: "replace" } : {};
+}
+
+/** Whether a mismatch of this kind can be seen: the answers' balances say what moved, and cannot differ from it. */
+export function canShow(habit: LedgerHabit, kind: MismatchKind): boolean {
+  return habit !== "tap" || kind !== "balance-differs";
 }
 
 export interface LedgerWriter {

@@ -4,10 +4,10 @@ import type { LedgerHabit } from "./ledger-writer.ts";
 import { runSeed } from "./run-seed.ts";
 
 const SEED = 3;
-const HABITS: readonly LedgerHabit[] = ["insert", "relation", "changing"];
+const HABITS: readonly LedgerHabit[] = ["insert", "relation", "changing", "tap"];
 
 /** `npm run simulate -- --ledger relation --seeds A..B` plays more of them. */
-describe.each(HABITS)("where the operator keeps its ledger by plain SQL: %s", (habit) => {
+describe.each(HABITS)("where the operator's ledger is not our own writer's: %s", (habit) => {
   const { url } = useDatabase();
 
   test("exactly the planted faults are open, however its programs write, and no other ever was", async () => {

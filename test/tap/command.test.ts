@@ -22,6 +22,10 @@ beforeEach(() => emptyTables(sql, ["callback_entries", "rejected_entries"]));
 
 const UP = "callbacks pass from";
 
+interface Health {
+  readonly storing: { readonly caughtUp: boolean; readonly problem: string | null };
+}
+
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "recon-tap-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -38,7 +42,7 @@ async function startTap({ databaseUrl = url, folder = newFolder(), options = [] 
     ...recon,
     port,
     folder,
-    health: async () => await (await fetch(`${opsUrl}/healthz`)).json(),
+    health: async () => (await (await fetch(`${opsUrl}/healthz`)).json()) as Health,
     opsUrl,
   };
 }

@@ -52,7 +52,7 @@ export async function readJournal(folder: string) {
     .split("\n")
     .filter((line) => line !== "")
     .map((line) => {
-      const [, callback, receivedAt, request = "", response = ""] = LINE.exec(line) ?? [];
+      const [, callback = "", receivedAt = "", request = "", response = ""] = LINE.exec(line) ?? [];
       return { callback, receivedAt, request: bodyIn(request), response: bodyIn(response) };
     });
 }

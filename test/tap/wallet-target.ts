@@ -38,7 +38,7 @@ export async function startWalletTarget(waitMs = 0): Promise<WalletTarget> {
   };
 }
 
-export function placementOf(id: string): string {
+function placementOf(id: string): string {
   const item = { id: `bet-${id}`, status: "OPEN", roundId: `round-${id}`, betAmount: 1.25 };
   const envelope = {
     id,
