@@ -1,4 +1,4 @@
-/** Stores what the tap has recorded as entries of the ledger (§3.9), whenever the database can take it. */
+/** Stores what the tap has recorded as entries of the ledger (docs/tap.md), whenever the database can take it. */
 
 import { readRecordedCallback } from "../callbacks/entries-of-callback.ts";
 import { systemClock } from "../clock.ts";

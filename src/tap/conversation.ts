@@ -1,4 +1,4 @@
-/** Reads along on one connection, and puts each callback together with its answer (§3.9). */
+/** Reads along on one connection, and puts each callback together with its answer (docs/tap.md). */
 
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import { keptText } from "../callbacks/raw-body.ts";
@@ -15,7 +15,7 @@ import {
 } from "./message-reader.ts";
 import type { Tally } from "./tally.ts";
 
-/** A callback as it was sent, and as it was answered: a line of §3.9. */
+/** A callback as it was sent, and as it was answered: a line of the journal. */
 export interface AnsweredCallback {
   readonly callback: string;
   readonly receivedAt: Instant;

@@ -188,7 +188,7 @@ export function fieldOf({ fields }: MessageHead, name: string): string | null {
   return values.length === 0 ? null : values.join(", ");
 }
 
-/** How the body of a request ends (RFC 9112 §6.3). */
+/** How the body of a request ends (RFC 9112, 6.3). */
 export function framingOfRequest(head: MessageHead): Framing {
   if (head.startLine.startsWith("CONNECT ")) return "tunnel";
   return declaredFraming(head, "request") ?? 0;

@@ -1,4 +1,4 @@
-/** The files of the journal: numbered, and each one of JSON lines as §3.9 has them. */
+/** The files of the journal: numbered, each of JSON lines that an import reads too. */
 
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";

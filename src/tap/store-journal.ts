@@ -16,7 +16,7 @@ export interface StoredCounts {
 }
 
 /**
- * Stores lines of §3.9 in one transaction. Lines that were stored before count as known.
+ * Stores lines in one transaction. Lines that were stored before count as known.
  * Rejects where the database does not take them, and has stored none then.
  */
 type StoreLines = (lines: readonly string[]) => Promise<StoredCounts>;

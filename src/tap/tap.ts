@@ -1,5 +1,5 @@
 /**
- * The tap (§3.9): stands in front of the operator's own callback endpoint, passes everything on unchanged, and records
+ * The tap (docs/tap.md): stands in front of the operator's own callback endpoint, passes everything on unchanged, and records
  * each callback with its answer.
  */
 

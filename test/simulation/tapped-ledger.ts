@@ -42,6 +42,8 @@ export class TappedLedger {
   }
 
   async open(): Promise<void> {
+    // Between two steps of the simulation any time may pass.
+    this.#target.keepAliveTimeout = 0;
     this.#target.listen(0, "127.0.0.1");
     await once(this.#target, "listening");
     const { port } = this.#target.address() as AddressInfo;
