@@ -13,6 +13,7 @@ import { measurePull } from "./pull.ts";
 import { measureRange } from "./range.ts";
 import { measureResweep } from "./resweep.ts";
 import type { Figure } from "./support/figure.ts";
+import { measureTap } from "./tap.ts";
 import { measureVerify } from "./verify.ts";
 import { measureWidth } from "./width.ts";
 import { measureWorkers } from "./workers.ts";
@@ -29,6 +30,7 @@ const MEASUREMENTS: Readonly<
   fair: { figures: ["fair"], measure: measureFair },
   resweep: { figures: ["resweep"], measure: measureResweep },
   callbacks: { figures: ["callbacks"], measure: measureCallbacks },
+  tap: { figures: ["tap", "tap-delay"], measure: measureTap },
   insert: { figures: ["insert-one", "insert-thousand"], measure: measureInsert },
   import: { figures: ["import"], measure: measureImport },
   memory: { figures: ["memory"], measure: measureMemory },

@@ -47,6 +47,12 @@ export function keepUnread(text: string, bytes: number): string {
     : text.replaceAll("\0", "\uFFFD");
 }
 
+/** What may be stored of a body, as `readBody` says it, without reading what holds no token. */
+export function keptText(bytes: Buffer): string {
+  const text = bytes.toString("utf8");
+  return MAY_HOLD_TOKEN.test(text) ? readBody(bytes).kept : text;
+}
+
 /** @returns the value itself where it holds no token, else a copy without it */
 function withoutTokens(value: unknown): unknown {
   if (typeof value === "string") return TOKEN.test(value) ? REMOVED : value;

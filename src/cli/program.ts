@@ -8,6 +8,7 @@ import { EXIT_FAILED, EXIT_USAGE, reportFailure } from "./run/run-command.ts";
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
   worker: async () => (await import("./commands/worker.ts")).addWorkerCommand,
   callbacks: async () => (await import("./commands/callbacks.ts")).addCallbacksCommand,
+  tap: async () => (await import("./commands/tap/tap.ts")).addTapCommand,
   sandbox: async () => (await import("./commands/sandbox.ts")).addSandboxCommand,
   migrate: async () => (await import("./commands/migrate.ts")).addMigrateCommand,
   backfill: async () => (await import("./commands/backfill.ts")).addBackfillCommands,

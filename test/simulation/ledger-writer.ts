@@ -6,15 +6,18 @@ import type { Instant } from "../../src/clock.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { deliverCallbacks } from "../../src/flows/ledger/deliver-callbacks.ts";
 import { followLedger } from "../../src/flows/ledger/follow-ledger.ts";
+import type { MismatchKind } from "../../src/mismatch.ts";
 import { createRandom, hashText } from "../../src/sandbox/world/random.ts";
 import type { World } from "../../src/sandbox/world/world.ts";
 import { openImportWriter } from "./import-writer.ts";
 import { OperatorLedger } from "./operator-ledger.ts";
+import { TappedLedger } from "./tapped-ledger.ts";
 
 /**
  * own: this program's writer; insert: plain SQL into callback_entries; relation: plain SQL into a table of the operator that
  * the worker follows; changing: the same, and some rows are wrong at first and corrected in place; import-entries,
- * import-callbacks: by files that overlap, with broken lines in between.
+ * import-callbacks: by files that overlap, with broken lines in between; tap: the operator has no ledger, and its
+ * callbacks pass through the tap.
  */
 export const LEDGERS = [
   "own",
@@ -23,6 +26,7 @@ export const LEDGERS = [
   "changing",
   "import-entries",
   "import-callbacks",
+  "tap",
 ] as const;
 export type LedgerHabit = (typeof LEDGERS)[number];
 
@@ -35,6 +39,11 @@ export function ledgerSettings(habit: LedgerHabit): object {
   const followed = { relation: RELATION, lookback: "PT1H" };
   if (habit === "relation") return followed;
   return habit === "changing" ? { ...followed, rowsChange: "replace" } : {};
+}
+
+/** Whether a mismatch of this kind can be seen: the answers' balances say what moved, and cannot differ from it. */
+export function canShow(habit: LedgerHabit, kind: MismatchKind): boolean {
+  return habit !== "tap" || kind !== "balance-differs";
 }
 
 export interface LedgerWriter {
@@ -59,6 +68,19 @@ export async function openLedgerWriter(
         await deliverCallbacks(context, world, begin, now);
       },
       close: async () => {},
+    };
+  }
+  if (habit === "tap") {
+    const tapped = new TappedLedger(databaseUrl);
+    await tapped.open();
+    let passedTo = begin;
+    return {
+      deliver: async (_context, now) => {
+        const entries = world.entriesReceived({ from: passedTo, to: now });
+        passedTo = now;
+        await tapped.write(entries);
+      },
+      close: () => tapped.close(),
     };
   }
   const random = createRandom(hashText(`${world.seed}|ledger`));

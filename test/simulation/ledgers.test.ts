@@ -10,6 +10,7 @@ const HABITS: readonly LedgerHabit[] = [
   "changing",
   "import-entries",
   "import-callbacks",
+  "tap",
 ];
 
 /** `npm run simulate -- --ledger relation --seeds A..B` plays more worlds. */
