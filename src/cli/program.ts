@@ -2,24 +2,24 @@
 
 import { argv, stderr, stdout } from "node:process";
 import { Command, CommanderError } from "commander";
-import { EXIT_FAILED, EXIT_USAGE, reportFailure } from "./run-command.ts";
+import { EXIT_FAILED, EXIT_USAGE, reportFailure } from "./run/run-command.ts";
 
 /** Each command loads its own modules only, so that short commands start fast. */
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
-  worker: async () => (await import("./worker.ts")).addWorkerCommand,
-  callbacks: async () => (await import("./callbacks.ts")).addCallbacksCommand,
-  sandbox: async () => (await import("./sandbox.ts")).addSandboxCommand,
-  migrate: async () => (await import("./migrate.ts")).addMigrateCommand,
-  backfill: async () => (await import("./backfill.ts")).addBackfillCommands,
-  coverage: async () => (await import("./coverage.ts")).addCoverageCommand,
-  status: async () => (await import("./status.ts")).addStatusCommand,
-  doctor: async () => (await import("./doctor.ts")).addDoctorCommand,
-  mismatches: async () => (await import("./mismatches.ts")).addMismatchCommands,
-  report: async () => (await import("./report.ts")).addReportCommand,
-  transfers: async () => (await import("./transfers.ts")).addTransferCommands,
-  alerts: async () => (await import("./alerts.ts")).addAlertCommands,
-  provider: async () => (await import("./provider.ts")).addProviderCommands,
-  wallet: async () => (await import("./wallet.ts")).addWalletCommands,
+  worker: async () => (await import("./commands/worker.ts")).addWorkerCommand,
+  callbacks: async () => (await import("./commands/callbacks.ts")).addCallbacksCommand,
+  sandbox: async () => (await import("./commands/sandbox.ts")).addSandboxCommand,
+  migrate: async () => (await import("./commands/migrate.ts")).addMigrateCommand,
+  backfill: async () => (await import("./commands/backfill.ts")).addBackfillCommands,
+  coverage: async () => (await import("./commands/coverage.ts")).addCoverageCommand,
+  status: async () => (await import("./commands/status.ts")).addStatusCommand,
+  doctor: async () => (await import("./commands/doctor.ts")).addDoctorCommand,
+  mismatches: async () => (await import("./commands/mismatches/mismatches.ts")).addMismatchCommands,
+  report: async () => (await import("./commands/report.ts")).addReportCommand,
+  transfers: async () => (await import("./commands/transfers.ts")).addTransferCommands,
+  alerts: async () => (await import("./commands/alerts.ts")).addAlertCommands,
+  provider: async () => (await import("./commands/provider/provider.ts")).addProviderCommands,
+  wallet: async () => (await import("./commands/wallet.ts")).addWalletCommands,
 };
 
 /**

@@ -1,19 +1,19 @@
-/** PostgreSQL refuses to run as root, so root must borrow an account that exists on the machine. */
+/** PostgreSQL refuses to run as root. Root runs the server as another account of the machine. */
 import { spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { ReconError } from "../errors.ts";
 import { childEnvironment } from "./child-environment.ts";
 
-/** Numeric user and group of an unprivileged account. */
+/** The numbers of an unprivileged account and its group. */
 export interface Account {
   readonly uid: number;
   readonly gid: number;
 }
 
-/** In order of preference; macOS names its own with an underscore. */
+/** In order of preference. The accounts of macOS begin with an underscore. */
 const NAMES = ["postgres", "_postgres", "nobody"];
 
-/** The account to run a new server as. Fails with ReconError "embedded-failed" when the machine has none. */
+/** @returns the account for a new server @throws ReconError `embedded-failed` where the machine has none */
 export async function unprivilegedAccount(): Promise<Account> {
   const lines = (await readFile("/etc/passwd", "utf8").catch(() => "")).split("\n");
   for (const name of NAMES) {
@@ -28,8 +28,8 @@ export async function unprivilegedAccount(): Promise<Account> {
 }
 
 /**
- * Whether a shell script ($1, $2 … are `args`) succeeds as that account: trying is surer than reading mode bits.
- * Fails with ReconError "embedded-failed" when this process may not switch accounts at all.
+ * Whether a shell script (`args` are $1, $2 …) succeeds as that account. Mode bits alone would not show this.
+ * @throws ReconError `embedded-failed` where this process must not switch accounts
  */
 export async function succeedsAs(
   account: Account,

@@ -1,21 +1,21 @@
-/** Makes sure that one folder has one supervisor, with locks that the system drops when their owner dies. */
+/** Locks that give a folder at most one supervisor. The system drops a lock when its owner dies. */
 import { createHash } from "node:crypto";
 import { closeSync, constants, openSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 
-/** open(2) with an exclusive flock on macOS and the BSDs; Node does not name this constant. */
+/** The flag of open(2) for an exclusive flock on macOS and the BSDs. Node has no name for the flag. */
 const O_EXLOCK = 0x20;
 
 /**
- * Takes the lock of a folder (given by its real path) until `release` or the end of the process.
- * Returns undefined when another process has it.
+ * Takes the lock of a folder, given by its real path, until `release` or the end of the process.
+ * @returns undefined where another process has the lock
  */
 export async function takeLock(folder: string): Promise<{ release(): void } | undefined> {
   return process.platform === "linux" ? bindAbstractSocket(folder) : lockFile(folder);
 }
 
-/** A name in Linux's abstract socket namespace can be bound by one process only and leaves no file behind. */
+/** Only one process can bind a name in Linux's abstract socket namespace, and the name leaves no file. */
 async function bindAbstractSocket(folder: string): Promise<{ release(): void } | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<{ release(): void } | undefined>();
   const server = createServer((stranger) => stranger.destroy());
@@ -40,7 +40,7 @@ function lockFile(folder: string): { release(): void } | undefined {
   }
 }
 
-/** A short name for a path, the same on every start. */
+/** A short name of a path, the same at each start. */
 export function shortHash(path: string): string {
   return createHash("sha256").update(path).digest("hex").slice(0, 16);
 }

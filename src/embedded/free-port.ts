@@ -1,8 +1,8 @@
-/** Servers started here take whatever port is free, so that several checkouts never collide. */
+/** Finds free ports, so that the servers of several checkouts do not collide. */
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 
-/** A TCP port of 127.0.0.1 that was free a moment ago; the caller must be ready to try another. */
+/** A TCP port of 127.0.0.1 that was free a moment ago. The caller must be able to try another one. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -1,12 +1,12 @@
-/** Ends a child process when its parent is gone, even by kill -9: the parent then cannot do it any more. */
+/** Ends a child process after the end of its parent, even by kill -9. */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Account } from "./account.ts";
 import { childEnvironment } from "./child-environment.ts";
 
 /**
- * Waits in `read` until the parent's end of standard input is closed, then sends each signal in turn,
- * with up to ten seconds in between for the process to obey. Signals sent to everything, as at the end of a
- * service, must not end the guard before the child. In a container nobody may collect the dead process: such a
+ * `read` waits until the parent's end of standard input is closed. Then the script sends each signal in turn, and
+ * waits up to ten seconds after each for the end of the process. Signals to all processes, as at the end of a
+ * service, must not end the guard before the child. In a container possibly nobody collects a dead process: such a
  * zombie counts as gone.
  */
 const SCRIPT = `
@@ -29,9 +29,11 @@ for signal; do
 done`;
 
 /**
- * Puts a guard on a running child of this process. `signals` are names without SIG, the gentlest first.
- * The guard runs as `account` (that of the child), does not keep the event loop alive and ends with the child.
- * The promise settles when child and guard have both ended, at once for a child that could not be started.
+ * Starts a guard for a running child of this process. The guard does not keep the event loop alive, and ends with the
+ * child.
+ * @param signals names without SIG, the gentlest first
+ * @param account of the child and the guard
+ * @returns settles when child and guard have ended; at once for a child that could not start
  */
 export async function guardChild(
   child: ChildProcess,
@@ -40,7 +42,7 @@ export async function guardChild(
 ): Promise<void> {
   if (child.pid === undefined) return;
   const guard = spawn("/bin/sh", ["-c", SCRIPT, "guard", String(child.pid), ...signals], {
-    // Its own session: what is sent to the parent's whole group must not reach the guard.
+    // A session of its own: signals to the parent's group must not reach the guard.
     detached: true,
     cwd: "/",
     env: childEnvironment,

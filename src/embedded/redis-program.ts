@@ -1,4 +1,4 @@
-/** Finds a Redis to run: the machine's own, or on Debian and Ubuntu one unpacked into a cache folder, without root. */
+/** Finds a Redis: that of the machine, or on Debian and Ubuntu a download in a cache folder, without root. */
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -11,11 +11,11 @@ const DOWNLOAD_MS = 120_000;
 
 export interface RedisProgram {
   readonly path: string;
-  /** undefined: that of this process, whose PATH found the program. */
+  /** undefined: the environment of this process, whose PATH found the program */
   readonly environment: Readonly<Record<string, string>> | undefined;
 }
 
-/** Fails with ReconError "embedded-failed", saying what to install, when there is no Redis and none to download. */
+/** @throws ReconError `embedded-failed` with the package to install, where no Redis exists and the download fails */
 export async function findRedis(cache: string): Promise<RedisProgram> {
   for (const path of ["redis-server", "valkey-server"]) {
     const installed = { path, environment: undefined };
@@ -34,7 +34,7 @@ export async function findRedis(cache: string): Promise<RedisProgram> {
   }
 }
 
-/** The program of an unpacked download, if it is there and runs. */
+/** The program of an unpacked download, if the program exists and runs. */
 async function programIn(unpacked: string): Promise<RedisProgram | undefined> {
   const libraries = join(unpacked, "usr", "lib");
   const triplets = await readdir(libraries).catch(() => []);
@@ -55,7 +55,7 @@ async function answers(program: RedisProgram): Promise<boolean> {
   );
 }
 
-/** Unpacks into a folder of its own and renames it, so that two processes may do this at once. */
+/** Unpacks into a new folder and renames the folder, so that two processes may download at once. */
 async function download(unpacked: string): Promise<RedisProgram> {
   const parent = join(unpacked, "..");
   await mkdir(parent, { recursive: true });
@@ -78,7 +78,7 @@ async function putInPlace(root: string, unpacked: string): Promise<void> {
   try {
     await rename(root, unpacked);
   } catch (error) {
-    // Another process was faster, unless what is there does not run on this system any more.
+    // Another process was faster, or the existing program does not run on this system any more.
     if ((await programIn(unpacked)) !== undefined) return;
     if ((error as NodeJS.ErrnoException).code !== "ENOTEMPTY") throw error;
     await rm(unpacked, { recursive: true, force: true });
@@ -86,7 +86,7 @@ async function putInPlace(root: string, unpacked: string): Promise<void> {
   }
 }
 
-/** Lets apt work out what redis-server needs beyond what this machine has, and download only that. */
+/** Downloads the packages with apt that redis-server needs and this machine lacks. */
 async function fetchPackages(work: string): Promise<string[]> {
   for (const name of ["lists/partial", "archives/partial"])
     await mkdir(join(work, name), { recursive: true });
@@ -101,7 +101,7 @@ async function fetchPackages(work: string): Promise<string[]> {
   try {
     await aptGet(install, ownCache);
   } catch {
-    // No package lists on this machine, or outdated ones; those of the system are root's to renew.
+    // The machine has no package lists, or old ones. Only root may renew those of the system.
     await aptGet(["update"], ownLists);
     await aptGet(install, ownLists);
   }

@@ -1,4 +1,4 @@
-/** Gives the tests a real Redis: job queues are only as good as what a real server makes of them. */
+/** A real Redis for the tests, because only a real server shows the behaviour of the job queues. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,20 +13,21 @@ const POLL_MS = 10;
 const ATTEMPTS = 5;
 
 export interface RedisServer {
-  /** redis:// URL on 127.0.0.1 */
+  /** the redis:// URL on 127.0.0.1 */
   readonly url: string;
   readonly port: number;
-  /** Ends the server in good order and waits until it is gone. Idempotent. */
+  /** Ends the server and waits until the process is gone. Idempotent. */
   stop(): Promise<void>;
-  /** SIGKILL, for crash tests */
+  /** sends SIGKILL, for crash tests */
   kill(): void;
 }
 
 /**
- * Starts an empty Redis that keeps nothing on disk, on `port` or else on a free one.
- * `cache` is a folder for a downloaded Redis, used when the machine has none. The server does not keep the
- * event loop alive and ends with this process, even by kill -9.
- * Fails with ReconError "embedded-failed": no Redis to be had, or it did not start.
+ * Starts an empty Redis that stores nothing on disk. The server does not keep the event loop alive, and ends with
+ * this process, even by kill -9.
+ * @param port default: a free one
+ * @param cache the folder for a downloaded Redis, where the machine has none
+ * @throws ReconError `embedded-failed` where there is no Redis, or Redis did not start
  */
 export async function startRedis(options: { cache: string; port?: number }): Promise<RedisServer> {
   const program = await findRedis(options.cache);
@@ -64,7 +65,7 @@ function run(program: RedisProgram, port: number) {
     "noeviction",
   ];
   const child = spawn(program.path, [...fixed, "--port", String(port)], {
-    // Its own session: a Ctrl-C must reach the tests first and let them clean up.
+    // A session of its own: Ctrl-C must first reach the tests, which then clean up.
     detached: true,
     cwd: "/",
     env: program.environment,
@@ -87,14 +88,14 @@ function run(program: RedisProgram, port: number) {
 async function becomesReady(child: ChildProcess, port: number): Promise<boolean> {
   const until = Date.now() + START_MS;
   while (Date.now() < until && child.pid !== undefined && child.exitCode === null) {
-    // The number proves that it is our server that answers, and not another one that had the port first.
+    // The number proves that this server answers, and not another one that took the port first.
     if ((await ask(port, "INFO server")).includes(`process_id:${child.pid}\r\n`)) return true;
     await sleep(POLL_MS);
   }
   return false;
 }
 
-/** The answer to one command; an empty text when nobody answers. */
+/** @returns the answer to one command; empty: nobody answers */
 async function ask(port: number, command: string): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   let text = "";

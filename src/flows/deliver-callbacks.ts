@@ -2,7 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import { appendEntries, readLedgerExtent } from "../ledger/store.ts";
-import type { World } from "../sandbox/world.ts";
+import type { World } from "../sandbox/world/world.ts";
 import { cutIntoPieces } from "../window.ts";
 import type { FlowContext } from "./context.ts";
 

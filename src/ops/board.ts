@@ -2,7 +2,7 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest, InjectOptions } from "fastify";
 import { endsInTime } from "../in-time.ts";
-import { sendProblem } from "./problem.ts";
+import { sendProblem } from "./http/problem.ts";
 import { withPolicy } from "./security-headers.ts";
 
 /** A server that does not listen. The ops server passes requests to it, with the asker's role in "recon-role". */

@@ -5,7 +5,7 @@ import { checkDatabase } from "../db/client.ts";
 import { describeError, type ErrorCode, ReconError } from "../errors.ts";
 import type { FlowContext } from "../flows/context.ts";
 import { endsInTime } from "../in-time.ts";
-import { sendProblem } from "./problem.ts";
+import { sendProblem } from "./http/problem.ts";
 
 /** The longest wait for an answer; a slower service counts as down. */
 const LONGEST_CHECK_MS = 3_000;

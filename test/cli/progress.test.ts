@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { showBar, showResult } from "../../src/cli/progress.ts";
+import { showBar, showResult } from "../../src/cli/terminal/progress.ts";
 import type { Backfill } from "../../src/sync/backfill.ts";
 import { paceBetween } from "../../src/sync/pace.ts";
 import { NOON } from "../support/examples.ts";

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
-import { type Sandbox, startSandbox } from "../../src/sandbox/server.ts";
-import { createWorld } from "../../src/sandbox/world.ts";
+import { type Sandbox, startSandbox } from "../../src/sandbox/server/server.ts";
+import { createWorld } from "../../src/sandbox/world/world.ts";
 import { useDatabase } from "../support/database.ts";
 import { type Ended, startRecon } from "./run-recon.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { writeTransitions } from "../../src/mismatches/transition-store.ts";
-import { readChangeMarks } from "../../src/ops/dashboard/change-store.ts";
-import { findChanged, type KnownMarks } from "../../src/ops/dashboard/what-changed.ts";
+import { readChangeMarks } from "../../src/ops/dashboard/changes/change-store.ts";
+import { findChanged, type KnownMarks } from "../../src/ops/dashboard/changes/what-changed.ts";
 import { useDatabase } from "../support/database.ts";
 import { amount, MINUTE_MS, NOON } from "../support/examples.ts";
 import { exampleFinding } from "../support/findings.ts";

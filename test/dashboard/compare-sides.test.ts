@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Mismatch } from "../../src/mismatch.ts";
-import { compareSides } from "../../src/ops/dashboard/compare-sides.ts";
+import { compareSides } from "../../src/ops/dashboard/mismatches/compare-sides.ts";
 import { LEDGER_SIDE, PROVIDER_SIDE } from "../support/findings.ts";
 
 type Sides = Pick<Mismatch, "kind" | "provider" | "ledger">;

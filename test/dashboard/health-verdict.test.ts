@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { ProductOverview, ProductState } from "../../src/flows/read-overview.ts";
 import type { WorkReport } from "../../src/flows/read-work.ts";
 import type { Risk } from "../../src/mismatches/risk-store.ts";
-import { type JudgedOverview, judgeHealth } from "../../src/ops/dashboard/health-verdict.ts";
+import { type JudgedOverview, judgeHealth } from "../../src/ops/dashboard/overview/health-verdict.ts";
 import type { PresentBackfill } from "../../src/sync/backfill-overview-store.ts";
 import type { Stall } from "../../src/work/stall.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";

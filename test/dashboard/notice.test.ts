@@ -1,7 +1,7 @@
 import cookie from "@fastify/cookie";
 import fastify, { type FastifyInstance } from "fastify";
 import { beforeAll, expect, test } from "vitest";
-import { type StepNotice, setNotice, takeNotice } from "../../src/ops/dashboard/notice.ts";
+import { type StepNotice, setNotice, takeNotice } from "../../src/ops/dashboard/parts/notice.ts";
 
 const STEP = "0b6f3a52-3a0e-4b1e-9d0c-6f3f2a1f9a10";
 let app: FastifyInstance;

@@ -8,9 +8,9 @@ import type { PullContext } from "../../src/flows/context.ts";
 import { deliverCallbacks } from "../../src/flows/deliver-callbacks.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider, type ProviderClient } from "../../src/provider/client.ts";
-import type { AnyFault } from "../../src/sandbox/fault-list.ts";
-import { type Sandbox, startSandbox } from "../../src/sandbox/server.ts";
-import { createWorld, type WorldPlan } from "../../src/sandbox/world.ts";
+import type { AnyFault } from "../../src/sandbox/faults/fault-list.ts";
+import { type Sandbox, startSandbox } from "../../src/sandbox/server/server.ts";
+import { createWorld, type WorldPlan } from "../../src/sandbox/world/world.ts";
 import { createTestClock, type TestClock } from "../support/clock.ts";
 import { pullProduct } from "../support/pull-product.ts";
 

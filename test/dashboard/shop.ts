@@ -3,7 +3,7 @@
 import type { Instant } from "../../src/clock.ts";
 import type { Sql } from "../../src/db/client.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
-import type { AnyFault } from "../../src/sandbox/fault-list.ts";
+import type { AnyFault } from "../../src/sandbox/faults/fault-list.ts";
 import { HOUR_MS, MINUTE_MS } from "../support/examples.ts";
 import { openPlayedWorld } from "./played-world.ts";
 import { decideSome, fetchSomeAgain, openTill } from "./shop-people.ts";

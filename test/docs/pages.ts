@@ -10,6 +10,7 @@ export const PAGES: readonly string[] = [
   ...globSync(["*.md", "docs/*.md"], { cwd: ROOT }),
   "src/README.md",
   "src/sandbox/README.md",
+  "test/simulation/oddities/README.md",
 ].sort();
 
 /** What users read, without what is for contributors. */

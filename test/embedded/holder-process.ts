@@ -1,5 +1,5 @@
 /** A command of its own that holds a server, so that tests can kill it: argv is `postgres <home>` or `redis <cache>`. */
-import { startEmbeddedPostgres } from "../../src/embedded/postgres.ts";
+import { startEmbeddedPostgres } from "../../src/embedded/postgres/postgres.ts";
 import { startRedis } from "../../src/embedded/redis.ts";
 
 const [kind, folder = "", mode] = process.argv.slice(2);

@@ -17,7 +17,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import postgres from "postgres";
 import { afterAll, expect, onTestFinished, test } from "vitest";
-import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/embedded/postgres.ts";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/embedded/postgres/postgres.ts";
 import { startHolder } from "./holder.ts";
 import { eventually, type ProcessInfo, serverProcesses, survivors } from "./processes.ts";
 

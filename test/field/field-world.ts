@@ -6,11 +6,12 @@ import { compareProduct } from "../../src/flows/compare-product.ts";
 import { readReport } from "../../src/flows/read-report.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
-import { startSandbox } from "../../src/sandbox/server.ts";
-import { createWorld, type PlantedFault, type World } from "../../src/sandbox/world.ts";
-import type { StyleName } from "../../src/sandbox/world-plan.ts";
+import { startSandbox } from "../../src/sandbox/server/server.ts";
+import type { PlantedFault, World } from "../../src/sandbox/world/world.ts";
 import { type AuditedMismatch, auditMismatches } from "../simulation/audit.ts";
 import { type LedgerHabit, ledgerSettings, openLedgerWriter } from "../simulation/ledger-writer.ts";
+import type { StyleName } from "../simulation/oddities/odd-plan.ts";
+import { createOddWorld } from "../simulation/oddities/odd-world.ts";
 import { readEverOpened } from "../simulation/run-seed.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, type TestDatabase } from "../support/database.ts";
@@ -54,7 +55,7 @@ export async function playField(
 ): Promise<Played> {
   await emptyTables(sql);
   const clock = createTestClock(NOON);
-  const world = createWorld({
+  const world = createOddWorld({
     seed: 11,
     periods: [{ from: NOON, to: NOON + PLAYED_MS }],
     products: [{ productId: PRODUCT, style, roundsPerMinute: 1 }],

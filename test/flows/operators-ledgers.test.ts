@@ -5,7 +5,7 @@ import { parseConfig } from "../../src/config-file.ts";
 import { compareUnsettledAgain } from "../../src/flows/compare-unsettled-again.ts";
 import { readReport } from "../../src/flows/read-report.ts";
 import { silentLog } from "../../src/log.ts";
-import { readReportDay } from "../../src/ops/report-query.ts";
+import { readReportDay } from "../../src/ops/input/report-query.ts";
 import { amount, exampleEntry, exampleSettle } from "../support/examples.ts";
 import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "./comparison-world.ts";
 

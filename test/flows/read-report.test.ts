@@ -4,7 +4,7 @@ import { parseConfig } from "../../src/config-file.ts";
 import { actOnMismatches } from "../../src/flows/act-on-mismatches.ts";
 import { readReport } from "../../src/flows/read-report.ts";
 import { silentLog } from "../../src/log.ts";
-import { readReportDay } from "../../src/ops/report-query.ts";
+import { readReportDay } from "../../src/ops/input/report-query.ts";
 import { emptyTables } from "../support/database.ts";
 import { amount, exampleEntry, HOUR_MS, NOON } from "../support/examples.ts";
 import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "./comparison-world.ts";

@@ -2,7 +2,7 @@
 
 import type { BetRecord } from "../../src/bet.ts";
 import type { CallbackEntry } from "../../src/callback.ts";
-import { createRandom, type Random } from "../../src/sandbox/random.ts";
+import { createRandom, type Random } from "../../src/sandbox/world/random.ts";
 import { amount, exampleEntry, exampleRecord, exampleSettle, NOON } from "../support/examples.ts";
 
 /** What both sides say of one round, or of a few that hang together. */

@@ -11,7 +11,7 @@ import { readStatus } from "../../src/flows/read-status.ts";
 import { readWorkReport } from "../../src/flows/read-work.ts";
 import { watchConditions } from "../../src/flows/watch-conditions.ts";
 import { silentLog } from "../../src/log.ts";
-import { judgeHealth } from "../../src/ops/dashboard/health-verdict.ts";
+import { judgeHealth } from "../../src/ops/dashboard/overview/health-verdict.ts";
 import { openMetrics } from "../../src/ops/metrics/metrics.ts";
 import { noteDone, noteFailed, type WorkName, writeQueues } from "../../src/work/work-store.ts";
 import { createTestClock } from "../support/clock.ts";

@@ -5,8 +5,8 @@ import type { FetchBetPage } from "../../src/bet.ts";
 import { formatInstant, systemClock } from "../../src/clock.ts";
 import { type Config, parseConfig } from "../../src/config-file.ts";
 import { openProvider, type ProviderClient } from "../../src/provider/client.ts";
-import { type Sandbox, startSandbox } from "../../src/sandbox/server.ts";
-import { createWorld, type World } from "../../src/sandbox/world.ts";
+import { type Sandbox, startSandbox } from "../../src/sandbox/server/server.ts";
+import { createWorld, type World } from "../../src/sandbox/world/world.ts";
 
 const MINUTE_MS = 60_000;
 const CREDENTIALS = { username: "tests", password: "a small world" };

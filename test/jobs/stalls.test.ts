@@ -7,7 +7,7 @@ import { parseConfig } from "../../src/config-file.ts";
 import { openOverview } from "../../src/flows/read-overview.ts";
 import { readStatus } from "../../src/flows/read-status.ts";
 import { type Log, silentLog } from "../../src/log.ts";
-import { judgeHealth } from "../../src/ops/dashboard/health-verdict.ts";
+import { judgeHealth } from "../../src/ops/dashboard/overview/health-verdict.ts";
 import { SECRET_PATH, useAlertListener } from "../support/alert-listener.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";

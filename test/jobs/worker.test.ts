@@ -16,7 +16,7 @@ import { silentLog } from "../../src/log.ts";
 import { MISMATCH_STATUSES, type Mismatch } from "../../src/mismatch.ts";
 import { listMismatches } from "../../src/mismatches/store.ts";
 import { openProvider } from "../../src/provider/client.ts";
-import type { PlantedFault } from "../../src/sandbox/world.ts";
+import type { PlantedFault } from "../../src/sandbox/world/world.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { exampleEntry, exampleSettle } from "../support/examples.ts";

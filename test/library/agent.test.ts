@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { type Agent, openAgent } from "../../src/library/agent.ts";
-import { type Sandbox, startSandbox } from "../../src/sandbox/server.ts";
-import { createWorld } from "../../src/sandbox/world.ts";
+import { type Sandbox, startSandbox } from "../../src/sandbox/server/server.ts";
+import { createWorld } from "../../src/sandbox/world/world.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 
 const database = useDatabase();

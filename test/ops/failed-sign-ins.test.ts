@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { countFailedSignIns } from "../../src/ops/failed-sign-ins.ts";
+import { countFailedSignIns } from "../../src/ops/access/failed-sign-ins.ts";
 import { createTestClock } from "../support/clock.ts";
 import { MINUTE_MS, NOON } from "../support/examples.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readReportDay } from "../../src/ops/report-query.ts";
+import { readReportDay } from "../../src/ops/input/report-query.ts";
 
 const HOUR_MS = 3_600_000;
 

@@ -12,7 +12,7 @@ import { openDatabase, PEOPLE_LIMITS, type Sql } from "../../src/db/client.ts";
 import { openPools } from "../../src/db/pools.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
-import { openReportQueue } from "../../src/ops/report-queue.ts";
+import { openReportQueue } from "../../src/ops/http/report-queue.ts";
 import { startOpsServer } from "../../src/ops/server.ts";
 import { startRecon } from "../cli/run-recon.ts";
 import { createTestClock } from "../support/clock.ts";

@@ -3,7 +3,7 @@
 import { type IncomingHttpHeaders, request } from "node:http";
 import { parse } from "lossless-json";
 import { formatInstant } from "../../src/clock.ts";
-import type { World } from "../../src/sandbox/world.ts";
+import type { World } from "../../src/sandbox/world/world.ts";
 import type { TimeRange } from "../../src/window.ts";
 
 export const CREDENTIALS = { username: "agent", password: "s3cret:with colon" };

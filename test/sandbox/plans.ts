@@ -1,7 +1,7 @@
 /** The worlds that the tests of the sandbox look at. */
 
 import { parseInstant } from "../../src/clock.ts";
-import type { WorldPlan } from "../../src/sandbox/world.ts";
+import type { WorldPlan } from "../../src/sandbox/world/world.ts";
 
 export const START = parseInstant("2026-11-20T03:00:00Z", "start");
 export const SECOND = 1_000;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { PlantedFault } from "../../src/sandbox/world.ts";
+import type { PlantedFault } from "../../src/sandbox/world/world.ts";
 import { type AuditedMismatch, auditMismatches } from "./audit.ts";
 
 const PLANTED: PlantedFault = {

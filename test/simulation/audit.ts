@@ -1,7 +1,7 @@
 /** The independent auditor: holds the list of mismatches against what the world says was planted. */
 
 import { formatAmount, parseAmount } from "../../src/money.ts";
-import type { PlantedFault } from "../../src/sandbox/world.ts";
+import type { PlantedFault } from "../../src/sandbox/world/world.ts";
 
 /** A mismatch as the audit needs it, whatever became of it. */
 export interface AuditedMismatch {

@@ -2,14 +2,14 @@
 
 import { formatInstant, type Instant } from "../../src/clock.ts";
 import type { MismatchKind } from "../../src/mismatch.ts";
-import type { Fault } from "../../src/sandbox/fault.ts";
-import { createRandom, hashText } from "../../src/sandbox/random.ts";
-import type { WorldPlan } from "../../src/sandbox/world.ts";
+import type { Fault } from "../../src/sandbox/faults/fault.ts";
+import { createRandom, hashText } from "../../src/sandbox/world/random.ts";
+import type { OddWorldPlan } from "./oddities/odd-plan.ts";
 import { planSeed, type SeedPlan } from "./seed-plan.ts";
 
 export interface CallbackPlan {
   readonly seed: number;
-  readonly world: WorldPlan;
+  readonly world: OddWorldPlan;
   readonly begin: Instant;
   /** by product */
   readonly singleState: ReadonlyMap<string, boolean>;

@@ -3,7 +3,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { CallbackEntry } from "../../src/callback.ts";
 import { type Instant, systemClock } from "../../src/clock.ts";
-import type { PlantedFault, World } from "../../src/sandbox/world.ts";
+import type { PlantedFault, World } from "../../src/sandbox/world/world.ts";
 import { isByWallet } from "./callback-plan.ts";
 import { requestsOf, type WorldRequest } from "./callback-requests.ts";
 import type { CallbackSender } from "./callback-sender.ts";

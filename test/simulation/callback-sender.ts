@@ -6,7 +6,7 @@ import { parse } from "lossless-json";
 import { systemClock } from "../../src/clock.ts";
 import { describeError } from "../../src/errors.ts";
 import type { Amount } from "../../src/money.ts";
-import type { Random } from "../../src/sandbox/random.ts";
+import type { Random } from "../../src/sandbox/world/random.ts";
 import {
   amountIn,
   type CallbackAnswer,

@@ -6,14 +6,15 @@ import { join } from "node:path";
 import type { CallbackEntry } from "../../src/callback.ts";
 import { systemClock } from "../../src/clock.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
-import { startSandbox } from "../../src/sandbox/server.ts";
-import { createWorld, type PlantedFault } from "../../src/sandbox/world.ts";
+import { startSandbox } from "../../src/sandbox/server/server.ts";
+import type { PlantedFault } from "../../src/sandbox/world/world.ts";
 import { CREDENTIALS } from "../sandbox/agent.ts";
 import { ownPort } from "../support/own-port.ts";
 import { walletsOf } from "./callback-books.ts";
 import { type CallbackPlan, PACE } from "./callback-plan.ts";
 import { CALLBACKS, type Crew, startCrew, WORKER } from "./crew.ts";
 import { type FastWorld, speedUp } from "./fast-world.ts";
+import { createOddWorld } from "./oddities/odd-world.ts";
 
 export interface CallbackStage {
   /** for the wallets' credits and the audit; the processes have connections of their own */
@@ -39,7 +40,7 @@ const PAGE_SIZE = 60;
 /** Starts everything but the world. */
 export async function openCallbackStage(plan: CallbackPlan, databaseUrl: string): Promise<CallbackStage> {
   const folder = mkdtempSync(join(tmpdir(), "wallet-recon-callbacks-"));
-  const inner = createWorld(plan.world);
+  const inner = createOddWorld(plan.world);
   const kept = new Set<string | null>();
   const world = speedUp(inner, plan.begin, PACE, ({ transactionId }) => kept.has(transactionId));
   const sandbox = await startSandbox({

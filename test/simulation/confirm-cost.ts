@@ -7,11 +7,11 @@ import { compareProduct } from "../../src/flows/compare-product.ts";
 import { deliverCallbacks } from "../../src/flows/deliver-callbacks.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
-import { startSandbox } from "../../src/sandbox/server.ts";
-import { createWorld } from "../../src/sandbox/world.ts";
+import { startSandbox } from "../../src/sandbox/server/server.ts";
 import { createTestClock } from "../support/clock.ts";
 import { pullProduct } from "../support/pull-product.ts";
 import { type AuditedMismatch, auditMismatches } from "./audit.ts";
+import { createOddWorld } from "./oddities/odd-world.ts";
 import { readEverOpened } from "./run-seed.ts";
 
 const MINUTE_MS = 60_000;
@@ -83,7 +83,7 @@ export interface PlayedHours {
 export async function playAt(databaseUrl: string, seed: number, pace: CostPace): Promise<PlayedHours> {
   const { share, stepMs } = pace;
   const end = BEGIN + pace.lengthMs;
-  const world = createWorld({
+  const world = createOddWorld({
     seed,
     periods: [{ from: BEGIN, to: end }],
     products: PRODUCTS.map((product) => ({ ...product, roundsPerMinute: pace.roundsPerMinute })),

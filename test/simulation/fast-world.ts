@@ -3,8 +3,8 @@
 import type { BetRecord } from "../../src/bet.ts";
 import type { CallbackEntry } from "../../src/callback.ts";
 import { type Instant, parseInstant } from "../../src/clock.ts";
-import { dateText, type Offset } from "../../src/sandbox/provider-side.ts";
-import type { PlantedFault, World } from "../../src/sandbox/world.ts";
+import { dateText, type Offset } from "../../src/sandbox/world/provider-side.ts";
+import type { PlantedFault, World } from "../../src/sandbox/world/world.ts";
 
 /** Two clocks: one moment of the world is one real moment, and then it passes so many times as fast. */
 interface WorldPace {

@@ -1,6 +1,6 @@
 /** What a seed stands for in a run with kills: how the worker is run, and what happens to it when. */
 
-import { createRandom, hashText, type Random } from "../../src/sandbox/random.ts";
+import { createRandom, hashText, type Random } from "../../src/sandbox/world/random.ts";
 import { RESTARTS, type Restart } from "./own-postgres.ts";
 
 /** What becomes of Redis while a worker is killed: emptied in place, or gone for a moment, and empty when it is back. */

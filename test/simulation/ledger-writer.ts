@@ -4,8 +4,8 @@ import type { Instant } from "../../src/clock.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { deliverCallbacks } from "../../src/flows/deliver-callbacks.ts";
 import { followLedger } from "../../src/flows/follow-ledger.ts";
-import { createRandom, hashText } from "../../src/sandbox/random.ts";
-import type { World } from "../../src/sandbox/world.ts";
+import { createRandom, hashText } from "../../src/sandbox/world/random.ts";
+import type { World } from "../../src/sandbox/world/world.ts";
 import { OperatorLedger } from "./operator-ledger.ts";
 
 /**

@@ -5,7 +5,7 @@ import postgres from "postgres";
 import type { CallbackEntry } from "../../src/callback.ts";
 import type { Instant } from "../../src/clock.ts";
 import { type Amount, formatAmount } from "../../src/money.ts";
-import type { Random } from "../../src/sandbox/random.ts";
+import type { Random } from "../../src/sandbox/world/random.ts";
 
 const COLUMNS = [
   "entry_id",

@@ -7,12 +7,13 @@ import { ReconError } from "../../src/errors.ts";
 import { compareProduct } from "../../src/flows/compare-product.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
-import { startSandbox } from "../../src/sandbox/server.ts";
-import { createWorld, type PlantedFault } from "../../src/sandbox/world.ts";
+import { startSandbox } from "../../src/sandbox/server/server.ts";
+import type { PlantedFault } from "../../src/sandbox/world/world.ts";
 import { createTestClock, type TestClock } from "../support/clock.ts";
 import { pullProduct } from "../support/pull-product.ts";
 import { type Audit, type AuditedMismatch, auditMismatches } from "./audit.ts";
 import { type LedgerHabit, openLedgerWriter } from "./ledger-writer.ts";
+import { createOddWorld } from "./oddities/odd-world.ts";
 import { auditReports } from "./report-audit.ts";
 import { planSeed, type SeedPlan } from "./seed-plan.ts";
 
@@ -37,7 +38,7 @@ export async function runSeed(
   plan: SeedPlan = planSeed(seed, ledger),
 ): Promise<PlayedSeed> {
   const clock = createTestClock(plan.begin);
-  const world = createWorld(plan.world);
+  const world = createOddWorld(plan.world);
   const sandbox = await startSandbox({
     ...CREDENTIALS,
     world,

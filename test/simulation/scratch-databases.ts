@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import postgres from "postgres";
 import { migrateDatabase } from "../../src/db/migrate.ts";
-import { startEmbeddedPostgres } from "../../src/embedded/postgres.ts";
+import { startEmbeddedPostgres } from "../../src/embedded/postgres/postgres.ts";
 
 const HOME = join(import.meta.dirname, "../../.recon/test");
 

@@ -1,10 +1,10 @@
 /** What a seed stands for: a world, and the settings of the worker that looks at it. */
 
 import { type Config, parseConfig } from "../../src/config-file.ts";
-import type { Fault } from "../../src/sandbox/fault.ts";
-import type { StyleName, WorldPlan } from "../../src/sandbox/world-plan.ts";
+import type { Fault } from "../../src/sandbox/faults/fault.ts";
 import type { TimeRange } from "../../src/window.ts";
 import { type LedgerHabit, ledgerSettings } from "./ledger-writer.ts";
+import type { OddWorldPlan, StyleName } from "./oddities/odd-plan.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -23,7 +23,7 @@ const STUCK = "PT3H15M";
 const AFTERWARDS_MS = 105 * MINUTE_MS;
 
 export interface SeedPlan {
-  readonly world: WorldPlan;
+  readonly world: OddWorldPlan;
   readonly config: Config;
   readonly begin: number;
   /** the moments at which the worker works, in order */

@@ -2,7 +2,7 @@
 
 import type { Sql } from "../../src/db/client.ts";
 import { type Amount, formatAmount, parseAmount } from "../../src/money.ts";
-import type { AgentBooks } from "../../src/sandbox/agent-endpoints.ts";
+import type { AgentBooks } from "../../src/sandbox/server/agent-endpoints.ts";
 import { isTopUp } from "../../src/transfer.ts";
 import type { SeedRun } from "./simulation.ts";
 import { findBrokenHistories } from "./transfer-history.ts";

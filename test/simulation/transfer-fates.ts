@@ -3,8 +3,8 @@
 import { formatInstant } from "../../src/clock.ts";
 import type { Config } from "../../src/config-file.ts";
 import type { MismatchKind } from "../../src/mismatch.ts";
-import type { AgentEndpoint, AgentFault } from "../../src/sandbox/agent-fault.ts";
-import type { Random } from "../../src/sandbox/random.ts";
+import type { AgentEndpoint, AgentFault } from "../../src/sandbox/faults/agent-fault.ts";
+import type { Random } from "../../src/sandbox/world/random.ts";
 import type { TimeRange } from "../../src/window.ts";
 
 export const MINUTE_MS = 60_000;

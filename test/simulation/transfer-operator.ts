@@ -2,7 +2,7 @@
 
 import { Readable } from "node:stream";
 import type { CallbackEntry } from "../../src/callback.ts";
-import { readTransferLines } from "../../src/cli/read-transfer-lines.ts";
+import { readTransferLines } from "../../src/cli/commands/read-transfer-lines.ts";
 import { formatInstant } from "../../src/clock.ts";
 import { ReconError } from "../../src/errors.ts";
 import { closeTransfer } from "../../src/flows/close-transfer.ts";
@@ -10,7 +10,7 @@ import { handOverTransfers } from "../../src/flows/hand-over-transfers.ts";
 import { sendTransfer } from "../../src/flows/send-transfer.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { formatMoney, parseAmount } from "../../src/money.ts";
-import type { AgentBooks } from "../../src/sandbox/agent-endpoints.ts";
+import type { AgentBooks } from "../../src/sandbox/server/agent-endpoints.ts";
 import type { TopUp, Transfer } from "../../src/transfer.ts";
 import type { PlannedMove } from "./transfer-plan.ts";
 import type { VerifyWorker } from "./transfer-worker.ts";

@@ -3,9 +3,9 @@
 import type { Instant } from "../../src/clock.ts";
 import { type Config, parseConfig } from "../../src/config-file.ts";
 import { type Amount, parseAmount } from "../../src/money.ts";
-import type { AgentFault } from "../../src/sandbox/agent-fault.ts";
-import { createRandom, hashText, type Random } from "../../src/sandbox/random.ts";
-import type { WorldPlan } from "../../src/sandbox/world-plan.ts";
+import type { AgentFault } from "../../src/sandbox/faults/agent-fault.ts";
+import { createRandom, hashText, type Random } from "../../src/sandbox/world/random.ts";
+import type { WorldPlan } from "../../src/sandbox/world/world-plan.ts";
 import type { TopUp, Transfer } from "../../src/transfer.ts";
 import { drawFates, type Fate, MINUTE_MS } from "./transfer-fates.ts";
 

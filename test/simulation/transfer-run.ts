@@ -1,9 +1,9 @@
 /** Plays a seed of transfers through: real PostgreSQL, real HTTP to the sandbox, a clock that the simulation owns. */
 
 import type { Instant } from "../../src/clock.ts";
-import type { AgentBooks } from "../../src/sandbox/agent-endpoints.ts";
-import { startSandbox } from "../../src/sandbox/server.ts";
-import { createWorld } from "../../src/sandbox/world.ts";
+import type { AgentBooks } from "../../src/sandbox/server/agent-endpoints.ts";
+import { startSandbox } from "../../src/sandbox/server/server.ts";
+import { createWorld } from "../../src/sandbox/world/world.ts";
 import { createTestClock, type TestClock } from "../support/clock.ts";
 import { tapRequests } from "./request-tap.ts";
 import type { SeedRun } from "./simulation.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import postgres from "postgres";
 import type { TestProject } from "vitest/node";
 import { migrateDatabase } from "../../src/db/migrate.ts";
-import { startEmbeddedPostgres } from "../../src/embedded/postgres.ts";
+import { startEmbeddedPostgres } from "../../src/embedded/postgres/postgres.ts";
 import { startRedis } from "../../src/embedded/redis.ts";
 
 declare module "vitest" {

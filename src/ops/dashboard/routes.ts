@@ -2,15 +2,15 @@
 
 import type { FastifyInstance } from "fastify";
 import type { FlowContext } from "../../flows/context.ts";
-import type { ReportQueue } from "../report-queue.ts";
-import { addBackfillsPage } from "./backfills-page.ts";
-import { addChanges } from "./changes.ts";
-import { addCoveragePage } from "./coverage-page.ts";
-import { addMismatchPage } from "./mismatch-page.ts";
-import { addMismatchesPage } from "./mismatches-page.ts";
-import { addOverviewPage } from "./overview-page.ts";
-import { addReportPage } from "./report-page.ts";
-import { addTransfersPage } from "./transfers-page.ts";
+import type { ReportQueue } from "../http/report-queue.ts";
+import { addBackfillsPage } from "./backfills/backfills-page.ts";
+import { addChanges } from "./changes/changes.ts";
+import { addCoveragePage } from "./coverage/coverage-page.ts";
+import { addMismatchPage } from "./mismatches/mismatch-page.ts";
+import { addMismatchesPage } from "./mismatches/mismatches-page.ts";
+import { addOverviewPage } from "./overview/overview-page.ts";
+import { addReportPage } from "./report/report-page.ts";
+import { addTransfersPage } from "./transfers/transfers-page.ts";
 
 /**
  * Adds the pages.

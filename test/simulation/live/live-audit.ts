@@ -2,7 +2,7 @@
 
 import type { Instant } from "../../../src/clock.ts";
 import { parseAmount } from "../../../src/money.ts";
-import type { PlantedFault } from "../../../src/sandbox/world.ts";
+import type { PlantedFault } from "../../../src/sandbox/world/world.ts";
 import type { HeardEntry, MismatchHistory } from "./history.ts";
 import type { LiveGraces } from "./live-plan.ts";
 import type { LiveRound } from "./live-world.ts";

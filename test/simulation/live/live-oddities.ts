@@ -3,9 +3,10 @@
 import type { Instant } from "../../../src/clock.ts";
 import type { Amount } from "../../../src/money.ts";
 import { ZERO } from "../../../src/money.ts";
-import { NOTHING } from "../../../src/sandbox/books.ts";
-import type { RoundScript } from "../../../src/sandbox/round-script.ts";
-import type { FaultSubject, Script } from "../../../src/sandbox/script.ts";
+import type { Script } from "../../../src/sandbox/world/script.ts";
+import { NOTHING } from "../oddities/books.ts";
+import type { RoundScript } from "../oddities/round-script.ts";
+import type { FaultSubject } from "../oddities/round-terms.ts";
 
 export type PlayRound = (round: RoundScript) => Script;
 
@@ -21,7 +22,7 @@ interface LiveBet {
 
 /** The provider drops a record at about the time of the callback that ends its bet: before it, with it, or after it. */
 function dropsAbout(round: RoundScript, at: Instant): Instant {
-  const { lateReportMs = 0 } = round.scene.plan;
+  const { lateReportMs = 0 } = round.context.plan;
   return at + round.random.between(-Math.floor(lateReportMs / 12), Math.floor(lateReportMs / 3));
 }
 
@@ -85,7 +86,7 @@ function moveWithCorrection(round: RoundScript): Script {
  */
 function moveAlone(round: RoundScript): Script {
   const { stake, payout } = settle(round, 0.1);
-  const isLong = round.scene.plan.lateSettlementMs >= LONG_ROUND_MS;
+  const isLong = round.context.plan.lateSettlementMs >= LONG_ROUND_MS;
   const once = round.random.between(20, 95) / 100;
   for (const share of isLong && round.random.oneIn(3) ? [0.35, 0.95] : [once]) {
     round.show("a", round.at(share), { status: "SETTLED", stake, payout });
@@ -126,7 +127,7 @@ function settleAtOnce(round: RoundScript): Script {
   round.place("a", round.at(0), stake).show("a", round.at(0), { status: "OPEN", stake });
   round.settle("a", end, payout).show("a", end, { status: "SETTLED", stake, payout });
   const script = round.right();
-  const { lateReportMs = 0 } = round.scene.plan;
+  const { lateReportMs = 0 } = round.context.plan;
   return {
     ...script,
     records: script.records.map((versions) =>
@@ -176,7 +177,7 @@ function denyTopUp(round: RoundScript): Script {
   const amount = round.money();
   round.say("adjustBalance", "-", round.at(0.2), { status: "DEBIT", bet: amount, moved: amount.neg() });
   const script = round.wrong("top-up-rejected", ABOUT_NO_ROUND, amount);
-  const txnId = `${round.scene.roundId}${DENIED}`;
+  const txnId = `${round.context.roundId}${DENIED}`;
   return {
     ...script,
     entries: script.entries.map((entry) => ({ ...entry, txnId })),

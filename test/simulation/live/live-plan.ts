@@ -1,8 +1,8 @@
 /** What a seed stands for in a run in real time: how long is played, at which pace, with which settings, and what breaks when. */
 
 import { formatInstant, type Instant } from "../../../src/clock.ts";
-import { createRandom, hashText } from "../../../src/sandbox/random.ts";
-import type { StyleName, WorldPlan } from "../../../src/sandbox/world-plan.ts";
+import { createRandom, hashText } from "../../../src/sandbox/world/random.ts";
+import type { OddWorldPlan, StyleName } from "../oddities/odd-plan.ts";
 import type { Restart } from "../own-postgres.ts";
 
 export interface LiveRunPlan {
@@ -157,7 +157,7 @@ export function planShortRun(seed: number): LiveRunPlan {
 }
 
 /** @param plan the world's side of a run, as the scripts of rounds read it */
-export function worldPlanOf(plan: LiveRunPlan, startsAt: Instant): WorldPlan {
+export function worldPlanOf(plan: LiveRunPlan, startsAt: Instant): OddWorldPlan {
   const { lateSettlement, callbackLag, reportLag, lateReport } = plan.times;
   return {
     seed: plan.seed,

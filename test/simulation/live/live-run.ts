@@ -9,7 +9,7 @@ import { type Instant, systemClock } from "../../../src/clock.ts";
 import { describeError } from "../../../src/errors.ts";
 import { appendEntries } from "../../../src/ledger/store.ts";
 import { parseAmount } from "../../../src/money.ts";
-import { createRandom, hashText } from "../../../src/sandbox/random.ts";
+import { createRandom, hashText } from "../../../src/sandbox/world/random.ts";
 import { eventually } from "../../support/eventually.ts";
 import { auditMoney } from "../callback-books.ts";
 import { type CallbackScript, deliverScript, readScript } from "../callback-script.ts";

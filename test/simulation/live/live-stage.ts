@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { systemClock } from "../../../src/clock.ts";
 import { openDatabase, type Sql } from "../../../src/db/client.ts";
 import { migrateDatabase } from "../../../src/db/migrate.ts";
-import { startSandbox } from "../../../src/sandbox/server.ts";
+import { startSandbox } from "../../../src/sandbox/server/server.ts";
 import { CREDENTIALS } from "../../sandbox/agent.ts";
 import { ownPort } from "../../support/own-port.ts";
 import { CALLBACKS, type Crew, startCrew, WORKER } from "../crew.ts";

@@ -3,18 +3,18 @@
 import type { BetRecord } from "../../../src/bet.ts";
 import { type CallbackEntry, inLedgerOrder } from "../../../src/callback.ts";
 import type { Instant } from "../../../src/clock.ts";
-import { BET_FAULTS } from "../../../src/sandbox/bet-faults.ts";
-import { ODD_LISTINGS } from "../../../src/sandbox/odd-listings.ts";
-import { ODD_RESULTS, type Oddity } from "../../../src/sandbox/odd-results.ts";
-import { HAPPENINGS, type Happenings } from "../../../src/sandbox/odd-styles.ts";
-import type { SandboxPlayer } from "../../../src/sandbox/played-round.ts";
-import { seatOddPlayers } from "../../../src/sandbox/players.ts";
-import { createRandom, hashText, type Random } from "../../../src/sandbox/random.ts";
-import { RoundScript } from "../../../src/sandbox/round-script.ts";
-import type { Script, ShownVersion } from "../../../src/sandbox/script.ts";
-import type { SandboxGame } from "../../../src/sandbox/styles.ts";
-import type { PlantedFault, World } from "../../../src/sandbox/world.ts";
-import type { WorldPlan } from "../../../src/sandbox/world-plan.ts";
+import type { SandboxPlayer } from "../../../src/sandbox/world/played-round.ts";
+import { createRandom, hashText, type Random } from "../../../src/sandbox/world/random.ts";
+import type { Script, ShownVersion } from "../../../src/sandbox/world/script.ts";
+import type { SandboxGame } from "../../../src/sandbox/world/styles.ts";
+import type { PlantedFault, World } from "../../../src/sandbox/world/world.ts";
+import { BET_FAULTS } from "../oddities/bet-faults.ts";
+import { ODD_LISTINGS } from "../oddities/odd-listings.ts";
+import type { OddWorldPlan } from "../oddities/odd-plan.ts";
+import { seatOddPlayers } from "../oddities/odd-players.ts";
+import { ODD_RESULTS, type Oddity } from "../oddities/odd-results.ts";
+import { HAPPENINGS, type Happenings } from "../oddities/odd-styles.ts";
+import { RoundScript } from "../oddities/round-script.ts";
 import { LIVE_FAULTS, LIVE_ODDITIES, type PlayRound, playLiveSession } from "./live-oddities.ts";
 import { type LiveProduct, type LiveRunPlan, worldPlanOf } from "./live-plan.ts";
 
@@ -170,12 +170,12 @@ function choose(plan: LiveRunPlan, { style }: LiveProduct, random: Random, turn:
 }
 
 function named(round: RoundScript, play: PlayRound): LiveRound {
-  const { productId, roundId, player } = round.scene;
+  const { productId, roundId, player } = round.context;
   return { ...play(round), productId, roundId, username: player.username };
 }
 
 function openRound(
-  plan: WorldPlan,
+  plan: OddWorldPlan,
   { productId }: LiveProduct,
   players: readonly SandboxPlayer[],
   { number, startedAt, player }: { number: number; startedAt: Instant; player: number },

@@ -1,7 +1,7 @@
 /** How the provider of a run in real time stalls and fails; nothing of it lasts. */
 
 import { formatInstant, type Instant } from "../../../src/clock.ts";
-import type { AnyFault } from "../../../src/sandbox/fault-list.ts";
+import type { AnyFault } from "../../../src/sandbox/faults/fault-list.ts";
 import { DENIED } from "./live-oddities.ts";
 
 const SECOND_MS = 1_000;

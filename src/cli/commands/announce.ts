@@ -1,0 +1,58 @@
+/** The output of an embedded start for the person at the terminal: what runs, and each new mismatch. */
+
+import { type Clock, showDuration } from "../../clock.ts";
+import type { Config } from "../../config-file.ts";
+import type { Sql } from "../../db/client.ts";
+import { listMismatches } from "../../mismatches/store.ts";
+import { printLine, showText } from "../terminal/print.ts";
+import { showAtRisk } from "./mismatches/mismatches.ts";
+
+/** Of more new mismatches than this, the rest is only counted. */
+const LISTED_AT_ONCE = 12;
+const CHECK_EVERY_MS = 1_000;
+
+export function announceStart(facts: {
+  readonly config: Config;
+  readonly database: string;
+  readonly queues: string;
+  readonly provider: string;
+  readonly opsUrl: string;
+}): void {
+  const { diff } = facts.config;
+  printLine("wallet-recon runs. No setting is given, so it starts a world of its own for trying out:");
+  printLine(`  database   ${facts.database}`);
+  printLine(`  queues     ${facts.queues}`);
+  printLine(`  provider   ${facts.provider}`);
+  printLine(
+    `  graces     callbacks ${showDuration(diff.callbackGrace)}, provider ${showDuration(diff.providerGrace)}: short, to watch; by default they are 15 min and 1 h`,
+  );
+  printLine(`  look       ${facts.opsUrl}/ in a browser, or ${facts.opsUrl}/api/mismatches`);
+  printLine();
+  printLine("The first mismatches appear in a few seconds. Ctrl-C ends everything; the next start goes on.");
+  printLine();
+}
+
+/** Prints each mismatch once, until the signal aborts. */
+export async function announceMismatches(sql: Sql, clock: Clock, signal: AbortSignal): Promise<void> {
+  let after: string | null = null;
+  let reported = false;
+  while (!signal.aborted) {
+    const filter = { statuses: [], kind: null, productId: null, username: null, limit: 1000, after };
+    const { mismatches } = await listMismatches(sql, filter);
+    for (const one of mismatches.slice(0, LISTED_AT_ONCE)) {
+      const what = `${one.kind.padEnd(19)}  ${one.productId.padEnd(6)}  ${showAtRisk(one).padStart(16)} at risk`;
+      printLine(`#${one.id.padEnd(4)} ${what}  ${showText(one.username)}: ${showText(one.reason)}`);
+    }
+    if (mismatches.length > LISTED_AT_ONCE) printLine(`… and ${mismatches.length - LISTED_AT_ONCE} more`);
+    after = mismatches.at(-1)?.id ?? after;
+    if (!reported && mismatches.length > 0) {
+      reported = true;
+      printLine();
+      printLine(
+        `Look at them in another terminal: npx recon mismatches list, npx recon mismatches show ${mismatches[0]?.id}`,
+      );
+      printLine();
+    }
+    await clock.sleep(CHECK_EVERY_MS, signal);
+  }
+}

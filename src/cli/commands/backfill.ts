@@ -1,0 +1,158 @@
+/** `recon backfill`: fetches a past range again; lists, pauses, resumes and cancels backfills. */
+
+import { stderr, stdout } from "node:process";
+import type { Command } from "commander";
+import { formatInstant, showDuration, showInstant } from "../../clock.ts";
+import {
+  type BackfillPlan,
+  changeBackfill,
+  describeBackfill,
+  describePlan,
+  listBackfillPage,
+  planBackfill,
+  requestBackfill,
+} from "../../flows/backfill.ts";
+import type { FlowContext } from "../../flows/context.ts";
+import { type PageQuery, readPage } from "../../ops/input/page-query.ts";
+import { readProductRange } from "../../ops/input/range-query.ts";
+import type { Backfill, BackfillChange } from "../../sync/backfill.ts";
+import { lengthOf } from "../../window.ts";
+import { EXIT_FAILED, withRecon } from "../run/run-command.ts";
+import { stopSignal } from "../run/stop-signal.ts";
+import { printJson, printLine, printTable } from "../terminal/print.ts";
+import { showGaps, showResult } from "../terminal/progress.ts";
+import { watchBackfill } from "./watch-backfill.ts";
+
+interface RequestOptions {
+  readonly product?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly wait?: boolean;
+  readonly dryRun?: boolean;
+  readonly json?: boolean;
+}
+
+export function addBackfillCommands(program: Command): void {
+  const backfill = program
+    .command("backfill")
+    .description("fetch a past range of a product again; the worker does so after all more urgent work")
+    .enablePositionalOptions()
+    // What stands behind it is meant as a command of its own, and none there is.
+    .allowExcessArguments()
+    .hook("preAction", (own, asked) => {
+      const [name] = own === asked ? own.args : [];
+      if (name !== undefined) own.error(`error: unknown command '${name}'`);
+    })
+    .option("--product <product>", "the product")
+    .option("--from <time>", "the begin of the range, such as 2026-11-01T00:00:00Z")
+    .option("--to <time>", "up to when")
+    .option("--wait", "show the progress, and end with the backfill")
+    .option("--dry-run", "only say what the backfill would do")
+    .option("--json", "one JSON document")
+    .action(
+      withRecon(["database"], async ({ context }, options: RequestOptions) => {
+        const plan = await planBackfill(context, readProductRange({ ...options }, context.config));
+        if (options.dryRun) showPlan(plan, options);
+        else await request(context, plan, options);
+      }),
+    );
+  backfill
+    .command("list")
+    .description("list backfills, the newest first")
+    .option("--limit <count>", "the most rows to list, up to 1000", "100")
+    .option("--after <next>", 'the "next" of the page before')
+    .option("--json", "one JSON document")
+    .action(
+      withRecon(["database"], async ({ context }, options: PageQuery & { json?: boolean }) => {
+        const { backfills, next } = await listBackfillPage(context, readPage(options));
+        if (options.json) printJson({ backfills: backfills.map(describeBackfill), next });
+        else printList(backfills, next);
+      }),
+    );
+  addChangeCommand(backfill, "pause", "stop fetching until the backfill is resumed");
+  addChangeCommand(backfill, "resume", "continue a paused backfill, or try the gaps of a failed one again");
+  addChangeCommand(backfill, "cancel", "stop fetching for good; fetched records stay");
+}
+
+function addChangeCommand(backfill: Command, change: BackfillChange, description: string): void {
+  backfill
+    .command(change)
+    .argument("<id>", "the id in the list")
+    .description(description)
+    .option("--json", "one JSON document")
+    .action(
+      withRecon(["database"], async ({ context }, id: string, options: { json?: boolean }) => {
+        const changed = await changeBackfill(context, id, change);
+        if (options.json) printJson({ backfill: describeBackfill(changed) });
+        else printLine(showResult(changed));
+      }),
+    );
+}
+
+function showPlan(plan: BackfillPlan, { json }: RequestOptions): void {
+  if (json) {
+    printJson(describePlan(plan));
+    return;
+  }
+  const { productId, from, to } = plan.asked;
+  const rangeMs = lengthOf(plan.asked);
+  const covered =
+    plan.coveredMs === 0 ? "nothing" : plan.coveredMs === rangeMs ? "all" : showDuration(plan.coveredMs);
+  printLine(`Would fetch ${productId} from ${showInstant(from)} to ${showInstant(to)} again:`);
+  printLine(`${plan.windows.length} windows of at most ${showDuration(plan.windowMs)}.`);
+  printLine(`Of these ${showDuration(rangeMs)} ${covered} was fetched before. Nothing was queued.`);
+}
+
+async function request(
+  context: FlowContext,
+  plan: BackfillPlan,
+  { wait, json }: RequestOptions,
+): Promise<void> {
+  const queued = await requestBackfill(context, plan);
+  if (!json) {
+    const { id, productId, windowsTotal } = queued;
+    printLine(
+      `Backfill ${id} of ${productId} is queued: ${windowsTotal} windows of at most ${showDuration(plan.windowMs)}.`,
+    );
+    if (!wait) printLine("How far it is: recon backfill list");
+  }
+  const last = wait ? await waitFor(context, queued, json ?? false) : queued;
+  if (json) printJson({ backfill: describeBackfill(last) });
+  if (!wait) return;
+  if (!json) printLine(showResult(last));
+  if (last.status !== "done") process.exitCode = EXIT_FAILED;
+}
+
+/** With --json standard output is for the document, so the progress goes to standard error. */
+async function waitFor(context: FlowContext, { id }: Backfill, isJson: boolean): Promise<Backfill> {
+  const leaving = new AbortController();
+  void stopSignal().then(() => leaving.abort());
+  const last = await watchBackfill(context, String(id), isJson ? stderr : stdout, leaving.signal);
+  if (leaving.signal.aborted) {
+    stderr.write(`Backfill ${id} goes on without this command. To end it: recon backfill cancel ${id}\n`);
+  }
+  return last;
+}
+
+function printList(backfills: readonly Backfill[], next: string | null): void {
+  if (backfills.length === 0) {
+    printLine("No backfills.");
+    return;
+  }
+  printTable(
+    ["ID", "PRODUCT", "FROM", "TO", "STATUS", "WINDOWS", "RECORDS", "CREATED", "CHANGED", "UNCHANGED"],
+    backfills.map((one) => [
+      String(one.id),
+      one.productId,
+      formatInstant(one.from),
+      formatInstant(one.to),
+      one.gaps === 0 ? one.status : `${one.status}, ${showGaps(one)}`,
+      `${one.windowsDone}/${one.windowsTotal}`,
+      String(one.records),
+      String(one.created),
+      String(one.changed),
+      String(one.unchanged),
+    ]),
+  );
+  if (next !== null) printLine(`There are more: --after ${next}`);
+}

@@ -1,0 +1,215 @@
+/** The checks of `recon doctor` after settings and database are right, each with what to do. */
+
+import { type RedisFacts, readRedisFacts } from "../../../jobs/backend.ts";
+import { showDuration, systemClock } from "../../clock.ts";
+import { countMissingMigrations } from "../../db/migrate.ts";
+import { OLDEST_SERVER, readServerVersion } from "../../db/server-version.ts";
+import { findLongAmounts, MOST_DECIMALS } from "../../diff/long-amount-store.ts";
+import { describeError, type ErrorCode, ReconError } from "../../errors.ts";
+import { askProviderOnce, type ClockSkew, type ProviderVisit } from "../../flows/ask-provider-once.ts";
+import { checkLedger } from "../../flows/check-ledger.ts";
+import type { OpenRecon } from "../run/open.ts";
+
+/** The result of one check. */
+export interface Diagnosis {
+  readonly check: string;
+  readonly ok: boolean;
+  /** the finding in words, right or wrong */
+  readonly found: string;
+  /** what to do; null: nothing */
+  readonly mend: string | null;
+}
+
+type CheckResult = Omit<Diagnosis, "check">;
+
+/** An unexpected error of a check becomes its diagnosis. */
+const CHECKS: readonly (readonly [name: string, look: (recon: OpenRecon) => Promise<CheckResult>])[] = [
+  ["database", checkDatabaseServer],
+  ["migrations", checkMigrations],
+  ["redis", checkRedisServer],
+  ["ledger", checkLedgerRelation],
+];
+
+/** All checks, in the order in which people should mend their problems. */
+export async function runChecks(recon: OpenRecon): Promise<Diagnosis[]> {
+  const diagnoses: Diagnosis[] = [];
+  for (const [check, run] of CHECKS) {
+    diagnoses.push({ check, ...(await run(recon).catch(sayUnchecked)) });
+  }
+  return [...diagnoses, ...(await checkAmounts(recon)), ...(await checkProvider(recon))];
+}
+
+function sayUnchecked(error: unknown): CheckResult {
+  return wrong(
+    `it cannot be checked: ${describeError(error)}`,
+    "mend the problems above, then run the doctor again",
+  );
+}
+
+function right(found: string): CheckResult {
+  return { ok: true, found, mend: null };
+}
+
+function wrong(found: string, mend: string): CheckResult {
+  return { ok: false, found, mend };
+}
+
+async function checkDatabaseServer({ context }: OpenRecon): Promise<CheckResult> {
+  const { major, name } = await readServerVersion(context.sql);
+  if (major >= OLDEST_SERVER) return right(`PostgreSQL ${name} answers`);
+  return wrong(`PostgreSQL ${name} is too old`, `use PostgreSQL ${OLDEST_SERVER} or newer`);
+}
+
+async function checkMigrations({ databaseUrl }: OpenRecon): Promise<CheckResult> {
+  const missing = await countMissingMigrations(databaseUrl);
+  if (missing === 0) return right("the database is up to date");
+  const found = `the database lacks ${missing} migration${missing === 1 ? "" : "s"}`;
+  return wrong(found, 'run "recon migrate", or start a worker, which migrates too');
+}
+
+async function checkRedisServer({ settings: { redisUrl } }: OpenRecon): Promise<CheckResult> {
+  if (redisUrl === null) return right("REDIS_URL is not set: the queues are in the database");
+  try {
+    return judgeRedis(await readRedisFacts(redisUrl));
+  } catch (error) {
+    if (!(error instanceof ReconError)) throw error;
+    return wrong(describeError(error), "start Redis, or correct REDIS_URL");
+  }
+}
+
+/** The oldest Redis that BullMQ supports. */
+const OLDEST_REDIS = [6, 2];
+
+function judgeRedis({ version, evictionPolicy }: RedisFacts): CheckResult {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const [oldestMajor = 0, oldestMinor = 0] = OLDEST_REDIS;
+  if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
+    return wrong(`Redis ${version} is too old`, `use Redis ${OLDEST_REDIS.join(".")} or newer`);
+  }
+  if (evictionPolicy === "noeviction") return right(`Redis ${version} answers, and evicts nothing`);
+  return wrong(
+    `Redis ${version} has maxmemory-policy ${evictionPolicy}: where memory is short, it drops jobs`,
+    "set maxmemory-policy noeviction in its configuration, or use a Redis of its own",
+  );
+}
+
+async function checkLedgerRelation({ context }: OpenRecon): Promise<CheckResult> {
+  try {
+    const { relation, isEmpty, rejected, idleTriggers, findsUndated, foreignProducts } =
+      await checkLedger(context);
+    const source = relation === null ? "the table callback_entries" : `"${relation}" can be read`;
+    if (idleTriggers.length > 0) {
+      return wrong(
+        `${source}, but triggers of callback_entries are missing or switched off (${idleTriggers.join(", ")}): new rows may never be compared`,
+        "start a worker: it switches them on, and compares every entry anew",
+      );
+    }
+    if (rejected.unusable > 0) {
+      return wrong(
+        `${source}, but ${rejected.unusable} of its rows cannot be used`,
+        `look at rejected_entries, which has them with their reasons; ${relation === null ? "insert a row again as it should be, with the same entry_id" : "mended rows are read again with their day"}`,
+      );
+    }
+    if (rejected.changed > 0) {
+      return wrong(
+        `${source}, but ${rejected.changed} changes of its rows were refused: their first content stays`,
+        'look at rejected_entries; where rows of your ledger may change, set ledger.rowsChange to "replace"',
+      );
+    }
+    if (!findsUndated) {
+      return right(
+        `${source}; rows without a received_at are not looked for, because no index leads to them: declare the column not null`,
+      );
+    }
+    if (foreignProducts.length > 0) {
+      return right(
+        `${source}; it has entries of products that are not in the settings and are not compared: ${foreignProducts.join(", ")}`,
+      );
+    }
+    return right(
+      isEmpty ? `${source}; no entry is known yet: nothing is compared until the first one` : source,
+    );
+  } catch (error) {
+    if (!(error instanceof ReconError)) throw error;
+    const mend = "give the user of DATABASE_URL a table or view with these columns (docs/ledger.md)";
+    return wrong(describeError(error), mend);
+  }
+}
+
+/**
+ * The comparison uses every digit, so the rounding noise of a sender becomes a difference. The check speaks only
+ * where such amounts exist.
+ */
+async function checkAmounts({ context: { sql, config } }: OpenRecon): Promise<Diagnosis[]> {
+  const productIds = config.products.map(({ productId }) => productId);
+  // Another check reports unreadable tables.
+  const found = await findLongAmounts(sql, productIds).catch(() => []);
+  return found
+    .filter(({ currency }) => config.diff.tolerance[currency] === undefined)
+    .map(({ side, productId, currency, amount }) => ({
+      check: "amounts",
+      ok: true,
+      found: `${productId} has amounts with more than ${MOST_DECIMALS} decimals ${side === "provider" ? "at the provider" : "in the ledger"}, such as ${amount} ${currency}: somebody computes in floating point`,
+      mend: `if the other side keeps fewer digits, set diff.tolerance, such as { "${currency}": "0.01" }; the day's statement then shows what it adds up to as rounding`,
+    }));
+}
+
+/** One call checks the provider and the clock. */
+async function checkProvider({ settings, context }: OpenRecon): Promise<Diagnosis[]> {
+  if (settings.provider === null) {
+    return [
+      {
+        check: "provider",
+        ...right("PROVIDER_BASE_URL is not set: the worker brings a stand-in provider along"),
+      },
+    ];
+  }
+  try {
+    const visit = await askProviderOnce(settings.provider, context.config, settings.production, systemClock);
+    return [
+      { check: "provider", ...judgeProvider(visit) },
+      { check: "clock", ...judgeClock(visit.skew) },
+    ];
+  } catch (error) {
+    if (!(error instanceof ReconError)) throw error;
+    return [{ check: "provider", ...wrong(describeError(error), "correct PROVIDER_BASE_URL") }];
+  }
+}
+
+const MEND_PROVIDER: Partial<Record<ErrorCode, string>> = {
+  "provider-refused":
+    "correct PROVIDER_USERNAME and PROVIDER_PASSWORD, and ask the provider whether this machine's address may call",
+  "provider-unreachable":
+    "correct PROVIDER_BASE_URL, and see that this machine may reach it (name, firewall, proxy)",
+  "provider-timeout":
+    "see that this machine may reach it (firewalls often drop silently); a slow provider needs a longer pull.requestTimeout",
+  "provider-throttled": "the provider limits requests for now: run the doctor again later",
+  "provider-rejected":
+    "the provider refuses this product: check products[].productId with the provider's support",
+};
+
+function judgeProvider({ asked, tookMs, error }: ProviderVisit): CheckResult {
+  if (error === null) {
+    return right(`it answers and accepts the credentials (${asked}, in ${(tookMs / 1000).toFixed(1)} s)`);
+  }
+  const mend =
+    MEND_PROVIDER[error.code] ?? "check that PROVIDER_BASE_URL is the agent API, and ask its support";
+  return wrong(`${describeError(error)} (${error.code})`, mend);
+}
+
+/**
+ * A smaller difference is harmless: windows end `settleDelay` before now, and signed callbacks are valid for minutes.
+ */
+const LARGEST_SKEW_MS = 30_000;
+
+function judgeClock(skew: ClockSkew | null): CheckResult {
+  if (skew === null) return right("the provider sends no time: the clocks cannot be compared");
+  const { aheadMs, uncertainMs } = skew;
+  if (Math.abs(aheadMs) <= uncertainMs) return right("this machine and the provider have the same time");
+  const apart = `this machine's clock is ${showDuration(Math.abs(aheadMs))} ${aheadMs > 0 ? "ahead of" : "behind"} the provider's`;
+  if (Math.abs(aheadMs) - uncertainMs <= LARGEST_SKEW_MS) return right(apart);
+  return wrong(
+    `${apart}: windows are asked for at the wrong time, and signed callbacks may be refused`,
+    "set this machine's clock (NTP)",
+  );
+}

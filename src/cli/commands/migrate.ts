@@ -1,0 +1,20 @@
+/** `recon migrate`: brings the database up to date. */
+
+import type { Command } from "commander";
+import { migrateDatabase } from "../../db/migrate.ts";
+import { withRecon } from "../run/run-command.ts";
+import { printLine } from "../terminal/print.ts";
+
+export function addMigrateCommand(program: Command): void {
+  program
+    .command("migrate")
+    .description("bring the database up to date")
+    .action(
+      withRecon(["database"], async ({ databaseUrl }) => {
+        const count = await migrateDatabase(databaseUrl);
+        printLine(
+          count === 0 ? "The database is up to date." : `${count} migration${count === 1 ? "" : "s"} done.`,
+        );
+      }),
+    );
+}

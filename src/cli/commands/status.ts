@@ -1,0 +1,77 @@
+/** `recon status`: the state of every product. */
+
+import type { Command } from "commander";
+import { type Instant, showDuration } from "../../clock.ts";
+import { readStatusForPeople, type Status, type StatusForPeople } from "../../flows/read-status.ts";
+import { withRecon } from "../run/run-command.ts";
+import { printJson, printLine, printTable } from "../terminal/print.ts";
+
+export function addStatusCommand(program: Command): void {
+  program
+    .command("status")
+    .description("per product: watermark, lag, window length, records, open mismatches; transfers by status")
+    .option("--json", "one JSON document")
+    .action(
+      withRecon(["database"], async ({ context }, options: { json?: boolean }) => {
+        const found = await readStatusForPeople(context);
+        if (options.json) printJson(found.status);
+        else printStatus(found, context.clock.now());
+      }),
+    );
+}
+
+function printStatus({ status, work }: StatusForPeople, now: Instant): void {
+  printTable(
+    ["PRODUCT", "FETCHED UNTIL", "LAG", "WINDOW", "GAPS", "RECORDS", "REJECTED", "OPEN MISMATCHES"],
+    status.products.map((product) => [
+      product.productId,
+      product.watermark ?? "not begun",
+      product.lagSeconds === null ? "-" : showDuration(product.lagSeconds * 1000),
+      product.windowSeconds === null ? "-" : showDuration(product.windowSeconds * 1000),
+      product.stalled ? `${product.gaps} (stalled)` : String(product.gaps),
+      String(product.records),
+      String(product.rejected),
+      String(product.openMismatches),
+    ]),
+  );
+  const { ledger, mismatches, transfers, alerts } = status;
+  printLine();
+  printLine(
+    ledger.entries === 0
+      ? "ledger      no entries yet: nothing is compared until the first one"
+      : `ledger      ${ledger.entries} entries, the last received ${ledger.lastReceivedAt}`,
+  );
+  printLine(`mismatches  ${listCounts(mismatches)}`);
+  printLine(`transfers   ${listCounts(transfers)}`);
+  printLine(`alerts      ${alerts.undelivered} undelivered, ${sayAge("checked", work.alerting.doneAt, now)}`);
+  printWork(status, work, now);
+}
+
+/** The age of each kind of work, and its stalls. */
+function printWork(
+  { comparing, verifying, rejected }: Status,
+  { following, alerting, stalls }: StatusForPeople["work"],
+  now: Instant,
+): void {
+  const aside = comparing.setAside === 0 ? "" : `, ${comparing.setAside} set aside`;
+  printLine(`comparing   ${sayBehind(comparing.behindSeconds)}, ${comparing.waiting} waiting${aside}`);
+  if (following !== null) printLine(`following   ${sayAge("read", following.readAt, now)}`);
+  printLine(`verifying   ${sayBehind(verifying.behindSeconds)}, ${verifying.due} due`);
+  printLine(`rejected    ${rejected.records} records, ${rejected.entries} entries`);
+  const problems = [comparing.problem, alerting.problem, ...stalls.map(({ what }) => what)];
+  for (const problem of new Set(problems)) if (problem !== null) printLine(`problem     ${problem}`);
+}
+
+function sayBehind(seconds: number | null): string {
+  return seconds === null ? "never yet" : `${showDuration(seconds * 1000)} behind`;
+}
+
+function sayAge(what: string, at: Instant | null, now: Instant): string {
+  return at === null ? `not ${what} yet` : `${what} ${showDuration(Math.max(0, now - at))} ago`;
+}
+
+function listCounts(counts: Readonly<Record<string, number>>): string {
+  return Object.entries(counts)
+    .map(([status, count]) => `${count} ${status}`)
+    .join(", ");
+}

@@ -1,0 +1,157 @@
+/** `recon transfers`: hands over transfers to be verified, lists and shows them, and closes inconclusive ones. */
+
+import { stdin } from "node:process";
+import type { Command } from "commander";
+import { closeTransfer } from "../../flows/close-transfer.ts";
+import { handOverTransfers } from "../../flows/hand-over-transfers.ts";
+import {
+  describeTransfer,
+  readTransferStory,
+  type TransferDocument,
+  type TransferStory,
+} from "../../flows/read-transfer.ts";
+import {
+  readNote,
+  readTransferChoice,
+  readTransferQuery,
+  type TransferQuery,
+} from "../../ops/input/transfer-query.ts";
+import { listTransfers } from "../../verify/store.ts";
+import { actorName } from "../run/actor-name.ts";
+import { withRecon } from "../run/run-command.ts";
+import { printJson, printLine, printTable, showText } from "../terminal/print.ts";
+import { readTransferLines } from "./read-transfer-lines.ts";
+
+interface ChoiceOptions extends Pick<TransferQuery, "kind" | "product" | "username"> {
+  readonly json?: boolean;
+}
+
+export function addTransferCommands(program: Command): void {
+  const transfers = program
+    .command("transfers")
+    .description("deposits and withdrawals, which the worker verifies until their outcome is certain");
+  transfers
+    .command("add")
+    .description("hand over transfers to be verified: JSON lines on standard input, all of them or none")
+    .option("--json", "one JSON document")
+    .addHelpText("after", ADD_HELP)
+    .action(
+      withRecon(["database"], async ({ context }, options: { json?: boolean }) => {
+        const products = context.config.products.map(({ productId }) => productId);
+        const given = await readTransferLines(stdin, { products, now: context.clock.now() });
+        const { added, known } = await handOverTransfers(context, given);
+        if (options.json) printJson({ added, known });
+        else printLine(`${added} handed over${known === 0 ? "" : `, ${known} known already`}.`);
+      }),
+    );
+  transfers
+    .command("list")
+    .description("list transfers, the newest first")
+    .option("--status <status>", "pending, accepted, rejected or inconclusive; several separated by commas")
+    .option("--kind <kind>", "transfer (default), or top-up: those found in the ledger")
+    .option("--product <product>", "one product")
+    .option("--username <username>", "one player")
+    .option("--limit <count>", "the most rows to list, up to 1000", "100")
+    .option("--after <next>", 'the "next" of the page before')
+    .option("--json", "one JSON document")
+    .action(
+      withRecon(["database"], async ({ context }, options: TransferQuery & { json?: boolean }) => {
+        const page = await listTransfers(context.sql, readTransferQuery(options, context.config));
+        const documents = page.transfers.map(describeTransfer);
+        if (options.json) printJson({ transfers: documents, next: page.next });
+        else printList(documents, page.next);
+      }),
+    );
+  addChoiceOptions(
+    transfers
+      .command("show")
+      .argument("<ref>", "the transactionRef")
+      .description("show one transfer with every answer"),
+  ).action(
+    withRecon(["database"], async ({ context }, ref: string, { json, ...choice }: ChoiceOptions) => {
+      const story = await readTransferStory(context, readTransferChoice(ref, choice));
+      if (json) printJson(story);
+      else printStory(story);
+    }),
+  );
+  addChoiceOptions(
+    transfers
+      .command("close")
+      .argument("<ref>", "the transactionRef")
+      .description(
+        "stop verifying an inconclusive transfer whose outcome you found out; this resolves its mismatch",
+      )
+      .requiredOption("--note <text>", "what you found out"),
+  ).action(
+    withRecon(
+      ["database"],
+      async ({ context }, ref: string, { json, note, ...choice }: ChoiceOptions & { note: string }) => {
+        const close = { by: actorName(), note: readNote(note) };
+        const closed = describeTransfer(await closeTransfer(context, readTransferChoice(ref, choice), close));
+        if (json) printJson({ transfer: closed });
+        else printLine(`${showText(ref)} is closed: it stays inconclusive, and is not asked for any more.`);
+      },
+    ),
+  );
+}
+
+const ADD_HELP = `
+One line for each, all fields needed:
+  {"username":"anna","productId":"P1","currency":"THB","transactionRef":"ref-1","type":"DEPOSIT","amount":"10.00","sentAt":"2026-11-20T10:00:00Z"}
+The same transactionRef with the same content has no effect; with other content nothing is handed over at all.`;
+
+function addChoiceOptions(command: Command): Command {
+  return command
+    .option("--kind <kind>", "transfer or top-up, where both have the ref")
+    .option("--product <product>", "the product, where several top-ups have the ref")
+    .option("--username <username>", "the player, where several top-ups have the ref")
+    .option("--json", "one JSON document");
+}
+
+function printList(transfers: readonly TransferDocument[], next: string | null): void {
+  if (transfers.length === 0) {
+    printLine("No transfers.");
+    return;
+  }
+  printTable(
+    ["REF", "PRODUCT", "PLAYER", "TYPE", "AMOUNT", "STATUS", "ASKED", "SENT", "ASKED NEXT", "DECIDED"],
+    transfers.map((one) => [
+      one.transactionRef,
+      one.productId,
+      one.username,
+      one.type,
+      `${one.amount} ${one.currency}`,
+      one.status,
+      String(one.attempts),
+      one.sentAt,
+      one.nextVerifyAt ?? "-",
+      one.decidedAt ?? "-",
+    ]),
+  );
+  if (next !== null) printLine(`There are more: --after ${next}`);
+}
+
+function printStory(story: TransferStory): void {
+  const { answers, ...fields } = story;
+  printTable(
+    ["FIELD", "VALUE"],
+    Object.entries(fields).map(([field, value]) => [field, value === null ? "-" : String(value)]),
+  );
+  printLine();
+  if (answers.length === 0) {
+    printLine("Not asked for yet.");
+    return;
+  }
+  printTable(
+    ["ASK", "WHEN", "TOOK", "SAYS", "STATUS AFTER", "WHY", "ANSWER"],
+    answers.map((one) => [
+      String(one.attempt),
+      one.askedAt,
+      `${one.tookMs} ms`,
+      one.says,
+      one.status,
+      [one.code, one.message].filter((part) => part !== null).join(" ") || "-",
+      one.raw ?? "-",
+    ]),
+  );
+}

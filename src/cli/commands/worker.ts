@@ -1,0 +1,110 @@
+/** `recon worker`: runs every scheduled job and the ops server until a stop signal. */
+
+import type { Command } from "commander";
+import { checkRedis } from "../../../jobs/backend.ts";
+import { LONGEST_STOP_MS } from "../../../jobs/close-queues.ts";
+import { startWorker } from "../../../jobs/worker.ts";
+import { openChannels } from "../../alerts/open-channels.ts";
+import { migrateDatabase } from "../../db/migrate.ts";
+import { describeError } from "../../errors.ts";
+import { openAskOutcome } from "../../flows/ask-outcome.ts";
+import { openMetrics } from "../../ops/metrics/metrics.ts";
+import { startOpsServer } from "../../ops/server.ts";
+import { startTracing, watchAll } from "../../ops/tracing/tracing.ts";
+import { openBudget, type RequestBudget, withinBudget } from "../../provider/budget.ts";
+import { openProvider } from "../../provider/client.ts";
+import type { OpenRecon } from "../run/open.ts";
+import { LONGEST_WAIT_MS, type Part, runUntilStopped } from "../run/run-until-stopped.ts";
+import type { TryOut } from "../run/try-out.ts";
+import { waitUntilReady } from "../run/wait-until-ready.ts";
+import { announceMismatches, announceStart } from "./announce.ts";
+
+export function addWorkerCommand(program: Command): void {
+  program
+    .command("worker")
+    .description("the long-running worker: every scheduled job and the ops HTTP server")
+    .action(runUntilStopped("the worker", ["database", "queue", "provider"], openWorker));
+}
+
+async function openWorker(recon: OpenRecon, opened: Part[]): Promise<void> {
+  const { settings, context, people, databaseUrl } = recon;
+  const { redisUrl } = settings;
+  const metrics = openMetrics({ ...people, databaseClock: context.clock }, () => worker.countJobs());
+  const tracing = await startTracing(settings.tracing, context.log);
+  if (tracing !== null) opened.push({ name: "tracing", longestMs: 500, close: () => tracing.close() });
+  await migrateDatabase(databaseUrl, context.log);
+  if (redisUrl !== null) await waitUntilReady("Redis", () => checkRedis(redisUrl), context, LONGEST_WAIT_MS);
+  const tryOut = recon.embedded.provider ? await startSandbox(recon) : null;
+  if (tryOut !== null) opened.push({ name: "the sandbox", longestMs: 500, close: () => tryOut.stop() });
+
+  const provider = openProvider(
+    tryOut?.provider ?? settings.provider ?? { baseUrl: "", username: "", password: "" },
+    {
+      requestTimeoutMs: context.config.pull.requestTimeout,
+      connections: context.config.pull.concurrency,
+      production: settings.production,
+      watch: tracing === null ? metrics.watch : watchAll([tracing.watch, metrics.watch]),
+    },
+    context.clock,
+  );
+  opened.push({ name: "the provider client", longestMs: 100, close: () => provider.close() });
+  const budget = budgetOf(recon);
+  const worker = await startWorker(
+    {
+      ...context,
+      fetchPage: withinBudget(provider.fetchBetPage, budget),
+      onPage: metrics.onPage,
+      ask: openAskOutcome(provider, budget, context),
+      channels: openChannels(settings.alerts, settings.ops),
+      heartbeat: settings.heartbeatUrl === null ? null : { url: settings.heartbeatUrl },
+      isTraced: tracing !== null,
+      databaseClock: context.clock,
+    },
+    { redisUrl, databaseUrl },
+  );
+  opened.push({ name: "the work at hand", longestMs: LONGEST_STOP_MS + 200, close: () => worker.stop() });
+  const ops = await startOpsServer(people, settings.ops, () => worker.check(), {
+    openBoard: () => worker.openBoard(),
+    metrics,
+  });
+  opened.push({ name: "the ops server", longestMs: 500, close: () => ops.close() });
+
+  context.log.info({ ops: ops.url, products: context.config.products.length }, "the worker runs");
+  if (tryOut !== null) {
+    announceStart({ config: context.config, opsUrl: ops.url, ...describeWorld(recon, tryOut) });
+    opened.push({ name: "the list of mismatches", longestMs: 300, ...announce(recon) });
+  }
+}
+
+/** Loaded only here, because a worker in production does not need the sandbox. */
+async function startSandbox({ context }: OpenRecon): Promise<TryOut> {
+  const { startTryOut } = await import("../run/try-out.ts");
+  return await startTryOut(context.clock, context, { host: "127.0.0.1", port: 0, seed: null });
+}
+
+function budgetOf({ context: { sql, config, clock } }: OpenRecon): RequestBudget {
+  const { concurrency, minInterval, requestTimeout } = config.pull;
+  return openBudget(sql, { concurrency, minIntervalMs: minInterval }, requestTimeout, clock);
+}
+
+function describeWorld({ settings, embedded }: OpenRecon, tryOut: TryOut) {
+  return {
+    database: embedded.postgres ? "an embedded PostgreSQL, its data in .recon/" : "the one of DATABASE_URL",
+    queues:
+      settings.redisUrl === null ? "in that database (set REDIS_URL for Redis)" : "the Redis of REDIS_URL",
+    provider: `the sandbox at ${tryOut.provider.baseUrl}, seed ${tryOut.seed}, with players at play and planted faults`,
+  };
+}
+
+function announce({ context }: OpenRecon): { close(): Promise<void> } {
+  const ending = new AbortController();
+  const announcing = announceMismatches(context.sql, context.clock, ending.signal).catch((error: unknown) =>
+    context.log.warn({ error: describeError(error) }, "the mismatches cannot be shown here any more"),
+  );
+  return {
+    close: async () => {
+      ending.abort();
+      await announcing;
+    },
+  };
+}

@@ -1,0 +1,71 @@
+/** Opens and closes the resources of a command: settings, database, log. */
+
+import { fileURLToPath } from "node:url";
+import { systemClock } from "../../clock.ts";
+import { type Need, readSettings, type Settings } from "../../config.ts";
+import { checkDatabase } from "../../db/client.ts";
+import { type DatabaseClock, openDatabaseClock } from "../../db/database-clock.ts";
+import { migrateDatabase } from "../../db/migrate.ts";
+import { openPools } from "../../db/pools.ts";
+import { startEmbeddedPostgres } from "../../embedded/postgres/postgres.ts";
+import type { FlowContext } from "../../flows/context.ts";
+import { createLog } from "../../log.ts";
+import { secretsOf } from "../../secrets.ts";
+import { tryOutConfig } from "./try-out-config.ts";
+import { waitUntilReady } from "./wait-until-ready.ts";
+
+/** The data folder of an embedded start. */
+export const EMBEDDED_HOME = fileURLToPath(new URL("../../../.recon", import.meta.url));
+
+export interface OpenRecon {
+  readonly settings: Settings;
+  /** its clock is the database's */
+  readonly context: FlowContext & { readonly clock: DatabaseClock };
+  /** the same, with separate connections for requests of people */
+  readonly people: FlowContext;
+  readonly databaseUrl: string;
+  /** the start needs only the checkout: database, provider and config are built in */
+  readonly embedded: { readonly postgres: boolean; readonly provider: boolean };
+  close(): Promise<void>;
+}
+
+/**
+ * @param needs the settings that the command needs in production
+ * @param longestWaitMs the longest wait for the database
+ * @throws ReconError `settings-invalid`, `database-unreachable` or `embedded-failed`
+ */
+export async function openRecon(needs: readonly Need[], longestWaitMs = 0): Promise<OpenRecon> {
+  const settings = readSettings(needs);
+  const withoutProvider = settings.provider === null && !settings.production;
+  const config = settings.config ?? tryOutConfig();
+  const log = createLog(settings.logLevel ?? (withoutProvider ? "warn" : "info"), secretsOf(settings));
+  const server = settings.databaseUrl === null ? await startEmbeddedPostgres({ home: EMBEDDED_HOME }) : null;
+  const databaseUrl = settings.databaseUrl ?? server?.url ?? "";
+  const pools = openPools(databaseUrl, settings.databasePool);
+  const { work: sql } = pools;
+  const clock = openDatabaseClock(sql, systemClock);
+  const close = async () => {
+    await pools.close();
+    await server?.release();
+  };
+  try {
+    const check = async () => {
+      await checkDatabase(sql);
+      await clock.measure();
+    };
+    await waitUntilReady("the database", check, { clock: systemClock, log }, longestWaitMs);
+    if (server !== null) await migrateDatabase(databaseUrl);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const context = { sql, config, clock, log };
+  return {
+    settings,
+    context,
+    people: { ...context, sql: pools.people },
+    databaseUrl,
+    embedded: { postgres: server !== null, provider: withoutProvider },
+    close,
+  };
+}

@@ -1,0 +1,52 @@
+/** Runs a command: opens and closes its resources, and turns an error into one clear line and an exit code. */
+
+import { stderr } from "node:process";
+import type { Need } from "../../config.ts";
+import { describeLimit, isConnectionLost, unreachable } from "../../db/client.ts";
+import { ReconError } from "../../errors.ts";
+import { type OpenRecon, openRecon } from "./open.ts";
+
+export const EXIT_FAILED = 1;
+export const EXIT_USAGE = 2;
+
+/** Runs a command that needs the database, and closes everything afterwards. */
+export function withRecon<Args extends unknown[]>(
+  needs: readonly Need[],
+  run: (recon: OpenRecon, ...args: Args) => Promise<void>,
+): (...args: Args) => Promise<void> {
+  return async (...args) => {
+    const recon = await openRecon(needs);
+    try {
+      await run(recon, ...args);
+    } catch (error) {
+      const { sql } = recon.context;
+      throw isConnectionLost(error) ? unreachable(sql.options, error) : (describeLimit(sql, error) ?? error);
+    } finally {
+      await recon.close();
+    }
+  };
+}
+
+/** PostgreSQL's codes for a missing table and a missing column. */
+const NOT_MIGRATED: ReadonlySet<string | undefined> = new Set(["42P01", "42703"]);
+/**
+ * Refusals of the server that are no fault of this program: rights, a read-only server, no space, a limit.
+ */
+const REFUSAL = /^(25006|42501|5[3-8]...)$/;
+
+/** Prints a failure in words that a tired person can act on. @returns the exit code */
+export function reportFailure(error: unknown): number {
+  if (error instanceof ReconError) {
+    stderr.write(`recon: ${error.message}\n`);
+    return error.code === "usage" ? EXIT_USAGE : EXIT_FAILED;
+  }
+  const { code, message, stack } = error as { code?: string; message?: string; stack?: string };
+  if (NOT_MIGRATED.has(code)) {
+    stderr.write(`recon: the database is not up to date (${message}). Run "recon migrate".\n`);
+  } else if (REFUSAL.test(code ?? "")) {
+    stderr.write(`recon: the database refuses: ${message} (${code})\n`);
+  } else {
+    stderr.write(`recon: this should not happen: ${stack ?? String(error)}\n`);
+  }
+  return EXIT_FAILED;
+}

@@ -1,0 +1,147 @@
+/** The sandbox of an embedded start: a provider with players at play, and the operator's side of their world. */
+
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import type { Clock, Instant } from "../../clock.ts";
+import type { ProviderSettings } from "../../config.ts";
+import { describeError } from "../../errors.ts";
+import type { FlowContext } from "../../flows/context.ts";
+import { deliverCallbacks } from "../../flows/deliver-callbacks.ts";
+import type { AnyFault } from "../../sandbox/faults/fault-list.ts";
+import { startSandbox } from "../../sandbox/server/server.ts";
+import { openPlayLog } from "../../sandbox/world/play-log.ts";
+import { createWorld, type World } from "../../sandbox/world/world.ts";
+import type { TimeRange } from "../../window.ts";
+import { EMBEDDED_HOME } from "./open.ts";
+import { TRY_OUT_HISTORY_MS, TRY_OUT_PRODUCTS } from "./try-out-config.ts";
+
+const HOUR_MS = 3_600_000;
+/** Much shorter than the graces of the try-out config, so that these delays cause no mismatch. */
+const LAGS = { lateSettlementMs: 60_000, callbackLagMs: 1_000, reportLagMs: 1_000 };
+const STEP_MS = 1_000;
+
+export interface TryOut {
+  readonly provider: ProviderSettings;
+  readonly seed: number;
+  stop(): Promise<void>;
+}
+
+/** Chooses the faults of a world, whose seed and begin are known only after its opening. */
+export type FaultsOf = (world: { readonly seed: number; readonly begin: Instant }) => readonly AnyFault[];
+
+export interface ServeOptions {
+  readonly host: string;
+  /** 0: any free port */
+  readonly port: number;
+  readonly username?: string;
+  /** default: random */
+  readonly password?: string;
+  /** default: a slow hour */
+  readonly faultsOf?: FaultsOf;
+}
+
+export interface TryOutOptions extends ServeOptions {
+  /** null: of its own */
+  readonly seed: number | null;
+}
+
+/**
+ * Starts the provider and the play. When this returns, the ledger has every callback of the world so far.
+ * @param context null: nothing writes the world's callbacks to a ledger
+ */
+export async function startTryOut(
+  clock: Clock,
+  context: FlowContext | null,
+  options: TryOutOptions,
+): Promise<TryOut> {
+  const playLog = openPlayLog({
+    path: join(EMBEDDED_HOME, "sandbox.json"),
+    clock,
+    historyMs: TRY_OUT_HISTORY_MS,
+    ...(options.seed === null ? {} : { seed: options.seed }),
+  });
+  const { world, begin, tryOut } = await serve(clock, playLog, options);
+  playLog.extend();
+  const playing = await play(clock, context, world, begin, () => playLog.extend());
+  const stop = async () => {
+    await playing.stop();
+    await tryOut.stop();
+  };
+  return { ...tryOut, stop };
+}
+
+/** Starts the provider of a world with a fixed period. The same options always give the same world. */
+export async function startFixedWorld(
+  clock: Clock,
+  play: { readonly seed: number; readonly period: TimeRange },
+  options: ServeOptions,
+): Promise<TryOut> {
+  const { tryOut } = await serve(clock, { seed: play.seed, periods: [play.period] }, options);
+  return tryOut;
+}
+
+async function serve(
+  clock: Clock,
+  { seed, periods }: { readonly seed: number; readonly periods: readonly TimeRange[] },
+  options: ServeOptions,
+): Promise<{ world: World; begin: Instant; tryOut: TryOut }> {
+  const { host, port, faultsOf = slowHour } = options;
+  const products = TRY_OUT_PRODUCTS;
+  const world = createWorld({ ...LAGS, seed, periods, products, players: 40, faultEveryMinutes: 5 });
+  const begin = periods[0]?.from ?? clock.now();
+  const credentials = {
+    username: options.username ?? "sandbox",
+    password: options.password ?? randomBytes(12).toString("hex"),
+  };
+  const faults = faultsOf({ seed, begin });
+  const server = await startSandbox({ ...credentials, world, clock, host, port, pageSize: 100, faults });
+  const provider = { baseUrl: server.url, ...credentials };
+  return { world, begin, tryOut: { provider, seed, stop: () => server.close() } };
+}
+
+/** Long ranges hang in the hour after the first whole hour, so that a newcomer sees windows shrink and grow again. */
+export const slowHour: FaultsOf = ({ begin }) => [
+  {
+    when: { hoursUtc: [new Date(begin + HOUR_MS).getUTCHours()], longerThan: "PT20M" },
+    do: { kind: "hang" },
+  },
+];
+
+interface Playing {
+  stop(): Promise<void>;
+}
+
+async function play(
+  clock: Clock,
+  context: FlowContext | null,
+  world: World,
+  begin: Instant,
+  extend: () => void,
+): Promise<Playing> {
+  const ending = new AbortController();
+  const deliver = async () => {
+    if (context !== null) await deliverCallbacks(context, world, begin, clock.now());
+  };
+  await deliver();
+  const loop = (async () => {
+    while (!ending.signal.aborted) {
+      await clock.sleep(STEP_MS, ending.signal);
+      if (ending.signal.aborted) return;
+      try {
+        extend();
+        await deliver();
+      } catch (error) {
+        context?.log.warn(
+          { error: describeError(error) },
+          "the sandbox could not write its callbacks; it tries again",
+        );
+      }
+    }
+  })();
+  return {
+    stop: async () => {
+      ending.abort();
+      await loop;
+    },
+  };
+}

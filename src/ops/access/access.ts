@@ -1,0 +1,146 @@
+/**
+ * Decides who may use the ops server: bearers of a token of OPS_TOKENS and their sessions; without tokens, only this
+ * machine.
+ */
+
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { isLoopback } from "../../config.ts";
+import type { Log } from "../../log.ts";
+import { sendProblem, wantsPage } from "../http/problem.ts";
+import { isChange, isOwnChange } from "./cross-origin.ts";
+import type { FailedSignIns } from "./failed-sign-ins.ts";
+import type { Sessions } from "./sessions.ts";
+import type { KnownTokens } from "./tokens.ts";
+
+/** The person or program that sends a request, and in whose name changes happen. */
+export interface Asker {
+  readonly name: string;
+  readonly role: "read" | "write";
+  /** the proof: a bearer token, a session's cookie, or a loopback address */
+  readonly by: "token" | "session" | "loopback";
+}
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** the asker; set in every handler behind `addAccess` */
+    asker: Asker;
+  }
+}
+
+/** What identifies an asker. */
+export interface Gate {
+  readonly tokens: KnownTokens;
+  readonly sessions: Sessions;
+  readonly failures: FailedSignIns;
+  readonly log: Log;
+}
+
+/** Without tokens, everybody on this machine may write. */
+const LOCAL: Asker = { name: "local", role: "write", by: "loopback" };
+
+/**
+ * Refuses unknown askers, and changes by readers, for all routes of this scope. A page redirects its visitor to the
+ * sign-in; every other route answers 401.
+ */
+export function addAccess(scope: FastifyInstance, gate: Gate): void {
+  scope.addHook("onRequest", async (request, reply) => {
+    const asker = await findAsker(gate, request);
+    if (asker === null) {
+      const waitMs = gate.tokens.areSet && bearerOf(request) !== null ? await noteFailure(gate, request) : 0;
+      return waitMs > 0 ? await sendTooManyFailures(reply, waitMs) : await sendUnknown(request, reply);
+    }
+    request.asker = asker;
+    if (isChange(request.method)) await checkChange(request, reply);
+  });
+}
+
+/** @returns null where the asker is unknown, or no longer known */
+async function findAsker(gate: Gate, request: FastifyRequest): Promise<Asker | null> {
+  const bearer = bearerOf(request);
+  if (!gate.tokens.areSet || bearer === null) return await findVisitor(gate, request);
+  const token = gate.tokens.find(bearer);
+  return token === null ? null : { name: token.name, role: token.role, by: "token" };
+}
+
+/** The person at a browser; ignores bearer tokens. @returns null where nobody is signed in, or no longer */
+export async function findVisitor(
+  { tokens, sessions }: Gate,
+  request: FastifyRequest,
+): Promise<Asker | null> {
+  if (!tokens.areSet) return LOCAL;
+  const token = await sessions.find(request);
+  return token === null ? null : { name: token.name, role: token.role, by: "session" };
+}
+
+/**
+ * Counts a failed sign-in and logs its address, never its token. Does neither beyond the limit, so that guessing
+ * fills neither memory nor log.
+ * @returns the wait to announce, in milliseconds; above 0, the answer is delayed too
+ */
+export async function noteFailure(
+  { failures, log }: Gate,
+  { ip, method, url }: FastifyRequest,
+): Promise<number> {
+  const waitMs = failures.waitOf(ip);
+  if (waitMs > 0) {
+    await failures.slowDown();
+    return waitMs;
+  }
+  failures.note(ip);
+  log.warn(
+    { address: ip, method, path: url.split("?")[0] },
+    "a request had a token that is not in OPS_TOKENS",
+  );
+  return 0;
+}
+
+async function sendTooManyFailures(reply: FastifyReply, waitMs: number): Promise<FastifyReply> {
+  const seconds = Math.ceil(waitMs / 1000);
+  reply.header("retry-after", seconds);
+  const detail = `this token is not in OPS_TOKENS, and too many sign-ins have failed: wait ${seconds} s`;
+  return await sendProblem(reply, 429, "Too Many Requests", detail);
+}
+
+async function sendUnknown(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  if (!isChange(request.method) && wantsPage(request)) {
+    return await reply.redirect(`/sign-in?${new URLSearchParams({ to: request.url })}`, 303);
+  }
+  reply.header("www-authenticate", "Bearer");
+  return await sendProblem(reply, 401, "Unauthorized", "a bearer token of OPS_TOKENS is needed");
+}
+
+async function checkChange(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { asker, method, headers } = request;
+  if (asker.by !== "token" && !isOwnChange(headers, asker.by === "session" ? "refuse" : "accept")) {
+    const detail = "a page of another site asked for this: only this server's own pages may";
+    await sendProblem(reply, 403, "Forbidden", detail);
+  } else if (asker.role !== "write") {
+    const detail = `the token of "${asker.name}" may only read: ${method} needs one that may write`;
+    await sendProblem(reply, 403, "Forbidden", detail);
+  }
+}
+
+/**
+ * A hook that answers 403 unless this machine asks under its own name. A page of another site could reach a loopback
+ * port through a visitor's browser; Host and Origin show this.
+ */
+export async function refuseForeign(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { host, origin } = request.headers;
+  if (isOwnHost(host) && (origin === undefined || (URL.canParse(origin) && isOwnHost(new URL(origin).host))))
+    return;
+  await sendProblem(
+    reply,
+    403,
+    "Forbidden",
+    "without OPS_TOKENS the server answers only this machine, under its own name",
+  );
+}
+
+/** @returns null where there is no token, or an empty one */
+function bearerOf({ headers }: FastifyRequest): string | null {
+  return /^Bearer (.+)$/i.exec(headers.authorization ?? "")?.[1] ?? null;
+}
+
+function isOwnHost(host: string | undefined): boolean {
+  return isLoopback((host ?? "").replace(/:\d+$/, "").toLowerCase());
+}

@@ -1,0 +1,78 @@
+/** Signing in to the dashboard with a token, and out again. */
+
+import formbody from "@fastify/formbody";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FlowContext } from "../../flows/context.ts";
+import { readOwnPath } from "../http/own-path.ts";
+import { sendProblem } from "../http/problem.ts";
+import { findVisitor, type Gate, noteFailure } from "./access.ts";
+import { addAudit } from "./audit.ts";
+import { isOwnChange } from "./cross-origin.ts";
+import { renderComeAgain, renderSignIn } from "./sign-in-page.ts";
+
+const LONGEST_FORM = 8 * 1024;
+
+interface SignInFields {
+  readonly token?: unknown;
+  readonly to?: unknown;
+}
+
+/** `GET` and `POST /sign-in`, `POST /sign-out`: outside of the scope that needs an asker. */
+export function addSignIn(app: FastifyInstance, gate: Gate, context: FlowContext): void {
+  app.register(async (scope) => {
+    await scope.register(formbody, { bodyLimit: LONGEST_FORM });
+    addAudit(scope, context);
+    scope.get<{ Querystring: SignInFields }>("/sign-in", async (request, reply) => {
+      const to = readOwnPath(request.query.to);
+      if ((await findVisitor(gate, request)) !== null) return await reply.redirect(to, 303);
+      const isLed = request.headers["sec-fetch-site"] === "cross-site";
+      return await sendPage(reply, 200, isLed ? renderComeAgain(to) : renderSignIn({ to, error: null }));
+    });
+    scope.post<{ Body: SignInFields | undefined }>("/sign-in", async (request, reply) => {
+      if (!isOwnChange(request.headers, "accept")) return await sendForeign(reply);
+      return await signIn(gate, request, reply);
+    });
+    scope.post("/sign-out", async (request, reply) => {
+      if (!isOwnChange(request.headers, "refuse")) return await sendForeign(reply);
+      const asker = await findVisitor(gate, request);
+      if (asker !== null) request.asker = asker;
+      await gate.sessions.end(request, reply);
+      return await reply.redirect("/sign-in", 303);
+    });
+  });
+}
+
+async function signIn(
+  gate: Gate,
+  request: FastifyRequest<{ Body: SignInFields | undefined }>,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { token: typed, to: wanted } = request.body ?? {};
+  const to = readOwnPath(wanted);
+  if (!gate.tokens.areSet) return await reply.redirect(to, 303);
+  const token = typeof typed === "string" && typed !== "" ? gate.tokens.find(typed.trim()) : null;
+  if (token === null) {
+    const waitMs = await noteFailure(gate, request);
+    if (waitMs > 0) {
+      const seconds = Math.ceil(waitMs / 1000);
+      reply.header("retry-after", seconds);
+      const error = `This token is not in OPS_TOKENS, and too many sign-ins have failed. Try again in ${seconds} seconds.`;
+      return await sendPage(reply, 429, renderSignIn({ to, error }));
+    }
+    const error = "This token is not in OPS_TOKENS.";
+    return await sendPage(reply, 401, renderSignIn({ to, error }));
+  }
+  await gate.sessions.begin(request, reply, token);
+  request.asker = { name: token.name, role: token.role, by: "session" };
+  gate.log.info({ name: token.name, role: token.role, address: request.ip }, "somebody has signed in");
+  return await reply.redirect(to, 303);
+}
+
+async function sendForeign(reply: FastifyReply): Promise<FastifyReply> {
+  const detail = "a page of another site asked for this: only this server's own pages may";
+  return await sendProblem(reply, 403, "Forbidden", detail);
+}
+
+async function sendPage(reply: FastifyReply, status: number, page: string): Promise<FastifyReply> {
+  return await reply.code(status).type("text/html; charset=utf-8").send(page);
+}

@@ -1,0 +1,125 @@
+/** The API: the outputs and actions of the commands, over HTTP. */
+
+import swagger from "@fastify/swagger";
+import type { FastifyInstance } from "fastify";
+import type { FlowContext } from "../../flows/context.ts";
+import { readCoverageOf } from "../../flows/read-coverage.ts";
+import { readStatus } from "../../flows/read-status.ts";
+import type { ReportQueue } from "../http/report-queue.ts";
+import { checkFields, readProductRange, usage } from "../input/range-query.ts";
+import { readReportDay } from "../input/report-query.ts";
+import { addAuditRoutes } from "./audit-routes.ts";
+import { addBackfillRoutes } from "./backfill-routes.ts";
+import { addMismatchRoutes } from "./mismatch-routes.ts";
+import { describeOperation } from "./operation.ts";
+import { fieldsOf } from "./schema.ts";
+import { COVERAGE, COVERAGE_QUERY, REPORT, REPORT_QUERY, STATUS } from "./state-schema.ts";
+import { addTransferRoutes } from "./transfer-routes.ts";
+
+interface QueryRoute {
+  Querystring: Record<string, unknown>;
+}
+
+const READ_STATUS = describeOperation({
+  id: "readStatus",
+  summary: "the state of each product, and what waits",
+  answers: { 200: STATUS },
+});
+
+const READ_COVERAGE = describeOperation({
+  id: "readCoverage",
+  summary: "the fetched time of a product, and the gaps",
+  query: COVERAGE_QUERY,
+  answers: { 200: COVERAGE },
+});
+
+const READ_REPORT = describeOperation({
+  id: "readReport",
+  summary: "the day's statement",
+  query: REPORT_QUERY,
+  answers: { 200: REPORT },
+});
+
+const READ_OPENAPI = describeOperation({
+  id: "readOpenApi",
+  summary: "this document",
+  answers: { 200: { type: "object" } },
+});
+
+/** @param api a scope with access rules: its requests have the right to read, and changes have the right to write */
+export async function addApi(
+  api: FastifyInstance,
+  context: FlowContext,
+  reports: ReportQueue,
+): Promise<void> {
+  const { config } = context;
+  takeJsonOnly(api);
+  await addDocument(api);
+  api.get("/status", { schema: READ_STATUS }, () => readStatus(context));
+  addMismatchRoutes(api, context);
+  api.get<QueryRoute>("/coverage", { schema: READ_COVERAGE }, ({ query }) =>
+    readCoverageOf(context, readProductRange(checkFields(query, fieldsOf(COVERAGE_QUERY)), config)),
+  );
+  api.get<QueryRoute>("/report", { schema: READ_REPORT }, ({ query }, reply) =>
+    reports.read(readReportDay(checkFields(query, fieldsOf(REPORT_QUERY))), reply),
+  );
+  addBackfillRoutes(api, context);
+  addTransferRoutes(api, context);
+  addAuditRoutes(api, context);
+}
+
+/** The deepest nesting of a body. A deeper body could be parsed, but not written to the audit log. */
+const DEEPEST_BODY = 8;
+
+/**
+ * Some clients announce JSON with every POST. An empty body counts as no body; routes that need one say so.
+ */
+function takeJsonOnly(api: FastifyInstance): void {
+  const parse = api.getDefaultJsonParser("error", "error");
+  api.removeAllContentTypeParsers();
+  api.addContentTypeParser<string>("*", { parseAs: "string" }, (_request, text, done) => {
+    if (text === "") return done(null, undefined);
+    done(Object.assign(new Error("the body must be application/json"), { statusCode: 415 }));
+  });
+  api.addContentTypeParser<string>("application/json", { parseAs: "string" }, (request, text, done) => {
+    if (text === "") return done(null, undefined);
+    parse(request, text, (error, body: unknown) =>
+      isDeeper(body, DEEPEST_BODY) ? done(usage("the body is nested too deeply")) : done(error, body),
+    );
+  });
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((one) => isDeeper(one, levels - 1));
+}
+
+/**
+ * `GET /api/openapi.json`, made of the schemas of the routes that are added afterwards.
+ *
+ * The schemas do not validate. The readers of a request report its errors with field and value, for HTTP and the
+ * command line alike. Schemas and readers share names, choices and limits, and a test compares them.
+ */
+async function addDocument(api: FastifyInstance): Promise<void> {
+  api.setValidatorCompiler(() => () => true);
+  api.setSerializerCompiler(() => (answer) => JSON.stringify(answer));
+  await api.register(swagger, {
+    openapi: {
+      openapi: "3.1.0",
+      info: {
+        title: "wallet-recon",
+        description:
+          "The differences between the provider and the wallet, and what people did about them. Amounts are decimal text.",
+        version: "1",
+      },
+      components: {
+        securitySchemes: {
+          token: { type: "http", scheme: "bearer", description: "one of OPS_TOKENS; write for every POST" },
+          session: { type: "apiKey", in: "cookie", name: "recon_session" },
+        },
+      },
+      security: [{ token: [] }, { session: [] }],
+    },
+  });
+  api.get("/openapi.json", { schema: READ_OPENAPI }, () => api.swagger());
+}

@@ -1,0 +1,141 @@
+/** The API's schemas of status, coverage, the day's report and the audit log. */
+
+import type { AuditedRequest } from "../../access/audit-store.ts";
+import type { Coverage } from "../../flows/read-coverage.ts";
+import type { Status } from "../../flows/read-status.ts";
+import { MISMATCH_STATUSES } from "../../mismatch.ts";
+import type { DayReport, ReportRow, ReportSide } from "../../report.ts";
+import { WINDOW_KINDS } from "../../sync/store.ts";
+import { TRANSFER_STATUSES } from "../../transfer.ts";
+import { NEXT, PAGE_FIELDS } from "./page-schema.ts";
+import {
+  AMOUNT,
+  COUNT,
+  documentOf,
+  FLAG,
+  formOf,
+  INSTANT,
+  listOf,
+  oneOf,
+  orNull,
+  type Schema,
+  TEXT,
+} from "./schema.ts";
+
+const PRODUCT_STATUS = documentOf<Status["products"][number]>({
+  productId: TEXT,
+  head: orNull(INSTANT),
+  watermark: orNull(INSTANT),
+  lagSeconds: orNull({ type: "integer" }),
+  windowSeconds: orNull({ type: "number" }),
+  stalled: FLAG,
+  gaps: COUNT,
+  records: COUNT,
+  rejected: COUNT,
+  openMismatches: COUNT,
+});
+
+export const STATUS = documentOf<Status>({
+  products: listOf(PRODUCT_STATUS),
+  ledger: documentOf<Status["ledger"]>({ entries: COUNT, lastReceivedAt: orNull(INSTANT) }),
+  mismatches: countsOf(MISMATCH_STATUSES),
+  transfers: countsOf(TRANSFER_STATUSES),
+  alerts: documentOf<Status["alerts"]>({ undelivered: COUNT }),
+  comparing: documentOf<Status["comparing"]>({
+    upTo: orNull({
+      ...INSTANT,
+      description: "everything that had arrived by then has been judged, or waits for its graces",
+    }),
+    behindSeconds: orNull(COUNT),
+    waiting: { ...COUNT, description: "touched rounds and bets that are to be compared now" },
+    setAside: { ...COUNT, description: "rounds and bets that cannot be compared; all others are" },
+    problem: orNull({ ...TEXT, description: "the problem; null: there is none" }),
+  }),
+  verifying: documentOf<Status["verifying"]>({
+    behindSeconds: orNull({
+      ...COUNT,
+      description:
+        "how long the longest has waited to be asked for; where nothing waits, since when nobody looked",
+    }),
+    due: { ...COUNT, description: "transfers and top-ups to be asked for now" },
+  }),
+  rejected: documentOf<Status["rejected"]>({ records: COUNT, entries: COUNT }),
+});
+
+export const COVERAGE_QUERY = formOf({ product: TEXT, from: INSTANT, to: INSTANT });
+
+export const COVERAGE = documentOf<Coverage>({
+  productId: TEXT,
+  from: INSTANT,
+  to: INSTANT,
+  complete: FLAG,
+  gaps: listOf(
+    documentOf<Coverage["gaps"][number]>({
+      from: INSTANT,
+      to: INSTANT,
+      reason: { ...TEXT, description: "`not-fetched`, or the code of an error" },
+    }),
+  ),
+  windows: listOf(
+    documentOf<Coverage["windows"][number]>({
+      from: INSTANT,
+      to: INSTANT,
+      kind: oneOf(WINDOW_KINDS),
+      records: COUNT,
+      pages: COUNT,
+      fetchedAt: INSTANT,
+    }),
+  ),
+});
+
+export const REPORT_QUERY = formOf(
+  { day: { type: "string", format: "date" } },
+  { zone: { ...TEXT, description: "a name such as Asia/Bangkok; without it UTC" } },
+);
+
+const REPORT_SIDE = documentOf<ReportSide>({ bets: COUNT, stake: AMOUNT, payout: AMOUNT, net: AMOUNT });
+
+export const REPORT = documentOf<DayReport>({
+  day: { type: "string", format: "date" },
+  zone: TEXT,
+  rows: listOf(
+    documentOf<ReportRow>({
+      productId: TEXT,
+      currency: TEXT,
+      provider: REPORT_SIDE,
+      ledger: REPORT_SIDE,
+      difference: AMOUNT,
+      mismatches: AMOUNT,
+      adjustments: AMOUNT,
+      pending: AMOUNT,
+      rounding: AMOUNT,
+      rest: AMOUNT,
+      complete: FLAG,
+    }),
+  ),
+});
+
+export const AUDIT_QUERY = formOf({}, PAGE_FIELDS);
+
+export const AUDIT = documentOf<{ audit: unknown; next: unknown }>({
+  audit: listOf(
+    documentOf<AuditedRequest & { id: unknown }>({
+      id: TEXT,
+      at: INSTANT,
+      who: { ...TEXT, description: "the name of the token" },
+      role: oneOf(["read", "write"]),
+      by: oneOf(["token", "session", "loopback"]),
+      address: TEXT,
+      method: TEXT,
+      route: TEXT,
+      target: { type: "object", additionalProperties: TEXT },
+      details: { description: "what was sent, without secrets; null: nothing, or it was not read" },
+      status: orNull({ ...COUNT, description: "of the answer; null: none was given" }),
+    }),
+  ),
+  next: NEXT,
+});
+
+function countsOf(names: readonly string[]): Schema {
+  return documentOf<Record<string, unknown>>(Object.fromEntries(names.map((name) => [name, COUNT])));
+}

@@ -1,0 +1,96 @@
+/** Transfers over HTTP: hand over, list, show, close. */
+
+import type { FastifyInstance } from "fastify";
+import { closeTransfer } from "../../flows/close-transfer.ts";
+import type { FlowContext } from "../../flows/context.ts";
+import { handOverTransfers } from "../../flows/hand-over-transfers.ts";
+import { describeTransfer, findTransfer, readTransferStory } from "../../flows/read-transfer.ts";
+import { readTransfer } from "../../verify/hand-over.ts";
+import { listTransfers } from "../../verify/store.ts";
+import { checkFields, usage } from "../input/range-query.ts";
+import { readNote, readTransferChoice, readTransferQuery, transferQueryOf } from "../input/transfer-query.ts";
+import { describeOperation } from "./operation.ts";
+import { fieldsOf } from "./schema.ts";
+import {
+  CHOICE,
+  CLOSE_FORM,
+  HAND_OVER_FORM,
+  LIST_QUERY,
+  ONE_REF,
+  ONE_TRANSFER,
+  STORY,
+  TRANSFER_LIST,
+} from "./transfer-schema.ts";
+
+type Typed = Readonly<Record<string, unknown>>;
+
+interface TransferRoute {
+  Params: { ref: string };
+  Querystring: Typed;
+}
+
+const LIST = describeOperation({
+  id: "listTransfers",
+  summary: "transfers, or top-ups, the newest first",
+  query: LIST_QUERY,
+  answers: { 200: TRANSFER_LIST },
+});
+
+const SHOW = describeOperation({
+  id: "readTransfer",
+  summary: "one transfer or top-up, with every answer",
+  params: ONE_REF,
+  query: CHOICE,
+  answers: { 200: STORY },
+});
+
+const HAND_OVER = describeOperation({
+  id: "handOverTransfer",
+  summary: "hands a transfer over for verification (201); a repetition changes nothing (200)",
+  body: HAND_OVER_FORM,
+  answers: { 200: ONE_TRANSFER, 201: ONE_TRANSFER },
+});
+
+const CLOSE = describeOperation({
+  id: "closeTransfer",
+  summary: "notes a person's decision on an inconclusive one",
+  params: ONE_REF,
+  query: CHOICE,
+  body: CLOSE_FORM,
+  answers: { 200: ONE_TRANSFER },
+});
+
+export function addTransferRoutes(api: FastifyInstance, context: FlowContext): void {
+  const { sql, config, clock } = context;
+  api.get<{ Querystring: Typed }>("/transfers", { schema: LIST }, async ({ query }) => {
+    const filter = readTransferQuery(transferQueryOf(query), config);
+    const { transfers, next } = await listTransfers(sql, filter);
+    return { transfers: transfers.map(describeTransfer), next };
+  });
+  api.get<TransferRoute>("/transfers/:ref", { schema: SHOW }, ({ params, query }) =>
+    readTransferStory(context, readTransferChoice(params.ref, query)),
+  );
+  api.post("/transfers", { schema: HAND_OVER }, async ({ body }, reply) => {
+    const products = config.products.map(({ productId }) => productId);
+    const transfer = readTransfer(body, { products, now: clock.now() });
+    const { added } = await handOverTransfers(context, [{ transfer, label: "" }]);
+    const ref = transfer.transactionRef;
+    const found = await findTransfer(context, { ref, kind: "transfer", productId: null, username: null });
+    const location = `/api/transfers/${encodeURIComponent(ref)}`;
+    return await reply
+      .code(added === 1 ? 201 : 200)
+      .header("location", location)
+      .send({ transfer: describeTransfer(found) });
+  });
+  api.post<TransferRoute>("/transfers/:ref/close", { schema: CLOSE }, async (request) => {
+    const choice = readTransferChoice(request.params.ref, request.query);
+    const note = readNote(checkFields(readObject(request.body), fieldsOf(CLOSE_FORM))["note"]);
+    const closed = await closeTransfer(context, choice, { by: request.asker.name, note });
+    return { transfer: describeTransfer(closed) };
+  });
+}
+
+function readObject(body: unknown): Typed {
+  if (typeof body === "object" && body !== null && !Array.isArray(body)) return body as Typed;
+  throw usage("the body must be a JSON object with a note");
+}

@@ -1,0 +1,91 @@
+/** Draws one backfill: progress, possible actions, and changes. */
+
+import { html, type SafeHtml } from "@remix-run/html-template";
+import { formatInstant, showDuration } from "../../../clock.ts";
+import type { WatchedBackfill } from "../../../flows/watch-backfill.ts";
+import { type Backfill, type BackfillChange, statusAfter } from "../../../sync/backfill.ts";
+import { explainGap } from "../coverage/gap-reasons.ts";
+import { showCount, showState, showTime } from "../parts/show.ts";
+
+/** @param mayWrite whether the page offers pausing, resuming and cancelling */
+export function renderBackfill(watched: WatchedBackfill, mayWrite: boolean): SafeHtml {
+  const { backfill } = watched;
+  const { id, productId, from, to, status } = backfill;
+  return html`<p><a href="/backfills">All backfills</a></p>
+<h1>Backfill ${id} of ${productId} ${showState(status)}</h1>
+<p>From ${showTime(from)} to ${showTime(to)}</p>
+${renderProgress(watched)}
+${renderGaps(backfill)}
+${mayWrite ? renderChanges(backfill) : null}
+${renderEffect(watched)}`;
+}
+
+function renderProgress({ backfill, pace }: WatchedBackfill): SafeHtml {
+  const { windowsDone, windowsTotal, startedAt, endedAt } = backfill;
+  const percent = windowsTotal === 0 ? 100 : Math.floor((100 * windowsDone) / windowsTotal);
+  const moving =
+    pace === null
+      ? null
+      : html` <span id="pace">${showCount(pace.recordsPerSecond)} records a second${
+          pace.remainingMs === null ? null : `, about ${showDuration(pace.remainingMs)} left`
+        }.</span>`;
+  const took =
+    startedAt === null || endedAt === null ? null : ` It took ${showDuration(endedAt - startedAt)}.`;
+  return html`<section class="sheet" aria-label="Progress">
+<label class="whole" for="progress">${showCount(windowsDone)} of ${showCount(windowsTotal)} windows are done (${percent} %)</label>
+<progress id="progress" max="${windowsTotal}" value="${windowsDone}">${percent} %</progress>
+<p>${startedAt === null ? "It has not begun yet: a worker takes it up." : html`Begun ${showTime(startedAt)}${endedAt === null ? null : html`, ended ${showTime(endedAt)}`}.`}${took}${moving}</p>
+</section>`;
+}
+
+function renderGaps({ gaps, gapCode, status, productId, from, to }: Backfill): SafeHtml | null {
+  if (gaps === 0) return null;
+  const query = new URLSearchParams({
+    product: productId,
+    from: formatInstant(from),
+    to: formatInstant(to),
+  });
+  const further =
+    status === "failed"
+      ? "It has given them up; resumed, it tries them again."
+      : "They are tried again by themselves.";
+  return html`<p class="problem">${showCount(gaps)} ${gaps === 1 ? "window" : "windows"} could not be fetched: <code>${gapCode ?? "unknown"}</code>, ${explainGap(gapCode ?? "not-fetched")}.
+${further} <a href="/coverage?${String(query)}">See its coverage</a></p>`;
+}
+
+const BUTTONS = [
+  ["pause", "Pause", "quiet"],
+  ["resume", "Resume", ""],
+  ["cancel", "Cancel", "danger"],
+] as const satisfies readonly (readonly [BackfillChange, string, string])[];
+
+function renderChanges(backfill: Backfill): SafeHtml | null {
+  const possible = BUTTONS.filter(([change]) => statusAfter(change, backfill) !== null);
+  if (possible.length === 0) return null;
+  const buttons = possible.map(
+    ([change, name, style]) =>
+      html`<form method="post" action="/backfills/${backfill.id}/${change}"><button class="${style}">${name}</button></form>`,
+  );
+  return html`<div class="row" id="changes">${buttons}<span class="faint">What was read stays.</span></div>`;
+}
+
+function renderEffect({ backfill, mismatches }: WatchedBackfill): SafeHtml {
+  const { records, created, changed, unchanged, productId, startedAt, endedAt } = backfill;
+  const figures = [
+    ["records read", records],
+    ["new to us", created],
+    ["changed since we had read them", changed],
+    ["as we had them", unchanged],
+  ] as const;
+  const seen = new URLSearchParams({ product: productId, status: "open,acknowledged,resolved,ignored" });
+  if (startedAt !== null) seen.set("from", formatInstant(startedAt));
+  if (endedAt !== null) seen.set("to", formatInstant(endedAt));
+  const rows = mismatches.map(({ kind, total, open }) => {
+    const query = new URLSearchParams(seen);
+    query.set("kind", kind);
+    return html`<li><a href="/mismatches?${String(query)}">${showCount(total)} ${kind}</a>, ${showCount(open)} of them not settled</li>`;
+  });
+  return html`<section class="sheet" aria-labelledby="effect"><h2 id="effect">What it changed</h2>
+<dl class="figures">${figures.map(([name, count]) => html`<div><dt>${name}</dt><dd>${showCount(count)}</dd></div>`)}</dl>
+${mismatches.length === 0 ? html`<p>No mismatch has come to light by it${endedAt === null ? " so far" : ""}.</p>` : html`<h3>Mismatches of its time that have come to light</h3><ul>${rows}</ul>`}</section>`;
+}

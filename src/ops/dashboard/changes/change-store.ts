@@ -1,0 +1,32 @@
+/** Reads a few cheap values for each topic that change whenever a page of the topic changes. */
+
+import type { Instant } from "../../../clock.ts";
+import type { Sql } from "../../../db/client.ts";
+import type { LiveTopic } from "../../http/layout.ts";
+
+/** A running backfill changes all the time: pages hear of it in these steps. */
+const RUNNING_STEP_MS = 2_000;
+
+/** Lags grow while nothing happens: pages hear of them in these steps. */
+const LAG_STEP_MS = 15_000;
+
+/**
+ * One text for each topic, which changes with the topic. The cost depends on unfinished work, not on history.
+ */
+export async function readChangeMarks(sql: Sql, now: Instant): Promise<Record<LiveTopic, string>> {
+  const [row] = await sql<[Record<LiveTopic, string>]>`
+    select
+      (select concat_ws('/', md5(string_agg(concat_ws('/', product_id, head, window_ms, stopped_until), ',' order by product_id)),
+          (select count(*) from windows where kind in ('live', 'lost') and status = 'gap'), ${Math.floor(now / LAG_STEP_MS)}::bigint)
+        from pull_states) as "pull",
+      (select concat_ws('/', (select max(id) from mismatch_events), (select max(last_seen_at) from mismatches))) as "mismatches",
+      (select concat_ws('/',
+          (select max(id) from transfers), (select max(id) from top_ups),
+          (select concat_ws('-', count(*), sum(attempts)) from transfers where next_verify_at is not null),
+          (select concat_ws('-', count(*), sum(attempts)) from top_ups where next_verify_at is not null))) as "transfers",
+      (select concat_ws('/', count(*), md5(string_agg(id || status, ',' order by id)),
+          case when bool_or(status in ('queued', 'running')) then ${Math.floor(now / RUNNING_STEP_MS)}::bigint end)
+        from backfills) as "backfills",
+      (select concat_ws('/', (select max(id) from alerts), (select count(*) from alerts where delivered_at is null))) as "alerts"`;
+  return row;
+}

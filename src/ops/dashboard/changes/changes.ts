@@ -1,0 +1,153 @@
+/** Notifies open pages of changed topics (`GET /changes`, server-sent events). */
+
+import { setInterval } from "node:timers";
+import type { FastifyInstance } from "fastify";
+import { systemClock } from "../../../clock.ts";
+import { describeError } from "../../../errors.ts";
+import type { FlowContext } from "../../../flows/context.ts";
+import type { LiveTopic } from "../../http/layout.ts";
+import { sendProblem } from "../../http/problem.ts";
+import { readChangeMarks } from "./change-store.ts";
+import { findChanged, type KnownMarks, LIVE_TOPICS } from "./what-changed.ts";
+
+/** One check serves all pages, and runs only while pages are open. */
+const CHECK_EVERY_MS = 1_000;
+
+/** Proxies close streams that are silent for long. */
+const HEARTBEAT_MS = 15_000;
+
+/** The longest stream. The browser then connects again, and a signed-out visitor is refused. */
+const LONGEST_STREAM_MS = 10 * 60_000;
+
+/** The limit of open pages: each uses a connection, and people do not watch more pages. */
+const MOST_STREAMS = 200;
+/** The limit of one token, so that a script does not use up everybody's streams. */
+const MOST_OF_TOKEN = 30;
+
+/** Streams do not delay the end of the server. */
+const NO_HEAD = { exposeHeadRoute: false };
+
+type Listener = (changed: ReadonlySet<LiveTopic>) => void;
+
+/** Adds the stream to the pages. The stream ends with the server. */
+export function addChanges(pages: FastifyInstance, context: FlowContext): void {
+  const watch = watchChanges(context);
+  const seats = openSeats();
+  pages.addHook("onClose", async () => watch.end());
+  pages.get<{ Querystring: { topics?: string } }>("/changes", NO_HEAD, async (request, reply) => {
+    const asked = (request.query.topics ?? "").split(",");
+    const topics = LIVE_TOPICS.filter((topic) => asked.includes(topic));
+    if (topics.length === 0) {
+      const detail = `topics must name some of ${LIVE_TOPICS.join(", ")}, but is "${request.query.topics ?? ""}"`;
+      return await sendProblem(reply, 400, "Bad Request", detail);
+    }
+    const stream = reply.raw;
+    const seat = seats.take(request.asker.name);
+    if (seat.isFull) return await sendProblem(reply, seat.status, seat.title, seat.detail);
+    // Listens for a hang-up from the beginning, so that no stream begins after one.
+    stream.once("close", seat.leave);
+    // A page that refreshes once the stream is open has seen every earlier change.
+    await watch.begin();
+    reply.hijack();
+    if (stream.destroyed) return reply;
+    stream.writeHead(200, { ...reply.getHeaders(), "content-type": "text/event-stream" } as Record<
+      string,
+      string
+    >);
+    stream.write("retry: 2000\n\n");
+    const forget = watch.add((changed) => {
+      const reported = topics.filter((topic) => changed.has(topic));
+      if (reported.length > 0) stream.write(`event: changed\ndata: ${reported.join(" ")}\n\n`);
+    });
+    const heartbeat = setInterval(() => stream.write(": here\n\n"), HEARTBEAT_MS);
+    const end = setTimeout(() => stream.end(), LONGEST_STREAM_MS);
+    stream.on("close", () => {
+      forget();
+      clearInterval(heartbeat);
+      clearTimeout(end);
+    });
+    return reply;
+  });
+}
+
+type Seat =
+  | { readonly isFull: false; leave(): void }
+  | { readonly isFull: true; readonly status: number; readonly title: string; readonly detail: string };
+
+/** Counts the open streams by the name of their token. */
+function openSeats() {
+  const ofToken = new Map<string, number>();
+  let all = 0;
+  const take = (name: string): Seat => {
+    const own = ofToken.get(name) ?? 0;
+    if (own >= MOST_OF_TOKEN) {
+      const detail = `"${name}" has ${MOST_OF_TOKEN} pages open already: close some of them`;
+      return { isFull: true, status: 429, title: "Too Many Requests", detail };
+    }
+    if (all >= MOST_STREAMS) {
+      const detail = `${MOST_STREAMS} pages are open already: close some of them`;
+      return { isFull: true, status: 503, title: "Service Unavailable", detail };
+    }
+    ofToken.set(name, own + 1);
+    all += 1;
+    const leave = () => {
+      all -= 1;
+      const left = (ofToken.get(name) ?? 1) - 1;
+      if (left > 0) ofToken.set(name, left);
+      else ofToken.delete(name);
+    };
+    return { isFull: false, leave };
+  };
+  return { take };
+}
+
+/** Checks for changes while there are listeners. */
+function watchChanges({ sql, clock, log }: FlowContext) {
+  const listeners = new Set<Listener>();
+  let known: KnownMarks | null = null;
+  let looking: Promise<void> | null = null;
+  let isFailing = false;
+  const checkOnce = async () => {
+    try {
+      const wasBlind = known === null && isFailing;
+      const marks = await readChangeMarks(sql, clock.now());
+      // The interval uses real time.
+      const found = findChanged(known, marks, systemClock.now());
+      known = found.known;
+      isFailing = false;
+      const changed = wasBlind ? new Set(LIVE_TOPICS) : found.changed;
+      if (changed.size > 0) for (const notify of listeners) notify(changed);
+    } catch (error) {
+      // Pages stay open and get changes again when the database is back.
+      if (!isFailing) log.warn(`open pages cannot be notified of changes: ${describeError(error)}`);
+      isFailing = true;
+    }
+  };
+  const check = () => {
+    looking ??= checkOnce().finally(() => {
+      looking = null;
+    });
+    return looking;
+  };
+  let timer: NodeJS.Timeout | null = null;
+  const rest = () => {
+    if (timer !== null) clearInterval(timer);
+    timer = null;
+    known = null;
+  };
+  return {
+    end: rest,
+    /** Resolves when the baseline is read: listeners added afterwards hear of every later change. */
+    begin: async () => {
+      if (known === null) await check();
+    },
+    add(listener: Listener): () => void {
+      listeners.add(listener);
+      timer ??= setInterval(() => void check(), CHECK_EVERY_MS);
+      return () => {
+        listeners.delete(listener);
+        if (listeners.size === 0) rest();
+      };
+    },
+  };
+}

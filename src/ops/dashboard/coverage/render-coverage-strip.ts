@@ -1,0 +1,139 @@
+/** Draws a product's coverage as a strip of hours: by colour, by pattern and in words. */
+
+import { html, type SafeHtml } from "@remix-run/html-template";
+import { formatInstant, type Instant } from "../../../clock.ts";
+import type { CoverageHour } from "../../../sync/coverage-hours.ts";
+import type { TimeRange } from "../../../window.ts";
+import { explainGap } from "./gap-reasons.ts";
+
+type HourState = CoverageHour["state"];
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** Up to this number of hours, a line separates each hour from the next. */
+const MOST_SEPARATE_HOURS = 48;
+const MOST_LABELS = 7;
+
+const WORD_OF_STATE: Readonly<Record<HourState, string>> = {
+  fetched: "fetched",
+  fetching: "being fetched",
+  gap: "gap",
+  future: "not due yet",
+};
+
+/** Hours of one state, and of one reason, that follow each other within a day. */
+interface HourRun extends TimeRange {
+  readonly state: HourState;
+  readonly code: string | null;
+}
+
+/** A link for each hour would mean hundreds of stops for keyboard users, so equal hours of a day are one link. */
+function joinHours(hours: readonly CoverageHour[]): HourRun[] {
+  const runs: HourRun[] = [];
+  for (const { from, to, state, code } of hours) {
+    const last = runs.at(-1);
+    const isSame = last?.state === state && last.code === code && from % DAY_MS !== 0;
+    if (isSame) runs.splice(-1, 1, { ...last, to });
+    else runs.push({ from, to, state, code });
+  }
+  return runs;
+}
+
+/** @param hours of one product, in order and without a break; at least one */
+export function renderCoverageStrip(productId: string, hours: readonly CoverageHour[]): SafeHtml {
+  const from = hours[0]?.from ?? 0;
+  const to = hours.at(-1)?.to ?? from + HOUR_MS;
+  const at = (instant: Instant) => `${percent((instant - from) / (to - from))}%`;
+  const runs = joinHours(hours).map((run) => renderRun(productId, run, at));
+  const stepMs = hours.length <= MOST_SEPARATE_HOURS ? HOUR_MS : DAY_MS;
+  const lines = stepsOf(from, to, stepMs).map(
+    (step) => html`<line class="edge" x1="${at(step)}" x2="${at(step)}" y1="0" y2="24"/>`,
+  );
+  return html`<svg class="strip" role="group" aria-label="Coverage of ${productId}, ${sayDay(from)} to ${sayDay(to - 1)}" width="100%" height="40">
+${runs}${lines}${renderLabels(from, to, at)}</svg>`;
+}
+
+function renderRun(productId: string, run: HourRun, at: (instant: Instant) => string): SafeHtml {
+  const width = `${percent(Number.parseFloat(at(run.to)) / 100 - Number.parseFloat(at(run.from)) / 100)}%`;
+  const cell = html`<rect x="${at(run.from)}" y="0" width="${width}" height="24" class="cell ${run.state}" fill="url(#cell-${run.state})"/>`;
+  if (run.state === "future") return cell;
+  const words = describeRun(run);
+  return html`<a href="${linkToCoverage(productId, run)}" aria-label="${words}"><title>${words}</title>${cell}</a>`;
+}
+
+/** "Thu 20 Nov 2026, 10:00 to 12:00: gap, provider-timeout: the provider did not answer in time". */
+function describeRun({ from, to, state, code }: HourRun): string {
+  const until = to % DAY_MS === 0 ? "24:00" : sayHour(to);
+  const why = state === "gap" ? `, ${code ?? "being tried again"}: ${explainGap(code)}` : "";
+  return `${sayDay(from)}, ${sayHour(from)} to ${until}: ${WORD_OF_STATE[state]}${why}`;
+}
+
+export function linkToCoverage(productId: string, { from, to }: TimeRange): string {
+  const range = { product: productId, from: formatInstant(from), to: formatInstant(to) };
+  return `/coverage?${new URLSearchParams(range)}`;
+}
+
+function renderLabels(from: Instant, to: Instant, at: (instant: Instant) => string): SafeHtml[] {
+  const isDays = to - from > MOST_SEPARATE_HOURS * HOUR_MS;
+  const stepMs = isDays ? DAY_MS : labelStep((to - from) / HOUR_MS) * HOUR_MS;
+  const starts = [...new Set([...(isDays ? [] : [from]), ...stepsOf(from, to, stepMs)])];
+  return starts
+    .filter((start) => (to - start) / (to - from) > 0.06)
+    .map(
+      (start) =>
+        html`<text x="${at(start)}" y="37" aria-hidden="true">${isDays ? sayShortDay(start) : sayHour(start)}</text>`,
+    );
+}
+
+/** The hours between two labels, so that each label has room. */
+function labelStep(hours: number): number {
+  return [1, 2, 3, 6, 12].find((step) => hours / step <= MOST_LABELS) ?? 24;
+}
+
+/** The multiples of a step inside of a range. */
+function stepsOf(from: Instant, to: Instant, stepMs: number): Instant[] {
+  const steps: Instant[] = [];
+  for (let step = (Math.floor(from / stepMs) + 1) * stepMs; step < to; step += stepMs) steps.push(step);
+  return steps;
+}
+
+/** The patterns of the strips, once for each page. They distinguish the states without colours. */
+export function renderPatterns(): SafeHtml {
+  const pattern = (state: HourState, mark: SafeHtml) =>
+    html`<pattern id="cell-${state}" width="6" height="6" patternUnits="userSpaceOnUse"><rect width="6" height="6" class="ground ${state}"/>${mark}</pattern>`;
+  return html`<svg class="patterns" width="0" height="0" aria-hidden="true" focusable="false"><defs>
+${pattern("fetched", html``)}
+${pattern("fetching", html`<path d="M-1 7 7 -1M-1 1 1 -1M5 7 7 5" class="mark fetching"/>`)}
+${pattern("gap", html`<path d="M0 0 6 6M6 0 0 6" class="mark gap"/>`)}
+${pattern("future", html`<circle cx="3" cy="3" r="0.8" class="dot"/>`)}
+</defs></svg>`;
+}
+
+export function renderLegend(): SafeHtml {
+  const entries = (Object.entries(WORD_OF_STATE) as [HourState, string][]).map(
+    ([state, word]) =>
+      html`<li><svg width="18" height="12" aria-hidden="true" focusable="false"><rect width="18" height="12" class="cell ${state}" fill="url(#cell-${state})"/></svg>${word}</li>`,
+  );
+  return html`<ul class="legend" aria-label="Legend of the coverage">${entries}</ul>`;
+}
+
+function percent(part: number): number {
+  return Math.round(part * 10_000) / 100;
+}
+
+function sayHour(instant: Instant): string {
+  return formatInstant(instant).slice(11, 16);
+}
+
+const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"] as const;
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"] as const;
+
+function sayShortDay(instant: Instant): string {
+  const date = new Date(instant);
+  return `${DAYS[date.getUTCDay()]} ${date.getUTCDate()}`;
+}
+
+function sayDay(instant: Instant): string {
+  const date = new Date(instant);
+  return `${sayShortDay(instant)} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
+}

@@ -1,0 +1,164 @@
+/** Pairs the values of a mismatch's two sides for display, and marks those that differ. Pure. */
+
+import { parseInstant, showInstant } from "../../../clock.ts";
+import type { LedgerSide, Mismatch, MismatchKind, ProviderSide, TransferSide } from "../../../mismatch.ts";
+import { type Amount, formatAmount, parseAmount, ZERO } from "../../../money.ts";
+import { withCents } from "../parts/show.ts";
+
+/** One field of both sides as text; null: that side has no value. */
+export interface FieldComparison {
+  readonly name: string;
+  readonly provider: string | null;
+  readonly ledger: string | null;
+  /** null: the field is not compared */
+  readonly differs: boolean | null;
+}
+
+/** The text for a missing value, where the absence is the difference. */
+const MISSING: ReadonlySet<MismatchKind> = new Set([
+  "missing-in-ledger",
+  "missing-at-provider",
+  "vanished-at-provider",
+  "stuck-open",
+]);
+
+export function compareSides(mismatch: Pick<Mismatch, "kind" | "provider" | "ledger">): FieldComparison[] {
+  const { kind, provider, ledger } = mismatch;
+  const fields =
+    isTransfer(provider) || isTransfer(ledger)
+      ? compareTransfer(provider as TransferSide | null, ledger as TransferSide | null)
+      : compareBet(kind, provider as ProviderSide | null, ledger as LedgerSide | null);
+  const presence = MISSING.has(kind)
+    ? [
+        {
+          name: "Known",
+          provider: provider === null ? "no" : "yes",
+          ledger: ledger === null ? "no" : "yes",
+          differs: true,
+        },
+      ]
+    : [];
+  return [...presence, ...fields].filter((one) => one.provider !== null || one.ledger !== null);
+}
+
+function isTransfer(side: ProviderSide | LedgerSide | TransferSide | null): boolean {
+  return side !== null && "productId" in side;
+}
+
+function compareBet(
+  kind: MismatchKind,
+  provider: ProviderSide | null,
+  ledger: LedgerSide | null,
+): FieldComparison[] {
+  const [theirs, ours] = [stateOf(provider?.status), stateOf(ledger?.status)];
+  const isBoth = provider !== null && ledger !== null;
+  // The sums of a session are of different kinds; only their net result is compared.
+  const comparesAmounts = isBoth && kind !== "session-differs" && !(theirs === "void" && ours === "void");
+  const comparesPayout = comparesAmounts && !(theirs === "open" && ours === "open");
+  const expected = expectedMove(kind, provider);
+  return [
+    fieldOf("Id", provider?.id, ledger?.txnId),
+    fieldOf("Bet", provider?.betId, null),
+    {
+      ...fieldOf("Player", provider?.username, ledger?.username),
+      differs: isBoth ? provider.username !== ledger.username : null,
+    },
+    {
+      ...fieldOf("Currency", provider?.currency, ledger?.currency),
+      differs: isBoth ? provider.currency !== ledger.currency : null,
+    },
+    {
+      ...fieldOf("Status", provider?.status, ledger?.status),
+      differs: theirs === null || ours === null ? null : theirs !== ours,
+    },
+    money("Stake", provider?.stake, ledger?.stake, comparesAmounts),
+    money("Payout", provider?.payout, ledger?.payout, comparesPayout),
+    money(
+      "Moved in the wallet",
+      expected === null ? null : formatAmount(expected),
+      ledger?.moved,
+      ledger !== null && expected !== null,
+    ),
+    fieldOf("First callback", null, toTime(ledger?.firstEntryAt)),
+    fieldOf("Last callback", null, toTime(ledger?.lastEntryAt)),
+    fieldOf("Accounted", toTime(provider?.accountingDate), null),
+    fieldOf("Updated", toTime(provider?.updatedDate), null),
+  ];
+}
+
+function compareTransfer(provider: TransferSide | null, ledger: TransferSide | null): FieldComparison[] {
+  const same = (a: string | null | undefined, b: string | null | undefined) =>
+    a === null || a === undefined || b === null || b === undefined ? null : a !== b;
+  return [
+    fieldOf("Status", provider?.status, ledger?.status),
+    money("Amount", provider?.amount, ledger?.amount, provider !== null && ledger !== null),
+    {
+      ...fieldOf("Currency", provider?.currency, ledger?.currency),
+      differs: same(provider?.currency, ledger?.currency),
+    },
+    {
+      ...fieldOf("Player", provider?.username, ledger?.username),
+      differs: same(provider?.username, ledger?.username),
+    },
+    {
+      ...fieldOf("Product", provider?.productId, ledger?.productId),
+      differs: same(provider?.productId, ledger?.productId),
+    },
+    fieldOf("At", toTime(provider?.at), toTime(ledger?.at)),
+  ];
+}
+
+/** The amount that the wallet should have moved according to the record; null: the record does not say. */
+function expectedMove(kind: MismatchKind, provider: ProviderSide | null): Amount | null {
+  if (kind === "balance-differs" || kind === "provider-inconsistent") return null;
+  if (provider === null) return ZERO;
+  const state = stateOf(provider.status);
+  const stake = parseAmount(provider.stake, "stake");
+  if (state === "void") return ZERO;
+  if (state === "open") return stake.neg();
+  return state === "settled" || kind === "session-differs"
+    ? parseAmount(provider.payout, "payout").minus(stake)
+    : null;
+}
+
+type SideState = "open" | "settled" | "void";
+
+/** One word for the statuses of both sides. */
+function stateOf(status: string | null | undefined): SideState | null {
+  const word = status?.toLowerCase();
+  if (word === "unsettled") return "open";
+  return word === "open" || word === "settled" || word === "void" ? word : null;
+}
+
+function fieldOf(
+  name: string,
+  provider: string | null | undefined,
+  ledger: string | null | undefined,
+): FieldComparison {
+  return { name, provider: provider ?? null, ledger: ledger ?? null, differs: null };
+}
+
+function money(
+  name: string,
+  provider: string | null | undefined,
+  ledger: string | null | undefined,
+  isCompared: boolean,
+): FieldComparison {
+  const [theirs, ours] = [provider ?? null, ledger ?? null];
+  const differs =
+    isCompared && theirs !== null && ours !== null
+      ? !parseAmount(theirs, name).eq(parseAmount(ours, name))
+      : null;
+  return {
+    name,
+    provider: theirs === null ? null : withCents(theirs),
+    ledger: ours === null ? null : withCents(ours),
+    differs,
+  };
+}
+
+function toTime(text: string | null | undefined): string | null {
+  return text === null || text === undefined
+    ? null
+    : showInstant(parseInstant(text, "time")).replace("Z", "");
+}

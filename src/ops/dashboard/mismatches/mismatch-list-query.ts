@@ -1,0 +1,117 @@
+/** Reads the address of the mismatch list: filters by the API's names, order, and page. */
+
+import { parseInstant } from "../../../clock.ts";
+import {
+  MISMATCH_SORTS,
+  type MismatchOrder,
+  type MismatchSort,
+  type OrderedPage,
+  type OrderPosition,
+} from "../../../mismatches/order-store.ts";
+import { formatAmount, parseAmount } from "../../../money.ts";
+import { CHOICES, type ChoiceQuery, filtersOf } from "../../input/mismatch-query.ts";
+import { usage } from "../../input/range-query.ts";
+
+export interface ListQuery {
+  /** as typed, without empty fields */
+  readonly filters: ChoiceQuery;
+  readonly order: MismatchOrder;
+  /** null: the first page */
+  readonly from: OrderedPage["from"];
+}
+
+type QueryFields = Readonly<Record<string, unknown>>;
+
+/** The newest first. */
+const USUAL_ORDER: MismatchOrder = { by: "firstSeenAt", descending: true };
+/** The format of a browser's time field, without an offset; all times here are UTC. */
+const LOCAL_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?$/;
+
+/**
+ * The query of a form in a form that people can share: without empty fields, and with the offset of its times.
+ * @returns null where the query has that form already
+ */
+export function tidyQuery(query: QueryFields): Record<string, string> | null {
+  const entries = Object.entries(query).filter(
+    (entry): entry is [string, string] => typeof entry[1] === "string",
+  );
+  const tidy = entries
+    .filter(([, value]) => value.trim() !== "")
+    .map(([name, value]): [string, string] => [
+      name,
+      isTime(name) && LOCAL_TIME.test(value) ? `${value}Z` : value,
+    ]);
+  const isTidy =
+    tidy.length === entries.length && tidy.every(([, value], index) => value === entries[index]?.[1]);
+  return isTidy ? null : Object.fromEntries(tidy);
+}
+
+/** @throws ReconError `usage` that names the field and its value */
+export function readListQuery(query: QueryFields): ListQuery {
+  const fields = filtersOf(query, [...CHOICES, "sort", "after", "before"]) as Readonly<
+    Record<string, string | undefined>
+  >;
+  const { sort, after, before, ...filters } = fields;
+  if (after !== undefined && before !== undefined) throw usage("give either after or before");
+  const order = sort === undefined ? USUAL_ORDER : readOrder(sort);
+  return { filters, order, from: readFrom(order, after, before) };
+}
+
+/** The address of a list; without a position, of its first page. */
+export function pathOfList({ filters, order, from }: ListQuery): string {
+  const query = new URLSearchParams();
+  for (const name of CHOICES) {
+    const text = filters[name];
+    if (text !== undefined) query.set(name, text);
+  }
+  if (!isUsual(order)) query.set("sort", nameOfOrder(order));
+  if (from !== null) query.set(from.direction, `${from.place.value}~${from.place.id}`);
+  return query.size === 0 ? "/mismatches" : `/mismatches?${query}`;
+}
+
+/** The order as in the address: "-amountAtRisk". */
+export function nameOfOrder({ by, descending }: MismatchOrder): string {
+  return `${descending ? "-" : ""}${by}`;
+}
+
+/** The order after a click on a column's head: first the largest or newest first, then reversed. */
+export function orderAfterClick(order: MismatchOrder, by: MismatchSort): MismatchOrder {
+  return { by, descending: order.by === by ? !order.descending : true };
+}
+
+export function isUsual({ by, descending }: MismatchOrder): boolean {
+  return by === USUAL_ORDER.by && descending === USUAL_ORDER.descending;
+}
+
+function isTime(name: string): boolean {
+  return name === "from" || name === "to";
+}
+
+function readOrder(sort: string): MismatchOrder {
+  const descending = sort.startsWith("-");
+  const by = MISMATCH_SORTS.find((one) => one === sort.slice(descending ? 1 : 0));
+  if (by !== undefined) return { by, descending };
+  throw usage(
+    `there is no sort "${sort}"; it is one of ${MISMATCH_SORTS.join(", ")}, with a minus for the largest or newest first`,
+  );
+}
+
+function readFrom(
+  order: MismatchOrder,
+  after: string | undefined,
+  before: string | undefined,
+): OrderedPage["from"] {
+  if (after !== undefined) return { direction: "after", place: readPosition("after", after, order) };
+  if (before !== undefined) return { direction: "before", place: readPosition("before", before, order) };
+  return null;
+}
+
+function readPosition(name: string, text: string, { by }: MismatchOrder): OrderPosition {
+  const [, value = "", id = ""] = /^(.+)~(\d{1,15})$/.exec(text) ?? [];
+  try {
+    if (by !== "amountAtRisk") parseInstant(value, name);
+    return { value: by === "amountAtRisk" ? formatAmount(parseAmount(value, name)) : value, id };
+  } catch {
+    throw usage(`${name} "${text}" is no place in a list by ${by}`);
+  }
+}

@@ -1,0 +1,150 @@
+/** `/mismatches`: the list, its CSV, and actions on many mismatches. */
+
+import { Readable } from "node:stream";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { describeError } from "../../../errors.ts";
+import type { FlowContext } from "../../../flows/context.ts";
+import { undoStep } from "../../../flows/undo-step.ts";
+import { ACTS } from "../../../mismatches/act.ts";
+import { listInOrder, sumChosen } from "../../../mismatches/order-store.ts";
+import { listAsCsv } from "../../csv/mismatch-csv.ts";
+import { type Notice, renderPage } from "../../http/layout.ts";
+import { readOwnPath } from "../../http/own-path.ts";
+import { statusOfRefusal } from "../../http/refusals.ts";
+import { CHOICES, readChoice } from "../../input/mismatch-query.ts";
+import { type StepNotice, setNotice, takeNotice } from "../parts/notice.ts";
+import { actOnAll, actOnSelected, previewAll } from "./act-on-selected.ts";
+import { type BulkForm, readBulkForm, readUndoForm } from "./mismatch-form.ts";
+import { type ListQuery, pathOfList, readListQuery, tidyQuery } from "./mismatch-list-query.ts";
+import { sayCount } from "./mismatch-words.ts";
+import { renderConfirm } from "./render-confirm.ts";
+import { renderMismatches, renderRefusedFilters, type TypedStep } from "./render-mismatches.ts";
+
+type MismatchesRequest = FastifyRequest<{ Querystring: Record<string, unknown> }>;
+
+const PAGE_SIZE = 100;
+const HTML = "text/html; charset=utf-8";
+
+export function addMismatchesPage(pages: FastifyInstance, context: FlowContext): void {
+  pages.get("/mismatches", (request: MismatchesRequest, reply) => sendList(context, request, reply));
+  pages.get("/mismatches.csv", async ({ query }: MismatchesRequest, reply) => {
+    const choice = await readChoice(context, readListQuery(query).filters);
+    const csv = listAsCsv(context.sql, { ...choice, limit: PAGE_SIZE, after: null }, true);
+    reply.header("content-disposition", 'attachment; filename="mismatches.csv"');
+    return await reply.type("text/csv; charset=utf-8").send(Readable.from(csv));
+  });
+  pages.post("/mismatches", async (request: MismatchesRequest, reply) => {
+    const query = readListQuery(request.query);
+    const form = readBulkForm(request.body);
+    const isSure = !form.isAll || form.shown !== null;
+    try {
+      if (!isSure) return await sendConfirm(context, request, reply, query, form, null);
+      setNotice(reply, await act(context, query, form, request.asker.name));
+      return await reply.redirect(pathOfList(query), 303);
+    } catch (error) {
+      const status = statusOfRefusal(error);
+      if (status === null) throw error;
+      reply.code(status);
+      const notice = { tone: "bad", text: `Not done: ${describeError(error)}.` } as const;
+      if (form.isAll) return await sendConfirm(context, request, reply, query, form, notice);
+      const typed = { note: form.note, selected: new Set(form.selected.keys()) };
+      return await sendKnownList(context, request, reply, query, { notice, typed });
+    }
+  });
+  pages.post("/mismatches/undo", async (request, reply) => {
+    const { step, back } = readUndoForm(request.body);
+    setNotice(reply, await undo(context, step, request.asker.name));
+    return await reply.redirect(readOwnPath(back), 303);
+  });
+}
+
+async function sendList(
+  context: FlowContext,
+  request: MismatchesRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const tidy = tidyQuery(request.query);
+  if (tidy !== null) return await reply.redirect(`/mismatches?${new URLSearchParams(tidy)}`, 303);
+  try {
+    const query = readListQuery(request.query);
+    return await sendKnownList(context, request, reply, query, {
+      notice: takeNotice(request, reply),
+      typed: null,
+    });
+  } catch (error) {
+    const status = statusOfRefusal(error);
+    if (status === null) throw error;
+    const typed = Object.entries(request.query).filter(
+      ([name, text]) => CHOICES.some((one) => one === name) && typeof text === "string",
+    );
+    const main = renderRefusedFilters(Object.fromEntries(typed), productsOf(context), describeError(error));
+    const page = renderPage({ title: "Mismatches", visitor: request.asker, path: "/mismatches", main });
+    return await reply.code(status).type(HTML).send(page);
+  }
+}
+
+async function sendKnownList(
+  context: FlowContext,
+  request: MismatchesRequest,
+  reply: FastifyReply,
+  query: ListQuery,
+  { notice, typed }: { readonly notice: Notice | null; readonly typed: TypedStep | null },
+): Promise<FastifyReply> {
+  const { sql } = context;
+  const choice = await readChoice(context, query.filters);
+  const [page, sums] = await Promise.all([
+    listInOrder(sql, choice, query.order, { limit: PAGE_SIZE, from: query.from }),
+    sumChosen(sql, choice),
+  ]);
+  const mayAct = request.asker.role === "write";
+  const main = renderMismatches({ query, ...page, sums, products: productsOf(context), mayAct, typed });
+  const document = renderPage({
+    title: "Mismatches",
+    visitor: request.asker,
+    path: "/mismatches",
+    main,
+    notice,
+    live: ["mismatches"],
+  });
+  return await reply.type(HTML).send(document);
+}
+
+async function sendConfirm(
+  context: FlowContext,
+  { asker }: MismatchesRequest,
+  reply: FastifyReply,
+  query: ListQuery,
+  form: BulkForm,
+  notice: Notice | null,
+): Promise<FastifyReply> {
+  const choice = await readChoice(context, query.filters);
+  const preview = await previewAll(context, choice, form.action, asker.name);
+  const title = `${sayCount(preview.count)} to be ${ACTS[form.action].done}`;
+  const main = renderConfirm(query, form, preview);
+  return await reply
+    .type(HTML)
+    .send(renderPage({ title, visitor: asker, path: "/mismatches", main, notice }));
+}
+
+async function act(context: FlowContext, query: ListQuery, form: BulkForm, by: string): Promise<StepNotice> {
+  if (!form.isAll) return await actOnSelected(context, form, by);
+  return await actOnAll(context, await readChoice(context, query.filters), form, by);
+}
+
+async function undo(context: FlowContext, step: string, by: string): Promise<StepNotice> {
+  const { ids, changed } = await undoStep(context, { step, by });
+  const MOST_NAMED = 5;
+  const named = changed
+    .slice(0, MOST_NAMED)
+    .map((id) => `#${id}`)
+    .join(", ");
+  const more = changed.length > MOST_NAMED ? ` and ${changed.length - MOST_NAMED} more` : "";
+  const others = `${sayCount(changed.length)} changed since by somebody else, and left as ${changed.length === 1 ? "it is" : "they are"}: ${named}${more}.`;
+  if (ids.length === 0) return { tone: "bad", text: `Nothing was undone. ${others}` };
+  const done = `Undone: ${sayCount(ids.length)} ${ids.length === 1 ? "is" : "are"} as before.`;
+  return { tone: "good", text: changed.length === 0 ? done : `${done} ${others}` };
+}
+
+function productsOf({ config }: FlowContext): string[] {
+  return config.products.map(({ productId }) => productId);
+}

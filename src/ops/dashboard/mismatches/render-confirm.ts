@@ -1,0 +1,56 @@
+/** The preview of an action on all matching mismatches. */
+
+import { html, type SafeHtml } from "@remix-run/html-template";
+import { ACTS } from "../../../mismatches/act.ts";
+import { showAmount, showCount } from "../parts/show.ts";
+import type { PreviewOfAll } from "./act-on-selected.ts";
+import type { BulkForm } from "./mismatch-form.ts";
+import { type ListQuery, pathOfList } from "./mismatch-list-query.ts";
+import { ACTION_NAMES, sayCount } from "./mismatch-words.ts";
+
+export function renderConfirm(query: ListQuery, { action, note }: BulkForm, preview: PreviewOfAll): SafeHtml {
+  const { count, amounts, shown } = preview;
+  const back = pathOfList(query);
+  const cancel = html`<a href="${back}">Back to the list</a>`;
+  if (count === 0) {
+    return html`<h1>${ACTION_NAMES[action]} all that match</h1>
+<p class="sheet">None of those that match can be ${ACTS[action].done} now. ${cancel}</p>`;
+  }
+  const rows = amounts.map(
+    (sum) =>
+      html`<tr><th scope="row">${sum.currency ?? "without a currency"}</th><td class="number">${showCount(sum.count)}</td><td class="number">${showAmount(sum.amount, null)}</td></tr>`,
+  );
+  return html`<h1>${ACTION_NAMES[action]} ${sayCount(count)}?</h1>
+<div class="sheet">
+<p>${renderFilter(query)} ${showCount(count)} of them can be ${ACTS[action].done}.</p>
+<div class="scroll"><table class="confirmed">
+<caption>What is at risk in them</caption>
+<thead><tr><th scope="col">Currency</th><th scope="col" class="number">Mismatches</th><th scope="col" class="number">At risk</th></tr></thead>
+<tbody>${rows}</tbody>
+</table></div>
+<form method="post" action="${back}">
+<input type="hidden" name="scope" value="all"><input type="hidden" name="shown" value="${shown}">
+<p><label class="note">Note <textarea name="note" rows="2" maxlength="2000" required>${note}</textarea></label></p>
+<p class="row"><button name="action" value="${action}">${ACTION_NAMES[action]} ${sayCount(count)}</button> ${cancel}</p>
+</form>
+</div>`;
+}
+
+const NAMES: Readonly<Record<string, string>> = {
+  product: "product",
+  kind: "kind",
+  status: "status",
+  username: "player",
+  minAmount: "at risk at least",
+  from: "first seen from",
+  to: "first seen before",
+};
+
+function renderFilter({ filters }: ListQuery): SafeHtml {
+  const named = Object.entries(filters).filter(([, text]) => text !== undefined);
+  if (named.length === 0) return html`This is about <strong>all</strong> open and acknowledged mismatches.`;
+  const parts = named.map(
+    ([name, text], index) => html`${index === 0 ? "" : ", "}${NAMES[name] ?? name} <strong>${text}</strong>`,
+  );
+  return html`This is about all mismatches with ${parts}.`;
+}

@@ -1,0 +1,131 @@
+/** One mismatch as a page: differences, timeline, history, and possible actions. */
+
+import { html, type SafeHtml } from "@remix-run/html-template";
+import { MEANING_OF_KIND } from "../../../alerts/kind-meanings.ts";
+import type { MismatchStory } from "../../../flows/read-mismatch.ts";
+import { showAmount, showState, showTime } from "../parts/show.ts";
+import { pathOfTransfer } from "../transfers/render-transfers.ts";
+import { compareSides, type FieldComparison } from "./compare-sides.ts";
+import { actionsFor, renderActionButtons } from "./mismatch-words.ts";
+import { renderFetches, renderHistory, renderTimeline } from "./render-story.ts";
+import { WHAT_TO_DO } from "./what-to-do.ts";
+
+/** The typed values of a failed action, which the page shows again. */
+export interface TypedDecision {
+  readonly note: string;
+  readonly adjustment: string;
+  readonly ref: string;
+}
+
+export interface MismatchPage {
+  readonly story: MismatchStory;
+  /** whether the visitor may change anything */
+  readonly mayAct: boolean;
+  /** null: no action failed */
+  readonly typed: TypedDecision | null;
+}
+
+export function renderMismatch({ story, mayAct, typed }: MismatchPage): SafeHtml {
+  const { kind, reason, productId } = story;
+  const more = `/mismatches?${new URLSearchParams({ product: productId, kind })}`;
+  return html`<p class="trail"><a href="/mismatches">Mismatches</a> <span aria-hidden="true">›</span> <a href="${more}">${kind} in ${productId}</a></p>
+<h1>${kind} <span class="faint">#${story.id}</span></h1>
+${renderFacts(story)}
+<section class="sheet" aria-label="What it is"><p class="reason">${sentence(reason)}</p>
+<p class="faint"><code>${kind}</code> means: ${MEANING_OF_KIND[kind]}. ${WHAT_TO_DO[kind]}</p></section>
+<div${mayAct ? html` class="beside"` : null}>
+${renderSides(story)}
+${mayAct ? renderActions(story, typed) : null}
+</div>
+${story.transactionRef === null ? renderTimeline(story) : null}
+${story.transactionRef === null ? renderFetches(story) : null}
+${renderHistory(story)}`;
+}
+
+function renderFacts(story: MismatchStory): SafeHtml {
+  const {
+    status,
+    amountAtRisk,
+    currency,
+    productId,
+    username,
+    betId,
+    roundId,
+    transactionId,
+    transactionRef,
+  } = story;
+  const facts: [string, SafeHtml | string | null][] = [
+    ["Status", showState(status)],
+    ["At risk", showAmount(amountAtRisk, currency)],
+    ["Product", productId],
+    ["Player", html`<a href="${`/mismatches?${new URLSearchParams({ username })}`}">${username}</a>`],
+    ["Bet", betId ?? transactionId],
+    ["Round", roundId],
+    [
+      "Transfer",
+      transactionRef === null ? null : html`<a href="${pathToTransfer(story)}">${transactionRef}</a>`,
+    ],
+    ["Happened", showTime(story.occurredAt)],
+    ["First seen", showTime(story.firstSeenAt)],
+    ["Last seen", showTime(story.lastSeenAt)],
+    ["Ended", story.resolvedAt === null ? null : html`${showTime(story.resolvedAt)} by ${story.resolvedBy}`],
+  ];
+  const reported = facts.filter(([, value]) => value !== null);
+  return html`<dl class="about" id="about">${reported.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+}
+
+/** A ref may name several top-ups, so the link has more fields. The kinds of top-ups begin with "top-up". */
+function pathToTransfer({ kind, transactionRef, productId, username }: MismatchStory): string {
+  const isTopUp = kind.startsWith("top-up-");
+  return pathOfTransfer(
+    transactionRef ?? "",
+    isTopUp ? { kind: "top-up", product: productId, username } : {},
+  );
+}
+
+/** Reasons begin with a small letter and have no full stop, for use in lists. */
+function sentence(reason: string): string {
+  return `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`;
+}
+
+function renderSides(story: MismatchStory): SafeHtml {
+  const rows = compareSides(story).map(renderField);
+  return html`<section class="sheet sides" aria-labelledby="sides-head"><h2 id="sides-head">Both sides</h2>
+<div class="scroll"><table>
+<caption class="hidden">The provider's values and the ledger's, field by field</caption>
+<thead><tr><th scope="col">Field</th><th scope="col">Provider</th><th scope="col">Ledger</th><th scope="col">Compared</th></tr></thead>
+<tbody>${rows}</tbody>
+</table></div></section>`;
+}
+
+function renderField({ name, provider, ledger, differs }: FieldComparison): SafeHtml {
+  const value = (text: string | null) => (text === null ? html`<span class="none">–</span>` : text);
+  const asked =
+    name === "Moved in the wallet" && provider !== null ? html` <span class="faint">asked for</span>` : null;
+  const word =
+    differs === true
+      ? html`<strong>differs</strong>`
+      : differs === false
+        ? html`<span class="faint">same</span>`
+        : null;
+  return html`<tr${differs === true ? html` class="differs"` : null}><th scope="row">${name}</th><td class="wrap">${value(provider)}${asked}</td><td class="wrap">${value(ledger)}</td><td>${word}</td></tr>
+`;
+}
+
+function renderActions({ id, status, currency }: MismatchStory, typed: TypedDecision | null): SafeHtml {
+  const actions = actionsFor([status]);
+  const correction = typed !== null && (typed.adjustment !== "" || typed.ref !== "");
+  const adjust = actions.includes("resolve")
+    ? html`<details${correction ? html` open` : null}><summary>Record a correction made by hand</summary>
+<p class="faint">It belongs to a resolution, counts in the day's report, and cannot be undone here. Positive was given to the player.</p>
+<div class="row"><label>Amount${currency === null ? null : ` in ${currency}`} <input name="adjustment" value="${typed?.adjustment ?? ""}" inputmode="decimal" size="12" autocomplete="off"></label>
+<label>Your reference <input name="ref" value="${typed?.ref ?? ""}" maxlength="200" size="18" autocomplete="off"></label></div></details>`
+    : null;
+  return html`<section class="sheet" aria-labelledby="act-head"><h2 id="act-head">Decide</h2>
+<form method="post" action="/mismatches/${id}" id="act">
+<input type="hidden" name="from" value="${status}" id="act-from">
+<p><label class="note">Note <textarea name="note" rows="3" maxlength="2000" required>${typed?.note ?? ""}</textarea></label></p>
+${adjust}
+<p class="row" id="act-buttons">${renderActionButtons(actions)}</p>
+</form></section>`;
+}

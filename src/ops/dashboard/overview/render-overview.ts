@@ -1,0 +1,95 @@
+/** Draws the overview: the verdict in one line, waiting work, and a row for each product. */
+
+import { html, type SafeHtml } from "@remix-run/html-template";
+import type { Instant } from "../../../clock.ts";
+import type { Overview } from "../../../flows/read-overview.ts";
+import { renderLegend, renderPatterns } from "../coverage/render-coverage-strip.ts";
+import { showAge, showAmount, showCount } from "../parts/show.ts";
+import { type HealthVerdict, judgeHealth, TONE_OF_STATE, TONES, type Tone } from "./health-verdict.ts";
+import { renderProduct } from "./render-product.ts";
+import { addUpRisk } from "./risk.ts";
+
+const SIGN_OF_TONE: Readonly<Record<Tone, string>> = { bad: "✕", warn: "!", unknown: "…", good: "✓" };
+
+export function renderOverview(overview: Overview): SafeHtml {
+  return html`<h1>Overview</h1>
+${renderVerdict(judgeHealth(overview))}
+${renderPatterns()}
+${renderWaiting(overview)}
+<section aria-labelledby="products">
+<div class="row between"><h2 id="products">Products</h2>${renderLegend()}</div>
+<ul class="products">${renderProducts(overview)}</ul>
+<p class="faint">Windows: the longest that was fetched of each quarter of an hour, and dashed how long one may be now: shorter where the provider was too slow for longer ones. Records: how many it lists for a minute.</p>
+</section>`;
+}
+
+function renderVerdict({ tone, findings }: HealthVerdict): SafeHtml {
+  const clauses = findings.map(({ text, href, tone: own }, index) => {
+    const said = index === 0 ? text.charAt(0).toUpperCase() + text.slice(1) : text;
+    const clause = href === null ? html`${said}` : html`<a href="${href}">${said}</a>`;
+    const isLast = index === findings.length - 1;
+    return html`<span data-tone="${own}">${clause}</span>${isLast ? "." : "; "}`;
+  });
+  return html`<div class="verdict" data-state="${tone}"><span aria-hidden="true">${SIGN_OF_TONE[tone]}</span><p>${clauses}</p></div>`;
+}
+
+/** Worst first: with fifty products nobody reads them all. */
+function renderProducts({ products, now }: Overview): SafeHtml[] {
+  return products
+    .map((product, index) => ({ product, index, rank: TONES.indexOf(TONE_OF_STATE[product.state]) }))
+    .sort((a, b) => a.rank - b.rank || a.index - b.index)
+    .map(({ product, index }) => renderProduct(product, index, now));
+}
+
+function renderWaiting(overview: Overview): SafeHtml {
+  const { now, lastReceivedAt, undelivered, failingChannels } = overview;
+  return html`<dl class="tiles">
+<div class="sheet"><dt>Money at risk</dt>${renderMoney(overview)}</div>
+<div class="sheet"><dt>Transfers waiting</dt>${renderTransfers(overview)}</div>
+<div class="sheet"><dt>Alerts undelivered</dt>
+<dd class="much">${showCount(undelivered)}</dd>${failingChannels.length === 0 ? null : html`<dd class="bad">${failingChannels.join(", ")} does not take them</dd>`}</div>
+<div class="sheet"><dt>Newest ledger entry</dt>
+<dd class="much">${lastReceivedAt === null ? "none yet" : showAge(lastReceivedAt, now)}</dd></div>
+<div class="sheet"><dt>Backfills</dt>${renderBackfills(overview)}</div>
+<div class="sheet"><dt>Last done</dt>${renderAges(overview)}</div>
+</dl>`;
+}
+
+function renderMoney({ risk }: Overview): SafeHtml {
+  const { count, amounts } = addUpRisk(risk);
+  const lines = amounts.map(
+    ({ currency, amount }) => html`<dd class="much">${showAmount(amount, currency)}</dd>`,
+  );
+  const of = count === 1 ? "1 mismatch" : `${showCount(count)} mismatches`;
+  return html`${lines.length === 0 ? html`<dd class="much">none</dd>` : lines}
+<dd>${count === 0 ? html`<span class="faint">no mismatch</span>` : html`<a href="/mismatches">${of}</a>`}</dd>`;
+}
+
+function renderTransfers({ waiting }: Overview): SafeHtml {
+  if (waiting.length === 0) return html`<dd class="much">0</dd>`;
+  const lines = waiting.map(({ kind, status, count }) => {
+    const link = `/transfers?${new URLSearchParams({ kind, status })}`;
+    return html`<dd><a href="${link}"><b>${showCount(count)}</b> ${kind === "transfer" ? "" : `${kind}s `}${status}</a></dd>`;
+  });
+  return html`${lines}`;
+}
+
+/** The age of each kind of work. */
+function renderAges({ now, work, products }: Overview): SafeHtml {
+  const { comparing, following, verifying, alerting } = work;
+  const isCompared = products.some(({ state }) => state !== "transfers-only");
+  const age = (what: string, at: Instant | null) =>
+    html`<dd>${what} <b>${at === null ? "never yet" : showAge(at, now)}</b></dd>`;
+  return html`${isCompared ? age("compared", comparing.upTo) : null}
+${following === null ? null : age("ledger read", following.readAt)}
+${age("verified", verifying.behindMs === null ? null : now - verifying.behindMs)}
+${age("checked for alerts", alerting.doneAt)}`;
+}
+
+function renderBackfills({ backfills }: Overview): SafeHtml {
+  if (backfills.length === 0) return html`<dd class="much">none</dd>`;
+  const counts = [...Map.groupBy(backfills, ({ status }) => status)].map(
+    ([status, some]) => html`<dd><a href="/backfills"><b>${showCount(some.length)}</b> ${status}</a></dd>`,
+  );
+  return html`${counts}`;
+}

@@ -1,0 +1,99 @@
+/** One product on the overview: state, coverage, last hours, mismatches, and what to do. */
+
+import { html, type SafeHtml } from "@remix-run/html-template";
+import { type Instant, showDuration } from "../../../clock.ts";
+import type { ProductOverview, ProductState } from "../../../flows/read-overview.ts";
+import { linkToCoverage, renderCoverageStrip } from "../coverage/render-coverage-strip.ts";
+import { showAmount, showCount, showTime } from "../parts/show.ts";
+import { TONE_OF_STATE } from "./health-verdict.ts";
+import { renderRecordPace, renderWindowLengths } from "./render-history.ts";
+import { addUpRisk } from "./risk.ts";
+
+const WORD_OF_STATE: Readonly<Record<ProductState, string>> = {
+  stopped: "stopped",
+  stalled: "stalled",
+  behind: "behind",
+  "not-begun": "not begun",
+  current: "up to date",
+  "transfers-only": "transfers only",
+};
+const MOST_GAPS = 3;
+
+type PulledProduct = NonNullable<ProductOverview["pulled"]>;
+
+/** @param index of the product in the config: an id that is safe for every product name */
+export function renderProduct(product: ProductOverview, index: number, now: Instant): SafeHtml {
+  const { productId, state, pulled } = product;
+  const word = html`<span class="state" data-tone="${TONE_OF_STATE[state]}">${WORD_OF_STATE[state]}</span>`;
+  return html`<li class="product sheet${pulled === null ? " unpulled" : ""}" id="product-${index}" aria-labelledby="product-${index}-name">
+<div class="stand">
+<h3 id="product-${index}-name">${productId}</h3>
+${word}
+${pulled === null ? renderNothing(state) : renderStand(pulled)}
+</div>
+${pulled === null ? null : renderPulled(productId, pulled)}
+${renderRisk(product)}
+${pulled === null ? null : renderTrouble(product, pulled, now)}
+</li>`;
+}
+
+function renderNothing(state: ProductState): SafeHtml {
+  return state === "transfers-only"
+    ? html`<p class="faint">Its transfers are verified; nothing is pulled.</p>`
+    : html`<p class="faint">Nothing has been fetched yet.</p>`;
+}
+
+function renderStand({ head, watermark, lagMs }: PulledProduct): SafeHtml {
+  const ahead = head === watermark ? null : html`<div><dt>pulled to</dt><dd>${showTime(head)}</dd></div>`;
+  return html`<dl class="facts">
+<div><dt>lag</dt><dd class="number">${showDuration(lagMs)}</dd></div>
+<div><dt>complete to</dt><dd>${showTime(watermark)}</dd></div>
+${ahead}
+</dl>`;
+}
+
+function renderPulled(productId: string, { hours, history, windowMs }: PulledProduct): SafeHtml {
+  return html`${renderCoverageStrip(productId, hours)}
+${renderWindowLengths(history, windowMs)}
+${renderRecordPace(history)}`;
+}
+
+function renderRisk({ productId, risk }: ProductOverview): SafeHtml {
+  const { count, amounts } = addUpRisk(risk);
+  if (count === 0) return html`<p class="risk faint">no mismatch</p>`;
+  const lines = amounts.map(({ currency, amount }) => html`<li>${showAmount(amount, currency)}</li>`);
+  const link = `/mismatches?${new URLSearchParams({ product: productId })}`;
+  return html`<div class="risk">
+<a href="${link}"><b>${showCount(count)}</b> ${count === 1 ? "mismatch" : "mismatches"}</a>
+${lines.length === 0 ? html`<p class="faint">no money at risk</p>` : html`<ul aria-label="at risk">${lines}</ul>`}
+</div>`;
+}
+
+/** What stops the product, and what to do. */
+function renderTrouble(
+  { productId, state }: ProductOverview,
+  pulled: PulledProduct,
+  now: Instant,
+): SafeHtml | null {
+  const { gaps, stoppedUntil } = pulled;
+  if (stoppedUntil !== null) {
+    return html`<p class="trouble">The provider refuses the credentials. Check <code>PROVIDER_USERNAME</code> and <code>PROVIDER_PASSWORD</code>, then restart the worker; without that it tries again at ${showTime(stoppedUntil)}.</p>`;
+  }
+  if (gaps.length > 0) return renderGaps(productId, gaps, now);
+  if (state !== "behind") return null;
+  return html`<p class="trouble warn">It is fetched later than it should be. Either it catches up by itself (see its lag fall), or the provider is slow: see the length of its windows.</p>`;
+}
+
+function renderGaps(productId: string, gaps: PulledProduct["gaps"], now: Instant): SafeHtml {
+  const shown = gaps.slice(0, MOST_GAPS).map(({ from, to, code }) => {
+    const why = code === null ? "being tried again just now" : html`<code>${code}</code>`;
+    return html`<li><a href="${linkToCoverage(productId, { from, to })}">${showTime(from)}</a>, ${showDuration(to - from)}: ${why}</li>`;
+  });
+  const more = gaps.length - shown.length;
+  const next = Math.min(...gaps.map(({ nextAttemptAt }) => nextAttemptAt ?? now));
+  const whole = { from: gaps[0]?.from ?? now, to: Math.max(...gaps.map(({ to }) => to)) };
+  return html`<div class="trouble">
+<p>Some of its time cannot be fetched. Pulling goes on behind it; it is tried again by itself${next > now ? html`, at ${showTime(next)}` : ", now"}.</p>
+<ul>${shown}${more > 0 ? html`<li><a href="${linkToCoverage(productId, whole)}">${showCount(more)} more</a></li>` : null}</ul>
+</div>`;
+}

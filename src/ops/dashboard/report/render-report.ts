@@ -1,0 +1,111 @@
+/** Draws the day's statement: both sides, their difference, and what explains it. */
+
+import { html, type SafeHtml } from "@remix-run/html-template";
+import { type DayReport, isUnexplained, type ReportRow, type ReportSide } from "../../../report.ts";
+import { showAmount, showCount } from "../parts/show.ts";
+
+interface ReportForm {
+  /** as typed */
+  readonly day: string;
+  readonly zone: string;
+}
+
+/** @param report null: the form has an error, and `problem` says which */
+export function renderReport(form: ReportForm, report: DayReport | null, problem: string | null): SafeHtml {
+  return html`<h1>The day's statement</h1>
+<form method="get" action="/report" class="sheet fields" aria-label="Day">
+<label>Day <input type="date" name="day" value="${form.day}" required></label>
+<label>Time zone <input name="zone" value="${form.zone}" size="18" required autocomplete="off" placeholder="Asia/Bangkok"></label>
+<button>Show</button>
+</form>
+${problem === null ? null : html`<p class="problem" role="alert">${problem}</p>`}
+${report === null ? null : renderStatement(report)}`;
+}
+
+function renderStatement(report: DayReport): SafeHtml {
+  const { day, zone, rows } = report;
+  if (rows.length === 0) {
+    return html`<p class="sheet">Neither side has anything of ${day} (${zone}), or no callback has been received yet.</p>`;
+  }
+  const query = new URLSearchParams({ day, zone });
+  return html`${renderVerdict(rows)}
+<p class="row"><a href="/report.csv?${String(query)}" download="report-${day}.csv">Download as CSV</a></p>
+<section class="sheet" aria-labelledby="statement"><h2 id="statement">${day}, ${zone}: net on both sides</h2>
+<div class="scroll" tabindex="0" role="group" aria-label="Nets, table"><table id="nets">
+<thead><tr><th scope="col">product</th><th scope="col">currency</th><th scope="col" class="number">provider</th><th scope="col" class="number">ledger</th>
+<th scope="col" class="number">difference</th><th scope="col" class="number">mismatches</th><th scope="col" class="number">corrected</th>
+<th scope="col" class="number">pending</th><th scope="col" class="number">rounding</th><th scope="col" class="number">rest</th></tr></thead>
+<tbody>${rows.map(renderNets)}</tbody></table></div>
+<p class="faint">Net is what the players won. A bet counts on the day of its record's accounting date on both sides, one without a record on the day of its last callback.</p>
+</section>
+<section class="sheet" aria-labelledby="why"><h2 id="why">What explains each difference</h2>${renderExplanations(rows)}</section>
+<section class="sheet" aria-labelledby="sides"><h2 id="sides">Bets, stakes and payouts</h2>
+<div class="scroll" tabindex="0" role="group" aria-label="Bets, table"><table id="bets" class="statement">
+<thead>
+<tr><th scope="col" rowspan="2">product</th><th scope="col" rowspan="2">currency</th><th scope="colgroup" colspan="3">provider</th><th scope="colgroup" colspan="3">ledger</th></tr>
+<tr>${SIDE_HEADS}${SIDE_HEADS}</tr>
+</thead>
+<tbody>${rows.map(renderSums)}</tbody></table></div></section>`;
+}
+
+const SIDE_HEADS = html`<th scope="col" class="number">bets</th><th scope="col" class="number">stake</th><th scope="col" class="number">payout</th>`;
+
+function renderVerdict(rows: readonly ReportRow[]): SafeHtml {
+  const unexplained = rows.filter(isUnexplained);
+  const incomplete = rows.filter(({ complete }) => !complete);
+  if (unexplained.length > 0) {
+    const named = unexplained.map(
+      ({ productId, currency, rest }) => html` ${productId} ${showAmount(rest, currency)};`,
+    );
+    return html`<p class="verdict" data-state="bad">Money that nothing explains:${named} tell whoever runs wallet-recon.</p>`;
+  }
+  if (incomplete.length > 0) {
+    const products = [...new Set(incomplete.map(({ productId }) => productId))].join(", ");
+    return html`<p class="verdict" data-state="warn">Not all of the day has been fetched yet: ${products}.</p>`;
+  }
+  const isEven = rows.every(({ difference }) => difference === "0");
+  return isEven
+    ? html`<p class="verdict" data-state="good">Both sides agree to the last digit.</p>`
+    : html`<p class="verdict" data-state="good">Every difference is explained.</p>`;
+}
+
+function renderNets(row: ReportRow): SafeHtml {
+  const { provider, ledger, difference, mismatches, adjustments, pending, rounding, rest } = row;
+  const amounts = [provider.net, ledger.net, difference, mismatches, adjustments, pending, rounding];
+  return html`<tr>${renderHead(row)}
+${amounts.map((amount) => html`<td class="number">${showAmount(amount, null)}</td>`)}
+<td class="number${rest === "0" ? "" : " differs"}"><strong>${showAmount(rest, null)}</strong></td>
+</tr>`;
+}
+
+function renderSums(row: ReportRow): SafeHtml {
+  return html`<tr>${renderHead(row)}${renderSide(row.provider)}${renderSide(row.ledger)}</tr>`;
+}
+
+function renderHead({ productId, currency, complete }: ReportRow): SafeHtml {
+  const missing = complete ? null : html` <span class="state" data-tone="warn">not complete</span>`;
+  return html`<th scope="row" class="wrap">${productId}${missing}</th><td>${currency}</td>`;
+}
+
+function renderSide({ bets, stake, payout }: ReportSide): SafeHtml {
+  return html`<td class="number">${showCount(bets)}</td>${[stake, payout].map((amount) => html`<td class="number">${showAmount(amount, null)}</td>`)}`;
+}
+
+function renderExplanations(rows: readonly ReportRow[]): SafeHtml {
+  const differing = rows.filter(
+    ({ difference, mismatches, adjustments, pending, rounding }) =>
+      ![difference, mismatches, adjustments, pending, rounding].every((amount) => amount === "0"),
+  );
+  if (differing.length === 0) return html`<p>There is no difference.</p>`;
+  return html`<ul>${differing.map(renderExplanation)}</ul>`;
+}
+
+/** One sentence whose sums a finance person can check. */
+function renderExplanation(row: ReportRow): SafeHtml {
+  const { productId, currency, difference, mismatches, adjustments, pending, rounding, rest } = row;
+  const money = (amount: string) => showAmount(amount, currency);
+  const query = new URLSearchParams({ product: productId, status: "open,acknowledged,resolved,ignored" });
+  return html`<li>${productId}, ${currency}: ${money(difference)} = ${money(mismatches)} by <a href="/mismatches?${String(query)}">mismatches</a>
++ ${money(adjustments)} corrected by hand + ${money(pending)} that graces still hold or that still runs
++ ${money(rounding)} of rounding + ${money(rest)} that nothing explains.</li>`;
+}

@@ -1,0 +1,58 @@
+/** `/report`: the day's statement, and its CSV. */
+
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { DateTime } from "luxon";
+import { describeError } from "../../../errors.ts";
+import type { FlowContext } from "../../../flows/context.ts";
+import type { DayReport } from "../../../report.ts";
+import { reportAsCsv } from "../../csv/report-csv.ts";
+import { renderPage } from "../../http/layout.ts";
+import { refusalOf } from "../../http/refusals.ts";
+import type { ReportQueue } from "../../http/report-queue.ts";
+import { checkFields } from "../../input/range-query.ts";
+import { readReportDay } from "../../input/report-query.ts";
+import { takeNotice } from "../parts/notice.ts";
+import { renderReport } from "./render-report.ts";
+
+type QueryFields = Readonly<Record<string, unknown>>;
+type ReportRequest = FastifyRequest<{ Querystring: QueryFields }>;
+
+export function addReportPage(pages: FastifyInstance, context: FlowContext, reports: ReportQueue): void {
+  pages.get("/report", async (request: ReportRequest, reply) => {
+    const query = { day: yesterday(context), ...request.query };
+    const form = { day: textOf(query.day), zone: textOf(request.query["zone"] ?? "UTC") };
+    let report: DayReport | null = null;
+    let problem: string | null = null;
+    let status = 200;
+    try {
+      report = await reports.read(readReportDay(checkFields(query, ["day", "zone"])), reply);
+    } catch (error) {
+      const refusal = refusalOf(context.sql, error);
+      if (refusal === null) throw error;
+      problem = describeError(refusal.error);
+      status = refusal.status;
+    }
+    const page = renderPage({
+      title: `Report of ${form.day}`,
+      visitor: request.asker,
+      path: "/report",
+      main: renderReport(form, report, problem),
+      notice: takeNotice(request, reply),
+    });
+    return await reply.code(status).type("text/html; charset=utf-8").send(page);
+  });
+  pages.get("/report.csv", async ({ query }: ReportRequest, reply) => {
+    const day = readReportDay(checkFields(query, ["day", "zone"]));
+    reply.header("content-disposition", `attachment; filename="report-${day.day}.csv"`);
+    return await reply.type("text/csv; charset=utf-8").send(reportAsCsv(await reports.read(day, reply)));
+  });
+}
+
+/** Yesterday, the last complete day. */
+function yesterday({ clock }: FlowContext): string {
+  return DateTime.fromMillis(clock.now(), { zone: "utc" }).minus({ days: 1 }).toFormat("yyyy-MM-dd");
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,126 @@
+/**
+ * `/transfers`: transfers and top-ups by their status, each with every answer, and the closing of an inconclusive
+ * one.
+ */
+
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { describeError } from "../../../errors.ts";
+import { closeTransfer } from "../../../flows/close-transfer.ts";
+import type { FlowContext } from "../../../flows/context.ts";
+import { describeTransfer, readTransferStory } from "../../../flows/read-transfer.ts";
+import { countTransfers, listTransfers } from "../../../verify/store.ts";
+import { type Notice, renderPage } from "../../http/layout.ts";
+import { statusOfRefusal } from "../../http/refusals.ts";
+import { checkFields } from "../../input/range-query.ts";
+import {
+  readNote,
+  readTransferChoice,
+  readTransferQuery,
+  transferQueryOf,
+} from "../../input/transfer-query.ts";
+import { setNotice, takeNotice } from "../parts/notice.ts";
+import { renderTransfer } from "./render-transfer.ts";
+import { pathOfTransfer, renderTransfers, type TransferFilters } from "./render-transfers.ts";
+
+type QueryFields = Readonly<Record<string, unknown>>;
+type TransfersRequest = FastifyRequest<{ Querystring: QueryFields }>;
+type TransferRequest = FastifyRequest<{ Params: { ref: string }; Querystring: QueryFields }>;
+
+const HTML = "text/html; charset=utf-8";
+const PAGE_SIZE = 100;
+/** The default statuses: those that wait for an answer or a person. */
+const UNSETTLED = "pending,inconclusive,rejected";
+
+export function addTransfersPage(pages: FastifyInstance, context: FlowContext): void {
+  pages.get("/transfers", (request: TransfersRequest, reply) => sendTransfers(context, request, reply));
+  pages.get("/transfers/:ref", async (request: TransferRequest, reply) => {
+    const notice = takeNotice(request, reply);
+    return await sendTransfer(context, request, reply, { notice, typed: "" });
+  });
+  pages.post("/transfers/:ref/close", async (request: TransferRequest, reply) => {
+    const { note } = checkFields((request.body ?? {}) as QueryFields, ["note"]);
+    try {
+      const choice = readTransferChoice(request.params.ref, request.query);
+      const said = { by: request.asker.name, note: readNote(note) };
+      const closed = describeTransfer(await closeTransfer(context, choice, said));
+      const text = `${closed.transactionRef} is closed: it is not verified any more, and its mismatch is resolved.`;
+      setNotice(reply, { tone: "good", text });
+      const { kind, product, username } = request.query;
+      return await reply.redirect(pathOfTransfer(request.params.ref, { kind, product, username }), 303);
+    } catch (error) {
+      const status = statusOfRefusal(error);
+      if (status !== 400 && status !== 409) throw error;
+      const notice = { tone: "bad", text: `Not closed: ${describeError(error)}.` } as const;
+      const typed = typeof note === "string" ? note : "";
+      return await sendTransfer(context, request, reply.code(status), { notice, typed });
+    }
+  });
+}
+
+async function sendTransfers(
+  context: FlowContext,
+  request: TransfersRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  // An empty field of the form filters nothing.
+  const query = Object.fromEntries(Object.entries(request.query).filter(([, text]) => text !== ""));
+  const { sql, config } = context;
+  const filters = readTyped(query);
+  const products = config.products.map(({ productId }) => productId);
+  const counts = await countTransfers(sql);
+  let main: ReturnType<typeof renderTransfers>;
+  let isRefused = false;
+  try {
+    const asked = readTransferQuery({ status: UNSETTLED, ...transferQueryOf(query) }, config);
+    const { transfers, next } = await listTransfers(sql, { ...asked, limit: PAGE_SIZE });
+    const page = { transfers: transfers.map(describeTransfer), next };
+    main = renderTransfers(filters, { products, counts, page, problem: null }, context.clock.now());
+  } catch (error) {
+    if (statusOfRefusal(error) === null) throw error;
+    isRefused = true;
+    const refused = { products, counts, page: null, problem: describeError(error) };
+    main = renderTransfers(filters, refused, context.clock.now());
+  }
+  const document = renderPage({
+    title: "Transfers",
+    visitor: request.asker,
+    path: "/transfers",
+    main,
+    notice: takeNotice(request, reply),
+    live: ["transfers"],
+  });
+  return await reply
+    .code(isRefused ? 400 : 200)
+    .type(HTML)
+    .send(document);
+}
+
+function readTyped(query: QueryFields): TransferFilters {
+  const textOf = (name: string) => (typeof query[name] === "string" ? query[name] : "");
+  return {
+    kind: textOf("kind"),
+    status: textOf("status"),
+    product: textOf("product"),
+    username: textOf("username"),
+  };
+}
+
+async function sendTransfer(
+  context: FlowContext,
+  request: TransferRequest,
+  reply: FastifyReply,
+  { notice, typed }: { readonly notice: Notice | null; readonly typed: string },
+): Promise<FastifyReply> {
+  const story = await readTransferStory(context, readTransferChoice(request.params.ref, request.query));
+  const mayClose =
+    request.asker.role === "write" && story.status === "inconclusive" && story.closedBy === null;
+  const document = renderPage({
+    title: `Transfer ${story.transactionRef}`,
+    visitor: request.asker,
+    path: "/transfers/",
+    main: renderTransfer(story, mayClose ? typed : null, context.clock.now()),
+    notice,
+    live: ["transfers", "mismatches"],
+  });
+  return await reply.type(HTML).send(document);
+}

@@ -1,0 +1,107 @@
+/** The answers of the ops server where there is no route, or where a route fails. */
+
+import { METHODS, STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { describeLimit, type Sql } from "../../db/client.ts";
+import { type ErrorCode, ReconError } from "../../errors.ts";
+import type { FlowContext } from "../../flows/context.ts";
+import { sendProblem } from "./problem.ts";
+
+/** The errors that the asker can correct. */
+const STATUS_OF: Partial<Readonly<Record<ErrorCode, number>>> = {
+  usage: 400,
+  "not-found": 404,
+  conflict: 409,
+  "round-too-wide": 422,
+  "session-too-long": 422,
+  "database-limit": 503,
+  "too-many-reports": 503,
+  "report-left": 499,
+};
+
+/** @returns the status of an error that the asker can correct; null: another kind of error */
+export function statusOfRefusal(error: unknown): number | null {
+  return error instanceof ReconError ? (STATUS_OF[error.code] ?? null) : null;
+}
+
+/** @returns an error with its status, if the asker may see it; null: the error is internal */
+export function refusalOf(sql: Sql, error: unknown): { status: number; error: ReconError } | null {
+  const reported = error instanceof ReconError ? error : describeLimit(sql, error);
+  const status = reported === null ? undefined : STATUS_OF[reported.code];
+  return reported === null || status === undefined ? null : { status, error: reported };
+}
+
+/** Must be called before any route is added, so that it knows all routes. */
+export function addRefusals(app: FastifyInstance, { log, sql }: FlowContext): void {
+  const methodsOf = new Map<string, Set<string>>();
+  app.addHook("onRoute", ({ url, method }) => {
+    const methods = methodsOf.get(url) ?? new Set();
+    for (const one of [method].flat()) methods.add(one);
+    methodsOf.set(url, methods);
+  });
+  app.setNotFoundHandler(async (request, reply) => {
+    const allowed = allowedAt(methodsOf, request);
+    if (allowed.length === 0) {
+      return await sendProblem(reply, 404, "Not Found", `there is nothing at ${request.url}`);
+    }
+    reply.header("allow", allowed.join(", "));
+    const detail = `${request.method} is not allowed at ${request.url}: use ${allowed.join(", ")}`;
+    return await sendProblem(reply, 405, "Method Not Allowed", detail);
+  });
+  app.setErrorHandler(async (error: FastifyError | ReconError, request, reply) => {
+    const refusal = refusalOf(sql, error);
+    if (refusal !== null) return await sendError(reply, refusal.status, refusal.error);
+    const status = error instanceof ReconError ? undefined : error.statusCode;
+    if (status !== undefined && status < 500) return await sendError(reply, status, error);
+    log.error({ requestId: request.id, err: error }, "a request to the ops server failed");
+    return await sendProblem(reply, 500, "Internal Server Error", "the request failed; the log says why");
+  });
+}
+
+const LONGEST_GOODBYE_MS = 5_000;
+const STATUS_OF_BROKEN: Readonly<Record<string, number>> = {
+  HPE_HEADER_OVERFLOW: 431,
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+};
+
+/** Answers a request that cannot be parsed, and closes its connection. */
+export function refuseBroken({ code = "" }: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status = STATUS_OF_BROKEN[code] ?? 400;
+  const title = STATUS_CODES[status] ?? "Refused";
+  const detail = `the request cannot be parsed (${code})`;
+  const body = JSON.stringify({ type: "about:blank", title, status, detail });
+  const head = `HTTP/1.1 ${status} ${title}\r\ncontent-type: application/problem+json\r\ncontent-length: ${body.length}`;
+  socket.end(`${head}\r\nconnection: close\r\n\r\n${body}`);
+  // The client may never close its side of the connection.
+  socket.setTimeout(LONGEST_GOODBYE_MS, () => socket.destroy());
+}
+
+async function sendError(reply: FastifyReply, status: number, error: Error): Promise<FastifyReply> {
+  return await sendProblem(reply, status, STATUS_CODES[status] ?? "Refused", error.message);
+}
+
+/** The methods of the path, in the order of Node's list. */
+function allowedAt(methodsOf: ReadonlyMap<string, ReadonlySet<string>>, { url }: FastifyRequest): string[] {
+  const [path = ""] = url.split("?");
+  const allowed = new Set<string>();
+  for (const [pattern, methods] of methodsOf) {
+    if (fits(pattern, path)) for (const method of methods) allowed.add(method);
+  }
+  return METHODS.filter((method) => allowed.has(method));
+}
+
+/** @param pattern as routes are registered: "/api/mismatches/:id", "/assets/*" */
+function fits(pattern: string, path: string): boolean {
+  const parts = pattern.split("/");
+  const given = path.split("/");
+  const isOpen = parts.at(-1) === "*";
+  if (isOpen ? given.length < parts.length : given.length !== parts.length) return false;
+  return parts.every(
+    (part, index) => part === "*" || (part.startsWith(":") && given[index] !== "") || part === given[index],
+  );
+}

@@ -1,0 +1,89 @@
+/**
+ * Makes the reports that people ask for, one at a time, and none that nobody waits for (docs/operations.md#limits).
+ */
+
+import { performance } from "node:perf_hooks";
+import type { FastifyReply } from "fastify";
+import pLimit from "p-limit";
+import { ReconError } from "../../errors.ts";
+import { REPORT_LIMITS } from "../../flows/comparison-context.ts";
+import type { FlowContext } from "../../flows/context.ts";
+import { type RequestedDay, readReport } from "../../flows/read-report.ts";
+import type { DayReport } from "../../report.ts";
+
+/** The most waiting reports; the server refuses further ones. */
+const MOST_WAITING = 10;
+
+/**
+ * The process that makes a report also pulls. After each piece of work, the report rests for this many times the
+ * length of the piece, so that it uses at most a ninth of the time. A cancelled report causes a rest before the next
+ * one too. Where the process is otherwise idle, a quarter of the piece is enough.
+ */
+const REST_SHARE = 8;
+const QUIET_SHARE = 0.25;
+const SHORTEST_PIECE_MS = 200;
+/** The longest rest: the database ends a transaction that is idle for long. */
+const LONGEST_REST_MS = 60_000;
+/** The share of busy time below which a process counts as idle; a process that pulls is far busier. */
+const QUIET = 0.05;
+
+export interface ReportQueue {
+  /**
+   * Makes a report when its turn comes. Cancels the report when its requester leaves.
+   * @throws ReconError `too-many-reports`; `report-left` where the requester has left
+   */
+  read(day: RequestedDay, reply: FastifyReply): Promise<DayReport>;
+}
+
+export function openReportQueue(context: FlowContext): ReportQueue {
+  const inTurn = pLimit(1);
+  const { clock } = context;
+  let busySince = 0;
+  /** the work since the last rest */
+  let workedMs = 0;
+  const restAfterWork = async (signal: AbortSignal) => {
+    workedMs += clock.now() - busySince;
+    busySince = clock.now();
+    if (workedMs < SHORTEST_PIECE_MS) return;
+    const longestMs = Math.min(workedMs * REST_SHARE, LONGEST_REST_MS);
+    const partMs = Math.min(workedMs * QUIET_SHARE, longestMs);
+    for (let restedMs = 0; restedMs < longestMs && !signal.aborted; restedMs += partMs) {
+      const before = performance.eventLoopUtilization();
+      await clock.sleep(Math.min(partMs, longestMs - restedMs), signal);
+      if (performance.eventLoopUtilization(before).utilization < QUIET) break;
+    }
+    busySince = clock.now();
+    if (!signal.aborted) workedMs = 0;
+  };
+  const make = async (day: RequestedDay, signal: AbortSignal) => {
+    signal.throwIfAborted();
+    busySince = clock.now();
+    try {
+      return await readReport(context, day, signal, REPORT_LIMITS, () => restAfterWork(signal));
+    } catch (error) {
+      // Otherwise repeated reloads would leave no time for other work.
+      if (signal.aborted) await restAfterWork(new AbortController().signal);
+      throw error;
+    }
+  };
+  return {
+    read: async (day, { raw }) => {
+      if (inTurn.pendingCount >= MOST_WAITING) {
+        throw new ReconError(
+          "too-many-reports",
+          `${MOST_WAITING} reports wait already, which is the limit: the server makes one at a time. Try again in a minute; "recon report" makes one without waiting.`,
+          { retryable: true },
+        );
+      }
+      const left = new AbortController();
+      const leave = () =>
+        left.abort(new ReconError("report-left", `nobody waits for the report of ${day.day} any more`));
+      raw.once("close", leave);
+      try {
+        return await inTurn(() => make(day, left.signal));
+      } finally {
+        raw.off("close", leave);
+      }
+    },
+  };
+}

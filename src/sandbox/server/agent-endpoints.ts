@@ -1,0 +1,223 @@
+/**
+ * The endpoints of §4.B and §4.C without the bet query: their effects, their answers, and the faults between them.
+ */
+
+import type { Clock } from "../../clock.ts";
+import { type Amount, formatAmount } from "../../money.ts";
+import { type AgentEndpoint, type AgentFault, checkAgentFaults } from "../faults/agent-fault.ts";
+import { createAgentRules } from "../faults/agent-rules.ts";
+import type { World } from "../world/world.ts";
+import { type AgentRequest, readAgentRequest } from "./agent-request.ts";
+import { CODES, type SandboxAnswer, type SandboxRefusal, writeBare, writeEnvelope } from "./answer.ts";
+import { addressOf, betLimitsOf, gamesOf } from "./lobby-list.ts";
+import { type AgentOutcome, spoilAgentAnswer } from "./spoil-agent-answer.ts";
+import { amountOf, createTopUpBooks, type TopUpBooks } from "./top-up-books.ts";
+import { type BookedTransfer, createTransferBooks, type TransferBooks } from "./transfer-books.ts";
+
+export interface AgentEndpointOptions {
+  readonly world: World;
+  readonly clock: Clock;
+  /** the first fault that strikes a request counts; without faults, the provider always works */
+  readonly agentFaults?: readonly AgentFault[];
+  /** ISO 4217, the currency of all balances of transfer mode; default: THB */
+  readonly currency?: string;
+}
+
+/** The true state of money and free games, for tests that audit the client. */
+export interface AgentBooks extends TransferBooks {
+  readonly topUps: TopUpBooks;
+  /** the number of granted free games */
+  freeGames(): number;
+}
+
+export interface AgentEndpoints {
+  /** @param path the product's segment before verify-topup; other endpoints have none */
+  answer(endpoint: AgentEndpoint, request: unknown, path?: string): SandboxAnswer;
+  readonly books: AgentBooks;
+}
+
+/** verify-topup and free-game fail with this code (§7.2). */
+const FAILED = 1;
+/** The product's segment in the path of verify-topup (§4.B5). */
+const TOP_UP_SUFFIX = "_seamless";
+
+/** @throws ReconError `settings-invalid` for wrong faults */
+export function createAgentEndpoints(options: AgentEndpointOptions): AgentEndpoints {
+  const { world, clock, agentFaults = [], currency = "THB" } = options;
+  const productIds = world.products.map(({ productId }) => productId);
+  const rules = createAgentRules(checkAgentFaults(agentFaults, productIds), world.seed);
+  const transfers = createTransferBooks(currency);
+  const topUps = createTopUpBooks(world, clock);
+  let freeGames = 0;
+
+  const handlers: Handlers = {
+    "seamless/logIn": ({ username, productId, gameCode }) =>
+      success({ url: addressOf(username, productId, gameCode, world.seed) }),
+    "seamless/games": ({ productId }) => success({ games: gamesOf(productId, "seamless") }),
+    "seamless/freeGameList": ({ productId }) => success({ games: gamesOf(productId, "free") }),
+    "verify-topup": ({ username, transactionId }, { path, denied }) => {
+      const productId = path.slice(0, -TOP_UP_SUFFIX.length);
+      const entry = denied ? null : topUps.find(productId, transactionId);
+      if (entry === null || entry.username !== username) {
+        return failure({ code: FAILED, message: "no such transaction" });
+      }
+      const type = entry.status === "CREDIT" ? "Withdraw" : "TopUp";
+      const time = new Date(entry.occurredAt).toISOString();
+      return success([{ id: transactionId, time, amount: amountOf(entry), type, username }]);
+    },
+    logIn: ({ username, productId, gameCode }) =>
+      success({ username, url: addressOf(username, productId, gameCode, world.seed) }),
+    deposit: (request, { delayMs }) => move("DEPOSIT", request, delayMs),
+    withdraw: (request, { delayMs }) => move("WITHDRAW", request, delayMs),
+    verifyDepositWithdraw: (request, { denied }) => {
+      const found = denied ? null : transfers.find(request.transactionRef, clock.now());
+      const isIt =
+        found !== null &&
+        found.username === request.username &&
+        found.productId === request.productId &&
+        found.type === request.type;
+      return success(isIt ? describeBooked(found) : describeUnknown(request, currency));
+    },
+    games: ({ productId }) => success({ games: gamesOf(productId, "transfer") }),
+    betLimitsV2: ({ productId }) => success(betLimitsOf(productId)),
+    "free-game": () => {
+      freeGames += 1;
+      return success({ freeGameId: freeGames });
+    },
+  };
+
+  const move = (type: "DEPOSIT" | "WITHDRAW", request: AgentRequest<"deposit">, delayMs: number) => {
+    const result = transfers.book({ ...request, type }, clock.now() + delayMs);
+    if ("refusal" in result) return failure(result.refusal);
+    return success(describeMove(result.booked));
+  };
+
+  const answer = <Endpoint extends AgentEndpoint>(
+    endpoint: Endpoint,
+    value: unknown,
+    path: string,
+  ): SandboxAnswer => {
+    const read = readAgentRequest(endpoint, value, productIds);
+    if ("refusal" in read) return write(endpoint, failure(asCodeOf(endpoint, read.refusal)));
+    const now = clock.now();
+    const subject = describeSubject(read.request, path);
+    const booked = subject.ref === null ? null : transfers.find(subject.ref, now);
+    const struck = rules.strike({ endpoint, ...subject, now, bookedAt: booked?.bookedAt ?? null });
+    const run = () =>
+      handlers[endpoint](read.request, {
+        path,
+        denied: struck?.kind === "denied",
+        delayMs: struck?.kind === "late" ? struck.delay : 0,
+      });
+    if (struck === null) return write(endpoint, run());
+    const outcome = "done" in struck && !struck.done ? NOT_DONE : run();
+    const body = (spoilt: AgentOutcome) => write(endpoint, spoilt).body;
+    return { fault: struck.kind, delivery: spoilAgentAnswer(struck, outcome, body, now) };
+  };
+
+  return {
+    answer: (endpoint, request, path = "") => answer(endpoint, request, path),
+    books: { ...transfers, topUps, freeGames: () => freeGames },
+  };
+}
+
+/** Whether the segment is the one of a product before verify-topup (§4.B5). */
+export function isTopUpPath(path: string, world: World): boolean {
+  return world.products.some(({ productId }) => path === `${productId}${TOP_UP_SUFFIX}`);
+}
+
+interface CallCircumstances {
+  readonly path: string;
+  /** the answer always reports a failure */
+  readonly denied: boolean;
+  /** the time from the request to the booking */
+  readonly delayMs: number;
+}
+
+type Handlers = {
+  readonly [Endpoint in AgentEndpoint]: (
+    request: AgentRequest<Endpoint>,
+    circumstances: CallCircumstances,
+  ) => AgentOutcome;
+};
+
+function success(data: object): AgentOutcome {
+  return { code: CODES.success, message: "success", data };
+}
+
+function failure({ code, message }: SandboxRefusal): AgentOutcome {
+  return { code, message, data: null };
+}
+
+const NOT_DONE = failure({ code: CODES.internal, message: "a fault of the sandbox: nothing was done" });
+
+function asCodeOf(endpoint: AgentEndpoint, { code, message }: SandboxRefusal): SandboxRefusal {
+  const failsWithOne = endpoint === "verify-topup" || endpoint === "free-game";
+  return { code: failsWithOne ? FAILED : code, message };
+}
+
+function write(endpoint: AgentEndpoint, outcome: AgentOutcome): { body: string; refused: boolean } {
+  // §4.B5 has no reqId.
+  const body = endpoint === "verify-topup" ? writeBare(outcome) : writeEnvelope(outcome);
+  return { body, refused: outcome.code !== CODES.success };
+}
+
+function describeSubject(request: object, path: string) {
+  const named = request as Readonly<Record<string, string | undefined>>;
+  return {
+    productId: named["productId"] ?? (path === "" ? null : path.slice(0, -TOP_UP_SUFFIX.length)),
+    username: named["username"] ?? named["player_name"] ?? null,
+    ref: named["transactionRef"] ?? named["transactionId"] ?? null,
+  };
+}
+
+function twoDigits(amount: Amount): string {
+  return amount.toFixed(2);
+}
+
+/** Balances have no padding zeros: by §4.C2, amounts need not have any. */
+function describeMove({
+  username,
+  amount,
+  beforeBalance,
+  afterBalance,
+  transactionRef,
+}: BookedTransfer): object {
+  return {
+    username,
+    amount: twoDigits(amount),
+    beforeBalance: formatAmount(beforeBalance),
+    balance: formatAmount(afterBalance),
+    txId: transactionRef,
+    status: "SUCCESS",
+  };
+}
+
+function describeBooked(booked: BookedTransfer): object {
+  const { username, productId, currency, transactionRef, amount, beforeBalance, afterBalance } = booked;
+  return {
+    success: true,
+    username,
+    productId,
+    currency,
+    transactionRef,
+    amount: twoDigits(amount),
+    beforeBalance: formatAmount(beforeBalance),
+    afterBalance: formatAmount(afterBalance),
+  };
+}
+
+/** An unknown top-up has no amounts. */
+function describeUnknown(request: AgentRequest<"verifyDepositWithdraw">, currency: string): object {
+  const { username, productId, transactionRef } = request;
+  return {
+    success: false,
+    username,
+    productId,
+    currency,
+    transactionRef,
+    amount: "0",
+    beforeBalance: "0",
+    afterBalance: "0",
+  };
+}

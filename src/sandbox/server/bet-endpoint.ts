@@ -1,0 +1,54 @@
+/** The endpoint of §4.B3: the records of the world, and the faults that hide them from the client. */
+
+import type { BetRecord } from "../../bet.ts";
+import type { Clock } from "../../clock.ts";
+import { checkFaults, type Fault } from "../faults/fault.ts";
+import { createFaultRules } from "../faults/fault-rules.ts";
+import { createCache } from "../world/bounded-cache.ts";
+import type { World } from "../world/world.ts";
+import type { SandboxAnswer } from "./answer.ts";
+import { type BetQuery, chunkOf, parseBetQuery } from "./bet-query.ts";
+import { createExpiredCursors } from "./expired-cursors.ts";
+import { spoilAnswer } from "./spoil-answer.ts";
+
+export interface BetEndpointOptions {
+  readonly world: World;
+  readonly clock: Clock;
+  /** the most records of one chunk */
+  readonly pageSize: number;
+  /** the first fault that strikes a request counts; without faults, the provider always works */
+  readonly faults?: readonly Fault[];
+}
+
+/** The most remembered records of ranges that clients page through: a chunk must not cost its whole range. */
+const MOST_RECORDS_KEPT = 100_000;
+
+/**
+ * @returns a function that answers the parameters of a query string
+ * @throws ReconError `settings-invalid` for wrong faults
+ */
+export function createBetEndpoint(
+  options: BetEndpointOptions,
+): (parameters: Readonly<Record<string, unknown>>) => SandboxAnswer {
+  const { world, clock, pageSize, faults = [] } = options;
+  const productIds = world.products.map(({ productId }) => productId);
+  const rules = createFaultRules(checkFaults(faults, productIds), world.seed);
+  const expired = createExpiredCursors();
+  const lists = createCache<BetRecord[]>(MOST_RECORDS_KEPT, (records) => records.length + 1);
+  const recordsOf = ({ productId, range, asOf }: BetQuery) =>
+    lists.get(JSON.stringify([productId, range, asOf]), () => world.recordsIn(productId, range, asOf));
+
+  return (parameters) => {
+    const now = clock.now();
+    const parsed = parseBetQuery(parameters, productIds, now);
+    if ("refusal" in parsed) return parsed;
+    const { query } = parsed;
+    const action = expired.isExpired(query) ? EXPIRED : rules.strike({ ...query, now });
+    if (action === null) return { data: chunkOf(recordsOf(query), query, pageSize) };
+    if (action.kind === "expired-cursor") expired.expire(query);
+    const struck = { query, records: () => recordsOf(query), pageSize, productIds, now };
+    return { fault: action.kind, delivery: spoilAnswer(action, struck) };
+  };
+}
+
+const EXPIRED = { kind: "expired-cursor" } as const;

@@ -1,0 +1,37 @@
+/** The plan of a seeded world. It decides everything that happens in the world. */
+
+import type { TimeRange } from "../../window.ts";
+
+/** How a product of the sandbox is played: live tables, slot machines, or sport bets. */
+export type PlainStyle = "table" | "slot" | "sport";
+
+/** @template Style the names of the possible styles; a simulation has further ones */
+export interface ProductPlan<Style extends string = PlainStyle> {
+  readonly productId: string;
+  readonly style: Style;
+  /** may be a fraction: 0.5 is a round every second minute on average */
+  readonly roundsPerMinute: number;
+}
+
+/** @template Style as for {@link ProductPlan} */
+export interface WorldPlan<Style extends string = PlainStyle> {
+  readonly seed: number;
+  /**
+   * The periods of play, in order. No round starts outside of them. The world reads the array at every question, so
+   * the array may grow at its end.
+   */
+  readonly periods: readonly TimeRange[];
+  readonly products: readonly ProductPlan<Style>[];
+  /** the number of players */
+  readonly players: number;
+  /** the longest time from a placement to its settlement */
+  readonly lateSettlementMs: number;
+  /** the longest time from an event to its callback at the operator */
+  readonly callbackLagMs: number;
+  /** the longest time from an event to its appearance in the provider's report */
+  readonly reportLagMs: number;
+  /** the same for the few late rounds of some styles; default: no round is later than `reportLagMs` */
+  readonly lateReportMs?: number;
+  /** each product has one planted fault in this number of minutes; 0: no faults */
+  readonly faultEveryMinutes: number;
+}

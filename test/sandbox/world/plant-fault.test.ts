@@ -1,0 +1,119 @@
+import { describe, expect, it } from "vitest";
+import { createWorld, type PlantedFault, type WorldPlan } from "../../../src/sandbox/world/world.ts";
+import { HOUR, MINUTE, planOf, START } from "../plans.ts";
+import { type AuditedDifference, audit, roundAgrees } from "./auditor.ts";
+
+const ALL = { from: START, to: START + 4 * HOUR };
+const KINDS = [
+  "missing-at-provider",
+  "missing-in-ledger",
+  "missing-settlement",
+  "payout-differs",
+  "stake-differs",
+  "status-differs",
+];
+
+/** What an outsider finds when everything has been said. */
+function findAll(plan: WorldPlan): AuditedDifference[] {
+  const world = createWorld(plan);
+  const entries = world.entriesReceived(ALL);
+  return plan.products.flatMap(({ productId, style }) =>
+    audit(
+      style,
+      productId,
+      world.recordsIn(productId, ALL, world.quietAt()),
+      entries.filter((entry) => entry.productId === productId),
+    ),
+  );
+}
+
+function inOrder<T extends { roundId: string | null }>(differences: readonly T[]): T[] {
+  return [...differences].sort((a, b) => (String(a.roundId) < String(b.roundId) ? -1 : 1));
+}
+
+function plantedIn(plan: WorldPlan): PlantedFault[] {
+  const world = createWorld(plan);
+  return world.plantedBy(world.quietAt());
+}
+
+describe("planted faults", () => {
+  it.each([1, 2, 3, 4, 5])(
+    "are exactly what an outsider finds, and nothing else is to be found (seed %i)",
+    (seed) => {
+      const plan = planOf({ seed, periods: [{ from: START, to: START + 2 * HOUR }] });
+      const planted = plantedIn(plan).map(({ completeAt: _, ...fault }) => fault);
+      expect(planted.length).toBeGreaterThan(100);
+      expect(inOrder(findAll(plan))).toEqual(inOrder(planted));
+    },
+  );
+
+  it("are none where none are wanted", () => {
+    const plan = planOf({ faultEveryMinutes: 0 });
+    expect(plantedIn(plan)).toEqual([]);
+    expect(findAll(plan)).toEqual([]);
+  });
+
+  it.each([1, 2, 3, 4, 5])("are of every kind in each product within eight turns (seed %i)", (seed) => {
+    const plan = planOf({
+      seed,
+      periods: [{ from: START, to: START + 8 * 3 * MINUTE }],
+      faultEveryMinutes: 3,
+    });
+    const kinds = Map.groupBy(plantedIn(plan), ({ productId }) => productId);
+    for (const { productId } of plan.products) {
+      expect([...new Set(kinds.get(productId)?.map(({ kind }) => kind))].sort()).toEqual(KINDS);
+    }
+  });
+
+  it("come one in so many minutes of a product", () => {
+    const planted = plantedIn(planOf({ faultEveryMinutes: 5 })).filter(
+      ({ productId }) => productId === "SLOT",
+    );
+    expect(planted).toHaveLength(12);
+  });
+
+  it("lie elsewhere with another seed", () => {
+    const kindsOf = (seed: number) => plantedIn(planOf({ seed })).map(({ kind }) => kind);
+    expect(kindsOf(1)).not.toEqual(kindsOf(2));
+  });
+
+  it("always put money at risk, and are never hidden by the sums of their round", () => {
+    const plan = planOf({ faultEveryMinutes: 1 });
+    const world = createWorld(plan);
+    const entries = world.entriesReceived(ALL);
+    for (const fault of plantedIn(plan)) {
+      expect(Number(fault.amountAtRisk)).toBeGreaterThan(0);
+      const isOfRound = (side: { roundId: string | null; username: string }) =>
+        side.roundId === fault.roundId && side.username === fault.username;
+      const records = world.recordsIn(fault.productId, ALL, world.quietAt()).filter(isOfRound);
+      expect(roundAgrees(records, entries.filter(isOfRound))).toBe(false);
+    }
+  });
+
+  it("strike one bet of a player's round, and leave the rest of the table alone", () => {
+    const planted = plantedIn(planOf({ faultEveryMinutes: 1 }));
+    expect(new Set(planted.map(({ roundId }) => roundId)).size).toBe(planted.length);
+  });
+
+  it("are told when both sides have said everything, not before", () => {
+    const world = createWorld(planOf());
+    const faults = world.plantedBy(world.quietAt());
+    for (const fault of faults) {
+      expect(world.plantedBy(fault.completeAt)).toContainEqual(fault);
+      expect(world.plantedBy(fault.completeAt - 1)).not.toContainEqual(fault);
+      const isOfRound = (side: { roundId: string | null; username: string }) =>
+        side.roundId === fault.roundId && side.username === fault.username;
+      const later = world.entriesReceived({ from: fault.completeAt + 1, to: ALL.to });
+      expect(later.filter(isOfRound)).toEqual([]);
+      const at = (now: number) => world.recordsIn(fault.productId, ALL, now).filter(isOfRound);
+      expect(at(fault.completeAt)).toEqual(at(ALL.to));
+    }
+  });
+
+  it("do not happen where their round does not", () => {
+    const whole = plantedIn(planOf());
+    const half = plantedIn(planOf({ periods: [{ from: START, to: START + 30 * MINUTE + 30_000 }] }));
+    expect(half.length).toBeLessThan(whole.length);
+    expect(whole).toEqual(expect.arrayContaining(half));
+  });
+});

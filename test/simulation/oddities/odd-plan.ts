@@ -1,0 +1,21 @@
+/** The plan of a world with odd products. */
+
+import type { PlainStyle, ProductPlan, WorldPlan } from "../../../src/sandbox/world/world-plan.ts";
+
+/**
+ * The styles of products that are full of oddities. README.md describes each.
+ */
+export type OddStyle =
+  | "odd"
+  | "single-state"
+  | "open-listed"
+  | "by-round"
+  | "session"
+  | "lost-omitted"
+  | "two-decimals";
+
+export type StyleName = PlainStyle | OddStyle;
+
+/** For a product with the style `session`, `roundsPerMinute` has no effect: the players alone decide its sessions. */
+export type OddProductPlan = ProductPlan<OddStyle>;
+export type OddWorldPlan = WorldPlan<StyleName>;

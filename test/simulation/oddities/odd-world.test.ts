@@ -1,0 +1,194 @@
+import Big from "big.js";
+import { describe, expect, it } from "vitest";
+import type { BetRecord } from "../../../src/bet.ts";
+import type { CallbackEntry } from "../../../src/callback.ts";
+import type { PlantedFault, World } from "../../../src/sandbox/world/world.ts";
+import { HOUR, MINUTE, planOf, START } from "../../sandbox/plans.ts";
+import type { OddProductPlan, OddStyle, OddWorldPlan } from "./odd-plan.ts";
+import { createOddWorld } from "./odd-world.ts";
+
+const STYLES: readonly OddStyle[] = [
+  "odd",
+  "single-state",
+  "open-listed",
+  "by-round",
+  "session",
+  "lost-omitted",
+  "two-decimals",
+];
+const PRODUCTS = STYLES.map((style): OddProductPlan => ({ productId: style, style, roundsPerMinute: 1 }));
+const ALL = { from: START - HOUR, to: START + 8 * HOUR };
+const ODD: OddWorldPlan = {
+  ...planOf(),
+  products: PRODUCTS,
+  periods: [{ from: START, to: START + 2 * HOUR }],
+  lateSettlementMs: HOUR,
+  lateReportMs: 20 * MINUTE,
+  faultEveryMinutes: 3,
+};
+
+const world = createOddWorld(ODD);
+const entries = world.entriesReceived(ALL);
+const records = recordsOf(world, world.quietAt());
+const planted = world.plantedBy(world.quietAt());
+
+function recordsOf(of: World, now: number): BetRecord[] {
+  return PRODUCTS.flatMap(({ productId }) => of.recordsIn(productId, ALL, now));
+}
+
+function sum(amounts: readonly Big[]): Big {
+  return amounts.reduce((total, amount) => total.plus(amount), Big("0"));
+}
+
+describe("a world full of oddities", () => {
+  it("is the same in two processes with the same plan, whatever was asked before", () => {
+    const asked = createOddWorld(ODD);
+    asked.recordsIn("odd", { from: START + HOUR, to: START + 2 * HOUR }, START + 2 * HOUR);
+    asked.entriesReceived({ from: START + HOUR, to: START + 2 * HOUR });
+    expect(asked.entriesReceived(ALL)).toEqual(entries);
+    expect(recordsOf(asked, world.quietAt())).toEqual(records);
+    expect(asked.plantedBy(world.quietAt())).toEqual(planted);
+  });
+
+  it("gives every entry once, however a time is cut, and no id twice", () => {
+    const pieces = [START - HOUR, START + HOUR, START + 2 * HOUR, ALL.to];
+    const parts = pieces.slice(1).flatMap((to, index) => {
+      return world.entriesReceived({ from: pieces[index] ?? 0, to });
+    });
+    expect(parts.map(({ entryId }) => entryId).sort()).toEqual(entries.map(({ entryId }) => entryId).sort());
+    expect(new Set(entries.map(({ entryId }) => entryId)).size).toBe(entries.length);
+  });
+
+  it("delivers callbacks within their lag, and hears nothing new after it is quiet", () => {
+    for (const { occurredAt, receivedAt } of entries) {
+      expect(receivedAt).toBeGreaterThanOrEqual(occurredAt);
+      expect(receivedAt - occurredAt).toBeLessThanOrEqual(ODD.callbackLagMs);
+    }
+    expect(world.entriesReceived({ from: world.quietAt(), to: ALL.to })).toEqual([]);
+    expect(recordsOf(world, world.quietAt() + HOUR)).toEqual(records);
+  });
+
+  it("shows what changed of a record no later than the latest report", () => {
+    const latest = START + 30 * MINUTE;
+    const isEarly = ({ updatedDate }: BetRecord) =>
+      Date.parse(updatedDate) <= latest - (ODD.lateReportMs ?? 0);
+    const later = new Map(recordsOf(world, latest).map((record) => [record.id, record.updatedDate]));
+    const early = recordsOf(world, START + HOUR).filter(isEarly);
+    expect(early.length).toBeGreaterThan(10);
+    for (const { id, updatedDate } of early) expect(later.get(id)).toBe(updatedDate);
+  });
+
+  it("has every callback there is, and every way to say what happens", () => {
+    const said = new Set(
+      entries.flatMap((entry) => [
+        `${entry.callback} ${entry.status}`,
+        ...(entry.transactionType === "BY_ROUND" ? [`${entry.callback} BY_ROUND`] : []),
+        ...(entry.transactionType === "BY_BET" ? [`${entry.callback} BY_BET`] : []),
+        ...(entry.callback === "rollback" && entry.transactionType === null ? ["rollback of no type"] : []),
+        ...(entry.singleState === null ? [] : [`isSingleState ${entry.singleState}`]),
+        ...(entry.skipBalanceUpdate ? ["skipBalanceUpdate"] : []),
+        ...(entry.moved === null ? ["moved is not said"] : []),
+        ...(entry.balanceAfter === null ? [] : ["balances are said"]),
+        ...(entry.roundId === "" || entry.roundId === "UNKNOWN" ? [`round "${entry.roundId}"`] : []),
+      ]),
+    );
+    expect([...said].sort()).toEqual(
+      [
+        "adjustBalance CREDIT",
+        "adjustBalance DEBIT",
+        "adjustBets OPEN",
+        "balances are said",
+        "cancelBets BY_BET",
+        "cancelBets BY_ROUND",
+        "cancelBets REFUND",
+        "cancelBets REJECT",
+        "cancelTips REFUND",
+        "isSingleState false",
+        "isSingleState true",
+        "moved is not said",
+        "placeBets OPEN",
+        "placeBets WAITING",
+        "placeTips TIPS",
+        "rollback BY_BET",
+        "rollback BY_ROUND",
+        "rollback of no type",
+        "rollback ROLLBACK",
+        'round ""',
+        'round "UNKNOWN"',
+        "settleBets BY_BET",
+        "settleBets BY_ROUND",
+        "settleBets SETTLED",
+        "skipBalanceUpdate",
+        "voidSettled BY_BET",
+        "voidSettled BY_ROUND",
+        "voidSettled SETTLED",
+        "winRewards SETTLED",
+      ].sort(),
+    );
+  });
+
+  it("has amounts and names that break careless programs", () => {
+    const stakes = records.map(({ stake }) => stake.toFixed());
+    expect(stakes.some((stake) => /^\d{30}\.\d{8}$/.test(stake))).toBe(true);
+    expect(stakes.some((stake) => /^0\.0000000\d$/.test(stake))).toBe(true);
+    expect(
+      new Set(records.map(({ accountingDate }) => accountingDate.replace(/.*\d{3}(?=[Z+-])/, ""))),
+    ).toEqual(new Set(["+07:00", "Z", "+00:00", "-05:00", "+05:30"]));
+    const names = [...new Set(entries.map(({ username }) => username))].join("|");
+    for (const part of ["ใจดี", "🎲", "'", '"', "<script>", "=HYPERLINK", "x".repeat(300)]) {
+      expect(names).toContain(part);
+    }
+  });
+});
+
+describe("the faults of a world full of oddities", () => {
+  it("are of every kind that callbacks and records can make, in rounds of their own", () => {
+    expect(new Set(planted.map(({ kind }) => kind)).size).toBe(16);
+    const rounds = planted.flatMap(({ roundId }) => roundId ?? []);
+    expect(new Set(rounds).size).toBe(rounds.length);
+  });
+
+  it("name bets and records that are there, or were", () => {
+    for (const { kind, transactionId, betId } of planted) {
+      const isSaid = entries.some((entry) => entry.txnId === transactionId);
+      const isListed = records.some((record) => record.betId === betId);
+      if (transactionId !== null) expect(isSaid).toBe(true);
+      if (betId !== null) expect(isListed).toBe(true);
+      if (kind === "missing-in-ledger") expect(transactionId).toBe(null);
+      if (kind === "missing-at-provider" || kind === "stuck-open") expect(betId).toBe(null);
+    }
+  });
+
+  it("put at risk what the wallet moved beyond what the record asks for", () => {
+    const counted = planted.filter(
+      ({ kind }) => kind !== "balance-differs" && kind !== "provider-inconsistent",
+    );
+    const checked = counted.flatMap((fault) => {
+      const own = entries.filter((entry) => isAbout(fault, entry.txnId, entry.roundId));
+      if (own.some(({ moved }) => moved === null)) return [];
+      const listed = records.filter((record) => isAbout(fault, record.betId, record.roundId));
+      const comparable = listed.filter(({ currency }) => own.every((entry) => entry.currency === currency));
+      const moved = sum(own.map((entry: CallbackEntry) => entry.moved ?? Big("0")));
+      const unexplained = moved.minus(sum(comparable.map(expectedOf))).abs();
+      // Where the wallet did what it should, the amounts that differ are at risk instead.
+      if (!unexplained.eq("0")) expect(fault.amountAtRisk).toBe(unexplained.toFixed());
+      return unexplained.eq("0") ? [] : [fault];
+    });
+    expect(checked.length).toBeGreaterThan(40);
+  });
+
+  it("are none where none are wanted", () => {
+    expect(createOddWorld({ ...ODD, faultEveryMinutes: 0 }).plantedBy(ALL.to)).toEqual([]);
+  });
+});
+
+/** Of a fault that names no bet, the whole round is at stake. */
+function isAbout({ betId, transactionId, roundId }: PlantedFault, id: string, round: string | null): boolean {
+  if (betId === null && transactionId === null) return roundId !== null && round === roundId;
+  return id === betId || id === transactionId;
+}
+
+function expectedOf({ betStatus, stake, payout }: BetRecord): Big {
+  if (betStatus === "VOID") return Big("0");
+  return betStatus === "SETTLED" ? payout.minus(stake) : Big("0").minus(stake);
+}
