@@ -21,15 +21,27 @@ export function readBody(bytes: Uint8Array): ReadBody {
   try {
     const text = UTF8.decode(bytes);
     const value = parse(text);
-    const clean = MAY_HOLD_TOKEN.test(text) ? withoutTokens(value) : value;
-    return { value, kept: clean === value ? text : (stringify(clean) ?? "") };
+    return { value, kept: keepText(text, value) };
   } catch {
-    const text = Buffer.from(bytes).toString("utf8").replaceAll("\0", "\uFFFD");
-    const kept = MAY_HOLD_TOKEN.test(text)
-      ? `(no JSON, ${bytes.length} bytes; not kept, because it may hold a session token)`
-      : text;
-    return { value: undefined, kept };
+    return { value: undefined, kept: keepUnread(Buffer.from(bytes).toString("utf8"), bytes.length) };
   }
+}
+
+/**
+ * What may be stored of a JSON text.
+ * @param value what the text says; numbers are LosslessNumber
+ */
+export function keepText(text: string, value: unknown): string {
+  if (!MAY_HOLD_TOKEN.test(text)) return text;
+  const clean = withoutTokens(value);
+  return clean === value ? text : (stringify(clean) ?? "");
+}
+
+/** What may be stored of a text that is no JSON. @param bytes how long it was before it was decoded */
+export function keepUnread(text: string, bytes: number): string {
+  return MAY_HOLD_TOKEN.test(text)
+    ? `(no JSON, ${bytes} bytes; not kept, because it may hold a session token)`
+    : text.replaceAll("\0", "\uFFFD");
 }
 
 /** @returns the value itself where it holds no token, else a copy without it */

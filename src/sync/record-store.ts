@@ -3,6 +3,7 @@
 import type { BetRecord, RejectedRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import { type ColumnArray, toColumnArray } from "../db/column-array.ts";
 import { countByProduct, noteAddedText } from "../db/row-counts.ts";
 import { formatAmount } from "../money.ts";
 import type { PageCounts } from "./store.ts";
@@ -28,7 +29,7 @@ export async function writeRecords(
   let changed = 0;
   const keyOf = ({ betId, username, id }: BetRecord) => `${betId}\0${username}\0${id}`;
   for (const part of cutIntoParts(newestOfEach(records), keyOf, ({ extra }) => extra?.length ?? 0)) {
-    const rows = COLUMNS.map(({ of }) => toArray(part.map(of)));
+    const rows = COLUMNS.map(({ of }) => toColumnArray(part.map(of)));
     const inserted = await insertNew(tx, productId, rows, times);
     created += inserted;
     const isOlderKnown = inserted < part.length && (await hasOlder(tx, productId, rows, times));
@@ -87,7 +88,10 @@ export async function writeRejected(
     ({ raw }) => raw.length,
   );
   for (const part of parts) {
-    const [raws, reasons] = [toArray(part.map(({ raw }) => raw)), toArray(part.map(({ reason }) => reason))];
+    const [raws, reasons] = [
+      toColumnArray(part.map(({ raw }) => raw)),
+      toColumnArray(part.map(({ reason }) => reason)),
+    ];
     const [row] = await tx<{ added: number }[]>`
       with added as (
         insert into rejected_records (product_id, raw, raw_digest, reason, first_seen_at)
@@ -135,7 +139,7 @@ const COLUMNS: readonly {
 ];
 
 /** The columns of a page, as parameters. */
-type ColumnArrays = readonly (string | readonly (string | null)[])[];
+type ColumnArrays = readonly ColumnArray[];
 
 /** $1 is the product, $2 when the page was asked for, and the last parameter is now. */
 const INPUT = `
@@ -143,15 +147,6 @@ const INPUT = `
   from unnest(${COLUMNS.map(({ type }, index) => `$${index + 3}::${type}[]`).join(", ")})
     as t (${COLUMNS.map(({ name }) => name).join(", ")})`;
 const NOW = `$${COLUMNS.length + 3}::timestamptz`;
-
-/** What JSON writes with a letter behind a backslash. */
-const ESCAPED_LETTER = /\\[a-z]/;
-
-/** A quoted quote or backslash PostgreSQL reads as JSON does, all but the brackets; the rest is left to the driver. */
-function toArray(values: readonly (string | null)[]): ColumnArrays[number] {
-  const json = JSON.stringify(values);
-  return ESCAPED_LETTER.test(json) ? values : `{${json.slice(1, -1)}}`;
-}
 
 const CONTENT = [
   "round_id",
