@@ -74,12 +74,16 @@ function cutIntoParts<Item>(
   return [...parts, part];
 }
 
-/** Keeps each rejected record once, with its text. @returns how many were not known before */
+/**
+ * Keeps each rejected record once, with its text.
+ * @param requestedAt when its page was asked for: read again later, it counts as of then
+ * @returns how many were not known before
+ */
 export async function writeRejected(
   tx: Query,
   productId: string,
   rejected: readonly RejectedRecord[],
-  now: Instant,
+  requestedAt: Instant,
 ): Promise<number> {
   let added = 0;
   const parts = cutIntoParts(
@@ -95,7 +99,7 @@ export async function writeRejected(
     const [row] = await tx<{ added: number }[]>`
       with added as (
         insert into rejected_records (product_id, raw, raw_digest, reason, first_seen_at)
-        select ${productId}, raw, md5(raw), min(reason), ${now}
+        select ${productId}, raw, md5(raw), min(reason), ${requestedAt}
         from unnest(${raws}::text[], ${reasons}::text[]) as t (raw, reason)
         group by raw
         order by md5(raw)

@@ -12,6 +12,7 @@ import { addAuditRoutes } from "./audit-routes.ts";
 import { addBackfillRoutes } from "./backfill-routes.ts";
 import { addMismatchRoutes } from "./mismatch-routes.ts";
 import { describeOperation } from "./operation.ts";
+import { addRejectedRoutes } from "./rejected-routes.ts";
 import { fieldsOf } from "./schema.ts";
 import { COVERAGE, COVERAGE_QUERY, REPORT, REPORT_QUERY, STATUS } from "./state-schema.ts";
 import { addTransferRoutes } from "./transfer-routes.ts";
@@ -65,6 +66,7 @@ export async function addApi(
   );
   addBackfillRoutes(api, context);
   addTransferRoutes(api, context);
+  addRejectedRoutes(api, context);
   addAuditRoutes(api, context);
 }
 
