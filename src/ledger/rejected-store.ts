@@ -76,3 +76,10 @@ export async function forgetMended(tx: Query, now: Instant): Promise<void> {
     now,
   );
 }
+
+/** How many rejected entries there are. @param most counts no further */
+export async function countFirstRejected(sql: Query, most: number): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*) as count from (select from rejected_entries limit ${most}) first`;
+  return row?.count ?? 0;
+}
