@@ -29,7 +29,7 @@ function renderForm(id: string): SafeHtml {
 function renderText({ id, raw }: RejectedStory): SafeHtml {
   const rest = raw.length - MOST_CHARACTERS;
   return html`<section class="sheet" aria-labelledby="text"><h2 id="text">Text as it came</h2>
-<pre class="raw" tabindex="0" role="group" aria-label="Text of ${id}">${showControls(raw.slice(0, MOST_CHARACTERS))}</pre>
+<pre class="raw whole" tabindex="0" role="group" aria-label="Text of ${id}">${showControls(raw.slice(0, MOST_CHARACTERS))}</pre>
 ${rest > 0 ? html`<p>and ${showCount(rest)} more characters: <a href="/api/rejected/${id}">the API has all of it</a></p>` : null}</section>`;
 }
 
