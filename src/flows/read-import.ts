@@ -15,7 +15,7 @@ export type ImportFormat = (typeof IMPORT_FORMATS)[number];
 export type ImportShape = "json" | "csv";
 
 /** One transaction takes so many lines at the most, or so many characters. */
-const MOST_LINES = 5_000;
+const MOST_LINES = 2_000;
 const MOST_CHARACTERS = 8 * 1024 * 1024;
 
 /**

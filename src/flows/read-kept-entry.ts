@@ -1,4 +1,4 @@
-/** Reads the kept text of a rejected entry: a row of the ledger, or a line of an import (§3.9). Pure. */
+/** Reads the kept text of a rejected entry: a row of the ledger, or a line of an import. Pure. */
 
 import { isLosslessNumber, parse } from "lossless-json";
 import { readRecordedCallback } from "../callbacks/entries-of-callback.ts";

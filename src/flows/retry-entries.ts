@@ -1,9 +1,16 @@
-/** Reads rejected entries again (§3.2): by the rules by which rows of the ledger and lines of an import are read. */
+/** Reads rejected entries again: by the rules by which rows of the ledger and lines of an import are read. */
 
 import { inTurn, type Query } from "../db/client.ts";
 import { giveReasons } from "../db/rejected-rows.ts";
 import { describeError } from "../errors.ts";
-import { isOfValue, type RowFate, type Sameness, tryRows, writeRows } from "../ledger/import-store.ts";
+import {
+  isOfRace,
+  isOfValue,
+  type RowFate,
+  type Sameness,
+  tryRows,
+  writeRows,
+} from "../ledger/import-store.ts";
 import type { LedgerRow } from "../ledger/ledger-row.ts";
 import {
   deleteEntry,
@@ -19,12 +26,20 @@ import { readKeptEntry } from "./read-kept-entry.ts";
 
 type Outcome = "accepted" | "known" | { readonly reason: string };
 
+/** Whoever writes the same entries at the same time can be in between so often at the most. */
+const MOST_TRIES = 10;
+
 /** All rows in one transaction; where PostgreSQL refuses a value, in smaller ones, so that it stops no other row. */
-export async function retryEntries(context: FlowContext, rows: readonly number[]): Promise<RetriedRows> {
+export async function retryEntries(
+  context: FlowContext,
+  rows: readonly number[],
+  tries = 1,
+): Promise<RetriedRows> {
   if (rows.length === 0) return { accepted: 0, known: 0, staying: [] };
   try {
     return await inTurn(context.sql, (tx) => retryTogether(tx, context, rows));
   } catch (error) {
+    if (isOfRace(error) && tries < MOST_TRIES) return await retryEntries(context, rows, tries + 1);
     if (!isOfValue(error)) throw error;
     const [only] = rows;
     if (rows.length === 1 && only !== undefined) {

@@ -1,4 +1,4 @@
-/** Reads rejected records again (§3.2): what can be used now is written, compared, and no longer rejected. */
+/** Reads rejected records again: what can be used now is written, compared, and no longer rejected. */
 
 import type { BetRecord } from "../bet.ts";
 import type { Config } from "../config-file.ts";

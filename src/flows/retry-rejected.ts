@@ -1,4 +1,4 @@
-/** Reads rejected records and entries again: after an upgrade, or a changed setting (§3.2). */
+/** Reads rejected records and entries again: after an upgrade, or a changed setting. */
 
 import type { Query } from "../db/client.ts";
 import { findRejectedRows, nextRejectedRows } from "../db/rejected-rows.ts";

@@ -53,17 +53,17 @@ export async function writeRows(
   sameness: Sameness,
 ): Promise<RowFate[]> {
   return await inParts(rows, async (part) => {
-    const fates: RowFate[] = part.map(() => "added");
-    const left = await insertRows(tx, part);
-    if (left.length === 0) return fates;
-    const found = await judgeRows(
-      tx,
-      left.map((place) => part[place] as LedgerRow),
-      sameness,
-    );
-    for (const [index, place] of left.entries()) fates[place] = found[index] as RowFate;
+    const someKnown = await areKnown(tx, part);
+    const fates: RowFate[] = someKnown ? await judgeRows(tx, part, sameness) : part.map(() => "added");
+    const places = [...part.keys()].filter((place) => fates[place] === "added");
+    const rowsAt = (of: readonly number[]) => of.map((place) => part[place] as LedgerRow);
+    const left = someKnown
+      ? (await insertUnknown(tx, rowsAt(places))).map((place) => places[place] as number)
+      : await insertAll(tx, part);
+    const judged = await judgeRows(tx, rowsAt(left), sameness);
+    for (const [index, place] of left.entries()) fates[place] = judged[index] as RowFate;
     const changed = part.filter((_, place) => fates[place] === "changed");
-    if (changed.length > 0) await replaceRows(tx, changed);
+    await replaceRows(tx, changed);
     return fates;
   });
 }
@@ -110,8 +110,40 @@ async function inParts(
   return fates;
 }
 
+/** Whether there is an entry of any of the rows: most parts are all new, or all known. */
+async function areKnown(tx: Query, rows: readonly LedgerRow[]): Promise<boolean> {
+  const [found] = await tx.unsafe<{ any: boolean }[]>(
+    `select exists (
+      select from unnest($1::text[]) as g (id) join callback_entries k on k.entry_id = g.id
+    ) as any`,
+    [toColumnArray(rows.map((row) => columnOf(row, "entry_id")))],
+    { prepare: true },
+  );
+  return found?.any ?? false;
+}
+
+/**
+ * Inserts rows of which none is known: a third faster than where some may be. A row that another program writes
+ * meanwhile fails it (`isOfRace`).
+ * @returns the places, from 0, of the rows that cannot be entries
+ */
+async function insertAll(tx: Query, rows: readonly LedgerRow[]): Promise<number[]> {
+  const left = await tx.unsafe<{ place: number }[]>(
+    `with ${GIVEN},
+    added as (
+      insert into callback_entries (${LIST}) select ${LIST} from given where fault is null
+      order by entry_id collate "C"
+    )
+    select place::int - 1 as place from given where fault is not null order by place`,
+    toParameters(rows),
+    { prepare: true },
+  );
+  return left.map(({ place }) => place);
+}
+
 /** @returns the places, from 0, of the rows that were not inserted */
-async function insertRows(tx: Query, rows: readonly LedgerRow[]): Promise<number[]> {
+async function insertUnknown(tx: Query, rows: readonly LedgerRow[]): Promise<number[]> {
+  if (rows.length === 0) return [];
   const left = await tx.unsafe<{ place: number }[]>(
     `with ${GIVEN},
     added as (
@@ -155,6 +187,7 @@ async function judgeRows(tx: Query, rows: readonly LedgerRow[], sameness: Samene
 
 /** A trigger of the table decides what becomes of the update. */
 async function replaceRows(tx: Query, rows: readonly LedgerRow[]): Promise<void> {
+  if (rows.length === 0) return;
   await tx.unsafe(
     `with ${GIVEN}
     update callback_entries k set (${LIST}) = ${of("g", NAMES)} from given g where k.entry_id = g.entry_id`,
@@ -215,3 +248,10 @@ export async function keepRejectedLines(tx: Query, lines: readonly RejectedLine[
 export function isOfValue(error: unknown): boolean {
   return error instanceof postgres.PostgresError && /^(?:22|54)/.test(error.code);
 }
+
+/** Whether another program wrote one of the rows at the same time: the next try finds it. */
+export function isOfRace(error: unknown): boolean {
+  return error instanceof postgres.PostgresError && error.code === UNIQUE_VIOLATION;
+}
+
+const UNIQUE_VIOLATION = "23505";

@@ -64,6 +64,15 @@ export interface LedgerTime {
 const FIRST_INSTANT = Date.parse("0001-01-01T00:00:00Z");
 const BELOW_MS = /\.\d{3}(\d{1,3})/;
 
+/** A time as most programs write it, on a day that every month has: it needs no further reading. */
+const PLAIN_TIME =
+  /^20[1-9]\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?Z$/;
+
+/** @returns a time of a row as PostgreSQL reads it, to the microsecond @throws ReconError `bad-time` */
+export function toLedgerTime(text: string, field: string): string {
+  return PLAIN_TIME.test(text) ? text : readLedgerTime(text, field).text;
+}
+
 /**
  * Reads a time of a row.
  * @param field names the time in the error

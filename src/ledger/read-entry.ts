@@ -3,7 +3,7 @@
 import { isLosslessNumber, parse } from "lossless-json";
 import { describeError, ReconError } from "../errors.ts";
 import { parseAmount } from "../money.ts";
-import { type LineContent, type RowNames, readLedgerTime } from "./ledger-row.ts";
+import { type LineContent, type RowNames, toLedgerTime } from "./ledger-row.ts";
 import { LEDGER_COLUMNS } from "./relation.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -78,7 +78,7 @@ function readValue({ name, kind, nullable }: Column, given: unknown, format: "js
   if (kind === "text") return readText(name, value);
   if (kind === "numeric") return readAmount(name, value);
   if (kind === "boolean") return format === "csv" ? readCsvFlag(name, value) : readFlag(name, value);
-  if (typeof value === "string") return readLedgerTime(value, name).text;
+  if (typeof value === "string") return toLedgerTime(value, name);
   throw bad(
     `${name} must be a date-time with an offset such as "2026-11-20T10:00:00Z", but is ${excerpt(value)}`,
   );

@@ -1,4 +1,4 @@
-/** Takes rejected entries out of PostgreSQL again (§3.4). */
+/** Takes rejected entries out of PostgreSQL again. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";

@@ -3,6 +3,7 @@
 import { inTurn, type Query, type Sql } from "../db/client.ts";
 import { describeError } from "../errors.ts";
 import {
+  isOfRace,
   isOfValue,
   keepRejectedLines,
   type RejectedLine,
@@ -30,11 +31,19 @@ export interface TakeOptions {
   readonly dryRun?: boolean;
 }
 
+/** Whoever writes the same rows at the same time can be in between so often at the most. */
+const MOST_TRIES = 10;
+
 /**
  * Takes lines in one transaction. Lines that were taken before count as known.
  * @param lines some thousand at the most
  */
-export async function takeLines(sql: Sql, lines: readonly ReadLine[], options: TakeOptions): Promise<Taken> {
+export async function takeLines(
+  sql: Sql,
+  lines: readonly ReadLine[],
+  options: TakeOptions,
+  tries = 1,
+): Promise<Taken> {
   try {
     return options.dryRun === true
       ? (await judgeLines(sql, lines, options)).taken
@@ -44,6 +53,7 @@ export async function takeLines(sql: Sql, lines: readonly ReadLine[], options: T
           return taken;
         });
   } catch (error) {
+    if (isOfRace(error) && tries < MOST_TRIES) return await takeLines(sql, lines, options, tries + 1);
     if (!isOfValue(error)) throw error;
     return await takeInHalves(sql, lines, options, error);
   }

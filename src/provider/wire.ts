@@ -109,7 +109,7 @@ function readItem(
 }
 
 /**
- * Reads a rejected record again (§4.1), of the product that it names itself.
+ * Reads a rejected record again, of the product that it names itself.
  * @param raw its text as it was kept
  * @returns null: the text is not JSON, because only its beginning was kept
  * @throws ReconError `bad-record`, `bad-amount` or `bad-time` naming field and value

@@ -1,4 +1,4 @@
-/** Takes rejected records out of PostgreSQL again (§4.1). */
+/** Takes rejected records out of PostgreSQL again. */
 
 import type { Query } from "../db/client.ts";
 import { noteAddedText } from "../db/row-counts.ts";
