@@ -86,7 +86,7 @@ export interface Overview {
   readonly work: WorkReport;
 }
 
-export interface RejectedCounts {
+interface RejectedCounts {
   readonly records: number;
   readonly entries: number;
   /** there are more entries than were counted */
