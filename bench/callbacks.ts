@@ -1,6 +1,6 @@
 /**
- * callbacks: requests per second of `recon callbacks` over HTTP, against pgbench that sends the same statements to the
- * same database, which in turn is held against `pgbench -b simple-update`.
+ * callbacks: requests per second of `recon callbacks` over HTTP, compared with pgbench that sends the same statements
+ * to the same database. The pgbench run is compared with `pgbench -b simple-update`.
  */
 
 import { execFile } from "node:child_process";
@@ -22,19 +22,22 @@ const PLAYERS = 500;
 const SECONDS = 5;
 const ROUNDS = 5;
 const BAR = 0.5;
-/** As many threads as this machine is likely to give it: it must not be what slows the other side down. */
+/** The threads of pgbench, so that pgbench itself is not the limit. */
 const LOAD = [`--client=${CLIENTS}`, "--jobs=2", `--time=${SECONDS}`];
 /** A run of the script is a placement and a settlement. */
 const REQUESTS_OF_A_SCRIPT = 2;
-/** No two runs share the number of a bet. */
+/** The numbers of bets for each run, so that no two runs share a number. */
 const BETS_OF_A_RUN = 100_000_000;
-/** Its result is dropped: a server that has just started is slow until it has seen some thousand requests. */
+/** A run without a result: a new server is slow until it has answered some thousand requests. */
 const WARM_UP_RUN = 2 * ROUNDS;
 const CREDIT = 1_000_000;
 /** 100,000 accounts for each of its branches. */
 const SIMPLE_UPDATE_SCALE = 5;
 
-/** The three in turn, several times, and the median of each: the machine's speed drifts, and tables grow. */
+/**
+ * Measures the three in turn, several times, and takes the median of each, because the machine's speed drifts and
+ * tables grow.
+ */
 export async function measureCallbacks(): Promise<Figure[]> {
   const pgbench = await findPgbench();
   return await withDatabase(async (sql, url) => {
@@ -89,7 +92,7 @@ async function startServer(url: string, folder: string) {
   };
 }
 
-/** A process of its own, as a provider is one: what is measured must not ask itself. */
+/** Runs the clients in a process of their own, as a provider would be. */
 async function runLoad(port: number, firstBet: number): Promise<LoadResult> {
   const program = join(import.meta.dirname, "support/callback-load.ts");
   const plan: LoadPlan = { clients: CLIENTS, players: PLAYERS, seconds: SECONDS, firstBet };
@@ -101,12 +104,12 @@ async function runLoad(port: number, firstBet: number): Promise<LoadResult> {
   return JSON.parse(stdout) as LoadResult;
 }
 
-/** Quick and wrong would be easy: every balance must be the first credit and what the entries moved. */
+/** Checks the results: every balance must be the first credit plus what the entries moved. */
 async function checkBooks(sql: Sql): Promise<void> {
   const wrong = await sql`
     select username from wallets where username <> ${SCRIPT_PLAYER} and balance <> ${CREDIT}::numeric
       + coalesce((select sum(moved) from callback_entries e where e.username = wallets.username), 0)`;
-  if (wrong.length > 0) throw new Error(`${wrong.length} balances are not what was moved`);
+  if (wrong.length > 0) throw new Error(`${wrong.length} balances differ from the sum of what was moved`);
 }
 
 function figureOf(

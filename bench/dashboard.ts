@@ -1,4 +1,4 @@
-/** dashboard: the list of mismatches as a signed-in person is given it, against the bare SQL of what it shows. */
+/** dashboard: the list of mismatches as a signed-in person gets it, compared with the bare SQL of its content. */
 
 import { Agent, request } from "node:http";
 import { parseConfig } from "../src/config-file.ts";
@@ -12,13 +12,13 @@ import { atMost, type Figure } from "./support/figure.ts";
 import { BEGIN } from "./support/pages.ts";
 
 const OPEN = 10_000;
-/** Behind them lies what is over, as in a database that has lived for a while. */
+/** Resolved mismatches, as in a database that has been in use for a while. */
 const OVER = 40_000;
 const ROUNDS = 200;
 const WARM_UP = 40;
 const TOKEN = { name: "bench", role: "write", token: "the token of the benchmark" } as const;
 
-/** By each order that the page offers. */
+/** The orders that the page offers, by query. */
 const ORDERS = {
   "": "first_seen_at desc, id desc",
   "?sort=-amountAtRisk": "amount_at_risk desc, id desc",
@@ -47,7 +47,7 @@ export async function measureDashboard(open = OPEN): Promise<Figure[]> {
   });
 }
 
-/** Both in turn, and the median of each: the machine's speed drifts. */
+/** Measures both in turn and takes the median of each, because the machine's speed drifts. */
 async function compare(sql: Sql, order: string, readPage: () => Promise<string>) {
   const bare: number[] = [];
   const page: number[] = [];
@@ -60,7 +60,9 @@ async function compare(sql: Sql, order: string, readPage: () => Promise<string>)
   return { order, bare: median(bare.slice(WARM_UP)), page: median(page.slice(WARM_UP)) };
 }
 
-/** The same rows, count and sums: each status from the index that has it in this order, as nobody could ask it faster. */
+/**
+ * The same rows, count and sums, with each status from the index that has this order: the fastest possible statement.
+ */
 async function readBare(sql: Sql, order: string): Promise<void> {
   const ofStatus = (status: string) =>
     `(select * from mismatches where status = '${status}' order by ${order} limit 101)`;
@@ -101,7 +103,7 @@ async function writeMismatches(sql: Sql, open: number): Promise<void> {
   await sql`vacuum analyze mismatches`;
 }
 
-/** @returns reads a page of somebody who has signed in, over one connection that stays open */
+/** @returns a function that reads a page as a signed-in person, over one open connection */
 async function signIn(url: string): Promise<(path: string) => Promise<string>> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const ask = (method: string, path: string, headers: Record<string, string>, body = "") =>

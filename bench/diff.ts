@@ -1,8 +1,11 @@
-/** diff-full, diff-hour: looking at a million bets against one bare join, and at one hour whatever lies behind it. */
+/**
+ * diff-full, diff-hour: comparing a million bets, measured against one bare join; and comparing one hour, with short
+ * and long histories.
+ */
 
 import { parseConfig } from "../src/config-file.ts";
 import type { Sql } from "../src/db/client.ts";
-import { compareProduct } from "../src/flows/compare-product.ts";
+import { compareProduct } from "../src/flows/compare/compare-product.ts";
 import type { FlowContext } from "../src/flows/context.ts";
 import { silentLog } from "../src/log.ts";
 import { createTestClock } from "../test/support/clock.ts";
@@ -23,7 +26,7 @@ const MILLION = 1_000_000;
 const ROUNDS = 3;
 const HOURS = 7;
 
-/** One statement that sums the entries by bet and full-joins the records, counting what differs. */
+/** One statement that sums the entries by bet, full-joins the records, and counts the differences. */
 const BARE_JOIN = `
   select count(*) as differing
   from (
@@ -33,7 +36,7 @@ const BARE_JOIN = `
   full join bet_records r on r.product_id = e.product_id and r.username = e.username and r.bet_id = e.txn_id
   where e.txn_id is null or r.bet_id is null or e.stake <> r.stake or e.payout <> r.payout`;
 
-/** @param isWanted of a figure's name: what nobody wants to know is not measured */
+/** @param isWanted whether the figure with this name is to be measured */
 export async function measureDiff(
   isWanted: (figure: string) => boolean = () => true,
   bets = MILLION,
@@ -59,7 +62,7 @@ export async function measureDiff(
   });
 }
 
-/** The look between two joins, several times: the machine's speed drifts. */
+/** Measures the comparison between two joins, several times, because the machine's speed drifts. */
 async function measureFull(sql: Sql, bets: number): Promise<Figure> {
   const compared: number[] = [];
   const joined: number[] = [await timed(() => joinBarely(sql))];
@@ -70,7 +73,7 @@ async function measureFull(sql: Sql, bets: number): Promise<Figure> {
     compared.push(await timed(() => compareAll(sql, instantOf(bets) + 48 * HOUR_MS)));
     joined.push(await timed(() => joinBarely(sql)));
     await checkFound(sql, countDiffering({ from: 0, count: bets }));
-    tell(`everything looked at in ${seconds(compared.at(-1))}, the bare join in ${seconds(joined.at(-1))}`);
+    tell(`everything compared in ${seconds(compared.at(-1))}, the bare join in ${seconds(joined.at(-1))}`);
   }
   const ratios = compared.map(
     (took, round) => (2 * took) / ((joined[round] ?? 0) + (joined[round + 1] ?? 0)),
@@ -79,7 +82,7 @@ async function measureFull(sql: Sql, bets: number): Promise<Figure> {
   return atMost("diff-full", median(ratios), 2, detail);
 }
 
-/** With as much memory as the screening takes. */
+/** Runs with the memory that the screening uses. */
 async function joinBarely(sql: Sql): Promise<void> {
   await sql.begin(async (tx) => {
     await tx`select set_config('work_mem', '128MB', true), set_config('jit', 'off', true)`;
@@ -89,21 +92,21 @@ async function joinBarely(sql: Sql): Promise<void> {
 
 interface History {
   readonly sql: Sql;
-  /** so many bets lie behind the hour that is looked at */
+  /** the number of bets before the compared hour */
   readonly behind: number;
 }
 
-/** Hour after hour, one behind a short and one behind a long history in turn. */
+/** Compares hour after hour, in turn with a short and with a long history. */
 async function measureHour(short: History, long: History): Promise<Figure> {
   const took = { short: [] as number[], long: [] as number[] };
   for (let hour = 0; hour < HOURS; hour += 1) {
     took.short.push(await compareHour(short, hour));
     took.long.push(await compareHour(long, hour));
     tell(
-      `an hour behind ${short.behind} in ${seconds(took.short.at(-1))}, behind ${long.behind} in ${seconds(took.long.at(-1))}`,
+      `an hour after ${short.behind} bets in ${seconds(took.short.at(-1))}, after ${long.behind} bets in ${seconds(took.long.at(-1))}`,
     );
   }
-  const detail = `${BETS_PER_HOUR} bets in ${seconds(median(took.long))} behind ${long.behind}, in ${seconds(median(took.short))} behind ${short.behind}`;
+  const detail = `${BETS_PER_HOUR} bets in ${seconds(median(took.long))} after ${long.behind}, in ${seconds(median(took.short))} after ${short.behind}`;
   return atMost(
     "diff-hour",
     median(took.long.map((ms, hour) => ms / (took.short[hour] ?? Number.NaN))),
@@ -152,7 +155,7 @@ function seconds(ms = Number.NaN): string {
   return `${(ms / 1000).toFixed(1)} s`;
 }
 
-/** Loading takes minutes. */
+/** Prints progress, because loading takes minutes. */
 function tell(done: string): void {
   console.error(`diff: ${done}`);
 }

@@ -1,4 +1,7 @@
-/** fair: a hundred products with four times more to pull than the places can, by one worker and three, on either queue backend. */
+/**
+ * fair: a hundred products with four times more to pull than the slots allow, with one worker and with three, on both
+ * queue backends.
+ */
 
 import { measureFairness } from "../test/saturation/fairness.ts";
 import { atMost, type Figure } from "./support/figure.ts";

@@ -1,4 +1,4 @@
-/** idle: what a worker costs that has 50 products and nothing to do but look, as a share of one core. */
+/** idle: the cost of a worker with 50 products and no work, as a share of one core. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -13,12 +13,12 @@ import type { Figure } from "./support/figure.ts";
 import { startPageProvider } from "./support/page-provider.ts";
 
 const PRODUCTS = Array.from({ length: 50 }, (_, index) => `P${index + 1}`);
-/** What a start has to do (first pulls, schedules, first looks) is over by then. */
+/** By then the work of a start has ended: first pulls, schedules, first comparisons. */
 const SETTLE_MS = 90_000;
-/** Two minutes have every job of the default settings in them, but for the hourly ones. */
+/** Two minutes contain every job of the default settings except the hourly ones. */
 const MEASURE_MS = 120_000;
 const BAR = 0.02;
-/** Of /proc/PID/stat. */
+/** The clock ticks per second of /proc/PID/stat. */
 const TICKS_PER_SECOND = 100;
 
 const ROOT = join(import.meta.dirname, "..");
@@ -65,7 +65,7 @@ export async function measureIdle(): Promise<Figure[]> {
   });
 }
 
-/** As `npm start` starts it. */
+/** Starts a worker as `npm start` does. */
 function startWorker(environment: Record<string, string>): ChildProcess {
   const flags = ["--max-semi-space-size=8", "--heap-growing-percent=40"];
   const program = join(ROOT, "src/cli/main.ts");
@@ -76,7 +76,7 @@ function startWorker(environment: Record<string, string>): ChildProcess {
   });
 }
 
-/** User and system time of all its threads. */
+/** The user and system time of all threads of a process. */
 function cpuSeconds({ pid, exitCode }: ChildProcess): number {
   if (exitCode !== null) throw new Error(`the worker ended with exit code ${exitCode}`);
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];

@@ -1,6 +1,6 @@
 /**
- * insert: what a program that inserts into `callback_entries` pays for the comparison, against the same table without
- * it. Both tables take turns, row by row and thousand by thousand, so that whatever else the machine does meets both.
+ * insert: the cost of the triggers for a program that inserts into `callback_entries`, compared with the same table
+ * without triggers. Both tables take turns, so that other load of the machine meets both.
  */
 
 import postgres from "postgres";
@@ -8,7 +8,7 @@ import { withDatabase } from "./support/database.ts";
 import { atMost, type Figure } from "./support/figure.ts";
 
 const BAR = 1.3;
-/** How many rows one statement inserts, and how often both tables take their turn. */
+/** The rows of one statement, and the number of turns of both tables. */
 const SIZES = [
   { name: "insert-one", rows: 1, turns: 3_000 },
   { name: "insert-thousand", rows: 1_000, turns: 60 },
@@ -17,7 +17,7 @@ const WARM_UP_SHARE = 0.1;
 
 export async function measureInsert(): Promise<Figure[]> {
   return await withDatabase(async (_sql, url) => {
-    // A client as any other program has it.
+    // An ordinary client, as another program would use.
     const client = postgres(url, { max: 1, onnotice: () => {} });
     try {
       await client`create table bare_entries (like callback_entries including all)`;

@@ -1,4 +1,4 @@
-/** `npm run bench -- [NAME…] [--json]`: measures the figures; exit 1 where one does not hold. */
+/** `npm run bench -- [NAME…] [--json]`: measures the figures. Exits with 1 where a figure does not hold. */
 
 import { parseArgs } from "node:util";
 import { measureCallbacks } from "./callbacks.ts";
@@ -16,7 +16,7 @@ import { measureVerify } from "./verify.ts";
 import { measureWidth } from "./width.ts";
 import { measureWorkers } from "./workers.ts";
 
-/** Which measurement gives which figures; a name may be a figure's or a measurement's. */
+/** The figures of each measurement. A name may be that of a figure or of a measurement. */
 const MEASUREMENTS: Readonly<
   Record<
     string,

@@ -1,4 +1,4 @@
-/** memory: peak memory of a worker that backfills 2 M records, against one that backfills 200 k. */
+/** memory: the peak memory of a worker that backfills 2 M records, compared with one that backfills 200 k. */
 
 import { execFile } from "node:child_process";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { countRecords, type Volume } from "./support/pages.ts";
 
 const SMALL: Volume = { products: ["P1"], hours: 20, pagesPerHour: 10, pageSize: 1000 };
 const LARGE: Volume = { ...SMALL, hours: 200 };
-/** As the worker is started (`npm start`, `bin`): pages live short, and what is left of them is collected before it piles up. */
+/** The options with which the worker is started (decision 22). */
 const NODE_OPTIONS = ["--max-semi-space-size=8", "--heap-growing-percent=40"];
 const BAR = 1.15;
 const BAR_MB = 300;

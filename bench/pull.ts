@@ -1,4 +1,7 @@
-/** pull-copy, pull-rows: records per second of a backfill, from HTTP to committed rows, against COPY and row by row. */
+/**
+ * pull-copy, pull-rows: records per second of a backfill, from HTTP to committed rows, compared with COPY and with
+ * one upsert per row.
+ */
 
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -6,9 +9,9 @@ import pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
 import type { BetRecord } from "../src/bet.ts";
 import type { Sql } from "../src/db/client.ts";
-import { planBackfill, requestBackfill } from "../src/flows/backfill.ts";
-import { rangeLimits } from "../src/flows/fetch-leased-window.ts";
-import { openBackfillRunner } from "../src/flows/run-backfills.ts";
+import { planBackfill, requestBackfill } from "../src/flows/pull/backfill.ts";
+import { rangeLimits } from "../src/flows/pull/fetch-leased-window.ts";
+import { openBackfillRunner } from "../src/flows/pull/run-backfills.ts";
 import { formatAmount } from "../src/money.ts";
 import { openBetPage } from "../src/provider/wire.ts";
 import { ensurePullState } from "../src/sync/pull-state-store.ts";
@@ -30,7 +33,7 @@ const VOLUME: Volume = { products: ["P1", "P2"], hours: 10, pagesPerHour: 10, pa
 const ROW_BY_ROW_PAGES = 5;
 const ROUNDS = 3;
 
-/** The three in turn, several times, and the median of each: the machine's speed drifts. */
+/** Measures the three in turn, several times, and takes the median of each, because the machine's speed drifts. */
 export async function measurePull(): Promise<Figure[]> {
   const pulled: number[] = [];
   const copied: number[] = [];
@@ -127,7 +130,7 @@ function toCells(record: BetRecord): string[] {
   ];
 }
 
-/** The same rows into the same table and indexes, their text made before the clock starts. */
+/** Copies the same rows into the same table and indexes. The text is made before the clock starts. */
 async function copyRecords(_sql: Sql, url: string): Promise<number> {
   const lines = [...allPages(VOLUME)].map((place) =>
     readRecords(place)
@@ -144,7 +147,7 @@ async function copyRecords(_sql: Sql, url: string): Promise<number> {
   return countRecords(VOLUME) / seconds;
 }
 
-/** One upsert per row and nothing around it, as most integrations do it. */
+/** One upsert per row without a transaction around them, as most integrations do it. */
 async function insertRowByRow(sql: Sql): Promise<number> {
   const records = [...allPages(VOLUME)].slice(0, ROW_BY_ROW_PAGES).flatMap(readRecords);
   const places = COLUMNS.map((_, index) => `$${index + 1}`).join(", ");

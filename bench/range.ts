@@ -1,12 +1,14 @@
 /**
- * range-steady, range-peak, range-collapse: requests and time until a day is fetched, against the best fixed range known
- * in hindsight. The provider and the time are simulated; planning, fetching, deciding and learning are the real ones.
+ * range-steady, range-peak, range-collapse: the requests and the time until a day is fetched, compared with the best
+ * fixed range in hindsight. Provider and time are simulated. Planning, fetching, deciding and learning are the real
+ * code.
  */
 
 import type { BetPage, BetPageRequest } from "../src/bet.ts";
 import type { Instant } from "../src/clock.ts";
 import { ReconError } from "../src/errors.ts";
 import { fetchWindow, type WindowSteps } from "../src/sync/fetch-window.ts";
+import type { LeasedWindow } from "../src/sync/leased-window-store.ts";
 import {
   adaptRange,
   initialRange,
@@ -14,7 +16,6 @@ import {
   type RangeLimits,
   type RangeState,
 } from "../src/sync/range-control.ts";
-import type { LeasedWindow } from "../src/sync/store.ts";
 import { cutIntoPieces, lengthOf, type TimeRange } from "../src/window.ts";
 import { createTestClock, type TestClock } from "../test/support/clock.ts";
 import { atMost, type Figure } from "./support/figure.ts";
@@ -27,7 +28,7 @@ const WINDOW_LIMITS = { windowMinMs: MINUTE_MS, attempts: 5, maxPages: 100, curs
 const FIXED_MINUTES = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60];
 const MOST_STEPS = 20_000;
 
-/** How long the provider takes for a range when it is asked at a time. */
+/** The provider's time for a range at a time of the day. */
 type Profile = (range: TimeRange, askedAt: Instant) => number;
 
 const REQUEST_MS = 150;
@@ -72,7 +73,7 @@ export async function measureRange(): Promise<Figure[]> {
     const elapsedMs = Math.min(...fixed.map((effort) => effort.elapsedMs));
     const value = Math.max(ours.requests / requests, ours.elapsedMs / elapsedMs);
     const detail =
-      `${ours.requests} requests in ${Math.round(ours.elapsedMs / 1000)} s; of all fixed ranges ` +
+      `${ours.requests} requests in ${Math.round(ours.elapsedMs / 1000)} s; among all fixed ranges, ` +
       `the fewest requests are ${requests}, the shortest time ${Math.round(elapsedMs / 1000)} s`;
     figures.push(atMost(`range-${name}`, value, 1.25, detail));
   }
@@ -83,7 +84,7 @@ interface PlannedWindow extends TimeRange, Partial<Pick<LeasedWindow, "failures"
   readonly notBefore: Instant;
 }
 
-/** Fetches the day window by window; a fixed range is asked for until it is answered. */
+/** Fetches the day window by window. A fixed range is requested until it is answered. */
 async function fetchDay(profile: Profile, start: RangeState, adapts: boolean): Promise<Effort> {
   const clock = createTestClock(DAY.to);
   const planned: PlannedWindow[] = [];

@@ -1,7 +1,7 @@
-/** resweep: rows written when 100,000 unchanged records are fetched again. */
+/** resweep: the rows written when 100,000 unchanged records are fetched again. */
 
 import type { Sql } from "../src/db/client.ts";
-import { planWindows } from "../src/sync/store.ts";
+import { planWindows } from "../src/sync/window-store.ts";
 import { fetchNextWindow, pullProduct } from "../test/support/pull-product.ts";
 import { withDatabase } from "./support/database.ts";
 import { atMost, type Figure } from "./support/figure.ts";
@@ -38,7 +38,7 @@ export async function measureResweep(): Promise<Figure[]> {
   });
 }
 
-/** Rows of a version that was not there before, replaced versions included. */
+/** The rows that were written since, replaced versions included. */
 async function countRewritten(sql: Sql): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
     select (select count(*) from bet_records r

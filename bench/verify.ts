@@ -1,4 +1,7 @@
-/** verify: 1,000 due transfers with a provider that answers in 50 ms, against 1,000 × 50 ms / concurrency. */
+/**
+ * verify: the time for 1,000 due transfers with a provider that answers in 50 ms, compared with 1,000 × 50 ms /
+ * concurrency.
+ */
 
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -7,9 +10,9 @@ import type { TransferQuestion } from "../src/agent-api.ts";
 import { systemClock } from "../src/clock.ts";
 import { parseConfig } from "../src/config-file.ts";
 import type { Sql } from "../src/db/client.ts";
-import { openAskOutcome } from "../src/flows/ask-outcome.ts";
-import { handOverTransfers } from "../src/flows/hand-over-transfers.ts";
-import { verifyDue } from "../src/flows/verify-due.ts";
+import { openAskOutcome } from "../src/flows/verify/ask-outcome.ts";
+import { handOverTransfers } from "../src/flows/verify/hand-over-transfers.ts";
+import { verifyDue } from "../src/flows/verify/verify-due.ts";
 import { silentLog } from "../src/log.ts";
 import { parseAmount } from "../src/money.ts";
 import { openBudget } from "../src/provider/budget.ts";
@@ -26,7 +29,7 @@ const CONFIG = parseConfig({ products: [{ productId: "P1", walletMode: "transfer
 const { concurrency } = CONFIG.verify;
 const { requestTimeout } = CONFIG.pull;
 
-/** The bare questions, by the same client in as many lanes, tell what of the rest is the machine's and the client's. */
+/** The bare questions, by the same client with the same concurrency, show the share of the machine and the client. */
 export async function measureVerify(): Promise<Figure[]> {
   const server = fork(join(import.meta.dirname, "support/verify-server.ts"), [String(ANSWER_MS)]);
   const [{ port }] = (await once(server, "message")) as [{ port: number }];
@@ -46,7 +49,10 @@ export async function measureVerify(): Promise<Figure[]> {
   return [atMost("verify", median(verified) / bestMs, 1.2, detail)];
 }
 
-/** Hands over what is due at once, and verifies it as the worker does. @returns milliseconds of the verification */
+/**
+ * Hands over transfers that are due at once, and verifies them as the worker does.
+ * @returns milliseconds of the verification
+ */
 async function verifyAll(sql: Sql, client: ProviderClient): Promise<number> {
   const base = { sql, config: CONFIG, clock: systemClock, log: silentLog };
   const limits = { concurrency: CONFIG.pull.concurrency, minIntervalMs: 0 };

@@ -1,8 +1,8 @@
-/** width: comparing one new bet in a round of very many bets against one in a round of ten. */
+/** width: comparing one new bet in a round of very many bets, measured against a round of ten. */
 
 import { parseConfig } from "../src/config-file.ts";
 import type { Sql } from "../src/db/client.ts";
-import { compareProduct } from "../src/flows/compare-product.ts";
+import { compareProduct } from "../src/flows/compare/compare-product.ts";
 import { silentLog } from "../src/log.ts";
 import { createTestClock } from "../test/support/clock.ts";
 import { withCarelessServer, withDatabase } from "./support/database.ts";
@@ -17,7 +17,7 @@ const WARM_UP = 5;
 
 const NOW = BEGIN + 48 * HOUR_MS;
 
-/** Bets of a player in one round, placed, settled and listed alike, a second apart. */
+/** Bets of a player in one round, a second apart, equal on both sides. */
 const BETS = `
   select g, 'player-' || $1::text as username, $1 || '-bet-' || g as txn_id, 'round-' || $1 as round_id,
     (g % 500 + 1)::numeric as stake, case when g % 3 = 0 then (g % 900 + 2)::numeric else 0 end as payout,
@@ -71,7 +71,7 @@ async function write(sql: Sql, round: string, from: number, to: number): Promise
   await sql.unsafe(RECORDS, [round, from, to]);
 }
 
-/** A bet arrives on both sides, and is compared. */
+/** Adds a bet on both sides, and compares it. */
 async function compareOne(sql: Sql, round: string, bet: number): Promise<number> {
   await write(sql, round, bet, bet);
   await sql.unsafe(MARKS, [round, bet, bet]);

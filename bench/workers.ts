@@ -1,6 +1,6 @@
 /**
- * workers: a backfill from a provider that answers slowly, by one, two and four worker processes on one Redis. Once each
- * worker is its own limit, and then all of them have to share a budget that one of them can use up.
+ * workers: a backfill from a provider that answers slowly, by one, two and four worker processes on one Redis. First
+ * each worker is its own limit. Then all share a budget that one of them alone can use up.
  */
 
 import { type ChildProcess, fork } from "node:child_process";
@@ -10,7 +10,7 @@ import { systemClock } from "../src/clock.ts";
 import { parseConfig } from "../src/config-file.ts";
 import type { Sql } from "../src/db/client.ts";
 import { startRedis } from "../src/embedded/redis.ts";
-import { planBackfill, requestBackfill } from "../src/flows/backfill.ts";
+import { planBackfill, requestBackfill } from "../src/flows/pull/backfill.ts";
 import { silentLog } from "../src/log.ts";
 import { ensurePullState } from "../src/sync/pull-state-store.ts";
 import { initialRange } from "../src/sync/range-control.ts";
@@ -23,11 +23,11 @@ import type { WorkerOrder } from "./support/worker-process.ts";
 
 const ANSWER_MS = 200;
 const LANES = 2;
-/** More than there is time for: nobody runs out of work. */
+/** More pages than the time allows, so that no worker runs out of work. */
 const HOURS = 4_000;
 const MEASURED_MS = 8_000;
 const REDIS_CACHE = join(import.meta.dirname, "../.recon/test/redis");
-/** Each worker is found by its ticks, which come every few seconds, and one at a time. */
+/** The workers begin one after the other, with their ticks every few seconds. */
 const ALL_WORK_MS = 60_000;
 
 interface Throughput {
@@ -70,7 +70,7 @@ function tell({ rate }: Throughput): string {
   return `${rate.toFixed(1)} pages/s`;
 }
 
-/** The steady state: from when every worker has been answered, so that starting up does not count. */
+/** Measures from the time at which every worker has got an answer, so that the start does not count. */
 async function measure(workers: number, budget: number): Promise<Throughput> {
   return await withDatabase(async (sql, databaseUrl) => {
     const redis = await startRedis({ cache: REDIS_CACHE });

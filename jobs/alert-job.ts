@@ -1,11 +1,11 @@
 /** The repeating job that begins and ends conditions, writes the daily digest, and delivers alerts. */
 
 import type { AlertChannel } from "../src/alerts/channel.ts";
+import { deliverAlerts } from "../src/flows/alerts/deliver-alerts.ts";
+import { watchConditions } from "../src/flows/alerts/watch-conditions.ts";
+import { writeDigest } from "../src/flows/alerts/write-digest.ts";
 import type { FlowContext } from "../src/flows/context.ts";
-import { deliverAlerts } from "../src/flows/deliver-alerts.ts";
 import { noting } from "../src/flows/note-work.ts";
-import { watchConditions } from "../src/flows/watch-conditions.ts";
-import { writeDigest } from "../src/flows/write-digest.ts";
 import type { TickJob } from "./schedules.ts";
 
 /** @param channels without any, alerts are stored until a channel is configured */

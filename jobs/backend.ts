@@ -98,8 +98,8 @@ function openPostgresBackend(databaseUrl: string, log: Log, traced: Traced): Que
 }
 
 /**
- * A worker waits for its next job by its own clock. After that was set back it would wait for as long as it was set
- * back, up to an hour and even where it is right again; so it looks this often, and in Redis every ten seconds.
+ * The longest wait of a worker for its next job. BullMQ waits by the machine's clock: after the clock was set back,
+ * it would wait for as long, up to an hour (decision 132). With Redis, BullMQ itself asks every ten seconds.
  */
 export const LONGEST_WAIT_SECONDS = 4;
 
@@ -159,7 +159,10 @@ export async function readRedisFacts(redisUrl: string): Promise<RedisFacts> {
   return { version: read("redis_version"), evictionPolicy: read("maxmemory_policy") };
 }
 
-async function askRedis<Told>(redisUrl: string, question: (probe: Redis) => Promise<Told>): Promise<Told> {
+async function askRedis<Answer>(
+  redisUrl: string,
+  question: (probe: Redis) => Promise<Answer>,
+): Promise<Answer> {
   const probe = new Redis(redisUrl, {
     lazyConnect: true,
     maxRetriesPerRequest: 0,

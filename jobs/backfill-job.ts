@@ -4,7 +4,7 @@
  */
 
 import type { PullContext } from "../src/flows/context.ts";
-import { openBackfillRunner } from "../src/flows/run-backfills.ts";
+import { openBackfillRunner } from "../src/flows/pull/run-backfills.ts";
 import type { TickJob } from "./schedules.ts";
 
 /** The longest wait of a new backfill. */

@@ -6,8 +6,8 @@
 import { setInterval } from "node:timers";
 import type { DatabaseClock } from "../src/db/database-clock.ts";
 import { describeError } from "../src/errors.ts";
+import { MEASURE_EVERY_MS, openClockWatch } from "../src/flows/alerts/watch-clock.ts";
 import type { FlowContext } from "../src/flows/context.ts";
-import { MEASURE_EVERY_MS, openClockWatch } from "../src/flows/watch-clock.ts";
 import type { JobWorker } from "./backend.ts";
 import type { TickJob } from "./schedules.ts";
 

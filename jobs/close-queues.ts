@@ -41,8 +41,5 @@ export async function closeQueues(
   await backend.close();
   if (areClosed && abandoned.length === 0) return;
   const what = abandoned.length === 0 ? "the queues did not close" : "jobs did not end";
-  log.warn(
-    { abandoned },
-    `${what} and are cut off: no page is half written, and whoever works next goes on with it`,
-  );
+  log.warn({ abandoned }, `${what} and were cut off. Nothing is lost: the next worker goes on with the work`);
 }

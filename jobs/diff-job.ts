@@ -1,6 +1,6 @@
-/** The repeating job that compares the due marks of one product, in turns. */
+/** The repeating job that compares the due marks of one product, in turns (decision 124). */
 
-import { compareProduct } from "../src/flows/compare-product.ts";
+import { compareProduct } from "../src/flows/compare/compare-product.ts";
 import type { FlowContext } from "../src/flows/context.ts";
 import { type NoteProgress, noting } from "../src/flows/note-work.ts";
 import type { JobQueue, ProductJob } from "./backend.ts";
@@ -24,7 +24,7 @@ export async function runDiffJob(
   onProgress: NoteProgress,
 ): Promise<void> {
   const { productId, turn = 0 } = data;
-  // A tick beside a turn that waits would be a second turn before all others have had theirs.
+  // With a waiting turn, this tick would give the product two turns where others have one (decision 140).
   if (turn === 0 && (await doesTurnWait(queues.diff, productId))) return;
   const name = { work: "comparing", subject: productId } as const;
   const onStep = () => onProgress(name);

@@ -1,10 +1,10 @@
 /** The repeating job that follows the operator's own ledger, and reports rejected rows. */
 
-import { checkLedger } from "../src/flows/check-ledger.ts";
 import type { FlowContext } from "../src/flows/context.ts";
-import { followLedger } from "../src/flows/follow-ledger.ts";
+import { checkLedger } from "../src/flows/ledger/check-ledger.ts";
+import { followLedger } from "../src/flows/ledger/follow-ledger.ts";
+import { reportRejectedEntries } from "../src/flows/ledger/report-rejected-entries.ts";
 import { noting } from "../src/flows/note-work.ts";
-import { reportRejectedEntries } from "../src/flows/report-rejected-entries.ts";
 import type { TickJob } from "./schedules.ts";
 
 export function openLedgerJob(context: FlowContext): TickJob {
@@ -35,5 +35,5 @@ export async function checkLedgerAtStart(context: FlowContext): Promise<void> {
   }
   if (!isEmpty) return;
   const waits = relation === null ? "callback_entries" : `callback_entries, into which "${relation}" is read`;
-  context.log.info(`no entry is in ${waits} yet: nothing is compared until the first one`);
+  context.log.info(`no entry is in ${waits} yet; comparing begins with the first entry`);
 }

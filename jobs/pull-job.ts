@@ -4,9 +4,9 @@
  */
 
 import type { PullContext } from "../src/flows/context.ts";
-import type { RunFetchers } from "../src/flows/fetchers.ts";
 import { noting } from "../src/flows/note-work.ts";
-import { planProduct } from "../src/flows/plan-product.ts";
+import type { RunFetchers } from "../src/flows/pull/fetchers.ts";
+import { planProduct } from "../src/flows/pull/plan-product.ts";
 import type { ProductJob } from "./backend.ts";
 import type { TickJob } from "./schedules.ts";
 

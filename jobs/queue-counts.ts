@@ -1,4 +1,4 @@
-/** The number of jobs in each queue, by state. Finished jobs are no backlog, so they are not counted. */
+/** The number of jobs in each queue, by state. Finished jobs do not wait, so they are not counted. */
 
 import type { JobQueue } from "./backend.ts";
 

@@ -5,10 +5,10 @@ import { describeError } from "../src/errors.ts";
 import type { Log } from "../src/log.ts";
 
 /** While a server is down, every queue and every worker reports each attempt, many times a second. */
-const TELL_EVERY_MS = 10_000;
+const LOG_EVERY_MS = 10_000;
 
 /**
- * @returns a function that logs an error as a warning with this message; errors with different words are different
+ * @returns a function that logs an error as a warning with this message; errors with different texts are different
  * errors
  */
 export function reportRepeatedErrors(
@@ -20,12 +20,12 @@ export function reportRepeatedErrors(
   return (problem) => {
     const error = describeError(problem);
     const last = reported.get(error);
-    if (last !== undefined && clock.now() - last.at < TELL_EVERY_MS) {
+    if (last !== undefined && clock.now() - last.at < LOG_EVERY_MS) {
       last.suppressed += 1;
       return;
     }
-    // Old errors are forgotten, so that errors with ever new words take no memory.
-    for (const [words, { at }] of reported) if (clock.now() - at >= TELL_EVERY_MS) reported.delete(words);
+    // Forgets old errors, so that errors with ever new texts take no memory.
+    for (const [words, { at }] of reported) if (clock.now() - at >= LOG_EVERY_MS) reported.delete(words);
     reported.set(error, { at: clock.now(), suppressed: 0 });
     const repeated = last?.suppressed ?? 0;
     log.warn(repeated === 0 ? { error } : { error, repeated }, message);

@@ -1,8 +1,8 @@
 /** The repeating job that deletes expired rows and updates the row counts of the other tables. */
 
 import type { FlowContext } from "../src/flows/context.ts";
-import { dropExpired } from "../src/flows/drop-expired.ts";
-import { keepCounts } from "../src/flows/keep-counts.ts";
+import { dropExpired } from "../src/flows/retention/drop-expired.ts";
+import { keepCounts } from "../src/flows/retention/keep-counts.ts";
 import type { TickJob } from "./schedules.ts";
 
 const EVERY_MS = 600_000;

@@ -40,7 +40,7 @@ export function schedulesFor(config: Config, everyMs: number): Schedule[] {
  * time.
  */
 const LATE_MS = 3_000;
-/** Of a job that has not begun. */
+/** The states of a job that has not begun. */
 export const WAITING: ReadonlySet<string> = new Set(["waiting", "delayed", "prioritized", "paused"]);
 
 /** Each tick begins its own trace. By default all ticks would continue the trace of their scheduling for ever. */

@@ -1,10 +1,10 @@
 /** The repeating job that verifies the due transfers and top-ups of all products. */
 
-import type { VerifyContext } from "../src/flows/ask-outcome.ts";
-import { openNoteVerifyAnswers } from "../src/flows/note-verify-answers.ts";
 import type { NoteProgress } from "../src/flows/note-work.ts";
-import { reportingRefusals } from "../src/flows/report-refused-credentials.ts";
-import { openVerifyRunner } from "../src/flows/verify-due.ts";
+import type { VerifyContext } from "../src/flows/verify/ask-outcome.ts";
+import { openNoteVerifyAnswers } from "../src/flows/verify/note-verify-answers.ts";
+import { reportingRefusals } from "../src/flows/verify/report-refused-credentials.ts";
+import { openVerifyRunner } from "../src/flows/verify/verify-due.ts";
 import type { TickJob } from "./schedules.ts";
 
 export function openVerifyJob(context: VerifyContext, onProgress: NoteProgress): TickJob {

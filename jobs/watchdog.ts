@@ -7,7 +7,7 @@ import { setInterval } from "node:timers";
 import { sendHeartbeat } from "../src/alerts/heartbeat.ts";
 import { describeError } from "../src/errors.ts";
 import type { FlowContext } from "../src/flows/context.ts";
-import { readWorkReport } from "../src/flows/read-work.ts";
+import { readWorkReport } from "../src/flows/read/read-work.ts";
 import { reportRepeatedErrors } from "./report-repeated-errors.ts";
 import type { TickJob } from "./schedules.ts";
 

@@ -4,15 +4,15 @@ import { setInterval, setTimeout } from "node:timers";
 import type { Job } from "bullmq";
 import type { FastifyInstance } from "fastify";
 import type { AlertChannel } from "../src/alerts/channel.ts";
-import { describeLimit } from "../src/db/client.ts";
 import type { DatabaseClock } from "../src/db/database-clock.ts";
+import { describeLimit } from "../src/db/database-error.ts";
 import { describeError, ReconError } from "../src/errors.ts";
-import type { AskOutcome } from "../src/flows/ask-outcome.ts";
-import { compareUnsettledAgain } from "../src/flows/compare-unsettled-again.ts";
+import { compareUnsettledAgain } from "../src/flows/compare/compare-unsettled-again.ts";
 import type { PullContext } from "../src/flows/context.ts";
-import { openFetchers } from "../src/flows/fetchers.ts";
 import { type NoteProgress, openProgress } from "../src/flows/note-work.ts";
-import { beginPullingAll } from "../src/flows/plan-product.ts";
+import { openFetchers } from "../src/flows/pull/fetchers.ts";
+import { beginPullingAll } from "../src/flows/pull/plan-product.ts";
+import type { AskOutcome } from "../src/flows/verify/ask-outcome.ts";
 import type { Log } from "../src/log.ts";
 import { resumeStopped } from "../src/sync/pull-state-store.ts";
 import { writeQueues } from "../src/work/work-store.ts";
@@ -66,8 +66,8 @@ export interface RunningWorker {
 
 /**
  * Starts every scheduled job.
- * @throws ReconError `queue-unreachable` where Redis does not answer, or the queues cannot be made in the database;
- *   `ledger-unreadable` where `ledger.relation` is no ledger
+ * @throws ReconError `queue-unreachable` where Redis does not answer, or the queues cannot be created in the
+ * database; `ledger-unreadable` where `ledger.relation` cannot be used
  */
 export async function startWorker(
   context: WorkerContext,

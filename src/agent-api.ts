@@ -1,4 +1,4 @@
-/** What the agent API is asked and what it answers (§4.B, §4.C), in words: the client and the flows share them. */
+/** The requests and answers of the agent API about money (§4.B, §4.C), which the client and the flows share. */
 
 import type { Amount } from "./money.ts";
 import type { TransferType } from "./transfer.ts";
@@ -7,28 +7,28 @@ import type { TransferType } from "./transfer.ts";
 export interface MoneyRequest {
   readonly username: string;
   readonly productId: string;
-  /** decimal text above 0 with exactly two digits behind the point, as "10.00" (§8) */
+  /** decimal text above 0 with exactly two decimals, such as "10.00" (§8) */
   readonly amount: string;
   /** unique among all transfers, chosen by the operator */
   readonly transactionRef: string;
 }
 
-/** What the provider says it did at once (§4.C2, §4.C3); only a verification makes it certain. */
+/** The immediate answer to a deposit or withdrawal (§4.C2, §4.C3). Only a verification makes the outcome certain. */
 export interface MoneyAnswer {
   readonly username: string;
   readonly amount: Amount;
-  /** at the product, before and after */
+  /** the player's balance at the product, before and after */
   readonly beforeBalance: Amount;
   readonly balance: Amount;
   /** the transactionRef of the request */
   readonly txId: string;
   /** "SUCCESS" in the interface's sample; other values are not shown there */
   readonly status: string;
-  /** JSON object text of the fields the interface does not name, or null where there is none */
+  /** the fields that the interface does not name, as JSON text of an object; null: there are none */
   readonly extra: string | null;
 }
 
-/** Which transfer to ask about (§4.C4). */
+/** A question about a transfer (§4.C4). */
 export interface TransferQuestion {
   readonly username: string;
   readonly productId: string;
@@ -47,22 +47,22 @@ interface AnsweredTransfer {
 type KnownFields<Fields> = { readonly [Name in keyof Fields]: Fields[Name] | null };
 
 /**
- * Whether a transfer happened (§4.C4). One that failed may lack every value: null is what was not said.
- * It always speaks of the transactionRef that was asked for.
+ * Whether a transfer happened (§4.C4). The answer about a failed transfer may lack every value; null: not answered.
+ * The transactionRef is always the one of the question.
  */
 export type TransferAnswer = (
   | ({ readonly success: true } & AnsweredTransfer)
   | ({ readonly success: false } & KnownFields<AnsweredTransfer>)
 ) & {
   readonly transactionRef: string;
-  /** null: it was not said */
+  /** null: not answered */
   readonly beforeBalance: Amount | null;
   readonly afterBalance: Amount | null;
-  /** the whole answer as it came, up to 1 MiB; any character can stand in it, NUL too */
+  /** the text of the answer, up to 256 KiB; may contain any character, also NUL */
   readonly raw: string;
 };
 
-/** Which move of a game in play to ask about (§4.B5). */
+/** A question about the move of a game in play (§4.B5). */
 export interface TopUpQuestion {
   readonly username: string;
   /** the refId of its adjustBalance callback */
@@ -72,9 +72,9 @@ export interface TopUpQuestion {
 export const TOP_UP_ITEM_TYPES = ["TopUp", "Withdraw"] as const;
 
 export interface TopUpItem {
-  /** should be the transactionId that was asked for */
+  /** should be the transactionId of the question */
   readonly id: string;
-  /** ISO-like text as it came; its form and offset are not shown by the interface. null: it was not said */
+  /** ISO-like text as it came, because the interface shows neither its form nor its offset; null: not answered */
   readonly time: string | null;
   /** may be negative where the type is Withdraw */
   readonly amount: Amount;
@@ -88,18 +88,18 @@ export type TopUpAnswer = (
   | { readonly code: 1; readonly data: null }
 ) & {
   readonly message: string;
-  /** the whole answer as it came, up to 1 MiB; any character can stand in it, NUL too */
+  /** the text of the answer, up to 256 KiB; may contain any character, also NUL */
   readonly raw: string;
 };
 
 /**
- * Every one of these rejects with a ReconError: `bad-request` before anything is sent where the question is none;
- * else one of `provider-*`, whose `answer` is what the provider said, if it said anything.
+ * All methods reject with a ReconError: `bad-request` for an invalid question, before anything is sent; otherwise a
+ * code of `provider-*`, whose `answer` holds the provider's answer, if there was one.
  */
 export interface TransferApi {
-  /** POST /deposit (§4.C2). Never sent twice by anything in here. */
+  /** POST /deposit (§4.C2). This program never sends it twice. */
   deposit(request: MoneyRequest, signal?: AbortSignal): Promise<MoneyAnswer>;
-  /** POST /withdraw (§4.C3). Never sent twice by anything in here. */
+  /** POST /withdraw (§4.C3). This program never sends it twice. */
   withdraw(request: MoneyRequest, signal?: AbortSignal): Promise<MoneyAnswer>;
   /** POST /verifyDepositWithdraw (§4.C4). */
   verifyDepositWithdraw(question: TransferQuestion, signal?: AbortSignal): Promise<TransferAnswer>;

@@ -29,11 +29,11 @@ export interface BetRecord {
   readonly roundId: string;
   readonly betStatus: BetStatus;
   readonly payoutStatus: PayoutStatus;
-  /** JSON object text of the fields the interface does not name, or null where there is none */
+  /** the fields that the interface does not name, as JSON text of an object; null: there are none */
   readonly extra: string | null;
 }
 
-/** A record that cannot be used, kept for people with its text. */
+/** A record that cannot be used, stored with its text for people. */
 export interface RejectedRecord {
   /** the item as JSON text, numbers as sent */
   readonly raw: string;
@@ -41,36 +41,33 @@ export interface RejectedRecord {
   readonly reason: string;
 }
 
-/** One chunk of a `betTransactionsV2` answer (§4.B3). */
+/** One page of a window, from `betTransactionsV2` (§4.B3). */
 export interface BetPage {
   readonly records: readonly BetRecord[];
   readonly rejected: readonly RejectedRecord[];
-  /** cursor of the next chunk; null: this was the last */
+  /** the cursor of the next page; null: this is the last page */
   readonly nextId: string | null;
-  /** when it was asked for */
+  /** when the page was requested */
   readonly requestedAt: Instant;
-  /** how long the provider took to answer */
+  /** the provider's time for the answer, without the wait for the request budget (decision 21) */
   readonly tookMs: number;
 }
 
-/** What to ask `betTransactionsV2` for: one chunk of one range of one product. */
+/** A request to `betTransactionsV2`: one page of a range of one product. */
 export interface BetPageRequest {
   readonly productId: string;
   readonly from: Instant;
   readonly to: Instant;
   readonly nextId: string | null;
-  /** runs right before the request is sent, however long it had to wait; what it throws is the answer */
+  /** called right before the request is sent, after any wait; an error that it throws rejects the request */
   readonly beforeSending?: () => void;
 }
 
-/** What a request is for, in the order in which requests are let through. */
+/** The urgencies of requests, the most urgent first. */
 export const REQUEST_URGENCIES = ["live", "verify", "confirm", "resweep", "backfill"] as const;
 export type RequestUrgency = (typeof REQUEST_URGENCIES)[number];
 
-/**
- * Asks the provider for one chunk; rejects with a ReconError whose code is one of `provider-*`.
- * Without an urgency the request is as urgent as a live one.
- */
+/** Fetches one page. Rejects with a ReconError with a code of `provider-*`. The default urgency is "live". */
 export type FetchBetPage = (
   request: BetPageRequest,
   signal: AbortSignal,
@@ -78,8 +75,8 @@ export type FetchBetPage = (
 ) => Promise<BetPage>;
 
 /**
- * What comparing needs of a record in our own copy, with when its present version was first seen and requested. Each
- * of its texts is short, unlike those that are left out.
+ * The fields of a stored record that comparing needs, with the times at which its present version was first seen and
+ * requested. Texts without a limit of length are left out (decision 141).
  */
 export interface StoredRecord extends Omit<BetRecord, "gameCode" | "gameName" | "extra"> {
   readonly versionSeenAt: Instant;
@@ -94,35 +91,35 @@ export interface LedgerBet {
   readonly username: string;
   readonly currency: string;
   readonly txnId: string;
-  /** of its first entry that names one; null: none does */
+  /** the round of the first entry that names a real one; null: no entry does */
   readonly roundId: string | null;
   readonly status: LedgerStatus;
   readonly stake: Amount;
   /** settlement and reward together */
   readonly payout: Amount;
-  /** how many settlements and rewards `payout` is the sum of, at least 1 */
+  /** the number of settlements and rewards in `payout`, at least 1 */
   readonly payouts: number;
-  /** what the wallet really did, signed: negative is money taken from the player */
+  /** the money that the wallet moved, signed: negative is money taken from the player */
   readonly moved: Amount;
-  /** how many entries `moved` is the sum of */
+  /** the number of entries in `moved` */
   readonly movements: number;
-  /** what the entries asked the wallet to do, signed alike */
+  /** the money that the entries asked the wallet to move, signed alike */
   readonly asked: Amount;
-  /** placed as WAITING and not yet taken: the provider still considers it (§4.A2) */
+  /** placed as WAITING and not yet accepted by the provider (§4.A2) */
   readonly waiting: boolean;
-  /** a placeBets entry is known, or a single-state settle, which places and settles in one */
+  /** the bet has a placeBets entry, or a single-state settle, which also places it */
   readonly placed: boolean;
-  /** made of winRewards entries alone */
+  /** the bet has no entries but winRewards */
   readonly rewardOnly: boolean;
   readonly tip: boolean;
-  /** one entry settled it together with other bets of its round: only their sums can be compared */
+  /** one entry settled the bet together with other bets of its round, so that only their sums can be compared */
   readonly settledByRound: boolean;
   readonly firstEntryAt: Instant;
   readonly lastEntryAt: Instant;
   readonly lastReceivedAt: Instant;
 }
 
-/** An empty or `UNKNOWN` roundId is no round. */
+/** The round of a roundId; null for an empty or `UNKNOWN` one. */
 export function realRound(roundId: string | null): string | null {
   return roundId === null || roundId === "" || roundId === "UNKNOWN" ? null : roundId;
 }

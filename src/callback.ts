@@ -1,9 +1,11 @@
-/** One item of one callback that the operator answered with success (§4.A): the ledger is made of these. */
+/** Callback entries: items of callbacks that the operator answered with success (§4.A). The ledger is all entries. */
 
 import type { Instant } from "./clock.ts";
 import type { Amount } from "./money.ts";
 
-/** The callbacks that can move money; settleBets, cancelBets and voidSettled are not shown by the interface (§1.7). */
+/**
+ * The callbacks that can move money. The interface does not describe settleBets, cancelBets and voidSettled (§1.7).
+ */
 export const CALLBACKS = [
   "placeBets",
   "settleBets",
@@ -35,22 +37,22 @@ export interface CallbackEntry {
   readonly betAmount: Amount | null;
   readonly payoutAmount: Amount | null;
   readonly transactionType: string | null;
-  /** a settle's `isSingleState`: it places and settles in one, or says that it does not; null: as its product does */
+  /** the `isSingleState` of a settle: whether it also places the bet; null: the product's setting decides */
   readonly singleState: boolean | null;
-  /** a settle's `isEndRound`: no other settle follows; null: not known, as where none follows */
+  /** the `isEndRound` of a settle: no further settle follows; null: unknown, which counts as true */
   readonly endRound: boolean | null;
   readonly skipBalanceUpdate: boolean;
-  /** the signed change of the player's balance made for this item; null: what the item asks for */
+  /** the signed change of the player's balance for this item; null: the amount that the item asks for */
   readonly moved: Amount | null;
   readonly balanceBefore: Amount | null;
   readonly balanceAfter: Amount | null;
   /** the envelope's timestampMillis */
   readonly occurredAt: Instant;
-  /** when the operator took it */
+  /** when the operator received it */
   readonly receivedAt: Instant;
 }
 
-/** The order in which entries take effect, whatever the order they are read in. */
+/** The ledger order: the order in which entries take effect. */
 export function inLedgerOrder(a: CallbackEntry, b: CallbackEntry): number {
   return (
     a.occurredAt - b.occurredAt ||

@@ -1,4 +1,4 @@
-/** The one place that knows the time, so that a test or the simulation can own it. */
+/** The only source of the time, so that a test or a simulation can replace it. */
 
 import { setTimeout as delay } from "node:timers/promises";
 import { DateTime, Duration } from "luxon";
@@ -9,7 +9,7 @@ export type Instant = number;
 
 export interface Clock {
   now(): Instant;
-  /** Waits; ends early, without an error, when the signal aborts. */
+  /** Waits. Ends early, without an error, when the signal aborts. */
   sleep(waitMs: number, signal?: AbortSignal): Promise<void>;
 }
 
@@ -21,7 +21,7 @@ export const systemClock: Clock & { steady(): number } = {
   },
 };
 
-/** Milliseconds of a clock that nobody sets: for how long something has taken, or may still take. */
+/** Milliseconds of the steady clock, which nobody sets. For durations. */
 export function monotonicMs(): number {
   return performance.now();
 }

@@ -9,7 +9,7 @@ import { describeIssues, settingsError } from "./settings-problems.ts";
 import { LONGEST_WINDOW_MS } from "./window.ts";
 
 const DAY_MS = 86_400_000;
-/** A thousand years: what is reckoned with it is still a time that can be written. */
+/** A thousand years, so that times computed with it can still be formatted. */
 const LONGEST_DURATION_MS = 365_250 * DAY_MS;
 
 /** ISO 8601 text in, milliseconds out. */
@@ -27,9 +27,8 @@ function duration(defaultText: string) {
     });
 }
 
-/** Of what is done again and again, or waited for: without any length it would never end, or never begin. */
-const period = (defaultText: string) =>
-  duration(defaultText).refine((ms) => ms > 0, "must be longer than nothing");
+/** The interval of repeated work, or a time limit: with 0 the work would never pause, or every wait would fail. */
+const period = (defaultText: string) => duration(defaultText).refine((ms) => ms > 0, "must be longer than 0");
 
 const durations = (defaults: string[]) =>
   z.array(duration("PT0S")).default(() => defaults.map((text) => Duration.fromISO(text).toMillis()));
@@ -58,15 +57,15 @@ const decimalText = z.string().refine((text) => {
   }
 }, 'must be a decimal that is not negative, as text, such as "10.00"');
 
-/** A currency in another spelling would never meet the records' own (ISO 4217, in capital letters). */
+/** A currency code as in the records (ISO 4217, capital letters): another spelling would never match. */
 const currencyCode = z
   .string()
   .regex(/^[A-Z][A-Z0-9]{2,9}$/, 'must be a currency code in capital letters such as "THB"');
 
-/** One segment of a path, so that it cannot lead anywhere else (§4.B5). */
+/** One segment of a path, so that a request cannot reach another endpoint (§4.B5). */
 export const TOP_UP_PATH = /^(?!\.)[\w.~-]{1,200}$/;
 
-/** Whether both limits of windows could be read, however wrong other settings are. */
+/** Whether both limits of windows could be read, even where other settings are wrong. */
 function hasLengths(pull: unknown): boolean {
   const { windowMin, windowMax } = (pull ?? {}) as Readonly<Record<string, unknown>>;
   return typeof windowMin === "number" && typeof windowMax === "number";
@@ -113,7 +112,7 @@ export const configSchema = z.strictObject({
         const ids = products.map((one) => one?.productId);
         for (const [index, id] of ids.entries()) {
           if (typeof id !== "string" || ids.indexOf(id) === index) continue;
-          context.addIssue({ code: "custom", message: "stands twice", path: [index, "productId"] });
+          context.addIssue({ code: "custom", message: "is there twice", path: [index, "productId"] });
         }
       },
       // Also where other settings are wrong, so that the error reports all problems at once.
@@ -174,7 +173,7 @@ export const configSchema = z.strictObject({
         .regex(/^[A-Za-z_]\w*(\.[A-Za-z_]\w*)?$/, 'must be a table or view such as "schema.name"')
         .nullable()
         .default(null)
-        // Our own table needs no following: naming it is the same as naming none.
+        // The program's own table need not be followed, so naming it counts as null.
         .transform((name) => (name !== null && OWN_LEDGER.has(name) ? null : name)),
       since: instant,
       lookback: duration("PT15M"),
@@ -194,7 +193,7 @@ export type Config = z.output<typeof configSchema>;
 export type ProductConfig = Config["products"][number];
 
 /**
- * Checks the value of a config file, or of a part of one with the defaults filled in.
+ * Checks the value of a config file, or of a part of one. Fills in the defaults.
  * @throws ReconError `settings-invalid` that lists every problem
  */
 export function parseConfig(value: unknown): Config {
@@ -203,7 +202,10 @@ export function parseConfig(value: unknown): Config {
   throw settingsError(describeIssues(parsed.error, value, ""));
 }
 
-/** @param problems those of the file are added; null: there is none, or it cannot be used */
+/**
+ * @param problems the problems of the file are added.
+ * @returns null where the file does not exist, or cannot be used
+ */
 export function readConfigFile(path: string, required: boolean, problems: string[]): Config | null {
   let text: string;
   try {
@@ -217,7 +219,7 @@ export function readConfigFile(path: string, required: boolean, problems: string
   }
   let value: unknown;
   try {
-    // Some editors begin a file with a byte order mark, which is no JSON.
+    // Some editors begin a file with a byte order mark, which is not JSON.
     value = JSON.parse(text.replace(/^\uFEFF/, ""));
   } catch (error) {
     problems.push(`${path} is not JSON: ${(error as Error).message}`);

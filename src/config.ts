@@ -1,4 +1,4 @@
-/** Settings: the environment, with the config file that it names, checked whole before anything starts. */
+/** The settings: the environment and the config file, checked completely before anything starts. */
 
 import { isIP } from "node:net";
 import { z } from "zod";
@@ -16,14 +16,14 @@ const port = (fallback: string) =>
     .refine((text) => /^\d{1,5}$/.test(text) && Number(text) <= 65_535, "must be a port from 0 to 65535")
     .transform(Number);
 
-/** What is shorter can be guessed; for a try it will do. */
+/** In production a shorter token is refused, because it can be guessed. */
 const SHORTEST_TOKEN = 16;
 
 const opsToken = z.string().transform((text, context) => {
   const [, name, role, token] = /^([^:]+):(read|write):(.+)$/.exec(text.trim()) ?? [];
-  // What "recon" resolved opens again by itself: no person may go by its name.
+  // No person may be named "recon": mismatches that "recon" resolved open again by themselves.
   if (name === "recon") {
-    context.addIssue('must not be named "recon", as this program is in the history');
+    context.addIssue('must not be named "recon": that is the name of this program in the history');
     return z.NEVER;
   }
   if (name !== undefined && token !== undefined && (role === "read" || role === "write")) {
@@ -46,13 +46,13 @@ const webhookSecret = z.string().refine((text) => {
   const encoded = text.replace(/^whsec_/, "");
   const isBase64 = /^[A-Za-z0-9+/]+={0,2}$/.test(encoded) && encoded.length % 4 === 0;
   return isBase64 && Buffer.from(encoded, "base64").length >= FEWEST_SECRET_BYTES;
-}, `must be "whsec_" and at least ${FEWEST_SECRET_BYTES} random bytes in base64, as "openssl rand -base64 32" makes them`);
+}, `must be "whsec_" and at least ${FEWEST_SECRET_BYTES} random bytes in base64, as from "openssl rand -base64 32"`);
 
 const basePath = z
   .string()
   .regex(
     /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+){1,20}$/,
-    "must be a path such as /api/callback: it begins with a slash, ends without one, and its parts are of letters, digits and - _ . ~",
+    "must be a path such as /api/callback: it begins with a slash, ends without one, and its parts have only letters, digits and - _ . ~",
   );
 
 const environmentSchema = z.object({
@@ -93,7 +93,7 @@ const environmentSchema = z.object({
   NODE_ENV: z.string().optional(),
 });
 
-/** Everything that is set from outside. */
+/** All settings. */
 export interface Settings {
   readonly production: boolean;
   readonly databaseUrl: string | null;
@@ -109,20 +109,20 @@ export interface Settings {
   readonly callbacks: {
     readonly host: string;
     readonly port: number;
-    /** callbacks are served only below it: "/api/callback"; empty: at the root */
+    /** the path before the callbacks' names: "/api/callback"; empty: the root */
     readonly basePath: string;
-    /** null: signatures are not asked for */
+    /** null: the server checks no signatures */
     readonly signatureKey: string | null;
-    /** addresses and CIDR ranges; none: everybody may send */
+    /** addresses and CIDR ranges; empty: every address may send */
     readonly allowedIps: readonly string[];
   };
   readonly alerts: AlertSettings;
-  /** asked every minute while the work goes on, and as secret as a key; null: nothing is */
+  /** requested every minute while all work goes on; a secret; null: no heartbeat */
   readonly heartbeatUrl: string | null;
-  /** null: nothing is traced */
+  /** null: no traces */
   readonly tracing: TracingSettings | null;
   readonly logLevel: string | null;
-  /** null: there is no config file, which only the embedded start can do without */
+  /** null: there is no config file; only the embedded start works without one */
   readonly config: Config | null;
 }
 
@@ -132,19 +132,19 @@ export interface ProviderSettings {
   readonly password: string;
 }
 
-/** Where alerts are sent; null: not there. The URLs are as secret as the key. */
+/** The channels of alerts; null: not configured. The URLs are secrets. */
 export interface AlertSettings {
   readonly webhook: { readonly url: string; readonly secret: string } | null;
   readonly slack: { readonly url: string } | null;
 }
 
-/** Where traces go is read by OpenTelemetry itself, from its own variables. */
+/** Settings of traces. OpenTelemetry reads their destination from its own variables. */
 export interface TracingSettings {
   /** null: the variables name the service */
   readonly serviceName: string | null;
 }
 
-/** What a command cannot do without in production, where nothing is embedded. */
+/** What a command needs in production, where nothing is embedded. */
 export type Need = "database" | "queue" | "provider" | "callers";
 const VARIABLE_OF: Readonly<Record<Exclude<Need, "callers">, string>> = {
   database: "DATABASE_URL",
@@ -152,15 +152,15 @@ const VARIABLE_OF: Readonly<Record<Exclude<Need, "callers">, string>> = {
   provider: "PROVIDER_BASE_URL",
 };
 
-/** Anybody with one signed callback can test keys on it offline, at any speed. */
+/** The shortest key in production: a person with one signed callback could try short keys offline. */
 const SHORTEST_SIGNATURE_KEY = 16;
 
-/** Either setting restricts who may send callbacks. */
+/** The settings that restrict who may send callbacks. One of them suffices. */
 const CALLER_SETTINGS = ["CALLBACK_SIGNATURE_KEY", "CALLBACK_ALLOWED_IPS"];
 
 /**
  * Reads and checks all settings.
- * @param needs what the command at hand uses; the provider brings the need of a config file with it
+ * @param needs what the present command needs
  * @throws ReconError `settings-invalid` that lists every problem, each with its path and value
  */
 export function readSettings(needs: readonly Need[], environment: NodeJS.ProcessEnv = process.env): Settings {
@@ -175,7 +175,7 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
       problems.push(...signatureKeyProblems(given["CALLBACK_SIGNATURE_KEY"]));
       if (CALLER_SETTINGS.some((one) => given[one] !== undefined)) continue;
       problems.push(
-        `${CALLER_SETTINGS.join(" and ")} are not set: in production one of them must say who may move money`,
+        `${CALLER_SETTINGS.join(" and ")} are not set: in production set one of them, because callbacks move money`,
       );
       continue;
     }
@@ -241,7 +241,7 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
   };
 }
 
-/** Traced is where the standard variables say where to, and do not say otherwise. */
+/** Tracing is on where OpenTelemetry's standard variables name an exporter or an endpoint, and do not turn it off. */
 function readTracing(given: NodeJS.ProcessEnv): TracingSettings | null {
   const exporter = given["OTEL_TRACES_EXPORTER"];
   const endpoint = given["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] ?? given["OTEL_EXPORTER_OTLP_ENDPOINT"];
@@ -264,7 +264,7 @@ function alertProblems(given: NodeJS.ProcessEnv, production: boolean): string[] 
     problems.push(`${name} is plain http: in production ${what} sent over https only`);
   }
   if (given["ALERT_WEBHOOK_URL"] !== undefined && given["ALERT_WEBHOOK_SECRET"] === undefined) {
-    problems.push("ALERT_WEBHOOK_SECRET is not set: what is sent to ALERT_WEBHOOK_URL is signed with it");
+    problems.push("ALERT_WEBHOOK_SECRET is not set: it signs what is sent to ALERT_WEBHOOK_URL");
   }
   return problems;
 }
@@ -272,7 +272,7 @@ function alertProblems(given: NodeJS.ProcessEnv, production: boolean): string[] 
 function signatureKeyProblems(key: string | undefined): string[] {
   if (key === undefined || key.length >= SHORTEST_SIGNATURE_KEY) return [];
   return [
-    `CALLBACK_SIGNATURE_KEY has fewer than ${SHORTEST_SIGNATURE_KEY} characters, which can be guessed: agree on a longer one with the provider, such as "openssl rand -base64 32" makes`,
+    `CALLBACK_SIGNATURE_KEY has fewer than ${SHORTEST_SIGNATURE_KEY} characters, and can be guessed: agree on a longer key with the provider, for example from "openssl rand -base64 32"`,
   ];
 }
 
@@ -281,7 +281,7 @@ function tokenProblems(tokens: Settings["ops"]["tokens"]): string[] {
     .filter(({ token }) => token.length < SHORTEST_TOKEN)
     .map(
       ({ name }) =>
-        `OPS_TOKENS: the token of "${name}" has fewer than ${SHORTEST_TOKEN} characters, which can be guessed`,
+        `OPS_TOKENS: the token of "${name}" has fewer than ${SHORTEST_TOKEN} characters, and can be guessed`,
     );
 }
 

@@ -1,6 +1,6 @@
-/** The one error base, so that every caller can decide by `code` and `retryable` and never by a message. */
+/** The base class of all errors. Callers decide by `code` and `retryable`, never by a message. */
 
-/** Every code there is; docs/errors.md says what each one means. */
+/** Every code of an error; docs/errors.md explains each. */
 export const ERROR_CODES = [
   // settings and surroundings
   "settings-invalid",
@@ -12,7 +12,7 @@ export const ERROR_CODES = [
   "listen-failed",
   "not-found",
   "conflict",
-  // asking the provider
+  // requests to the provider
   "provider-timeout",
   "provider-drip",
   "provider-http-408",
@@ -31,7 +31,7 @@ export const ERROR_CODES = [
   "cursor-loop",
   "cursor-expired",
   "page-limit",
-  // our own words
+  // values, work and limits
   "bad-request",
   "bad-amount",
   "bad-time",
@@ -46,28 +46,28 @@ export const ERROR_CODES = [
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/** What the provider said in an answer that helps nobody on: evidence, and sometimes a verdict (§7.2). */
+/** The provider's answer behind an error: evidence, and sometimes the outcome itself (§7.2). */
 export interface ProviderAnswer {
-  /** of HTTP */
+  /** the HTTP status */
   readonly status: number;
-  /** of its envelope, as its JSON text; null: it has none that can be read */
+  /** the code of the envelope, as JSON text; null: no readable code */
   readonly code: string | null;
-  /** of its envelope; null: it has none that can be read */
+  /** the message of the envelope; null: no readable message */
   readonly message: string | null;
-  /** as it came, cut off behind 64 Ki characters; empty where it may hold a token. Never for a log. */
+  /** the text of the answer, cut after 64 Ki characters; empty where it may hold a token. Never log it. */
   readonly raw: string;
 }
 
 /**
- * Every error this program raises on purpose.
- * `code` is stable and documented in docs/errors.md; `retryable` says whether the same call may succeed later.
+ * Every error that this program throws on purpose. `code` is stable (docs/errors.md). `retryable` says whether the
+ * same call may succeed later.
  */
 export class ReconError extends Error {
   readonly code: ErrorCode;
   readonly retryable: boolean;
-  /** the provider's own word on when to ask again; null: it gave none */
+  /** the wait that the provider asked for; null: none */
   readonly retryAfterMs: number | null;
-  /** what the provider said; null: nothing, or the error has nothing to do with it */
+  /** the provider's answer; null: there was none, or the error is not about one */
   readonly answer: ProviderAnswer | null;
 
   constructor(
@@ -89,7 +89,7 @@ export class ReconError extends Error {
   }
 }
 
-/** The provider was too slow or cut its answer: a shorter window may succeed (§4.B3, §7.3). */
+/** Errors of a provider that was too slow or cut its answer: a shorter window may succeed (§4.B3, §7.3). */
 const SHRINKING: ReadonlySet<ErrorCode> = new Set([
   "provider-timeout",
   "provider-drip",
@@ -99,12 +99,12 @@ const SHRINKING: ReadonlySet<ErrorCode> = new Set([
   "provider-cut-short",
 ]);
 
-/** Whether asking for a shorter window can help against this error. */
+/** Whether a shorter window may succeed after this error. */
 export function asksForShorterWindow(error: unknown): boolean {
   return error instanceof ReconError && SHRINKING.has(error.code);
 }
 
-/** One line for a log or a gap's reason; never a stack, never a credential. */
+/** The message of an error for a log line or a gap's reason, without its stack. */
 export function describeError(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return describeError(error.errors[0]);
   if (error instanceof Error) return error.message === "" ? error.name : error.message;

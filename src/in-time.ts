@@ -1,10 +1,10 @@
-/** Waits for work no longer than it may take: what hangs must not hold up what comes after it. */
+/** Waits for work up to a limit, so that hanging work does not hold up what follows. */
 
 import { systemClock } from "./clock.ts";
 
 /**
- * Waits until `work` has ended, or `lengthMs` have passed.
- * @returns false where it has not ended by then: it goes on unheeded. Rejects as `work` does.
+ * Waits until `work` has ended or `lengthMs` have passed.
+ * @returns false where the work has not ended by then; it goes on unobserved. Rejects as `work` does.
  */
 export async function endsInTime(work: Promise<unknown>, lengthMs: number): Promise<boolean> {
   const settled = new AbortController();

@@ -1,4 +1,7 @@
-/** What surrounds the play in the agent API (§4.B, §4.C): logins, lists of games, bet limits, free games. */
+/**
+ * The requests and answers of the agent API besides money (§4.B, §4.C): log-ins, lists of games, bet limits, free
+ * games.
+ */
 
 import type { Amount } from "./money.ts";
 
@@ -9,22 +12,22 @@ interface LogInRequest {
   readonly isMobileLogin: boolean;
   /** the `limit` of an entry of the bet limit list (§2.6) */
   readonly limit?: number;
-  /** without it the provider's "th" */
+  /** default: the provider's "th" */
   readonly language?: string;
   /** where the player goes after quitting the game client */
   readonly callbackUrl?: string;
 }
 
 interface Documented {
-  /** JSON object text of the fields the interface does not name, or null where there is none */
+  /** the fields that the interface does not name, as JSON text of an object; null: there are none */
   readonly extra: string | null;
 }
 
 /** §4.B1 */
 export interface SeamlessLogInRequest extends LogInRequest {
-  /** made by the operator; checkBalance brings it back. Change it where a product refuses it again. */
+  /** chosen by the operator; checkBalance returns it. Use another token where a product refuses a repeated one. */
   readonly sessionToken: string;
-  /** ISO 4217; without it the agent's own */
+  /** ISO 4217; default: the agent's currency */
   readonly currency?: string;
   /** its values depend on the product */
   readonly betLimit?: readonly unknown[];
@@ -32,14 +35,14 @@ export interface SeamlessLogInRequest extends LogInRequest {
 
 /** §4.C1 */
 export interface TransferLogInRequest extends LogInRequest {
-  /** its shape is not shown by the interface */
+  /** the interface does not show its shape */
   readonly betLimit?: object;
 }
 
 export interface SeamlessLogIn extends Documented {
-  /** the game's address, for the player alone: it may hold a token; the first of `urls` */
+  /** the game's address, the first of `urls`; only for the player, because it may hold a token */
   readonly url: string;
-  /** all that were answered, in their order: some providers answer a list. At least one */
+  /** all answered addresses in order, at least one; some providers answer a list */
   readonly urls: readonly string[];
 }
 
@@ -53,12 +56,12 @@ export interface Game extends Documented {
   readonly name: string | null;
   readonly category: string;
   readonly type: string;
-  /** the gameCode of a login */
+  /** the gameCode of a log-in */
   readonly code: string;
   readonly img: string;
   readonly rank: number;
   readonly providerCode: string | null;
-  /** names by language ("TH", "EN", "CN", as they came in capital or small letters); null: none were given */
+  /** names by language ("TH", "EN", "CN"; the keys in capital letters); null: not answered */
   readonly locale: Readonly<Record<string, string>> | null;
 }
 
@@ -69,7 +72,7 @@ export interface BetLimitGroup extends Documented {
 }
 
 interface BetLimit extends Documented {
-  /** what a login takes as its `limit` */
+  /** the value for the `limit` of a log-in */
   readonly limit: number;
   readonly most: Amount;
   readonly least: Amount;
@@ -83,13 +86,13 @@ export interface BetLimitQuestion {
   readonly currency: string;
 }
 
-/** Grants games for which the operator pays (§4.C7); only one product knows them. */
+/** Grants free games, for which the operator pays (§4.C7). Only one product supports them. */
 export interface FreeGameRequest {
   readonly playerName: string;
   readonly freeGameName: string;
   /** whole hours, at least 1 */
   readonly expiresInHours: number;
-  /** of each game; whole, at least 1 */
+  /** the bet of each game; whole, at least 1 */
   readonly betAmount: number;
   /** at least 1 */
   readonly gameCount: number;

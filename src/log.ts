@@ -6,18 +6,18 @@ import { formatInstant, systemClock } from "./clock.ts";
 export type Log = Logger;
 
 const SECRET_FIELDS = ["password", "authorization", "cookie", "sessionToken"];
-/** As deep as anything here is logged. */
+/** The paths of these fields, at every depth at which this program logs. */
 const REDACTED = SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]);
 
-/** A shorter secret is also a part of ordinary words, and nothing could be read any more. */
+/** Shorter secrets are not hidden: they occur in ordinary words, and lines would become unreadable. */
 const SHORTEST_HIDDEN = 6;
-/** An error and what caused it, and no cause of a cause of a cause. */
+/** The most causes of an error to log, one below the other. */
 const MOST_CAUSES = 3;
 
 /**
- * Standard output stays free for what a command prints.
- * @param secrets values that no line may show. Nothing logs one on purpose: this is for the errors of others.
- * @param to where the lines go
+ * Logs to standard error, because commands print to standard output.
+ * @param secrets values that no line may show: a last net for errors of other libraries (decision 55)
+ * @param to the destination of the lines
  */
 export function createLog(
   level: string,
@@ -36,7 +36,7 @@ export function createLog(
   return pino(options, to);
 }
 
-/** An error as a line shows it: of errors made elsewhere nothing but what every error has, for the rest may be secret. */
+/** An error with only its standard fields and code, because other fields may hold secrets. */
 function serializeError(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return String(error);
   const { name, message, stack, cause } = error;
@@ -54,7 +54,7 @@ function hideIn(secrets: readonly string[]): (line: string) => string {
   const hidden = secrets
     .filter((secret) => secret.length >= SHORTEST_HIDDEN)
     .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])
-    // Of two of which one holds the other, the longer goes first.
+    // Longer secrets first: one secret may contain another.
     .sort((a, b) => b.length - a.length);
   const all = [...new Set(hidden)];
   return (line) => all.reduce((shown, secret) => shown.replaceAll(secret, "(hidden)"), line);

@@ -1,9 +1,9 @@
-/** A lasting difference between the provider and the ledger: data, never an exception. */
+/** Mismatches: lasting differences between the provider and the ledger. */
 
 import type { Instant } from "./clock.ts";
 import type { Amount } from "./money.ts";
 
-/** Every kind, in the order of the table that decides which one a bet gets. */
+/** Every kind, in the order of docs/mismatches.md. Of several differences, a bet gets the first. */
 export const MISMATCH_KINDS = [
   "username-differs",
   "currency-differs",
@@ -60,29 +60,31 @@ export interface LedgerSide {
   readonly lastEntryAt: string;
 }
 
-/** What the provider's answer, or the operator, says of a transfer or a top-up. The amount is decimal text. */
+/**
+ * One side of a transfer or a top-up: the provider's answer, or what the operator sent. The amount is decimal text.
+ */
 export interface TransferSide {
   readonly status: string | null;
   readonly amount: string | null;
   readonly currency: string | null;
   readonly username: string;
   readonly productId: string;
-  /** when it was sent, or answered */
+  /** when the money was sent, or the answer arrived */
   readonly at: string;
 }
 
-/** What a comparison found wrong with one subject; it becomes a mismatch when its graces are over. */
+/** A difference of one subject, which becomes a mismatch when it is ripe. */
 export interface Finding {
   readonly kind: MismatchKind;
   readonly productId: string;
   readonly username: string;
   readonly currency: string | null;
-  /** with product, player and kind the identity of the mismatch: "bet:…", "round:…", "session:…", "transfer:…" */
+  /** identifies the mismatch together with product, player and kind: "bet:…", "round:…", "session:…", "transfer:…" */
   readonly subject: string;
   readonly betId: string | null;
   readonly transactionId: string | null;
   readonly roundId: string | null;
-  /** of a transfer or a top-up */
+  /** null: not about a transfer or a top-up */
   readonly transactionRef: string | null;
   /** never negative */
   readonly amountAtRisk: Amount;
@@ -90,7 +92,7 @@ export interface Finding {
   readonly reason: string;
   readonly provider: ProviderSide | TransferSide | null;
   readonly ledger: LedgerSide | TransferSide | null;
-  /** when the bet happened, as far as either side says */
+  /** when the bet happened: the time of its first entry, else the record's accountingDate */
   readonly occurredAt: Instant;
 }
 
@@ -108,22 +110,18 @@ export interface Mismatch extends Omit<Finding, "subject" | "amountAtRisk" | "oc
   readonly note: string | null;
 }
 
-/** What became of a mismatch in the transaction at hand: alerts are made of these. */
+/** One change of a mismatch in a transaction. Incidents count these changes. */
 export interface MismatchChange {
   readonly id: number;
   readonly kind: MismatchKind;
   readonly productId: string;
-  /** `refresh` is still open with other values; `acknowledge` and `ignore` are a person's */
+  /** `refresh`: still open, with other values; `acknowledge` and `ignore`: by a person */
   readonly change: "open" | "reopen" | "refresh" | "acknowledge" | "resolve" | "ignore";
-  /** decimal text: what is at risk now */
+  /** decimal text: the present amount at risk */
   readonly amount: string;
   readonly currency: string | null;
   readonly at: Instant;
   readonly occurredAt: Instant;
-}
-
-export function isMismatchKind(text: string): text is MismatchKind {
-  return (MISMATCH_KINDS as readonly string[]).includes(text);
 }
 
 export function isMismatchStatus(text: string): text is MismatchStatus {

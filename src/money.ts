@@ -1,16 +1,16 @@
-/** Amounts of money: exact decimals from the JSON text to the report, never a float. */
+/** Amounts of money: exact decimals from the JSON text to the report, never floats (decision 8). */
 
 import Big from "big.js";
 import { ReconError } from "./errors.ts";
 
-/** An exact decimal amount in the currency that stands beside it. */
+/** An exact decimal amount. */
 export type Amount = Big;
 
-/** More digits than any currency has; text beyond it is no amount but an attack on the parser. */
+/** The most digits on a side, more than any currency has. Longer text could only slow the parser. */
 const MOST_DIGITS = 60;
 const DECIMAL = /^-?(?:\d+)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?$/;
 
-/** Refuses floats where an amount is built: `new Strict(0.1)` throws. */
+/** Refuses floats: `new Strict(0.1)` throws. */
 const Strict = Big();
 Strict.strict = true;
 
@@ -19,7 +19,7 @@ export const ZERO: Amount = new Strict("0");
 /**
  * Reads an amount from decimal text ("10", "-0.25", "1e3").
  * @param field names the amount in the error
- * @throws ReconError `bad-amount` where the text is no decimal, or has more than 60 digits on a side
+ * @throws ReconError `bad-amount` where the text is not a decimal, or has more than 60 digits on a side
  */
 export function parseAmount(text: string, field: string): Amount {
   if (!DECIMAL.test(text)) throw badAmount(field, text);
@@ -28,7 +28,9 @@ export function parseAmount(text: string, field: string): Amount {
   return amount;
 }
 
-/** Whether an amount has more digits than `parseAmount` reads: it could be written, but never read again. */
+/**
+ * Whether an amount has more digits than `parseAmount` reads. Such an amount could be stored, but never read again.
+ */
 export function isTooLong({ c, e }: Amount): boolean {
   return e > MOST_DIGITS || c.length - e - 1 > MOST_DIGITS;
 }

@@ -1,4 +1,4 @@
-/** A request to the provider as metrics and traces see it. */
+/** The description of a request to the provider for metrics and traces. */
 
 import type { ErrorCode } from "./errors.ts";
 import type { TimeRange } from "./window.ts";
@@ -8,21 +8,21 @@ export interface BegunRequest {
   /** the path without the segment of a product: "seamless/betTransactionsV2", "verify-topup" */
   readonly endpoint: string;
   readonly method: "GET" | "POST";
-  /** null: the request names none */
+  /** null: the request names no product */
   readonly productId: string | null;
-  /** of a request by range */
+  /** the range of a request by range; null: another request */
   readonly window: TimeRange | null;
 }
 
 /**
- * How it ended: with an answer that could be read and says success (or, of a top-up, that it failed), given up by us
- * (`aborted`), or with an error; one that is not the provider's is `failed`.
+ * The end of a request. `ok`: a readable success (for a top-up also a readable failure). `aborted`: this program gave
+ * it up. `failed`: an error that is not the provider's. Otherwise the code of the error.
  */
 export type RequestOutcome = "ok" | "aborted" | "failed" | ErrorCode;
 
 interface EndedRequest {
   readonly outcome: RequestOutcome;
-  /** of HTTP; null: there was no answer */
+  /** the HTTP status; null: there was no answer */
   readonly status: number | null;
 }
 

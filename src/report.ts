@@ -1,8 +1,8 @@
-/** The day's statement: what both sides say about a day's money, and what explains each difference. */
+/** The day's statement: the sums of both sides, and what explains their difference. */
 
 import { type Amount, formatAmount, sumAmounts, ZERO } from "./money.ts";
 
-/** One side of a row. Amounts are decimal text; `net` is what the player won, negative what the player lost. */
+/** One side of a row. Amounts are decimal text; `net` is what the players won; negative: what they lost. */
 export interface ReportSide {
   readonly bets: number;
   readonly stake: string;
@@ -16,31 +16,31 @@ export interface ReportRow {
   readonly currency: string;
   readonly provider: ReportSide;
   readonly ledger: ReportSide;
-  /** the provider's net less the ledger's */
+  /** the provider's net minus the ledger's */
   readonly difference: string;
-  /** of the difference, what mismatches explain */
+  /** the part of the difference that mismatches explain */
   readonly mismatches: string;
-  /** what people corrected by hand */
+  /** the part that people corrected by hand */
   readonly adjustments: string;
-  /** what is not judged yet: graces still hold it, or it runs */
+  /** the part that is not judged yet: graces are not over, or bets still run */
   readonly pending: string;
-  /** what amounts differ by that count as equal (`diff.tolerance`) */
+  /** the part within `diff.tolerance` */
   readonly rounding: string;
-  /** what nothing explains; anything but 0 is an error while the day is complete */
+  /** the part that nothing explains; on a complete day anything but 0 shows an error */
   readonly rest: string;
-  /** the day has been fetched without a gap */
+  /** the whole day was fetched */
   readonly complete: boolean;
 }
 
 export interface DayReport {
   /** YYYY-MM-DD */
   readonly day: string;
-  /** IANA name of the time zone whose day it is */
+  /** IANA name of the time zone of the day */
   readonly zone: string;
   readonly rows: readonly ReportRow[];
 }
 
-/** What one side says of something, in one currency. */
+/** The sums of one side in one currency. */
 export interface SideSums {
   readonly bets: number;
   readonly stake: Amount;
@@ -50,7 +50,7 @@ export interface SideSums {
 
 export const NO_SUMS: SideSums = { bets: 0, stake: ZERO, payout: ZERO, net: ZERO };
 
-/** What explains the difference of a bet or a round: what stays unexplained is the rest. */
+/** The parts that explain a difference. The unexplained part is the rest. */
 export interface Explained {
   readonly mismatches: Amount;
   readonly adjustments: Amount;
@@ -60,9 +60,9 @@ export interface Explained {
 
 /** How both sides of a bet, a round or a session were compared. */
 export interface Compared {
-  /** what their money may differ by and still be equal */
+  /** the largest difference of their money that counts as equal */
   readonly allowance: Amount;
-  /** both sides are there, and were found equal */
+  /** both sides exist and were found equal */
   readonly agrees: boolean;
 }
 
@@ -73,20 +73,21 @@ export interface Contribution extends Explained {
   readonly ledger: SideSums;
 }
 
-/** A mismatch that explains a difference, as far as the statement needs it. */
+/** The fields of a mismatch that the statement needs. */
 export interface ExplainingMismatch {
-  /** |difference| when it was last seen; null: it is about two players or currencies, and explains each one's part */
+  /** the amount at risk when the mismatch was last seen; null: the mismatch is about two players or currencies, and explains
+   * the whole difference of each */
   readonly amountAtRisk: Amount | null;
-  /** a person called it resolved */
+  /** a person resolved it */
   readonly resolved: boolean;
-  /** what people corrected by hand for it, signed: positive was given to the player; null: nothing was corrected */
+  /** the sum of its adjustments, signed: positive was given to the player; null: no adjustment */
   readonly adjustments: Amount | null;
 }
 
 /**
- * What explains the difference of one bet, round or session.
- * @param standing the mismatch that explains the difference; null: there is none
- * @param waits graces still hold it
+ * Explains the difference of one bet, round or session.
+ * @param standing the mismatch that explains the difference; null: none
+ * @param waits the difference is not judged yet
  */
 export function explainDifference(
   whole: Amount,
@@ -104,19 +105,20 @@ export function explainDifference(
   };
   if (standing === null) return waits ? { ...nothing, pending: difference } : nothing;
   const adjustments = standing.adjustments ?? ZERO;
-  // Who corrected by hand says that this was all: what the correction left open must be seen.
+  // A person who resolved it with a correction says that nothing else is missing, so what the correction left must
+  // stay visible.
   const isCorrected = standing.resolved && standing.adjustments !== null;
   const atRisk = standing.amountAtRisk ?? difference.abs();
   const signed = difference.lt(ZERO) ? atRisk.neg() : atRisk;
   const mismatches = difference.eq(ZERO) || isCorrected ? ZERO : signed.minus(adjustments);
   const left = difference.minus(mismatches).minus(adjustments);
-  // Nobody can correct by hand what is less than the smallest amount that the ledger keeps.
+  // A correction cannot be more exact than the ledger's smallest unit.
   if (isCorrected && !difference.eq(ZERO) && left.abs().lte(allowance))
     return { ...nothing, adjustments, rounding: left };
   return { ...nothing, mismatches, adjustments, pending: waits ? left : ZERO };
 }
 
-/** What has been added up so far, by currency. */
+/** The sums so far, by currency. */
 export type Totals = Map<string, Contribution>;
 
 export function addUp(totals: Totals, one: Contribution): void {
@@ -131,7 +133,7 @@ export function toRows(productId: string, totals: Totals, complete: boolean): Re
     .map((total) => toRow(productId, total, complete));
 }
 
-/** Whether a row shows money that nothing explains although all of its day has been fetched. */
+/** Whether a row of a complete day shows unexplained money. */
 export function isUnexplained(row: ReportRow): boolean {
   return row.complete && row.rest !== "0";
 }

@@ -1,8 +1,8 @@
-/** Which of the settings are secret, in every form they may turn up in. */
+/** The secret values of the settings, in every form in which they may occur. */
 
 import type { Settings } from "./config.ts";
 
-/** Every value of the settings that nobody may read in a log. */
+/** Every value of the settings that no log may show. */
 export function secretsOf({
   databaseUrl,
   redisUrl,
@@ -28,7 +28,7 @@ export function secretsOf({
   return [...new Set(secrets)].filter((secret) => secret !== "");
 }
 
-/** What is written wrongly stays as it is written. */
+/** Decodes a text; an invalid one stays as it is. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -37,7 +37,7 @@ function decode(text: string): string {
   }
 }
 
-/** @param secret the whole of it, path and query too, or only the password */
+/** @param secret "whole": also path and query; "password": only the password */
 function secretPartsOf(text: string, secret: "whole" | "password"): string[] {
   const { password, pathname, search } = new URL(text);
   const parts = [password, decode(password)];

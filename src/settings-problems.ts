@@ -1,14 +1,14 @@
-/** What is wrong with the settings, said with path and value. */
+/** Describes wrong settings, with path and value. */
 
 import type { z } from "zod";
 import { ReconError } from "./errors.ts";
 
-/** Settings whose values are secret: named in an error, never shown. */
+/** The names of settings whose values are secret: errors never show them. */
 const SECRET = /PASSWORD|TOKENS|SECRET|_KEY|_URL/;
 
 /**
- * One line for each issue: its path, what is wrong, and the value, unless that is secret.
- * @param prefix of each line
+ * One line for each issue: its path, the problem, and the value, unless it is secret.
+ * @param prefix the beginning of each line
  */
 export function describeIssues(error: z.ZodError, value: unknown, prefix: string): string[] {
   const problems = error.issues.flatMap((issue) =>
@@ -31,19 +31,19 @@ export function describeIssues(error: z.ZodError, value: unknown, prefix: string
   });
 }
 
-/** Of a wrong key the message is what its own check says. */
+/** The message of an issue. For an invalid key, the message of the key's own check. */
 function messageOf(issue: z.core.$ZodIssue): string {
   const inner = issue.code === "invalid_key" ? issue.issues[0] : undefined;
   return inner?.message ?? issue.message;
 }
 
-/** A list in the environment is one text. */
+/** The value at a key. A list in the environment is one text with commas. */
 function valueAt(value: unknown, key: PropertyKey): unknown {
   if (typeof value === "string") return value.split(",")[Number(key)]?.trim();
   return (value as Readonly<Record<PropertyKey, unknown>> | null | undefined)?.[key];
 }
 
-/** Everything that is wrong with the settings, as one error. */
+/** One error with all problems of the settings. */
 export function settingsError(problems: string[]): ReconError {
   const heading = problems.length === 1 ? "a setting is wrong" : `${problems.length} settings are wrong`;
   return new ReconError(

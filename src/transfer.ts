@@ -3,14 +3,14 @@
 import type { Instant } from "./clock.ts";
 import type { Amount } from "./money.ts";
 
-/** Unknown stays `pending` until the provider's answer is certain; `inconclusive` asks for a person. */
+/** A transfer is `pending` until the provider's answer is certain. `inconclusive` waits for a person. */
 export const TRANSFER_STATUSES = ["pending", "accepted", "rejected", "inconclusive"] as const;
 export type TransferStatus = (typeof TRANSFER_STATUSES)[number];
 
 export const TRANSFER_TYPES = ["DEPOSIT", "WITHDRAW"] as const;
 export type TransferType = (typeof TRANSFER_TYPES)[number];
 
-/** As adjustBalance names them: DEBIT takes from the player's balance and tops up the product, CREDIT gives back. */
+/** The types of adjustBalance: DEBIT takes from the player's balance and tops up the product; CREDIT gives back. */
 export type TopUpType = "DEBIT" | "CREDIT";
 
 interface MoneySent {
@@ -22,24 +22,20 @@ interface MoneySent {
   readonly transactionRef: string;
   /** never negative */
   readonly amount: Amount;
-  /** when the operator sent it; of a top-up, when it took the callback */
+  /** when the operator sent the transfer; of a top-up, when it received the callback */
   readonly sentAt: Instant;
 }
 
-/** What the operator handed over to be verified. */
+/** A deposit or withdrawal that the operator handed over for verifying. */
 export interface Transfer extends MoneySent {
   readonly type: TransferType;
 }
 
-/** What an adjustBalance entry of the ledger says. */
+/** A top-up, from an adjustBalance entry of the ledger. */
 export interface TopUp extends MoneySent {
   readonly type: TopUpType;
 }
 
 export function isTopUp(sent: Transfer | TopUp): sent is TopUp {
   return sent.type === "DEBIT" || sent.type === "CREDIT";
-}
-
-export function isTransferStatus(text: string): text is TransferStatus {
-  return (TRANSFER_STATUSES as readonly string[]).includes(text);
 }

@@ -1,4 +1,4 @@
-/** Half-open ranges of time: what a window, a gap and a coverage are made of. */
+/** Half-open ranges of time, for windows, gaps and coverage. */
 
 import type { Instant } from "./clock.ts";
 
@@ -20,7 +20,7 @@ export function lengthOf(range: TimeRange): number {
   return range.to - range.from;
 }
 
-/** The two halves of a range: together exactly the range, without overlap. Needs at least 2 ms. */
+/** The two halves of a range: together they are the range, without overlap. Needs at least 2 ms. */
 export function halve(range: TimeRange): [TimeRange, TimeRange] {
   const middle = range.from + Math.floor(lengthOf(range) / 2);
   return [
@@ -38,7 +38,7 @@ export function cutIntoPieces(range: TimeRange, pieceMs: number): TimeRange[] {
   return pieces;
 }
 
-/** What of `range` no part of `covered` contains, in order. */
+/** The parts of `range` that no part of `covered` contains, in order. */
 export function subtractRanges(range: TimeRange, covered: readonly TimeRange[]): TimeRange[] {
   const gaps: TimeRange[] = [];
   let from = range.from;
@@ -52,7 +52,7 @@ export function subtractRanges(range: TimeRange, covered: readonly TimeRange[]):
   return gaps;
 }
 
-/** The same instants in as few ranges as possible, in order. */
+/** Merges ranges into as few ranges as possible, in order. */
 export function mergeRanges(ranges: readonly TimeRange[]): TimeRange[] {
   const merged: TimeRange[] = [];
   for (const range of [...ranges].sort((a, b) => a.from - b.from)) {

@@ -21,7 +21,7 @@ test.each([
   "2026-11-20T10:00:00+25:00",
   "yesterday",
   "",
-])('"%s" is no moment: it lacks an offset or does not exist', (text) => {
+])('"%s" is no moment: the offset is missing or the moment does not exist', (text) => {
   expect(() => parseInstant(text, "updatedDate")).toThrow(/updatedDate must be a date-time with an offset/);
 });
 

@@ -6,7 +6,7 @@ import { z } from "zod";
 import { readSettings } from "../src/config.ts";
 import { configSchema, parseConfig } from "../src/config-file.ts";
 
-test("only the product ids are required; everything else has its documented default", () => {
+test("only the product ids are required; every other setting has its documented default", () => {
   const config = parseConfig({ products: [{ productId: "P1" }] });
   expect(config.products[0]).toEqual({
     productId: "P1",
@@ -46,10 +46,10 @@ test.each([
   ],
   [{ ledger: { rowsChange: "keep" } }, "ledger.rowsChange: "],
 ])("%j is a wrong setting, and the error names its path", (config, expected) => {
-  expect(toldOf(config)).toContain(`\n  ${expected}`);
+  expect(errorOf(config)).toContain(`\n  ${expected}`);
 });
 
-test("all problems are told at once, each with its path and value", () => {
+test("the error names all problems at once, each with its path and value", () => {
   const wrong = {
     products: [{ productId: "P1", since: "yesterday" }, { productId: "P1" }],
     pull: { every: "1m", windowMax: "PT2H", concurrency: 0 },
@@ -66,8 +66,8 @@ test("all problems are told at once, each with its path and value", () => {
   );
 });
 
-/** @returns what is told of this config, with one product where it has none */
-function toldOf(config: object): string {
+/** @returns the errors of this config, with one product added where it has none */
+function errorOf(config: object): string {
   try {
     parseConfig({ products: [{ productId: "P1" }], ...config });
     return "";
@@ -79,11 +79,11 @@ function toldOf(config: object): string {
 test.each(["P", "PT", "P1DT", "P1M", "P1Y", "-PT1M", "PT-1M", "pt15m", "15", 15, "", "P99999999999D"])(
   "%j is no duration",
   (callbackGrace) => {
-    expect(toldOf({ diff: { callbackGrace } })).toMatch(/^ {2}diff\.callbackGrace: /m);
+    expect(errorOf({ diff: { callbackGrace } })).toMatch(/^ {2}diff\.callbackGrace: /m);
   },
 );
 
-test("a duration may be made of several parts, and of fractions down to the millisecond", () => {
+test("a duration may have several parts, and fractions down to the millisecond", () => {
   const parse = (callbackGrace: string) =>
     parseConfig({ products: [{ productId: "P1" }], diff: { callbackGrace } }).diff.callbackGrace;
   const given = ["PT0S", "PT1H30M", "P1W", "P1DT1H", "PT0.5S", "PT0.00001M"];
@@ -96,30 +96,30 @@ test.each([
   { diff: { every: "PT0S" } },
   { verify: { every: "PT0S" } },
   { alerts: { every: "PT0S" } },
-])("%j is longer than nothing", (config) => {
-  expect(toldOf(config)).toMatch(/must be longer than nothing \(it is "PT0S"\)$/);
+])("%j is longer than 0", (config) => {
+  expect(errorOf(config)).toMatch(/must be longer than 0 \(it is "PT0S"\)$/);
 });
 
 test.each(["", "/x", "x/y", "x?y", "x#y", "x%2fy", "x y", "x\ny", ".", "..", 5])(
   "the top-up path %j is no segment of a URL",
   (topUpPath) => {
-    expect(toldOf({ products: [{ productId: "P1", topUpPath }] })).toMatch(
+    expect(errorOf({ products: [{ productId: "P1", topUpPath }] })).toMatch(
       /^ {2}products\[0\]\.topUpPath: /m,
     );
-    expect(toldOf({ products: [{ productId: "P1", topUpPath: "P1_seamless" }] })).toBe("");
+    expect(errorOf({ products: [{ productId: "P1", topUpPath: "P1_seamless" }] })).toBe("");
   },
 );
 
-test("a product id that nothing could store is refused", () => {
-  expect(toldOf({ products: [{ productId: "P\0" }] })).toMatch(
+test("a product id that the database cannot store is refused", () => {
+  expect(errorOf({ products: [{ productId: "P\0" }] })).toMatch(
     /products\[0\]\.productId: .*control characters/,
   );
 });
 
-test("what is wrong in one place hides nothing that is wrong beside it", () => {
+test("a problem in one place hides no problem beside it", () => {
   const products = [{ productId: "P1", walletMode: "cash", since: 5 }, { productId: "P1" }];
   const pull = { every: "1m", windowMin: "PT1H", windowMax: "PT30M", windwMax: 1 };
-  const told = toldOf({ products, pull, pul: 1 });
+  const message = errorOf({ products, pull, pul: 1 });
   for (const path of [
     "products[0].walletMode",
     "products[0].since",
@@ -129,18 +129,18 @@ test("what is wrong in one place hides nothing that is wrong beside it", () => {
     "pull.windwMax",
     "pul",
   ]) {
-    expect(told).toContain(`\n  ${path}: `);
+    expect(message).toContain(`\n  ${path}: `);
   }
-  expect(told).toMatch(/^7 settings are wrong:/);
+  expect(message).toMatch(/^7 settings are wrong:/);
 });
 
-test("a product that stands twice is named", () => {
+test("the error names a product that is listed twice", () => {
   expect(() => parseConfig({ products: [{ productId: "P1" }, { productId: "P1" }] })).toThrow(
-    /products\[1\]\.productId: stands twice \(it is "P1"\)/,
+    /products\[1\]\.productId: is there twice \(it is "P1"\)/,
   );
 });
 
-test("in production nothing is embedded: each missing setting is named", () => {
+test("production embeds no server: the error names each missing setting", () => {
   const missing = () => readSettings(["database", "queue", "provider"], { NODE_ENV: "production" });
   for (const name of [
     "DATABASE_URL",
@@ -153,7 +153,7 @@ test("in production nothing is embedded: each missing setting is named", () => {
   }
 });
 
-test("a secret is never shown, not even where it is wrong", () => {
+test("no error shows a secret, even where the secret is wrong", () => {
   const read = () =>
     readSettings([], { OPS_TOKENS: "short-secret", DATABASE_URL: "mysql://user:hunter2@host/db" });
   expect(read).toThrow(/OPS_TOKENS[\s\S]*DATABASE_URL|DATABASE_URL[\s\S]*OPS_TOKENS/);
@@ -169,7 +169,7 @@ test("a secret is never shown, not even where it is wrong", () => {
   expect(() => parseConfig(misplaced)).not.toThrow(/hunter2/);
 });
 
-test("wrong variables are all told at once, of a list the one that is wrong", () => {
+test("the error names all wrong variables at once, and of a list the wrong element", () => {
   const wrong = {
     OPS_HOST: "0.0.0.0",
     OPS_PORT: "65536",
@@ -191,20 +191,20 @@ test.each([
   "/api/*",
   "/a?b",
   "/a b",
-])("a base path of callbacks like %j is an error that names it", (path) => {
+])("the error names a wrong base path of callbacks such as %j", (path) => {
   expect(() => readSettings([], { CALLBACK_BASE_PATH: path })).toThrow(
-    `CALLBACK_BASE_PATH: must be a path such as /api/callback: it begins with a slash, ends without one, and its parts are of letters, digits and - _ . ~ (it is ${JSON.stringify(path)})`,
+    `CALLBACK_BASE_PATH: must be a path such as /api/callback: it begins with a slash, ends without one, and its parts have only letters, digits and - _ . ~ (it is ${JSON.stringify(path)})`,
   );
 });
 
-test("callbacks are served at the root, or below the base path that is set", () => {
+test("the server serves callbacks at the root, or below the base path that is set", () => {
   expect(readSettings([], {}).callbacks.basePath).toBe("");
   expect(readSettings([], { CALLBACK_BASE_PATH: "/api/v1.2/call-back" }).callbacks.basePath).toBe(
     "/api/v1.2/call-back",
   );
 });
 
-test("the key of signatures must be long in production, and is not shown", () => {
+test("the signature key must be long in production, and no error shows it", () => {
   const read = (key: string, NODE_ENV: string) =>
     readSettings(["callers"], { CALLBACK_SIGNATURE_KEY: key, NODE_ENV, RECON_CONFIG: "" });
   const short = "sEcReT7-".repeat(2).slice(1);
@@ -214,7 +214,7 @@ test("the key of signatures must be long in production, and is not shown", () =>
   expect(read("short", "development").callbacks.signatureKey).toBe("short");
 });
 
-test("tokens may stand apart, and must be long in production", () => {
+test("tokens may be separated by commas and spaces, and must be long in production", () => {
   const given = { OPS_TOKENS: "anna:read:short, ben:write:a-token:with-a-colon" };
   expect(readSettings([], given).ops.tokens).toEqual([
     { name: "anna", role: "read", token: "short" },
@@ -225,7 +225,7 @@ test("tokens may stand apart, and must be long in production", () => {
   expect(read).not.toThrow(/ben|short/);
 });
 
-test("an ops server that others can reach needs tokens", () => {
+test("an ops server that other machines can reach needs tokens", () => {
   expect(() => readSettings([], { OPS_HOST: "0.0.0.0" })).toThrow(
     /OPS_HOST is "0.0.0.0".*OPS_TOKENS is not set/,
   );
@@ -233,22 +233,22 @@ test("an ops server that others can reach needs tokens", () => {
   expect(settings.ops.tokens).toEqual([{ name: "anna", role: "read", token: "0123456789abcdef" }]);
 });
 
-describe("where alerts go", () => {
+describe("the channels of alerts", () => {
   const SECRET = `whsec_${"c2VjcmV0".repeat(4)}`;
   const https = { ALERT_WEBHOOK_URL: "https://ops.example/hook", ALERT_SLACK_URL: "https://slack.example/x" };
 
-  test("is nowhere where nothing is set", () => {
+  test("are none where nothing is set", () => {
     expect(readSettings([], {}).alerts).toEqual({ webhook: null, slack: null });
   });
 
-  test("is a webhook, Slack, or both", () => {
+  test("are a webhook, Slack, or both", () => {
     expect(readSettings([], { ...https, ALERT_WEBHOOK_SECRET: SECRET }).alerts).toEqual({
       webhook: { url: https.ALERT_WEBHOOK_URL, secret: SECRET },
       slack: { url: https.ALERT_SLACK_URL },
     });
   });
 
-  test("is never a webhook without a key to sign with, or with one that is too short or none", () => {
+  test("include no webhook without a signing key, or with a key that is too short or malformed", () => {
     expect(() => readSettings([], https)).toThrow(/ALERT_WEBHOOK_SECRET is not set/);
     for (const wrong of [
       "whsec_c2hvcnQ=",
@@ -261,8 +261,8 @@ describe("where alerts go", () => {
     }
   });
 
-  test("is reached by https only in production, but on this machine", () => {
-    const told = (url: string) => {
+  test("are reached by https only in production, except on this machine", () => {
+    const message = (url: string) => {
       try {
         readSettings([], { NODE_ENV: "production", ALERT_SLACK_URL: url });
         return "";
@@ -270,17 +270,17 @@ describe("where alerts go", () => {
         return String(error);
       }
     };
-    expect(told("http://slack.example/T0P")).toMatch(/ALERT_SLACK_URL is plain http/);
-    expect(told("http://slack.example/T0P")).not.toMatch(/T0P/);
+    expect(message("http://slack.example/T0P")).toMatch(/ALERT_SLACK_URL is plain http/);
+    expect(message("http://slack.example/T0P")).not.toMatch(/T0P/);
     for (const url of ["https://slack.example/x", "http://127.0.0.1:9/x", "http://[::1]:9/x"]) {
-      expect(told(url)).not.toMatch(/ALERT_SLACK_URL/);
+      expect(message(url)).not.toMatch(/ALERT_SLACK_URL/);
     }
     expect(readSettings([], { ALERT_SLACK_URL: "http://slack.example/x" }).alerts.slack).not.toBeNull();
   });
 });
 
 describe("the heartbeat", () => {
-  const toldOf = (environment: NodeJS.ProcessEnv) => {
+  const errorOf = (environment: NodeJS.ProcessEnv) => {
     try {
       readSettings([], environment);
       return "";
@@ -289,37 +289,39 @@ describe("the heartbeat", () => {
     }
   };
 
-  test("is asked of an address over http or https, or of none", () => {
+  test("has an address over http or https, or none", () => {
     expect(readSettings([], {}).heartbeatUrl).toBeNull();
     expect(readSettings([], { HEARTBEAT_URL: "https://hc.example/T0P" }).heartbeatUrl).toBe(
       "https://hc.example/T0P",
     );
-    expect(toldOf({ HEARTBEAT_URL: "ftp://hc.example/T0P" })).toMatch(/HEARTBEAT_URL: must be a URL/);
+    expect(errorOf({ HEARTBEAT_URL: "ftp://hc.example/T0P" })).toMatch(/HEARTBEAT_URL: must be a URL/);
   });
 
-  test("is sent over https only in production, but on this machine; its address is never shown", () => {
-    const told = toldOf({ NODE_ENV: "production", HEARTBEAT_URL: "http://hc.example/T0P" });
-    expect(told).toMatch(/HEARTBEAT_URL is plain http: in production the heartbeat is sent over https only/);
-    expect(told + toldOf({ HEARTBEAT_URL: "ftp://hc.example/T0P" })).not.toMatch(/T0P/);
-    expect(toldOf({ NODE_ENV: "production", HEARTBEAT_URL: "http://127.0.0.1:9/x" })).not.toMatch(
+  test("is sent over https only in production, except on this machine; no error shows its address", () => {
+    const message = errorOf({ NODE_ENV: "production", HEARTBEAT_URL: "http://hc.example/T0P" });
+    expect(message).toMatch(
+      /HEARTBEAT_URL is plain http: in production the heartbeat is sent over https only/,
+    );
+    expect(message + errorOf({ HEARTBEAT_URL: "ftp://hc.example/T0P" })).not.toMatch(/T0P/);
+    expect(errorOf({ NODE_ENV: "production", HEARTBEAT_URL: "http://127.0.0.1:9/x" })).not.toMatch(
       /HEARTBEAT/,
     );
   });
 });
 
-test("a config file that is not JSON is named with what is wrong", () => {
+test("the error names a config file that is not JSON, and what is wrong with it", () => {
   const path = join(mkdtempSync(join(tmpdir(), "recon-config-")), "recon.config.json");
   writeFileSync(path, '{ "products": [');
   expect(() => readSettings([], { RECON_CONFIG: path })).toThrow(/recon\.config\.json is not JSON/);
 });
 
-test("a config file may begin with the mark that some editors put there", () => {
+test("a config file may begin with the byte order mark that some editors write", () => {
   const path = join(mkdtempSync(join(tmpdir(), "recon-config-")), "recon.config.json");
   writeFileSync(path, '\ufeff{ "products": [{ "productId": "P1" }] }');
   expect(readSettings([], { RECON_CONFIG: path }).config?.products).toHaveLength(1);
 });
 
-test("the JSON Schema that ships is the one of this code", () => {
+test("the JSON Schema that ships is the one that the code generates", () => {
   const shipped = JSON.parse(readFileSync(join(import.meta.dirname, "../recon.config.schema.json"), "utf8"));
   expect(shipped).toEqual(z.toJSONSchema(configSchema, { io: "input" }));
 });

@@ -1,6 +1,6 @@
 /**
- * The rules of the house, as a test: who may import whom, and what is done in one place only. The reasons are in
- * src/README.md. Each rule stands with an example that breaks it, which the test must find.
+ * The rules of the house, as a test: which folder may import which, and what is done in one place only. src/README.md gives
+ * the reasons. Each rule comes with an example that breaks it, which the test must find.
  */
 
 import { globSync, readFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { describe, expect, test } from "vitest";
 
 const ROOT = join(import.meta.dirname, "..");
 
-/** Beside itself, what each folder may import; "words" are the files of src itself. */
+/** What each folder may import besides itself; "words" are the files of src itself. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   words: [],
   db: ["words"],
@@ -51,7 +51,7 @@ const ENTRANCES: readonly string[] = ["library", "jobs", "ops", "cli"];
 /** What is done in one place only. */
 interface OnePlace {
   readonly rule: string;
-  /** what it looks like where it is done */
+  /** how the code that does it looks */
   readonly done: RegExp;
   readonly places: RegExp;
   /** a line that breaks the rule anywhere else */
@@ -84,7 +84,7 @@ const ONE_PLACE: readonly OnePlace[] = [
     broken: "if (process.env.DEBUG) debug();",
   },
   {
-    // The embedded servers are run from the tests' set-up and by a process of their own; nothing in them is business.
+    // The tests' set-up and a process of their own run the embedded servers.
     rule: "only clock.ts knows the time, and embedded/, which has no clock",
     done: /\bDate\.now\b|\bnew Date\(\)|\bDateTime\.(?:now|local|utc)\(\)/,
     places: /^src\/(?:clock\.ts$|embedded\/)/,
@@ -149,7 +149,60 @@ function forbiddenImports(of: readonly SourceFile[], folder: string): string[] {
     );
 }
 
-/** @returns a line for each file that does what is done elsewhere only */
+/** An import, and where the ways of its two files from the root part. */
+interface PartingImport {
+  readonly from: string;
+  readonly target: string;
+  /** the folder that both lie in */
+  readonly folder: string;
+  /** the file or folder in it that the importing file is or lies in, and that of the imported file */
+  readonly parts: readonly [string, string];
+}
+
+function partingImports(of: readonly SourceFile[]): PartingImport[] {
+  return of.flatMap((file) =>
+    importsOf(file).map((target) => {
+      const [a, b] = [stepsOf(file.path), stepsOf(target)];
+      const depth = a.findIndex((step, index) => step !== b[index]);
+      return {
+        from: file.path,
+        target,
+        folder: a.slice(0, depth).join("/"),
+        parts: [a[depth] ?? "", b[depth] ?? ""],
+      };
+    }),
+  );
+}
+
+/** As if jobs were a folder of src: cli imports it, and it imports the others. */
+function stepsOf(path: string): string[] {
+  return ["src", ...path.replace(/^src\//, "").split("/")];
+}
+
+/**
+ * @returns a line for each import of a circle of folders, at any depth. A file beside a folder may be part of the
+ * circle; files alone make none.
+ */
+function circles(of: readonly SourceFile[]): string[] {
+  return [...Map.groupBy(partingImports(of), ({ folder }) => folder)].flatMap(([folder, within]) => {
+    const next = Map.groupBy(within, ({ parts: [importing] }) => importing);
+    const reaches = (from: string, to: string, seen = new Set<string>()): boolean =>
+      (next.get(from) ?? []).some(({ parts: [, part] }) => {
+        if (part === to) return true;
+        if (seen.has(part)) return false;
+        seen.add(part);
+        return reaches(part, to, seen);
+      });
+    return within
+      .filter(({ parts: [a, b] }) => !(a.endsWith(".ts") && b.endsWith(".ts")) && reaches(b, a))
+      .map(
+        ({ from, target, parts: [a, b] }) =>
+          `${from} imports ${target}: a circle of ${a} and ${b} in ${folder}`,
+      );
+  });
+}
+
+/** @returns a line for each file that does what the rule allows elsewhere only */
 function outOfPlace(of: readonly SourceFile[], { rule, done, places }: OnePlace): string[] {
   return of
     .filter(({ path, text }) => !places.test(path) && done.test(text))
@@ -157,11 +210,11 @@ function outOfPlace(of: readonly SourceFile[], { rule, done, places }: OnePlace)
 }
 
 describe("imports go one way", () => {
-  test.each(Object.entries(MAY_IMPORT))("%s may import %j, and itself", (folder) => {
+  test.each(Object.entries(MAY_IMPORT))("%s may import only %j and itself", (folder) => {
     expect(forbiddenImports(files, folder)).toEqual([]);
   });
 
-  test("every folder has its line in the table", () => {
+  test("the table has a line for every folder", () => {
     const folders = new Set(
       files.map(({ path }) => folderOf(path)).filter((folder) => !folder.endsWith(".ts")),
     );
@@ -170,16 +223,16 @@ describe("imports go one way", () => {
 
   test.each([
     ["src/money.ts", '"./db/client.ts"', "words may not import db"],
-    ["src/db/client.ts", '"../sync/store.ts"', "db may not import sync"],
-    ["src/provider/client.ts", '"../sync/store.ts"', "provider may not import sync"],
-    ["src/sync/store.ts", '"../ledger/fold.ts"', "sync may not import ledger"],
+    ["src/db/client.ts", '"../sync/window-store.ts"', "db may not import sync"],
+    ["src/provider/client.ts", '"../sync/window-store.ts"', "provider may not import sync"],
+    ["src/sync/window-store.ts", '"../ledger/fold.ts"', "sync may not import ledger"],
     ["src/diff/assess.ts", '"../provider/client.ts"', "diff may not import provider"],
     ["src/sandbox/world.ts", '"../db/client.ts"', "sandbox may not import db"],
     ["src/embedded/redis.ts", '"../flows/context.ts"', "embedded may not import flows"],
-    ["src/flows/plan-product.ts", '"../../jobs/worker.ts"', "flows may not import jobs"],
+    ["src/flows/pull/plan-product.ts", '"../../../jobs/worker.ts"', "flows may not import jobs"],
     ["jobs/worker.ts", '"../src/ops/server.ts"', "jobs may not import ops"],
     ["src/ops/server.ts", '"../cli/print.ts"', "ops may not import cli"],
-  ])("that %s imports %s is reported", (path, target, reason) => {
+  ])("%s that imports %s is reported", (path, target, reason) => {
     for (const statement of [
       `import { x } from ${target};`,
       `import type { X } from ${target};`,
@@ -191,15 +244,109 @@ describe("imports go one way", () => {
     }
   });
 
-  test("an import that is allowed, or only spoken of, is not reported", () => {
+  test("an import that is allowed, or only mentioned in a comment, is not reported", () => {
     const text = withoutComments(
       '/** See "../cli/print.ts". */\nimport { x } from "../db/client.ts";\n// from "../cli/main.ts"',
     );
-    expect(forbiddenImports([{ path: "src/sync/store.ts", text }], "sync")).toEqual([]);
+    expect(forbiddenImports([{ path: "src/sync/window-store.ts", text }], "sync")).toEqual([]);
   });
 });
 
-/** What production installs (`npm ci --omit=dev`), and what Node brings. */
+describe("folders import each other in no circle", () => {
+  test("at any depth", () => {
+    expect(circles(files)).toEqual([]);
+  });
+
+  test.each<[what: string, planted: [path: string, target: string][], folders: string]>([
+    [
+      "two journeys",
+      [
+        ["src/flows/compare/a.ts", "../ledger/b.ts"],
+        ["src/flows/ledger/c.ts", "../compare/d.ts"],
+      ],
+      "a circle of compare and ledger in src/flows",
+    ],
+    [
+      "three folders in a row",
+      [
+        ["src/ops/metrics/a.ts", "../dashboard/b.ts"],
+        ["src/ops/dashboard/c.ts", "../schemas/d.ts"],
+        ["src/ops/schemas/e.ts", "../metrics/f.ts"],
+      ],
+      "a circle of metrics and dashboard in src/ops",
+    ],
+    [
+      "a folder and the files beside it",
+      [
+        ["src/flows/context.ts", "./status/a.ts"],
+        ["src/flows/status/b.ts", "../context.ts"],
+      ],
+      "a circle of context.ts and status in src/flows",
+    ],
+    [
+      "two folders far apart",
+      [
+        ["src/sync/deep/a.ts", "../../db/b.ts"],
+        ["src/db/c.ts", "../sync/deep/d.ts"],
+      ],
+      "a circle of sync and db in src",
+    ],
+  ])("%s that do are reported", (_, planted, folders) => {
+    const reported = circles(
+      planted.map(([path, target]) => ({ path, text: `import { x } from "${target}";` })),
+    );
+    expect(reported).toHaveLength(planted.length);
+    expect(reported[0]).toContain(folders);
+  });
+
+  test("a folder that two others import, one of which imports the other, is in no circle", () => {
+    const planted = [
+      ["src/flows/compare/a.ts", "../ledger/b.ts"],
+      ["src/flows/compare/a.ts", "../context.ts"],
+      ["src/flows/ledger/c.ts", "../context.ts"],
+      ["src/flows/ledger/c.ts", "./b.ts"],
+    ];
+    expect(circles(planted.map(([path = "", target]) => ({ path, text: `import "${target}";` })))).toEqual(
+      [],
+    );
+  });
+});
+
+/** @returns a line for each way to the database, the disk or the network in a file that judges */
+function impure(of: readonly SourceFile[]): string[] {
+  return of
+    .filter(({ path }) => /\/judge-[\w-]+\.ts$/.test(path))
+    .flatMap(({ path, text }) => [
+      ...(/\b(?:await|async)\b/.test(text) ? [`${path} waits`] : []),
+      ...Array.from(
+        text.matchAll(
+          /^import (?!type\b)(?!\{(?:\s*type \w+,?)+\s*\})[^;]*"([^"]*(?:store|\/db\/[\w-]+)\.ts|node:[^"]*)"/gm,
+        ),
+        ([, target]) => `${path} imports more than types of ${target}`,
+      ),
+    ]);
+}
+
+describe("who judges does nothing else", () => {
+  test("judge-*.ts neither wait nor import a store", () => {
+    expect(files.filter(({ path }) => path.includes("/judge-"))).not.toEqual([]);
+    expect(impure(files)).toEqual([]);
+  });
+
+  test.each([
+    ["import { putMarks } from '../../diff/store.ts';", "imports more than types of ../../diff/store.ts"],
+    ["import { type DiffMark, putMarks } from '../../diff/wide-store.ts';", "imports more than types"],
+    ["import { inOneMoment } from '../../db/transactions.ts';", "imports more than types"],
+    ["export async function judge() {}", "waits"],
+  ])("«%s» is reported", (line, reason) => {
+    const planted = { path: "src/flows/compare/judge-example.ts", text: line.replaceAll("'", '"') };
+    expect(impure([planted])).toEqual([expect.stringContaining(reason)]);
+    const types = planted.text.replace("import {", "import type {").replace("async ", "");
+    expect(impure([{ ...planted, text: types }])).toEqual([]);
+  });
+});
+
+/** What production installs (`npm ci --omit=dev`), and what Node includes. */
 function isThereInProduction(specifier: string): boolean {
   const name = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
   return specifier.startsWith("node:") || installed.has(name);
@@ -211,7 +358,7 @@ interface PackageFile {
   readonly dependencies: Readonly<Record<string, string>>;
 }
 
-/** @returns a line for each package that only a checkout with its development packages has */
+/** @returns a line for each package that only a checkout with development packages has */
 function missingInProduction(of: readonly SourceFile[]): string[] {
   return of
     .filter(({ path }) => path.startsWith("src/") || path.startsWith("jobs/"))
@@ -225,12 +372,12 @@ function missingInProduction(of: readonly SourceFile[]): string[] {
     );
 }
 
-describe("what runs needs no development package", () => {
-  test("everything that is imported is among the dependencies", () => {
+describe("production code needs no development package", () => {
+  test("every imported package is among the dependencies", () => {
     expect(missingInProduction(files)).toEqual([]);
   });
 
-  test("a development package is reported, loaded late too", () => {
+  test("the import of a development package is reported, a dynamic import too", () => {
     const text =
       'import { it } from "vitest";\nconst kit = await import("@biomejs/biome/x");\nimport "node:fs";';
     expect(missingInProduction([{ path: "src/flows/example.ts", text }])).toEqual([
@@ -240,18 +387,18 @@ describe("what runs needs no development package", () => {
   });
 });
 
-describe("one way, in one place", () => {
+describe("each thing has one place", () => {
   test.each(ONE_PLACE)("$rule", (place) => {
     expect(outOfPlace(files, place)).toEqual([]);
   });
 
-  test.each(ONE_PLACE)("where $rule, the line «$broken» is reported", (place) => {
+  test.each(ONE_PLACE)("a line that breaks the rule is reported: $rule («$broken»)", (place) => {
     const reported = outOfPlace([{ path: "src/flows/example.ts", text: place.broken }], place);
     expect(reported).toEqual([expect.stringContaining(`src/flows/example.ts has `)]);
     expect(reported[0]).toContain(place.rule);
   });
 
-  test("no file passes others on: there is no index.ts", () => {
+  test("no file only exports what others define: there is no index.ts", () => {
     expect(files.filter(({ path }) => path.endsWith("/index.ts"))).toEqual([]);
   });
 });

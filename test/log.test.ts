@@ -3,14 +3,14 @@ import { describe, expect, test } from "vitest";
 import { ReconError } from "../src/errors.ts";
 import { createLog, type Log } from "../src/log.ts";
 
-/** What a log has written, line by line. */
+/** The lines that a log has written. */
 function listen(secrets: readonly string[] = []): { log: Log; text: () => string; last: () => unknown } {
   const lines: string[] = [];
   const log = createLog("trace", secrets, { write: (line: string) => lines.push(line) });
   return { log, text: () => lines.join(""), last: () => JSON.parse(lines.at(-1) ?? "") };
 }
 
-test("a line is JSON, with its time in UTC, its words, and the ids of what it is about", () => {
+test("a line is JSON with its time in UTC, its message, and the ids of what it is about", () => {
   const { log, last } = listen();
   log.child({ jobId: "7" }).child({ windowId: 3 }).warn({ productId: "P1" }, "too slow");
   expect(last()).toEqual({
@@ -32,8 +32,11 @@ describe("a secret is not shown", () => {
     ["the name of a field", (log: Log) => log.info({ [SECRET]: 1 }, "connects")],
     ["a URL", (log: Log) => log.info({ url: `redis://:${encodeURIComponent(SECRET)}@redis` }, "connects")],
     ["an error", (log: Log) => log.error({ err: new Error(`${SECRET} is wrong`) }, "fails")],
-    ["what every line of a child has", (log: Log) => log.child({ of: SECRET }).info("connects")],
-  ])("where it stands in %s", (_, tell) => {
+    [
+      "the fields that a child writes in every line",
+      (log: Log) => log.child({ of: SECRET }).info("connects"),
+    ],
+  ])("in %s", (_, tell) => {
     const { log, text, last } = listen([SECRET]);
     tell(log);
     expect(last()).toBeTypeOf("object");
@@ -43,13 +46,13 @@ describe("a secret is not shown", () => {
     }
   });
 
-  test("where one is the beginning of another, neither is shown in part", () => {
+  test("in part, where one secret is the beginning of another", () => {
     const { log, text } = listen(["secret-of-ours", "secret-of-ours-too"]);
     log.info("secret-of-ours-too, secret-of-ours");
     expect(text()).toContain('"msg":"(hidden), (hidden)"');
   });
 
-  test("but what is as short as a word is no secret that a line could be searched for", () => {
+  test("but a secret as short as a word is not searched for in lines", () => {
     const { log, text } = listen(["test", ""]);
     log.info("a test");
     expect(text()).toContain('"msg":"a test"');
@@ -67,8 +70,8 @@ describe("a secret is not shown", () => {
   );
 });
 
-describe("an error is told by its name, code, words, stack and cause", () => {
-  test("and by nothing else that it carries: the answer of a provider, the options of a request", async () => {
+describe("an error is logged with its name, code, message, stack and cause", () => {
+  test("and without anything else that it carries: a provider's answer, the options of a request", async () => {
     const { log, text, last } = listen();
     const answer = { status: 500, code: null, message: null, raw: "a page for programmers" };
     const asked = got("http://127.0.0.1:1", {
@@ -94,7 +97,7 @@ describe("an error is told by its name, code, words, stack and cause", () => {
     expect(text()).not.toMatch(/programmers|unheard of/);
   });
 
-  test("also where its causes go in a circle, or it is none", () => {
+  test("also where its causes form a circle, or the thrown value is no error", () => {
     const { log, last } = listen();
     const error = new Error("first");
     error.cause = new Error("second", { cause: error });

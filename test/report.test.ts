@@ -22,41 +22,29 @@ describe("a difference of the day is explained", () => {
   test.each([
     ["by its mismatch", "20", standing(), false, ["20", "0", "0"]],
     ["by its mismatch, also where the ledger has more", "-20", standing(), false, ["-20", "0", "0"]],
-    ["by the graces that still hold it", "20", null, true, ["0", "0", "20"]],
-    ["by nothing where nobody knows of it", "20", null, false, ["0", "0", "0"]],
+    ["by the graces that are not over yet", "20", null, true, ["0", "0", "20"]],
+    ["by nothing where no mismatch and no mark exists", "20", null, false, ["0", "0", "0"]],
     ["by no mismatch where the money agrees", "0", standing(), false, ["0", "0", "0"]],
+    ["by an adjustment", "20", standing({ resolved: true, adjustments: "20" }), false, ["0", "20", "0"]],
     [
-      "by what was corrected by hand",
-      "20",
-      standing({ resolved: true, adjustments: "20" }),
-      false,
-      ["0", "20", "0"],
-    ],
-    [
-      "only as far as what was corrected by hand goes",
+      "only as far as the adjustment goes",
       "20",
       standing({ resolved: true, adjustments: "15" }),
       false,
       ["0", "15", "0"],
     ],
     [
-      "by correction and mismatch where it has opened again",
+      "by adjustment and mismatch where the mismatch has opened again",
       "30",
       standing({ atRisk: "30", adjustments: "20" }),
       false,
       ["10", "20", "0"],
     ],
-    ["by a mismatch that is looked at again", "25", standing(), true, ["20", "0", "5"]],
+    ["by a mismatch that is compared again", "25", standing(), true, ["20", "0", "5"]],
     ["not by a mismatch of another amount", "25", standing(), false, ["20", "0", "0"]],
+    ["in parts by one mismatch about two players", "-7", standing({ atRisk: null }), false, ["-7", "0", "0"]],
     [
-      "by one that is about two players, each one's part",
-      "-7",
-      standing({ atRisk: null }),
-      false,
-      ["-7", "0", "0"],
-    ],
-    [
-      "not at all where a correction came on top of the callback",
+      "not at all where an adjustment was made besides the callback",
       "0",
       standing({ resolved: true, adjustments: "20" }),
       false,
@@ -80,18 +68,24 @@ describe("a difference of amounts that count as equal", () => {
   };
 
   test.each([
-    ["is rounding, with its sign", "-0.01", null, true, ["0", "0", "0", "-0.01"]],
-    ["is none where it is larger", "0.011", null, true, ["0", "0", "0", "0"]],
-    ["is none where the sides were not found equal", "0.01", null, false, ["0", "0", "0", "0"]],
+    ["counts as rounding, with its sign", "-0.01", null, true, ["0", "0", "0", "-0.01"]],
+    ["does not count as rounding where it is larger", "0.011", null, true, ["0", "0", "0", "0"]],
     [
-      "is the mismatch's where one stands",
+      "does not count as rounding where no comparison found the sides equal",
+      "0.01",
+      null,
+      false,
+      ["0", "0", "0", "0"],
+    ],
+    [
+      "belongs to the mismatch where one exists",
       "0.01",
       standing({ atRisk: "0.01" }),
       false,
       ["0.01", "0", "0", "0"],
     ],
     [
-      "is what a correction by hand could not reach",
+      "is what an adjustment could not correct",
       "20.004",
       standing({ resolved: true, adjustments: "20" }),
       false,
@@ -119,7 +113,7 @@ describe("a row", () => {
     return toRows("P1", totals, true);
   };
 
-  test("adds up each currency for itself, every digit kept", () => {
+  test("adds up each currency on its own, with every digit", () => {
     const rows = rowsOf(
       contribution("THB", "0.1", "0.1"),
       contribution("THB", "0.2", "0.2"),
@@ -131,7 +125,7 @@ describe("a row", () => {
     ]);
   });
 
-  test("with money that nothing explains is an error, but only of a complete day", () => {
+  test("with unexplained money is an error, but only on a complete day", () => {
     const [row] = rowsOf(contribution("THB", "20", "10"));
     expect(row?.difference).toBe("10");
     expect(row?.rest).toBe("10");

@@ -4,7 +4,7 @@ import { secretsOf } from "../src/secrets.ts";
 
 const read = (environment: NodeJS.ProcessEnv) => readSettings([], { RECON_CONFIG: "", ...environment });
 
-test("the secrets of the settings are known by every form they are given in, and nothing else is one", () => {
+test("the list of secrets holds each secret setting in every form in which it is written, and nothing else", () => {
   const settings = read({
     DATABASE_URL: "postgres://recon:db%2Fsecret@db/recon",
     REDIS_URL: "redis://:100%@redis",

@@ -4,13 +4,13 @@ import { readSettings } from "../src/config.ts";
 const ENDPOINT = "http://collector:4318";
 const read = (environment: NodeJS.ProcessEnv) => readSettings([], { RECON_CONFIG: "", ...environment });
 
-describe("traces are wanted", () => {
+describe("the worker writes traces", () => {
   test.each<[string, NodeJS.ProcessEnv, string | null]>([
-    ["an endpoint for everything", { OTEL_EXPORTER_OTLP_ENDPOINT: ENDPOINT }, "wallet-recon"],
+    ["an endpoint for all signals", { OTEL_EXPORTER_OTLP_ENDPOINT: ENDPOINT }, "wallet-recon"],
     ["an endpoint for traces", { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: ENDPOINT }, "wallet-recon"],
     ["an exporter", { OTEL_TRACES_EXPORTER: "console" }, "wallet-recon"],
     [
-      "a name of the service beside it",
+      "the service besides an endpoint",
       { OTEL_TRACES_EXPORTER: "otlp", OTEL_SERVICE_NAME: "recon-eu" },
       null,
     ],
@@ -29,7 +29,7 @@ describe("traces are wanted", () => {
     ["a variable is empty", { OTEL_EXPORTER_OTLP_ENDPOINT: "" }],
     ["the exporter is none", { OTEL_EXPORTER_OTLP_ENDPOINT: ENDPOINT, OTEL_TRACES_EXPORTER: "none" }],
     ["the SDK is disabled", { OTEL_EXPORTER_OTLP_ENDPOINT: ENDPOINT, OTEL_SDK_DISABLED: "True" }],
-  ])("not where %s", (_, environment) => {
+  ])("but not where %s", (_, environment) => {
     expect(read(environment).tracing).toBeNull();
   });
 });

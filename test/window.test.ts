@@ -26,7 +26,7 @@ test("two halves are exactly the range", () => {
   );
 });
 
-test("pieces follow each other without gap or overlap, none longer than asked", () => {
+test("pieces follow each other without gap or overlap, and none is longer than the limit", () => {
   fc.assert(
     fc.property(range, fc.integer({ min: 10_000, max: 5_000_000 }), (whole, pieceMs) => {
       const pieces = cutIntoPieces(whole, pieceMs);
@@ -57,7 +57,7 @@ test("what is covered and what is left make up the range", () => {
   );
 });
 
-test("the hours of a range are whole, but for the last, which ends now", () => {
+test("the hours of a range are whole, except the last one, which ends now", () => {
   const hour = 3_600_000;
   expect(hoursOf({ from: hour + 5, to: 3 * hour + 5 }, 3 * hour + 60_000)).toEqual([
     { from: hour, to: 2 * hour },
@@ -66,7 +66,7 @@ test("the hours of a range are whole, but for the last, which ends now", () => {
   ]);
 });
 
-test("ranges that touch or overlap are merged, others kept in order", () => {
+test("ranges that touch or overlap are merged, and the others keep their order", () => {
   const ranges = [
     { from: 5, to: 7 },
     { from: 0, to: 2 },

@@ -2,8 +2,8 @@
 
 import { resourceUsage } from "node:process";
 import { openDatabase } from "../../src/db/client.ts";
-import { planBackfill, requestBackfill } from "../../src/flows/backfill.ts";
-import { openBackfillRunner } from "../../src/flows/run-backfills.ts";
+import { planBackfill, requestBackfill } from "../../src/flows/pull/backfill.ts";
+import { openBackfillRunner } from "../../src/flows/pull/run-backfills.ts";
 import { ensurePullState } from "../../src/sync/pull-state-store.ts";
 import { initialRange } from "../../src/sync/range-control.ts";
 import { openPull } from "./page-provider.ts";

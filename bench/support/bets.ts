@@ -1,27 +1,27 @@
-/** Bets on both sides, made by the database itself: placed, settled and listed, a few of them otherwise. */
+/** Bets on both sides, made by the database itself. Most are equal on both sides; a few differ. */
 
 import type { Sql } from "../../src/db/client.ts";
 import { BEGIN, HOUR_MS } from "./pages.ts";
 
-/** Bets that happen one after another, so many in an hour. */
+/** Consecutive bets, with a number for each hour. */
 export interface BetRange {
-  /** number of the first bet */
+  /** the number of the first bet */
   readonly from: number;
   readonly count: number;
 }
 
 export const BETS_PER_HOUR = 15_000;
-/** One bet in so many differs: in turn its payout, its stake, what moved, or a side that lacks it. */
+/** One bet in this many differs: in turn by its payout, its stake, what moved, or a missing side. */
 const DIFFERS_EVERY = 5_000;
-/** As many as a page of the provider has, and a batch of the ledger. */
+/** The rows of a page of the provider, and of a batch of the ledger. */
 const MARKS_PER_ROW = 1_000;
 
-/** When a bet was placed: its settlement comes half a minute later, its record half an hour. */
+/** When a bet is placed. Its settlement comes half a minute later, its record half an hour later. */
 export function instantOf(bet: number): number {
   return BEGIN + Math.floor((bet * HOUR_MS) / BETS_PER_HOUR);
 }
 
-/** Three in ten bets share their round with two others; every player plays all the time. */
+/** Three in ten bets share their round with two others. Every player plays all the time. */
 const BETS = `
   select g, 'player-' || (g / 3 * 7919) % 5000 as username, 'bet-' || to_char(g, 'FM0000000000') as txn_id,
     'round-' || to_char(case when g / 3 % 10 < 3 then g / 3 * 3 else g end, 'FM0000000000') as round_id,
@@ -52,7 +52,7 @@ const RECORDS = `
     at + interval '30 s', at + interval '30 s', at + interval '30 min', at + interval '30 min'
   from (${BETS}) bets where differs is distinct from 4`;
 
-/** What the writing of a page marks, or the reading of a batch of the ledger. */
+/** The marks that a written page, or a batch of the ledger, leaves. */
 const marksOf = (rows: string) => `
   insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
   select 'P1', array_agg(username), array_agg(round_id), array_agg(null::text), max(due_at)
@@ -74,20 +74,20 @@ const MARKS_OF_RECORDS = marksOf(
   where accounting_date >= $1::timestamptz and accounting_date < $2::timestamptz`,
 );
 
-/** Writes the bets on both sides, unmarked, as if they had been looked at long ago. */
+/** Writes the bets on both sides without marks, as if they had been compared long ago. */
 export async function writeBets(sql: Sql, { from, count }: BetRange): Promise<void> {
   await sql.unsafe(ENTRIES, [from, count]);
   await sql.unsafe(RECORDS, [from, count]);
 }
 
-/** Marks what was written of the bets, both sides. */
+/** Marks the bets on both sides. */
 export async function markBets(sql: Sql, { from, count }: BetRange): Promise<void> {
   const times = [instantOf(from), instantOf(from + count) + HOUR_MS];
   await sql.unsafe(MARKS_OF_ENTRIES, times);
   await sql.unsafe(MARKS_OF_RECORDS, times);
 }
 
-/** Every hour was fetched after all of it had happened, so that no difference has to wait. */
+/** Writes windows as fetched after their end, so that no difference waits for a confirm fetch. */
 export async function coverAll(sql: Sql, count: number): Promise<void> {
   const fetchedAt = instantOf(count) + 24 * HOUR_MS;
   await sql`
@@ -96,18 +96,18 @@ export async function coverAll(sql: Sql, count: number): Promise<void> {
     from generate_series(${BEGIN - 24 * HOUR_MS}::timestamptz, ${fetchedAt}::timestamptz, interval '1 hour') as hour`;
 }
 
-/** How many of the bets differ. */
+/** The number of bets that differ. */
 export function countDiffering({ from, count }: BetRange): number {
   return Math.floor((from + count - 1) / DIFFERS_EVERY) - Math.floor((from - 1) / DIFFERS_EVERY);
 }
 
-/** So many bets are written by one statement; two of them run at a time, one for each core of a small machine. */
+/** The bets of one statement. Two statements run at a time, one for each core of a small machine. */
 const BETS_AT_ONCE = 100_000;
 const LANES = 2;
 
 /**
- * Writes a long history at once: first the rows, in the order of time, then the indexes.
- * @param tell is told now and then how far it is
+ * Writes a long history: first the rows, in order of time, and then the indexes.
+ * @param tell called from time to time with the progress
  */
 export async function loadBets(
   sql: Sql,
@@ -137,7 +137,7 @@ export async function loadBets(
   });
 }
 
-/** Runs `work` while the tables of both sides have no index, and makes the indexes again. */
+/** Runs `work` without indexes on the tables of both sides, and then creates the indexes again. */
 async function withoutIndexes(
   sql: Sql,
   tell: (done: string) => void,

@@ -1,7 +1,6 @@
 /**
- * The provider's side of the callbacks' figure, in a process of its own: so many clients, each of which sends a placement
- * and then its settlement as soon as the answer before is there. Over bare sockets that stay open, so that as little as
- * possible of the machine goes into asking.
+ * The provider's side of the callbacks' figure, in a process of its own. Each client sends a placement and then its
+ * settlement, each as soon as the answer before has arrived. Bare open sockets keep the cost of the clients low.
  */
 
 import { connect } from "node:net";

@@ -1,10 +1,10 @@
-/** What the callbacks' figure sends: a placement and a settlement of one bet after another, of many players in turn. */
+/** The requests of the callbacks' figure: a placement and a settlement for each bet, with players in turn. */
 
 export interface LoadPlan {
   readonly clients: number;
   readonly players: number;
   readonly seconds: number;
-  /** the first number of a bet: no two runs share one */
+  /** the number of the first bet; no two runs share a number */
   readonly firstBet: number;
 }
 
@@ -17,7 +17,8 @@ export interface LoadResult {
 
 export const STAKE = 10;
 export const PAYOUT = 9.5;
-/** Scattered, as players are; the prime keeps clients, whose bets lie a million apart, from being at one player together. */
+/** Scatters bets over players. The prime keeps clients, whose bets are a million numbers apart, from using one player at the
+ * same time. */
 export const PRIME = 1_000_003;
 export const SCATTER = 7919;
 
@@ -46,13 +47,13 @@ export function callbackBody(
   });
 }
 
-/** A whole HTTP request on a connection that stays open. */
+/** A complete HTTP request for an open connection. */
 export function requestText(callback: "placeBets" | "settleBets", bet: number, players: number): string {
   const body = callbackBody(callback, bet, playerOf(bet, players));
   return `POST /${callback} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 }
 
-/** Where the first HTTP answer of a text ends; null: its head is not there yet. */
+/** The end of the first HTTP answer in a text; null: its head is not complete yet. */
 export function answerEnd(text: string): number | null {
   const head = text.indexOf("\r\n\r\n");
   if (head < 0) return null;

@@ -1,6 +1,6 @@
 /**
- * The statements that the callback server really sends for a placement and for its settlement, as a script for pgbench:
- * they are listened to while the server answers one bet, and what differs from bet to bet becomes a variable.
+ * The statements that the callback server sends for a placement and its settlement, as a script for pgbench. They are
+ * recorded while the server answers one bet. Values that differ from bet to bet become variables.
  */
 
 import { startCallbackServer } from "../../src/callbacks/server.ts";
@@ -12,11 +12,11 @@ import { type Amount, formatAmount, parseAmount } from "../../src/money.ts";
 import { createTestClock } from "../../test/support/clock.ts";
 import { callbackBody, PAYOUT, PRIME, SCATTER, STAKE } from "./callback-plan.ts";
 
-/** They stand for what differs, and appear nowhere else. */
+/** Values that stand for the variable parts, and occur nowhere else. */
 export const SCRIPT_PLAYER = "player-2718281828";
 const BET = "3141592653";
 const BALANCE = "577215";
-/** What the first request is numbered; the next ones have as many digits. */
+/** The number of the first request; later numbers have as many digits. */
 const NUMBER = 141421356;
 
 interface ScriptStatement {
@@ -53,7 +53,7 @@ export async function scriptOfCallbacks(url: string, players: number): Promise<s
   }
 }
 
-/** What the server sends to the database to answer one callback, once its statements are prepared. */
+/** The statements that the server sends for one callback, once they are prepared. */
 async function listen(sql: Sql, callback: "placeBets" | "settleBets"): Promise<ScriptStatement[]> {
   const context = { sql, config: parseConfig({ products: [{ productId: "P1" }] }), log: silentLog };
   const server = await startCallbackServer(
@@ -78,18 +78,20 @@ async function listen(sql: Sql, callback: "placeBets" | "settleBets"): Promise<S
   return heard;
 }
 
-/** What a request found, and did. */
+/** The state that a request found, and its change. */
 interface FoundState {
-  /** the balance */
+  /** the balance before */
   readonly before: Amount;
   readonly moved: string;
   readonly number: number;
 }
 
-/** What is written is made of the balance and the number that were read before, as the server does. */
+/**
+ * Replaces values by variables: as in the server, writes depend on the balance and the number that were read before.
+ */
 function toScript({ text, parameters }: ScriptStatement, { before, moved, number }: FoundState): string {
   const after = formatAmount(before.plus(moved));
-  // The script runs long after its statements were listened to.
+  // The script runs long after its statements were recorded.
   const deadline = /clock_timestamp\(\)\) < (\$\d+)/.exec(text)?.[1];
   const toExpression = (place: string) => {
     if (place === deadline) return "('Infinity')";
@@ -103,10 +105,10 @@ function toScript({ text, parameters }: ScriptStatement, { before, moved, number
   return `${filled}${/^(select|with)/.test(filled) ? " \\gset" : ";"}`;
 }
 
-/** pgbench takes a colon with a word behind it for a variable, within a literal too. */
+/** pgbench reads a colon before a word as a variable, even within a literal. */
 function toLiteral(parameter: unknown, number: number): string {
   if (parameter === null) return "null";
-  if (typeof parameter !== "string") throw new Error(`a parameter is no text: ${String(parameter)}`);
+  if (typeof parameter !== "string") throw new Error(`a parameter is not text: ${String(parameter)}`);
   const literal = parameter
     .replaceAll("'", "''")
     .replaceAll('":', '": ')

@@ -1,4 +1,4 @@
-/** A database of its own for a benchmark, on an embedded PostgreSQL that writes as carefully as a real one, or not. */
+/** A database for a benchmark, on an embedded PostgreSQL with or without durable writes. */
 
 import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
@@ -8,9 +8,9 @@ import { migrateDatabase } from "../../src/db/migrate.ts";
 import { startEmbeddedPostgres } from "../../src/embedded/postgres/postgres.ts";
 
 export interface BenchServer {
-  /** folder of its data */
+  /** the folder of its data */
   readonly home: string;
-  /** of PostgreSQL; those of the first database count */
+  /** settings of PostgreSQL; those of the first database apply */
   readonly settings: Record<string, string>;
 }
 
@@ -34,7 +34,9 @@ export async function withDatabase<Result>(
   }
 }
 
-/** Nothing that it writes has to outlive it: what is loaded is loaded fast, and both sides of a figure run alike. */
+/**
+ * Settings for data that need not be durable: loading is fast, and both sides of a figure have the same conditions.
+ */
 const CARELESS: BenchServer["settings"] = {
   fsync: "off",
   full_page_writes: "off",
@@ -42,12 +44,12 @@ const CARELESS: BenchServer["settings"] = {
   max_wal_senders: "0",
   max_wal_size: "4GB",
   checkpoint_timeout: "1h",
-  // It would begin at any time, on one of two sides. What a load leaves is vacuumed and analyzed there.
+  // Autovacuum could run during only one of the two sides. Each load vacuums and analyzes its tables itself.
   autovacuum: "off",
   maintenance_work_mem: "512MB",
 };
 
-/** A server for a lot of data that nobody needs afterwards: of it nothing is left, neither is of a run that was killed. */
+/** A server for temporary data. Its data is deleted at the end, and that of killed runs too. */
 export async function withCarelessServer<Result>(
   work: (server: BenchServer) => Promise<Result>,
 ): Promise<Result> {

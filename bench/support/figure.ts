@@ -1,4 +1,4 @@
-/** A figure: a ratio measured in one run on one machine, held against its bar. */
+/** A figure: a ratio that is measured in one run on one machine, and compared with its bar. */
 
 export interface Figure {
   readonly name: string;

@@ -22,7 +22,7 @@ export async function startPageProvider(volume: Volume): Promise<PageProvider> {
   return { url: `http://127.0.0.1:${address.port}`, stop: () => server.kill() };
 }
 
-/** A worker's context for the volume: time stands still, all of the volume is in the past. */
+/** A worker's context for the volume. Time stands still, and the whole volume is in the past. */
 export function openPull(
   sql: Sql,
   volume: Volume,

@@ -1,9 +1,12 @@
-/** A provider that answers at once, in a process of its own: what is measured is the pull, not the provider. */
+/**
+ * A provider that answers at once, in a process of its own, so that the figure measures the pull and not the
+ * provider.
+ */
 
 import { createServer } from "node:http";
 import { allPages, type PagePosition, pageBody, type Volume } from "./pages.ts";
 
-/** Pages of a small volume are made before the clock starts; of a large one, when they are asked for. */
+/** Pages of a small volume are made before the clock starts; pages of a large volume when they are requested. */
 const MOST_PAGES_KEPT = 400;
 
 const volume = JSON.parse(process.argv[2] ?? "{}") as Volume;

@@ -1,9 +1,9 @@
-/** Pages of bet records as a provider sends them, each a function of its window and place. */
+/** Pages of bet records as a provider sends them. Each depends only on its window and its position. */
 
 export const HOUR_MS = 3_600_000;
 export const BEGIN = Date.parse("2026-03-01T00:00:00Z");
 
-/** How much there is to pull: hours of products, each of so many pages. */
+/** The volume to pull: the hours of products, and the pages of each hour. */
 export interface Volume {
   readonly products: readonly string[];
   readonly hours: number;
@@ -13,7 +13,7 @@ export interface Volume {
 
 export interface PagePosition {
   readonly productId: string;
-  /** begin of the hour, in ms */
+  /** the beginning of the hour, in ms */
   readonly from: number;
   readonly page: number;
 }

@@ -1,14 +1,14 @@
-/** pgbench, PostgreSQL's own load generator: the other side of the callbacks' figure. */
+/** Runs pgbench, PostgreSQL's own load generator, for the callbacks' figure. */
 
 import { execFile } from "node:child_process";
 import { globSync } from "node:fs";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
-/** Debian keeps it outside of PATH, in a folder for each version. */
+/** Debian installs pgbench outside of PATH, in a folder for each version. */
 const DEBIAN = "/usr/lib/postgresql/*/bin/pgbench";
 
-/** @returns the program to run @throws Error that says what to install where there is none */
+/** @returns the program to run @throws Error that says what to install where pgbench is missing */
 export async function findPgbench(): Promise<string> {
   for (const program of ["pgbench", ...globSync(DEBIAN).sort().reverse()]) {
     const works = await run(program, ["--version"]).then(
@@ -22,7 +22,7 @@ export async function findPgbench(): Promise<string> {
   );
 }
 
-/** Makes the tables of pgbench's own scripts. @param scale so many times 100,000 accounts */
+/** Makes the tables of pgbench's own scripts. @param scale the number of branches, with 100,000 accounts each */
 export async function initPgbench(program: string, url: string, scale: number): Promise<void> {
   await runProgram(program, url, ["--initialize", "--quiet", `--scale=${scale}`]);
 }
@@ -39,13 +39,13 @@ export async function runPgbench(program: string, url: string, args: readonly st
   return Number(perSecond);
 }
 
-/** The password goes by the environment, because an error shows the arguments. */
+/** The password is passed in the environment, because an error shows the arguments. */
 async function runProgram(program: string, url: string, args: readonly string[]): Promise<string> {
   const open = new URL(url);
   const environment = {
     ...process.env,
     PGPASSWORD: decodeURIComponent(open.password),
-    // As the wallet's own sessions.
+    // The setting of the wallet's own sessions.
     PGOPTIONS: "-c wallet_recon.writes=checked",
   };
   open.password = "";

@@ -1,13 +1,13 @@
 /**
- * A provider that takes its time for every page, in a process of its own. It counts what each worker, named by its
- * credentials, was answered, and how many requests were on the wire at once.
+ * A provider that takes a fixed time for every page, in a process of its own. Counts the answers of each worker,
+ * which its credentials name, and the most requests at once.
  */
 
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import { pageBody, type Volume } from "./pages.ts";
 
-/** What it tells when it is asked by a message, of the time since it was last asked. */
+/** The counts since the last message that asked for them. */
 export interface WireReport {
   readonly answered: Readonly<Record<string, number>>;
   readonly mostAtOnce: number;
@@ -26,7 +26,7 @@ const server = createServer(async ({ url, headers }, response) => {
   const from = Date.parse(new URL(url ?? "/", "http://provider").searchParams.get("startTime") ?? "");
   const worker = nameOf(headers);
   answered[worker] = (answered[worker] ?? 0) + 1;
-  // Before the answer is out: whoever has it may ask again at once.
+  // Before the answer is sent, because its receiver may send the next request at once.
   atOnce -= 1;
   response.setHeader("content-type", "application/json");
   response.end(pageBody({ productId: "P1", from, page: 0 }, volume));

@@ -1,4 +1,4 @@
-/** A provider that knows every transfer and answers after a set time, in a process of its own. */
+/** A provider that knows every transfer and answers after a fixed time, in a process of its own. */
 
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";

@@ -1,4 +1,4 @@
-/** A worker in a process of its own, which runs the backfills that are asked for until it is killed. */
+/** A worker in a process of its own, which runs the requested backfills until it is killed. */
 
 import { startWorker } from "../../jobs/worker.ts";
 import { systemClock } from "../../src/clock.ts";
@@ -13,15 +13,16 @@ export interface WorkerOrder {
   readonly databaseUrl: string;
   readonly redisUrl: string;
   readonly providerUrl: string;
-  /** windows side by side in this process */
+  /** the windows at once in this process */
   readonly lanes: number;
-  /** requests at once, of all processes together */
+  /** the requests at once of all processes */
   readonly budget: number;
 }
 
 const order = JSON.parse(process.argv[2] ?? "{}") as WorkerOrder;
 const { databaseUrl, redisUrl, lanes } = order;
-// A shipped worker has as many lanes as the budget has places. Here the workers are to be the limit, or the budget.
+// A real worker has as many fetchers as the budget has slots. Here either the workers or the budget must be the
+// limit.
 const config = parseConfig({ products: [{ productId: "P1" }], pull: { every: "PT1H", concurrency: lanes } });
 const sql = openDatabase(databaseUrl);
 const { requestTimeout } = config.pull;

@@ -7,7 +7,7 @@ const LONGEST_WAIT_MS = 3_600_000;
  * Doubles with each attempt, up to an hour.
  * @param attempts the number of failed attempts, at least 1
  * @param jitter from 0 to 1: spreads simultaneous attempts
- * @param retryAfterMs the wait that the channel asked for; null: none. The limit is an hour.
+ * @param retryAfterMs the wait that the channel asked for, used up to an hour; null: none
  */
 export function waitAfter(attempts: number, jitter: number, retryAfterMs: number | null): number {
   const longest = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(attempts - 1, 20));

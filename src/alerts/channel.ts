@@ -8,9 +8,9 @@ export type ChannelName = "webhook" | "slack";
 /** The outcome of one attempt to send an alert. */
 export type SendResult =
   | { readonly outcome: "delivered" }
-  /** the channel answers, and does not take this very alert; others it may take */
+  /** the channel answered and does not accept this alert; it may accept others */
   | { readonly outcome: "refused"; readonly error: string }
-  /** the channel does not work: whatever is sent to it now fails */
+  /** the channel does not work: every alert fails now */
   | { readonly outcome: "failed"; readonly error: string; readonly retryAfterMs: number | null };
 
 export interface AlertChannel {

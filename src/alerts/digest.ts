@@ -40,7 +40,7 @@ export function digestAlert(sums: readonly Unresolved[], now: Instant): Alert {
   const count = ages.reduce((total, one) => total + one.count, 0);
   const what =
     count === 0
-      ? `${day}: no mismatch waits for anybody`
+      ? `${day}: no mismatch waits for a decision`
       : `${day}: ${count} ${count === 1 ? "mismatch waits" : "mismatches wait"} for a decision`;
   return {
     idempotencyKey: `digest/${day}`,

@@ -14,15 +14,15 @@ const CONDITIONS: readonly Condition[] = [
     kind: "product-stalled",
     subject: PRODUCT,
     productId: PRODUCT,
-    what: `${PRODUCT} is stalled: some of its records cannot be fetched`,
-    toDo: "Pulling goes on behind the gap, which is tried again by itself.",
+    what: `${PRODUCT} is stalled: some of its time cannot be fetched`,
+    toDo: "Newer time is still fetched. The worker tries the gap again by itself.",
     whatWhenOver: `${PRODUCT} is not stalled any more: no gap is left`,
   },
   {
     kind: "credentials-refused",
     subject: "provider",
     productId: null,
-    what: `the provider refuses the credentials: nothing is pulled of ${PRODUCT}`,
+    what: `the provider refuses the credentials: ${PRODUCT} is not pulled`,
     toDo: "Check PROVIDER_USERNAME and PROVIDER_PASSWORD, then restart the worker.",
     whatWhenOver: "the provider accepts the credentials again",
   },
@@ -30,8 +30,8 @@ const CONDITIONS: readonly Condition[] = [
     kind: "alerts-undelivered",
     subject: "webhook",
     productId: null,
-    what: "webhook does not take alerts: 2 wait",
-    toDo: "None is lost: they are sent as soon as it takes them again.",
+    what: "webhook does not accept alerts: 2 wait",
+    toDo: "No alert is lost: all are sent when the webhook accepts alerts again.",
     whatWhenOver: "no alert waits for webhook any more",
   },
   {
@@ -39,7 +39,7 @@ const CONDITIONS: readonly Condition[] = [
     subject: PRODUCT,
     productId: PRODUCT,
     what: `${PRODUCT} has not been compared for ten minutes`,
-    toDo: "See whether a worker runs and takes jobs: /readyz and its log say what it waits for.",
+    toDo: "Check that a worker runs and takes jobs: /readyz and the worker's log name the problem.",
     whatWhenOver: `${PRODUCT} is compared again`,
   },
   {
@@ -47,7 +47,7 @@ const CONDITIONS: readonly Condition[] = [
     subject: PRODUCT,
     productId: PRODUCT,
     what: `${PRODUCT}: 1 thing cannot be compared and is set aside`,
-    toDo: "All else is compared. What is set aside is tried again by itself.",
+    toDo: "Everything else is compared, and the worker tries again by itself.",
     whatWhenOver: `${PRODUCT}: nothing is set aside any more`,
   },
   {
@@ -55,7 +55,7 @@ const CONDITIONS: readonly Condition[] = [
     subject: "example.ledger",
     productId: null,
     what: 'the ledger "example.ledger" cannot be read: there is no such table or view',
-    toDo: "Restore it, or set ledger.relation. Nothing newer is compared until it can be read.",
+    toDo: "Restore the relation, or set ledger.relation. Newer bets are compared when it can be read.",
     whatWhenOver: 'the ledger "example.ledger" is read again',
   },
   {
@@ -63,7 +63,7 @@ const CONDITIONS: readonly Condition[] = [
     subject: `transfer ${PRODUCT}`,
     productId: PRODUCT,
     what: `no question about transfers of ${PRODUCT} is answered`,
-    toDo: "Ask the provider about its verify endpoint. Nothing is decided meanwhile.",
+    toDo: "Ask the provider about its verify endpoint. The worker decides nothing without an answer.",
     whatWhenOver: `questions about transfers of ${PRODUCT} are answered again`,
   },
   {
@@ -71,7 +71,7 @@ const CONDITIONS: readonly Condition[] = [
     subject: "backfill",
     productId: null,
     what: 'no job of the queue "backfill" has begun for ten minutes',
-    toDo: "See whether a worker runs, and whether the queues can be reached (REDIS_URL).",
+    toDo: "Check that a worker runs, and that the queues can be reached (REDIS_URL).",
     whatWhenOver: 'the queue "backfill" is served again',
   },
   {
@@ -79,7 +79,7 @@ const CONDITIONS: readonly Condition[] = [
     subject: "worker 12 on example",
     productId: null,
     what: "the clock of the worker 12 on example is 7 h ahead of the database's: it plans, compares and verifies nothing",
-    toDo: "Set that machine's clock right, and keep it right with NTP. It goes on by itself.",
+    toDo: "Set the clock of that machine right, and keep it right with NTP. The worker then goes on by itself.",
     whatWhenOver: "the clock of the worker 12 on example is right again, or it has ended",
   },
 ];

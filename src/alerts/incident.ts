@@ -1,4 +1,4 @@
-/** Incidents: which mismatches belong together, and when one is worth an alert. Pure. */
+/** Incidents: which mismatches belong together, and when an incident is worth an alert. Pure. */
 
 import type { Instant } from "../clock.ts";
 import type { MismatchChange, MismatchKind } from "../mismatch.ts";
@@ -33,7 +33,7 @@ export interface Money {
 }
 
 const GROWTH = 10;
-/** Money went out twice, or came in unseen. The program reports each of these at once, however small. */
+/** Kinds that are reported at once, however small: the money moved although its failure was final. */
 const REPORTED_AT_ONCE: ReadonlySet<MismatchKind> = new Set(["transfer-late-success", "top-up-late-success"]);
 
 /** Whether a change adds a mismatch to those that wait for a person. */

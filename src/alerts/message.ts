@@ -67,7 +67,8 @@ function linesOf({ body, productId }: Alert): string[] {
     lines.push(`${age}: ${count}${sums.length === 0 ? "" : `, ${sums.map(showMoney).join(", ")}`}`);
   }
   if (toDo !== undefined) lines.push(toDo);
-  if (kind !== undefined) lines.push(`to look: recon mismatches list --product ${productId} --kind ${kind}`);
+  if (kind !== undefined)
+    lines.push(`to see them: recon mismatches list --product ${productId} --kind ${kind}`);
   return lines;
 }
 

@@ -39,7 +39,7 @@ export async function postOnce(post: Post, now: Instant, signal: AbortSignal): P
     return statusCode < 300 ? { outcome: "delivered" } : sortStatus(post.setting, statusCode, "", null);
   } catch (error) {
     signal.throwIfAborted();
-    if (tooLarge.signal.aborted) return failed(post.setting, "answered with more than anybody would read");
+    if (tooLarge.signal.aborted) return failed(post.setting, "answered with more than 64 KiB");
     if (error instanceof HTTPError) {
       const { statusCode, body, headers } = error.response;
       const retryAfterMs = readRetryAfter(headers["retry-after"], now);

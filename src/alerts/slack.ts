@@ -25,7 +25,7 @@ function toSlack({ title, lines, link }: AlertMessage): object {
   const words = { type: "plain_text", text: cutToFit([title, ...lines].map(escapeForSlack)), emoji: false };
   const blocks: object[] = [{ type: "section", text: words }];
   if (link !== null) {
-    const shown = { type: "mrkdwn", text: `<${escapeForSlack(link)}|Look at it>` };
+    const shown = { type: "mrkdwn", text: `<${escapeForSlack(link)}|Open the page>` };
     blocks.push({ type: "context", elements: [shown] });
   }
   return {

@@ -1,10 +1,10 @@
-/** Who may send callbacks: addresses on a list, and requests that carry the signature of the shared key. */
+/** Says who may send callbacks: listed addresses, and requests that are signed with the shared key. */
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { BlockList, isIPv4 } from "node:net";
 import type { Instant } from "../clock.ts";
 
-/** A signature that is older, or from further ahead, is refused, so that it cannot be used again later. */
+/** A signature whose timestamp differs more from the present time is refused, so that nobody can use it later. */
 const LONGEST_VALID_MS = 5 * 60_000;
 
 export interface SignedRequest {
@@ -21,20 +21,20 @@ export interface Signature {
   readonly signedAt: Instant;
 }
 
-/** @param headers of a request in whose signature nothing is wrong */
+/** @param headers of a request without a signature fault */
 export function signatureOf(headers: Readonly<Record<string, unknown>>): Signature {
   const text = String(headers["sapi-signature"]).toLowerCase();
   return { text, signedAt: Number(headers["sapi-timestamp"]) };
 }
 
-/** @returns what is wrong with the signature; null: nothing */
+/** @returns the fault of the signature; null: none */
 export function findSignatureFault(key: string, request: SignedRequest, now: Instant): string | null {
   const { body, signature, timestamp } = request;
   if (typeof signature !== "string" || !/^[0-9a-f]{64}$/i.test(signature)) {
-    return "the header sapi-signature is missing, or is no SHA-256 in hex";
+    return "the header sapi-signature is missing, or is not a SHA-256 in hex";
   }
   if (typeof timestamp !== "string" || !/^\d{1,15}$/.test(timestamp)) {
-    return "the header sapi-timestamp is missing, or is no time in milliseconds";
+    return "the header sapi-timestamp is missing, or is not a time in milliseconds";
   }
   const expected = createHmac("sha256", key).update(body).update(`.${timestamp}`).digest();
   if (!timingSafeEqual(expected, Buffer.from(signature, "hex"))) {
@@ -45,8 +45,8 @@ export function findSignatureFault(key: string, request: SignedRequest, now: Ins
 }
 
 /**
- * Knows the addresses that may send.
- * @param listed addresses and CIDR ranges, checked before; none: everybody may
+ * @returns whether an address may send callbacks
+ * @param listed addresses and CIDR ranges, already checked; empty: every address may send
  */
 export function allowAddresses(listed: readonly string[]): (address: string | undefined) => boolean {
   if (listed.length === 0) return () => true;

@@ -1,4 +1,4 @@
-/** What a callback is answered: from its bytes to the text that goes back. */
+/** Answers a callback: from the bytes of its body to the text of the answer. */
 
 import type { IncomingHttpHeaders } from "node:http";
 import type { Clock } from "../clock.ts";
@@ -29,16 +29,16 @@ export interface Callback {
   readonly name: AnsweredName;
   readonly body: Uint8Array;
   readonly headers: IncomingHttpHeaders;
-  /** of who asks */
+  /** the time for which the caller waits */
   readonly deadline: Deadline;
 }
 
-/** A callback that was read. */
+/** A callback whose body was read. */
 interface Arrived {
   readonly callback: AnsweredName;
   readonly body: ReadBody;
   readonly names: { readonly requestId: string; readonly productId: string };
-  /** null: signatures are not asked for */
+  /** null: the server checks no signatures */
   readonly signature: Signature | null;
   readonly deadline: Deadline;
 }
@@ -46,10 +46,13 @@ interface Arrived {
 type FailureCode = Exclude<StatusCode, 0>;
 const UNREAD = { requestId: "", productId: "" };
 
-/** @returns the answer's JSON text; null: there is none that is certainly true. Never rejects. */
+/**
+ * @returns the answer's JSON text; null: no answer, because the caller is gone or the outcome is unknown. Never
+ * rejects.
+ */
 export async function answerCallback(context: AnswerContext, callback: Callback): Promise<string | null> {
   const { name, body: bytes, deadline } = callback;
-  // Before it is parsed: whoever cannot sign must neither keep the server busy nor fill the database.
+  // Before parsing, so that unsigned requests neither keep the server busy nor fill the database.
   const fault = faultOfSignature(context, callback);
   if (fault !== null) return fail(context, { callback: name, names: UNREAD }, 30002, fault);
   const body = readBody(bytes);
@@ -112,7 +115,7 @@ async function answerMove(
   return successAnswer(request, { balanceBefore, balanceAfter }, answeredAt ?? context.clock.now());
 }
 
-/** A product that is not configured could be anything, and money must not move by what it might be. */
+/** Refuses products that the config does not name: their rules are unknown, and no money may move by a guess. */
 function whyUnserved({ products }: Config, productId: string): string | null {
   const product = products.find((one) => one.productId === productId);
   if (product === undefined) return `productId "${productId}" is not in the config`;
@@ -121,7 +124,7 @@ function whyUnserved({ products }: Config, productId: string): string | null {
     : null;
 }
 
-/** What is wrong with it does not depend on the database, so it is answered even where its body cannot be kept. */
+/** The fault does not depend on the database, so the request is refused even where its body cannot be stored. */
 async function refuseMalformed(context: AnswerContext, arrived: Arrived, reason: string): Promise<string> {
   const { callback, names, body, deadline } = arrived;
   try {
@@ -137,13 +140,13 @@ async function refuseMalformed(context: AnswerContext, arrived: Arrived, reason:
   } catch (error) {
     context.log.warn(
       { callback, ...names, error: describeError(error) },
-      "the body of a callback could not be kept",
+      "the body of a callback could not be stored",
     );
   }
   return fail(context, arrived, 30001, reason);
 }
 
-/** One line of the log for each failure: without the body, in which a token may be. */
+/** Logs one line for each failure, without the body, which may hold a session token. */
 function fail(
   context: AnswerContext,
   { callback, names }: Pick<Arrived, "callback" | "names">,
@@ -155,12 +158,12 @@ function fail(
   return failureAnswer(names, statusCode, context.clock.now());
 }
 
-/** Its caller has hung up. */
+/** Logs a callback whose caller has hung up. */
 function drop({ log }: AnswerContext, { callback, names }: Arrived, error: unknown): null {
   const reason = describeError(error);
   if (error instanceof OutcomeUnknown) {
     const message =
-      "a callback's caller has hung up while it was committed; nobody was told whether it was applied";
+      "the caller of a callback hung up during its commit, and got no answer; the callback may have been applied";
     log.error({ callback, ...names, reason }, message);
   } else {
     log.warn({ callback, ...names, reason }, "a callback was dropped, and not applied");
@@ -168,10 +171,10 @@ function drop({ log }: AnswerContext, { callback, names }: Arrived, error: unkno
   return null;
 }
 
-/** Whoever sent it asks again, or asks for its outcome: any answer could be the wrong one. */
+/** Sends no answer, because any answer could be wrong. The provider repeats the request or asks for its outcome. */
 function withhold({ log }: AnswerContext, { callback, names }: Arrived, error: OutcomeUnknown): null {
   const message =
-    "a callback is not answered, because nobody knows whether it was applied; its connection is closed";
+    "a callback gets no answer, because it is unknown whether it was applied; its connection is closed";
   log.error({ callback, ...names, reason: describeError(error) }, message);
   return null;
 }

@@ -1,11 +1,11 @@
-/** The answer to a callback as JSON text (§2.2): written by hand, so that no digit of a balance passes through a float. */
+/** Writes the answer to a callback as JSON text (§2.2), by hand, so that no balance passes through a float. */
 
 import type { Instant } from "../clock.ts";
 import { type Amount, formatAmount } from "../money.ts";
 import type { CallbackEnvelope } from "./request.ts";
 import type { StatusCode } from "./status-code.ts";
 
-/** The balances of a success by their fields, in the order in which they are written. */
+/** The balances of a success by field, in the order of the answer. */
 export type Balances =
   | { readonly balance: Amount }
   | { readonly balanceBefore: Amount; readonly balanceAfter: Amount };
@@ -21,7 +21,7 @@ export function successAnswer(
   return `{${head(requestId, 0, productId, now)},"currency":${JSON.stringify(currency)},${numbers.join("")}"username":${JSON.stringify(username)}}`;
 }
 
-/** Carries nothing but id, statusCode, productId and timestampMillis. */
+/** A failure has no fields but id, statusCode, productId and timestampMillis. */
 export function failureAnswer(
   { requestId, productId }: Pick<CallbackEnvelope, "requestId" | "productId">,
   statusCode: Exclude<StatusCode, 0>,

@@ -1,4 +1,4 @@
-/** The bodies of callbacks as they came, and how each was answered, for as long as they are kept. */
+/** Stores the bodies of callbacks as they came, with the statusCode of each answer. */
 
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -10,10 +10,10 @@ import type { TimeRange } from "../window.ts";
 import type { CallbackEnvelope } from "./request.ts";
 import type { StatusCode } from "./status-code.ts";
 
-/** The body of a callback, as it is kept: without session tokens. */
+/** The stored body of a callback, without session tokens. */
 export interface KeptBody {
   readonly callback: string;
-  /** null: could not be read */
+  /** null: the field could not be read */
   readonly productId: string | null;
   readonly requestId: string | null;
   readonly statusCode: StatusCode;
@@ -31,7 +31,7 @@ export function keepBody(kept: KeptBody): SqlStatement {
   );
 }
 
-/** Asks for what checkBalance answers (§4.A1), and keeps its body. */
+/** The statement of checkBalance (§4.A1): reads the balance, and stores the body. */
 export function askForBalance(
   { username, currency, productId, requestId }: CallbackEnvelope,
   body: string,
@@ -55,7 +55,7 @@ export function balanceOf([row]: readonly TextRow[]): Amount | null {
   return balance === null ? null : parseAmount(balance, "balance");
 }
 
-/** Forgets bodies that were received in a range of time, as `dropOldest` does. */
+/** Deletes bodies that were received in a range of time, as `dropOldest` does. */
 export function dropOldBodies(sql: Query, range: TimeRange, most: number): Promise<DroppedRows> {
   return dropOldest(sql, { table: "callback_bodies", key: "id", at: "received_at" }, range, most);
 }

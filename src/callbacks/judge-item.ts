@@ -1,6 +1,6 @@
 /**
- * What one item of a callback moves: the ledger's rules say what it does to its bets, the wallet whether it can be
- * paid.
+ * Applies one item of a callback to the wallet draft. The ledger's rules say what the item does to its bets; the
+ * wallet checks that the money is there (decision 87).
  */
 
 import { applyEntry } from "../ledger/apply-entry.ts";
@@ -15,7 +15,7 @@ import { refuseShortage, refuseTombstone, type WalletDraft } from "./wallet-draf
 /**
  * Applies an item to the draft.
  * @returns the signed change of the balance
- * @throws CallbackRefusal where the item must not be applied; the draft is useless then
+ * @throws CallbackRefusal where the item must not be applied; the caller must then discard the draft
  */
 export function judgeItem(
   draft: WalletDraft,
@@ -40,7 +40,7 @@ export function judgeItem(
 
 /** §4.A8 */
 function judgeBalance(draft: WalletDraft, item: CallbackItem): Amount {
-  if (draft.takenRefs.has(item.txnId)) throw new CallbackRefusal(20002, "this refId was taken before");
+  if (draft.takenRefs.has(item.txnId)) throw new CallbackRefusal(20002, "this refId was used before");
   draft.takenRefs.add(item.txnId);
   const moved = (item.payoutAmount ?? ZERO).minus(item.betAmount ?? ZERO);
   refuseShortage(draft, moved.neg());

@@ -1,6 +1,6 @@
 /**
- * The heart of the built-in wallet: what a callback request is answered, and what it changes. Pure: the state of a
- * player goes in, an answer and the new state come out, so that every rule can be seen, and driven, without a server.
+ * Decides the answer to a callback request and the changes of the wallet. Pure: takes a player's state, and returns
+ * the outcome.
  */
 
 import { realRound } from "../bet.ts";
@@ -13,23 +13,23 @@ import type { CallbackRequest } from "./request.ts";
 import { CallbackRefusal, type StatusCode } from "./status-code.ts";
 import { type Tombstones, WalletBets, type WalletDraft } from "./wallet-draft.ts";
 
-/** What is known of a player when a request of theirs is judged. */
+/** The state of a player in which a request is judged. */
 export interface PlayerState {
-  /** in the currency of the request; null: the player has no wallet of it */
+  /** in the currency of the request; null: the player has no wallet of this currency */
   readonly balance: Amount | null;
-  /** a request with this callback and id that was answered with success; null: there was none */
+  /** an earlier success with the same callback and request id; null: none */
   readonly earlier: EarlierRequest | null;
-  /** those the items name, by id or by round, in the order in which they began */
+  /** the bets that the items name, by id or by round, in the order of their beginnings */
   readonly bets: readonly BetState[];
-  /** what was cancelled before it arrived */
+  /** bets and rounds that were cancelled before they arrived */
   readonly tombstones: Tombstones;
-  /** of the items' refIds, those that an adjustBalance has taken */
+  /** those of the items' refIds that an earlier adjustBalance used */
   readonly takenRefs: ReadonlySet<string>;
 }
 
 interface EarlierRequest {
   readonly digest: string;
-  /** null: not known, where it is no replay that asks */
+  /** null: not read, because this callback has no replays */
   readonly answeredAt: Instant | null;
   readonly balanceBefore: Amount;
   readonly balanceAfter: Amount;
@@ -39,30 +39,30 @@ export interface AppliedCallback {
   readonly statusCode: 0;
   readonly balanceBefore: Amount;
   readonly balanceAfter: Amount;
-  /** of a replay: when its first answer was given; null: now */
+  /** of a replay: the time of the first answer; null: not a replay */
   readonly answeredAt: Instant | null;
-  /** null: a replay, whose first answer is given again; nothing changes */
+  /** null: a replay, which changes nothing */
   readonly changes: WalletChanges | null;
 }
 
 interface WalletChanges {
-  /** the new state of every bet that was touched, new ones in the order in which they began */
+  /** the new state of every changed bet, new bets in the order of their beginnings */
   readonly bets: readonly BetState[];
-  /** the signed change of the balance made for each item, in their order */
+  /** the signed change of the balance for each item, in order */
   readonly moved: readonly Amount[];
 }
 
 export interface RefusedCallback {
   readonly statusCode: Exclude<StatusCode, 0>;
-  /** names the item and says why, for the log */
+  /** names the item and the reason, for the log */
   readonly reason: string;
-  /** what was cancelled before it arrived: kept although the request fails */
+  /** bets and rounds that were cancelled before they arrived: kept although the request fails */
   readonly tombstones: Tombstones;
 }
 
 export type CallbackOutcome = AppliedCallback | RefusedCallback;
 
-/** Nothing of a request that fails is applied, but what it cancelled in vain is remembered. */
+/** Judges a request. A refused request changes nothing, but leaves tombstones for unknown bets that it cancels. */
 export function judgeRequest(
   request: CallbackRequest,
   state: PlayerState,
@@ -101,7 +101,10 @@ export function judgeRequest(
   };
 }
 
-/** The ledger knows an entry by its callback, request and txn id: it would take the second one for a repeat. */
+/**
+ * Refuses a second item with the same id: the ledger identifies an entry by callback, request and txn id, and would
+ * take the item for a repeat.
+ */
 function refuseSecondItem(): never {
   throw new CallbackRefusal(20002, "an item before it has the same id");
 }
@@ -115,7 +118,7 @@ function openDraft({ bets, tombstones, takenRefs }: PlayerState, balance: Amount
   };
 }
 
-/** A taken refId is refused whatever comes with it (§7.4). */
+/** Answers a request whose id was answered before. A repeated adjustBalance is always refused (§7.4). */
 function judgeRepeat({ callback, digest }: CallbackRequest, earlier: EarlierRequest): CallbackOutcome {
   if (callback !== "adjustBalance" && digest === earlier.digest) {
     const { balanceBefore, balanceAfter, answeredAt } = earlier;
@@ -123,12 +126,12 @@ function judgeRepeat({ callback, digest }: CallbackRequest, earlier: EarlierRequ
   }
   const reason =
     callback === "adjustBalance"
-      ? "this adjustBalance was taken before"
+      ? "this adjustBalance was applied before"
       : "another request with this id was answered before, with another player, currency or items";
   return { statusCode: 20002, reason, tombstones: { bets: new Set(), rounds: new Set() } };
 }
 
-/** Every bet and round of a cancel of which nothing is known. */
+/** The unknown bets and rounds that a cancelBets names. */
 function tombstonesOf({ callback, items }: CallbackRequest, { bets }: PlayerState): Tombstones {
   const found = { bets: new Set<string>(), rounds: new Set<string>() };
   for (const item of callback === "cancelBets" ? items : []) {
@@ -141,7 +144,7 @@ function tombstonesOf({ callback, items }: CallbackRequest, { bets }: PlayerStat
   return found;
 }
 
-/** What a request names: its bets, the rounds it acts on as a whole, and every real round of its items. */
+/** The names in a request: its bets, the rounds that it acts on as a whole, and every real round of its items. */
 export function namesOf({ callback, items }: CallbackRequest) {
   const isReal = (round: string | null) => round !== null;
   return {

@@ -1,4 +1,4 @@
-/** What a request that was judged leaves behind, as parts of one statement (`writeInTime`). */
+/** Writes the outcome of a judged request, as parts of one statement (`writeInTime`). */
 
 import { formatInstant, type Instant } from "../clock.ts";
 import { type Put, putAll } from "../db/statement.ts";
@@ -10,10 +10,10 @@ import type { CallbackRequest } from "./request.ts";
 import type { StatusCode } from "./status-code.ts";
 import type { Tombstones } from "./wallet-draft.ts";
 
-/** A request that was judged, and for whom. */
+/** A judged request and its player. */
 export interface JudgedCallback {
   readonly request: CallbackRequest;
-  /** what is kept of it, without session tokens */
+  /** the body to store, without session tokens */
   readonly body: string;
   readonly player: LockedPlayer;
   readonly receivedAt: Instant;
@@ -25,7 +25,7 @@ export function writeOutcome(put: Put, judged: JudgedCallback, verdict: Callback
   return changes === null ? [keepBody(put, judged, 0)] : successParts(put, judged, verdict, changes);
 }
 
-/** The body, and what was cancelled before it arrived. */
+/** The parts for a refused request: its body, and its tombstones. */
 function failureParts(
   put: Put,
   judged: JudgedCallback,
@@ -35,7 +35,10 @@ function failureParts(
   return tombstones.bets.size === 0 ? [kept] : [kept, leaveTombstones(put, judged, tombstones)];
 }
 
-/** The wallet, the bets, the request with its body, the ledger: only what there is to write of each. */
+/**
+ * The parts for a success: the wallet, the bets, the request with its body, and the ledger entries. Parts without a
+ * change are left out.
+ */
 function successParts(
   put: Put,
   { request, body, player, receivedAt }: JudgedCallback,
@@ -74,7 +77,7 @@ function successParts(
   ];
 }
 
-/** What several parts of a statement name, each put once. */
+/** Parameters that several parts of a statement share. */
 interface Common {
   readonly callback: string;
   readonly requestId: string;
@@ -90,14 +93,14 @@ function walletText({ after, player, currency }: Common): string {
   return `update wallets set balance = ${after} where username = ${player} and currency = ${currency}`;
 }
 
-/** In the order in which they began, which their ids keep. */
+/** Inserts new bets in the order of their beginnings, so that their ids keep that order. */
 function begunText(put: Put, { product, player, currency }: Common, bets: readonly BetState[]): string[] {
   if (bets.length === 0) return [];
   const rows = bets.map((bet) => {
-    return `(${product}, ${player}, ${currency}, ${putAll(put, [bet.txnId, bet.tip, ...standingOf(bet)])})`;
+    return `(${product}, ${player}, ${currency}, ${putAll(put, [bet.txnId, bet.tip, ...changingValuesOf(bet)])})`;
   });
   return [
-    `insert into wallet_bets (product_id, username, currency, txn_id, tip, ${STANDING.map(([name]) => name).join(", ")})
+    `insert into wallet_bets (product_id, username, currency, txn_id, tip, ${CHANGING.map(([name]) => name).join(", ")})
       values ${rows.join(", ")}`,
   ];
 }
@@ -105,10 +108,10 @@ function begunText(put: Put, { product, player, currency }: Common, bets: readon
 function changedText(put: Put, { product, player }: Common, bets: readonly BetState[]): string[] {
   if (bets.length === 0) return [];
   const rows = bets.map((bet) => {
-    const values = standingOf(bet).map((value, index) => `${put(value)}::${STANDING[index]?.[1]}`);
+    const values = changingValuesOf(bet).map((value, index) => `${put(value)}::${CHANGING[index]?.[1]}`);
     return `(${put(bet.txnId)}, ${values.join(", ")})`;
   });
-  const names = STANDING.map(([name]) => name);
+  const names = CHANGING.map(([name]) => name);
   return [
     `update wallet_bets b set ${names.map((name) => `${name} = t.${name}`).join(", ")}
       from (values ${rows.join(", ")}) as t (txn_id, ${names.join(", ")})
@@ -116,8 +119,8 @@ function changedText(put: Put, { product, player }: Common, bets: readonly BetSt
   ];
 }
 
-/** How a bet stands: the columns that change, with their types. */
-const STANDING = [
+/** The columns of a bet that can change, with their types. */
+const CHANGING = [
   ["round_id", "text"],
   ["status", "text"],
   ["stake", "numeric"],
@@ -133,8 +136,8 @@ const STANDING = [
   ["said", "text[]"],
 ] as const;
 
-/** The values of `STANDING`. */
-function standingOf(bet: BetState) {
+/** The values of `CHANGING`, in order. */
+function changingValuesOf(bet: BetState) {
   return [
     bet.roundId,
     bet.status,
@@ -196,7 +199,7 @@ function leaveTombstones(
       on conflict do nothing`;
 }
 
-/** The body alone: of a request that changes nothing. */
+/** Stores the body alone, for a request that changes nothing. */
 function keepBody(
   put: Put,
   { request, body, player, receivedAt }: JudgedCallback,

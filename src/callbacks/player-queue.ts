@@ -1,11 +1,12 @@
 /**
- * A queue of requests for connections, in order of arrival. The requests of one player run one after the other (127).
+ * A queue of requests for connections, in order of arrival. The requests of one player run one after the other
+ * (decision 127).
  */
 
 import type { Deadline } from "../db/deadline.ts";
 
 export interface PlayerQueueLimits {
-  /** so many are worked on at once, of each player one: they would only wait for each other's locks */
+  /** the most requests to work on at once; of each player only one, because the others would wait for its lock */
   readonly atOnce: number;
   readonly mostWaiting: number;
   readonly mostWaitingOfPlayer: number;
@@ -13,9 +14,11 @@ export interface PlayerQueueLimits {
 
 export interface PlayerQueue {
   /**
-   * Waits for a place and works. Rejects at once where too many wait already, and with the reason of the deadline
-   * when that is over: what has not begun by then never does, and what has keeps its place until it ends.
-   * @param player null: not known
+   * Waits for a free place, and runs the work. Rejects at once where too many requests wait already. Rejects with the
+   * reason of
+   * the deadline when that is over: work that has not begun then never begins, and work that has begun keeps its place until
+   * it ends.
+   * @param player null: unknown
    */
   run<Result>(player: string | null, work: () => Promise<Result>, deadline: Deadline): Promise<Result>;
 }
@@ -32,7 +35,7 @@ export function openPlayerQueue({
   mostWaitingOfPlayer,
 }: PlayerQueueLimits): PlayerQueue {
   const ready: WaitingRequest[] = [];
-  /** by player: what waits behind the request that is worked on, or ready */
+  /** by player: the requests behind the one that is worked on or ready */
   const behind = new Map<string, WaitingRequest[]>();
   let working = 0;
   let waiting = 0;

@@ -1,8 +1,7 @@
 /**
- * What is known of a player, read under the lock of all their wallets. Lock and reading go out together, but are two
- * statements, because what a statement reads is as old as its beginning: one that had waited for the lock would not see
- * what the request before it wrote. Ids are listed one by one and not as an array: of an array PostgreSQL supposes that
- * it is long, and plans the statement anew each time, which takes longer than to run it.
+ * Reads the state of a player under the lock of all the player's wallets. The lock and the reading are sent together
+ * as two statements. A single statement that waited for the lock would not see what the request before it wrote. Ids
+ * are listed one by one (decision 48).
  */
 
 import type { LedgerStatus } from "../bet.ts";
@@ -20,16 +19,16 @@ import { readsTombstones, type Tombstones } from "./wallet-draft.ts";
 
 export interface LockedPlayer {
   readonly state: PlayerState;
-  /** numbers the request behind those of this player that were answered before */
+  /** the number of this request, higher than the numbers of the player's earlier requests */
   readonly number: string;
-  /** has the time at which all this was read (`CLOCK`) */
+  /** has the time of the reading (`CLOCK`) */
   readonly row: TextRow;
 }
 
 /**
- * The statements that lock and read what a request names, to be run in this order in one transaction.
- * All wallets of the player are locked, in sorted order, because a bet may be named with any currency.
- * @param signature null: nobody asks which callback it was sent to before
+ * The statements that lock and read what a request names, for one transaction in this order. They lock all wallets of
+ * the player, in sorted order, because a request may name a bet with any currency.
+ * @param signature null: the earlier callback of the signature is not read
  */
 export function askForPlayer(
   request: CallbackRequest,
@@ -53,7 +52,7 @@ export function playerOf({ currency }: CallbackRequest, answers: readonly TextRo
   const [wallets = [], rows = []] = answers;
   const wallet = wallets.find((row) => row["currency"] === currency);
   const [first] = rows;
-  if (first === undefined) throw new Error("a request was given no number");
+  if (first === undefined) throw new Error("the statement that reads a player returned no row");
   const bets = rows.filter((row) => row["begun"] != null);
   bets.sort((a, b) => Number(a["begun"]) - Number(b["begun"]));
   return {
@@ -79,7 +78,7 @@ function askForRefs(request: CallbackRequest, signature: Signature | null): SqlS
   );
 }
 
-/** A row for each bet that is found, or one where none is. */
+/** Returns a row for each bet that is found, or one row where none is. */
 function askForBets(
   request: CallbackRequest,
   settings: RuleSettings,
@@ -102,7 +101,7 @@ function askForBets(
   });
 }
 
-/** The number is taken under the lock: whoever waits takes the higher one. */
+/** The number is taken under the player's lock, so that later requests get higher numbers. */
 const REQUEST = `(select nextval('callback_bodies_id_seq')) as number, r.digest, r.balance_before as "balanceBefore",
         r.balance_after as "balanceAfter", ${CLOCK}`;
 
@@ -115,7 +114,9 @@ function earlierRequest(put: Put, { productId, callback, requestId }: CallbackRe
         and r.callback = ${put(callback)} and r.request_id = ${put(requestId)}`;
 }
 
-/** In milliseconds; looked for only where there was an earlier request, whose first entry has the time. */
+/**
+ * The time of the earlier request's first entry, in milliseconds. Searched only where there was an earlier request.
+ */
 function answeredAt(put: Put, { productId, username, items }: CallbackRequest): string {
   return `case when r.digest is not null then (
         select floor(extract(epoch from e.received_at) * 1000) from callback_entries e
@@ -123,7 +124,7 @@ function answeredAt(put: Put, { productId, username, items }: CallbackRequest): 
           and e.username = ${put(username)} and e.callback = r.callback and e.request_id = r.request_id limit 1) end`;
 }
 
-/** A column of them, each as its kind and what it is of: "bet 17", "round 4". */
+/** A column with the tombstones as texts of kind and id: "bet 17", "round 4". */
 function tombstonesOfPlayer(put: Put, request: CallbackRequest): string {
   const { txnIds, rounds } = namesOf(request);
   const named = [`kind = 'bet' and ref in (${putAll(put, txnIds)})`];
@@ -188,7 +189,7 @@ function flagOf(row: TextRow, column: string): boolean {
   return textOf(row, column) === "t";
 }
 
-/** A JSON array of text; none where the column was not asked for. */
+/** Reads a JSON array of texts; empty where the column was not selected. */
 function listOf(row: TextRow, column: string): string[] {
   return JSON.parse(row[column] ?? "[]") as string[];
 }

@@ -1,20 +1,23 @@
-/** The body of a callback as bytes: read without losing a digit, and freed of session tokens before anything keeps it. */
+/** Reads the body of a callback without losing a digit, and removes session tokens before the body is stored. */
 
 import { hash } from "node:crypto";
 import { isLosslessNumber, parse, stringify } from "lossless-json";
 import { parseAmount } from "../money.ts";
 
 export interface ReadBody {
-  /** numbers are LosslessNumber; undefined: it is no JSON */
+  /** numbers are LosslessNumber; undefined: the body is not JSON */
   readonly value: unknown;
-  /** what may be stored: the text as it came, without any session token */
+  /** the text that may be stored: as it came, without any session token */
   readonly kept: string;
 }
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 const TOKEN = /session_?token/i;
 const REMOVED = "(removed: it names a session token)";
-/** Its name may be written with escapes. In what is no JSON nobody can tell where a token begins and ends either. */
+/**
+ * The name of a token field may be written with escapes. In a body that is not JSON, the end of a token cannot be
+ * found.
+ */
 const MAY_HOLD_TOKEN = /token|\\/i;
 
 export function readBody(bytes: Uint8Array): ReadBody {
@@ -61,7 +64,7 @@ function withoutTokens(value: unknown): unknown {
   return same ? value : Object.fromEntries(clean);
 }
 
-/** The digest of a JSON value, the same however its fields are ordered and its numbers written. */
+/** The digest of a JSON value. The order of fields and the notation of numbers do not change it. */
 export function digestOf(value: unknown): string {
   return hash("sha256", JSON.stringify(canonical(value)), "base64url");
 }

@@ -1,4 +1,4 @@
-/** What a wallet answers to an entry that the rules call impossible (docs/callbacks.md#answers). */
+/** The wallet's answers to entries that the ledger's rules call impossible (docs/callbacks.md#answers). */
 
 import type { Impossible } from "../ledger/impossible.ts";
 import { CallbackRefusal } from "./status-code.ts";
@@ -17,8 +17,8 @@ const REFUSALS: Readonly<Record<Impossible, readonly [CallbackRefusal["statusCod
   running: [20002, "the bet runs already"],
   repeated: [20002, "the same was applied before"],
   "same-stake": [20002, "the bet has this amount already"],
-  tip: [20001, "this id is a tip's"],
-  "no-tip": [20001, "this id is a bet's, not a tip's"],
+  tip: [20001, "this id belongs to a tip"],
+  "no-tip": [20001, "this id belongs to a bet that is not a tip"],
 };
 
 export function refusalOf(impossible: Impossible): CallbackRefusal {

@@ -1,4 +1,4 @@
-/** Callback requests as they come over the wire (§2.1, §2.3), checked and turned into words. */
+/** Reads and checks callback requests (§2.1, §2.3). */
 
 import { isLosslessNumber } from "lossless-json";
 import { CALLBACKS, type CallbackName } from "../callback.ts";
@@ -7,11 +7,11 @@ import { describeError, ReconError } from "../errors.ts";
 import { type Amount, parseAmount } from "../money.ts";
 import { digestOf } from "./raw-body.ts";
 
-/** Every callback that is answered, checkBalance among them, which moves nothing (§4.A1). */
+/** Every callback that the server answers; checkBalance moves no money (§4.A1). */
 const ANSWERED = ["checkBalance", ...CALLBACKS] as const;
 export type AnsweredName = (typeof ANSWERED)[number];
 
-/** By the last part of its address, the callback that is meant: two names of rollback are in use beside its own. */
+/** The callback by the last part of its address. Providers use two further names for rollback. */
 export const CALLBACK_AT: ReadonlyMap<string, AnsweredName> = new Map([
   ...ANSWERED.map((name) => [name, name] as const),
   ["unsettleBets", "rollback"],
@@ -32,11 +32,11 @@ export interface CallbackEnvelope {
 export interface CallbackRequest extends CallbackEnvelope {
   readonly callback: CallbackName;
   readonly items: readonly CallbackItem[];
-  /** of player, currency and items: it distinguishes a replay from another request with the same id */
+  /** the hash of player, currency and items, which distinguishes a replay from another request with the same id */
   readonly digest: string;
 }
 
-/** One item of `txns`, of whatever callback; what a callback does not have is null. */
+/** One item of `txns` of any callback. Fields that a callback does not have are null. */
 export interface CallbackItem {
   /** refId for adjustBalance */
   readonly txnId: string;
@@ -47,39 +47,39 @@ export interface CallbackItem {
   readonly betAmount: Amount | null;
   /** never negative; adjustBalance's amount for CREDIT */
   readonly payoutAmount: Amount | null;
-  /** null: nothing is said, which means BY_TRANSACTION */
+  /** null: not given, which means BY_TRANSACTION */
   readonly transactionType: "BY_TRANSACTION" | "BY_ROUND" | null;
   readonly skipBalanceUpdate: boolean;
-  /** a settle's isSingleState: its own flag, before the product's setting; null: it has none */
+  /** the isSingleState of settleBets, which overrides the product's setting; null: not given */
   readonly singleState: boolean | null;
-  /** a settle's isEndRound: no other settle follows; null: nothing is said, which means true */
+  /** the isEndRound of settleBets: no further settle follows; null: not given, which means true */
   readonly endRound: boolean | null;
 }
 
-/** A request that says too little, or something wrong: `reason` names the field. */
+/** A request with a missing or wrong field, which `reason` names. */
 export interface MalformedRequest {
   readonly reason: string;
 }
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Far more than any round has; the rest of a body cannot be bounded by its bytes alone. */
+/** The most items of a request, far more than a round has. The limit of bytes alone would allow thousands. */
 const MOST_ITEMS = 500;
 /** An index entry of PostgreSQL holds 2,704 bytes; the longest key here has four parts. */
 const LONGEST_KEY_BYTES = 512;
 /**
- * The ledger rejects entries of other times, such as seconds (docs/ledger.md#rejected-rows): no money may move for
- * them.
+ * The allowed times. The ledger rejects entries of other times, for example of times in seconds
+ * (docs/ledger.md#rejected-rows), so no money may move for them.
  */
 const FIRST_MS = Date.parse("2010-01-01T00:00:00Z");
 const LONGEST_AHEAD_MS = 86_400_000;
 
-/** The envelope alone, which is all that checkBalance has. @param now when it was received */
+/** Reads the envelope alone, for checkBalance. @param now when it was received */
 export function readEnvelope(body: unknown, now: Instant): CallbackEnvelope | MalformedRequest {
   return orMalformed(() => envelopeOf(body, now));
 }
 
-/** The whole request of a callback that can move money. @param now when it was received */
+/** Reads the request of a callback that can move money. @param now when it was received */
 export function readRequest(
   callback: CallbackName,
   body: unknown,
@@ -102,7 +102,7 @@ export function isMalformed(read: CallbackEnvelope | MalformedRequest): read is 
   return "reason" in read;
 }
 
-/** Whose request it is, and what a failure answer repeats of it, as far as it can be read: empty text where it cannot. */
+/** Reads the player, and the fields that a failure answer repeats. A field that cannot be read is an empty text. */
 export function readNames(body: unknown): Pick<CallbackEnvelope, "requestId" | "productId" | "username"> {
   const nameOf = (field: string) => {
     try {
@@ -141,7 +141,10 @@ interface Shape {
   readonly payoutAmount: Presence;
 }
 
-/** §2.3 and §4.A; settleBets, cancelBets and voidSettled are not shown by the interface (§1.7). */
+/**
+ * The amounts of each callback's items (§2.3, §4.A). The interface does not describe settleBets, cancelBets and
+ * voidSettled (§1.7).
+ */
 const SHAPES: Readonly<Record<Exclude<CallbackName, "adjustBalance">, Shape>> = {
   placeBets: { betAmount: "required", payoutAmount: "none" },
   adjustBets: { betAmount: "required", payoutAmount: "none" },
@@ -204,7 +207,7 @@ function amountOf(item: Fields, field: string, presence: Presence, prefix: strin
   return amount;
 }
 
-/** BY_BET is an older name of BY_TRANSACTION, which is meant too where nothing is said. */
+/** BY_BET is an older name of BY_TRANSACTION. */
 function transactionTypeOf(item: Fields, callback: CallbackName, prefix: string) {
   const value = item["transactionType"];
   if (!HAVE_TYPE.has(callback) || value === undefined || value === null || value === "") return null;

@@ -19,30 +19,30 @@ import { openPlayerQueue } from "./player-queue.ts";
 import { CALLBACK_AT } from "./request.ts";
 import { openWalletPool } from "./store.ts";
 
-/** Some thousand items; a callback has a handful. */
+/** Enough for some thousand items; callbacks have a few. */
 const MOST_BODY_BYTES = 1024 * 1024;
-/** Each request that is worked on has one connection; the others wait, where they can be counted. */
+/** Each request under work has one connection. The others wait in a queue, which can be counted and limited. */
 const QUEUE = { atOnce: 10, mostWaiting: 1_000, mostWaitingOfPlayer: 100 };
 const LIMITS: CallbackLimits = { answerMs: 10_000, requestMs: 10_000 };
 const CHECK_REQUESTS_EVERY_MS = 1_000;
-/** More than a provider opens; each costs memory before anything is known about it. */
+/** More connections than a provider opens. Each costs memory before the server knows its sender. */
 const MOST_CONNECTIONS = 2_000;
-/** While the server ends. */
+/** How often the ending server looks for connections without a request. */
 const SWEEP_EVERY_MS = 50;
 const JSON_TYPE = "application/json; charset=utf-8";
 const OTHER_METHODS = ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** until when its caller waits for the answer */
+    /** the time for which the caller waits for the answer */
     deadline: Deadline;
   }
 }
 
 export interface CallbackLimits {
-  /** from the end of its headers on a callback may take so long: whoever asks has given up by then */
+  /** the longest time from the end of the headers to the answer; the caller has given up by then */
   readonly answerMs: number;
-  /** a request must have come whole by then: who sends it byte by byte must not keep a connection */
+  /** the longest time until the request has arrived, so that a slow sender cannot keep a connection */
   readonly requestMs: number;
 }
 
@@ -54,14 +54,14 @@ export interface CallbackContext {
 }
 
 export interface CallbackServer {
-  /** where it listens: "http://127.0.0.1:3001" */
+  /** the address: "http://127.0.0.1:3001" */
   readonly url: string;
-  /** Requests in flight are answered first. */
+  /** Answers the requests in flight first. */
   close(): Promise<void>;
 }
 
 /**
- * Starts to listen.
+ * Starts the server.
  * @throws ReconError `listen-failed` where the port is taken
  */
 export async function startCallbackServer(
@@ -117,7 +117,7 @@ export async function startCallbackServer(
     return {
       url,
       close: async () => {
-        // A connection on which nothing was ever asked does not count as idle, and would be waited for.
+        // Fastify does not count a connection without any request as idle, and would wait for it.
         const sweep = setInterval(() => {
           if (!isAnswering()) app.server.closeAllConnections();
         }, SWEEP_EVERY_MS);
@@ -134,7 +134,7 @@ export async function startCallbackServer(
   }
 }
 
-/** @returns whether anybody waits for an answer */
+/** @returns whether any caller waits for an answer */
 function trackAnswers(app: FastifyInstance): () => boolean {
   const answering = new Set<FastifyRequest["raw"]>();
   app.addHook("onRequest", async ({ raw }, reply) => {
@@ -148,7 +148,9 @@ async function refuse(reply: FastifyReply, status: number, error: string): Promi
   return await reply.code(status).send({ error });
 }
 
-/** Each callback below the base path, and once more below any one segment: one address may serve many products. */
+/**
+ * Adds each callback below the base path, and below any one further segment, which may name a product (decision 91).
+ */
 function addRoutes(app: FastifyInstance, answering: AnswerContext, basePath: string): void {
   for (const [name, callback] of CALLBACK_AT) {
     for (const url of [`${basePath}/${name}`, `${basePath}/:segment/${name}`]) {
@@ -163,8 +165,7 @@ function addRoutes(app: FastifyInstance, answering: AnswerContext, basePath: str
       app.route({
         method: OTHER_METHODS,
         url,
-        handler: (_request, reply) =>
-          refuse(reply.header("allow", "POST"), 405, "callbacks are sent by POST"),
+        handler: (_request, reply) => refuse(reply.header("allow", "POST"), 405, "send callbacks by POST"),
       });
     }
   }

@@ -1,4 +1,4 @@
-/** Which callback each accepted signature was sent to. */
+/** Stores the callback to which each accepted signature was sent (decision 128). */
 
 import { formatInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -7,7 +7,7 @@ import type { Put } from "../db/statement.ts";
 import type { TimeRange } from "../window.ts";
 import type { Signature } from "./access.ts";
 
-/** In the list of a select: the callback that the signature was sent to before, or null. */
+/** A column of a select: the callback to which the signature was sent before, or null. */
 export function signedForText(put: Put, { text, signedAt }: Signature): string {
   return `(select callback from callback_signatures
           where signed_at = ${put(formatInstant(signedAt))} and signature = ${put(text)}) as "signedFor"`;
@@ -18,7 +18,7 @@ export function rememberSignature(put: Put, callback: string, { text, signedAt }
       values (${put(formatInstant(signedAt))}, ${put(text)}, ${put(callback)}) on conflict do nothing`;
 }
 
-/** Forgets signatures of a range of time, as `dropOldest` does. */
+/** Deletes signatures of a range of time, as `dropOldest` does. */
 export function dropOldSignatures(sql: Query, range: TimeRange, most: number): Promise<DroppedRows> {
   return dropOldest(sql, { table: "callback_signatures", key: "ctid", at: "signed_at" }, range, most);
 }

@@ -1,4 +1,4 @@
-/** What `statusCode` says in the answer to a callback (§2.2, §7.1); the interface leaves the values to the operator. */
+/** The values of `statusCode` in the answer to a callback (§2.2, §7.1). The interface leaves them to the operator. */
 
 /**
  * 0 success, 10001 player not found, 10002 balance too low, 20001 bet not found, 20002 duplicate, 20003 already
@@ -6,7 +6,7 @@
  */
 export type StatusCode = 0 | 10001 | 10002 | 20001 | 20002 | 20003 | 20004 | 30001 | 30002 | 50001;
 
-/** Ends the judging of a request: thrown and caught inside of it, never seen outside. */
+/** Refuses a request. Thrown and caught within the judging of a request only. */
 export class CallbackRefusal extends Error {
   readonly statusCode: Exclude<StatusCode, 0>;
 

@@ -13,7 +13,7 @@ import { askForPlayer, type LockedPlayer, playerOf } from "./player-store.ts";
 import type { CallbackRequest } from "./request.ts";
 import { rememberSignature } from "./signature-store.ts";
 
-/** Two players' requests with one id: the second one to commit is judged again, and finds the first. */
+/** Two players sent requests with one id. The second to commit is judged again, and then sees the first. */
 const UNIQUE_VIOLATION = "23505";
 
 /** The longest search for the outcome of a request whose connection was lost during its commit. */
@@ -26,19 +26,19 @@ export function openWalletPool(sql: Sql): PipelinedPool {
   return openPipelinedPool(sql, [UNIQUE_VIOLATION]);
 }
 
-/** A request as it came. */
+/** A request as it was received. */
 export interface Received {
   readonly request: CallbackRequest;
-  /** what is kept of it, without session tokens */
+  /** the body to store, without session tokens */
   readonly body: string;
-  /** null: signatures are not asked for */
+  /** null: the server checks no signatures */
   readonly signature: Signature | null;
 }
 
 /**
- * Judges a request and applies it, in one transaction: all items or none. Rejects where it was not applied, and never
- * will be; with `OutcomeUnknown` where even that cannot be found out.
- * @param deadline it is not applied once this is over
+ * Judges a request and applies it in one transaction: all items or none. Rejects where the request was certainly not
+ * applied. Rejects with `OutcomeUnknown` where that is not certain (decision 126).
+ * @param deadline the request is not applied after it
  */
 export async function applyRequest(
   pool: PipelinedPool,
@@ -54,7 +54,7 @@ export async function applyRequest(
       (answers) => {
         const player = playerOf(request, answers);
         const verdict = refuseSecondUse(request, player) ?? judgeRequest(request, player.state, settings);
-        // Taken under the lock, so that a player's entries lie in the order in which they took effect.
+        // Taken under the lock, so that a player's entries have the order in which they took effect.
         const judged = { ...received, player, receivedAt: clock.now() };
         const written = writeInTime(deadline, player.row, (put) => [
           ...writeOutcome(put, judged, verdict),
@@ -76,23 +76,23 @@ export async function applyRequest(
 }
 
 /**
- * A body that was captured on its way must not be taken for another callback: its signature does not cover the
- * address.
+ * Refuses a signature that was sent to another callback: a signature does not cover the address, so a captured body
+ * could be sent to another one (decision 128).
  */
 function refuseSecondUse({ callback }: CallbackRequest, { row }: LockedPlayer): RefusedCallback | null {
   const before = row["signedFor"] ?? callback;
   if (before === callback) return null;
   return {
     statusCode: 30002,
-    reason: `this signature was sent to ${before} before: a signed body is taken for one callback only`,
+    reason: `this signature was sent to ${before} before: a signed body is valid for one callback only`,
     tombstones: { bets: new Set(), rounds: new Set() },
   };
 }
 
 /**
- * Asks under the player's lock what became of a request: whoever has the lock knows that the transaction that had it
- * before has ended, and sees what it left.
- * @returns the success that was committed; null: there is none, and will be none
+ * Finds the outcome of a request under the player's lock. The lock shows that the transaction which held it before
+ * has ended, so its writes are visible (decision 126).
+ * @returns the committed success; null: the request was not applied, and never will be
  */
 async function findOutcome(
   pool: PipelinedPool,

@@ -15,14 +15,14 @@ export interface WalletDraft {
   readonly takenRefs: Set<string>;
 }
 
-/** What was cancelled before it arrived. */
+/** Bets and rounds that were cancelled before they arrived. */
 export interface Tombstones {
   readonly bets: ReadonlySet<string>;
   /** real rounds */
   readonly rounds: ReadonlySet<string>;
 }
 
-/** The bets of a wallet as the rules see them: by txn id, in the order in which they began. */
+/** The bets of a wallet for the ledger's rules: by txn id, in the order of their beginnings. */
 export class WalletBets extends Map<string, BetState> implements KnownBets {
   inRound(roundId: string, currency: string): BetState[] {
     return [...this.values()].filter(
@@ -30,7 +30,7 @@ export class WalletBets extends Map<string, BetState> implements KnownBets {
     );
   }
 
-  /** A wallet pays no bet under an id that is not its own. */
+  /** The wallet never carries a payout under another bet's id. */
   carrierOf(): undefined {
     return undefined;
   }

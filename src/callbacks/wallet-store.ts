@@ -1,14 +1,15 @@
-/** Money that people give to the built-in wallet by hand, and what is in it. */
+/** Credits that people give to the built-in wallet by hand, and the balances of wallets. */
 
 import type { Instant } from "../clock.ts";
-import { inTurn, type Query, type Sql } from "../db/client.ts";
+import type { Query, Sql } from "../db/client.ts";
+import { inTurn } from "../db/transactions.ts";
 import { ReconError } from "../errors.ts";
 import { type Amount, formatAmount, parseAmount } from "../money.ts";
 
 export interface Credit {
   readonly username: string;
   readonly currency: string;
-  /** signed: negative is taken back */
+  /** signed: a negative amount is taken back */
   readonly amount: Amount;
   /** the person's own reference: the same one cannot count twice */
   readonly ref: string;
@@ -23,7 +24,7 @@ export interface Wallet {
 /**
  * Changes a balance by hand; the first credit creates the player. The same credit again has no effect.
  * @returns the wallet after it, and whether this call changed it
- * @throws ReconError `conflict` where the ref stands for another credit, or the balance would fall below zero
+ * @throws ReconError `conflict` where the ref was used for another credit, or the balance would fall below zero
  */
 export async function creditWallet(
   sql: Sql,
@@ -63,7 +64,7 @@ async function repeatedCredit(tx: Query, credit: Credit): Promise<Wallet> {
   if (!isSame) {
     throw new ReconError(
       "conflict",
-      `--ref "${credit.ref}" stands for another credit already (${first?.amount} ${first?.currency} for "${first?.username}"): nothing was changed`,
+      `--ref "${credit.ref}" was used for another credit (${first?.amount} ${first?.currency} for "${first?.username}"): nothing was changed`,
     );
   }
   const [wallet] = await readWallets(tx, credit.username, credit.currency);
@@ -71,7 +72,7 @@ async function repeatedCredit(tx: Query, credit: Credit): Promise<Wallet> {
   return wallet;
 }
 
-/** The wallets of a player by currency. @param currency null: all of them */
+/** The wallets of a player by currency. @param currency null: the wallets of all currencies */
 export async function readWallets(sql: Query, username: string, currency: string | null): Promise<Wallet[]> {
   const rows = await sql<{ username: string; currency: string; balance: string }[]>`
     select username, currency, balance from wallets

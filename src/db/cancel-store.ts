@@ -1,10 +1,11 @@
-/** Ends in PostgreSQL what nobody waits for any more. */
+/** Cancels statements in PostgreSQL that nobody waits for any more. */
 
 import type { Query, Sql } from "./client.ts";
 
 /**
- * Runs part of a transaction; when `signal` is aborted, the statement that runs is cancelled in the database, which
- * rejects the work. Only this transaction is: by then its connection may have another one.
+ * Runs part of a transaction. When `signal` aborts, the running statement is cancelled in the database, and the work
+ * rejects. The statement names this transaction, so that a later one of the same connection is never cancelled
+ * (decision 125).
  */
 export async function cancelledBy<Result>(
   sql: Sql,
@@ -18,7 +19,7 @@ export async function cancelledBy<Result>(
   >`select pg_backend_pid() as pid, now()::text as begun`;
   const cancel = () => {
     if (own === undefined) return;
-    // Where the database is gone, the work ends with it.
+    // Without a database the work ends anyway.
     sql`
       select pg_cancel_backend(pid) from pg_stat_activity
       where pid = ${own.pid} and xact_start = ${own.begun}::text::timestamptz and state = 'active'`.catch(

@@ -1,46 +1,42 @@
 /**
- * The database's time, which decides (docs/operations.md#outages): measured every few seconds, and carried on by a
- * clock that nobody sets.
+ * The database's time (decision 10, docs/operations.md#outages): measured every few seconds, and continued by the
+ * machine's steady clock.
  */
 
 import type { Clock, Instant } from "../clock.ts";
 import type { Query } from "./client.ts";
 
-/** A worker whose own clock differs by more does no work. */
+/** A worker whose clock differs by more does no work (decision 121). */
 const MOST_DIFFERENCE_MS = 5_000;
-/** A longer round trip makes the measurement too rough. */
+/** The longest round trip of a measurement: a longer one would make it too inaccurate. */
 const LONGEST_ROUND_TRIP_MS = 2_000;
 
 export interface DatabaseClock extends Clock {
   /**
-   * Compares both clocks anew. An answer that took too long changes nothing.
-   * @throws what the query throws
+   * Measures the difference of both clocks. An answer that took too long changes nothing.
+   * @throws the error of the query
    */
   measure(): Promise<void>;
-  /**
-   * By how much the clock of this machine is ahead of the database's, in milliseconds; null: it was not measured yet.
-   */
+  /** How far the clock of this machine is ahead of the database's, in milliseconds; null: not measured yet. */
   aheadMs(): number | null;
-  /**
-   * Whether the clock of this machine is as right as work needs it. A jump since the last measurement counts at once.
-   */
+  /** Whether the clock of this machine is right enough for work. A jump since the last measurement counts at once. */
   isRight(): boolean;
 }
 
-/** What is asked of the machine: replaced in tests. */
+/** The clocks of the machine. Tests replace them. */
 export interface LocalClock extends Clock {
   /** milliseconds since any moment; setting the clock does not move it */
   steady(): number;
 }
 
 interface Measured {
-  /** the database's time, and the machine's two, at one moment */
+  /** the database's time and both clocks of the machine, at one moment */
   readonly at: Instant;
   readonly localAt: Instant;
   readonly steadyAt: number;
 }
 
-/** Until it was measured, the time is that of the machine. */
+/** Until the first measurement, `now` is the machine's time. */
 export function openDatabaseClock(sql: Query, local: LocalClock): DatabaseClock {
   let measured: Measured | null = null;
   const aheadMs = (): number | null => {

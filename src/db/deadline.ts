@@ -1,15 +1,17 @@
-/** Until when somebody waits for a transaction: nothing is committed for who does not wait any more. */
+/**
+ * The time for which a caller waits for a transaction. Nothing is committed for a caller that does not wait any more.
+ */
 
 import { monotonicMs } from "../clock.ts";
 import type { TextRow } from "./pipelined-connection.ts";
 import { type Put, type SqlStatement, writeStatement } from "./statement.ts";
 
 /**
- * Begins when it is made. It is over when its time has passed, or when who waits has left; but not while a commit is under
- * way: from there on only the database knows the outcome, and it looks at the deadline itself (`writeInTime`).
+ * Begins when it is constructed. Ends when its time has passed, or when the caller leaves, but not while a commit is
+ * under way: then only the database knows the outcome, and checks the deadline itself (`writeInTime`, decision 126).
  */
 export class Deadline {
-  /** rejects with the reason once it is over */
+  /** rejects with the reason once the deadline is over */
   readonly over: Promise<never>;
   readonly #endsAtMs: number;
   readonly #timer: NodeJS.Timeout;
@@ -21,7 +23,7 @@ export class Deadline {
   constructor(lengthMs: number) {
     const { promise, reject } = Promise.withResolvers<never>();
     this.over = promise;
-    // Who waits for nothing else at that moment is not surprised by it.
+    // Prevents an unhandled rejection while nobody awaits `over`.
     promise.catch(() => {});
     this.#reject = reject;
     this.#endsAtMs = monotonicMs() + lengthMs;
@@ -33,7 +35,7 @@ export class Deadline {
     return this.#endsAtMs - monotonicMs();
   }
 
-  /** Who waits has left: an answer would reach nobody. */
+  /** The caller has left, so that no answer would reach it. */
   leave(reason: Error): void {
     this.#isAlone = true;
     this.#end(reason);
@@ -49,39 +51,39 @@ export class Deadline {
     if (!this.#isCommitting) this.#reject(this.#reason);
   }
 
-  /** @throws the reason why it is over */
+  /** @throws the reason where the deadline is over */
   check(): void {
     if (this.#reason === null && this.leftMs() <= 0) this.#end(new Error("it was not done in time"));
     if (this.#reason !== null) throw this.#reason;
   }
 
-  /** @throws the reason where it is over: then nothing may be sent that could commit */
+  /** @throws the reason where the deadline is over; the caller must then send nothing that could commit */
   beginCommit(): void {
     this.check();
     this.#isCommitting = true;
   }
 
-  /** The commit has failed for certain. */
+  /** The commit has certainly failed. */
   undoCommit(): void {
     this.#isCommitting = false;
   }
 
-  /** There is an answer. */
+  /** Ends the timer, because the caller has its answer. */
   stop(): void {
     clearTimeout(this.#timer);
   }
 }
 
-/** In the list of a select that is read when the deadline is looked at: the database's time, in seconds since 1970. */
+/** A column of a select: the database's time in seconds since 1970, which `writeInTime` needs. */
 export const CLOCK = 'extract(epoch from clock_timestamp()) as "databaseClock"';
 
 /**
- * All that a transaction writes, in the one statement before `commit`: it fails, and the transaction with it, where its parts
- * were not written before the deadline, by the clock that `row` was read from. A server that stood still in between, or a
- * part that had to wait, finds out when it goes on: the time is read when all parts are counted.
- * @param row has the column of `CLOCK`
- * @param write gives the parts, at least one: each inserts, updates or deletes, and returns nothing. They are written in
- *   any order, and none sees what another one writes
+ * Builds the one statement with all writes of a transaction. The statement fails, and the transaction with it, where
+ * the database's clock is past the deadline after all parts were written (decision 134). The check also covers a
+ * server that stood still, and a part that waited for a lock.
+ * @param row a row with the column of `CLOCK`
+ * @param write returns the parts, at least one: each inserts, updates or deletes, without `returning`. They run in
+ * any order, and none sees the writes of another one
  */
 export function writeInTime(
   deadline: Deadline,
@@ -98,5 +100,5 @@ export function writeInTime(
   });
 }
 
-/** Of PostgreSQL, for what `writeInTime` divides by zero. */
+/** PostgreSQL's code for the division by zero with which `writeInTime` fails. */
 export const TOO_LATE = "22012";

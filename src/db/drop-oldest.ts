@@ -1,4 +1,4 @@
-/** Deletes what is old, some rows at a time, so that nothing live waits for it. */
+/** Deletes old rows in small batches, so that live work does not wait for it (decision 41). */
 
 import type { Instant } from "../clock.ts";
 import type { TimeRange } from "../window.ts";
@@ -14,13 +14,13 @@ interface DatedTable {
 
 export interface DroppedRows {
   readonly count: number;
-  /** the time of the last of them; null: there were none */
+  /** the time of the newest deleted row; null: no row was deleted */
   readonly last: Instant | null;
 }
 
 /**
- * Deletes rows of a range of time, the oldest first; those that somebody else deletes just now are left to them.
- * @param most so many at once; go on behind the last of them while there were any
+ * Deletes rows of a range of time, the oldest first. Skips rows that another transaction has locked.
+ * @param most the most rows to delete; the caller repeats from `last` until no row was deleted
  */
 export async function dropOldest(
   sql: Query,

@@ -1,4 +1,4 @@
-/** Brings the database up to date; safe when several workers start at once, and while older ones work. */
+/** Runs migrations. Safe when several workers start at once, and while older workers run. */
 
 import { fileURLToPath } from "node:url";
 import { readMigrationFiles } from "drizzle-orm/migrator";
@@ -6,29 +6,29 @@ import postgres from "postgres";
 import { systemClock } from "../clock.ts";
 import { ReconError } from "../errors.ts";
 import { type Log, silentLog } from "../log.ts";
-import { isConnectionLost, unreachable } from "./client.ts";
+import { isConnectionLost, unreachable } from "./database-error.ts";
 
-/** Any number will do that nothing else locks; the digits spell "recon" on a telephone. */
+/** The number of the advisory lock; any number that nothing else locks. The digits spell "recon" on a telephone. */
 const MIGRATION_LOCK = 73_266;
 const FOLDER = fileURLToPath(new URL("./migrations", import.meta.url));
 const TABLE = { migrationsSchema: "public", migrationsTable: "recon_migrations" };
 
 /**
- * Whoever asks for a table behind a statement that waits to change it, waits too. So such a statement gives way this
- * soon, and the whole is tried again a little later. It is sooner than PostgreSQL looks for deadlocks (1 s): of a
- * migration and live work that wait for each other it must be the migration that fails.
+ * The longest wait of a migration for a lock (decision 50). Live work waits behind a statement that waits for a
+ * table, so the migration gives way soon and is tried again. The wait is shorter than PostgreSQL's search for
+ * deadlocks (1 s), so that in a deadlock the migration fails, and not the live work.
  */
 const LOCK_WAIT_MS = 300;
 const AGAIN_MS = 700;
 const MOST_TRIES = 60;
-/** A lock that was not given in time, and a deadlock that PostgreSQL ended by failing this side of it. */
+/** A lock that did not become free in time, and a deadlock that PostgreSQL ended by failing the migration. */
 const GAVE_WAY: ReadonlySet<string | undefined> = new Set(["55P03", "40P01"]);
 
 /**
- * Runs the migrations that the database lacks, all of them or none. One process runs them, the others wait for it.
- * A database that a newer version has migrated is left as it is: migrations only add, so that older code goes on.
- * @param folder holds the migrations
- * @returns how many were run
+ * Runs the migrations that the database lacks: all of them, or none. One process runs them, and the others wait.
+ * Changes nothing where a newer version has migrated the database: migrations only add, so older code can go on.
+ * @param folder the folder with the migrations
+ * @returns the number of migrations that were run
  * @throws ReconError `database-unreachable`; `migration-blocked` where other work holds a table for too long
  */
 export async function migrateDatabase(url: string, log: Log = silentLog, folder = FOLDER): Promise<number> {
@@ -40,7 +40,7 @@ export async function migrateDatabase(url: string, log: Log = silentLog, folder 
     if (before > known) {
       log.warn(
         { known, found: before },
-        "the database was brought up to date by a newer version of this program; this one goes on with it",
+        "a newer version of this program has migrated the database; this version goes on with it",
       );
     }
     if (before >= known) return 0;
@@ -55,7 +55,7 @@ export async function migrateDatabase(url: string, log: Log = silentLog, folder 
   }
 }
 
-/** How many migrations the database lacks. */
+/** The number of migrations that the database lacks. */
 export async function countMissingMigrations(url: string): Promise<number> {
   const client = connect(url);
   try {
@@ -73,44 +73,44 @@ function connect(url: string): postgres.Sql {
 async function waitForTurn(client: postgres.Sql, log: Log): Promise<void> {
   const [got] = await client`select pg_try_advisory_lock(${MIGRATION_LOCK}) as turn`;
   if (got?.["turn"] === true) return;
-  log.info("another process brings the database up to date, and is waited for");
+  log.info("another process migrates the database; waiting for it");
   await client`select pg_advisory_lock(${MIGRATION_LOCK})`;
 }
 
 async function migratePatiently(client: postgres.Sql, log: Log, migrationsFolder: string): Promise<void> {
-  // Loaded where there is something to migrate only: drizzle takes more memory than all the rest of a worker.
+  // Loaded only where there are migrations to run, because drizzle takes much memory (decision 22).
   const { drizzle } = await import("drizzle-orm/postgres-js");
   const { migrate } = await import("drizzle-orm/postgres-js/migrator");
   await client.unsafe(`set lock_timeout = ${LOCK_WAIT_MS}`);
   for (let tries = 1; ; tries += 1) {
     try {
-      // drizzle changes the client it is given, so it gets one of its own.
+      // drizzle changes its client, so it gets one of its own (decision 1).
       await migrate(drizzle({ client }), { ...TABLE, migrationsFolder });
       return;
     } catch (error) {
-      if (!GAVE_WAY.has(codeOf(error))) throw saidBy(error);
+      if (!GAVE_WAY.has(codeOf(error))) throw causeOf(error);
       if (tries === MOST_TRIES) throw blocked(error);
-      log.info("a table that is to be changed is in use; the migration gives way and is tried again");
+      log.info("the migration waits for a table that other work uses; it is tried again");
       await systemClock.sleep(AGAIN_MS);
     }
   }
 }
 
-/** drizzle wraps what PostgreSQL says. */
-function saidBy(error: unknown): unknown {
+/** The error of PostgreSQL, which drizzle wraps. */
+function causeOf(error: unknown): unknown {
   const { cause } = error as { cause?: unknown };
   return cause instanceof postgres.PostgresError ? cause : error;
 }
 
 function codeOf(error: unknown): string | undefined {
-  return (saidBy(error) as { code?: string }).code;
+  return (causeOf(error) as { code?: string }).code;
 }
 
 function blocked(error: unknown): ReconError {
   const passed = (MOST_TRIES * (LOCK_WAIT_MS + AGAIN_MS)) / 1000;
   return new ReconError(
     "migration-blocked",
-    `the database cannot be brought up to date: for ${passed} s other sessions were never off the tables that are to be changed. ` +
+    `the database cannot be brought up to date: for ${passed} s other sessions have used the tables that must be changed. ` +
       "Find them in pg_stat_activity (a transaction left open, a long report), end them, and start again.",
     { cause: error, retryable: true },
   );

@@ -1,4 +1,4 @@
-/** A connection of pg with the settings of a pool of postgres.js: the program has one address of its database. */
+/** Opens a connection of pg with the settings of a pool of postgres.js. */
 
 import { Client, type ClientConfig } from "pg";
 import type { Sql } from "./client.ts";
@@ -7,7 +7,7 @@ type Options = Sql["options"];
 
 const KEEP_ALIVE_MS = 60_000;
 
-/** Of several hosts it takes the first that takes writes, in their order. Rejects with what the last one said. */
+/** Connects to the first host, in order, that accepts writes. Rejects with the error of the last host. */
 export async function connectClient(options: Options): Promise<Client> {
   const addresses = options.host.map((host, index) => ({ host, port: options.port[index] ?? 5432 }));
   let failure: unknown;
@@ -15,7 +15,7 @@ export async function connectClient(options: Options): Promise<Client> {
     try {
       const client = await connect({ ...settingsOf(options), ...address }, options.ssl);
       if (addresses.length === 1 || (await takesWrites(client))) return client;
-      failure = new Error(`${address.host}:${address.port} takes no writes`);
+      failure = new Error(`${address.host}:${address.port} accepts no writes`);
     } catch (error) {
       failure = error;
     }
@@ -24,7 +24,7 @@ export async function connectClient(options: Options): Promise<Client> {
 }
 
 function settingsOf({ user, pass, database, connect_timeout, connection }: Options): ClientConfig {
-  // The other settings are those of the pool; pipelined connections read no times.
+  // All settings of the pool but TimeZone, because pipelined connections read no times.
   const { application_name, TimeZone: _, ...others } = connection as Record<string, string>;
   const options = Object.entries(others).map(
     ([name, value]) => `-c ${name}=${String(value).replaceAll(/[\\ ]/g, "\\$&")}`,
@@ -42,8 +42,8 @@ function settingsOf({ user, pass, database, connect_timeout, connection }: Optio
 }
 
 /**
- * As postgres.js does it: only "prefer" goes on without TLS, and only "verify-full" and settings of one's own look at
- * the certificate.
+ * Treats TLS as postgres.js does: only "prefer" goes on without TLS, and only "verify-full" and explicit TLS settings
+ * check the certificate.
  */
 async function connect(settings: ClientConfig, ssl: Options["ssl"]): Promise<Client> {
   const unverified = ssl === "require" || ssl === "allow" || ssl === "prefer";
@@ -59,13 +59,13 @@ async function connect(settings: ClientConfig, ssl: Options["ssl"]): Promise<Cli
 
 async function connectOnce(settings: ClientConfig): Promise<Client> {
   const client = new Client(settings);
-  // A connection that breaks while it opens rejects, and then reports the error once more.
+  // A connection that breaks while it opens rejects, and then emits the error a second time.
   client.on("error", () => {});
   await client.connect();
   return client;
 }
 
-/** Closes it where it does not. */
+/** Whether the server accepts writes. Closes the connection where it does not. */
 async function takesWrites(client: Client): Promise<boolean> {
   const { rows } = await client.query<{ transaction_read_only: string }>("show transaction_read_only");
   if (rows[0]?.transaction_read_only === "off") return true;

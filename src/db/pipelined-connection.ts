@@ -1,7 +1,6 @@
 /**
- * One connection on which statements go out together and are answered together: one packet there, one packet back,
- * where postgres.js makes PostgreSQL send an answer for each statement. The first that fails keeps those behind it
- * from running.
+ * A connection that sends several statements in one packet and gets their answers in one packet (decision 45). After
+ * the first statement that fails, the statements behind it do not run.
  */
 
 import type { Connection, FieldDef, Submittable } from "pg";
@@ -9,38 +8,40 @@ import type { Sql } from "./client.ts";
 import { connectClient } from "./pipelined-client.ts";
 import type { SqlStatement } from "./statement.ts";
 
-/** By column, as PostgreSQL writes it in text. */
+/** A row by column, with PostgreSQL's text of each value. */
 export type TextRow = Readonly<Record<string, string | null>>;
 
 export interface PipelinedConnection {
-  /** @returns the rows of each statement; rejects with what PostgreSQL says of the first that fails */
+  /** @returns the rows of each statement; rejects with the error of the first statement that fails */
   run(statements: readonly SqlStatement[]): Promise<TextRow[][]>;
-  /** its connection is lost, or was closed */
+  /** the connection is lost or closed */
   isOver(): boolean;
   close(): Promise<void>;
 }
 
-/** A statement that PostgreSQL knows by a name. */
+/** A prepared statement, with its name. */
 interface Planned {
   readonly name: string;
-  /** of its rows */
+  /** the columns of its rows */
   readonly columns: readonly string[];
 }
 
-/** What was planned on a connection. */
+/** The prepared statements of a connection. */
 interface Plans {
-  /** by their text; each has run to its end */
+  /** by their text; each has completed once */
   readonly kept: Map<string, Planned>;
-  /** so many names were given */
+  /** the number of names given so far */
   named: number;
 }
 
-/** Statements of many rows are rare, and never twice the same: to keep each would only fill the memory. */
+/**
+ * Statements with more values are not kept: they are rare, never equal, and would only fill the memory (decision 48).
+ */
 const MOST_VALUES_KEPT = 200;
 
 /**
- * What waits for a lock does not see that its connection was closed: the server ends it first, so that what is given
- * up here does not go on there, with its locks, beside what replaces it.
+ * The server must end a statement before this side gives it up: a statement that waits for a lock does not notice a
+ * closed connection, and would go on with its locks beside its replacement (decision 45).
  */
 function endedByServer(longestRunMs: number): string {
   const statementMs = Math.ceil(longestRunMs * 0.9);
@@ -52,7 +53,7 @@ const CHECKED = "set wallet_recon.writes = 'checked'";
 
 /**
  * Connects with the settings of a pool.
- * @param longestRunMs a server that has not answered by then is taken for lost: the connection is closed
+ * @param longestRunMs the longest wait for an answer; then the server counts as lost, and the connection is closed
  */
 export async function connectPipelined({ options }: Sql, longestRunMs: number): Promise<PipelinedConnection> {
   const client = await connectClient(options);
@@ -88,19 +89,16 @@ function listen({ debug }: Options, statements: readonly SqlStatement[]): void {
   for (const { text, values } of statements) debug(0, text, [...values], []);
 }
 
-/**
- * Statements that are sent and answered together. pg calls these methods for what arrives, until the answer is
- * complete.
- */
+/** Statements that are sent and answered together. pg calls these methods for each message that arrives. */
 class Batch implements Submittable {
   readonly answered: Promise<TextRow[][]>;
   readonly #statements: readonly SqlStatement[];
   readonly #plans: Plans;
   readonly #settle: PromiseWithResolvers<TextRow[][]>;
   #connection: Connection | null = null;
-  /** by the place of their statements, as far as those were not kept before */
+  /** newly prepared statements, by the position in the batch */
   readonly #planned = new Map<number, Planned>();
-  /** of each statement that was answered, and of the one that is being answered */
+  /** the rows of each answered statement, and of the one that is being answered */
   readonly #rows: TextRow[][] = [[]];
 
   constructor(statements: readonly SqlStatement[], plans: Plans) {

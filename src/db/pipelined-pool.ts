@@ -1,54 +1,59 @@
 /**
- * Short transactions in two round trips: what is asked first goes out together with `begin`, and what is written
- * together with `commit`. A pool cannot do that: it waits for `begin` to find the transaction a connection.
+ * Short transactions in two round trips (decision 45): `begin` is sent with the reads, and `commit` with the writes.
+ * The pool of postgres.js cannot do that, because it waits for the answer to `begin`.
  */
 
 import { describeError } from "../errors.ts";
 import { endsInTime } from "../in-time.ts";
-import { LOST_RACES, type Sql } from "./client.ts";
+import type { Sql } from "./client.ts";
 import { type Deadline, TOO_LATE } from "./deadline.ts";
 import { connectPipelined, type PipelinedConnection, type TextRow } from "./pipelined-connection.ts";
 import type { SqlStatement } from "./statement.ts";
+import { LOST_RACES } from "./transactions.ts";
 
 const MOST_TRIES = 5;
-/** A connection whose server vanished says nothing for a quarter of an hour, and would take a place all that time. */
+/**
+ * The longest wait for an answer. A connection whose server has vanished would report nothing for a quarter of an
+ * hour.
+ */
 const LONGEST_RUN_MS = 10_000;
-/** Saying goodbye takes no longer, where somebody listens. */
+/** Closing takes no longer than this while the server answers. */
 const LONGEST_CLOSE_MS = 1_000;
 const BEGIN: SqlStatement = { text: "begin isolation level read committed", values: [] };
 const COMMIT: SqlStatement = { text: "commit", values: [] };
 const ROLLBACK: SqlStatement = { text: "rollback", values: [] };
 
-/** What a transaction does once it knows what it asked for. */
+/** The result of a transaction, and its writes. */
 interface TransactionDecision<Result> {
   readonly result: Result;
-  /** run in this order; where one fails none is */
+  /** run in this order; if one fails, none takes effect */
   readonly write: readonly SqlStatement[];
 }
 
-/** The connection was lost under a commit: it may have taken place, and may even still take place. */
+/** The connection was lost during a commit, which may have happened, or may still happen. */
 export class OutcomeUnknown extends Error {}
 
 export interface PipelinedPool {
   /**
-   * Asks, decides and writes in one transaction, which waits for its locks in turn. Begins again where it lost a
-   * race. Rejects with `OutcomeUnknown` where it may have been committed, with anything else where it never will be.
-   * @param decide is given the rows of each statement; it waits for nothing, because others wait for the locks
-   * @param deadline nothing is written once it is over
+   * Reads, decides and writes in one transaction (read committed). Begins again after a lost race. Rejects with
+   * `OutcomeUnknown` where the commit may have happened, and with another error where it certainly never will.
+   * @param decide called with the rows of each statement; synchronous, because other transactions wait for the locks
+   * @param deadline nothing is written after it
    */
   transact<Result>(
     ask: readonly SqlStatement[],
     decide: (answers: TextRow[][]) => TransactionDecision<Result>,
     deadline: Deadline,
   ): Promise<Result>;
-  /** Runs one statement by itself. @returns its rows */
+  /** Runs one statement outside of a transaction. @returns its rows */
   run(statement: SqlStatement, deadline: Deadline): Promise<TextRow[]>;
   close(): Promise<void>;
 }
 
 /**
- * Connections beside a pool, with its settings: as many as there are transactions at once, which the caller bounds.
- * @param retried codes of PostgreSQL after which a transaction begins again, besides those of a lost race
+ * Opens pipelined connections with the settings of a pool. The caller limits the simultaneous transactions, and so
+ * the number of connections.
+ * @param retried further codes of PostgreSQL after which a transaction begins again, besides lost races
  * @param longestRunMs the longest time for the answer to one packet, including waits for locks
  */
 export function openPipelinedPool(
@@ -86,7 +91,7 @@ export function openPipelinedPool(
           if (isUndone) free.push(connection);
           else await drop(connection);
           if (progress.isCommitting && !(isUndone && code !== undefined)) {
-            throw new OutcomeUnknown(`the connection was lost under a commit: ${describeError(error)}`);
+            throw new OutcomeUnknown(`the connection was lost during a commit: ${describeError(error)}`);
           }
           deadline.undoCommit();
           if (code === TOO_LATE) throw new Error("it could not be committed in time", { cause: error });
@@ -127,7 +132,7 @@ async function transactOn<Result>(
   return result;
 }
 
-/** @returns false where the connection is lost, and the transaction with it */
+/** @returns false where the connection is lost, so that the rollback is not certain */
 async function isRolledBack(connection: PipelinedConnection): Promise<boolean> {
   return await connection.run([ROLLBACK]).then(
     () => !connection.isOver(),

@@ -1,10 +1,8 @@
-/**
- * How the connections of a worker are divided, so that nobody takes those of others (docs/operations.md#connections).
- */
+/** Divides the connections of a worker between its work and people (decision 125, docs/operations.md#connections). */
 
 import { openDatabase, PEOPLE_LIMITS, type Sql } from "./client.ts";
 
-/** One in so many connections is for people. */
+/** One in this many connections is for people. */
 const PEOPLE_SHARE = 4;
 const FEWEST_OF_PEOPLE = 2;
 
@@ -17,8 +15,8 @@ export interface Pools {
 }
 
 /**
- * Opens the pools of a process; they connect when first used.
- * @param most connections of both together, at least 4
+ * Opens the pools of a process. They connect at their first use.
+ * @param most the most connections of both pools together, at least 4
  */
 export function openPools(url: string, most: number): Pools {
   const people = Math.max(FEWEST_OF_PEOPLE, Math.floor(most / PEOPLE_SHARE));
@@ -28,7 +26,7 @@ export function openPools(url: string, most: number): Pools {
   };
   return {
     ...pools,
-    // All work is done by now; a connection that broke once may never say that it has ended.
+    // All work has ended by now. The time-out is needed because a broken connection may never report its end.
     close: async () => {
       await Promise.all([pools.work, pools.people].map((sql) => sql.end({ timeout: 1 })));
     },

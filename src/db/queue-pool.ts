@@ -1,6 +1,5 @@
 /**
- * The connections of all queues and workers that live in the database: one pool, where BullMQ by itself opens one for
- * each.
+ * One pool for all queues in PostgreSQL and their workers. BullMQ by itself would open one for each (decision 51).
  */
 
 import { type ClientBase, Pool, type PoolClient } from "pg";
@@ -8,26 +7,26 @@ import { endsInTime } from "../in-time.ts";
 
 /** Each worker keeps one connection for notifications of new jobs. All workers share the rest. */
 const MOST = 12;
-/** Nobody waits for a connection for longer. */
+/** The longest wait for a connection. */
 const LONGEST_CONNECT_MS = 5_000;
 /**
- * A statement of the queues takes milliseconds; on a connection that broke silently it would be waited for for
- * minutes.
+ * The longest wait for a statement, which takes milliseconds. On a connection that broke silently, the wait would
+ * take minutes.
  */
 const LONGEST_QUERY_MS = 30_000;
-/** Saying goodbye takes no longer, where somebody listens. */
+/** Closing takes no longer than this while the server answers. */
 const LONGEST_CLOSE_MS = 500;
 
 export interface QueuePool {
   readonly pool: Pool;
-  /** Closes every connection, and breaks those that are in use. */
+  /** Closes every connection, even those in use. */
   close(): Promise<void>;
 }
 
 /**
- * Opens the pool; it connects when first used.
- * @param schema in which the tables of the queues lie
- * @param migrate makes these tables, or brings them up to date; on the first connection
+ * Opens the pool. The pool connects at its first use.
+ * @param schema the schema with the tables of the queues
+ * @param migrate creates or updates these tables; called on the first connection
  * @param report called when an idle connection breaks
  */
 export function openQueuePool(
@@ -49,7 +48,7 @@ export function openQueuePool(
     max: MOST,
     connectionTimeoutMillis: LONGEST_CONNECT_MS,
     query_timeout: LONGEST_QUERY_MS,
-    // Without it BullMQ does not trust a connection on which nothing is said for long, and asks every 10 seconds.
+    // Without keepAlive BullMQ polls every 10 seconds, because it does not trust a silent connection.
     keepAlive: true,
     application_name: "wallet-recon queues",
     onConnect: async (client) => {
@@ -57,7 +56,7 @@ export function openQueuePool(
       await client.query(`set search_path to ${schema}`);
     },
   });
-  // Every queue and every worker listens to it.
+  // Every queue and every worker adds listeners.
   pool.setMaxListeners(0);
   pool.on("error", report);
   const open = new Set<PoolClient>();
@@ -67,7 +66,8 @@ export function openQueuePool(
     pool,
     close: async () => {
       const ended = pool.end();
-      // A connection that waits for an answer is destroyed by it. One that is only being made gives up by itself.
+      // `client.end()` destroys a connection that waits for an answer. A connection that is still opening gives up by
+      // itself.
       for (const client of open) void client.end().catch(() => {});
       await endsInTime(ended, LONGEST_CLOSE_MS);
     },

@@ -1,7 +1,8 @@
-/** How many rows the tables have that are too large to be counted whenever somebody asks: exact, at any moment. */
+/** Exact row counts of tables that are too large to count at each request (decision 73). */
 
 import type { Instant } from "../clock.ts";
-import { inOneMoment, type Query, type Sql, takeTime } from "./client.ts";
+import type { Query, Sql } from "./client.ts";
+import { inOneMoment, takeTime } from "./transactions.ts";
 
 /** Each writer notes the number of rows that it adds or removes, in the same transaction. */
 export const COUNTED_TABLES = [
@@ -13,22 +14,22 @@ export const COUNTED_TABLES = [
 ] as const;
 export type CountedTable = (typeof COUNTED_TABLES)[number];
 
-/** These are counted for each product. */
+/** Tables that are counted for each product. */
 const BY_PRODUCT: ReadonlySet<CountedTable> = new Set(["bet_records", "rejected_records"]);
 
 /**
- * The part of a statement that notes what another part of it has added.
- * @param added SQL of the number of rows
- * @param product SQL of the product, where the table is counted for each
- * @param from SQL of where they are had from: `added` may add up rows of it
+ * The part of a statement that notes the rows which another part has added.
+ * @param added SQL of the number of added rows
+ * @param product SQL of the product, where the table is counted for each product
+ * @param from SQL of the source of the rows, which `added` may add up
  */
 export function noteAddedText(table: CountedTable, added: string, from = "", product = "''"): string {
   return `insert into rows_added (table_name, product_id, added) select '${table}', ${product}, ${added} ${from}`;
 }
 
 /**
- * SQL of a query for "productId" (empty where the table is not counted for each) and "rows", which may repeat a
- * product.
+ * SQL of a query for "productId" (empty where the table is not counted for each product) and "rows". A product may
+ * come several times; its rows must be added up.
  */
 export function rowCountsText(table: CountedTable): string {
   const [product, groups] = BY_PRODUCT.has(table) ? ["product_id", "group by product_id"] : ["''", ""];
@@ -41,7 +42,7 @@ export function rowCountsText(table: CountedTable): string {
     select ${product}, count(*) from ${table} where not ${isKept} ${groups}`;
 }
 
-/** How many rows a table has of each product. */
+/** The number of rows of each product. */
 export async function countByProduct(sql: Query, table: CountedTable): Promise<Map<string, number>> {
   const rows = await sql.unsafe<{ productId: string; rows: number }[]>(
     `select "productId", sum(rows)::bigint as rows from (${rowCountsText(table)}) counted group by 1 having sum(rows) > 0`,
@@ -51,23 +52,23 @@ export async function countByProduct(sql: Query, table: CountedTable): Promise<M
   return new Map(rows.map(({ productId, rows }) => [productId, rows]));
 }
 
-/** How many rows a table has. */
+/** The number of rows of a table. */
 export async function countRows(sql: Query, table: CountedTable): Promise<number> {
   const counts = await countByProduct(sql, table);
   return [...counts.values()].reduce((sum, rows) => sum + rows, 0);
 }
 
 export interface KeepLimits {
-  /** a smaller table is counted whenever somebody asks */
+  /** a smaller table is counted at each request */
   readonly largeBytes: number;
-  /** then a table is counted as a whole again */
+  /** the time after which a table is counted as a whole again */
   readonly recountMs: number;
 }
 
 /**
- * Adds what was noted to what is kept of a table, or counts it as a whole: where that was never done, or long ago,
- * because a worker of a version that notes nothing, or somebody with SQL, may have added rows since.
- * @returns whether it was counted as a whole; false too where another worker is at it
+ * Adds the noted rows to the stored count of a table. Counts the table as a whole where it was never counted, or long
+ * ago: an older worker, or a person with SQL, may have added rows without a note.
+ * @returns whether the table was counted as a whole; false also where another worker counts it now
  */
 export async function keepRowCounts(
   sql: Sql,
@@ -91,7 +92,7 @@ export async function keepRowCounts(
   });
 }
 
-/** Reading all of a table of a billion rows. */
+/** Enough to read a table of a billion rows. */
 const LONGEST_COUNT_MS = 2 * 3_600_000;
 
 async function isSmaller(tx: Query, table: CountedTable, bytes: number): Promise<boolean> {
@@ -101,7 +102,7 @@ async function isSmaller(tx: Query, table: CountedTable, bytes: number): Promise
   return (row?.bytes ?? 0) < bytes;
 }
 
-/** All of one moment: what is noted by then is counted, and what is noted later is not. */
+/** Counts and deletes the notes in one snapshot, so that no row counts twice and none is missed. */
 async function countWhole(tx: Query, table: CountedTable, now: Instant): Promise<void> {
   // Counting is a statement of its own: PostgreSQL uses several processes only for reading.
   const product = BY_PRODUCT.has(table) ? tx`product_id` : tx`''::text`;
@@ -110,7 +111,8 @@ async function countWhole(tx: Query, table: CountedTable, now: Instant): Promise
   await tx`delete from rows_added where table_name = ${table}`;
   await tx`delete from row_counts where table_name = ${table}`;
   const rows = new Map([["", 0], ...counted.map(({ productId, rows }) => [productId, rows] as const)]);
-  // Where another worker has counted it since this moment, the conflict fails as a lost race and not as a duplicate.
+  // Where another worker has counted the table since the snapshot, the conflict fails as a lost race, not as a
+  // duplicate.
   await tx`
     insert into row_counts (table_name, product_id, rows, counted_at)
     select ${table}, product_id, rows, ${now}
@@ -118,7 +120,7 @@ async function countWhole(tx: Query, table: CountedTable, now: Instant): Promise
     on conflict (table_name, product_id) do nothing`;
 }
 
-/** Nothing is kept of a small table, and what was noted of it is of no use. */
+/** Adds the notes to the stored count. A small table has no stored count, and its notes are only deleted. */
 async function addNoted(tx: Query, table: CountedTable): Promise<void> {
   await tx`
     with noted as (delete from rows_added where table_name = ${table} returning product_id, added)

@@ -1,8 +1,8 @@
-/** Which PostgreSQL answers. */
+/** The version of the PostgreSQL server. */
 
 import type { Query } from "./client.ts";
 
-/** The oldest that every statement here was tried on. */
+/** The oldest version with which all statements were tested. */
 export const OLDEST_SERVER = 14;
 
 /** @returns as the server names itself: major 18, name "18.4" */

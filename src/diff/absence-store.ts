@@ -1,4 +1,4 @@
-/** Which records the provider did not return lately, and since when it is certain that they are absent. */
+/** Records that the provider no longer returns, and the time since which their absence is certain. */
 
 import type { StoredRecord } from "../bet.ts";
 import type { Instant } from "../clock.ts";
@@ -6,15 +6,18 @@ import type { Query } from "../db/client.ts";
 
 type RecordKey = Pick<StoredRecord, "username" | "betId" | "id">;
 
-/** A record that a complete pass did not return, and nothing has since. */
+/** A record that a complete pass did not return, and that no later pass returned either. */
 export interface NotedAbsence extends RecordKey {
-  /** when that pass had read its last page */
+  /** the time at which that pass read its last page */
   readonly missedAt: Instant;
-  /** since then it is certain; null: it is in doubt */
+  /** the absence is certain from this time on; null: the record is in doubt */
   readonly absentSince: Instant | null;
 }
 
-/** What is noted of some records, without those that the provider lists by another of their times. */
+/**
+ * The noted absences of some records, without records that the provider lists under another of their times (decision
+ * 106).
+ */
 export async function readNotedAbsences(
   tx: Query,
   productId: string,
@@ -30,14 +33,16 @@ export async function readNotedAbsences(
     where a.product_id = ${productId} and not a.elsewhere`;
 }
 
-/** Whether any record of a product was missed at all: mostly none is, and nothing else need be asked. */
+/**
+ * Whether a product has any noted absence. Most products have none, and the comparison then skips its other queries.
+ */
 export async function hasNotedAbsences(tx: Query, productId: string): Promise<boolean> {
   const [row] = await tx<{ any: boolean }[]>`
     select exists (select from record_absences where product_id = ${productId}) as any`;
   return row?.any === true;
 }
 
-/** Keeps that these records are absent: windows, by which it was decided, are not kept for ever. */
+/** Stores that these records are absent, because the windows that prove it are deleted later (decision 94). */
 export async function writeAbsent(
   tx: Query,
   productId: string,

@@ -1,4 +1,4 @@
-/** Who was active in a stretch of time, and by which rounds and bets; and which of them are still waited for. */
+/** The players, rounds and bets with activity in a range of time, and the marks that still wait for a comparison. */
 
 import type { Query } from "../db/client.ts";
 import type { TimeRange } from "../window.ts";
@@ -7,8 +7,9 @@ import type { DiffMark } from "./store.ts";
 const ROWS_AT_ONCE = 2_000;
 
 /**
- * Everything of a product that is dated in a range, a player's together: records by their accountingDate, entries by when
- * they occurred. Reads through a cursor of the transaction, so that other statements may run in between.
+ * All rounds and bets of a product with a record or an entry in a range: records by accountingDate, entries by
+ * occurredAt. Each yielded batch holds whole players. The statement uses a cursor, so that the transaction can run
+ * other statements between two batches.
  */
 export async function* readActivity(
   tx: Query,
@@ -40,7 +41,7 @@ export async function* readActivity(
   await tx`close activity`;
 }
 
-/** The marks of some players, due or not: what they speak of has not been judged for good. */
+/** The marks of some players, due or not. The rounds and bets that they name have no final verdict yet. */
 export async function readWaiting(
   tx: Query,
   productId: string,

@@ -6,7 +6,7 @@ import { type IdRule, idRulesOf, type MatchRule } from "./match.ts";
 import { askedByState } from "./money-moved.ts";
 import { type EntryTimes, entryTimesOf, sumBets, sumRecords } from "./sums.ts";
 
-/** What is loaded of a wide round, with whatever hangs together with it. */
+/** The loaded part of a wide round, with everything in its neighbourhood. */
 export interface LoadedRound {
   readonly roundId: string;
   readonly currency: string;
@@ -15,20 +15,20 @@ export interface LoadedRound {
 }
 
 export interface SeparatedRound {
-  /** ids of what does not stand alone, and has to be loaded again */
+  /** ids of the bets that do not agree by themselves; the next comparison loads them again */
   readonly apart: readonly string[];
-  /** every id of the bets that do */
+  /** every id of the bets that agree by themselves */
   readonly agreeing: ReadonlySet<string>;
-  /** when those were heard of; null: there are none */
+  /** the times of the entries of the agreeing bets; null: no bet agrees */
   readonly entryTimes: EntryTimes | null;
 }
 
 /**
- * Parts what is loaded into bets that agree by themselves and all others. A bet does that where it has ended on both
- * sides with the same amounts to the last digit, moved what it asks for, shares no id with anything else, and lies in
- * the round with all that is known of it: whatever becomes of the others, nothing can be found wrong with it.
- * @param rules that may name it by an id, in their order; all of its records name it by the same one
- * @param isDisturbed of a bet or record: something is wrong with it, or it is in doubt
+ * Separates the bets that agree by themselves from all others. Such a bet has ended on both sides with the same
+ * amounts to the last digit. Its wallet moved what the bet asks for. Its ids belong to no other bet or record. All
+ * its records lie in the same round. No change of another bet can make it differ (decision 122).
+ * @param rules the id rules in their order; all records of a bet must name it by the same rule
+ * @param isDisturbed whether a bet or record has a finding, or is in doubt
  */
 export function separateAgreeing(
   { roundId, currency, records, bets }: LoadedRound,
@@ -80,7 +80,10 @@ export function separateAgreeing(
   return { apart: [...apart], agreeing, entryTimes: entryTimesOf(ended) };
 }
 
-/** The rules that say whose a record is. Where only rounds are matched, it changes nothing which id does. */
+/**
+ * The id rules that say which bet a record belongs to. A product that matches by round alone may use either id
+ * (decision 137).
+ */
 export function namingRulesOf(matchBy: readonly MatchRule[]): readonly IdRule[] {
   const rules = idRulesOf(matchBy);
   return rules.length === 0 ? ["betId", "id"] : rules;

@@ -1,6 +1,5 @@
 /**
- * When a bet is certain to agree by itself, as SQL: what the screening of whole rounds and the comparison of rounds with
- * very many bets go by.
+ * SQL that says which bets certainly agree by themselves. The screening and the comparison of wide rounds share it.
  */
 
 import { requestIdSql } from "../db/request-id.ts";
@@ -8,22 +7,25 @@ import { formatAmount } from "../money.ts";
 import type { IdRule } from "./match.ts";
 import type { Tolerance } from "./tolerance.ts";
 
-/** What counts as agreement beside equal amounts: nothing of it is dropped that the exact comparison would find. */
+/**
+ * The settings that decide which amounts agree. The screening drops nothing that the exact comparison would find
+ * (decision 100).
+ */
 export interface ScreenRules {
-  /** a bet that is only placed agrees with a record that paid nothing, which names it */
+  /** a bet with a placement alone agrees with the record that names it, where that record paid nothing */
   readonly dropsOmittedLosses: boolean;
   readonly tolerance: Tolerance;
 }
 
 /** The rules of one statement. */
 export interface StatementRules extends ScreenRules {
-  /** some settlements say themselves whether they are single-state */
+  /** some settlements of the product carry the single-state flag */
   readonly areFlagged: boolean;
-  /** which ids of a record may name its bet */
+  /** the ids of a record that may name its bet, in order */
   readonly namedBy: readonly IdRule[];
 }
 
-/** The id by which a row of the part "records" names its bet, and the one that must name no other. */
+/** The column of the part "records" that names the row's bet, and the column that must name no other bet. */
 export function namesOf({ namedBy: [rule, another] }: StatementRules): { name: string; other: string } {
   if (another !== undefined) return { name: "records.n", other: "records.i" };
   return rule === "id"
@@ -31,36 +33,41 @@ export function namesOf({ namedBy: [rule, another] }: StatementRules): { name: s
     : { name: "records.b", other: "records.i" };
 }
 
-/** Where either id may name the bet, the betId does, unless the ledger knows the other one alone. */
+/** Where either id may name the bet, the betId names it, unless the ledger knows only the other id (decision 137). */
 const NAMED_BY_EITHER = `txns as materialized (select distinct t from entries),
   records as materialized (
     select found.*, case when of_bet.t is null and of_record.t is not null then found.i else found.b end as n
     from found left join txns of_bet on of_bet.t = found.b left join txns of_record on of_record.t = found.i
   ),`;
 
-/** What moved for an entry; where it does not say, what a placement or a settlement asks for. */
+/**
+ * The money that moved for an entry. Where the entry does not say, the money that a placement or a settlement asks
+ * for.
+ */
 const MOVED =
   "coalesce(f.moved, case f.callback when 'placeBets' then -f.bet_amount else f.payout_amount end)";
 
-/** The entry says how the balance changed with its request, and some money moved for it. */
+/** The entry has both balances of its request, and some money moved for it. */
 export const ANSWERED = `f.balance_before is not null and f.balance_after is not null and ${MOVED} <> 0`;
 
-/** Whether two amounts of a currency are equal; both are whole expressions. */
+/** Whether two amounts of a currency are equal. `a` and `b` are complete SQL expressions. */
 function equal({ tolerance }: ScreenRules, currency: string, a: string, b: string): string {
   if (tolerance.size === 0) return `${a} = ${b}`;
   return `abs(${a} - (${b})) <= ${allowed(tolerance, currency)}`;
 }
 
-/** The codes and amounts are those of checked settings: capital letters, digits and decimals. */
+/** Safe as SQL text: the settings were checked, so codes are capital letters and digits, and amounts are decimals. */
 function allowed(tolerance: Tolerance, currency: string): string {
   const cases = [...tolerance].map(([code, amount]) => `when '${code}' then ${formatAmount(amount)}`);
   return cases.length === 0 ? "0" : `case ${currency} ${cases.join(" ")} else 0 end`;
 }
 
-/** An entry is plain where nothing but its amount needs to be known to fold it, and the wallet did what it asks for. */
+/**
+ * Columns of an entry. An entry is plain where the fold needs only its amount, and the wallet moved what it asks for.
+ */
 export function entry(rules: StatementRules): string {
   const isExact = rules.tolerance.size === 0;
-  // What moved is held against the record's amount as well where that need not be what is declared.
+  // With a tolerance the record's amount may differ from the declared one, so `agreesWithRecord` checks what moved.
   const movedAs = (declared: string) => (isExact ? `and coalesce(f.moved, ${declared}) = ${declared}` : "");
   return `f.username as u, f.txn_id as t, coalesce(f.round_id, '') as r, f.currency as c, ${requestIdSql("f.request_id")} as q,
   f.entry_id, f.occurred_at, f.received_at, ${ANSWERED} as answered,
@@ -76,7 +83,10 @@ export function entry(rules: StatementRules): string {
   false) as plain`;
 }
 
-/** Of settlements that are flagged, which takes longer: what they do depends on what came first. */
+/**
+ * Times for flagged settlements: before its placement, such a settlement does something else (decision 92). Costs
+ * time, so it is asked only where the product has any.
+ */
 const FLAGS = `case when f.callback = 'placeBets' then f.occurred_at end as placed_at,
   case when f.callback = 'settleBets' and f.single_state is not null then f.occurred_at end as flagged_at,`;
 
@@ -85,8 +95,8 @@ export const RECORD = `f.username as u, f.bet_id as b, f.id as i, f.round_id as 
     when 'WIN' then f.payout <> 0 when 'LOSE' then f.payout <= f.stake else true end as plain`;
 
 /**
- * Mismatches that are not over: their rounds have to be looked at, so that they end. Of one that a person has decided
- * it has to be seen that it no longer holds.
+ * Mismatches that a comparison must still check: open ones, so that it can end them, and those that a person decided,
+ * so that it notices when they no longer hold (decision 44).
  */
 export const UNSETTLED = `
   unsettled as (
@@ -98,14 +108,17 @@ export const UNSETTLED = `
 export const NAMED =
   "values (bet_id), (transaction_id), (case when subject like 'bet:%' then substr(subject, 5) end)";
 
-/** What a plain entry adds up to. Where losses are omitted, the placement of a lost bet is complete by itself. */
+/**
+ * The weight of a plain entry in the sum of `uncertain`. Where losses are omitted, the placement of a lost bet weighs
+ * as much as both entries.
+ */
 function weightOf({ dropsOmittedLosses }: ScreenRules): string {
   if (!dropsOmittedLosses) return "case when entries.places then 1 else 1 << 29 end";
   return `case when entries.places then 1 else 0 end
         + case when entries.places = (records.payout = 0) then 1 << 29 else 0 end`;
 }
 
-/** Whether an entry declares and moved what its record says. */
+/** Whether the amount that an entry declares, and the amount that moved, equal the amount of its record. */
 function agreesWithRecord(rules: ScreenRules): string {
   const equals = (amount: string, listed: string) => equal(rules, "entries.c", amount, listed);
   const moved = (amount: string, listed: string) =>
@@ -116,8 +129,8 @@ function agreesWithRecord(rules: ScreenRules): string {
 }
 
 /**
- * Every row, of whatever round or player, that has one of the ids of the part "ids".
- * "offset 0" keeps each search one by index, whatever the planner believes about their number.
+ * Every row of any round or player that has one of the ids of the part "ids". "offset 0" makes PostgreSQL search each
+ * id by index, whatever number of ids the planner assumes.
  */
 export function aroundIds(rules: StatementRules): string {
   const { name, other } = namesOf(rules);
@@ -151,17 +164,17 @@ export function aroundIds(rules: StatementRules): string {
   )`;
 }
 
-/** The ids of which it is not certain that their bet agrees (`badRounds` of screen-store.ts says when it is). */
+/** The ids of bets that do not certainly agree. `badRounds` of screen-store.ts says when agreement is certain. */
 export const uncertain = (rules: StatementRules) => `uncertain as (
     select coalesce(${namesOf(rules).name}, entries.t) as id
     from records full join entries on entries.t = ${namesOf(rules).name}
     group by 1
-    -- Nothing but one placement and one settlement, both of which agree, adds up to this: what does not agree is more.
+    -- Only one placement and one settlement that both agree add up to this sum. Anything that differs weighs more.
     having sum(case
       when entries.plain and records.plain and entries.u = records.u and entries.r = records.r and entries.c = records.c
         and ${agreesWithRecord(rules)}
       then ${weightOf(rules)} else 1 << 30 end) <> 1 + (1 << 29)
-      -- A settlement that says itself whether it is single-state does something else before its placement.
+      -- A flagged settlement does something else before its placement (decision 92).
       ${rules.areFlagged ? "or max(entries.placed_at) >= min(entries.flagged_at)" : ""}
     union all
     select id from foreign_ids

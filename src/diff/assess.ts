@@ -1,4 +1,7 @@
-/** From a player's records and bets to pairs with their verdicts: match, compare, and what a verdict depends on. */
+/**
+ * Turns a player's records and bets into pairs with their verdicts: matches, compares, and says what a verdict
+ * depends on.
+ */
 
 import { type BetStatus, type LedgerBet, type LedgerStatus, realRound, type StoredRecord } from "../bet.ts";
 import type { Instant } from "../clock.ts";
@@ -14,27 +17,30 @@ import { type EntryTimes, entryTimesOf, isRunning, type Sums, sumBets, sumRecord
 export interface Verdict {
   readonly finding: Finding;
   readonly pair: Pair;
-  /** the entries that the provider has to have heard of, those of the pair's own bets or of its whole round; null: none */
+  /**
+   * the times of the entries that the provider must know: those of the pair's bets, or of its whole round; null: none
+   */
   readonly entryTimes: EntryTimes | null;
-  /** something else of the round must end first */
+  /** another bet of the round must end first */
   readonly waitsForRound: boolean;
-  /** another record may be about to come, however fresh our copy is */
+  /** another record may still arrive, however fresh our copy is */
   readonly asksAgain: boolean;
-  /** it holds from then on, and until then the provider may have listed the bet; null: from the beginning */
+  /** the verdict holds from this time on, and the provider may list the bet until then; null: it always holds */
   readonly holdsFrom: Instant | null;
 }
 
-/** What was compared with what, agreement included. */
+/** A pair and the result of its comparison; pairs that agree are included. */
 export interface AssessedPair {
   readonly pair: Pair;
   readonly provider: Sums<BetStatus> | null;
   readonly ledger: Sums<LedgerStatus> | null;
-  /** null: it agrees, or there is nothing to compare yet */
+  /** null: the pair agrees, or there is nothing to compare yet */
   readonly verdict: Verdict | null;
 }
 
 /**
- * Pairs everything of a player that hangs together, whatever order it is read in: each record and each bet is in one.
+ * Matches and compares the records and bets of one neighbourhood. The order of the input does not matter. Each record
+ * and each bet is in exactly one pair.
  * @param vanished records that the provider no longer returns; they count as absent
  */
 export function assessPairs(
@@ -45,7 +51,7 @@ export function assessPairs(
 ): AssessedPair[] {
   const gone = new Set(vanished);
   const listed = records.filter((record) => !gone.has(record)).sort(byKey);
-  // What the provider has dropped told all the same that the bet had ended.
+  // A record that the provider has dropped still says that the bet had ended.
   const bets = settleOmittedLosses(records, held, settings);
   const pairs = matchBets(listed, bets, settings)
     .map((pair) => settleOmittedLossesOfRound(pair, settings))
@@ -65,7 +71,7 @@ export function assessPairs(
   });
 }
 
-/** The txn id of the ledger bet that a record reports; null: there is none, or it is one of several. */
+/** The txn id of the ledger bet that a record reports; null: there is no such bet, or several could be meant. */
 export function transactionOf(
   record: StoredRecord,
   pairs: readonly AssessedPair[],
@@ -95,7 +101,10 @@ function judge(
   return bet.status === "open" ? named : ofRound(named, bet, rounds);
 }
 
-/** What a difference depends on by itself. Of a round there may always be another record. */
+/**
+ * The verdict of a difference without regard to the rest of its round. A pair matched by round may always get another
+ * record.
+ */
 export function verdictOf(pair: Pair, difference: Difference, settings: AssessSettings): Verdict {
   return {
     pair,
@@ -124,7 +133,7 @@ function vanishedVerdict(pair: Pair, record: StoredRecord, settings: AssessSetti
   return verdictOf(pair, difference, settings);
 }
 
-/** Of each round what was heard of all its bets, and the rounds in which something runs. */
+/** The times of all entries of each round, and the rounds in which a bet or a record still runs. */
 interface Rounds {
   readonly entryTimesOf: ReadonlyMap<string | null, EntryTimes | null>;
   readonly running: ReadonlySet<string | null>;
@@ -141,8 +150,8 @@ function seeRounds(records: readonly StoredRecord[], bets: readonly LedgerBet[])
 }
 
 /**
- * The provider may list a round as one record when its last bet ends: until then nothing is missing there, and
- * from then on it has the time it is given after that end.
+ * The provider may list a round as one record when the last bet ends. Until then no record is missing. The provider's
+ * grace begins at that end.
  */
 function ofRound(verdict: Verdict, { roundId }: LedgerBet, rounds: Rounds): Verdict {
   if (roundId === null) return verdict;
@@ -150,7 +159,7 @@ function ofRound(verdict: Verdict, { roundId }: LedgerBet, rounds: Rounds): Verd
   return { ...verdict, entryTimes, waitsForRound: rounds.running.has(roundId) };
 }
 
-/** The provider need not list what is still open: what has ended may be all that it reports of the round. */
+/** The provider need not list open bets, so its records of the round may be those of the ended bets alone. */
 function withoutOpenPart(pair: Pair, settings: AssessSettings): Pair[] {
   if (pair.matchedBy !== "round" || pair.agrees) return [pair];
   const { open = [], ended = [] } = Object.groupBy(pair.bets, ({ status }) =>

@@ -1,4 +1,4 @@
-/** Requests after which the balance changed by something else than what their items moved. */
+/** Finds requests where the balance changed by another amount than their items moved. */
 
 import { realRound } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
@@ -7,7 +7,7 @@ import type { Finding } from "../mismatch.ts";
 import { type Amount, formatAmount, formatMoney, sumAmounts, ZERO } from "../money.ts";
 import { allowanceOf, differByAtMost, type Tolerance } from "./tolerance.ts";
 
-/** What was answered once: one request, or the first answer to it again. */
+/** One answer of the operator to a request. A repeated request may have several. */
 interface AnsweredBalance {
   readonly entries: readonly CallbackEntry[];
   readonly changed: Amount;
@@ -15,10 +15,10 @@ interface AnsweredBalance {
 }
 
 /**
- * The requests whose answer names another change of the balance than their items moved.
- * What is not known of a request (a balance, or what was asked for) is not guessed: it is passed over.
- * @param entries of one player; of each of their requests all items, or the finding only says "perhaps"
- * @param asked what a null `moved` stands for, by entryId
+ * One finding for each request whose answer names another change of the balance than its items moved. A request with
+ * an unknown balance or an unknown amount is skipped, because nothing is guessed.
+ * @param entries of one player, with all items of each request; with items missing, the finding is not certain
+ * @param asked the amount that stands for a null `moved`, by entryId
  */
 export function findBalances(
   entries: readonly CallbackEntry[],
@@ -37,12 +37,15 @@ function isAsMoved({ entries, changed, moved }: AnsweredBalance, tolerance: Tole
   return differByAtMost(changed, moved, allowanceOf(tolerance, entries[0]?.currency ?? "", entries.length));
 }
 
-/** The subject of what is wrong with a request; JSON, because its id may hold any character. */
+/** The subject of a finding about a request. JSON, because a request id may hold any character. */
 export function subjectOfRequest({ callback, requestId }: CallbackEntry): string {
   return `request:${JSON.stringify([callback, requestId])}`;
 }
 
-/** A replay that moved nothing was answered as the request itself was, balances included: it is no answer of its own. */
+/**
+ * The answers to one request. A replay moved nothing and repeats the first answer with its balances, so it does not
+ * count.
+ */
 function answersTo(
   items: readonly CallbackEntry[],
   movedFor: (entry: CallbackEntry) => Amount | null,

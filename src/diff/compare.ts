@@ -1,6 +1,6 @@
 /**
- * Compares the two sides of a pair: finds the first kind of difference, in the order of the functions here, or
- * agreement.
+ * Compares the two sides of a pair. `whenOnlyListed`, `whenOnlyHeld` and `whenBothHave` each return the first
+ * difference in their order of checks.
  */
 
 import type { BetStatus, LedgerBet, LedgerStatus } from "../bet.ts";
@@ -14,9 +14,12 @@ import { allowanceOf, differByAtMost, type Tolerance } from "./tolerance.ts";
 
 export interface CompareSettings {
   readonly productId: string;
-  /** nothing before it is compared */
+  /** nothing before this time is compared */
   readonly ledgerStart: Instant;
-  /** a bet may be open this long; it was running when the ledger began where its first entry is this close to it */
+  /**
+   * a bet may stay open this long; a bet without a placement whose first entry is at most this long after
+   * `ledgerStart` ran when the ledger began
+   */
   readonly stuckOpenAfterMs: number;
   /** the provider lists bets that are still open */
   readonly openBetsListed: boolean;
@@ -25,7 +28,7 @@ export interface CompareSettings {
 
 export type AssessSettings = MatchSettings & CompareSettings;
 
-/** What is wrong with a pair; the reason is one sentence that names the differing fields and both values. */
+/** The difference of a pair. The reason is one sentence that names the differing fields and both values. */
 export interface Difference {
   readonly kind: MismatchKind;
   readonly reason: string;
@@ -97,7 +100,7 @@ function currencyDifference({ records, bets }: Pair): Difference | null {
   };
 }
 
-/** Settled bets that were never placed, of those that must be. */
+/** Settled bets without a placement, where a placement is needed. */
 export function unplacedOf(bets: readonly LedgerBet[], settings: CompareSettings): LedgerBet[] {
   return bets.filter(
     (bet) =>
@@ -120,7 +123,7 @@ function placementDifference(pair: Pair, settings: CompareSettings): Difference 
   };
 }
 
-/** Nothing was placed that a settle could end, unless the settle is single-state. */
+/** For a bet without a placement: only a single-state settle could end it. */
 const UNPLACED_SETTLE = "placeBets, and no settleBets that is single-state,";
 
 function statusDifference(
@@ -186,11 +189,11 @@ function amountDifference(
 function roundDifference(provider: Sums<BetStatus>, ledger: Sums<LedgerStatus>): Difference {
   return {
     kind: "round-differs",
-    reason: `what is left of the round is ${describeSums(provider)} at the provider, ${describeSums(ledger)} in the ledger`,
+    reason: `the bets of the round that no id matches are ${describeSums(provider)} at the provider, ${describeSums(ledger)} in the ledger`,
   };
 }
 
-/** What is declared agrees; the wallet may have done something else. */
+/** The declared amounts agree. The wallet may still have moved another amount. */
 function moneyDifference(pair: Pair, settings: CompareSettings): Difference | null {
   if (pair.bets.some((bet) => ranAtLedgerStart(bet, settings))) return null;
   const moved = movedBy(pair.bets);

@@ -1,4 +1,4 @@
-/** From a difference to its finding: whose it is, what it is called, how much is at risk, both sides as they were. */
+/** Turns a difference into a finding: its player, its subject, the amount at risk, and both sides at that time. */
 
 import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
 import { parseInstant } from "../clock.ts";
@@ -10,8 +10,8 @@ import { amountAtRisk, amountInOtherCurrency, askedByState } from "./money-moved
 import { firstEntryOf, ledgerSide, movedBy, providerSide, sumBets, sumRecords } from "./sums.ts";
 
 /**
- * What a comparison found wrong with a pair. A bet that stands alone is known by its id, also where its round was
- * compared; what is said of several bets together is known by their round.
+ * The finding of a pair. A difference of one bet has the bet as its subject, even where the round was compared. A
+ * difference of several bets together has the round as its subject.
  */
 export function toFinding(pair: Pair, difference: Difference, settings: CompareSettings): Finding {
   const { records, bets } = pair;
@@ -42,7 +42,7 @@ export function toFinding(pair: Pair, difference: Difference, settings: CompareS
   };
 }
 
-/** The one bet that a difference is about; null: it is about a round. */
+/** The ids of the one bet that a difference is about; null: the difference is about a round. */
 function nameBet(
   { matchedBy, records, bets }: Pair,
   { kind }: Difference,
@@ -62,8 +62,7 @@ function riskOf(pair: Pair, { kind }: Difference): Amount {
 }
 
 /**
- * Every subject that a mismatch about these records and bets, or entries, could have: an id that both sides share,
- * an id of a record that stands alone, or their round.
+ * Every subject that a mismatch about these records and bets could have: an id of a record or bet, or their round.
  */
 export function subjectsOf(
   records: readonly Pick<StoredRecord, "betId" | "id" | "roundId">[],

@@ -1,6 +1,6 @@
 /**
- * What can be said of pairs while some of their records may be absent: only what holds either way
- * (docs/mismatches.md#when-one-opens).
+ * Verdicts while some records may be absent: only a verdict that holds with and without them is certain (decision 93,
+ * docs/mismatches.md#when-one-opens).
  */
 
 import type { LedgerBet, StoredRecord } from "../bet.ts";
@@ -11,9 +11,11 @@ import type { Absences } from "./vanished.ts";
 export interface AssessedInDoubt {
   /** as if the records in doubt were still listed */
   readonly pairs: readonly AssessedPair[];
-  /** verdicts of these pairs that depend on a record in doubt: they open nothing, and end nothing */
+  /** verdicts of these pairs that depend on a record in doubt: they open no mismatch, and end none */
   readonly undecided: ReadonlySet<Verdict>;
-  /** verdicts that hold only where those records are absent: until that is decided they end nothing */
+  /**
+   * verdicts that hold only where those records are absent: until that is decided, they keep their mismatches open
+   */
   readonly otherwise: readonly Verdict[];
 }
 
@@ -50,7 +52,7 @@ function identityOf({ finding: { kind, subject } }: Verdict): string {
   return `${kind} ${subject}`;
 }
 
-/** A reason names the values of both sides. */
+/** Identifies a verdict with its values: a reason names the values of both sides. */
 function wordsOf(verdict: Verdict): string {
   return `${identityOf(verdict)} ${verdict.finding.reason}`;
 }

@@ -1,4 +1,4 @@
-/** Records that contradict themselves: a win that pays nothing, a loss that pays more than its stake. */
+/** Finds records that contradict themselves: a win that pays nothing, or a loss that pays more than its stake. */
 
 import { realRound, type StoredRecord } from "../bet.ts";
 import { parseInstant } from "../clock.ts";
@@ -9,8 +9,9 @@ import { providerSide, sumRecords } from "./sums.ts";
 import { allowanceOf } from "./tolerance.ts";
 
 /**
- * Only a result that stands can contradict its payout: one of a bet that runs again, or is void, is left over.
- * @param transactionIdOf of its ledger bet; null: there is none, or it is not known which
+ * Checks only settled records: a running or void bet may still carry the payoutStatus of an earlier result.
+ * @param transactionIdOf returns the txn id of the record's ledger bet; null: there is no such bet, or several could
+ * be meant
  */
 export function findInconsistent(
   record: StoredRecord,
@@ -41,7 +42,7 @@ export function findInconsistent(
   };
 }
 
-/** The subject of what is wrong with a record alone; JSON, because either id may hold any character. */
+/** The subject of a finding about one record. JSON, because either id may hold any character. */
 export function subjectOfRecord({ betId, id }: Pick<StoredRecord, "betId" | "id">): string {
   return `record:${JSON.stringify([betId, id])}`;
 }

@@ -1,10 +1,10 @@
-/** From when on each product was compared last, in PostgreSQL. */
+/** The beginning of the ledger that each product's last comparison used. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { TimeRange } from "../window.ts";
 
-/** Keeps from when on a product is compared. @returns what was kept before; null: nothing */
+/** Stores the time from which a product is compared. @returns the time stored before; null: none */
 export async function keepLedgerStart(tx: Query, productId: string, start: Instant): Promise<Instant | null> {
   const [kept] = await tx<{ startsAt: Instant }[]>`
     select starts_at as "startsAt" from ledger_starts where product_id = ${productId}`;
@@ -33,9 +33,9 @@ export async function markRecordsWithin(
 }
 
 /**
- * Marks the entries that a beginning of the ledger left out: those that occurred before it, and later ones of bets that
- * may have been running then, because no entry of theirs is a placement.
- * @param runningMs so long after its beginning the ledger may end bets that were placed before it
+ * Marks the entries that a later beginning of the ledger had excluded: entries before `to`, and later entries of bets
+ * without a placement, because those bets may have been running at `to`.
+ * @param runningMs how long after its beginning the ledger may still end bets that were placed before it
  */
 export async function markEntriesWithin(
   tx: Query,

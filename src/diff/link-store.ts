@@ -1,17 +1,17 @@
-/** What a look needs beside a player's own records and entries: other players' bets of the same id, whole requests, absences, rejected records. */
+/** What a comparison needs beside a player's own records and entries: other players' bets with the same id, all items of a request, rejected records. */
 
 import type { CallbackEntry } from "../callback.ts";
 import type { Query } from "../db/client.ts";
 import { requestIdSql } from "../db/request-id.ts";
 import type { DiffMark } from "./store.ts";
 
-/** A player's bet or record, by any id of it. */
+/** A player's bet or record, named by one of its ids. */
 export interface Reference {
   readonly username: string;
   readonly ref: string;
 }
 
-/** Of one id, no more than this many namesakes are looked at: ids that everybody has tell nobody apart. */
+/** At most this many rows with the same id are read: an id that many players share identifies nobody. */
 const MOST_NAMESAKES = 100;
 
 /** Records of other players that have the id of one of these bets. */
@@ -52,7 +52,10 @@ export async function readBetsOfOthers(
     ) found`;
 }
 
-/** Bets that a mismatch calls misnamed, by these records of another player: what is known of the records has changed. */
+/**
+ * Bets with an open `username-differs` mismatch against one of these records: the records have changed, so compare
+ * the bets again.
+ */
 export async function readMisnamedBy(
   tx: Query,
   productId: string,
@@ -67,7 +70,10 @@ export async function readMisnamedBy(
         select * from unnest(${records.map((one) => one.username)}::text[], ${records.map((one) => one.ref)}::text[]))`;
 }
 
-/** The bets of all items of some requests: their envelope has one time, which tells them from others. */
+/**
+ * The bets of all items of some requests, as [username, txnId]. Items of one request share its time, player, callback
+ * and id.
+ */
 export async function readBetsOfRequests(
   tx: Query,
   productId: string,
@@ -86,10 +92,10 @@ export async function readBetsOfRequests(
   return rows.map(({ username, txnId }) => [username, txnId]);
 }
 
-/** The player that a rejected record names, as JSON writes it; the index of rejected records has the same expression. */
+/** The username in a rejected record's JSON text. The index of `rejected_records` uses the same expression. */
 const NAMED_PLAYER = String.raw`substring(r.raw from '"username"\s*:\s*"((?:[^"\\]|\\.)*)"')`;
 
-/** Of which of these bets a record speaks that cannot be used: unusable is not missing. */
+/** Those of these bets that a rejected record names: such a bet is not missing at the provider. */
 export async function readRejected(
   tx: Query,
   productId: string,

@@ -1,21 +1,24 @@
-/** Amounts with more decimals than any currency has: digits that a sender's floating point arithmetic leaves behind. */
+/**
+ * Finds amounts with more decimals than any currency has. A sender's floating point arithmetic leaves such digits
+ * behind.
+ */
 
 import type { Query } from "../db/client.ts";
 
-/** No currency, and no crypto coin that is played in, has more. */
+/** No currency, and no crypto coin that players use, has more decimals. */
 export const MOST_DECIMALS = 8;
-/** So many of the newest records of a product are read, and of the newest entries of all. */
+/** How many records of each product, and how many entries of all products, are read: the newest ones. */
 const NEWEST = 1_000;
 
 export interface LongAmount {
   readonly side: "provider" | "ledger";
   readonly productId: string;
   readonly currency: string;
-  /** decimal text: one of them */
+  /** one such amount, as decimal text */
   readonly amount: string;
 }
 
-/** One example for each side, product and currency that has such an amount lately; empty: there is none. */
+/** One example for each side, product and currency with such an amount among its newest rows. */
 export async function findLongAmounts(sql: Query, productIds: readonly string[]): Promise<LongAmount[]> {
   return await sql<LongAmount[]>`
     with newest as (

@@ -1,4 +1,7 @@
-/** Bets that an operator leaves open because it writes no entry for a settlement that pays 0 (`lostBets: "omitted"`). */
+/**
+ * Bets that stay open in the ledger because the operator writes no entry for a settlement that pays 0 (`lostBets:
+ * "omitted"`, decision 98).
+ */
 
 import type { LedgerBet, StoredRecord } from "../bet.ts";
 import { ZERO } from "../money.ts";
@@ -10,8 +13,8 @@ import { allowanceOf, differByAtMost } from "./tolerance.ts";
 export type LostBets = "written" | "omitted";
 
 /**
- * The bets, with those counted as settled whose record says that they ended and paid nothing. Of a bet that waits for its
- * placement something else is missing; a record that is void, or runs, excuses nothing.
+ * Counts an open bet as settled where its record says that the bet ended and paid nothing. A bet that waits for its
+ * placement stays open, because its placement is missing. A void or running record settles nothing.
  */
 export function settleOmittedLosses(
   records: readonly StoredRecord[],
@@ -27,7 +30,10 @@ export function settleOmittedLosses(
   });
 }
 
-/** Where only the sums of a round can be compared, its open bets have ended if nothing but their settlements is missing. */
+/**
+ * The same for a round that is compared by its sums: its open bets count as settled where only their settlements are
+ * missing.
+ */
 export function settleOmittedLossesOfRound(pair: Pair, settings: MatchSettings): Pair {
   if (settings.lostBets === "written" || pair.matchedBy !== "round" || pair.agrees) return pair;
   const [provider, ledger] = [sumRecords(pair.records), sumBets(pair.bets)];
@@ -46,7 +52,10 @@ export function settleOmittedLossesOfRound(pair: Pair, settings: MatchSettings):
   return { ...pair, bets };
 }
 
-/** What was paid is nothing, or all of it is in the ledger already: a reward, or what other bets of the round were paid. */
+/**
+ * Whether the provider paid nothing, or only what the ledger has already: a reward, or the payouts of other bets of
+ * the round.
+ */
 function isLost(provider: Sums<unknown>, ledger: Sums<unknown>, { tolerance }: MatchSettings): boolean {
   if (provider.status !== "SETTLED") return false;
   const amounts = Math.max(provider.payouts, ledger.payouts);

@@ -1,4 +1,7 @@
-/** Pairs a player's records with the ledger bets they report: rounds first, then bets, then what is left of rounds. */
+/**
+ * Pairs a player's records with the ledger bets that they report. First come rounds with equal sums, then rounds that
+ * were settled BY_ROUND, then the rules of `matchBy` in their order.
+ */
 
 import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
 import { type Amount, sumAmounts } from "../money.ts";
@@ -8,11 +11,11 @@ import { allowanceOf, differByAtMost, type Tolerance } from "./tolerance.ts";
 export type IdRule = "betId" | "id";
 export type MatchRule = IdRule | "round";
 
-/** What is compared with what: at least one side has something. */
+/** Records and bets that are compared with each other. At least one side is not empty. */
 export interface Pair {
-  /** how the sides found each other; null: one side stands alone */
+  /** the rule that matched the sides; null: one side is empty */
   readonly matchedBy: MatchRule | null;
-  /** a round that has ended on both sides with equal sums: only what moved is still to be compared */
+  /** the round has ended on both sides with equal sums: only the money that moved is still compared */
   readonly agrees: boolean;
   readonly records: readonly StoredRecord[];
   readonly bets: readonly LedgerBet[];
@@ -24,7 +27,7 @@ export interface MatchSettings {
   readonly tolerance: Tolerance;
 }
 
-/** All pairs: each record and each bet is in one of them, rounds whose sums agree included. */
+/** @returns all pairs, rounds with equal sums included; each record and each bet is in exactly one pair */
 export function matchBets(
   records: readonly StoredRecord[],
   bets: readonly LedgerBet[],
@@ -82,8 +85,8 @@ function unmatched<Side extends StoredRecord | LedgerBet>(
 }
 
 /**
- * Without the pairs whose record has another stake than its bet while other bets of the round have no record:
- * it may report them all, and is compared with them all.
+ * Removes pairs whose record has another stake than its bet, while other bets of the round have no record. Such a
+ * record may report the whole round, so the next rule compares it with all those bets.
  */
 function withoutWiderRecords(
   pairs: readonly Pair[],
@@ -114,7 +117,7 @@ function stakeOf(sides: readonly { readonly stake: Amount }[]): Amount {
   return sumAmounts(sides.map((side) => side.stake));
 }
 
-/** Whether a record is that of a tip, which counts in no round. */
+/** @returns whether a record reports a tip; tips count in no round */
 function namesTip(bets: readonly LedgerBet[], settings: MatchSettings): (record: StoredRecord) => boolean {
   const tips = new Set(bets.filter((bet) => bet.tip).map((bet) => bet.txnId));
   const rules = idRulesOf(settings.matchBy);
@@ -128,7 +131,7 @@ function agreedRounds(records: readonly StoredRecord[], bets: readonly LedgerBet
     .map(([inRound, others]) => ({ matchedBy: "round", agrees: true, records: inRound, bets: others }));
 }
 
-/** Of each round that both sides name: its records, and its bets without the tips. */
+/** The records and the bets of each round that both sides name. Tips are left out. */
 function sidesOfRounds(
   records: readonly StoredRecord[],
   bets: readonly LedgerBet[],
@@ -168,7 +171,7 @@ function matchIds(records: readonly StoredRecord[], bets: readonly LedgerBet[], 
   });
 }
 
-/** Where something is left on both sides of a round, it can only be compared together. */
+/** Pairs what is unmatched on both sides of a round: only its sums can be compared. */
 function matchRounds(
   records: readonly StoredRecord[],
   bets: readonly LedgerBet[],
@@ -180,8 +183,8 @@ function matchRounds(
 }
 
 /**
- * Void agrees with absent: where all that is left on one side is void, and ids could have told that it is the other
- * side's, only an equal stake says so.
+ * Void agrees with absent (decision 40). Where one side is all void and ids did not match it with the other side, the
+ * two belong together only if their stakes are equal.
  */
 function belongTogether(
   records: readonly StoredRecord[],

@@ -1,4 +1,4 @@
-/** What the wallet should have moved, and how much money is at risk where it did not. */
+/** The money that the wallet should have moved, and the amount at risk where it moved another amount. */
 
 import type { LedgerBet, StoredRecord } from "../bet.ts";
 import { type Amount, largerAmount, sumAmounts, ZERO } from "../money.ts";
@@ -6,9 +6,10 @@ import type { Pair } from "./match.ts";
 import { movedBy, sumBets, sumRecords } from "./sums.ts";
 
 /**
- * What the agreed state of a pair asks to be moved. While a bet runs, rewards that it was paid count as they are, since
- * no record tells them reliably; a tip's record need not know its amount; what waits has moved what its entries asked
- * for, be it nothing.
+ * The amount that the agreed state of a pair asks the wallet to move. The payout of an open bet is the ledger's,
+ * because records do not report the rewards of a running bet reliably. The amount of a tip is the ledger's, because
+ * its record need not have one. A bet that waits for its placement asks for what its entries asked for, which may be
+ * 0.
  */
 export function askedByState({ records, bets }: Pair): Amount {
   const ledger = sumBets(bets);
@@ -20,7 +21,7 @@ export function askedByState({ records, bets }: Pair): Amount {
   return (ledger.status === "open" ? ledger : provider).payout.minus(provider.stake);
 }
 
-/** How many amounts what moved, and what it is compared with, are the sums of, whichever are more. */
+/** The number of amounts in the larger of two sums: the money moved, and the records that it is compared with. */
 export function amountsMoved({ records, bets }: Pair): number {
   return Math.max(
     amountsListed(records),
@@ -28,13 +29,16 @@ export function amountsMoved({ records, bets }: Pair): number {
   );
 }
 
-/** How many amounts the net of some records is the sum of: a stake each, and a payout where something was paid. */
+/** The number of amounts in the net of some records: one stake each, and one payout each where something was paid. */
 export function amountsListed(records: readonly StoredRecord[]): number {
   const paid = records.filter(({ betStatus, payout }) => betStatus === "SETTLED" && !payout.eq(ZERO));
   return records.length + paid.length;
 }
 
-/** |moved − expected|, where expected is what the records say; where that is 0, the largest difference of the amounts. */
+/**
+ * |moved − expected|, where `expected` follows from the records. Where the result is 0, the largest difference of
+ * stakes or payouts.
+ */
 export function amountAtRisk({ records, bets }: Pick<Pair, "records" | "bets">): Amount {
   const atRisk = movedBy(bets)
     .minus(sumAmounts(records.map(expectedMove)))
@@ -49,8 +53,9 @@ export function amountAtRisk({ records, bets }: Pick<Pair, "records" | "bets">):
 }
 
 /**
- * At risk where the currencies differ, in the ledger's: amounts of two currencies cannot be subtracted, so nothing of
- * what moved in the ledger's currency was expected in it, and each of its amounts differs by all of itself.
+ * The amount at risk where the currencies differ, in the ledger's currency. Amounts of two currencies cannot be
+ * subtracted, so everything that moved in the ledger's currency is at risk. Where that is 0, the larger of stake and
+ * payout.
  */
 export function amountInOtherCurrency(bets: readonly LedgerBet[]): Amount {
   const moved = movedBy(bets).abs();

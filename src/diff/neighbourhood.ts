@@ -1,18 +1,21 @@
-/** Everything that can influence one verdict: records, entries and rounds of a player that hang together. */
+/**
+ * Collects everything that can influence one verdict: records, entries and rounds of a player that share ids or
+ * rounds.
+ */
 
 import { realRound, type StoredRecord } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
 import type { RestOfRound } from "./rest-of-round.ts";
 import type { DiffMark } from "./store.ts";
 
-/** A player's records and entries that share ids or rounds with each other, and with nothing else. */
+/** A player's records and entries that share ids or rounds with each other, and with no other row. */
 export interface Neighbourhood {
   readonly username: string;
   readonly records: readonly StoredRecord[];
   readonly entries: readonly CallbackEntry[];
   /** the marks that led here */
   readonly marks: readonly DiffMark[];
-  /** of its wide rounds, what stands for the bets that are not loaded */
+  /** the stand-ins for bets of wide rounds that are not loaded */
   readonly rest: readonly RestOfRound[];
 }
 
@@ -22,7 +25,7 @@ export interface Frontier {
   readonly bets: [string, string][];
 }
 
-/** Of a player's round or bet. */
+/** Identifies a player's round or bet. */
 export type Key = string;
 export const roundKey = (username: string, roundId: string): Key =>
   JSON.stringify(["round", username, roundId]);
@@ -53,7 +56,7 @@ export function keyOfSubject(username: string, subject: string): Key {
   return subject.startsWith("round:") ? roundKey(username, ref) : betKey(username, ref);
 }
 
-/** Keys named by what was loaded so far that were not looked up yet; `known` grows by them. */
+/** The keys that the loaded rows name and that were not looked up yet. Adds them to `known`. */
 export function nextFrontier(
   marks: readonly DiffMark[],
   records: readonly StoredRecord[],
@@ -75,7 +78,7 @@ export function nextFrontier(
   return frontier;
 }
 
-/** Splits what was loaded into its neighbourhoods. */
+/** Splits the loaded rows into neighbourhoods (union-find over their keys). */
 export function partition(
   marks: readonly DiffMark[],
   records: readonly StoredRecord[],
@@ -86,7 +89,7 @@ export function partition(
   const rootOf = (key: Key): Key => {
     let root = key;
     for (let up = parents.get(root); up !== undefined && up !== root; up = parents.get(root)) root = up;
-    // Every step of the way leads to the root from now on, or a long round would be walked through for each of its bets.
+    // Path compression: without it, every bet of a long round would walk through the whole round.
     for (let step = key; step !== root; ) {
       const up = parents.get(step) ?? root;
       parents.set(step, root);

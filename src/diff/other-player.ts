@@ -1,11 +1,11 @@
-/** One bet under two players' names: the provider lists it as another player's than the callbacks did. */
+/** Finds bets under two names: the provider lists the bet under another player than the callbacks named. */
 
 import type { StoredRecord } from "../bet.ts";
 import { type AssessedPair, type Verdict, verdictOf } from "./assess.ts";
 import type { AssessSettings } from "./compare.ts";
 import { type MatchRule, namesBet } from "./match.ts";
 
-/** What was assessed of one neighbourhood. */
+/** The assessed pairs of one neighbourhood. */
 export interface AssessedPlayer {
   readonly username: string;
   readonly pairs: readonly AssessedPair[];
@@ -14,15 +14,15 @@ export interface AssessedPlayer {
 /** A bet, and the record that the provider lists under another name. */
 export interface MisnamedBet {
   readonly verdict: Verdict;
-  /** whose ledger has the bet, and which of its pairs it is */
+  /** the pair of the player whose ledger has the bet */
   readonly ledger: AssessedPair;
-  /** which pair of the other player has the record */
+  /** the pair of the other player who has the record */
   readonly provider: AssessedPair;
 }
 
 /**
- * Bets without a record whose ids exactly one record of another player has, which in turn no bet of that player
- * matches. A record that several bets could claim is nobody's.
+ * Finds bets without a record whose id is on exactly one unmatched record of another player. A record that several
+ * bets could claim belongs to none of them.
  */
 export function findMisnamed(assessed: readonly AssessedPlayer[], settings: AssessSettings): MisnamedBet[] {
   const unmatched = assessed.flatMap(({ username, pairs }) =>

@@ -1,29 +1,29 @@
-/** What stands for the bets of a wide round that agree by themselves and are not loaded. */
+/** Stand-ins for the bets of a wide round that agree by themselves and are not loaded (decision 122). */
 
 import type { LedgerBet, StoredRecord } from "../bet.ts";
 import { ZERO } from "../money.ts";
 import type { Pair } from "./match.ts";
 import type { EntryTimes } from "./sums.ts";
 
-/** A round of a neighbourhood of which not all bets are loaded. */
+/** The unloaded bets of one wide round. */
 export interface RestOfRound {
   readonly productId: string;
   readonly username: string;
   readonly roundId: string;
   readonly currency: string;
-  /** 1 or 2: whether there is one more bet, or more than one */
+  /** 1: one bet is not loaded; 2: two or more are not loaded */
   readonly bets: number;
   readonly entryTimes: EntryTimes;
 }
 
-/** No id of the outside begins with this: it stands for no character. */
+/** No real id begins with this code unit, because it is not a character. */
 const NO_ID = "\uffff";
-/** Later than any beginning of a ledger: a round that holds such a bet may have to be compared. */
+/** Later than any beginning of a ledger, so that the round is never skipped as older than the ledger. */
 const ANY_DATE = "9999-12-31T00:00:00.000Z";
 
 /**
- * Bets that agree leave the sums of their round as far apart as they are, so they are left out of them. What else they
- * decide is here: that the round has bets and records, in which currency, and when it was heard of.
+ * The stand-ins have amounts of 0, because bets that agree do not change the difference of their round's sums. They
+ * show only that the round has further bets and records, in which currency, and the times of their entries.
  */
 export function betsOfRest({
   productId,
@@ -78,12 +78,12 @@ function namesOf(bets: number): string[] {
   return Array.from({ length: bets }, (_, index) => `${NO_ID}${index}`);
 }
 
-/** Whether something stands for others. */
+/** Whether a record or bet is a stand-in. */
 export function isOfRest(one: StoredRecord | LedgerBet): boolean {
   return ("betId" in one ? one.id : one.txnId).startsWith(NO_ID);
 }
 
-/** Whether a pair of this round holds a row that stands for other bets: a finding about the pair needs all of them. */
+/** Whether a pair holds a stand-in of this round: a finding about the pair needs the bets that it stands for. */
 export function holdsRest({ records, bets }: Pick<Pair, "records" | "bets">, roundId?: string): boolean {
   return [...records, ...bets].some((one) => isOfRest(one) && (roundId ?? one.roundId) === one.roundId);
 }

@@ -1,4 +1,7 @@
-/** When a difference may be called a mismatch: the graces and the confirm fetch, so that nothing merely late is one. */
+/**
+ * When a difference becomes a mismatch: after its graces and its confirm fetch, so that a late callback or record
+ * opens none.
+ */
 
 import type { StoredRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
@@ -8,31 +11,31 @@ import type { Pair } from "./match.ts";
 import { type EntryTimes, entryTimesOf, isRunning } from "./sums.ts";
 
 export interface Graces {
-  /** a callback may come this late */
+  /** a callback may arrive this late */
   readonly callbackGraceMs: number;
   /** the provider's report may be this late */
   readonly providerGraceMs: number;
-  /** sooner than this after a callback, what the provider lists of it may be a part */
+  /** for this long after a callback, the provider may list only a part of its records */
   readonly settleDelayMs: number;
   readonly overlapMs: number;
   /** a bet waits at most this long for the rest of its round */
   readonly roundPatienceMs: number;
-  /** nothing before it is fetched, whatever date a record bears */
+  /** nothing before this time is fetched, whatever dates records have */
   readonly earliestFetch: Instant;
 }
 
-/** Time that must have been fetched whole by windows that began at `since` or later. */
+/** Ranges of time that complete passes must have covered; only passes that began at `since` or later count. */
 export interface Fetched {
   readonly ranges: readonly TimeRange[];
   readonly since: Instant;
 }
 
 export interface Conditions {
-  /** no earlier than this */
+  /** the verdict is not ripe before this time */
   readonly notBefore: Instant;
-  /** one of these must have been fetched; empty: our copy of the record is fresh as it is */
+  /** one of these must be fetched completely; empty: our copy of the record is fresh already */
   readonly eitherFetched: readonly Fetched[];
-  /** there are records that may be stale: only a pass of which all is known tells whether it returned them */
+  /** the pair has records that may be stale, so passes with `resumed` do not count (decision 97) */
   readonly ofRecords?: boolean;
 }
 
@@ -40,14 +43,17 @@ export interface Conditions {
 export interface Pass extends TimeRange {
   readonly startedAt: Instant;
   readonly fetchedAt: Instant;
-  /** another process began it: nobody knows all that it returned */
+  /** another process began the pass, so this process does not know everything that it returned */
   readonly resumed?: boolean;
 }
 
-/** What is still missing: that time passes, or that some time is fetched. */
+/** What a verdict still waits for: a time, or the fetch of some ranges. */
 export type Lack = { readonly until: Instant } | { readonly fetch: readonly TimeRange[] };
 
-/** What must hold before a verdict of this moment becomes a mismatch; one that waits for its round is looked at after that. */
+/**
+ * What must hold before a verdict becomes a mismatch. A verdict that waits for its round is compared again when the
+ * patience ends.
+ */
 export function conditionsOf(given: Verdict, graces: Graces, now: Instant): Conditions {
   const verdict = afterPatience(given, graces, now);
   if (!verdict.waitsForRound) return whatMustHold(verdict, graces);
@@ -55,10 +61,10 @@ export function conditionsOf(given: Verdict, graces: Graces, now: Instant): Cond
 }
 
 /**
- * What must hold before a verdict becomes a mismatch. Our copy of a record can be stale, there may be a record we
- * never saw, and the provider's report may not yet have heard of what its callbacks said, or list one of two records:
- * unless the record was asked for once the bet's last entry had settled and speaks of a time after it, the provider is
- * asked again, late enough.
+ * What must hold before a verdict becomes a mismatch, without regard to its round (decision 6). Our copy of a record
+ * can be stale, we may lack a record, and the provider's report may lag behind its own callbacks. Our copy counts as
+ * fresh only where it was requested more than `settleDelayMs` after the last entry was received, and its updatedDate
+ * is not before that entry. Otherwise a confirm fetch decides.
  */
 export function whatMustHold(verdict: Verdict, graces: Graces): Conditions {
   const { entryTimes } = verdict;
@@ -96,8 +102,8 @@ export function whatMustHold(verdict: Verdict, graces: Graces): Conditions {
 }
 
 /**
- * What of some conditions does not hold yet; null: all of them hold.
- * @param all passes over the time that the conditions name
+ * The first of the conditions that does not hold yet; null: all of them hold.
+ * @param all passes over the ranges of the conditions
  */
 export function whatIsLacking(
   { notBefore, eitherFetched, ofRecords = false }: Conditions,
@@ -115,16 +121,16 @@ function wasFetched(fetched: Fetched, passes: readonly Pass[], now: Instant): bo
   return missingOf(fetched, passes, now).length === 0;
 }
 
-/** What of some time no pass that began late enough has fetched yet, in order. */
+/** The parts of some ranges, in order, that no pass since `since` has fetched. */
 export function missingOf({ ranges, since }: Fetched, passes: readonly Pass[], now: Instant): TimeRange[] {
   const late = passes.filter(({ startedAt }) => startedAt >= since);
   return untilNow(mergeRanges(ranges), now).flatMap((range) => subtractRanges(range, late));
 }
 
 /**
- * Whether another record of a bet, which would be added to those at hand, may lie in time that was not fetched yet: the
- * newest time comes first, and what an outage has left behind later.
- * @param unfetched all that pulling has got behind it and not fetched
+ * Whether a further record of the pair's bets may lie in time that was not fetched yet. After an outage the newest
+ * time is fetched first, and the lost ranges later.
+ * @param unfetched the ranges before the head that were not fetched
  */
 export function mayLackRecords(
   { entryTimes, pair }: Verdict,
@@ -136,14 +142,17 @@ export function mayLackRecords(
   return unfetched.some((one) => one.from <= entryTimes.lastEntryAt && one.to > from);
 }
 
-/** What lies ahead of `now` cannot be fetched, and is not waited for: a record may be dated when its match is played. */
+/**
+ * Cuts ranges at `now`. The future cannot be fetched, so nothing waits for it: a record may be dated when its match
+ * will be played.
+ */
 export function untilNow(ranges: readonly TimeRange[], now: Instant): TimeRange[] {
   return ranges.map(({ from, to }) => ({ from, to: Math.min(to, now) })).filter(({ from, to }) => from < to);
 }
 
 /**
- * A verdict that has waited long enough for its round, as if its bets stood alone: where one round id is used for ever,
- * the round never ends.
+ * A verdict that has waited `roundPatienceMs` for its round is judged without the round: a round id that is used for
+ * ever never ends.
  */
 export function afterPatience(verdict: Verdict, { roundPatienceMs }: Graces, now: Instant): Verdict {
   if (now < patienceEnds(verdict, roundPatienceMs)) return verdict;
@@ -154,7 +163,7 @@ function patienceEnds({ pair }: Verdict, roundPatienceMs: number): Instant {
   return latest(pair.bets.map((bet) => bet.lastReceivedAt)) + roundPatienceMs;
 }
 
-/** What of some ranges the provider can be asked for: a record may be dated in year 1, which only says "no date". */
+/** The parts of some ranges that can be fetched. A date in year 1 only means "no date". */
 export function fetchable(
   ranges: readonly TimeRange[],
   { earliestFetch }: Pick<Graces, "earliestFetch">,
@@ -165,9 +174,9 @@ export function fetchable(
 }
 
 /**
- * Whether the records cannot be older than the bets' last entry. One of the same moment speaks of it only where both
- * sides run, or neither does: a bet may be placed and settled in one moment. Providers that write whole seconds seem
- * older than their own callbacks: they are asked again, which decides.
+ * Whether all records were updated after the bets' last entry. A record of the same moment counts only where both
+ * sides run, or neither does, because a bet may be placed and settled in one moment. Records of a provider that
+ * writes whole seconds seem older than its callbacks, so their pairs need the confirm fetch (decision 6).
  */
 function speakOfLastEntry({ records, bets }: Pair, { lastEntryAt }: EntryTimes): boolean {
   const runs = bets.some((bet) => bet.status === "open");
@@ -178,7 +187,7 @@ function speakOfLastEntry({ records, bets }: Pair, { lastEntryAt }: EntryTimes):
   return records.length > 0 && records.every(speaks);
 }
 
-/** A round can be too long for its times to be the arguments of one call. */
+/** Reduces instead of spreading: a long round has too many times for the arguments of one call. */
 function latest(instants: readonly Instant[]): Instant {
   return instants.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
 }

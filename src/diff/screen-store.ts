@@ -1,4 +1,7 @@
-/** Drops the marks of rounds that obviously agree, many at a time, so that the exact comparison sees only the others. */
+/**
+ * The screening: drops the marks of rounds that certainly agree, so that the exact comparison takes only the others
+ * (decision 46).
+ */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -17,12 +20,12 @@ import {
 
 const EXACT: ScreenRules = { dropsOmittedLosses: false, tolerance: new Map() };
 
-/** What is due of a product when its screening begins. */
+/** The due marks of a product when its screening begins. */
 export interface DueMarks {
   readonly marks: number;
-  /** the newest row of them: what a screening leaves is written behind it, and not screened again */
+  /** the highest row id: rows that a screening writes back have higher ids, and are not screened again */
   readonly upTo: number;
-  /** the marks are so many that reading both sides whole is cheaper than looking for each round */
+  /** the marks are so many that reading both tables whole is cheaper than searching for each round */
   readonly readsAll: boolean;
 }
 
@@ -34,10 +37,10 @@ export interface Screened {
 
 /** Finding a round by its indexes costs about as much as reading so many bytes of the tables. */
 const BYTES_PER_MARK = 1_000;
-/** A row of the marks that the screening leaves is as long as one look takes up. */
+/** The length of a row of marks that the screening writes back: one comparison takes as many. */
 const MARKS_PER_ROW = 500;
 
-/** How much a screening would have to do, counted once before it begins. */
+/** Counts the due marks once, before the screening begins. */
 export async function countDueMarks(tx: Query, productId: string, now: Instant): Promise<DueMarks> {
   const [due] = await tx<{ marks: number; upTo: number; bytes: number }[]>`
     select coalesce(sum(cardinality(usernames)), 0)::bigint as marks, coalesce(max(id), 0) as "upTo",
@@ -51,12 +54,12 @@ export async function countDueMarks(tx: Query, productId: string, now: Instant):
 }
 
 /**
- * Takes due marks and writes back those whose round does not obviously agree, and those of bets without a round.
- * A round is dropped only where the exact comparison could find nothing in it, nor anywhere else because of it:
- * it has ended alike on both sides, bet by bet, and shares no id with anything outside of it (`badRounds`).
- * Runs in a transaction that sees one moment, and holds the product's lock.
- * @param most marks at a time where not everything is read; the last row taken may bring more
- * @param workers of PostgreSQL that may help where everything is read; null: as many as it is set to
+ * Takes due marks. Writes back those whose round does not certainly agree, and those of bets without a round. A round
+ * is dropped only where the exact comparison could find no difference in the round or because of the round: each bet
+ * has ended with the same values on both sides, and no other row shares an id with the round (`badRounds`). Needs a
+ * transaction with one snapshot, and the product's lock.
+ * @param most the most marks to take where the tables are not read whole; the last row taken may exceed it
+ * @param workers parallel workers of PostgreSQL where the tables are read whole; null: as the server is set
  */
 export async function screenMarks(
   tx: Query,
@@ -69,14 +72,14 @@ export async function screenMarks(
 ): Promise<Screened> {
   const taken = due.readsAll ? DUE : FIRST_DUE;
   const parameters = due.readsAll ? [productId, now, due.upTo] : [productId, now, due.upTo, most];
-  // Sorting all of both sides takes longer than hashing it in parts, which the planner does not see.
+  // Sorting both tables takes longer than hashing them in parts. The planner does not know that.
   await tx`select set_config('work_mem', '128MB', true), set_config('jit', 'off', true),
     set_config('enable_mergejoin', 'off', true), set_config('enable_sort', 'off', true),
     set_config('max_parallel_workers_per_gather', coalesce(${due.readsAll ? workers : 0}::text,
       current_setting('max_parallel_workers_per_gather')), true)`;
   const areFlagged = !due.readsAll || (await haveFlags(tx, productId));
   const all: StatementRules = { ...rules, areFlagged, namedBy: ["betId"] };
-  // Apart from the statement that deletes, because PostgreSQL uses more than one core only where nothing is written.
+  // A statement of its own, because PostgreSQL uses several processes only where nothing is written.
   await tx.unsafe(
     `create temporary table bad_rounds on commit drop as with ${(due.readsAll ? everything : aroundMarks)(all)},
     ${badRounds(all)}
@@ -105,7 +108,7 @@ export async function screenMarks(
   return screened ?? { marks: 0, left: 0 };
 }
 
-/** Whether any settlement of the product says itself whether it is single-state: asked once, not of every bet. */
+/** Whether any settlement of the product carries the single-state flag: one query instead of a check for each bet. */
 async function haveFlags(tx: Query, productId: string): Promise<boolean> {
   const [row] = await tx<{ have: boolean }[]>`
     select exists (select from callback_entries where product_id = ${productId} and single_state is not null) as have`;
@@ -120,7 +123,7 @@ const FIRST_DUE = `select id from (
     from diff_marks where id in (${DUE})
   ) counted where before < $4::bigint`;
 
-/** Both sides whole: what does not belong to the marks is judged as well, and asked for by none of them. */
+/** Reads both tables whole. It judges rounds without marks too, and nothing uses those results. */
 const everything = (rules: StatementRules) => `${UNSETTLED},
   entries as not materialized (
     select ${entry(rules)} from callback_entries f where f.product_id = $1 and f.callback <> 'adjustBalance'
@@ -143,8 +146,8 @@ const everything = (rules: StatementRules) => `${UNSETTLED},
   )`;
 
 /**
- * Every row of the marked rounds, and every row, of whatever round or player, that has one of their ids.
- * "offset 0" keeps each search one by index, whatever the planner believes about the number of marks.
+ * Every row of the marked rounds, and every row of any round or player that has one of their ids. "offset 0" makes
+ * PostgreSQL search by index, whatever number of marks the planner assumes.
  */
 const aroundMarks = (rules: StatementRules) => `${UNSETTLED},
   rounds as materialized (
@@ -165,14 +168,14 @@ const aroundMarks = (rules: StatementRules) => `${UNSETTLED},
   ${aroundIds(rules)}`;
 
 /**
- * Rounds of which it is not certain that they agree. All others consist of bets that were each placed once and settled
- * once (a lost one perhaps not, where that is omitted), whatever came first, with entries that are plain; each has one
- * record, plain too, of the same player, round, currency, stake and payout (but for the tolerance of each amount), whose
- * betId is its txn id; a flagged settlement comes after its placement. Such a round agrees as a round, and moved what it
- * asks for.
- * None of its ids, the record's other one included, is known in another round or to another player, so that nothing
- * else depends on it; none of its requests has another item; no record of it was missed by a later fetch; and no
- * mismatch that is still open names one of its ids.
+ * Rounds that do not certainly agree. In every other round all of this holds:
+ * - Each bet has one plain placement and one plain settlement, in any order. A lost bet needs no settlement where losses
+ *   are omitted. A flagged settlement comes after its placement.
+ * - Each bet has one plain record of the same player, round, currency, stake and payout (within the tolerance of each
+ *   amount). Its betId is the txn id.
+ * - No id of the round, the record's other id included, is known in another round or to another player.
+ * - No request of the round has another item, and no fetch has missed a record of the round.
+ * - No mismatch that a comparison must still check names one of its ids.
  */
 const badRounds = (rules: StatementRules) => `
   ${uncertain(rules)},
@@ -192,7 +195,7 @@ const badRounds = (rules: StatementRules) => `
     select username, coalesce(round_id, substr(subject, 7)) from unsettled
     where round_id is not null or subject like 'round:%'
     union all
-    -- Only the exact comparison ends that a round is set aside.
+    -- Only the exact comparison can compare a round that is set aside.
     select username, substr(subject, 7) from comparisons_set_aside
     where product_id = $1 and subject like 'round:%'
     union all

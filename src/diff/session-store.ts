@@ -1,4 +1,4 @@
-/** Where in time a player's sessions were touched, and the records of a stretch of time. */
+/** The times at which a player's sessions were touched, and the records of a range of time. */
 
 import type { StoredRecord } from "../bet.ts";
 import type { Instant } from "../clock.ts";
@@ -8,8 +8,8 @@ import type { Reference } from "./link-store.ts";
 import { type RecordRow, recordColumns, toRecord } from "./store.ts";
 
 /**
- * Of each player the times that the marks speak of: of entries and records, and of what they replaced.
- * @param within a time beyond it is taken to be its end: a record may be dated in year 1 or 9999
+ * The times of each player's marked entries and records, and of the versions that they replaced.
+ * @param within dates of records are clamped to this range, because a record may be dated in year 1 or 9999
  */
 export async function readTouchedTimes(
   tx: Query,
@@ -19,7 +19,8 @@ export async function readTouchedTimes(
 ): Promise<Map<string, Instant[]>> {
   const users = marks.map((mark) => mark.username);
   const refs = marks.map((mark) => mark.ref);
-  // Behind "offset 0" each is looked up by its index: one condition for both ids would read all that the player ever played.
+  // "offset 0" makes PostgreSQL search each id by its index. One condition for both ids would read all of the
+  // player's records.
   const recordsOf = (table: ReturnType<Query>, id: ReturnType<Query>) => tx`
     (select r.accounting_date from ${table} r
       where r.product_id = ${productId} and r.username = k.username and r.${id} = k.ref offset 0)`;
@@ -50,8 +51,8 @@ export async function readTouchedTimes(
 }
 
 /**
- * The records of some players, each dated in a time of the player's own, both ends included.
- * @param most so many at the most
+ * The records of some players, each player with a range of accounting dates, both ends included.
+ * @param most the most rows to read
  */
 export async function readRecordsWithin(
   tx: Query,

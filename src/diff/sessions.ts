@@ -1,4 +1,4 @@
-/** Sessions: where money moves only by adjustBalance, a run of play can only be compared by its sums (§4.A8). */
+/** Sessions: where money moves only by adjustBalance, the sums of a session are all that can be compared (§4.A8). */
 
 import type { StoredRecord } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
@@ -14,11 +14,11 @@ import { fetchable } from "./ripeness.ts";
 import { latest } from "./sums.ts";
 import { allowanceOf, differByAtMost, type Tolerance } from "./tolerance.ts";
 
-/** A player's run of entries and records in one currency, with no pause above the quiet time. */
+/** A player's entries and records in one currency without a pause longer than the quiet time. */
 export interface PlayerSession {
   readonly username: string;
   readonly currency: string;
-  /** its first and its last moment */
+  /** the times of its first and last entry or record */
   readonly firstAt: Instant;
   readonly lastAt: Instant;
   /** in ledger order */
@@ -77,12 +77,12 @@ function toSession(username: string, run: readonly SessionEvent[]): PlayerSessio
   };
 }
 
-/** A session is known by its first moment; when another one joins it from before, it is another session. */
+/** The subject of a session names its first moment. A session that gets an earlier beginning gets another subject. */
 export function subjectOfSession(firstAt: Instant, currency: string): string {
   return `session:${formatInstant(firstAt)} ${currency}`;
 }
 
-/** Every subject that a session could have had, were it shorter at its beginning. */
+/** Every subject that a session could have had before an earlier beginning was known. */
 export function subjectsOfSession({ entries, records, currency }: PlayerSession): string[] {
   const times = [
     ...entries.map((entry) => entry.occurredAt),
@@ -151,7 +151,9 @@ export function compareSession(session: PlayerSession, settings: SessionSettings
   };
 }
 
-/** What the sums of a session may differ by: so many amounts are in them, of the side that has more. */
+/**
+ * The allowed difference of a session's sums: the tolerance times the number of amounts on the side that has more.
+ */
 export function allowanceOfSession(
   { records, entries, currency }: PlayerSession,
   { tolerance }: Pick<SessionSettings, "tolerance">,
@@ -159,7 +161,10 @@ export function allowanceOfSession(
   return allowanceOf(tolerance, currency, Math.max(amountsListed(records), entries.length));
 }
 
-/** Both sides of a session: what records were staked and paid, what adjustBalance took and gave; the ledger knows no bets. */
+/**
+ * The sums of both sides: stakes and payouts of the records, debits and credits of adjustBalance. The ledger side has
+ * no bets.
+ */
 export function sumSession({ records, entries }: PlayerSession): { provider: SideSums; ledger: SideSums } {
   const played = records.filter((record) => record.betStatus !== "VOID");
   const stake = sumAmounts(played.map((record) => record.stake));
@@ -171,7 +176,7 @@ export function sumSession({ records, entries }: PlayerSession): { provider: Sid
   };
 }
 
-/** A reference that comes again declares nothing new (§4.A8); money that it moved nevertheless counts. */
+/** A repeated reference declares nothing new (§4.A8). Where it moved money nevertheless, that money counts. */
 function sumEntries(entries: readonly CallbackEntry[]): { debits: Amount; credits: Amount } {
   const known = new Set<string>();
   let [debits, credits] = [ZERO, ZERO];
@@ -185,7 +190,10 @@ function sumEntries(entries: readonly CallbackEntry[]): { debits: Amount; credit
   return { debits, credits };
 }
 
-/** A session is over when it has been quiet for long enough; then its graces, and a fetch of all of its time. */
+/**
+ * What must hold before a session's finding becomes a mismatch: the session is over, its graces are over, and all of
+ * its time was fetched.
+ */
 export function whatSessionNeeds(session: PlayerSession, quietMs: number, graces: Graces): Conditions {
   const receivedAt = Math.max(session.lastAt, ...session.entries.map((entry) => entry.receivedAt));
   const seenAt = Math.max(receivedAt, ...session.records.map((record) => record.versionSeenAt));

@@ -1,21 +1,24 @@
 /**
- * What could not be compared, and waits to be tried again while everything else is compared
- * (docs/operations.md#limits).
+ * Rounds, bets and sessions that could not be compared. They wait for another attempt while everything else is
+ * compared (decision 123, docs/operations.md#limits).
  */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 
-/** What belongs together and could not be compared. */
+/** A round, a bet or a player's sessions that could not be compared. */
 export interface SetAside {
   readonly username: string;
-  /** "round:…", "bet:…", or "sessions": all of the player's that were touched together */
+  /** "round:…", "bet:…", or "sessions": all sessions of the player that were touched together */
   readonly subject: string;
 }
 
 const LONGEST_PAUSE_MS = 24 * 3_600_000;
 
-/** When what takes too long is tried again: each time after as long as it has been set aside already, a day at the most. */
+/**
+ * The time of the next attempt at a comparison that took too long: the pause is as long as the subject has been set
+ * aside, within limits (decision 138).
+ */
 export async function nextTrial(
   tx: Query,
   productId: string,
@@ -29,7 +32,7 @@ export async function nextTrial(
   return now + Math.min(Math.max(now - (row?.since ?? now), shortestMs), LONGEST_PAUSE_MS);
 }
 
-/** Keeps what was set aside; what was already is still set aside since then. */
+/** Stores a subject as set aside. One that is set aside already keeps its first time. */
 export async function keepSetAside(
   tx: Query,
   productId: string,
@@ -49,16 +52,16 @@ export async function keepSetAside(
       set code = excluded.code, reason = excluded.reason, retry_at = excluded.retry_at`;
 }
 
-/** A row is read whole, and nobody needs more of them to see that something is wrong. */
+/** The most rows to read. More of them would say nothing new about the product. */
 const MOST_KNOWN = 10_000;
 
 export interface TooMuch extends SetAside {
   readonly isSlow: boolean;
-  /** it is not to be tried again yet */
+  /** the time of its next attempt has not come */
   readonly waits: boolean;
 }
 
-/** What is set aside of a product because there is too much of it, or takes too long. */
+/** The subjects of a product that are set aside because they are too large or take too long. */
 export async function readTooMuch(tx: Query, productId: string, now: Instant): Promise<TooMuch[]> {
   return await tx<TooMuch[]>`
     select username, subject, code = 'too-slow' as "isSlow", retry_at > ${now} as waits from comparisons_set_aside
@@ -66,8 +69,9 @@ export async function readTooMuch(tx: Query, productId: string, now: Instant): P
 }
 
 /**
- * What has been compared is set aside no longer.
- * @param setAsideUntil what has just been set aside is tried again at this time
+ * Ends the setting aside of subjects that have been compared.
+ * @param setAsideUntil only rows with an earlier next attempt end: rows with this time or later were set aside just
+ * now
  */
 export async function endSetAside(
   tx: Query,

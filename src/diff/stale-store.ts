@@ -1,13 +1,19 @@
-/** Whether a whole side is stale: then what it lacks is no news of single bets. */
+/** Whether a whole side is stale. If so, a missing row says nothing about its single bet. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 
-/** Fewer than this never hold anything back. */
+/** So many newest rows must all lack the other side before a side counts as stale. */
 const STALE_COUNT = 20;
-/** So old at the most: what is older says nothing about now, and would be looked for through everybody's entries. */
+/**
+ * Only rows of this age at the most count. Older rows say nothing about now, and the search would read through all
+ * entries.
+ */
 const NEWEST_WITHIN = "1 day";
-/** A bet settled in more parts than these, all lately, is as many bets too few: then nothing is held back. */
+/**
+ * Assumed entries for each settled bet. Where bets have more, fewer than `STALE_COUNT` bets are read, and the side
+ * does not count as stale.
+ */
 const MOST_SETTLES = 50;
 
 export type StaleKind = "ledger-stale" | "provider-stale";
@@ -18,7 +24,7 @@ export interface StaleLimits {
   readonly now: Instant;
 }
 
-/** Whether the newest records of a product, all seen before `seenBefore`, all lack entries. */
+/** Whether the newest records of a product that were seen before `seenBefore` all lack entries. */
 export async function isLedgerStale(
   tx: Query,
   productId: string,
@@ -42,7 +48,7 @@ export async function isLedgerStale(
   return row?.stale ?? false;
 }
 
-/** Whether the newest settled bets of a product, all heard of before `receivedBefore`, all lack records. */
+/** Whether the newest settled bets of a product that were received before `receivedBefore` all lack records. */
 export async function isProviderStale(
   tx: Query,
   productId: string,

@@ -1,4 +1,4 @@
-/** What a pair adds to the day's statement, and on which day. */
+/** The lines that a pair adds to the day's statement, and the day that it counts on. */
 
 import type { LedgerBet, StoredRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
@@ -17,7 +17,10 @@ export interface StatementLine {
   readonly ledger: SideSums;
 }
 
-/** A pair counts on its latest record's accountingDate on both sides; where there is no record, on its last entry's day. */
+/**
+ * The time that decides a pair's day, on both sides: the latest accountingDate; without a record, the time of the
+ * last entry.
+ */
 export function countsAt({ records, bets }: AssessedPair["pair"]): Instant {
   if (records.length === 0) return lastEntryOf(bets);
   return records
@@ -26,9 +29,9 @@ export function countsAt({ records, bets }: AssessedPair["pair"]): Instant {
 }
 
 /**
- * A pair's statements, one for each currency.
- * Left out is what nothing is compared of: what lies before the ledger, a bet that ran when the ledger began, a tip that
- * agrees. Of one whose wallet alone did something else, the provider's side is what the tip asked for.
+ * One line of a pair for each currency. Pairs that are not compared are left out: those before the ledger, bets that
+ * ran when the ledger began, and tips that agree. For a tip with `net-differs`, the provider's side is what the tip
+ * asked for.
  */
 export function statePair({ pair, verdict }: AssessedPair, settings: CompareSettings): StatementLine[] {
   const { records, bets } = pair;
@@ -48,7 +51,10 @@ export function statePair({ pair, verdict }: AssessedPair, settings: CompareSett
   }));
 }
 
-/** What the money of both sides may differ by. A bet without a record was compared only where it is void, as absent ones are. */
+/**
+ * The allowed difference of a pair's money, and whether the pair was compared and agrees. A bet without a record
+ * agrees only where it is void.
+ */
 export function howCompared(
   { pair, verdict }: AssessedPair,
   currency: string,
@@ -62,7 +68,7 @@ export function howCompared(
   };
 }
 
-/** Whether one of the sides still runs: their money need not agree yet. */
+/** Whether one of the sides still runs. Until both have ended, their money need not agree. */
 export function stillRuns({ records, bets }: AssessedPair["pair"]): boolean {
   return records.some(isRunning) || bets.some((bet) => bet.status === "open");
 }

@@ -5,16 +5,24 @@ import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { parseAmount } from "../money.ts";
 
-/** Something touched this round, or this bet where it has no round. */
+/** This round changed; for a change without a round, this bet. */
 export interface DiffMark {
   readonly username: string;
   readonly roundId: string | null;
   readonly betRef: string | null;
 }
 
+/** Each round or bet once: with the time of its last mark. */
+export function distinctMarks(marks: readonly DiffMark[]): DiffMark[] {
+  const byText = marks.map(
+    (mark) => [JSON.stringify([mark.username, mark.roundId, mark.betRef]), mark] as const,
+  );
+  return [...new Map(byText).values()];
+}
+
 /**
- * Takes due marks of a product, oldest first; they are gone when the transaction commits.
- * @param most the last row taken may bring more: a page's marks stay together
+ * Takes due marks of a product, oldest first. The commit of the transaction deletes them.
+ * @param most the most marks to take; the last row taken may exceed it, because a row is taken whole
  */
 export async function takeMarks(
   tx: Query,
@@ -37,7 +45,7 @@ export async function takeMarks(
     from taken, unnest(usernames, round_ids, bet_refs) as mark (username, round_id, bet_ref)`;
 }
 
-/** A row is taken whole: one that is put back again and again must not gather ever more. */
+/** The most marks in one row. A row is taken whole, so rows must not grow when marks are rescheduled. */
 const MARKS_PER_ROW = 500;
 
 /** Writes marks that are due at `dueAt`. */
@@ -60,7 +68,7 @@ export async function putMarks(
     group by due_at, row`;
 }
 
-/** The most open mismatches to mark at a start, because each costs a part of a comparison. */
+/** The most open mismatches to mark when a worker starts: each costs a part of a comparison. */
 const MOST_UNSETTLED = 100_000;
 
 /** Marks the bets and rounds of every open mismatch. @returns their number */
@@ -90,7 +98,7 @@ export async function markUnsettled(
 }
 
 /**
- * Products that have marks and are not among those of the settings: nothing of them is compared.
+ * Products that have marks but are not in the settings. They are never compared.
  * @param most so many at the most
  */
 export async function findForeignProducts(
@@ -98,7 +106,7 @@ export async function findForeignProducts(
   productIds: readonly string[],
   most: number,
 ): Promise<string[]> {
-  // From product to product by the index: those of the settings may have millions of marks.
+  // The statement jumps from product to product by the index, because products may have millions of marks.
   const rows = await sql<{ productId: string }[]>`
     with recursive found as (
       (select product_id from diff_marks order by product_id limit 1)
@@ -112,7 +120,7 @@ export async function findForeignProducts(
 }
 
 /**
- * One comparison of a product at a time: otherwise two comparisons of a bet could write the older verdict last.
+ * Locks a product for one comparison: of two comparisons at once, the one with the older verdict could write last.
  * @returns false where another worker compares the product
  */
 export async function lockProduct(tx: Query, productId: string): Promise<boolean> {
@@ -121,7 +129,7 @@ export async function lockProduct(tx: Query, productId: string): Promise<boolean
   return row?.locked ?? false;
 }
 
-/** How many rows are read at the most; whoever reads one more than it can use knows that there were more. */
+/** The most rows to read. A caller that asks for one row more than it can use learns whether there are more. */
 export interface MostRows {
   /** of one round; null: all */
   readonly ofRound: number | null;
@@ -142,9 +150,9 @@ export type RecordRow = Omit<StoredRecord, "stake" | "payout"> & {
 };
 
 /**
- * The records of a player's rounds, and those with one of the given ids; one that several keys lead to comes several
- * times.
- * @param most so many of a round at the most, and so many in all; null: all of a round
+ * The records of some rounds, and the records with one of some ids. A record that several keys name is returned
+ * several times.
+ * @param most the most rows of one round, and of all keys together
  */
 export async function readRecords(
   tx: Query,
@@ -157,7 +165,7 @@ export async function readRecords(
   const betUsers = keys.bets.map(([username]) => username);
   const betRefs = keys.bets.map(([, ref]) => ref);
   const columns = recordColumns(tx);
-  // Behind "offset 0" each key is looked up by its index, however few rows the planner believes in.
+  // "offset 0" makes PostgreSQL search each key by its index, however few rows the planner assumes.
   const rows = await tx<RecordRow[]>`
     select found.* from unnest(${roundUsers}::text[], ${roundIds}::text[]) as k (username, round_id)
     cross join lateral (select ${columns} from bet_records r
@@ -176,7 +184,7 @@ export async function readRecords(
   return rows.map(toRecord);
 }
 
-/** Of `bet_records r`, what a `RecordRow` has. */
+/** The columns of a `RecordRow`, from `bet_records r`. */
 export function recordColumns(tx: Query) {
   return tx`r.product_id as "productId", r.username, r.bet_id as "betId", r.id, r.round_id as "roundId", r.currency,
     r.stake, r.payout, r.bet_status as "betStatus",
@@ -191,8 +199,8 @@ export function toRecord(row: RecordRow): StoredRecord {
 }
 
 /**
- * A date whose year has four digits, as text with an offset needs it: "no date yet" may be the last moment of 9999,
- * which the database rounds up, or the first of year 1 further east.
+ * A date clamped to years of four digits, because its text needs them. A provider may write "no date yet" as the last
+ * moment of 9999, which the database rounds up, or as the first of year 1 in a time zone further east.
  */
 function readable(tx: Query, column: "accounting_date" | "updated_date") {
   return tx`greatest(least(r.${tx(column)}, '9999-12-31T23:59:59.999Z'), '0001-01-01T00:00:00Z')`;

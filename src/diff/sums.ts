@@ -1,23 +1,23 @@
-/** One side of a pair, summed up: what is compared, and what a finding shows of it. */
+/** The sums of one side of a pair, for the comparison and for the finding. */
 
 import type { BetStatus, LedgerBet, LedgerStatus, StoredRecord } from "../bet.ts";
 import { formatInstant, type Instant, parseInstant } from "../clock.ts";
 import type { LedgerSide, ProviderSide } from "../mismatch.ts";
 import { type Amount, formatAmount, sumAmounts } from "../money.ts";
 
-/** What a side says of a bet or a round; void parts count only where there is nothing else. */
+/** The sums of one side of a bet or round. Void parts count only where all parts are void. */
 export interface Sums<Status> {
   readonly status: Status;
   readonly stake: Amount;
   readonly payout: Amount;
-  /** how many stakes were added up */
+  /** the number of stakes in the sum */
   readonly stakes: number;
-  /** how many payouts were added up */
+  /** the number of payouts in the sum */
   readonly payouts: number;
   readonly currency: string;
 }
 
-/** The status of several records: running while one runs, void where all are. Needs at least one. */
+/** Sums records. The status is running while one runs, and void where all are void. Needs at least one record. */
 export function sumRecords(records: readonly StoredRecord[]): Sums<BetStatus> {
   const listed = records.filter((record) => record.betStatus !== "VOID");
   const counted = listed.length === 0 ? records : listed;
@@ -31,7 +31,7 @@ export function sumRecords(records: readonly StoredRecord[]): Sums<BetStatus> {
   };
 }
 
-/** The status of several bets: open while one is, void where all are. Needs at least one. */
+/** Sums bets. The status is open while one is open, and void where all are void. Needs at least one bet. */
 export function sumBets(bets: readonly LedgerBet[]): Sums<LedgerStatus> {
   const held = bets.filter((bet) => bet.status !== "void");
   const counted = held.length === 0 ? bets : held;
@@ -92,7 +92,7 @@ export function lastEntryOf(bets: readonly LedgerBet[]): Instant {
   return bets.reduce((last, bet) => Math.max(last, bet.lastEntryAt), Number.NEGATIVE_INFINITY);
 }
 
-/** When the first and the last entry of some bets happened, and when the last one to come came. */
+/** When the first and the last entry of some bets occurred, and when the latest arrival was received. */
 export interface EntryTimes {
   readonly firstEntryAt: Instant;
   readonly lastEntryAt: Instant;

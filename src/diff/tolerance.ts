@@ -1,12 +1,16 @@
-/** Which amounts count as equal: an operator that keeps two decimals differs from the provider by less than a cent. */
+/**
+ * Which amounts count as equal. An operator that keeps two decimals differs from the provider by less than a cent.
+ */
 
 import type { Amount } from "../money.ts";
 import { ZERO } from "../money.ts";
 
-/** What two amounts of a currency may differ by and still be equal; of a currency that is not there, nothing. */
+/**
+ * By currency, the difference up to which two amounts count as equal. A currency without an entry has no tolerance.
+ */
 export type Tolerance = ReadonlyMap<string, Amount>;
 
-/** @param amounts how many were added up to what is compared: a sum may differ by so many times as much */
+/** @param amounts the number of amounts in the compared sum; the allowance grows with it (decision 99) */
 export function allowanceOf(tolerance: Tolerance, currency: string, amounts: number): Amount {
   const one = tolerance.get(currency);
   return one === undefined ? ZERO : one.times(String(amounts));

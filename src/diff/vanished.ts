@@ -8,11 +8,11 @@ import { type Instant, parseInstant } from "../clock.ts";
 import { hoursOf, mergeRanges, subtractRanges, type TimeRange } from "../window.ts";
 import { type Fetched, fetchable, type Graces, type Lack, missingOf, type Pass } from "./ripeness.ts";
 
-/** What is known of some records that the provider did not return lately. */
+/** The records that the provider no longer returns, by certainty. */
 export interface Absences {
-  /** certain: they count as if the provider had never listed them */
+  /** certainly absent: they count as if the provider had never listed them */
   readonly absent: readonly StoredRecord[];
-  /** not decided yet: their old content opens no mismatch, and closes none */
+  /** in doubt: their old content opens no mismatch, and ends none */
   readonly doubtful: readonly StoredRecord[];
 }
 
@@ -21,24 +21,24 @@ export const NO_ABSENCES: Absences = { absent: [], doubtful: [] };
 /** A record that a complete pass over its time did not return. */
 export interface MissedRecord {
   readonly record: StoredRecord;
-  /** when that pass had read its last page */
+  /** the time at which that pass read its last page */
   readonly missedAt: Instant;
 }
 
-/** What makes an absence certain. */
+/** The fetches that make an absence certain (decision 94). */
 export interface AbsenceConditions {
-  /** the second fetch, of wherever the provider could list the record */
+  /** the second fetch, of every time under which the provider could list the record */
   readonly again: Fetched;
-  /** a correction may have moved the record to a later date: everything up to the first fetch */
+  /** all time up to the first fetch, because a correction may have moved the record to a later date */
   readonly search: Fetched;
 }
 
-/** When a bet was heard of; `txnId` null: of a bet that is only known to share the round. */
+/** The entry times of a bet. `txnId` null: only its round is known. */
 export type BetTimes = Pick<LedgerBet, "roundId" | "firstEntryAt" | "lastEntryAt"> & {
   readonly txnId: string | null;
 };
 
-/** What must have been fetched before a missed record counts as absent. Nothing that came after the first fetch matters. */
+/** What must be fetched before a missed record counts as absent. Time after the first fetch does not matter. */
 export function whatAbsenceNeeds(
   { record, missedAt }: MissedRecord,
   bets: readonly BetTimes[],
@@ -58,9 +58,9 @@ export function whatAbsenceNeeds(
 }
 
 /**
- * What is still lacking until a missed record is certainly absent; null: it is absent. All that time is searched only
- * for a record that the second fetch missed too.
- * @param passes all of the time that the conditions name, and the latest ones before the first fetch
+ * What is still lacking until a missed record is certainly absent; null: the record is absent. The search begins only
+ * after the second fetch has missed the record too.
+ * @param passes all passes over the ranges of the conditions, and the latest passes before the first fetch
  */
 export function whatAbsenceLacks(
   { again, search }: AbsenceConditions,
@@ -76,15 +76,12 @@ export function whatAbsenceLacks(
 
 const HOUR_MS = 3_600_000;
 
-/**
- * An hour is searched again only a 24th of its age after it was last fetched. So the doubts of a product share one
- * search, and however many records go away one after the other, 30 days cost at most 160 requests an hour.
- */
+/** An hour is searched again only when a 24th of its age has passed since its last fetch (decision 95). */
 const REST_SHARE = 24;
-/** A record asks for so many hours at once at the most: moved ones turn up in the newest. */
+/** The most hours that one record asks for at once, the newest first: moved records turn up there. */
 const MOST_HOURS_AT_ONCE = 96;
 
-/** How long before now passes must be known, so that it is known which hours rest. */
+/** How far back the caller must load passes, so that `planSearch` knows which hours rest; in milliseconds. */
 export function longestRest(searches: readonly Fetched[], now: Instant): number {
   const oldest = searches
     .flatMap(({ ranges }) => ranges)
@@ -105,7 +102,10 @@ function planSearch(missing: readonly TimeRange[], passes: readonly Pass[], now:
   };
 }
 
-/** When all of some time had been fetched once more, by the latest passes over it. */
+/**
+ * When the latest complete coverage of an hour began: the start of the oldest of the latest passes that cover it
+ * together.
+ */
 function lastFetched(hour: TimeRange, passes: readonly Pass[]): Instant {
   const touching = passes
     .filter(({ from, to }) => from < hour.to && to > hour.from)
@@ -117,8 +117,9 @@ function lastFetched(hour: TimeRange, passes: readonly Pass[]): Instant {
 }
 
 /**
- * Where the provider could list a record, whichever of its times it goes by: around the record's own dates, and all the
- * time of the bets that share an id or the round with it. It was fetched where it is accounted, however long ago that is.
+ * Every time under which the provider could list a record: around the record's own dates, and the times of the bets
+ * that share an id or the round with it. The accountingDate is never cut at `earliestFetch`, because the record was
+ * fetched there.
  */
 function hoursOfRecord(record: StoredRecord, bets: readonly BetTimes[], graces: Graces): TimeRange[] {
   const round = realRound(record.roundId);

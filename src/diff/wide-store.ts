@@ -1,4 +1,6 @@
-/** Rounds with very many bets: which of their bets do not agree by themselves, kept from one comparison to the next. */
+/**
+ * Wide rounds: stores which of their bets do not agree by themselves, from one comparison to the next (decision 122).
+ */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -14,11 +16,14 @@ export interface WideRoundKey {
 
 /** A round of which only some bets are loaded. */
 export interface WideRound extends WideRoundKey {
-  /** of the bets that agree by themselves; null: an entry acts on all of the round, which is compared as one */
+  /**
+   * the currency of the bets that agree by themselves; null: an entry acts on the whole round, so the round is
+   * compared whole
+   */
   readonly currency: string | null;
   /** ids of the bets that do not, or may not, agree by themselves */
   readonly apart: readonly string[];
-  /** of those that agree; null: there are none */
+  /** the times of the entries of the agreeing bets; null: no bet agrees */
   readonly entryTimes: EntryTimes | null;
 }
 
@@ -30,7 +35,7 @@ function toWideRound({ firstEntryAt, lastEntryAt, lastReceivedAt, ...row }: Wide
   return { ...row, entryTimes: hasEntries ? { firstEntryAt, lastEntryAt, lastReceivedAt } : null };
 }
 
-/** What is kept of some rounds; most are not wide, and nothing is. */
+/** The stored wide rounds among some rounds. Most rounds are not wide, and have no row. */
 export async function readWideRounds(
   tx: Query,
   productId: string,
@@ -46,7 +51,7 @@ export async function readWideRounds(
   return rows.map(toWideRound);
 }
 
-/** Whether a product has any such round: mostly it has none, and nothing else need be asked. */
+/** Whether a product has any wide round. Most products have none, and the comparison then skips its other queries. */
 export async function hasWideRounds(tx: Query, productId: string): Promise<boolean> {
   const [row] = await tx<{ any: boolean }[]>`
     select exists (select from wide_rounds where product_id = ${productId}) as any`;
@@ -54,8 +59,8 @@ export async function hasWideRounds(tx: Query, productId: string): Promise<boole
 }
 
 /**
- * Has the statements of a comparison look rows up by index. Where one round holds most of a table, the planner takes every
- * round for such a one, and would read the table instead.
+ * Makes the statements of a comparison use indexes. Where one round holds most of a table, the planner assumes the
+ * same of every round, and would read the whole table.
  */
 export async function preferIndexes(tx: Query): Promise<void> {
   await tx`select set_config('enable_seqscan', 'off', true)`;
@@ -76,7 +81,7 @@ export async function writeWideRound(tx: Query, productId: string, round: WideRo
 /** What counts as a bet that agrees by itself. */
 export type AgreementRules = Pick<StatementRules, "dropsOmittedLosses" | "namedBy">;
 
-/** Every id of the round. */
+/** Every id of the round $3 of the player $2. */
 const IDS = `ids as materialized (
     select txn_id as id from callback_entries where product_id = $1 and username = $2 and round_id = $3
     union
@@ -84,13 +89,13 @@ const IDS = `ids as materialized (
     where f.product_id = $1 and f.username = $2 and f.round_id = $3
   )`;
 
-/** A round's bets that agree by themselves are those of which that is certain, and that are of the round's currency. */
+/** Finds the ids of a round's bets that do not certainly agree by themselves, or that have another currency ($4). */
 const findApart = (agreement: AgreementRules) => {
   const rules: StatementRules = { ...agreement, tolerance: new Map(), areFlagged: true };
   const { name, other } = namesOf(rules);
   return `with ${UNSETTLED}, ${IDS}, ${aroundIds(rules)}, ${uncertain(rules)},
   foreign_records as (select ${name} from records join foreign_ids on foreign_ids.id = ${other}),
-  -- What shares the id that names neither of them is loaded together.
+  -- Records that share the id which names no bet are loaded together.
   tied as (
     select name from (
       select ${name} as name, min(${name}) over same as first, max(${name}) over same as last
@@ -145,7 +150,7 @@ export async function findWideRound(
 }
 
 /**
- * How many of a round's bets that agree by themselves are not among the loaded ones, counted up to 2.
+ * How many agreeing bets of a round are not loaded, counted up to 2.
  * @param betIds of the player's loaded records
  */
 export async function countOthers(
@@ -169,9 +174,9 @@ export interface GatheredMark extends WideRoundKey {
 }
 
 /**
- * Takes every due mark of some rounds, each once: they are judged together, or what one of them speaks of would be
- * missing from the sums of the others. Runs under the product's lock.
- * @param most so many are returned at the most; all are taken
+ * Takes every due mark of some rounds, each once. One comparison must judge them together, because the sums of a
+ * round need every changed bet. Needs the product's lock.
+ * @param most the most marks to return; all marks are taken
  */
 export async function gatherMarks(
   tx: Query,
@@ -204,8 +209,8 @@ export async function gatherMarks(
 }
 
 /**
- * The times of a round's bets, each from its first entry to its last, without the pauses that are longer than twice the
- * overlap.
+ * The ranges of time in which a round had bets, each from the first entry to the last. Pauses longer than twice the
+ * overlap are left out.
  */
 export async function readTimesOfRound(
   tx: Query,
@@ -225,19 +230,19 @@ export async function readTimesOfRound(
     select lower(span) as "from", upper(span) - ${2 * overlapMs} * interval '1 millisecond' as "to" from joined`;
 }
 
-/** What the bets of a wide round come to that agree by themselves and are not loaded: the same on both sides. */
+/** The sums of a wide round's unloaded bets. Both sides have the same sums, because these bets agree. */
 export interface SumsOfOthers {
   readonly bets: number;
   readonly stake: Amount;
   readonly payout: Amount;
-  /** of all of them, also of those that are not counted; null: there are none */
+  /** the latest accountingDate of all of them, in the day or not; null: there are none */
   readonly lastAccountedAt: Instant | null;
 }
 
 /**
- * Adds them up.
+ * Adds up the records of a round that are not loaded.
  * @param betIds of the player's loaded records
- * @param day only those that are accounted in it are counted; null: all are
+ * @param day counts only records that are accounted in this range; null: counts all
  */
 export async function sumOthers(
   tx: Query,

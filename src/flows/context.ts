@@ -6,7 +6,7 @@ import type { Config, ProductConfig } from "../config-file.ts";
 import type { Sql } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
 import type { Log } from "../log.ts";
-import type { PageCounts } from "../sync/store.ts";
+import type { PageCounts } from "../sync/leased-window-store.ts";
 
 export interface FlowContext {
   readonly sql: Sql;

@@ -1,7 +1,7 @@
 /**
- * What an entry does to the bets that it acts on: the one set of rules that the ledger's fold repeats and the built-in
- * wallet applies. Pure: the bets go in as they stand, their new states and the money that is asked for come out, or
- * the reason why the entry is not possible.
+ * What an entry does to the bets that it acts on. The fold and the built-in wallet share these rules (decision 87).
+ * Pure: takes the present states of the bets; returns their new states, the money that the entry asks for, and why it
+ * is impossible.
  */
 
 import { type Amount, sumAmounts, ZERO } from "../money.ts";
@@ -20,9 +20,12 @@ import { type Impossible, whyImpossible } from "./impossible.ts";
 /** The bets of one player at one product. */
 export interface KnownBets {
   get(txnId: string): BetState | undefined;
-  /** in the order in which they began, without tips */
+  /** in the order of their beginnings, without tips */
   inRound(roundId: string, currency: string): readonly BetState[];
-  /** the bet that the end of a round paid, where the id it named is no bet's; undefined: there was no such end */
+  /**
+   * the bet that got the payout of a BY_ROUND settle which named this id, where no bet has the id; undefined: none
+   * (decision 72)
+   */
   carrierOf(txnId: string): BetState | undefined;
 }
 
@@ -30,13 +33,14 @@ export interface AppliedEntry {
   /** null: the entry is possible */
   readonly impossible: Impossible | null;
   /**
-   * of each bet that the entry acts on, the one first that carries what cannot be shared. Where the entry is
-   * impossible: what it did all the same where somebody applied it; none where there is nothing left to act on.
+   * one change for each bet that the entry acts on; the first bet carries what cannot be shared. For an impossible
+   * entry: what
+   * the entry did if the operator applied it nevertheless; empty where there is no bet to act on.
    */
   readonly changes: readonly Change[];
 }
 
-/** The rounds that entries name for their bets are in the bets already (`nameRound`). */
+/** Applies an entry. The caller has stored the entry's round in its bet already (`nameRound`). */
 export function applyEntry(known: KnownBets, entry: BetEntry, settings: RuleSettings): AppliedEntry {
   const own = known.get(entry.txnId);
   const round = roundActedOn(entry);
@@ -87,7 +91,10 @@ function applyToRound(
   return { impossible, changes: isUnknown ? applyToOne(known, own, entry, settings).changes : [] };
 }
 
-/** Of a round that is settled, the payout belongs to the bet that is named, although it may have ended before. */
+/**
+ * Whether a BY_ROUND entry acts on a bet of its round. A settle acts on the open bets, and on the named bet even
+ * where that is settled already.
+ */
 function isActedOn(
   bet: BetState,
   own: BetState | undefined,
@@ -113,7 +120,7 @@ function changeAll(targets: readonly BetState[], entry: BetEntry, settings: Rule
   if (entry.callback !== "rollback" || entry.skipBalanceUpdate || targets.length === 1) return changes;
   const [first, ...others] = changes;
   if (first === undefined) return changes;
-  // What a rollback of several bets asks for is named for all of them; what is over or short is the first one's.
+  // A rollback names one amount for all its bets. The first bet gets what the shares of the others leave.
   const asked = askedOfRollback(targets, entry).minus(sumAmounts(others.map((change) => change.asked)));
   return [{ ...first, asked }, ...others];
 }
@@ -125,7 +132,7 @@ function askedOfRollback(targets: readonly BetState[], entry: BetEntry): Amount 
   return ofSettled.plus(ofVoid).neg();
 }
 
-/** Where nothing is open and no bet is named, the round as a whole is asked what was said of it before. */
+/** Why a settle of a round without an open bet is impossible, where its id names no bet. */
 function whyNotSettled(inRound: readonly BetState[], entry: BetEntry): Impossible {
   const ended = inRound.filter((bet) => !bet.rewardOnly);
   if (ended.length === 0) return "not-placed";
@@ -134,7 +141,10 @@ function whyNotSettled(inRound: readonly BetState[], entry: BetEntry): Impossibl
   return ended.some((bet) => bet.said.includes(said)) ? "repeated" : "round-settled";
 }
 
-/** A single-state settle of a round would begin a bet where nothing is open: its carrier knows that it was paid. */
+/**
+ * Notes in the first bet that it carried the payout of a single-state settle of its round, so that a repeat begins no
+ * new bet (decision 90).
+ */
 function carry({ bet, ...change }: Change, entry: BetEntry): Change {
   return { ...change, bet: { ...bet, said: [...bet.said, `${carriedBy(entry)}${change.said}`] } };
 }
@@ -150,7 +160,7 @@ function whyCarriedBefore(inRound: readonly BetState[], entry: BetEntry): Imposs
   return said.includes(`${carried}${saidBy(entry)}`) ? "repeated" : "settled";
 }
 
-/** Of a cancel, a void or a rollback that finds nothing to act on in its round. */
+/** Why a cancelBets, voidSettled or rollback of a round is impossible, where the round has no bet to act on. */
 function whyNothingToActOn(inRound: readonly BetState[], { callback }: BetEntry): Impossible {
   const bets = callback === "rollback" ? inRound.filter((bet) => !bet.rewardOnly) : inRound;
   if (bets.length === 0) return "unknown-round";

@@ -1,9 +1,9 @@
-/** What an entry says, as far as it decides what becomes of a bet: the words of the rules. */
+/** The fields of an entry that the rules use, and their meaning. */
 
 import { realRound } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
 
-/** An entry of the ledger, or an item that a wallet is asked to apply; `moved` null: not known, or not yet. */
+/** An entry of the ledger, or an item that the wallet judges; `moved` null: unknown, or not moved yet. */
 export type BetEntry = Pick<
   CallbackEntry,
   | "callback"
@@ -21,13 +21,13 @@ export type BetEntry = Pick<
 >;
 
 export interface RuleSettings {
-  /** of the product: a settle without a flag of its own places its bet as well */
+  /** the product's setting: a settle without a flag of its own also places its bet */
   readonly singleState: boolean;
-  /** the ledger has no entry for a settlement that pays 0: a bet that looks open may have been lost */
+  /** the ledger has no entry for a settlement that pays 0, so an open bet may have been lost */
   readonly omitsLostBets?: boolean;
 }
 
-/** Whether a settle places and settles in one: its own flag decides, the product only where it has none. */
+/** Whether a settle also places its bet. Its own flag decides; without a flag, the product's setting. */
 export function isSingleState(
   { singleState }: Pick<BetEntry, "singleState">,
   product: RuleSettings,
@@ -42,7 +42,7 @@ const ACTING_ON_ROUNDS: ReadonlySet<string> = new Set([
   "rollback",
 ]);
 
-/** The round that an entry acts on as a whole; null: its own bet, as every transactionType but BY_ROUND says. */
+/** The round that an entry acts on as a whole; null: the entry acts on its own bet. Only BY_ROUND acts on a round. */
 export function roundActedOn(
   entry: Pick<BetEntry, "callback" | "transactionType" | "roundId">,
 ): string | null {
@@ -50,14 +50,14 @@ export function roundActedOn(
   return realRound(entry.roundId);
 }
 
-/** Whether an entry begins a bet where its id is none yet; every other entry speaks of one that is known. */
+/** Whether an entry with an unknown id begins a bet. All other entries act on known bets. */
 export function beginsBet(entry: BetEntry, settings: RuleSettings): boolean {
   const { callback } = entry;
   if (callback === "settleBets") return isSingleState(entry, settings);
   return callback === "placeBets" || callback === "winRewards" || callback === "placeTips";
 }
 
-/** Equal settles, and equal rewards, say the same: a repeat is known by it. */
+/** A text that is equal for equal settles and equal rewards, by which repeats are recognised. */
 export function saidBy({ callback, status, betAmount, payoutAmount }: BetEntry): string {
   const payout = payoutAmount?.toFixed() ?? "";
   if (callback === "winRewards") return `reward ${payout}`;

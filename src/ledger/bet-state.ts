@@ -1,19 +1,19 @@
-/** The state of one bet: everything that decides about its next entry, in the fold and in the built-in wallet. */
+/** The state of one bet, as the rules need it, for the fold and the built-in wallet. */
 
 import { type LedgerStatus, realRound } from "../bet.ts";
 import { type Amount, ZERO } from "../money.ts";
 
-/** A bet of one player at one product, as data that can be stored; never changed, only replaced. */
+/** A bet of one player at one product. Never changed, only replaced. */
 export interface BetState {
   readonly txnId: string;
   readonly currency: string;
-  /** of the first entry that named a real one; null: none did */
+  /** the round of the first entry that named a real one; null: no entry did */
   readonly roundId: string | null;
   readonly status: LedgerStatus;
   readonly stake: Amount;
-  /** of the stake, what was taken from the player and not given back; negative where more was given */
+  /** the part of the stake that was taken from the player and not given back; negative where more was given back */
   readonly debited: Amount;
-  /** some of the stake was once asked for, and not skipped */
+  /** an entry asked for a part of the stake and did not skip the balance */
   readonly wasDebited: boolean;
   readonly settlement: Amount;
   readonly reward: Amount;
@@ -21,17 +21,17 @@ export interface BetState {
   /** placed as WAITING and not yet taken (§4.A2) */
   readonly waiting: boolean;
   readonly tip: boolean;
-  /** made of winRewards alone */
+  /** the bet has no entries but winRewards */
   readonly rewardOnly: boolean;
-  /** its last settle said that no other follows */
+  /** the last settle said that no further settle follows */
   readonly endRound: boolean;
-  /** it was settled when it became void: its payout was taken back with that */
+  /** the bet was settled when it became void, so its payout was taken back */
   readonly payoutReturned: boolean;
-  /** the settles and rewards of the present generation, by which repeats are known */
+  /** the settles and rewards of the present generation, by which repeats are recognised */
   readonly said: readonly string[];
 }
 
-/** A bet that begins, open and with nothing moved yet. */
+/** A new bet: open, with no money moved yet. */
 export function beginBet(txnId: string, currency: string, roundId: string | null): BetState {
   return {
     txnId,
@@ -53,7 +53,7 @@ export function beginBet(txnId: string, currency: string, roundId: string | null
   };
 }
 
-/** A bet belongs to the round that an entry first names for it. */
+/** Adds a round to a bet that has none. A bet keeps the first real round that an entry names. */
 export function nameRound(bet: BetState, roundId: string | null): BetState {
   if (bet.roundId !== null) return bet;
   const named = realRound(roundId);

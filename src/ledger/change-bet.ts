@@ -1,7 +1,4 @@
-/**
- * What one entry makes of one bet, and what it asks to be moved for it (docs/ledger.md#what-an-entry-does): the
- * rules, once for all.
- */
+/** What one entry changes in one bet, and the money that it asks for (docs/ledger.md#what-an-entry-does). Pure. */
 
 import { type Amount, ZERO } from "../money.ts";
 import { type BetEntry, isSingleState, type RuleSettings, saidBy } from "./bet-entry.ts";
@@ -9,30 +6,30 @@ import { type BetState, beginBet } from "./bet-state.ts";
 
 export interface Change {
   readonly bet: BetState;
-  /** the signed change of the player's balance that is asked for; 0 where skipped */
+  /** the signed change of the player's balance that the entry asks for; 0 where it skips the balance */
   readonly asked: Amount;
-  /** of the stake, what is taken from the player, and must be there before; not above 0: nothing */
+  /** the part of the stake that is taken from the player and must be in the balance; 0 or less: nothing is taken */
   readonly taken: Amount;
-  /** nothing of the bet was placed or settled before */
+  /** the bet was neither placed nor settled before */
   readonly begins: boolean;
-  /** what the entry says of the bet: an equal one says the same */
+  /** the text of `saidBy` */
   readonly said: string;
 }
 
 type MoneyMove = Pick<Change, "bet" | "asked" | "taken">;
 
-/** How one bet stands among those that its entry acts on. */
+/** The position of one bet among the bets that its entry acts on. */
 export interface Share {
-  /** carries what cannot be shared */
+  /** the bet carries the amounts that cannot be shared */
   readonly isFirst: boolean;
   readonly isAlone: boolean;
-  /** what all of them that are settled have been paid */
+  /** the sum that all settled bets among them were paid */
   readonly paid: Amount;
 }
 
 /**
- * Pure and total: says what an entry does where it was applied, whether or not `whyImpossible` objects.
- * @param before undefined: nothing is known of the bet
+ * Applies an entry to one bet, whether or not `whyImpossible` objects. Never throws.
+ * @param before undefined: the bet is unknown
  * @param share null: the entry acts on this bet alone
  */
 export function changeBet(
@@ -79,7 +76,7 @@ function moveBet(
     }
     case "rollback":
       return before === undefined
-        ? // The end is older than the ledger; a payout shows that the bet was settled.
+        ? // The bet ended before the ledger began. Takes back the payout that the rollback names.
           give(entry, bet, (entry.payoutAmount ?? ZERO).neg())
         : rollBack(bet, entry, share);
     case "placeTips":
@@ -91,7 +88,7 @@ function moveBet(
   }
 }
 
-/** Takes a part of the stake from the player, or gives it back where negative. */
+/** Takes a part of the stake from the player. A negative amount is given back. */
 function take(entry: BetEntry, bet: BetState, amount: Amount): MoneyMove {
   if (entry.skipBalanceUpdate) return { bet, asked: ZERO, taken: ZERO };
   const debited = { ...bet, debited: bet.debited.plus(amount), wasDebited: true };
@@ -99,13 +96,14 @@ function take(entry: BetEntry, bet: BetState, amount: Amount): MoneyMove {
 }
 
 /**
- * Gives the player what is no stake, or takes it where negative, even below zero: what the provider undoes is undone.
+ * Gives the player an amount that is not a stake. A negative amount is taken, even where the balance falls below
+ * zero, because the wallet must follow what the provider undoes.
  */
 function give(entry: BetEntry, bet: BetState, amount: Amount): MoneyMove {
   return { bet, asked: entry.skipBalanceUpdate ? ZERO : amount, taken: ZERO };
 }
 
-/** Only a rollback makes an ended bet run again; a bet of rewards alone has not begun before its placement. */
+/** Places a bet. A bet of rewards alone begins with its placement. An ended bet stays ended (decision 26). */
 function place(bet: BetState, entry: BetEntry, stake: Amount): MoneyMove {
   const waiting = entry.status === "WAITING";
   const amount = bet.waiting && !waiting ? stake.minus(bet.debited) : stake;
@@ -113,7 +111,7 @@ function place(bet: BetState, entry: BetEntry, stake: Amount): MoneyMove {
   return take(entry, { ...bet, status, rewardOnly: false, placed: true, waiting, stake }, amount);
 }
 
-/** What was said before and moves nothing adds nothing: it is a repeat. */
+/** Settles a bet. An equal settle that moves nothing is a repeat, and changes no amount. */
 function settle(
   bet: BetState,
   entry: BetEntry,
@@ -165,7 +163,8 @@ function makeVoid(bet: BetState, entry: BetEntry): BetState {
 }
 
 /**
- * The bet runs again: what its end paid is taken back, and a new generation begins, in which everything is possible.
+ * Makes an ended bet run again: takes back what its end paid, and begins a new generation, in which nothing is a
+ * repeat.
  */
 function rollBack(bet: BetState, entry: BetEntry, share: Share | null): MoneyMove {
   if (bet.status === "open") return { bet, asked: ZERO, taken: ZERO };

@@ -10,7 +10,10 @@ import { type BetState, beginBet, nameRound } from "./bet-state.ts";
 import type { Change } from "./change-bet.ts";
 
 export interface FoldSettings extends RuleSettings {
-  /** a bet whose first entry is not later ran when the ledger began: its placement is older; undefined: none did */
+  /**
+   * bets with a first entry at this time or earlier ran when the ledger began, so that their placement may be older;
+   * undefined: no such bets
+   */
   readonly runningUntil?: Instant;
 }
 
@@ -18,46 +21,46 @@ export interface FoldSettings extends RuleSettings {
 interface Folding {
   readonly first: CallbackEntry;
   state: BetState;
-  /** false: nothing that was said of it was possible, and nothing has begun */
+  /** false: no entry of the bet was possible so far, so the bet has not begun */
   begun: boolean;
-  /** a single-state settle placed it */
+  /** a single-state settle placed the bet */
   singleState: boolean;
-  /** how many amounts settlement and reward are the sum of */
+  /** the number of amounts in settlement and reward */
   payouts: number;
   moved: Amount;
-  /** how many entries `moved` is the sum of */
+  /** the number of entries in `moved` */
   movements: number;
-  /** what the entries asked to be moved */
+  /** the sum of what the entries asked to move */
   asked: Amount;
   settledByRound: boolean;
-  /** what entries have said, and whether that moved anything; begins again at each rollback of an ended state */
+  /** the texts of `saidBy` in this generation, and whether their money has moved */
   readonly declared: Map<string, "moved" | "still to be moved">;
   lastEntryAt: Instant;
   lastReceivedAt: Instant;
 }
 
-/** The bets that an entry acts on; the first of them carries what cannot be shared. */
+/** The bets that an entry acts on. The first bet carries what cannot be shared. */
 interface Scope {
   readonly targets: readonly Folding[];
-  /** of each target; none: nothing is left to act on, and the first target only carries what was moved */
+  /** one for each target; empty: the entry changes no bet, and the first target only carries the money that moved */
   readonly changes: readonly Change[];
-  /** what the entry asks for is known */
+  /** the amount that the entry asks for is known */
   readonly isCertain: boolean;
 }
 
 /**
- * The bets of one player at one product, from all their entries in any order.
- * adjustBalance entries belong to no bet and are passed over.
+ * Folds all entries of one player at one product, in any order, into ledger bets. adjustBalance entries belong to no
+ * bet and are skipped.
  */
 export function foldEntries(entries: readonly CallbackEntry[], settings: FoldSettings): LedgerBet[] {
   return foldAll(entries, settings).bets.map(toLedgerBet);
 }
 
 /**
- * What each entry asks the wallet to move, signed, by entryId: what a null `moved` stands for. A repeat asks for
- * nothing.
- * @param entries as of `foldEntries`; of adjustBalance a DEBIT takes its amount, a CREDIT gives it (§4.A8)
- * @returns empty where every entry says itself what moved; without those of which nobody can know
+ * The signed amount that each entry asks the wallet to move, by entryId. It stands for a null `moved`. A repeat asks
+ * for 0.
+ * @param entries as for `foldEntries`; an adjustBalance takes its amount for DEBIT and gives it for CREDIT (§4.A8)
+ * @returns empty where every entry has `moved`; entries whose amount is unknown are left out
  */
 export function askedByEntry(entries: readonly CallbackEntry[], settings: FoldSettings): Map<string, Amount> {
   if (entries.every((entry) => entry.moved !== null)) return new Map();
@@ -90,11 +93,11 @@ function foldAll(entries: readonly CallbackEntry[], settings: FoldSettings) {
   return { bets: [...ledger.bets.values()], asked };
 }
 
-/** The bets as the rules see them. */
+/** The bets while they are folded, in the form that the rules need. */
 class FoldedBets implements KnownBets {
-  /** by txn id, in the order in which they began */
+  /** by txn id, in the order of their beginnings */
   readonly bets = new Map<string, Folding>();
-  /** by an id that only the end of a round was named by: the bet that carries what it said */
+  /** by an id that only a BY_ROUND entry named: the bet that carried its payout (decision 72) */
   readonly carriers = new Map<string, Folding>();
 
   get(txnId: string): BetState | undefined {
@@ -119,14 +122,14 @@ function begunState(bet: Folding | undefined): BetState | undefined {
 }
 
 /**
- * The rules are asked what the entry does. An entry that is not possible was answered with success all the same, so
- * it did what the rules say of it, but for a settle without a placement that says itself that it is not single-state.
+ * Asks the rules what the entry does. An impossible entry counts too, because the operator answered it with success.
+ * The exception is a settle without a placement whose own flag says that it is not single-state (decision 87).
  */
 function scopeOf(ledger: FoldedBets, entry: CallbackEntry, settings: FoldSettings): Scope {
   const { bets, carriers } = ledger;
   const own = bets.get(entry.txnId);
   const round = roundActedOn(entry);
-  // The bet that is named is one of the round, whatever round it was placed in.
+  // The named bet belongs to the round, even where no earlier entry of the bet named a round.
   if (own !== undefined && round !== null) own.state = nameRound(own.state, round);
   const { impossible, changes } = applyEntry(ledger, entry, settings);
   const [first] = changes;
@@ -169,8 +172,8 @@ function ranBefore(own: Folding | undefined, entry: CallbackEntry, { runningUnti
 }
 
 /**
- * An entry that gives back the stake, or takes a difference, depends on the placement: without the placement the
- * amount is unknown.
+ * Whether the amount that an entry asks for is known. An entry that gives back the stake, or takes a difference,
+ * depends on the placement, so without the placement its amount is unknown.
  */
 function isKnown({ targets, isCertain }: Scope, { callback }: CallbackEntry): boolean {
   if (!isCertain) return false;
@@ -178,7 +181,7 @@ function isKnown({ targets, isCertain }: Scope, { callback }: CallbackEntry): bo
   return stands || targets.every(({ state, singleState }) => state.placed || singleState || state.tip);
 }
 
-/** @returns what the entry asks to be moved */
+/** @returns the amount that the entry asks to move */
 function foldEntry({ targets, changes }: Scope, entry: CallbackEntry, settings: FoldSettings): Amount {
   const asked = targets.map((bet, index) => {
     const change = changes[index];
@@ -197,8 +200,9 @@ function foldEntry({ targets, changes }: Scope, entry: CallbackEntry, settings: 
 }
 
 /**
- * Of equal entries of one generation, an entry that moved nothing declares nothing new, whichever of them comes first. An
- * adjustment that skips the balance never moves anything: its amount decides whether it declares something new.
+ * Whether an entry declares something new. Of equal entries of one generation, the one that moved nothing is the
+ * repeat, even where it comes first (decision 26). An adjustment that skips the balance never moves anything, so it
+ * is never a repeat (decision 89).
  */
 function declaresAnew({ declared }: Folding, entry: CallbackEntry, { asked, said }: Change): boolean {
   const { callback, skipBalanceUpdate, moved } = entry;
@@ -229,7 +233,9 @@ function adopt(
   bet.begun = true;
 }
 
-/** Each bet gets its part of what the wallet moved; what is over or short goes to the first. */
+/**
+ * Gives each bet its part of the money that the wallet moved. The difference to what was asked goes to the first bet.
+ */
 function shareMoved(bets: readonly Folding[], asked: readonly Amount[], moved: Amount | null): void {
   const rest = moved === null ? ZERO : moved.minus(sumAmounts(asked));
   for (const [index, bet] of bets.entries()) {
@@ -239,7 +245,7 @@ function shareMoved(bets: readonly Folding[], asked: readonly Amount[], moved: A
   }
 }
 
-/** A tolerance holds for each amount: of a sum it must be known how many there are. */
+/** Counts the amounts in the sums of a bet, because the tolerance holds for each amount (decision 99). */
 function countAmounts(bet: Folding, { callback }: CallbackEntry): void {
   bet.movements += 1;
   if (callback === "settleBets" || callback === "winRewards") bet.payouts += 1;

@@ -8,7 +8,7 @@ import type { RelationPosition } from "./relation-store.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** One follows at a time, until its transaction ends. @returns false where another worker does */
+/** Locks a relation for one worker until its transaction ends. @returns false where another worker has the lock */
 export async function lockFollowing(tx: Query, relation: string): Promise<boolean> {
   const [row] = await tx<{ locked: boolean }[]>`
     select pg_try_advisory_xact_lock(hashtextextended(${relation}, 1)) as locked`;
@@ -16,20 +16,20 @@ export async function lockFollowing(tx: Query, relation: string): Promise<boolea
 }
 
 export interface FollowPosition {
-  /** the newest received_at seen */
+  /** the newest received_at that was read */
   readonly readUntil: Instant | null;
-  /** when the last reading that reached its end began */
+  /** the beginning of the last reading that reached the end */
   readonly readAt: Instant | null;
 }
 
-/** null: nothing of it was read yet */
+/** @returns null where nothing of the relation was read yet */
 export async function readFollowing(sql: Query, relation: string): Promise<FollowPosition | null> {
   const [row] = await sql<FollowPosition[]>`
     select read_until as "readUntil", read_at as "readAt" from ledger_follows where relation = ${relation}`;
   return row ?? null;
 }
 
-/** Neither time ever goes back. */
+/** Stores the progress. Neither time ever goes back. */
 export async function writeFollowing(sql: Query, relation: string, seen: FollowPosition): Promise<void> {
   await sql`
     insert into ledger_follows (relation, read_until, read_at)
@@ -43,8 +43,8 @@ const DAY_MS = 24 * HOUR_MS;
 const UNTOUCHED_PAUSE_MS = 6 * HOUR_MS;
 
 /**
- * Asks for the UTC days that the ranges touch to be read again: the hours that they touch each time, the other hours
- * of these days every six hours, so that a day of millions of rows is not read for every window of it.
+ * Plans to read again the UTC days that the ranges touch. The touched hours are read each time, the other hours of
+ * these days every six hours, so that a day with millions of rows is not read for every window (decision 24).
  */
 export async function askRereads(tx: Query, ranges: readonly TimeRange[], now: Instant): Promise<void> {
   const isTouched = new Map<Instant, boolean>();
@@ -56,7 +56,7 @@ export async function askRereads(tx: Query, ranges: readonly TimeRange[], now: I
     }
   }
   if (isTouched.size === 0) return;
-  // In order, so that two that ask for the same hours never wait for each other crosswise.
+  // In order, so that two transactions with the same hours cannot deadlock.
   await tx`
     insert into ledger_rereads (day, asked_at)
     select hour, ${now}
@@ -68,15 +68,15 @@ export async function askRereads(tx: Query, ranges: readonly TimeRange[], now: I
     on conflict (day) do update set asked_at = excluded.asked_at`;
 }
 
-/** An hour to read again, and behind which row. */
+/** An hour to read again, and the row after which to go on. */
 export interface Reread extends TimeRange {
   readonly begunAt: Instant;
   readonly after: RelationPosition | null;
 }
 
 /**
- * The hour under way, or the newest one asked for.
- * @param pauseMs an hour is not begun again before so much time has passed since it was last begun
+ * The hour that is being read again, else the newest planned hour.
+ * @param pauseMs the shortest time between two readings of one hour
  */
 export async function nextReread(tx: Query, now: Instant, pauseMs: number): Promise<Reread | null> {
   const [row] = await tx<
@@ -100,7 +100,7 @@ export async function nextReread(tx: Query, now: Instant, pauseMs: number): Prom
   };
 }
 
-/** @param after null: the hour has been read to its end */
+/** @param after null: the hour was read to its end */
 export async function writeReread(tx: Query, reread: Reread, after: RelationPosition | null): Promise<void> {
   await tx`
     update ledger_rereads set begun_at = ${reread.begunAt},
@@ -117,7 +117,7 @@ export interface BetsOfPlayer {
   readonly roundIds: readonly string[];
 }
 
-/** Of each, whether a row that cannot be used speaks of one of its bets or rounds. */
+/** For each of the inputs, whether an unusable row names one of its bets or rounds. */
 export async function areEntriesRejected(tx: Query, asked: readonly BetsOfPlayer[]): Promise<boolean[]> {
   const rows = await tx.unsafe<{ rejected: boolean }[]>(
     `select exists (
@@ -142,19 +142,19 @@ export async function countRejectedEntries(sql: Query): Promise<{ unusable: numb
   return row ?? { unusable: 0, changed: 0 };
 }
 
-/** Rejected entries of one product and kind that no alert has spoken of yet. */
+/** Rejected entries of one product and kind that no alert has reported yet. */
 export interface UnreportedEntries {
   readonly kind: RejectedKind;
-  /** null: the rows name none */
+  /** null: the rows name no product */
   readonly productId: string | null;
   readonly entries: number;
-  /** of one of them: names the column and the value */
+  /** the reason of one of them, which names the column and the value */
   readonly reason: string;
 }
 
 /**
- * Takes what no alert has spoken of yet; part of the transaction that writes the alerts.
- * @param most rows at the most
+ * Takes rejected entries that no alert has reported yet. Runs in the transaction that writes the alerts.
+ * @param most the most rows to take
  */
 export async function takeUnreported(tx: Query, now: Instant, most: number): Promise<UnreportedEntries[]> {
   return await tx<UnreportedEntries[]>`

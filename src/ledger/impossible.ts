@@ -1,27 +1,27 @@
-/** Why an entry cannot be applied to a bet as it stands (docs/callbacks.md#answers). */
+/** Why an entry cannot be applied to a bet in its present state (docs/callbacks.md#answers). */
 
 import { ZERO } from "../money.ts";
 import { type BetEntry, isSingleState, type RuleSettings, saidBy } from "./bet-entry.ts";
 import type { BetState } from "./bet-state.ts";
 
 export type Impossible =
-  /** no bet of this id, or of this round, is known */
+  /** no bet with this id, or in this round, is known */
   | "unknown-bet"
   | "unknown-round"
-  /** a settle that is not single-state, of a bet that was not placed */
+  /** a settle without single-state of a bet that was not placed */
   | "not-placed"
-  /** the id is another bet's already, or this bet's placement was applied */
+  /** another bet has this id, or the placement of this bet was applied already */
   | "placed-before"
   | "other-currency"
   | "settled"
   | "void"
-  /** of several bets: none is open, and one is settled, or all are void */
+  /** no bet of the round is open: one is settled, or all are void */
   | "round-settled"
   | "round-void"
   | "not-settled"
-  /** a rollback of what runs */
+  /** a rollback of a running bet */
   | "running"
-  /** an equal entry of this generation was applied */
+  /** an equal entry of this generation was applied already */
   | "repeated"
   | "same-stake"
   | "tip"
@@ -57,7 +57,7 @@ function confirmsWaiting(bet: BetState, entry: BetEntry): boolean {
   return bet.waiting && bet.status === "open" && entry.status !== "WAITING";
 }
 
-/** Where the settle before it said that others follow, another one is welcome. */
+/** Why a settle is impossible. A further settle is possible where the last one said that others follow. */
 function whyNotSettled(
   bet: BetState | undefined,
   entry: BetEntry,
@@ -69,7 +69,7 @@ function whyNotSettled(
   return bet.said.includes(saidBy(entry)) ? "repeated" : "settled";
 }
 
-/** Of what changes a known bet, but for settles and rewards. */
+/** Why an entry that changes a known bet is impossible, without settles and rewards. */
 function whyNotChanged(bet: BetState, { callback, betAmount }: BetEntry): Impossible | null {
   const { status, tip } = bet;
   switch (callback) {

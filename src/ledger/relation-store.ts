@@ -18,7 +18,7 @@ export interface LedgerRelation {
   readonly columns: ReadonlySet<string>;
 }
 
-/** The row behind which to read on. */
+/** The row after which to read on. */
 export interface RelationPosition {
   /** as PostgreSQL writes it, to the microsecond */
   readonly receivedAt: string;
@@ -26,8 +26,8 @@ export interface RelationPosition {
 }
 
 /**
- * Checks the relation of the settings.
- * @throws ReconError `ledger-unreadable` that names everything that is wrong with it
+ * Checks the relation that the settings name.
+ * @throws ReconError `ledger-unreadable` that names every problem of the relation
  */
 export async function openRelation(sql: Query, relation: string): Promise<LedgerRelation> {
   const from = quoteRelation(relation);
@@ -78,33 +78,32 @@ async function readColumns(sql: Query, from: string): Promise<Map<string, Descri
   return new Map(rows.map(({ name, ...column }) => [name, column]));
 }
 
-/** Which rows to copy, of those that have a received_at. */
+/** Which rows to copy. Rows without a received_at are never copied. */
 export interface CopyRange {
   /** the received_at of the first row; null: unbounded */
   readonly from: Instant | null;
   /** exclusive; null: unbounded */
   readonly to: Instant | null;
-  /** rows whose entry_id is known are passed over, and may have changed */
+  /** skips rows whose entry_id is known, even where they have changed */
   readonly onlyUnknown?: boolean;
 }
 
-/** What one batch of rows did. */
+/** The result of one batch. */
 export interface Copied {
-  /** entries that are new */
+  /** the number of new entries */
   readonly added: number;
-  /** rows that cannot be used and were not known as such */
+  /** the number of newly rejected rows */
   readonly rejected: number;
-  /** the row behind which to go on; null: there are no more rows */
+  /** the row after which to go on; null: there are no more rows */
   readonly after: RelationPosition | null;
   /** the newest received_at of the batch; null: there was no row, or its time does not fit into milliseconds */
   readonly newest: Instant | null;
 }
 
 /**
- * Copies rows into `callback_entries`, in the order of (received_at, entry_id). A known entry whose content has
- * changed is updated: the triggers of the table decide what becomes of an update (`ledger.rowsChange`), and ask for
- * the comparison of what was written. Rows that cannot be used, and further rows of one entry_id, go to
- * `rejected_entries`.
+ * Copies rows into `callback_entries`, in the order of (received_at, entry_id). Updates known entries whose content
+ * has changed; the table's triggers decide whether the update counts (`ledger.rowsChange`), and mark what was
+ * written. Unusable rows, and further rows with the same entry_id, go to `rejected_entries`.
  * @param after null: from the beginning of the range
  * @throws ReconError `ledger-unreadable`
  */
@@ -126,7 +125,7 @@ export async function copyRows(
   if (to !== null) bounds.push(`received_at < ${value(to)}::timestamptz`);
   conditions.push(...bounds.map((bound) => `r.${bound}`));
   if (onlyUnknown) {
-    // The same bounds on both sides, so that neither is read as a whole.
+    // The same bounds on both tables, so that neither is read whole.
     const known = ["k.entry_id = r.entry_id::text", ...bounds.map((bound) => `k.${bound}`)];
     conditions.push(`not exists (select from callback_entries k where ${known.join(" and ")})`);
   }
@@ -145,7 +144,7 @@ export async function copyRows(
   return await copyBatch(tx, relation, batch, values, most);
 }
 
-/** Reads and rejects some rows that have no received_at, which no order leads to. */
+/** Reads and rejects rows without a received_at, which the reading in order never finds (decision 85). */
 export async function rejectUndatedRows(tx: Query, relation: LedgerRelation, most: number): Promise<Copied> {
   const batch = `select ${selectList(relation)}, 1 as place from ${relation.from} r
     where r.received_at is null limit $1::int`;
@@ -232,7 +231,7 @@ async function copyBatch(
       [...values],
     ),
   );
-  if (found === undefined) throw new Error("a statement that always gives one row gave none");
+  if (found === undefined) throw new Error("the statement that copies rows returned no row");
   const { rows, added, rejected, receivedAt, entryId, receivedMs } = found;
   const newestMs = Number(receivedMs ?? Number.NaN);
   return {
@@ -243,7 +242,7 @@ async function copyBatch(
   };
 }
 
-/** Every column as the ledger has it: casts of the accepted types keep every digit. */
+/** The columns, cast to the types of the ledger. The casts of the accepted types keep every digit. */
 function selectList({ columns }: LedgerRelation): string {
   return LEDGER_COLUMNS.filter(({ name }) => columns.has(name))
     .map(({ name, kind }) => `r.${quote(name)}::${kind} as ${name}`)
@@ -258,7 +257,7 @@ function quote(identifier: string): string {
   return `"${identifier.replaceAll('"', '""')}"`;
 }
 
-/** Names, permissions, casts and divisions of the operator's view: not ours to mend. */
+/** Error classes that the operator's view causes: names, permissions, casts, divisions by zero. */
 const NOT_OURS = /^(?:0A|21|22|2F|38|39|3F|42|P0)/;
 
 async function reading<Result>(relation: string, read: () => Promise<Result>): Promise<Result> {

@@ -6,7 +6,7 @@ interface Column {
   readonly name: string;
   readonly kind: Kind;
   readonly nullable: boolean;
-  /** a relation may leave the column out: it is null then */
+  /** a relation may lack the column, which then counts as null */
   readonly mayBeMissing?: true;
 }
 
@@ -42,9 +42,9 @@ export const LEDGER_COLUMNS: readonly Column[] = [
 
 /** A column as the database describes it. */
 export interface FoundColumn {
-  /** as people write it: "character varying(64)" */
+  /** as in SQL: "character varying(64)" */
   readonly type: string;
-  /** what it is made of, where the type is a domain: "varchar", "float8"; as pg_type names it */
+  /** as pg_type names it: "varchar", "float8"; for a domain, the type that the domain is based on */
   readonly baseType: string;
   readonly isEnum: boolean;
 }
@@ -62,7 +62,7 @@ const WANTED: Readonly<Record<Kind, string>> = {
   timestamptz: "timestamp with time zone",
 };
 
-/** Every column that is missing or has another type, each as one line; empty: the relation is a ledger. */
+/** One line for each column that is missing or has another type; empty: the relation can be used. */
 export function findColumnProblems(found: ReadonlyMap<string, FoundColumn>): string[] {
   return LEDGER_COLUMNS.flatMap(({ name, kind, mayBeMissing }) => {
     const column = found.get(name);
@@ -82,11 +82,11 @@ function whyNot(name: string, kind: Kind, baseType: string): string {
   }
   if (kind === "numeric" && baseType === "money") return ": money is shown by the locale; cast it to numeric";
   if (kind === "timestamptz" && baseType === "timestamp") {
-    return `: without a zone nobody can know which moment is meant; find out the zone of the clock that writes the column, and name the zone in the view: ${name} at time zone '…'`;
+    return `: without a zone the moment is unknown; find out the zone of the clock that writes the column, and name the zone in the view: ${name} at time zone '…'`;
   }
   if (kind === "timestamptz" && ["int8", "numeric", "float8"].includes(baseType)) {
-    return "; milliseconds since 1970 become one by to_timestamp(ms / 1000.0)";
+    return "; convert milliseconds since 1970 with to_timestamp(ms / 1000.0)";
   }
-  if (kind === "text" && /^int[248]$/.test(baseType)) return "; cast it by ::text";
+  if (kind === "text" && /^int[248]$/.test(baseType)) return "; cast it with ::text";
   return "";
 }

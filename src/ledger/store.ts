@@ -1,10 +1,11 @@
-/** Callback entries in PostgreSQL: appended once, never changed. */
+/** Callback entries in PostgreSQL. */
 
 import type { CallbackEntry } from "../callback.ts";
 import type { Instant } from "../clock.ts";
-import { type Query, type Sql, takeTime } from "../db/client.ts";
+import type { Query, Sql } from "../db/client.ts";
 import { requestIdSql } from "../db/request-id.ts";
 import { rowCountsText } from "../db/row-counts.ts";
+import { takeTime } from "../db/transactions.ts";
 import { type Amount, formatAmount, parseAmount } from "../money.ts";
 import type { TimeRange } from "../window.ts";
 
@@ -13,9 +14,8 @@ type EntryRow = Omit<CallbackEntry, AmountField> & Record<AmountField, string | 
 type AmountField = "betAmount" | "payoutAmount" | "moved" | "balanceBefore" | "balanceAfter";
 
 /**
- * Appends entries. The triggers of the table ask for the comparison of what they touch.
- * An entry whose entryId is known is passed over.
- * @returns how many were new
+ * Appends entries. Skips entries whose entryId is known. The triggers of the table write the marks.
+ * @returns the number of new entries
  */
 export async function appendEntries(sql: Query, entries: readonly CallbackEntry[]): Promise<number> {
   if (entries.length === 0) return 0;
@@ -40,7 +40,7 @@ export async function appendEntries(sql: Query, entries: readonly CallbackEntry[
   return row?.added ?? 0;
 }
 
-/** Of a status, a transaction type or a currency no more characters mean anything. */
+/** The most characters of a status, a transaction type or a currency to read. Valid values are shorter. */
 const LONGEST_WORD = 100;
 
 /** The keys of rounds and bets whose entries are read. */
@@ -51,7 +51,7 @@ export interface EntryKeys {
   readonly bets: readonly (readonly [string, string])[];
 }
 
-/** @param most so many entries of a round at the most, and so many in all; null: all */
+/** @param most the most entries of one round, and of all keys together; null: no limit */
 export async function readEntries(
   sql: Query,
   productId: string,
@@ -61,7 +61,7 @@ export async function readEntries(
   const users = (of: EntryKeys["rounds"]) => of.map(([username]) => username);
   const ids = (of: EntryKeys["rounds"]) => of.map(([, id]) => id);
   const columns = entryColumns(sql);
-  // Behind "offset 0" each key is looked up by its index, however few rows the planner believes in.
+  // "offset 0" makes PostgreSQL search each key by its index, however few rows the planner assumes.
   const rows = await sql<EntryRow[]>`
     select found.* from unnest(${users(keys.rounds)}::text[], ${ids(keys.rounds)}::text[]) as k (username, id)
     cross join lateral (select ${columns} from callback_entries e
@@ -72,13 +72,13 @@ export async function readEntries(
     cross join lateral (select ${columns} from callback_entries e
       where e.product_id = ${productId} and e.username = k.username and e.txn_id = k.id offset 0) found
     limit ${most.inAll}`;
-  // One that a round and a bet lead to comes twice.
+  // An entry that both a round and a bet lead to comes twice.
   return [...new Map(rows.map((row) => [row.entryId, row])).values()].map(fromRow);
 }
 
 /**
- * Of `callback_entries e`, what an `EntryRow` has. The table limits its keys; whoever wrote it may have written any
- * other text.
+ * The columns of an `EntryRow`, from `callback_entries e`. The table limits the length of its keys; the other texts
+ * may have any length.
  */
 function entryColumns(sql: Query) {
   const short = (column: string) => sql`left(e.${sql(column)}, ${LONGEST_WORD})`;
@@ -91,8 +91,8 @@ function entryColumns(sql: Query) {
 }
 
 /**
- * The adjustBalance entries of some players, each of a time of the player's own, both ends included.
- * @param most so many at the most
+ * The adjustBalance entries of some players, each player with a range of time, both ends included.
+ * @param most the most rows to read
  */
 export async function readEntriesWithin(
   sql: Query,
@@ -111,7 +111,10 @@ export async function readEntriesWithin(
   return rows.map(fromRow);
 }
 
-/** The txn ids of a player's entries that occurred in a time, both ends included. @param most so many at the most */
+/**
+ * The txn ids of a player's entries that occurred in a time, both ends included.
+ * @param most the most rows to read
+ */
 export async function readTxnIds(
   sql: Query,
   productId: string,
@@ -140,7 +143,7 @@ export async function readLedgerExtent(sql: Query): Promise<LedgerExtent> {
   return row ?? { entries: 0, firstOccurredAt: null, lastReceivedAt: null };
 }
 
-/** When the ledger begins: the first entry; null while there is none. */
+/** The beginning of the ledger: the time of the first entry; null while there is none. */
 export async function readLedgerStart(sql: Query): Promise<Instant | null> {
   const [row] = await sql<
     { start: Instant | null }[]
@@ -148,9 +151,7 @@ export async function readLedgerStart(sql: Query): Promise<Instant | null> {
   return row?.start ?? null;
 }
 
-/**
- * What must stand on `callback_entries` and be switched on, so that no row is forgotten; with pg_trigger's tgenabled.
- */
+/** The triggers that `callback_entries` must have, with their values of pg_trigger.tgenabled (decision 81). */
 const TRIGGERS: Readonly<Record<string, string>> = {
   recon_checked: "O",
   recon_inserted: "O",
@@ -160,10 +161,10 @@ const TRIGGERS: Readonly<Record<string, string>> = {
   recon_truncated: "O",
 };
 
-/** It is switched to what it must be once every entry has been marked. */
+/** The trigger that is set last, after every entry was marked. */
 const SWITCHED_LAST = "recon_truncated";
 
-/** The triggers of `callback_entries` that are missing or switched off. */
+/** The names of triggers that are missing, or in another state than `TRIGGERS` says. */
 export async function findIdleTriggers(sql: Query): Promise<string[]> {
   const found = await sql<{ name: string; enabled: string }[]>`
     select tgname as name, tgenabled as enabled from pg_trigger where tgrelid = 'callback_entries'::regclass`;
@@ -172,17 +173,17 @@ export async function findIdleTriggers(sql: Query): Promise<string[]> {
     .map(([name]) => name);
 }
 
-/** Longer than this nobody waits for a restore that is still under way: the next tick tries again. */
+/** The longest wait for a lock that a restore holds. The next tick tries again. */
 const LOCK_WAIT_MS = 300;
 const LOCK_NOT_AVAILABLE = "55P03";
-/** Of a ledger of a billion entries. */
+/** The longest time to mark all entries, enough for a billion. */
 const LONGEST_MARKING_MS = 2 * 3_600_000;
 
 /**
- * Switches the triggers on where something has switched them off, and asks for the comparison of every entry: rows
- * may have come in unseen. A data restore with `--disable-triggers` leaves them changed, so that it is noticed
- * afterwards.
- * @returns whether there was something to mend
+ * Restores the triggers where something has switched them off, and marks every entry, because rows may have been
+ * written without marks. A restore with `--disable-triggers` leaves the triggers changed, and so is noticed (decision
+ * 81).
+ * @returns whether all entries were marked
  */
 export async function watchEntries(sql: Sql): Promise<boolean> {
   const idle = await findIdleTriggers(sql);
@@ -194,7 +195,7 @@ export async function watchEntries(sql: Sql): Promise<boolean> {
       return await tx.unsafe<{ done: boolean }[]>(`select ${text} as done`);
     });
   try {
-    // Marking a large ledger takes long, and for switching triggers writers must wait: one after the other.
+    // Two transactions: writers wait while triggers are switched, and must not wait while a large ledger is marked.
     if (idle.some((name) => name !== SWITCHED_LAST)) await call("recon_watch_entries() is not null");
     const [marked] = await call("recon_mark_entries()");
     return marked?.done ?? false;

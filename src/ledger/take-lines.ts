@@ -1,6 +1,7 @@
 /** Takes lines of an import into the ledger (§3.9): each is an entry, several, or kept with why it is none. */
 
-import { inTurn, type Query, type Sql } from "../db/client.ts";
+import type { Query, Sql } from "../db/client.ts";
+import { inTurn } from "../db/transactions.ts";
 import { describeError } from "../errors.ts";
 import {
   isOfRace,

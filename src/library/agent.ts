@@ -7,7 +7,7 @@ import { systemClock } from "../clock.ts";
 import type { ProviderSettings } from "../config.ts";
 import { type Config, parseConfig } from "../config-file.ts";
 import { openDatabase, type Sql } from "../db/client.ts";
-import { sendTransfer, type TransferOrder } from "../flows/send-transfer.ts";
+import { sendTransfer, type TransferOrder } from "../flows/verify/send-transfer.ts";
 import { openProvider, type ProviderClient } from "../provider/client.ts";
 
 export type {
@@ -20,7 +20,7 @@ export type {
 } from "../agent-api.ts";
 export type { BetPage, BetPageRequest, BetRecord } from "../bet.ts";
 export type { ErrorCode, ProviderAnswer, ReconError } from "../errors.ts";
-export type { TransferOrder } from "../flows/send-transfer.ts";
+export type { TransferOrder } from "../flows/verify/send-transfer.ts";
 export type {
   BetLimitGroup,
   BetLimitQuestion,
@@ -45,8 +45,9 @@ export interface AgentOptions extends ProviderSettings {
 }
 
 /**
- * Every endpoint of the agent API (§4.B, §4.C). Calls reject with a ReconError; decide by its `code`. Nothing is
- * ever sent a second time. The worker's request budget does not hold these calls back: players wait for them.
+ * Every endpoint of the agent API (§4.B, §4.C). Calls reject with a ReconError; decide by its `code`. No request is
+ * ever sent twice. These calls do not wait for the worker's request budget, because players wait for them (decision
+ * 29).
  */
 export interface Agent extends Omit<ProviderClient, "deposit" | "withdraw" | "close"> {
   /**
@@ -61,7 +62,7 @@ export interface Agent extends Omit<ProviderClient, "deposit" | "withdraw" | "cl
 }
 
 /**
- * Opens the agent API; nothing is sent yet, and the database is asked at the first transfer.
+ * Opens the agent API without sending anything. Connects to the database at the first transfer.
  * @throws ReconError `settings-invalid` for a wrong config, or plain http to another machine
  */
 export function openAgent(options: AgentOptions): Agent {

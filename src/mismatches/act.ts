@@ -9,7 +9,7 @@ interface Act {
   readonly from: readonly MismatchStatus[];
   readonly to: MismatchStatus;
   readonly change: MismatchChange["change"];
-  /** completes the sentence "it cannot be …" */
+  /** the word that completes the error "it cannot be …" */
   readonly done: string;
 }
 
@@ -42,7 +42,7 @@ export function refusalOf(
   if (isPossible && (expected === null || expected === status)) return null;
   const by = resolvedBy === null ? "" : ` (by ${resolvedBy})`;
   const reason = isPossible
-    ? `it is no longer ${expected}: look at it again`
+    ? `it is no longer ${expected}; read it again before you decide`
     : `it cannot be ${ACTS[action].done}`;
   return `mismatch ${id} is ${status}${by}: ${reason}`;
 }

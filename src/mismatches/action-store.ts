@@ -95,7 +95,7 @@ export async function writeAction(
       from before b where m.id = b.id and m.status = b.from_status
       returning m.*, b.from_status, b.replaced
     ),
-    told as (
+    recorded as (
       insert into mismatch_events (mismatch_id, at, from_status, to_status, by, note, amount_at_risk, reason, provider, ledger,
         step, replaced)
       select id, ${at}, from_status, status, ${by}, note, amount_at_risk, reason, provider, ledger,
@@ -144,7 +144,7 @@ export async function writeAdjustment(
     same === undefined
       ? ""
       : `: ${same.amount} ${same.currency} for mismatch ${same.mismatchId}, with its note`;
-  throw new ReconError("conflict", `ref "${ref}" stands for another adjustment${known}`);
+  throw new ReconError("conflict", `ref "${ref}" was used for another adjustment${known}`);
 }
 
 /** The adjustments of one mismatch, oldest first. */

@@ -8,14 +8,17 @@ import type { Finding, MismatchChange } from "../mismatch.ts";
 import { formatAmount } from "../money.ts";
 import { RESOLVED_BY_RECON, type Transition } from "./transitions.ts";
 
-/** The shortest time between two writes of an open mismatch with unchanged values. */
+/**
+ * The shortest time between two writes of an open mismatch with unchanged values. Otherwise ten thousand open ones
+ * would be written at every comparison.
+ */
 const SEEN_EVERY_MS = 3_600_000;
 
 /**
  * Writes the transitions, with a line of history for each change of status: one statement opens mismatches, one
  * updates those that still hold, one ends others. Skips a change that no longer fits the status, because a person
  * acted in between.
- * @returns the changes; a mismatch that still holds with the same values is none
+ * @returns the changes, without mismatches that still hold with the same values
  */
 export async function writeTransitions(
   tx: Query,
@@ -86,7 +89,7 @@ async function openMismatches(
       from input order by place
       returning *
     ),
-    told as (${RECORD_EVENTS("opened", "null")})
+    recorded as (${RECORD_EVENTS("opened", "null")})
     select ${CHANGED("'open'")} from opened order by id`,
     [JSON.stringify(rows), now],
     { prepare: true },
@@ -125,7 +128,7 @@ async function holdMismatches(
         and (i.reopens or b.differs or m.last_seen_at <= $2::timestamptz - $3::integer * interval '1 millisecond')
       returning m.*, b.from_status, b.differs, i.reopens
     ),
-    told as (${RECORD_EVENTS("held", "from_status")} where reopens)
+    recorded as (${RECORD_EVENTS("held", "from_status")} where reopens)
     select ${CHANGED("case when reopens then 'reopen' else 'refresh' end")}
     from held where reopens or differs order by id`,
     [JSON.stringify(rows), now, SEEN_EVERY_MS],
@@ -149,7 +152,7 @@ async function resolveMismatches(
       from before b where m.id = b.id
       returning m.*, b.from_status
     ),
-    told as (${RECORD_EVENTS("resolved", "from_status")})
+    recorded as (${RECORD_EVENTS("resolved", "from_status")})
     select ${CHANGED("'resolve'")} from resolved order by id`,
     [ending.map(({ id }) => id), now],
     { prepare: true },

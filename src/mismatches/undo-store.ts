@@ -1,4 +1,4 @@
-/** Undoes steps of people in PostgreSQL, and only where nothing has happened since. */
+/** Undoes steps of people in PostgreSQL, and only where nothing has happened since (decision 62). */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -40,7 +40,7 @@ export async function writeUndo(
         and (e.from_status in ('open', 'acknowledged') or (m.provider, m.ledger) is not distinct from (e.provider, e.ledger))
       returning m.*, e.to_status as was, e.note as said
     ),
-    told as (
+    recorded as (
       insert into mismatch_events (mismatch_id, at, from_status, to_status, by, note, amount_at_risk, reason, provider, ledger)
       select id, ${at}, was, status, ${by}, 'undone by ' || ${by}::text || ': ' || said, amount_at_risk, reason, provider, ledger
       from undone order by id

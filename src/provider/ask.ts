@@ -7,26 +7,23 @@ import type { ReceivedAnswer } from "./envelope.ts";
 import type { ProviderHttp, ProviderRequest } from "./http.ts";
 
 export interface ProviderQuestion extends ProviderRequest {
-  /** null: the question names none */
+  /** null: the question names no product */
   readonly productId: string | null;
-  /** of a question by range */
+  /** the range of a question by range */
   readonly window?: TimeRange;
 }
 
-/**
- * Sends the question once and reads the answer.
- * Rejects with what `send` of `ProviderHttp` or `read` says.
- */
-export type Ask = <Words>(
+/** Sends the question once and reads the answer. Rejects with the error of `ProviderHttp.send` or of `read`. */
+export type Ask = <Result>(
   question: ProviderQuestion,
-  read: (answered: ReceivedAnswer) => Words,
+  read: (answered: ReceivedAnswer) => Result,
   signal: AbortSignal | undefined,
-) => Promise<Words>;
+) => Promise<Result>;
 
 export interface Listeners {
   /** called with the text of every answer with HTTP 200 before it is parsed; the text may contain tokens */
   readonly onAnswer?: (text: string) => void;
-  /** called at the begin and the end of every request, without its content */
+  /** called at the beginning and the end of every request, without its content */
   readonly watch?: WatchRequest;
 }
 
@@ -50,7 +47,7 @@ export function openAsk(http: ProviderHttp, { onAnswer, watch }: Listeners): Ask
 }
 
 function describeRequest({ path, method, productId, window }: ProviderQuestion): BegunRequest {
-  // The only path with a part of its own for each product (§4.B5).
+  // The only path that differs from product to product (§4.B5).
   const endpoint = path.endsWith("/verify-topup") ? "verify-topup" : path;
   return { endpoint, method, productId, window: window ?? null };
 }

@@ -1,4 +1,4 @@
-/** The request budget in PostgreSQL, so that all worker processes share it on either queue backend. */
+/** The request budget in PostgreSQL, so that all worker processes share it (decision 18). */
 
 import { randomUUID } from "node:crypto";
 import type { Query, Sql } from "../db/client.ts";
@@ -17,8 +17,8 @@ export interface BudgetLimits {
 }
 
 /**
- * Does not wait for the disk: slots and waiters that a crash of the server forgets become free by themselves. Applies
- * to the statement that selects this.
+ * The commit of the statement that selects this does not wait for the disk. Slots and waiters that a crash of the
+ * server loses would expire anyway.
  */
 const unhurried = (sql: Sql) => sql`set_config('synchronous_commit', 'off', true)`;
 
@@ -41,11 +41,14 @@ export async function ensureSlots(sql: Sql, slots: number): Promise<void> {
     on conflict (slot) do nothing`;
 }
 
-/** Which places a request may take. */
+/** The slots that a request may take. */
 export interface Choice {
-  /** the highest one */
+  /** the highest slot */
   readonly most: number;
-  /** the lowest of those that are free; else the highest, which leaves the lower ones to what may hang */
+  /**
+   * takes the lowest free slot; otherwise the highest, which leaves the lower slots to requests that may hang
+   * (decision 135)
+   */
   readonly fromBelow: boolean;
 }
 
@@ -117,7 +120,7 @@ export async function releaseSlot(sql: Sql, slot: RequestSlot): Promise<void> {
     returning ${unhurried(sql)}`;
 }
 
-/** Whether anybody who is as urgent waits, and all places are taken. */
+/** Whether a waiter is at least as urgent, and all slots are taken. */
 export async function isPlaceWanted(sql: Sql, urgency: number, slots: number): Promise<boolean> {
   const [row] = await sql<{ wanted: boolean }[]>`
     select exists (
@@ -146,7 +149,7 @@ export async function renewSlots(sql: Sql, holders: readonly string[]): Promise<
 
 /**
  * Pauses the requests about a product. Where another product is paused already, or the request was about no single
- * product, the provider limits everybody: then all requests pause (114).
+ * product, the provider limits everybody: then all requests pause (decision 114).
  */
 export async function pauseRequests(sql: Sql, productId: string | null, pauseMs: number): Promise<void> {
   const until = sql`clock_timestamp() + make_interval(secs => ${pauseMs / 1000})`;

@@ -25,18 +25,19 @@ import {
 import { keepSlots } from "./kept-slots.ts";
 import { lowerHalf, openRoom } from "./room.ts";
 
-/** What the budget goes by, besides the urgency. */
+/** What the budget must know about a request besides its urgency. */
 export interface About {
-  /** whom a 429 of this request pauses; without it the request is about no single product */
+  /** the product that a 429 of this request pauses; absent: the request is about no single product */
   readonly productId?: string | null;
   /**
-   * whoever would wait for long because its product is paused is rejected with `provider-throttled` instead: it has
-   * something else to do meanwhile
+   * where the product is paused for long, the request is rejected with `provider-throttled` instead of waiting, so
+   * that the caller can do other work
    */
   readonly leavesWhilePaused?: boolean;
   /**
-   * may-hang: it is given up, with `RoomMade`, where it takes long in the upper half of the places while others wait.
-   * hangs: it keeps to the lower half, and nobody lets it pass. Without it, it takes any place and keeps it
+   * may-hang: the request is given up with `RoomMade` where it is slow in the upper half of the slots while others
+   * wait. hangs: the request may use the lower half only, and no other request waits for it. Absent: the request may
+   * use any slot and is never given up
    */
   readonly pace?: "may-hang" | "hangs";
 }
@@ -44,7 +45,7 @@ export interface About {
 export interface RequestBudget {
   /**
    * Runs one request when the budget allows it. Rejects like `request`, or with the signal's reason.
-   * @param request its signal aborts where it has to make room
+   * @param request its signal aborts where the request must make room
    */
   spend<Answer>(
     urgency: RequestUrgency,
@@ -54,9 +55,9 @@ export interface RequestBudget {
   ): Promise<Answer>;
 }
 
-/** Who is as urgent as what may hang gets its place. */
+/** Requests of this urgency or more can take the slot of a request that may hang. */
 const MAY_HANG = REQUEST_URGENCIES.indexOf("verify");
-/** Short against a request, long against the statement that asks. */
+/** Short compared with a request, long compared with the statement that takes a slot. */
 const FIRST_WAIT_MS = 20;
 const LONGEST_WAIT_MS = 250;
 /** The pause after a 429 without Retry-After. */
@@ -75,13 +76,13 @@ export function withinBudget(fetchPage: FetchBetPage, budget: RequestBudget): Fe
       request.beforeSending?.();
       return await fetchPage(request, signal);
     };
-    // A backfill has fetchers of its own, and ever more windows of the same product: one of them waits.
+    // A backfill waits: its fetchers could only take further windows of the same paused product.
     const leavesWhilePaused = urgency !== "backfill";
     return await budget.spend(urgency, send, signal, { productId: request.productId, leavesWhilePaused });
   };
 }
 
-/** @param requestTimeoutMs no request takes longer */
+/** @param requestTimeoutMs the longest time of a request */
 export function openBudget(
   sql: Sql,
   limits: BudgetLimits,
@@ -114,7 +115,7 @@ export function openBudget(
       const most = pace === "hangs" ? lowerHalf(limits.concurrency) : limits.concurrency;
       const asking = { ...about, productId, urgency, choice: { most, fromBelow: pace !== undefined } };
       const held = kept.reuse(urgency, most) ?? {
-        slot: await waitForSlot(sql, limits, asking, { doorbell: slotSignal, makeRoom }, signal),
+        slot: await waitForSlot(sql, limits, asking, { slotSignal, makeRoom }, signal),
         urgency,
         takenAt: clock.now(),
       };
@@ -148,10 +149,7 @@ async function waitForSlot(
     readonly productId: string | null;
     readonly choice: Choice;
   },
-  {
-    doorbell: slotSignal,
-    makeRoom,
-  }: { readonly doorbell: SlotSignal; readonly makeRoom: () => Promise<void> },
+  { slotSignal, makeRoom }: { readonly slotSignal: SlotSignal; readonly makeRoom: () => Promise<void> },
   signal: AbortSignal,
 ): Promise<RequestSlot> {
   const { urgency, productId, leavesWhilePaused = false, choice, pace } = asking;
@@ -189,8 +187,8 @@ const RENEW_MS = SLOT_LEASE_MS / 3;
 
 /**
  * Renews the slots of this process with one statement while their requests are under way, and no longer than a
- * request can take, so that a hanging request does not keep its slot for ever. Those of other processes who wait are
- * seen then, too.
+ * request can take, so that a hanging request does not keep its slot for ever. Each renewal also makes room for
+ * waiters of other processes.
  */
 function leaseSlots(sql: Sql, requestTimeoutMs: number, makeRoom: () => Promise<void>) {
   const renewalsLeft = new Map<string, number>();

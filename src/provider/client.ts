@@ -41,12 +41,12 @@ import {
 } from "./requests.ts";
 import { LARGEST_PAGE_BYTES, openBetPage } from "./wire.ts";
 
-/** A list of some thousand games; it is parsed at once, and nothing else runs meanwhile. */
+/** Enough for some thousand games. Small, because the list is parsed at once and blocks the process meanwhile. */
 const LARGEST_LIST_BYTES = 4 * 1024 * 1024;
-/** An answer about one thing. */
+/** The largest answer that is not a list. */
 const LARGEST_ANSWER_BYTES = 256 * 1024;
 
-/** What to ask `betTransactionsV2` for by day (§4.B3): the provider decides in which zone the day is. */
+/** A request to `betTransactionsV2` by day (§4.B3). The provider decides the time zone of the day. */
 export interface BetDayRequest {
   readonly productId: string;
   /** yyyy-MM-dd */
@@ -55,17 +55,17 @@ export interface BetDayRequest {
 }
 
 /**
- * Every endpoint of the agent API. All reject as `TransferApi` says; nothing is ever sent a second time, and
- * errors contain no credentials, session tokens or game addresses.
+ * Every endpoint of the agent API. All methods reject as `TransferApi` says. No request is ever sent twice. Errors
+ * contain no credentials, session tokens or game addresses.
  */
 export interface ProviderClient extends TransferApi {
   /** POST /seamless/logIn (§4.B1). */
   logInSeamless(request: SeamlessLogInRequest, signal?: AbortSignal): Promise<SeamlessLogIn>;
   /** GET /seamless/games (§4.B2). */
   listSeamlessGames(productId: string, signal?: AbortSignal): Promise<Game[]>;
-  /** GET /seamless/betTransactionsV2 by range (§4.B3), one chunk. */
+  /** GET /seamless/betTransactionsV2 by range (§4.B3): one page. */
   fetchBetPage(request: BetPageRequest, signal: AbortSignal): Promise<BetPage>;
-  /** The same by day. It often times out, so only people ask so. */
+  /** The same by day. Such requests often time out, so only people send them. */
   fetchBetDay(request: BetDayRequest, signal?: AbortSignal): Promise<BetPage>;
   /** GET /seamless/freeGameList (§4.B4). */
   listFreeGames(productId: string, signal?: AbortSignal): Promise<Game[]>;
@@ -75,7 +75,10 @@ export interface ProviderClient extends TransferApi {
   listTransferGames(productId: string, signal?: AbortSignal): Promise<Game[]>;
   /** GET /betLimitsV2 (§4.C6). */
   listBetLimits(question: BetLimitQuestion, signal?: AbortSignal): Promise<BetLimitGroup[]>;
-  /** POST /free-game (§4.C7). Asked twice it may grant twice. Code 1 is `provider-rejected`: it was not granted. */
+  /**
+   * POST /free-game (§4.C7). A second request may grant the game a second time. Code 1 is `provider-rejected`: no
+   * grant.
+   */
   grantFreeGame(request: FreeGameRequest, signal?: AbortSignal): Promise<FreeGame>;
   close(): void;
 }
@@ -83,7 +86,7 @@ export interface ProviderClient extends TransferApi {
 export interface ProviderOptions extends ProviderLimits, Listeners {}
 
 /**
- * Opens a client; nothing is sent yet.
+ * Opens a client without sending anything.
  * @throws ReconError `settings-invalid` for plain http to another machine in production
  */
 export function openProvider(
@@ -226,11 +229,11 @@ function openMoney(ask: Ask): TransferApi {
   };
 }
 
-function post<Words>(
+function post<Result>(
   ask: Ask,
   question: Pick<ProviderQuestion, "path" | "what" | "productId"> & { readonly body: object },
-  read: (answered: ReceivedAnswer) => Words,
+  read: (answered: ReceivedAnswer) => Result,
   signal: AbortSignal | undefined,
-): Promise<Words> {
+): Promise<Result> {
   return ask({ method: "POST", ...question, largestBytes: LARGEST_ANSWER_BYTES }, read, signal);
 }

@@ -1,6 +1,6 @@
 /**
- * The envelope of every answer of the agent API (§4.B, §4.C), and the part of an answer that may be shown as
- * evidence.
+ * Reads the envelope of every answer of the agent API (§4.B, §4.C), and cuts the part of an answer that may be shown
+ * as evidence.
  */
 
 import { isLosslessNumber, parse, stringify } from "lossless-json";
@@ -12,18 +12,18 @@ export type JsonObject = Record<string, unknown>;
 export interface ReceivedAnswer {
   /** names the request for people: "deposit R1 of P1 for anna" */
   readonly what: string;
-  /** of HTTP */
+  /** the HTTP status */
   readonly status: number;
-  /** of a list that was read while it arrived: the beginning, as evidence */
+  /** the text; of a list that was read while it arrived, only the beginning, as evidence */
   readonly text: string;
-  /** what is left of the text without the items that were read while it arrived, to be parsed instead of it */
+  /** the text without the items that were read while it arrived; parsed instead of `text` */
   readonly rest?: string;
   /** the secrets that must not be shown; "all": the answer itself contains a token */
   readonly secrets: readonly string[] | "all";
 }
 
 export interface ProviderEnvelope {
-  /** 0 is success; digits as sent */
+  /** "0" is success; the digits as sent */
   readonly code: string;
   readonly message: string;
   /** numbers keep every digit */
@@ -77,7 +77,7 @@ export function readData(answered: ReceivedAnswer): unknown {
   return envelope.data;
 }
 
-/** The error of a `code` other than 0; its `answer` says which, and with what message. */
+/** The error for a `code` other than 0. Its `answer` holds the code and the message. */
 export function rejection(answered: ReceivedAnswer, { code, message }: ProviderEnvelope): ReconError {
   const said = excerpt(hide(message, answered.secrets));
   return new ReconError(
@@ -87,19 +87,19 @@ export function rejection(answered: ReceivedAnswer, { code, message }: ProviderE
   );
 }
 
-/** A field that is not as the interface says. Its `rule` names the field without the value, which may be a secret. */
+/** A field that differs from the interface. Its `rule` names the field without the value, which may be a secret. */
 export class FieldError extends ReconError {
   readonly rule: string;
 
-  /** @param value said behind the rule, where it may be shown */
+  /** @param value the part of the message with the value, which follows the rule */
   constructor(rule: string, value = "") {
     super("bad-record", `${rule}${value}`);
     this.rule = rule;
   }
 }
 
-/** @throws ReconError `provider-bad-envelope` where `read` finds a field that is not as the interface says */
-export function readFields<Words>(answered: ReceivedAnswer, read: () => Words): Words {
+/** @throws ReconError `provider-bad-envelope` where `read` finds a field that differs from the interface */
+export function readFields<Result>(answered: ReceivedAnswer, read: () => Result): Result {
   try {
     return read();
   } catch (error) {
@@ -116,10 +116,13 @@ export function badEnvelope(what: string, problem: string, answer: ProviderAnswe
   return new ReconError("provider-bad-envelope", `${what}: ${problem}`, { retryable: true, answer });
 }
 
-/** A text, closed or not, or a bracket. */
+/** A JSON text, complete or cut at the end, or a bracket. */
 const BRACKET_OR_TEXT = /"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)|[{}[\]]/gs;
 
-/** A server that ran out of time or memory halfway: a shorter window may get the whole. */
+/**
+ * Whether the body is the beginning of a longer answer: a server ran out of time or memory, and a shorter window may
+ * succeed.
+ */
 function isBeginning(body: string): boolean {
   if (!body.trimStart().startsWith("{")) return false;
   let open = 0;
@@ -130,10 +133,10 @@ function isBeginning(body: string): boolean {
   return open > 0;
 }
 
-/** The longest evidence: people do not read more. */
+/** The longest evidence. */
 export const LONGEST_EVIDENCE = 64 * 1024;
 
-/** The answer as evidence, without what must not be shown. */
+/** The answer as evidence, without secrets. */
 export function describe(answered: ReceivedAnswer): ProviderAnswer {
   const { code, message } = peek(answered.text);
   return {
@@ -162,7 +165,7 @@ function peek(text: string): Pick<ProviderAnswer, "code" | "message"> {
   }
 }
 
-/** An error page of the provider may repeat the request with its credentials. */
+/** Hides secrets in a text, because an error page of the provider may repeat the request with its credentials. */
 export function hide(text: string, secrets: ReceivedAnswer["secrets"]): string {
   if (secrets === "all") return "(not shown: it may hold a token)";
   return secrets
@@ -180,7 +183,8 @@ export function isObject(value: unknown): value is JsonObject {
 }
 
 /**
- * A value that is nested too deeply keeps its plain fields only, so that it does not fail the rest of the page.
+ * A value as JSON text. A value that is nested too deeply keeps only its plain fields, so that the rest of the page
+ * can be read.
  */
 export function textOf(item: unknown): string {
   try {
@@ -194,7 +198,7 @@ export function textOf(item: unknown): string {
 
 export function excerpt(value: unknown): string {
   const text = typeof value === "string" ? value : textOf(value);
-  // A reason and a gap's message are stored, and NUL cannot be.
+  // PostgreSQL stores reasons and messages, and cannot store NUL.
   const shown = text.slice(0, 120).replaceAll("\0", "\ufffd");
   return text.length > 120 ? `${shown}…` : shown;
 }

@@ -12,7 +12,7 @@ const DROPPED = new Set(["ECONNRESET", "EPIPE", "ERR_HTTP2_STREAM_ERROR", "UND_E
  */
 export function sortRequestError(error: unknown, what: string): unknown {
   if (error instanceof MaxRedirectsError || !(error instanceof RequestError)) return error;
-  // got's errors carry the request's options, and with them the credentials: only what lies beneath goes on.
+  // got's errors hold the request's options with the credentials, so only their cause is kept.
   const { code, cause } = error;
   if (error instanceof TimeoutError) {
     const begun = error.timings.response !== undefined;
@@ -30,12 +30,12 @@ export function sortRequestError(error: unknown, what: string): unknown {
   return failure("provider-unreachable", `${what}: the provider cannot be reached (${code})`, cause);
 }
 
-/** zlib saw bytes that are not what the header says, rather than too few of them. */
+/** Whether zlib found wrong bytes. Too few bytes are another error. */
 function isGarbled(cause: unknown): boolean {
   return (cause as { code?: unknown } | undefined)?.code === "Z_DATA_ERROR";
 }
 
-/** The error of an HTTP status other than 2xx; the interface names none (§7.7). */
+/** The error for an HTTP status other than 2xx. The interface names no such statuses (§7.7). */
 export function errorOfStatus(
   what: string,
   answer: ProviderAnswer,
@@ -67,7 +67,7 @@ const CODE_OF_STATUS: ReadonlyMap<number, ErrorCode> = new Map([
   [504, "provider-http-504"],
 ]);
 
-/** Both forms of the header: seconds, or an HTTP date, which is turned into a wait from now. */
+/** Reads both forms of Retry-After: seconds, or an HTTP date. @returns milliseconds from now */
 export function readRetryAfter(header: string | undefined, nowMs: number): number | null {
   if (header === undefined) return null;
   if (/^\d+$/.test(header)) return Number(header) * 1000;

@@ -1,17 +1,17 @@
-/** Reads the fields of an answer one by one, tolerant of what the interface does not name, strict in what it does. */
+/** Reads the fields of an answer one by one: strict with fields that the interface names, tolerant of others. */
 
 import { isLosslessNumber, isSafeNumber } from "lossless-json";
 import type { ReconError } from "../errors.ts";
 import { type Amount, parseAmount } from "../money.ts";
 import { excerpt, FieldError, isObject, type JsonObject, textOf } from "./envelope.ts";
 
-/** An object of an answer, and the name under which errors speak of it. */
+/** An object of an answer, and its name in errors. */
 export interface FieldSource {
   readonly name: string;
   readonly fields: JsonObject;
 }
 
-/** @throws ReconError `bad-record`, as all of these, that names the field and shows its value */
+/** @throws ReconError `bad-record` that names the field and shows its value; so do all functions here */
 export function readObject(value: unknown, name: string): FieldSource {
   if (isObject(value)) return { name, fields: value };
   throw wrong(name, "an object", value);
@@ -22,7 +22,7 @@ export function readList(value: unknown, name: string): FieldSource[] {
   return value.map((item, index) => readObject(item, `${name}[${index}]`));
 }
 
-/** Text that is not empty; a number counts as its digits, for ids are sent as either. */
+/** Text that is not empty. A number counts as its digits, because providers send ids as either. */
 export function readText(source: FieldSource, field: string): string {
   const text = readOptionalText(source, field);
   if (text === null || text === "") throw wrong(`${source.name}.${field}`, "text", source.fields[field]);
@@ -36,7 +36,7 @@ export function readLabel(source: FieldSource, field: string): string {
   return text;
 }
 
-/** null: it is absent or null. */
+/** @returns null where the field is absent or null */
 export function readOptionalText({ name, fields }: FieldSource, field: string): string | null {
   const value = fields[field] ?? null;
   if (value === null || typeof value === "string") return value;
@@ -51,7 +51,7 @@ export function readSecretText({ name, fields }: FieldSource, field: string): st
   throw new FieldError(`${name}.${field} must be text, and not empty`);
 }
 
-/** The same where a list of texts may be answered instead of one: at least one, in their order. */
+/** One secret text or a list of them. @returns at least one, in their order */
 export function readSecretTexts(
   { name, fields }: FieldSource,
   field: string,
@@ -67,7 +67,7 @@ export function readSecretTexts(
   return [first, ...others];
 }
 
-/** JSON object text of the fields that are not named; null: there is none. */
+/** The fields that are not in `known`, as JSON text of an object; null: there are none. */
 export function readExtra({ fields }: FieldSource, known: readonly string[]): string | null {
   const unknown = Object.entries(fields).filter(([field]) => !known.includes(field));
   return unknown.length === 0 ? null : textOf(Object.fromEntries(unknown));
@@ -79,20 +79,20 @@ export function readBoolean({ name, fields }: FieldSource, field: string): boole
   throw wrong(`${name}.${field}`, "true or false", value);
 }
 
-/** Exact, whether it comes as text or as a number; not always with two digits behind the point (§4.C2). */
+/** An exact amount from text or from a number. It need not have two decimals (§4.C2). */
 export function readAmount(source: FieldSource, field: string): Amount {
   const amount = readOptionalAmount(source, field);
   if (amount === null) throw wrong(`${source.name}.${field}`, "an amount", source.fields[field]);
   return amount;
 }
 
-/** null: it is absent or null. */
+/** @returns null where the field is absent or null */
 export function readOptionalAmount(source: FieldSource, field: string): Amount | null {
   const text = readOptionalText(source, field);
   return text === null ? null : parseAmount(text, `${source.name}.${field}`);
 }
 
-/** A number that is no money: a rank, a level. */
+/** A number that is not an amount, such as a rank or a level. */
 export function readNumber({ name, fields }: FieldSource, field: string): number {
   const value = fields[field];
   if (isLosslessNumber(value) && isSafeNumber(value.toString())) return Number(value.toString());

@@ -27,31 +27,31 @@ export interface ProviderRequest {
   readonly body?: object;
   /** names the request for people: "deposit R1 of P1 for anna" */
   readonly what: string;
-  /** unpacked; reading stops beyond this */
+  /** the most bytes after decompression; a larger answer is an error */
   readonly largestBytes: number;
-  /** reads the answer's list while it arrives: then no more than the beginning of the text is kept */
+  /** reads the answer's list while it arrives, so that only the beginning of the text is kept */
   readonly list?: ListReader;
-  /** the text is kept as a whole all the same */
+  /** keeps the whole text even with `list` */
   readonly keepsText?: boolean;
-  /** beside the credentials; "all": the answer itself holds a token */
+  /** secrets besides the credentials; "all": the answer itself holds a token */
   readonly secrets?: ReceivedAnswer["secrets"];
 }
 
 export interface ListReader {
   /** @throws ReconError where the rest need not be read */
   take(chunk: Buffer): void;
-  /** what is to be parsed of the text beside the items */
+  /** the text without the items, to be parsed */
   rest(): string;
 }
 
 export interface ProviderHttp {
-  /** Sends it once. Rejects with a ReconError whose code is one of `provider-*`, or with the signal's reason. */
+  /** Sends a request once. Rejects with a ReconError with a code of `provider-*`, or with the signal's reason. */
   send(request: ProviderRequest, signal: AbortSignal | undefined): Promise<ReceivedAnswer>;
   close(): void;
 }
 
 /**
- * Nothing is sent yet.
+ * Opens the connection agents without sending anything.
  * @throws ReconError `settings-invalid` for plain http to another machine in production, and for an invalid base URL
  */
 export function openHttp(settings: ProviderSettings, limits: ProviderLimits, clock: Clock): ProviderHttp {
@@ -77,7 +77,7 @@ export function openHttp(settings: ProviderSettings, limits: ProviderLimits, clo
     username: settings.username,
     password: settings.password,
     timeout: { request: limits.requestTimeoutMs },
-    // Whether to ask again is the caller's decision, and what moves money is never sent twice.
+    // The caller decides about further attempts. A request that moves money is never sent twice.
     retry: { limit: 0 },
     throwHttpErrors: false,
     followRedirect: false,
@@ -130,12 +130,12 @@ async function send(
   }
 }
 
-/** Read within some milliseconds, whatever it is. */
+/** A piece of this size is read within some milliseconds. */
 const PIECE_BYTES = 16 * 1024;
 
 const isSuccess = ({ statusCode }: PlainResponse) => statusCode >= 200 && statusCode < 300;
 
-/** Unpacks it as it comes, and no further than it may: what is packed into a few kilobytes can be very large. */
+/** Decompresses the answer while it arrives, up to the limit: a few kilobytes can hold a very large answer. */
 async function readAnswer(
   asked: Request,
   { what, largestBytes, list, keepsText = list === undefined }: ProviderRequest,
@@ -151,7 +151,7 @@ async function readAnswer(
   for await (const chunk of asked as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     if (response !== null && !isSuccess(response)) {
-      // Only evidence: nobody reads more of it.
+      // The body of an error is kept as evidence only.
       kept.push(chunk);
       if (bytes > LONGEST_EVIDENCE) break;
       continue;
@@ -168,7 +168,7 @@ async function readAnswer(
   return { response, text: decode(kept, keepsText) };
 }
 
-/** A byte order mark is no part of the text. */
+/** TextDecoder drops a byte order mark. */
 function decode(chunks: readonly Buffer[], isWhole: boolean): string {
   const bytes = Buffer.concat(chunks);
   return new TextDecoder().decode(isWhole ? bytes : bytes.subarray(0, LONGEST_EVIDENCE));

@@ -5,7 +5,7 @@ import type { RequestSlot } from "./budget-store.ts";
 
 interface HeldSlot {
   readonly slot: RequestSlot;
-  /** the urgency for which it was taken; it may not serve a less urgent request */
+  /** the urgency for which it was taken; it serves no less urgent request */
   readonly urgency: number;
   readonly takenAt: Instant;
 }
@@ -13,7 +13,10 @@ interface HeldSlot {
 interface KeptSlots {
   /** Keeps the slot, unless it was taken too long ago. @returns false where the slot must be released */
   keep(held: HeldSlot): boolean;
-  /** One that may serve a request of this urgency, none above `most`; it is no longer kept. */
+  /**
+   * Takes a kept slot for a request of this urgency, with a number up to `most`.
+   * @returns undefined where none fits
+   */
   reuse(urgency: number, most: number): HeldSlot | undefined;
   /** Prevents that any slot held now serves another request. */
   forget(): void;

@@ -1,4 +1,4 @@
-/** Logins, lists of games, bet limits and free games (§4.B, §4.C), checked and turned into words. */
+/** Reads answers with log-ins, lists of games, bet limits and free games (§4.B, §4.C). */
 
 import { isLosslessNumber } from "lossless-json";
 import { ReconError } from "../errors.ts";
@@ -18,7 +18,7 @@ import {
   readText,
 } from "./fields.ts";
 
-/** §4.B1. @throws ReconError `provider-*`, as all of these */
+/** §4.B1. @throws ReconError `provider-*`; so do all functions here */
 export function readSeamlessLogIn(answered: ReceivedAnswer): SeamlessLogIn {
   const data = readData(answered);
   return readFields(answered, () => readAddresses(readLogIn(data), ["url"]));
@@ -71,7 +71,7 @@ function readGame(source: FieldSource, isNamed: boolean): Game {
 
 const GAME_FIELDS = ["name", "category", "type", "code", "img", "rank", "providerCode", "locale"];
 
-/** Languages that the interface does not name are kept too; capital and small letters are one (§2.5). */
+/** Keeps languages that the interface does not name too. Capital and small letters count as equal (§2.5). */
 function readLocale({ name, fields }: FieldSource): Readonly<Record<string, string>> | null {
   if (fields["locale"] === undefined || fields["locale"] === null) return null;
   const source = readObject(fields["locale"], `${name}.locale`);

@@ -1,4 +1,4 @@
-/** The answers about money that was moved (§4.B5, §4.C2, §4.C3, §4.C4), checked and turned into words. */
+/** Reads answers about money that was moved (§4.B5, §4.C2, §4.C3, §4.C4). */
 
 import {
   type MoneyAnswer,
@@ -40,7 +40,7 @@ export function readMoneyAnswer(answered: ReceivedAnswer, transactionRef: string
   });
 }
 
-/** @throws ReconError `provider-*`; also where the answer speaks of another transfer than was asked for */
+/** @throws ReconError `provider-*`; also where the answer is about another transfer */
 export function readTransferAnswer(answered: ReceivedAnswer, transactionRef: string): TransferAnswer {
   const data = readData(answered);
   return readFields(answered, () => {
@@ -49,7 +49,7 @@ export function readTransferAnswer(answered: ReceivedAnswer, transactionRef: str
     const answeredRef = readOptionalText(source, "transactionRef") ?? transactionRef;
     if (answeredRef !== transactionRef) throw another("data.transactionRef", answeredRef, transactionRef);
     if (readBoolean(source, "success")) return { success: true, transactionRef, raw, ...readDone(source) };
-    // A provider that does not know the reference may repeat nothing of it.
+    // A provider that does not know the reference may leave out all other fields.
     return { success: false, transactionRef, raw, ...readFailed(source) };
   });
 }
@@ -91,14 +91,14 @@ export function readTopUpAnswer(answered: ReceivedAnswer): TopUpAnswer {
     if (code === "0") return { code: 0, data: readTopUpItems(data), ...said };
     const hasItems = Array.isArray(data) && data.length > 0;
     if (!hasItems) return { code: 1, data: null, ...said };
-    throw new ReconError("bad-record", "code 1 says that it failed, yet data has items");
+    throw new ReconError("bad-record", "code 1 means a failure, but data has items");
   });
 }
 
 function readTopUpItems(data: unknown): TopUpItem[] {
   const items = readList(data, "data").map(readTopUpItem);
   if (items.length > 0) return items;
-  throw new ReconError("bad-record", "code 0 says that it happened, yet data is empty");
+  throw new ReconError("bad-record", "code 0 means a success, but data is empty");
 }
 
 function readTopUpItem(source: FieldSource): TopUpItem {

@@ -1,4 +1,4 @@
-/** What is checked of a request before it is sent, and how it is written for the wire (§4.B, §4.C). */
+/** Checks requests before they are sent, and builds their bodies (§4.B, §4.C). */
 
 import { z } from "zod";
 import type { MoneyRequest, TopUpQuestion, TransferQuestion } from "../agent-api.ts";
@@ -12,7 +12,7 @@ import type {
 } from "../lobby.ts";
 import { TRANSFER_TYPES } from "../transfer.ts";
 
-/** Longer than any name there is; it also keeps a request small. */
+/** Longer than any real name. The limit keeps requests small. */
 const LONGEST_TEXT = 4096;
 
 const text = z
@@ -79,7 +79,7 @@ const freeGame = z.strictObject({
   productId: text,
 });
 
-/** @throws ReconError `bad-request`, as all of these, that names every wrong field */
+/** @throws ReconError `bad-request` that names every wrong field; so do all functions here */
 export function checkMoneyRequest(request: MoneyRequest): MoneyRequest {
   return check(money, request);
 }
@@ -108,7 +108,7 @@ export function checkProductId(productId: string): { productId: string } {
   return check(z.strictObject({ productId: text }), { productId });
 }
 
-/** @returns the body as §4.C7 names its fields */
+/** @returns the body with the field names of §4.C7 */
 export function checkFreeGame(request: FreeGameRequest): object {
   const { playerName, freeGameName, expiresInHours, betAmount, gameCount, gameIds, productId } = check(
     freeGame,
@@ -125,7 +125,7 @@ export function checkFreeGame(request: FreeGameRequest): object {
   };
 }
 
-/** One segment of a path, so that it cannot lead anywhere else (§4.B5). */
+/** One segment of a path, so that the request cannot reach another endpoint (§4.B5). */
 export function checkTopUpPath(topUpPath: string): string {
   if (TOP_UP_PATH.test(topUpPath)) return topUpPath;
   throw badRequest(`topUpPath must be one segment of a path such as "P1_seamless", but is "${topUpPath}"`);
@@ -150,7 +150,7 @@ function describeProblem({ path, message }: z.core.$ZodIssue, request: unknown):
   const value = (request as Record<PropertyKey, unknown> | null)?.[field];
   const isSecret = field === "sessionToken" || field === "callbackUrl";
   const shown = JSON.stringify(value)?.slice(0, 80);
-  if (value === undefined) return `${String(field)} is missing: it ${message}`;
+  if (value === undefined) return `${String(field)} is missing; it ${message}`;
   return `${String(field)} ${message}${isSecret ? "" : `, but is ${shown}`}`;
 }
 

@@ -1,12 +1,13 @@
-/** Requests that may hang: those that do make room for others, so that they hold half of the places at the most. */
+/** Requests that may hang: slow ones make room for others, so that hanging requests hold at most half of the slots
+ * (decision 135). */
 
 import { monotonicMs } from "../clock.ts";
 import type { RequestSlot } from "./budget-store.ts";
 
-/** Why a request was given up: it is to be sent again, as one of those that keep to the lower half of the places. */
+/** The reason why a request was given up. The caller sends it again, with the lower half of the slots only. */
 export class RoomMade extends Error {}
 
-/** So long a request may take before others need not wait for it. */
+/** A request that takes longer than this is slow. */
 const SLOW_MS = 2_000;
 
 interface UnderWay {
@@ -16,18 +17,18 @@ interface UnderWay {
 }
 
 interface Room {
-  /** @returns a signal that aborts where the request has to make room, and how to say that it has ended */
+  /** @returns a signal that aborts where the request must make room, and a function to call at its end */
   begin(place: RequestSlot): { readonly signal: AbortSignal; end(): void };
-  /** Gives up the youngest slow request of the upper half, one at a time, where somebody waits for its place. */
+  /** Gives up the youngest slow request of the upper half, one at a time, where another request waits for a slot. */
   make(isWanted: () => Promise<boolean>): Promise<void>;
 }
 
-/** Places that requests which hang may keep: the lower half, and of one place that one. */
+/** The number of slots that hanging requests may keep: half of them, at least one. */
 export function lowerHalf(places: number): number {
   return Math.max(1, Math.floor(places / 2));
 }
 
-/** @param places of the whole budget */
+/** @param places the number of slots of the whole budget */
 export function openRoom(places: number): Room {
   const underWay = new Set<UnderWay>();
   const half = lowerHalf(places);
@@ -44,7 +45,9 @@ export function openRoom(places: number): Room {
     },
     make: async (isWanted) => {
       if (findSlow() === undefined || !(await isWanted())) return;
-      findSlow()?.ending.abort(new RoomMade("it makes room for others"));
+      findSlow()?.ending.abort(
+        new RoomMade("the request was given up, because it must make room for others"),
+      );
     },
   };
 }

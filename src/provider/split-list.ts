@@ -1,28 +1,29 @@
 /**
  * Cuts the items out of one list of a JSON text while it arrives, so that a long answer is neither held nor parsed as
- * a whole. It reads only brackets, texts and commas; the parser decides later whether the pieces are JSON.
+ * a whole. It reads only brackets, texts and commas; the parser decides later whether the pieces are JSON
+ * (decision 129).
  */
 
-/** What an answer may hold. */
+/** The limits of an answer. */
 export interface ListLimits {
-  /** of an item; of a longer one only its beginning is kept */
+  /** of one item; a longer item is cut to its beginning */
   readonly itemBytes: number;
-  /** of everything beside the items */
+  /** of everything but the items */
   readonly restBytes: number;
 }
 
 export interface ListItem {
   /** JSON text */
   readonly text: string;
-  /** it was longer than `itemBytes`: this is its beginning */
+  /** the item was longer than `itemBytes`; `text` is its beginning */
   readonly isCut: boolean;
 }
 
 export interface ListSplitter {
   take(chunk: Buffer): void;
-  /** The text without the items: the list in it is empty. As far as it came. */
+  /** The text so far without the items, so that its list is empty. */
   rest(): string;
-  /** the text was too long beside its items, or holds the list twice */
+  /** the text without the items was too long, or has the list twice */
   readonly problem: "rest-too-long" | "second-list" | null;
 }
 
@@ -36,12 +37,12 @@ const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
 const LAST_SPACE = 0x20;
 
-/** No name on the way to the list is longer, however it is written. */
+/** Longer than any name on the path to the list, even with escapes. */
 const LONGEST_NAME_BYTES = 256;
 
 /**
  * @param path the names of the fields that lead to the list: ["data", "txns"]
- * @param onItem is given each item, in order; an empty text stands where there is none between two commas
+ * @param onItem called with each item, in order; an empty text stands for a missing item between two commas
  */
 export function splitList(
   path: readonly string[],
@@ -51,7 +52,7 @@ export function splitList(
   const rest: Buffer[] = [];
   let restBytes = 0;
   let problem: ListSplitter["problem"] = null;
-  /** of the item that is being read: what came of it in chunks before */
+  /** the parts of the present item from earlier chunks */
   let item: Buffer[] = [];
   let itemBytes = 0;
   let isInText = false;
@@ -61,7 +62,7 @@ export function splitList(
   let listDepth = 0;
   let hadList = false;
   let isItemDue = false;
-  /** the objects that were opened on the way, and the field each of them is at */
+  /** the present field of each open object on the path */
   let names: (string | null)[] = [];
   let isName = false;
   let name: number[] = [];
@@ -153,7 +154,7 @@ export function splitList(
 
   return {
     take,
-    // A byte order mark is no part of the text.
+    // TextDecoder drops a byte order mark.
     rest: () => new TextDecoder().decode(Buffer.concat(rest)),
     get problem() {
       return problem;

@@ -1,4 +1,4 @@
-/** Pages of bet records (§4.B3), checked and turned into words; the wire format goes no further than this folder. */
+/** Reads pages of bet records (§4.B3). No other folder knows the wire format. */
 
 import { isLosslessNumber, parse, stringify } from "lossless-json";
 import {
@@ -26,7 +26,7 @@ import {
 import type { ListReader } from "./http.ts";
 import { type ListItem, splitList } from "./split-list.ts";
 
-/** More than a page of bets is, and little enough that a worker can hold a page for each of its fetchers. */
+/** Larger than any real page of bets, and small enough that a worker can hold a page for each of its fetchers. */
 export const LARGEST_PAGE_BYTES = 16 * 1024 * 1024;
 const MOST_RECORDS = 10_000;
 const MOST_REJECTED = 1_000;
@@ -39,8 +39,8 @@ export interface BetPageReader extends ListReader {
 }
 
 /**
- * Reads the answer of `betTransactionsV2` (§4.B3) while it arrives. Bad items are set aside with their reason; the
- * rest of the page goes on, until there are too many.
+ * Reads the answer of `betTransactionsV2` (§4.B3) while it arrives. Bad items are rejected with their reason, and the
+ * rest of the page is kept, up to `MOST_REJECTED` bad items.
  */
 export function openBetPage(productId: string, what: string): BetPageReader {
   const records: BetRecord[] = [];
@@ -56,9 +56,9 @@ export function openBetPage(productId: string, what: string): BetPageReader {
     }
   });
   const check = () => {
-    if (splitter.problem === "second-list") throw badEnvelope(what, `"data.txns" is there twice`);
+    if (splitter.problem === "second-list") throw badEnvelope(what, `the answer has "data.txns" twice`);
     if (splitter.problem === "rest-too-long") {
-      throw tooLarge(what, `more than ${LIMITS.restBytes} bytes are beside its records`);
+      throw tooLarge(what, `it has more than ${LIMITS.restBytes} bytes besides its records`);
     }
     if (records.length + rejected.length > MOST_RECORDS) {
       throw tooLarge(what, `it has more than ${MOST_RECORDS} records`);
@@ -85,7 +85,7 @@ export function openBetPage(productId: string, what: string): BetPageReader {
 }
 
 function tooLarge(what: string, problem: string): ReconError {
-  return new ReconError("provider-too-large", `${what}: the answer is no page of bets: ${problem}`);
+  return new ReconError("provider-too-large", `${what}: the answer is not a page of bets: ${problem}`);
 }
 
 /** @throws SyntaxError where the item is not JSON: then the whole answer is invalid */
@@ -110,8 +110,8 @@ function readItem(
 
 /**
  * Reads a rejected record again, of the product that it names itself.
- * @param raw its text as it was kept
- * @returns null: the text is not JSON, because only its beginning was kept
+ * @param raw its stored text
+ * @returns null: the text is not JSON, because only its beginning was stored
  * @throws ReconError `bad-record`, `bad-amount` or `bad-time` naming field and value
  */
 export function readRecordAgain(raw: string): BetRecord | null {
@@ -124,7 +124,7 @@ export function readRecordAgain(raw: string): BetRecord | null {
   return readBetRecord(item, null);
 }
 
-/** To note where an error was made takes longer than to read a record, and nobody asks where. */
+/** Reads without stack traces: recording one takes longer than reading a record, and nobody reads them. */
 function withoutStacks<Result>(read: () => Result): Result {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
@@ -135,20 +135,22 @@ function withoutStacks<Result>(read: () => Result): Result {
   }
 }
 
-/** @returns null: there is no next chunk. @throws ReconError `provider-bad-envelope` */
+/** @returns null: this is the last page. @throws ReconError `provider-bad-envelope` */
 function readNextId(data: unknown, what: string): string | null {
   if (!isObject(data) || !Array.isArray(data["txns"])) throw badEnvelope(what, `"data.txns" is not an array`);
   const nextId = data["nextId"] ?? null;
   if (nextId !== null && typeof nextId !== "string" && !isLosslessNumber(nextId)) {
     throw badEnvelope(what, `"data.nextId" is neither text nor absent`);
   }
-  // An empty nextId marks no next chunk any more than an absent one does.
+  // An empty nextId means the last page, as an absent one does.
   const cursor = nextId === null || nextId === "" ? null : nextId.toString();
   if (cursor !== null && !isStorable(cursor)) throw badEnvelope(what, `"data.nextId" cannot be stored`);
   return cursor === null ? null : copyOf(cursor);
 }
 
-/** A window remembers its cursors, and a part of the answer's text would keep the whole of it in memory. */
+/**
+ * Copies a text: a slice of the answer would keep the whole answer in memory while a window remembers its cursors.
+ */
 function copyOf(text: string): string {
   return Buffer.from(text).toString();
 }
@@ -241,15 +243,16 @@ function readKey(item: JsonObject, field: string): string {
 }
 
 /**
- * Programs write "never" as the first or last moment they know, which an offset may push out of the years there are.
+ * The first and the last storable moment. Programs write "never" as the first or last moment that they know, and an
+ * offset may move that beyond these years.
  */
 const FIRST_INSTANT = parseInstant("0001-01-01T00:00:00Z", "FIRST_INSTANT");
 const LAST_INSTANT = parseInstant("9999-12-31T23:59:59.999Z", "LAST_INSTANT");
 
-/** What PostgreSQL reads as it stands; it knows neither every offset nor every form that ISO 8601 allows. */
+/** A time that PostgreSQL reads unchanged. It reads neither every offset nor every form of ISO 8601. */
 const PLAIN_TIME = /^(?!000|9999)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-](?:0\d|1[0-4]):?\d\d)$/;
 
-/** @returns the moment as it was sent where that is plain, else in UTC to the microsecond */
+/** @returns the time as sent where PostgreSQL can read it, else in UTC to the microsecond */
 function readTime(item: JsonObject, field: string): string {
   const text = readText(item, field);
   const read = parseInstant(text, field);
@@ -295,10 +298,10 @@ function readExtra(item: JsonObject): string | null {
 }
 
 const DEEPEST_LEVEL = 64;
-/** Beyond this PostgreSQL's numeric comes to an end. */
+/** Numbers within the range of PostgreSQL's numeric. */
 const STORABLE_NUMBER = /^[^eE]{1,1000}(?:[eE][+-]?\d{1,3})?$/;
 
-/** Why jsonb cannot take a value, or null where it can. */
+/** Why jsonb cannot store a value; null: it can. */
 function problemOf(value: unknown, level: number): string | null {
   if (typeof value === "string") return isStorable(value) ? null : "has a character that cannot be stored";
   if (isLosslessNumber(value)) {

@@ -1,26 +1,29 @@
-/** Records that the provider had and no longer returns, found without a write for any that it does return. */
+/** Notes records that the provider no longer returns (decision 37). */
 
 import { type BetRecord, realRound } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { TimeRange } from "../window.ts";
-import type { LeasedWindow } from "./store.ts";
+import type { LeasedWindow } from "./leased-window-store.ts";
 
-/** More than this are not remembered: nothing is concluded from so large a window, and that is said. */
+/**
+ * The most records of a window to remember. Absences in a larger window are not noticed, and `noteAbsences` returns
+ * false.
+ */
 export const MOST_KEYS = 200_000;
-/** A row of marks is taken whole. */
+/** The most marks in one row, because a comparison takes a row whole. */
 const MARKS_PER_ROW = 500;
 
-/** What one pass over a window has returned so far, of what was known before. */
+/** The keys that one pass over a window has returned so far, from pages with known records. */
 export interface Returned {
-  /** another process began it: nobody knows all that it returned */
+  /** another process began the pass, so this process does not know all that it returned */
   isResumed: boolean;
-  /** it began at the first page, and all of it is remembered */
+  /** the pass began at the first page here, and all its keys are remembered */
   isWhole: boolean;
   readonly keys: Set<string>;
 }
 
-/** A pass that another worker began returned pages that nobody remembers. */
+/** Begins to remember a pass. A window with a cursor was begun by another process, whose pages are unknown. */
 export function beginReturned(window: LeasedWindow): Returned {
   const isResumed = window.cursor !== null;
   return { isResumed, isWhole: !isResumed, keys: new Set() };
@@ -32,7 +35,10 @@ export function restartReturned(returned: Returned): void {
   returned.keys.clear();
 }
 
-/** Remembers a page; one that brought only new records has none that could have been missed. */
+/**
+ * Remembers the keys of a page. A page of new records alone is skipped, because none of them was known before the
+ * pass.
+ */
 export function remember(returned: Returned, records: readonly BetRecord[], created: number): void {
   if (!returned.isWhole || created === records.length) return;
   for (const { username, betId, id } of records) returned.keys.add(keyOf(username, betId, id));
@@ -46,9 +52,9 @@ function keyOf(...ids: readonly [string, string, string]): string {
 }
 
 /**
- * What is returned is not absent; what is returned by a window that does not hold its accountingDate is listed by some
- * other time: its absence from its own hours says nothing, and the window's time is where it is missed from then on.
- * Runs in the page's own transaction.
+ * Ends the absences of the records that a page returned. Where the window does not contain a record's accountingDate,
+ * the provider lists the record under another of its times: the record is then missed only where the window's range
+ * no longer returns it (decision 106). Runs in the transaction of the page.
  */
 export async function endAbsences(
   tx: Query,
@@ -83,7 +89,7 @@ export async function endAbsences(
       update record_absences a set elsewhere = true, listed_from = ${window.from}, listed_to = ${window.to} from found f
       where a.product_id = ${productId} and a.username = f.username and a.bet_id = f.bet_id and a.id = f.id
         and not f.own
-        -- A wider window tells nothing new.
+        -- A wider window says nothing new.
         and (f.counted or a.listed_from is null or a.listed_from < ${window.from} or a.listed_to > ${window.to})
     )
     insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
@@ -95,21 +101,21 @@ function contains({ from, to }: TimeRange, at: Instant): boolean {
   return from <= at && at < to;
 }
 
-/** A whole pass over a window. */
+/** A complete pass over a window. */
 interface WholePass {
   readonly window: LeasedWindow;
   readonly returned: Returned;
-  /** when it asked for its first page */
+  /** when the pass requested its first page */
   readonly startedAt: Instant;
   readonly now: Instant;
 }
 
 /**
- * Notes what a whole pass should have returned and did not: records dated in the window that were known before it
- * began, and those that the provider lists by another of their times, where all of that time has been passed over.
- * Runs in the transaction of the last page.
- * @param startedAt when the pass asked for its first page
- * @returns false where the window has more than `MOST_KEYS` records: what vanished from it is not noticed
+ * Notes the records that a complete pass should have returned and did not: known records dated in the window, and
+ * records that the provider listed under another time, once passes have covered all of that time. Runs in the
+ * transaction of the last page.
+ * @param startedAt when the pass requested its first page
+ * @returns false where the window has more than `MOST_KEYS` records, so that absences in it are not noticed
  */
 export async function noteAbsences(
   tx: Query,
@@ -141,7 +147,7 @@ async function noteDated(tx: Query, { window, returned, startedAt, now }: WholeP
       from unnest(${absent.map((r) => r.username)}::text[], ${absent.map((r) => r.betId)}::text[],
         ${absent.map((r) => r.id)}::text[]) as t (username, bet_id, id)
       order by username, bet_id, id
-      -- An older version did not note when the pass ended: what it noted is missed anew.
+      -- An older version stored no end of the pass. Such an absence begins again.
       on conflict (product_id, username, bet_id, id) do update
         set missed_since = excluded.missed_since, missed_at = excluded.missed_at where a.missed_at is null
       returning username, bet_id, id
@@ -151,8 +157,8 @@ async function noteDated(tx: Query, { window, returned, startedAt, now }: WholeP
 }
 
 /**
- * Of the time in which a record was listed, what a pass did not return it for is left out. With the last of it the
- * record is missed, like one that is dated in the window.
+ * Removes the range of a pass from the time under which an unreturned record was listed. When none of that time is
+ * left, the record is missed, like a record that is dated in the window.
  */
 async function noteListedElsewhere(
   tx: Query,
@@ -189,7 +195,7 @@ async function noteListedElsewhere(
     ${markMissed(tx, productId, tx`missed`, now)}`;
 }
 
-/** Asks for the comparison of the records that a part of the statement returns. */
+/** Marks the records that a part of the statement returns. */
 function markMissed(tx: Query, productId: string, missed: ReturnType<Query>, now: Instant) {
   return tx`
     insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)

@@ -1,24 +1,24 @@
-/** What to do when a request of a window failed: the decision alone, apart from the loop that obeys it. */
+/** Decides what follows when a request of a window has failed. */
 
 import { asksForShorterWindow, type ErrorCode, ReconError } from "../errors.ts";
 
 export type NextStep =
   /** ask for the same page again */
   | { readonly step: "retry"; readonly waitMs: number }
-  /** keep what was read, fetch both halves */
+  /** keep what was read, and fetch both halves */
   | { readonly step: "split" }
   /** begin the window again at its first page */
   | { readonly step: "restart"; readonly waitMs: number }
-  /** give up for now: a gap, retried later, and pulling goes on behind it */
+  /** give up for now: the window becomes a gap, is retried later, and pulling goes on with newer time */
   | { readonly step: "gap"; readonly retryInMs: number }
-  /** nothing more can be had for this product until a person acts */
+  /** stop the product until a person acts (decision 20) */
   | { readonly step: "stop" };
 
 export interface FailureSeen {
   readonly error: unknown;
-  /** failures in a row of this very request, this one included */
+  /** failures in a row of this request, this one included */
   readonly failures: number;
-  /** how many of the last of them, in a row, asked for a shorter window */
+  /** how many of the latest failures, in a row, asked for a shorter window */
   readonly timeouts: number;
   /** how often the window began again in this pass */
   readonly restarts: number;
@@ -32,7 +32,7 @@ export interface FailureSeen {
 export interface FailureLimits {
   readonly windowMinMs: number;
   readonly attempts: number;
-  /** it is asked only to see whether the provider answers again: once, and never in halves */
+  /** the request only tests whether the provider answers again: it is sent once, and the window is never split */
   readonly isProbe?: boolean;
 }
 
@@ -45,7 +45,10 @@ const BAD_PAGE: ReadonlySet<ErrorCode> = new Set([
   "page-limit",
 ]);
 
-/** How a provider may say that it knows the cursor no more (the interface shows neither its life nor the code). */
+/**
+ * Codes with which a provider may refuse an expired cursor (docs/interface.md says neither how long a cursor lives
+ * nor the code).
+ */
 const REFUSES_CURSOR: ReadonlySet<ErrorCode> = new Set(["provider-rejected", "provider-bad-status"]);
 
 const FIRST_WAIT_MS = 500;

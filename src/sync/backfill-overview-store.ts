@@ -1,4 +1,4 @@
-/** The backfills that somebody may be waiting for, in PostgreSQL. */
+/** The backfills that the overview shows. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -10,7 +10,7 @@ export interface PresentBackfill extends ProductRange {
   readonly status: Extract<BackfillStatus, "queued" | "running" | "paused" | "failed">;
 }
 
-/** Those that have not ended, and those that failed at `since` or later, the newest first. */
+/** Backfills that have not ended, and backfills that failed at `since` or later, the newest first. */
 export async function readPresentBackfills(
   sql: Query,
   since: Instant,

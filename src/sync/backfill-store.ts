@@ -1,10 +1,10 @@
-/** Backfills in PostgreSQL: what was asked for, the windows that do it, and how far they are. */
+/** Backfills in PostgreSQL: the requested range, its windows, and their progress. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { TimeRange } from "../window.ts";
 import type { Backfill, BackfillStatus } from "./backfill.ts";
-import { LEASE_SECONDS, type LeasedWindow, leasedColumns } from "./store.ts";
+import { LEASE_SECONDS, type LeasedWindow, leasedColumns } from "./leased-window-store.ts";
 
 /** Writes a queued backfill with all its windows. Runs in a transaction. @returns its id */
 export async function insertBackfill(
@@ -55,9 +55,9 @@ export async function readLateBackfills(
 }
 
 /**
- * Adds up the windows of the chosen backfills.
- * What a window created or changed counts even if it was split or began again: its second reading finds that content
- * unchanged. A record is read twice then, and counted once: the records are those of the last reading.
+ * Adds up the windows of the chosen backfills. A split or restarted window keeps its counts of created and changed
+ * records, because the second reading finds that content unchanged. Its records are those of the last reading, so
+ * that no record counts twice (decision 14).
  */
 async function readProgress(sql: Query, chosen: ReturnType<Query>): Promise<Backfill[]> {
   const rows = await sql<Omit<Backfill, "unchanged">[]>`
@@ -81,7 +81,10 @@ async function readProgress(sql: Query, chosen: ReturnType<Query>): Promise<Back
   });
 }
 
-/** Holds a backfill until the transaction ends: nobody starts, ends or changes it, and nobody leases its windows. */
+/**
+ * Locks a backfill until the transaction ends. Until then nobody else starts, ends or changes the backfill, or leases
+ * its windows.
+ */
 export async function lockBackfill(
   tx: Query,
   id: number,
@@ -91,7 +94,7 @@ export async function lockBackfill(
   return row ?? null;
 }
 
-/** @param endedAt null: it has not ended */
+/** @param endedAt null: the backfill has not ended */
 export async function writeBackfillStatus(
   tx: Query,
   id: number,
@@ -101,7 +104,10 @@ export async function writeBackfillStatus(
   await tx`update backfills set status = ${status}, ended_at = ${endedAt} where id = ${id}`;
 }
 
-/** Ends all leases: a page under way can no longer commit, its window keeps what was read before. */
+/**
+ * Ends all leases of a backfill. A page under way can no longer commit. The windows keep their earlier pages
+ * (decision 13).
+ */
 export async function withdrawLeases(tx: Query, id: number): Promise<void> {
   await tx`
     update windows set lease_token = null, lease_until = null
@@ -114,7 +120,7 @@ export async function cancelWindows(tx: Query, id: number): Promise<void> {
     where backfill_id = ${id} and status in ('planned', 'gap')`;
 }
 
-/** Lets every gap be tried again at once, as often as at first. */
+/** Makes every gap due at once, with all its attempts again. */
 export async function forgiveGaps(tx: Query, id: number): Promise<void> {
   await tx`
     update windows set attempts = 0, next_attempt_at = null where backfill_id = ${id} and status = 'gap'`;
@@ -130,7 +136,7 @@ export interface RunningBackfill {
   readonly productId: string;
 }
 
-/** The longest running first, but for those of products that are stopped. */
+/** The oldest first, without backfills of stopped products. */
 export async function listRunningBackfills(sql: Query, now: Instant): Promise<RunningBackfill[]> {
   return await sql<RunningBackfill[]>`
     select id, product_id as "productId" from backfills b
@@ -140,9 +146,9 @@ export async function listRunningBackfills(sql: Query, now: Instant): Promise<Ru
 }
 
 /**
- * Takes the earliest window of a running backfill that nobody works on; null: nothing of it is due.
- * The backfill's row comes first: whoever pauses it waits until this lease is visible, and withdraws it.
- * @param attempts a window that was a gap so often is not tried any more
+ * Leases the earliest free window of a running backfill; null: no window is due. The statement locks the backfill's
+ * row first, so that a transaction that pauses the backfill waits, sees the lease and withdraws it (decision 13).
+ * @param attempts a window that was a gap this many times is not tried again
  */
 export async function leaseBackfillWindow(
   sql: Query,
@@ -174,8 +180,9 @@ export async function leaseBackfillWindow(
 }
 
 /**
- * Ends each running backfill that has nothing left to fetch: it is done, or failed where windows stayed gaps.
- * @param attempts a window that was a gap so often is not tried any more
+ * Ends each running backfill that has no window left to try. Its status is `failed` where windows are still gaps,
+ * else `done`.
+ * @param attempts a window that was a gap this many times is not tried again
  */
 export async function endBackfills(
   sql: Query,
@@ -193,7 +200,7 @@ export async function endBackfills(
     returning id, product_id as "productId", status`;
 }
 
-/** What of a backfill was fetched since a moment. */
+/** The windows of a backfill that were fetched since a time, and their records. */
 export async function readFetchedSince(
   sql: Query,
   id: number,

@@ -1,4 +1,4 @@
-/** A backfill: a past range that somebody asked to be fetched again; and which changes of it make sense. */
+/** A backfill: a past range that a person asked to fetch again. Says which changes are allowed in which status. */
 
 import type { Instant } from "../clock.ts";
 import type { TimeRange } from "../window.ts";
@@ -11,15 +11,18 @@ export interface Backfill extends TimeRange {
   readonly productId: string;
   readonly status: BackfillStatus;
   readonly startedAt: Instant | null;
-  /** of a done, cancelled or failed one */
+  /** of a done, cancelled or failed backfill */
   readonly endedAt: Instant | null;
   readonly windowsTotal: number;
   readonly windowsDone: number;
   /** windows that could not be fetched so far */
   readonly gaps: number;
-  /** the code of an error that made one a gap */
+  /** the code of an error that made a window a gap */
   readonly gapCode: string | null;
-  /** read so far, each once although a split window is read again; always created + changed + unchanged */
+  /**
+   * records read so far, each counted once, although a split window is read again; always created + changed +
+   * unchanged
+   */
   readonly records: number;
   readonly created: number;
   readonly changed: number;
@@ -31,12 +34,12 @@ export type BackfillChange = "pause" | "resume" | "cancel";
 
 const CHANGEABLE: Readonly<Record<BackfillChange, readonly BackfillStatus[]>> = {
   pause: ["queued", "running"],
-  // A failed one tries its gaps again.
+  // A failed backfill tries its gaps again.
   resume: ["paused", "failed"],
   cancel: ["queued", "running", "paused"],
 };
 
-/** The status after a change; null where it makes no sense. */
+/** The status after a change; null: the present status does not allow the change. */
 export function statusAfter(
   change: BackfillChange,
   backfill: Pick<Backfill, "status" | "startedAt">,

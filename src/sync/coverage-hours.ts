@@ -1,4 +1,4 @@
-/** A product's time, hour by hour: fetched, being fetched, missing, or still to come. Values alone. */
+/** The state of each hour of a product: fetched, being fetched, missing, or still to come. Pure. */
 
 import type { Instant } from "../clock.ts";
 import { cutIntoPieces, type TimeRange } from "../window.ts";
@@ -6,27 +6,29 @@ import { cutIntoPieces, type TimeRange } from "../window.ts";
 const HOUR_MS = 3_600_000;
 
 export interface CoverageHour extends TimeRange {
-  /** gap: some of it was tried in vain; fetching: some of it is due, and not fetched yet; future: nothing of it is due */
+  /**
+   * gap: an attempt at a part of the hour failed; fetching: a part is due and not fetched yet; future: no part is due
+   */
   readonly state: "fetched" | "fetching" | "gap" | "future";
-  /** why it is a gap: the code of the error; null: no gap, or it is being tried again just now */
+  /** the code of the error that made the gap; null: no gap, or another attempt is under way */
   readonly code: string | null;
 }
 
-/** What was not fetched of a product. */
+/** A range of a product that was not fetched. */
 interface MissingTime extends TimeRange {
   readonly isGap: boolean;
   readonly code: string | null;
 }
 
 export interface PulledTime {
-  /** where live pulling began: nothing before it is missed */
+  /** where live pulling began: earlier time is not missing */
   readonly begin: Instant;
   readonly head: Instant;
-  /** nothing behind it is due yet */
+  /** later time is not due yet */
   readonly settledUntil: Instant;
-  /** before the head; in order of time */
+  /** ranges before the head, in order of time */
   readonly missing: readonly MissingTime[];
-  /** nothing is asked at all, and why; null: it is */
+  /** the code of the reason why the product is not fetched at all; null: the product is fetched */
   readonly stoppedBy: string | null;
 }
 

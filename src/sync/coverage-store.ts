@@ -1,10 +1,10 @@
-/** The windows behind a product's coverage, in PostgreSQL. */
+/** The windows from which a product's coverage is read. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { LONGEST_WINDOW_MS, type TimeRange } from "../window.ts";
 import type { UnfinishedWindow } from "./plan-confirm.ts";
-import type { WindowKind } from "./store.ts";
+import type { WindowKind } from "./window-store.ts";
 
 /** A window that touches a range: fetched to its last page, or given up for now. */
 export interface TriedWindow extends TimeRange {
@@ -12,15 +12,15 @@ export interface TriedWindow extends TimeRange {
   readonly kind: WindowKind;
   readonly records: number;
   readonly pages: number;
-  /** null: it is a gap */
+  /** null: the window is a gap */
   readonly fetchedAt: Instant | null;
   /** of a gap */
   readonly errorCode: string | null;
 }
 
 /**
- * The windows that touch a range, in the order of their time, all as of one moment.
- * @param most so many at the most are read
+ * The windows that touch a range, in the order of their time, read in one snapshot.
+ * @param most the most rows to read
  */
 export async function readTriedWindows(
   sql: Query,
@@ -40,11 +40,26 @@ export async function readTriedWindows(
     limit ${most}`;
 }
 
+/** The windows of any kind that touch a range, began at `since` or later, and were fetched to their last page. */
+export async function readCoverage(
+  sql: Query,
+  productId: string,
+  range: TimeRange,
+  since: Instant,
+): Promise<TimeRange[]> {
+  return await sql<TimeRange[]>`
+    select from_at as "from", to_at as "to" from windows
+    where product_id = ${productId} and status = 'done'
+      and to_at > ${range.from} and to_at < ${range.to + LONGEST_WINDOW_MS} and from_at < ${range.to}
+      and started_at >= ${since}
+    order by from_at`;
+}
+
 /** A window that was fetched to its last page. */
 interface PassedWindow extends TimeRange {
   readonly startedAt: Instant;
   readonly fetchedAt: Instant;
-  /** another process began the pass: nobody knows all that it returned */
+  /** two processes made the pass, so nobody knows all that it returned (decision 97) */
   readonly resumed: boolean;
 }
 
@@ -68,7 +83,7 @@ export async function readPasses(
     where w.product_id = ${productId} and w.status = 'done' and w.started_at >= ${since}`;
 }
 
-/** The confirm fetches that touch one of these ranges and have not been made. */
+/** The unfinished confirm fetches that touch one of these ranges. */
 export async function readUnfinishedConfirms(
   sql: Query,
   productId: string,
@@ -87,7 +102,7 @@ function rangesSql(sql: Query, ranges: readonly TimeRange[]) {
     as asked (from_at, to_at)`;
 }
 
-/** How much of a range was fetched at least once, whenever that was. */
+/** The length of the parts of a range that were fetched at least once, in milliseconds. */
 export async function measureCovered(sql: Query, productId: string, range: TimeRange): Promise<number> {
   const [row] = await sql<{ coveredMs: number }[]>`
     select coalesce(sum(extract(epoch from
@@ -100,7 +115,10 @@ export async function measureCovered(sql: Query, productId: string, range: TimeR
   return row?.coveredMs ?? 0;
 }
 
-/** With both ends of to_at known the coverage's index answers: no window is longer than the longest. */
+/**
+ * Limits to_at on both ends, which no window exceeds by more than the longest length, so that the index on to_at
+ * serves the query.
+ */
 function touchingSql(sql: Query, productId: string, { from, to }: TimeRange) {
   return sql`product_id = ${productId} and to_at > ${from} and to_at < ${to + LONGEST_WINDOW_MS} and from_at < ${to}`;
 }

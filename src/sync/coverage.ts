@@ -1,22 +1,22 @@
-/** What is missing of a range: the values alone, apart from the windows in the database. */
+/** Computes what is missing of a range. Pure. */
 
 import type { Instant } from "../clock.ts";
 import { subtractRanges, type TimeRange } from "../window.ts";
 
-/** Time that is not fetched, and why. */
+/** A range that is not fetched, with the reason. */
 export interface Gap extends TimeRange {
   /** `not-fetched`, or the code of the error */
   readonly reason: string;
 }
 
-/** Nobody has tried yet, or not to the end. */
+/** No attempt was made yet, or one has not ended. */
 export const NOT_FETCHED = "not-fetched";
 
 /**
- * The gaps of a range, in order: all of it that lies before `until` and that nothing has fetched. Each has one
- * reason, and where two meet, their reasons differ.
- * @param until what lies behind it has not settled yet: nobody misses it
- * @param failed what was tried in vain; where several overlap, one of them gives the reason
+ * The gaps of a range, in order: the time before `until` that no window has fetched. Each gap has one reason.
+ * Adjacent gaps have different reasons.
+ * @param until later time has not settled yet, and is not missing
+ * @param failed ranges with a failed attempt; where several overlap, one of them gives the reason
  */
 export function findGaps(
   range: TimeRange,
@@ -31,7 +31,7 @@ export function findGaps(
   for (const [reason, parts] of Map.groupBy(failed, (gap) => gap.reason)) {
     const known = [...explained, ...parts];
     const unknown = subtractRanges(due, known);
-    // What is neither explained already nor unknown is explained by this reason.
+    // This reason explains what no earlier reason explains and what this reason's parts cover.
     for (const gap of subtractRanges(due, [...explained, ...unknown])) gaps.push({ ...gap, reason });
     explained = known;
   }

@@ -1,4 +1,6 @@
-/** Fetches one window to its last page: the loop that asks, commits, and obeys the decisions made elsewhere. */
+/**
+ * Fetches one window to its last page: requests pages, commits them, and carries out what `after-failure` decides.
+ */
 
 import { setInterval } from "node:timers";
 import type { BetPage, FetchBetPage } from "../bet.ts";
@@ -6,9 +8,9 @@ import type { Clock, Instant } from "../clock.ts";
 import { asksForShorterWindow, describeError, type ErrorCode, ReconError } from "../errors.ts";
 import { halve, lengthOf, type TimeRange } from "../window.ts";
 import { afterFailure, type FailureSeen, type NextStep } from "./after-failure.ts";
-import { LEASE_SECONDS, type LeasedWindow, type Postponement } from "./store.ts";
+import { LEASE_SECONDS, type LeasedWindow, type Postponement } from "./leased-window-store.ts";
 
-/** What the loop does to the world; every write is fenced by the window's lease. */
+/** The reads and writes of the loop. The window's lease fences every write. */
 export interface WindowSteps {
   readonly fetchPage: FetchBetPage;
   /** one page, one transaction */
@@ -20,7 +22,7 @@ export interface WindowSteps {
     window: LeasedWindow,
     gap: { code: ErrorCode; message: string; nextAttemptAt: Instant },
   ): Promise<void>;
-  /** gives it back until it is to be tried again, so that nobody waits while it waits */
+  /** releases the window with the time of its next attempt, so that it occupies no fetcher (decision 113) */
   postpone(window: LeasedWindow, postponement: Postponement): Promise<void>;
   release(window: LeasedWindow): Promise<void>;
 }
@@ -37,14 +39,12 @@ export interface WindowLimits {
 export type WindowOutcome =
   | { readonly outcome: "done"; readonly records: number; readonly pages: number; readonly slowestMs: number }
   | { readonly outcome: "split" | "gap"; readonly error: ReconError }
-  /** it failed, and is planned to be tried again then */
+  /** a request failed; the window is tried again at `retryAt` */
   | { readonly outcome: "postponed"; readonly error: ReconError; readonly retryAt: Instant }
-  /** the process is ending; the window stays planned, with what it has */
+  /** the process is ending; the window stays planned, with its committed pages */
   | { readonly outcome: "abandoned" };
 
-/**
- * @throws ReconError `provider-refused` where only a person can help, `lease-lost` where another worker took over
- */
+/** @throws ReconError `provider-refused` where a person must act, `lease-lost` where another worker has the window */
 export async function fetchWindow(
   window: LeasedWindow,
   steps: WindowSteps,
@@ -70,19 +70,19 @@ interface PassState {
   nextId: string | null;
   cursorAt: Instant;
   startedAt: Instant;
-  /** cursors of this pass that are remembered: one that comes again would never end */
+  /** the cursors of this pass: a cursor that comes again would make a pass without end */
   seen: Set<string>;
-  /** in a row, of the present request */
+  /** failures in a row of the present request */
   failures: number;
-  /** the last of them that asked for a shorter window, in a row */
+  /** the latest of them, in a row, that asked for a shorter window */
   timeouts: number;
   restarts: number;
   records: number;
   pages: number;
-  /** of this pass, committed before this lease */
+  /** pages of this pass that were committed before this lease */
   pagesBefore: number;
   slowestMs: number;
-  /** the next page, asked for while the one before is written */
+  /** the next page, requested while the page before is written (decision 19) */
   ahead: Promise<BetPage> | null;
 }
 
@@ -117,7 +117,8 @@ async function readToLastPage(
         pass.nextId = page.nextId;
         pass.cursorAt = clock.now();
         pass.ahead = ask();
-        // Its failure is met when it is waited for; until then it must not end the process.
+        // The next round of the loop awaits the promise and handles its failure. Until then the rejection must not
+        // end the process.
         pass.ahead.catch(() => {});
       }
       await steps.commitPage(window, page, pass.startedAt);
@@ -147,7 +148,7 @@ function countPage(pass: PassState, page: BetPage): void {
   pass.slowestMs = Math.max(pass.slowestMs, page.tookMs);
 }
 
-/** Obeys what was decided about a failure. @returns null where the pass goes on */
+/** Carries out the decision about a failure. @returns null where the pass goes on */
 async function meetFailure(
   window: LeasedWindow,
   pass: PassState,
@@ -160,7 +161,7 @@ async function meetFailure(
   pass.timeouts = asksForShorterWindow(error) ? pass.timeouts + 1 : 0;
   const { failures, timeouts, restarts } = pass;
   const failure = { error, failures, timeouts, restarts, withCursor: pass.nextId !== null };
-  // A page of it has come: the provider answers, and one failure more decides nothing.
+  // After its first page a probe has shown that the provider answers, so a failure is handled as usual.
   const isProbe = limits.isProbe === true && pass.pagesBefore + pass.pages === 0;
   const step = decide(window, failure, { ...limits, isProbe });
   const postpone = async (seen: Omit<Postponement, "retryAt">, waitMs: number): Promise<WindowOutcome> => {
@@ -209,7 +210,7 @@ function decide(
   return afterFailure(seen, limits, Math.random());
 }
 
-/** An old cursor is not trusted, whether a worker died with it or a retry had to wait for long. */
+/** Refuses a cursor that is older than `cursorMaxAge`, for example after a worker died or a retry waited for long. */
 function checkAge(window: LeasedWindow, ageMs: number, limits: WindowLimits): void {
   if (ageMs <= limits.cursorMaxAgeMs) return;
   throw new ReconError(
@@ -218,7 +219,7 @@ function checkAge(window: LeasedWindow, ageMs: number, limits: WindowLimits): vo
   );
 }
 
-/** A cursor that comes again, or pages without end, would never reach the last page. */
+/** Refuses a repeated cursor and too many pages: such a window would never reach its last page. */
 function checkCursor(
   window: LeasedWindow,
   nextId: string | null,
@@ -240,7 +241,7 @@ function checkCursor(
   }
 }
 
-/** Renews the lease while requests are under way; ends the work when the lease is lost. */
+/** Renews the lease while requests are under way. Aborts the work when the lease is lost. */
 function keepLease(window: LeasedWindow, steps: WindowSteps, signal: AbortSignal) {
   const ended = new AbortController();
   let lost: ReconError | null = null;
@@ -258,7 +259,7 @@ function keepLease(window: LeasedWindow, steps: WindowSteps, signal: AbortSignal
   return {
     signal: AbortSignal.any([signal, ended.signal]),
     lost: () => lost,
-    /** Ends what is still under way: a page asked for ahead is of no use to anybody any more. */
+    /** Aborts requests under way: nobody uses a page that was requested ahead. */
     stop: () => {
       clearInterval(timer);
       ended.abort();

@@ -1,17 +1,17 @@
-/** How long windows were, and how much was in them, over a product's time. Values alone. */
+/** The lengths of windows and their records over a product's time. Pure. */
 
 import type { Instant } from "../clock.ts";
 import type { TimeRange } from "../window.ts";
 
-/** One step of time; null: no live window of it was fetched. */
+/** One step of time; null values: no live window of the step was fetched. */
 export interface HistoryStep {
   readonly from: Instant;
-  /** of the windows that reach into it */
+  /** of the windows that overlap the step */
   readonly longestMs: number | null;
   readonly recordsPerMinute: number | null;
 }
 
-/** Windows of one product that together reach over the same steps. */
+/** Windows of one product that cover the same steps, added up. */
 export interface StepWindows {
   /** numbers of steps since 1970 */
   readonly firstStep: number;
@@ -24,8 +24,8 @@ export interface StepWindows {
 const MINUTE_MS = 60_000;
 
 /**
- * Where windows overlap, each of them says how many records there are in a minute: the pace is their mean, weighted by
- * their lengths, and nothing counts twice.
+ * The longest window and the records per minute of each step. Where windows overlap, the pace is the mean of their
+ * paces, weighted by their lengths, so that no record counts twice.
  * @param range aligned to steps
  */
 export function describeHistory(
@@ -37,7 +37,7 @@ export function describeHistory(
   for (let from = range.from; from < range.to; from += stepMs) {
     const step = from / stepMs;
     const here = windows.filter(({ firstStep, lastStep }) => firstStep <= step && lastStep >= step);
-    // Of windows over several steps, each step has its part.
+    // A window over several steps counts with an equal part in each.
     const partOf = ({ firstStep, lastStep }: StepWindows) => 1 / (lastStep - firstStep + 1);
     const records = here.reduce((sum, one) => sum + one.records * partOf(one), 0);
     const lengthMs = here.reduce((sum, one) => sum + one.lengthMs * partOf(one), 0);

@@ -1,22 +1,22 @@
-/** Which windows have fetched some time of a product, and when: what a comparison could know. */
+/** The windows that have fetched some time of a product, as the basis of a comparison. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { LONGEST_WINDOW_MS, type TimeRange } from "../window.ts";
-import type { WindowKind } from "./store.ts";
+import type { WindowKind } from "./window-store.ts";
 
 /** A window that was fetched to its last page. */
 export interface FetchedWindow extends TimeRange {
   readonly kind: WindowKind;
   readonly records: number;
-  /** when its first page was asked for */
+  /** when its first page was requested */
   readonly startedAt: Instant;
   readonly fetchedAt: Instant;
 }
 
 /**
  * The windows that have fetched any of these times, the latest first.
- * @param most so many at the most
+ * @param most the most rows to read
  */
 export async function readFetchedWindows(
   sql: Query,

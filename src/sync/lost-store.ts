@@ -1,6 +1,7 @@
 /**
- * Lost time in PostgreSQL: what an outage of the provider, or of ours, has left behind. It is no window: a range of any
- * length, which is cut when it is fetched. Each has the kind "lost" among the windows, and nobody leases it.
+ * Lost ranges in PostgreSQL: the time that an outage of the provider, or of this program, left behind (decision 117).
+ * A lost range is a row of `windows` with the kind "lost" and any length. Nobody leases it; live windows are cut from
+ * it.
  */
 
 import type { Instant } from "../clock.ts";
@@ -9,9 +10,9 @@ import { mergeRanges, type TimeRange } from "../window.ts";
 import { NO_OUTAGE, type Outage } from "./outage.ts";
 
 export interface LostTime extends TimeRange {
-  /** 0: it was never asked for; 1: it, or the time beside it, was asked for in vain */
+  /** 0: never requested; 1: a request for this range, or for the time beside it, has failed */
   readonly attempts: number;
-  /** of the last error; null: there was none */
+  /** the code of the last error; null: there was none */
   readonly code: string | null;
   readonly message: string | null;
 }
@@ -24,9 +25,9 @@ export async function readLost(sql: Query, productId: string): Promise<LostTime[
 }
 
 /**
- * Replaces a product's lost time. Runs under the lock of its pull state.
- * @param before as it was read under that lock
- * @param isProbe the provider does not answer: what comes to it now has the reason of what it has already
+ * Replaces a product's lost ranges. Needs the lock of its pull state.
+ * @param before the lost ranges as read under that lock
+ * @param isProbe the provider does not answer: new lost ranges get the reason of the existing ones
  */
 export async function writeLost(
   tx: Query,
@@ -43,7 +44,8 @@ export async function writeLost(
     const [from, to] = [gone.map((one) => one.from), gone.map((one) => one.to)];
     const isGone = tx`product_id = ${productId} and kind = 'lost' and status = 'gap'
       and (from_at, to_at) in (select * from unnest(${from}::timestamptz[], ${to}::timestamptz[]))`;
-    // What a window has read stays counted, although its parts are fetched instead of it.
+    // Keeps the row of a range that has read records, so that their counts stay, although its parts are fetched
+    // instead.
     await tx`update windows set kind = 'live', status = 'split' where ${isGone} and created + changed > 0`;
     await tx`delete from windows where ${isGone}`;
   }
@@ -57,7 +59,7 @@ export async function writeLost(
       ${lost.map(({ message }) => message)}::text[])`;
 }
 
-/** In as few ranges as possible, in order. */
+/** Merges lost ranges into as few ranges as possible, in order. */
 export function rangesOf(lost: readonly LostTime[]): TimeRange[] {
   return mergeRanges(lost.map(({ from, to }) => ({ from, to })));
 }
@@ -72,8 +74,8 @@ function reasonOf(range: TimeRange, before: readonly LostTime[], isProbe: boolea
 }
 
 /**
- * One newest window after the other was given up, so it is no window's fault: those that failed once, and those that wait
- * for their turn, are lost time. What has failed again although others were answered keeps its own delays.
+ * Turns a product's live windows into lost ranges when an outage begins: the windows that failed once at the most. A
+ * window that failed more often, although others were answered, keeps its own delays (decision 118).
  */
 export async function loseLive(
   sql: Query,
@@ -88,7 +90,7 @@ export async function loseLive(
       and (kind = 'live' and status in ('planned', 'gap') or kind = 'lost' and status = 'gap')`;
 }
 
-/** @param isNext lost time comes before the newest */
+/** @param isNext the next window is cut from the lost time, not from the newest time */
 export async function writeLostTurn(tx: Query, productId: string, isNext: boolean): Promise<void> {
   await tx`update pull_states set lost_turn = ${isNext} where product_id = ${productId}`;
 }
@@ -100,7 +102,7 @@ export async function writeOutage(sql: Query, productId: string, outage: Outage)
     where product_id = ${productId}`;
 }
 
-/** When the last of the other products without an answer is asked again; null: all others are answered. */
+/** The latest probe time among the other products in an outage; null: no other product is in one. */
 export async function readLastProbe(sql: Query, productId: string): Promise<Instant | null> {
   const [row] = await sql<{ at: Instant | null }[]>`
     select max(probe_at) as at from pull_states where product_id <> ${productId}`;
@@ -108,8 +110,8 @@ export async function readLastProbe(sql: Query, productId: string): Promise<Inst
 }
 
 /**
- * A product is answered again: after an outage, what it asked for once in vain is due at once, and every other product
- * that is not answered may see whether it is now, in a window as long as was learned.
+ * Ends a product's outage. Its confirm fetches and resweeps that failed once are due at once. Every other product in
+ * an outage may send its probe at once, with a window of the learned length.
  */
 export async function endOutage(
   sql: Query,
@@ -119,7 +121,7 @@ export async function endOutage(
 ): Promise<void> {
   await writeOutage(sql, productId, NO_OUTAGE);
   if (!wasOutage) return;
-  // In one order for all: several products may be answered again at once.
+  // Locks rows in one order, because several products may end their outage at once.
   await sql`
     update pull_states s set probe_at = least(s.probe_at, ${now}), probe_ms = null
     from (select product_id from pull_states where probe_at is not null order by product_id for update) waiting

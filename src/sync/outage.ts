@@ -1,31 +1,37 @@
-/** When a provider that does not answer is asked again: values alone (docs/operations.md#provider-outage). */
+/** When a provider that does not answer is asked again (decision 118, docs/operations.md#provider-outage). Pure. */
 
 import type { Instant } from "../clock.ts";
 
-/** What is remembered of a product that gets no answer. */
+/** The stored state of a product that gets no answer. */
 export interface Outage {
-  /** newest windows given up since the last answer */
+  /** the number of newest windows given up since the last answer */
   readonly failures: number;
-  /** it is asked again then, once; null: it is answered */
+  /** the time of the next probe; null: the provider answers */
   readonly probeAt: Instant | null;
-  /** how long the next probe's window is; null: as long as was learned */
+  /** the length of the next probe's window; null: the learned length */
   readonly probeMs: number | null;
 }
 
 export const NO_OUTAGE: Outage = { failures: 0, probeAt: null, probeMs: null };
 
 const PROBE_STEP_MS = 30_000;
-/** Whoever is asked for alone is fresh again within two minutes of the provider's recovery. */
+/**
+ * The longest wait of a single product in an outage, so that its pulling goes on within two minutes of the provider's
+ * recovery.
+ */
 const LONGEST_OWN_WAIT_MS = 90_000;
-/** Products without an answer take turns: the first that gets one lets all others ask at once. */
+/**
+ * The time between the probes of different products. The first answer makes the probes of all others due (decision
+ * 118).
+ */
 const BETWEEN_PRODUCTS_MS = 60_000;
 const LONGEST_WAIT_MS = 3_600_000;
 
 /**
- * The state after the newest window was given up. Once may be that window's fault: the next newest shows. Twice is an
- * outage.
- * @param failed whether it was given up for taking too long, and the shortest length there is
- * @param lastProbeAt when the last of the other products without an answer is asked; null: there is none
+ * The state after the newest window was given up. The first failure may be that window's fault. The second is an
+ * outage (decision 118).
+ * @param failed whether the window timed out, and the shortest length of a window
+ * @param lastProbeAt the latest probe time of the other products in an outage; null: there is none
  */
 export function afterNoAnswer(
   { failures, probeMs }: Outage,
@@ -39,12 +45,12 @@ export function afterNoAnswer(
   return {
     failures: failures + 1,
     probeAt: Math.min(Math.max(ownTurn, commonTurn), now + LONGEST_WAIT_MS),
-    // It may be there again, and slower than before: after a long window in vain, the shortest is tried.
+    // The provider may have recovered and be slower than before, so a shortest window follows one that timed out.
     probeMs: failed.tooSlow && probeMs === null ? failed.windowMinMs : null,
   };
 }
 
-/** Whether a product is asked for nothing now, because it was not answered lately. */
+/** Whether a product's live pulling waits for its next probe. */
 export function isWaiting({ probeAt }: Outage, now: Instant): boolean {
   return probeAt !== null && probeAt > now;
 }

@@ -1,16 +1,16 @@
-/** How fast a backfill moves, and how long it will take: told in a terminal and on its page. */
+/** The pace of a backfill and its remaining time, for the terminal and the backfill's page. */
 
 import type { Instant } from "../clock.ts";
 import type { Backfill } from "./backfill.ts";
 
-/** What a look at a backfill saw, and when it looked. */
+/** The progress of a backfill at one time. */
 export interface ProgressSeen extends Pick<Backfill, "windowsDone" | "windowsTotal" | "records"> {
   readonly at: Instant;
 }
 
 export interface Pace {
   readonly recordsPerSecond: number;
-  /** null: nothing has moved, nobody can tell */
+  /** null: unknown, because no window has ended in between */
   readonly remainingMs: number | null;
 }
 

@@ -1,4 +1,4 @@
-/** Which windows fetch some time again before something is called a mismatch. */
+/** Plans confirm fetches: windows that fetch some time again before a difference becomes a mismatch. */
 
 import type { Instant } from "../clock.ts";
 import {
@@ -10,10 +10,10 @@ import {
   type TimeRange,
 } from "../window.ts";
 
-/** A confirm fetch that is planned, or being made. */
+/** A confirm fetch that is planned or under way. */
 export interface UnfinishedWindow extends TimeRange {
   readonly id: number;
-  /** it was given up for now: nobody fetches it before its next attempt */
+  /** the window was given up for now; nobody fetches it before its next attempt */
   readonly isGap: boolean;
   /** null: as soon as a fetcher is free */
   readonly nextAttemptAt: Instant | null;
@@ -22,14 +22,13 @@ export interface UnfinishedWindow extends TimeRange {
 export interface ConfirmPlan {
   /** in windows of at most the learned length */
   readonly windows: readonly TimeRange[];
-  /** gaps that end later from now on: they take in what was added to their hour */
+  /** gaps with a later end, which take in the time that was added to their hour (decision 116) */
   readonly extended: readonly { readonly id: number; readonly to: Instant }[];
 }
 
 /**
- * The hours that the ranges touch, each once however many ask for it, without what is being asked for already. What was
- * added to an hour whose fetch became a gap is fetched with it, so that an outage does not plan a window with each
- * comparison. What lies ahead of `now` cannot be fetched.
+ * Plans the hours that the ranges touch, each hour once, without the time of unfinished confirm fetches. Time after
+ * `now` is left out. Time that was added to an hour whose fetch became a gap extends that gap (decision 116).
  * @param unfinished all confirm fetches that touch these hours
  */
 export function planConfirm(
@@ -55,7 +54,10 @@ export function planConfirm(
   return { windows, extended: extended.map(({ id, to }) => ({ id, to })) };
 }
 
-/** An hour that goes on gets longer with each comparison: what has been added to it waits for the fetch under way. */
+/**
+ * Whether the current hour is being fetched. That hour gets longer with each comparison, so its new part waits for
+ * the fetch under way (decision 96).
+ */
 function isUnderWay(hour: TimeRange, unfinished: readonly UnfinishedWindow[]): boolean {
   if (lengthOf(hour) === LONGEST_WINDOW_MS) return false;
   return unfinished.some(({ from, to, isGap }) => !isGap && from < hour.to && to > hour.from);

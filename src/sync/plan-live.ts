@@ -1,7 +1,4 @@
-/**
- * Which windows live pulling needs next: what is new first, then what outages have left behind
- * (docs/operations.md#provider-outage).
- */
+/** Plans the next live windows: new time first, then lost time (decision 117, docs/operations.md#provider-outage). */
 
 import type { Instant } from "../clock.ts";
 import { cutIntoPieces, LONGEST_WINDOW_MS, mergeRanges, subtractRanges, type TimeRange } from "../window.ts";
@@ -11,29 +8,31 @@ export interface LivePlanInput {
   readonly now: Instant;
   /** the learned window length */
   readonly windowMs: number;
-  /** the provider's newest events are not asked for before they have settled */
+  /** the newest time is not requested before it is this old, so that the provider's report has settled */
   readonly settleDelayMs: number;
-  /** fetched again before the head, because records arrive late in the provider's own report */
+  /** this much time before the head is fetched again, because the provider's report lists some records late */
   readonly overlapMs: number;
-  /** what an outage of the provider, or of ours, has left unfetched; in order, and none touches another */
+  /** the lost ranges, in order; none touches another */
   readonly lost: readonly TimeRange[];
-  /** the provider did not answer lately: the newest window alone is asked for, to see whether it does again */
+  /** the product is in an outage: only the newest window is requested, as a probe */
   readonly isProbe: boolean;
-  /** the newest time had its turn: where fetching takes longer than a tick, it would always come first */
+  /**
+   * the lost time has its turn; without turns the newest time would always come first where fetching takes longer
+   * than a tick
+   */
   readonly lostTurn: boolean;
 }
 
 export interface LivePlan {
-  /** to be fetched now, in order */
+  /** the windows to fetch now, in order */
   readonly windows: readonly TimeRange[];
-  /** what is lost still, once these have been planned */
+  /** the lost ranges that remain after this plan */
   readonly lost: readonly TimeRange[];
 }
 
 /**
- * The next step of live pulling: up to the newest time that has settled, or one window back into the lost time, the
- * newest first. What lies between the head and the newest window is lost time too. Lost time is cut only when it is
- * fetched, so that what was learned meanwhile shapes its windows.
+ * The next step of live pulling: the time from the head to the newest settled time, or one window from the newest end
+ * of the lost time. Time between the head and the newest window becomes lost time.
  */
 export function planLive(input: LivePlanInput): LivePlan {
   const { head, now, windowMs, lost } = input;
@@ -42,7 +41,7 @@ export function planLive(input: LivePlanInput): LivePlan {
   if (input.lostTurn && lost.length > 0 && !input.isProbe) return takeLost(lost, windowMs);
   const unfetched = { from: isRecent(head, now) ? head - input.overlapMs : head, to };
   const isFar = head < to - windowMs;
-  // Everything up to now in as few windows as possible; with lost time right before it, that too.
+  // As few windows as possible up to now, including lost time that ends where the new time begins.
   const wanted = mergeRanges([...lost, unfetched]).at(-1) ?? unfetched;
   const newest = { from: Math.max(wanted.from, to - windowMs), to };
   const windows =

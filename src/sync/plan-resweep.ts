@@ -1,26 +1,26 @@
-/** Which covered time to fetch again, because records change after they were first read. */
+/** Plans resweeps: fetched time is fetched again, because records change later. */
 
 import type { Instant } from "../clock.ts";
 import { cutIntoPieces, type TimeRange } from "../window.ts";
 
 export interface ResweepInput {
-  /** time is fetched again when its own end is this old */
+  /** time is fetched again when its end is this old */
   readonly ageMs: number;
-  /** up to here this age has been planned */
+  /** resweeps of this age are planned up to this time */
   readonly sweptUntil: Instant;
-  /** pulling has got this far; what lies behind it is not covered yet */
+  /** later time is not fetched yet */
   readonly head: Instant;
   readonly now: Instant;
   /** the learned window length */
   readonly windowMs: number;
 }
 
-/** One run plans at most so many; the rest follows with the next. */
+/** The most windows of one plan; the next plan continues. */
 const MOST_AT_ONCE = 48;
 
 /**
- * The windows that have reached the age, in order. Only whole lengths are planned, so that a resweep a minute does not
- * become a request a minute.
+ * The windows that have reached the age, in order. Only windows of the learned length are planned, so that a plan
+ * each minute does not become a request each minute.
  */
 export function planResweep(input: ResweepInput): TimeRange[] {
   const until = Math.min(input.now - input.ageMs, input.head);

@@ -1,4 +1,4 @@
-/** What is fetched of each product and what is missing, as status, metrics and alerts show it. */
+/** The fetched and the missing time of each product, for status, metrics and alerts. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -7,18 +7,18 @@ export interface PullProgress {
   readonly productId: string;
   readonly head: Instant;
   readonly windowMs: number;
-  /** the earliest gap begins here, one that is being retried included; null: there is none */
+  /** the beginning of the earliest gap, gaps under retry included; null: there is no gap */
   readonly firstGapAt: Instant | null;
-  /** the earliest time that was planned or lost and not fetched, gaps included; null: there is none */
+  /** the earliest planned or lost time that is not fetched, gaps included; null: there is none */
   readonly firstMissingAt: Instant | null;
-  /** stretches of time that live windows could not fetch, and no other window has */
+  /** the number of ranges that live windows could not fetch and no other window has fetched */
   readonly gaps: number;
-  /** how long they are together */
+  /** the total length of these ranges */
   readonly gapMs: number;
   readonly stoppedUntil: Instant | null;
 }
 
-/** Everything before it has been fetched. */
+/** The watermark: everything before this time was fetched. */
 export function watermarkOf({ head, firstMissingAt }: PullProgress): Instant {
   return Math.min(head, firstMissingAt ?? head);
 }
@@ -48,7 +48,7 @@ export async function readPullProgress(sql: Query): Promise<PullProgress[]> {
     order by s.product_id`;
 }
 
-/** Why the earliest live gap of a product is one; null: it has none, or it is being fetched again just now. */
+/** The error message of a product's earliest live gap; null: there is no gap, or another attempt is under way. */
 export async function readGapReason(sql: Query, productId: string): Promise<string | null> {
   const [row] = await sql<{ reason: string | null }[]>`
     select error_message as reason from windows

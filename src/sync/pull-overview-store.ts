@@ -1,19 +1,21 @@
-/** How pulling stands for many products at once, in PostgreSQL: its cost follows what is unfinished, not the history. */
+/**
+ * The state of pulling for many products at once. The cost grows with the unfinished windows, not with the history.
+ */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { TimeRange } from "../window.ts";
 
-/** Where the pulling of a product stands. */
+/** The state of a product's pulling. */
 export interface PullStand {
   readonly productId: string;
   /** where live pulling began */
   readonly begin: Instant;
-  /** how far it has got */
+  /** where live pulling goes on */
   readonly head: Instant;
-  /** so long a window may be, as learned from the provider's answers */
+  /** the window length that was learned from the provider's answers */
   readonly windowMs: number;
-  /** the credentials were refused: nothing is asked before then */
+  /** the provider refused the credentials; nothing is requested before this time */
   readonly stoppedUntil: Instant | null;
 }
 
@@ -26,15 +28,15 @@ export async function readPullStands(sql: Query, products: readonly string[]): P
 /** Time that live pulling has planned and not fetched, and that no other window has fetched. */
 export interface Unfetched extends TimeRange {
   readonly productId: string;
-  /** it was tried in vain */
+  /** an attempt has failed */
   readonly isGap: boolean;
-  /** the code of the last error; null: there was none, or it is being fetched again just now */
+  /** the code of the last error; null: there was none, or another attempt is under way */
   readonly code: string | null;
-  /** when the first of it is tried again; null: as soon as possible */
+  /** the earliest next attempt; null: as soon as possible */
   readonly nextAttemptAt: Instant | null;
 }
 
-/** In order of time. Whatever live pulling has got behind it, and is not in here, was fetched. */
+/** In order of time. All other time between `begin` and `head` was fetched. */
 export async function readUnfetched(sql: Query, products: readonly string[]): Promise<Unfetched[]> {
   return await sql<Unfetched[]>`
     select "productId", "isGap", code, "nextAttemptAt", lower(part) as "from", upper(part) as "to"
@@ -52,26 +54,26 @@ export async function readUnfetched(sql: Query, products: readonly string[]): Pr
     order by "from", "to"`;
 }
 
-/** Live windows that were fetched, those together that begin in one step of time and end in one. */
+/** Fetched live windows, grouped by the step in which they begin and the step in which they end. */
 export interface FetchedSteps {
   readonly productId: string;
-  /** numbers of steps since 1970: they begin in the first, and end in the last */
+  /** numbers of steps since 1970, of the windows' beginnings and ends */
   readonly firstStep: number;
   readonly lastStep: number;
   readonly longestMs: number;
-  /** of all of them, read and fetched */
+  /** the records and the lengths of all windows of the group */
   readonly records: number;
   readonly lengthMs: number;
 }
 
-/** What live windows behind `since` were like: at most a few rows for each product and step. */
+/** Fetched live windows that end after `since`: at most a few rows for each product and step. */
 export async function readFetchedSteps(
   sql: Query,
   products: readonly string[],
   since: Instant,
   stepMs: number,
 ): Promise<FetchedSteps[]> {
-  // Many rows come down to a few: times stay times until then, because numbers made of them are slow.
+  // Grouping by times is faster than grouping by numbers, so only the few grouped rows are converted.
   return await sql<FetchedSteps[]>`
     select "productId", records_of_all as records,
       (extract(epoch from first) * 1000 / ${stepMs}::int)::int as "firstStep",

@@ -1,20 +1,20 @@
-/** How far pulling has got with each product, and what has been planned by it, in PostgreSQL. */
+/** The pull state of each product, with the plans that follow from it. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { type LostTime, readLost } from "./lost-store.ts";
 import type { Outage } from "./outage.ts";
 import type { RangeState } from "./range-control.ts";
-import type { WindowKind } from "./store.ts";
+import type { WindowKind } from "./window-store.ts";
 
 export interface PullState extends RangeState, Outage {
   /** where live pulling began */
   readonly begin: Instant;
-  /** how far it has got */
+  /** where live pulling goes on */
   readonly head: Instant;
-  /** the credentials were refused: nothing is asked before then */
+  /** the provider refused the credentials; nothing is requested before this time */
   readonly stoppedUntil: Instant | null;
-  /** the newest time had its turn: lost time, where there is some, comes next */
+  /** the newest time had its turn; the next window is cut from the lost time, if there is any */
   readonly lostTurn: boolean;
 }
 
@@ -52,14 +52,14 @@ export async function writeRange(sql: Query, productId: string, range: RangeStat
     where product_id = ${productId}`;
 }
 
-/** A product's pull state, with what has been planned by it. */
+/** A product's pull state, with the windows that are planned already. */
 export interface PullPlan extends PullState {
   readonly hasPlannedLive: boolean;
-  /** some of it is newer than the head */
+  /** a planned live window ends after the head */
   readonly hasPlannedNewest: boolean;
   readonly hasPlannedResweep: boolean;
   readonly lost: readonly LostTime[];
-  /** of each age, up to where its resweeps have been planned */
+  /** by age in milliseconds, the time up to which resweeps are planned */
   readonly sweptUntil: ReadonlyMap<number, Instant>;
 }
 
@@ -94,12 +94,31 @@ function isPlanned(sql: Query, productId: string, kind: WindowKind) {
     select from windows where product_id = ${productId} and kind = ${kind} and status = 'planned')`;
 }
 
-/** Holds the pull state of a product until the transaction ends, so that one worker at a time plans. */
+/** Locks the pull state of a product until the transaction ends, so that one worker at a time plans. */
 export async function lockPullState(tx: Query, productId: string): Promise<PullPlan | null> {
-  // Two statements, sent together: one that waited for the lock would not see what the one before has planned.
+  // Two statements, sent together: a single statement that waits for the lock would not see the windows that the
+  // holder of the lock planned.
   const lock = tx`select from pull_states where product_id = ${productId} for update`.execute();
   const [, plan] = await Promise.all([lock, readPullPlan(tx, productId)]);
   return plan;
+}
+
+/**
+ * Moves the head to the beginning of the first planned live window after it; without one, to the end of the last live
+ * window. Windows may end in any order, so the lock comes first: each transaction then sees the others' windows.
+ */
+export async function advanceHead(tx: Query, productId: string): Promise<void> {
+  await tx`select from pull_states where product_id = ${productId} for update`;
+  await tx`
+    update pull_states set head = greatest(head, coalesce(
+      (select min(from_at) from windows where product_id = ${productId} and kind = 'live' and status = 'planned'
+        and to_at > head),
+      greatest(
+        (select max(to_at) from windows
+          where product_id = ${productId} and kind in ('live', 'lost') and status = 'gap'),
+        (select to_at from windows where product_id = ${productId} and kind = 'live' and status = 'done'
+          order by to_at desc limit 1))))
+    where product_id = ${productId}`;
 }
 
 export async function writeResweep(
@@ -113,12 +132,12 @@ export async function writeResweep(
     on conflict (product_id, age_ms) do update set swept_until = excluded.swept_until`;
 }
 
-/** Nothing is asked for this product before then; null: go on. */
+/** Stops a product until a time; null: ends the stop. */
 export async function stopPulling(sql: Query, productId: string, until: Instant | null): Promise<void> {
   await sql`update pull_states set stopped_until = ${until} where product_id = ${productId}`;
 }
 
-/** What was stopped goes on: whoever starts a worker may have mended the credentials. */
+/** Ends all stops when a worker starts, because the credentials may be right now (decision 20). */
 export async function resumeStopped(sql: Query): Promise<void> {
   await sql`update pull_states set stopped_until = null where stopped_until is not null`;
 }

@@ -1,17 +1,17 @@
-/** How long a window may be: learned from what the provider could answer, per product. */
+/** Learns how long a product's windows may be from the provider's answers (decision 17). */
 
-/** What is remembered of a product, across restarts. */
+/** The stored state of a product's window length. */
 export interface RangeState {
   readonly windowMs: number;
-  /** a window of this length timed out lately; null: none did, or a longer one was answered since */
+  /** a window of this length timed out; null: none did, or a window at least as long was answered since */
   readonly ceilingMs: number | null;
-  /** so many comfortable answers are needed before the ceiling is tried again; doubles with each vain try */
+  /** the number of comfortable answers before the ceiling is tried again; doubles with each failed try */
   readonly holdFor: number;
   /** comfortable answers in a row below the ceiling */
   readonly quickAnswers: number;
-  /** what the last answer took, per hour of its window; null: nothing was answered since the last time-out */
+  /** the duration of the last answer per hour of its window; null: no answer since the last time-out */
   readonly msPerHour: number | null;
-  /** the length before the time-outs since the last answer; null: there was none */
+  /** the length before the first time-out since the last answer; null: there was no time-out */
   readonly steadyMs: number | null;
 }
 
@@ -21,20 +21,17 @@ export interface RangeLimits {
   readonly requestTimeoutMs: number;
 }
 
-/**
- * How one window went: its length, and the slowest page of it; or that it was too slow; or that it was given up, so that
- * no length would have helped.
- */
+/** The outcome of one window. "given-up": the provider did not answer, and another length would not have helped. */
 export type WindowSeen =
   | { readonly outcome: "given-up" }
   | { readonly outcome: "answered"; readonly windowMs: number; readonly slowestMs: number }
   | { readonly outcome: "too-slow"; readonly windowMs: number };
 
-/** Of the time-out, what an answer may take and still leave room for a busier hour. */
+/** An answer within this share of the time-out leaves room for a busier hour. */
 const COMFORTABLE = 0.6;
-/** An answer slower than this was nearly none. */
+/** An answer above this share of the time-out nearly timed out. */
 const TIGHT = 0.8;
-/** No length is trusted that is so much longer than the one that was answered. */
+/** The next length is at most this many times the answered length. */
 const LARGEST_STEP = 4;
 const LONGEST_HOLD = 64;
 const HOUR_MS = 3_600_000;
@@ -62,21 +59,23 @@ export function isSameRange(a: RangeState, b: RangeState): boolean {
   );
 }
 
-/** Whether a window that was planned earlier would time out at the pace of the last answer: it is cut without asking. */
+/**
+ * Whether a planned window would time out at the pace of the last answer. Such a window is split before any request.
+ */
 export function isTooLong(state: RangeState, windowMs: number, limits: RangeLimits): boolean {
   if (windowMs <= state.windowMs || state.msPerHour === null) return false;
   return (windowMs / HOUR_MS) * state.msPerHour > limits.requestTimeoutMs;
 }
 
 /**
- * The state after one more window. A time-out halves the length at once. An answer tells how long a window would
- * have taken a comfortable time, were time in proportion to length, and the length grows towards it; past a length
- * that timed out only after some patience, because not every provider slows down in proportion.
+ * The state after one more window. A time-out halves the length. An answer says which length would take a comfortable
+ * time if the time were in proportion to the length, and the length grows towards that. It grows to a length that
+ * timed out only after `holdFor` comfortable answers, because not every provider slows down in proportion.
  */
 export function adaptRange(state: RangeState, seen: WindowSeen, limits: RangeLimits): RangeState {
   if (seen.outcome === "too-slow") return shrink(state, seen.windowMs, limits);
   if (seen.outcome === "given-up") {
-    // The time-outs told nothing about lengths: what was known before them is the best there is.
+    // The time-outs of an outage say nothing about lengths, so the length before them is restored (decision 118).
     return state.steadyMs === null ? state : { ...initialRange(limits), windowMs: state.steadyMs };
   }
   const passed = state.ceilingMs !== null && seen.windowMs >= state.ceilingMs;

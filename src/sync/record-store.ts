@@ -1,23 +1,25 @@
-/** Bet records in PostgreSQL: a whole page in one or two statements, with the versions it replaces. */
+/**
+ * Bet records in PostgreSQL: writes a page in one or two statements, with the versions that it replaces (decision 3).
+ */
 
-import type { BetRecord, RejectedRecord } from "../bet.ts";
+import type { BetRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import { type ColumnArray, toColumnArray } from "../db/column-array.ts";
 import { countByProduct, noteAddedText } from "../db/row-counts.ts";
 import { formatAmount } from "../money.ts";
-import type { PageCounts } from "./store.ts";
+import type { PageCounts } from "./leased-window-store.ts";
+import { type ColumnArrays, cutIntoParts, toArray } from "./page-parts.ts";
 
 export interface PageTimes {
-  /** when the page was asked for: of two contents with the same updatedDate the later asked for wins */
+  /** when the page was requested: of two contents with the same updatedDate, the later requested one wins */
   readonly requestedAt: Instant;
   readonly now: Instant;
 }
 
 /**
- * Writes a page of one product's records: new ones, newer versions of known ones (the old version is kept),
- * nothing for known content. Every round or bet that changed is marked for the diff.
- * Runs in the page's own transaction; rows are written in key order, so that two pages cannot deadlock.
+ * Writes a page of one product's records: new records, and newer versions of known ones, whose old versions are kept.
+ * Known content is not written again. Marks every round or bet that changed. Runs in the page's transaction, and
+ * writes rows in key order, so that two pages cannot deadlock.
  */
 export async function writeRecords(
   tx: Query,
@@ -29,7 +31,7 @@ export async function writeRecords(
   let changed = 0;
   const keyOf = ({ betId, username, id }: BetRecord) => `${betId}\0${username}\0${id}`;
   for (const part of cutIntoParts(newestOfEach(records), keyOf, ({ extra }) => extra?.length ?? 0)) {
-    const rows = COLUMNS.map(({ of }) => toColumnArray(part.map(of)));
+    const rows = COLUMNS.map(({ of }) => toArray(part.map(of)));
     const inserted = await insertNew(tx, productId, rows, times);
     created += inserted;
     const isOlderKnown = inserted < part.length && (await hasOlder(tx, productId, rows, times));
@@ -43,84 +45,7 @@ export async function writeRecords(
   };
 }
 
-/** To turn a page into parameters nothing else may wait for long; most pages are one part. */
-const MOST_IN_PART = 2_000;
-const MOST_TEXT_IN_PART = 256 * 1024;
-
-/**
- * Several parts are in the order of their keys, so that two pages cannot deadlock.
- * @param sizeOf the length of an item's longest text
- */
-function cutIntoParts<Item>(
-  items: readonly Item[],
-  keyOf: (item: Item) => string,
-  sizeOf: (item: Item) => number,
-): Item[][] {
-  const whole = items.reduce((sum, item) => sum + sizeOf(item), 0);
-  if (items.length === 0) return [];
-  if (items.length <= MOST_IN_PART && whole <= MOST_TEXT_IN_PART) return [[...items]];
-  const parts: Item[][] = [];
-  let part: Item[] = [];
-  let size = 0;
-  for (const item of items.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))) {
-    if (part.length === MOST_IN_PART || (part.length > 0 && size + sizeOf(item) > MOST_TEXT_IN_PART)) {
-      parts.push(part);
-      part = [];
-      size = 0;
-    }
-    part.push(item);
-    size += sizeOf(item);
-  }
-  return [...parts, part];
-}
-
-/**
- * Keeps each rejected record once, with its text.
- * @param requestedAt when its page was asked for: read again later, it counts as of then
- * @returns how many were not known before
- */
-export async function writeRejected(
-  tx: Query,
-  productId: string,
-  rejected: readonly RejectedRecord[],
-  requestedAt: Instant,
-): Promise<number> {
-  let added = 0;
-  const parts = cutIntoParts(
-    rejected,
-    ({ raw }) => raw,
-    ({ raw }) => raw.length,
-  );
-  for (const part of parts) {
-    const [raws, reasons] = [
-      toColumnArray(part.map(({ raw }) => raw)),
-      toColumnArray(part.map(({ reason }) => reason)),
-    ];
-    const [row] = await tx<{ added: number }[]>`
-      with added as (
-        insert into rejected_records (product_id, raw, raw_digest, reason, first_seen_at)
-        select ${productId}, raw, md5(raw), min(reason), ${requestedAt}
-        from unnest(${raws}::text[], ${reasons}::text[]) as t (raw, reason)
-        group by raw
-        order by md5(raw)
-        on conflict (product_id, raw_digest) do nothing
-        returning product_id
-      ),
-      noted as (${tx.unsafe(NOTE_REJECTED)})
-      select count(*) as added from added`;
-    added += row?.added ?? 0;
-  }
-  return added;
-}
-
-const NOTE_REJECTED = noteAddedText(
-  "rejected_records",
-  "count(*)",
-  "from added group by product_id",
-  "product_id",
-);
-
-/** What a page brings, column by column: an array for each costs the server half of what reading JSON does. */
+/** The columns of a page, each sent as an array (decision 78). */
 const COLUMNS: readonly {
   readonly name: string;
   readonly type: "text" | "numeric" | "timestamptz";
@@ -142,10 +67,7 @@ const COLUMNS: readonly {
   { name: "extra_text", type: "text", of: (record) => record.extra },
 ];
 
-/** The columns of a page, as parameters. */
-type ColumnArrays = readonly ColumnArray[];
-
-/** $1 is the product, $2 when the page was asked for, and the last parameter is now. */
+/** $1 is the product, $2 the time of the page's request, and the last parameter is now. */
 const INPUT = `
   select t.*, extra_text::jsonb as extra
   from unnest(${COLUMNS.map(({ type }, index) => `$${index + 3}::${type}[]`).join(", ")})
@@ -176,9 +98,9 @@ const MARK = (touched: string) => `
   having count(*) > 0`;
 
 /**
- * The commit of a page does not wait for the disk. If the server crashes at that moment, the records and the cursor of the
- * window are lost together, and the page is fetched again. Nothing that people see depends on the page before a later
- * commit has waited for both.
+ * The commit of a page does not wait for the disk. If the server crashes then, it loses the records and the window's
+ * cursor together, and the page is fetched again. What people see depends on the page only after a later commit,
+ * which waits for the disk.
  */
 const WITHOUT_WAITING = "set_config('synchronous_commit', 'off', true)";
 
@@ -216,7 +138,7 @@ function contentOf(row: string): string {
   return `(${CONTENT.map((column) => `${row}.${column}`).join(", ")})`;
 }
 
-/** Most pages that come again bring nothing else: that is seen without preparing to write. */
+/** Whether a page replaces any known content. Most repeated pages do not (decision 70). */
 async function hasOlder(
   tx: Query,
   productId: string,
@@ -272,7 +194,7 @@ async function replaceOlder(
   return row?.changed ?? 0;
 }
 
-/** A page may repeat a record; the newest of the repeats counts, of equally new ones the last. */
+/** A page may repeat a record. The newest repeat counts; of equally new ones, the last. */
 function newestOfEach(records: readonly BetRecord[]): BetRecord[] {
   const byKey = new Map<string, BetRecord>();
   for (const record of records) {
@@ -284,13 +206,13 @@ function newestOfEach(records: readonly BetRecord[]): BetRecord[] {
   return [...byKey.values()];
 }
 
-/** To the microsecond where both are written alike. */
+/** Compares to the millisecond, and as text where the milliseconds are equal. */
 function isOlder(a: string, b: string): boolean {
   const order = parseInstant(a, "updatedDate") - parseInstant(b, "updatedDate");
   return order === 0 ? a < b : order < 0;
 }
 
-/** Per product, how many bet records are stored and how many were rejected. */
+/** The numbers of stored and rejected records of each product. */
 export async function countRecords(sql: Query): Promise<Map<string, { records: number; rejected: number }>> {
   const [records, rejected] = await Promise.all([
     countByProduct(sql, "bet_records"),

@@ -1,11 +1,11 @@
-/** Every version of some bet records, in PostgreSQL: what the provider said, and when it changed its word. */
+/** Every version of some bet records, with the times at which the program saw and replaced them. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { type DroppedRows, dropOldest } from "../db/drop-oldest.ts";
 import type { TimeRange } from "../window.ts";
 
-/** What the provider said of a bet until it said something else. Amounts are decimal text. */
+/** One version of a bet record. Amounts are decimal text. */
 export interface RecordVersion {
   readonly username: string;
   readonly betId: string;
@@ -18,21 +18,21 @@ export interface RecordVersion {
   readonly updatedDate: Instant;
   /** when this version was first seen */
   readonly versionSeenAt: Instant;
-  /** when a newer one replaced it; null: it is the present one */
+  /** when a newer version replaced this one; null: this is the present version */
   readonly replacedAt: Instant | null;
 }
 
-/** Where to look; what fits one of them is meant. */
+/** Selects records by player and one of the other fields: any match suffices. */
 export interface VersionChoice {
   readonly usernames: readonly string[];
   /** betIds or record ids */
   readonly ids: readonly string[];
   readonly rounds: readonly string[];
-  /** of the accountingDate, both ends included; null: nowhere */
+  /** accountingDates to select, both ends included; null: none */
   readonly between: { readonly from: Instant; readonly to: Instant } | null;
 }
 
-/** The versions of a product's records, oldest first. @param most so many at the most */
+/** The versions of a product's records, oldest first. @param most the most rows to read */
 export async function readRecordVersions(
   sql: Query,
   productId: string,
@@ -63,8 +63,8 @@ export async function readRecordVersions(
     limit ${most}`;
 }
 
-/** Forgets versions that were replaced in a range of time, as `dropOldest` does. */
+/** Deletes versions that were replaced in a range of time, as `dropOldest` does. */
 export function dropOldVersions(sql: Query, range: TimeRange, most: number): Promise<DroppedRows> {
-  // A version never changes its place in the table, and has no key of its own.
+  // The table has no key. Its rows never change, so their ctid is stable.
   return dropOldest(sql, { table: "bet_record_versions", key: "ctid", at: "replaced_at" }, range, most);
 }

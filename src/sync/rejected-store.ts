@@ -1,7 +1,53 @@
-/** Takes rejected records out of PostgreSQL again. */
+/** Rejected records in PostgreSQL: keeping them, and taking them out again. */
 
+import type { RejectedRecord } from "../bet.ts";
+import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { noteAddedText } from "../db/row-counts.ts";
+import { cutIntoParts, toArray } from "./page-parts.ts";
+
+/**
+ * Keeps each rejected record once, with its text.
+ * @param requestedAt when its page was requested: a retry writes it as of then
+ * @returns how many were not known before
+ */
+export async function writeRejected(
+  tx: Query,
+  productId: string,
+  rejected: readonly RejectedRecord[],
+  requestedAt: Instant,
+): Promise<number> {
+  let added = 0;
+  const parts = cutIntoParts(
+    rejected,
+    ({ raw }) => raw,
+    ({ raw }) => raw.length,
+  );
+  for (const part of parts) {
+    const [raws, reasons] = [toArray(part.map(({ raw }) => raw)), toArray(part.map(({ reason }) => reason))];
+    const [row] = await tx<{ added: number }[]>`
+      with added as (
+        insert into rejected_records (product_id, raw, raw_digest, reason, first_seen_at)
+        select ${productId}, raw, md5(raw), min(reason), ${requestedAt}
+        from unnest(${raws}::text[], ${reasons}::text[]) as t (raw, reason)
+        group by raw
+        order by md5(raw)
+        on conflict (product_id, raw_digest) do nothing
+        returning product_id
+      ),
+      noted as (${tx.unsafe(NOTE_REJECTED)})
+      select count(*) as added from added`;
+    added += row?.added ?? 0;
+  }
+  return added;
+}
+
+const NOTE_REJECTED = noteAddedText(
+  "rejected_records",
+  "count(*)",
+  "from added group by product_id",
+  "product_id",
+);
 
 /** Locks rows, in one order for everybody. @returns those that are still there */
 export async function lockRejectedRecords(tx: Query, rows: readonly number[]): Promise<Set<number>> {

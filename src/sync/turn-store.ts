@@ -1,20 +1,14 @@
-/** Whose window is fetched next, over all products and worker processes, in PostgreSQL. */
+/** Decides which product's window is fetched next, over all products and worker processes (decision 112). */
 
 import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "../db/client.ts";
-import {
-  isOldSql,
-  LEASE_SECONDS,
-  type LeasedWindow,
-  leasedColumns,
-  mayBeLeasedSql,
-  type WindowKind,
-} from "./store.ts";
+import { LEASE_SECONDS, type LeasedWindow, leasedColumns } from "./leased-window-store.ts";
+import type { WindowKind } from "./window-store.ts";
 
-/** Those who fetch live windows, and those who fetch what can wait, each take turns of their own. */
+/** Fetchers of live windows and fetchers of all other windows have separate turns. */
 export type FetcherGroup = "live" | "rest";
 
-/** Products that were never served come first. */
+/** Adds the turns of new products. Products that were never served come first. */
 export async function ensureTurns(
   sql: Query,
   group: FetcherGroup,
@@ -26,20 +20,42 @@ export async function ensureTurns(
     on conflict do nothing`;
 }
 
-/** A product of which anything may be asked. */
+/**
+ * Whether a fetcher may begin with the product of a turn `t`: it is neither stopped nor paused, and no other fetcher
+ * waits for its first answer since a time-out.
+ */
 function awakeSql(sql: Query, now: Instant) {
   return sql`not exists (
       select from pull_states s where s.product_id = t.product_id and s.stopped_until > ${now})
     and not exists (
       select from request_pauses p where p.product_id = t.product_id and p.paused_until > clock_timestamp())
     and not exists (
-      -- It answered nothing since its last time-out: one place is enough to wait in.
+      -- A product without an answer since its last time-out uses one fetcher at a time.
       select from pull_states s join windows b using (product_id)
       where s.product_id = t.product_id and s.ms_per_hour is null and b.kind <> 'backfill'
         and b.lease_token is not null and b.lease_until > clock_timestamp())`;
 }
 
-/** Whether some product's live window waits for a fetcher: nothing less urgent is begun meanwhile. */
+/**
+ * Whether a window `w` may be leased: it is unfinished and due, and nobody works on it. While its product is in an
+ * outage, only planned live windows (the probe) and backfills may be leased (decision 119).
+ */
+function mayBeLeasedSql(sql: Query, now: Instant) {
+  return sql`w.status in ('planned', 'gap') and (w.next_attempt_at is null or w.next_attempt_at <= ${now})
+    and (w.lease_until is null or w.lease_until < clock_timestamp())
+    and (w.kind = 'backfill' or w.kind = 'live' and w.status = 'planned' or not exists (
+      select from pull_states s where s.product_id = w.product_id and s.probe_at is not null))`;
+}
+
+/**
+ * Whether a live window `w` ends before the head. Such windows come after newer ones, so that a range which always
+ * fails delays no newer time.
+ */
+function isOldSql(sql: Query) {
+  return sql`w.kind = 'live' and w.to_at <= (select s.head from pull_states s where s.product_id = w.product_id)`;
+}
+
+/** Whether a live window of any product waits for a fetcher. No other window begins meanwhile (decision 112). */
 function liveWaitsSql(sql: Query, products: readonly string[], now: Instant) {
   return sql`exists (
     select from pull_turns t
@@ -48,20 +64,20 @@ function liveWaitsSql(sql: Query, products: readonly string[], now: Instant) {
         select from windows w where w.product_id = t.product_id and w.kind = 'live' and ${mayBeLeasedSql(sql, now)}))`;
 }
 
-/** As `leaseInTurn` sees it. */
+/** Whether a live window waits for a fetcher, by the rule of `leaseInTurn`. */
 export async function doesLiveWait(sql: Query, products: readonly string[], now: Instant): Promise<boolean> {
   const [row] = await sql<{ waits: boolean }[]>`select ${liveWaitsSql(sql, products, now)} as waits`;
   return row?.waits ?? false;
 }
 
 /**
- * Takes the most urgent window of the product that was served least recently; null: nothing is due of any, or what is
- * not live has to wait because some live window does. A product that somebody fetches for already comes after all others
- * with windows of that urgency, and not at all while it answers nothing; one that is stopped or paused has none.
- * @param products whose windows may be taken; `ensureTurns` knows them
- * @param kinds in the order of their urgency
- * @param most no more windows of these kinds are leased at once, over all processes
- * @param now windows that are due by then
+ * Leases the most urgent window of the product that was served least recently; null: no window is due, or the windows
+ * must wait for a live one. Among windows of one urgency, products that are being fetched already come last. Products
+ * that are stopped or paused are skipped.
+ * @param products the products to lease from; `ensureTurns` must have added them
+ * @param kinds the most urgent first
+ * @param most the most windows of these kinds to lease at once, over all processes
+ * @param now the time by which windows must be due
  */
 export async function leaseInTurn(
   sql: Sql,
@@ -109,7 +125,7 @@ export async function leaseInTurn(
   return row ?? null;
 }
 
-/** Lets a window rest that a fault of our own ended, so that it is not tried again and again. */
+/** Postpones a window that a fault of this program ended, so that it is not tried without pause. */
 export async function restWindow(sql: Query, { id }: LeasedWindow, until: Instant): Promise<void> {
   await sql`
     update windows set next_attempt_at = ${until}

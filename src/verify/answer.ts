@@ -1,21 +1,21 @@
-/** What the provider's answer to a verification says, and how it is held against what was sent. Pure. */
+/** Meaning of the provider's answer to a verification, and its comparison with what was sent. Pure. */
 
 import type { Instant } from "../clock.ts";
 import { type Amount, formatAmount } from "../money.ts";
 import { isTopUp, type TopUp, type Transfer } from "../transfer.ts";
 
-/** The provider has booked it, with these values (§4.C4, §4.B5). */
+/** The provider's booking of a transfer or top-up (§4.C4, §4.B5). */
 export interface Booking {
-  /** null: what it says, it says of the transfer that was asked about */
+  /** null: the answer names no reference, so it is about the transfer in the question */
   readonly transactionRef: string | null;
   readonly username: string;
   /** null: this endpoint does not say */
   readonly productId: string | null;
   /** null: this endpoint does not say */
   readonly currency: string | null;
-  /** null: this endpoint does not say; in the words of what was sent */
+  /** null: this endpoint does not say; else one of the types that transfers and top-ups have */
   readonly type: string | null;
-  /** as answered; negative where the provider writes withdrawals so */
+  /** as answered; may be negative where the provider writes withdrawals as negative amounts */
   readonly amount: Amount;
 }
 
@@ -23,10 +23,10 @@ export type Saying =
   | { readonly says: "booked"; readonly booking: Booking }
   /** `success: false`, code 1 of verify-topup, or one of `verify.notFoundCodes` */
   | { readonly says: "failed" }
-  /** a time-out, an error, a code that means nothing certain, garbage */
+  /** a time-out, an error, a code without a certain meaning, or an unreadable answer */
   | { readonly says: "nothing" };
 
-/** An answer, or the lack of one. */
+/** An answer, or a request that got none. */
 export type VerifyAnswer = Saying & {
   readonly askedAt: Instant;
   readonly answeredAt: Instant;
@@ -41,7 +41,7 @@ export interface FieldDifference {
   readonly booked: string;
 }
 
-/** Every field in which a booking is not what was sent; amounts are compared as numbers. */
+/** Every field in which a booking differs from what was sent. Amounts are compared as numbers. */
 export function compareBooking(sent: Transfer | TopUp, booking: Booking): FieldDifference[] {
   const differences: FieldDifference[] = [];
   for (const field of COMPARED_TEXTS) {
@@ -55,7 +55,10 @@ export function compareBooking(sent: Transfer | TopUp, booking: Booking): FieldD
   return differences;
 }
 
-/** Never negative. A top-up that leaves the product may be written as a negative amount (§4.B5); a transfer may not. */
+/**
+ * The size of the difference, never negative. A provider may write a top-up that leaves the product as a negative
+ * amount (§4.B5), but not a transfer.
+ */
 export function amountDifference(sent: Transfer | TopUp, { amount }: Booking): Amount {
   return sent.amount.minus(isTopUp(sent) ? amount.abs() : amount).abs();
 }

@@ -1,4 +1,7 @@
-/** Who asks for what is due: leases in PostgreSQL, so that workers share it and nothing is decided twice. */
+/**
+ * Claims on due transfers and top-ups: leases in PostgreSQL, so that workers share the work and decide nothing twice
+ * (decision 31).
+ */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -15,15 +18,15 @@ import {
 } from "./row-store.ts";
 import type { KeptAnswer } from "./store.ts";
 
-/** What a worker has claimed comes free this long after it was last heard of. */
+/** A claim expires this long after the worker last renewed it. */
 export const CLAIM_SECONDS = 30;
 
-/** Something due that nobody else asks for while it is claimed. */
+/** A due transfer or top-up that no other worker asks for while the claim lasts. */
 export interface Claim extends Verification {
   readonly token: string;
 }
 
-/** Claims what is due of some products, of each the most overdue first, and so many at the most. */
+/** Claims due rows of some products: of each product at most `limit`, the most overdue first. */
 export async function claimDue(
   sql: Query,
   kind: VerifyKind,
@@ -56,7 +59,7 @@ export async function claimDue(
     .sort((a, b) => (a.state.nextVerifyAt ?? 0) - (b.state.nextVerifyAt ?? 0));
 }
 
-/** A claim that is lost stays lost; whoever has it now decides. */
+/** Renews claims. A lost claim stays lost, because another worker may have the row now. */
 export async function renewClaims(
   sql: Query,
   kind: VerifyKind,
@@ -69,7 +72,7 @@ export async function renewClaims(
     where t.id = held.id and t.lease_token = held.token`;
 }
 
-/** Gives back what was not asked for: the next worker takes it at once. */
+/** Releases claims without a question, so that the next worker can take them at once. */
 export async function releaseClaims(
   sql: Query,
   kind: VerifyKind,
@@ -81,7 +84,7 @@ export async function releaseClaims(
     where t.id = held.id and t.lease_token = held.token`;
 }
 
-/** Gives back what may not be asked for before `until`. */
+/** Releases claims that nobody may ask for before `until`. */
 export async function postponeClaims(
   sql: Query,
   kind: VerifyKind,
@@ -95,13 +98,13 @@ export async function postponeClaims(
     where t.id = held.id and t.lease_token = held.token`;
 }
 
-/** Of the answers that decided nothing, so many of the first and of the last are kept. */
+/** Of the answers that decided nothing, this many of the first and of the last are kept. */
 const FIRST_KEPT = 20;
 const LAST_KEPT = 20;
 
 /**
- * Writes what an answer has made of a claim, with the answer, in one statement; the claim is over.
- * @throws ReconError `lease-lost` where the claim went to another worker, or a person closed it meanwhile
+ * Writes the state after an answer, and the answer, in one statement. The claim ends.
+ * @throws ReconError `lease-lost` where another worker has the claim, or a person has closed the row meanwhile
  */
 export async function writeAnswer(
   tx: Query,
@@ -134,19 +137,22 @@ export async function writeAnswer(
     )
     select count(*) as written from written`;
   if (row?.written !== 1) {
-    throw new ReconError("lease-lost", `the claim of ${kind} ${id} is lost: its answer is dropped`);
+    throw new ReconError(
+      "lease-lost",
+      `the claim on ${kind} ${id} was lost before its answer arrived; the answer is dropped`,
+    );
   }
 }
 
-/** How a person closed it while its answer was under way. */
+/** Who closed a row while its answer was under way, and when. */
 export interface Closed {
   readonly by: string;
   readonly at: Instant;
 }
 
 /**
- * Keeps an answer that arrived after a person had closed what it is about: what they decided stays.
- * @returns null where nobody has closed it: the claim went to another worker
+ * Keeps an answer that arrived after a person had closed the row. The person's decision stays (decision 103).
+ * @returns null where nobody has closed the row, so that another worker must have the claim
  */
 export async function keepAfterClose(
   tx: Query,

@@ -1,4 +1,4 @@
-/** What one more answer, or the lack of one, makes of a transfer or top-up: the three-valued outcome. Pure. */
+/** Decides the state of a transfer or top-up after each answer, or after a question without an answer. Pure. */
 
 import type { Instant } from "../clock.ts";
 import type { Config } from "../config-file.ts";
@@ -9,43 +9,43 @@ import { describeDiffering, describeInconclusive, describeLateSuccess, describeR
 
 export type VerifySettings = Config["verify"];
 
-/** All that is known of a verification: what its answers so far have made of it. */
+/** The state of a verification after its answers so far. */
 export interface VerifyState {
   readonly status: TransferStatus;
   readonly handedAt: Instant;
-  /** answers, or the lack of one, so far */
+  /** the number of questions so far, answered or not */
   readonly attempts: number;
-  /** null: it is not asked any more */
+  /** null: no further question */
   readonly nextVerifyAt: Instant | null;
-  /** when it became accepted or rejected, or a person closed it */
+  /** when the status became accepted or rejected, or a person closed the row */
   readonly decidedAt: Instant | null;
-  /** since when every answer that said something said that it failed */
+  /** the time of the first in an unbroken row of answers "failed"; answers that say nothing do not break the row */
   readonly failedSince: Instant | null;
-  /** of the last rejection, also of one that a later answer overthrew */
+  /** the time of the last rejection, even where a later answer reversed it */
   readonly rejectedAt: Instant | null;
-  /** the mismatch that its answers have led to */
+  /** the kind of the mismatch that the answers led to */
   readonly mismatchKind: MismatchKind | null;
 }
 
 export interface VerifyDecision {
   readonly state: VerifyState;
-  /** the one mismatch there is now, if any; "as-before": this answer says nothing about it */
+  /** the mismatch that holds now; null: none; "as-before": the answer changes nothing about it */
   readonly finding: Finding | null | "as-before";
 }
 
-/** An inconclusive one is asked for as long as nobody closes it. */
+/** The pause between questions about an inconclusive row, until a person closes it. */
 const INCONCLUSIVE_EVERY_MS = 3_600_000;
 /** Where the settings name no delay. */
 const DEFAULT_DELAY_MS = 3_600_000;
-/** The last delay repeats; none can be so short that nothing else gets its turn. */
+/** The shortest pause when the last delay repeats, so that other rows get their turn. */
 const SHORTEST_REPEAT_MS = 100;
 
-/** Of something that nobody has asked for yet: at the first delay after it was sent, at once where that is over. */
+/** The time of the first question: the shortest delay after `sentAt`. It may lie in the past. */
 export function firstVerifyAt(sentAt: Instant, settings: VerifySettings): Instant {
   return sentAt + firstDelayMs(settings);
 }
 
-/** @param state of something that is still asked: neither accepted nor closed */
+/** @param the state of a row that is neither accepted nor closed */
 export function decide(
   sent: Transfer | TopUp,
   state: VerifyState,
@@ -84,7 +84,10 @@ function decideBooked(
   };
 }
 
-/** A failure is final only when it is repeated late enough: until then the transfer may still be on its way. */
+/**
+ * A failure is final only when an answer repeats it after `rejectedFinalAfter`. Until then the transfer may still be
+ * on its way.
+ */
 function decideFailed(
   sent: Transfer | TopUp,
   state: VerifyState,
@@ -131,7 +134,7 @@ function decideNothing(
   };
 }
 
-/** The first moment after `now` that is a delay behind `sentAt`; the last delay repeats. */
+/** The first time after `now` that is one of the delays after `sentAt`. The last delay repeats. */
 function nextByDelays(sentAt: Instant, now: Instant, { delays }: VerifySettings): Instant {
   const ahead = delays.map((delayMs) => sentAt + delayMs).filter((at) => at > now);
   if (ahead.length > 0) return Math.min(...ahead);
@@ -141,7 +144,7 @@ function nextByDelays(sentAt: Instant, now: Instant, { delays }: VerifySettings)
   return sentAt + lastMs + repeats * repeatMs;
 }
 
-/** Whether a rejection holds is asked again some time later; null: it was asked often enough. */
+/** The time of the next question about a rejected row, from `recheckRejectedAfter`; null: no further question. */
 function nextRecheckAt(
   rejectedAt: Instant,
   askedAt: Instant,
@@ -151,7 +154,7 @@ function nextRecheckAt(
   return ahead.length === 0 ? null : Math.min(...ahead);
 }
 
-/** From the sending to the first ask. */
+/** Milliseconds from `sentAt` to the first question. */
 export function firstDelayMs({ delays }: VerifySettings): number {
   return delays.length === 0 ? DEFAULT_DELAY_MS : Math.min(...delays);
 }

@@ -1,10 +1,10 @@
-/** Of which products anything is to be asked for, in PostgreSQL: from product to product by an index. */
+/** The products with due transfers or top-ups. The statement jumps from product to product by an index. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { TABLE_OF, type VerifyKind } from "./row-store.ts";
 
-/** Products of which something is due that nobody asks for just now. */
+/** The products with a due row that nobody has claimed. */
 export async function readDueProducts(sql: Query, kind: VerifyKind, now: Instant): Promise<string[]> {
   const table = sql(TABLE_OF[kind]);
   const rows = await sql<{ productId: string }[]>`

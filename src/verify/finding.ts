@@ -1,4 +1,4 @@
-/** The mismatches of transfers and top-ups: what to call them, and what is at risk. */
+/** Findings about transfers and top-ups, with their reasons and the amounts at risk. */
 
 import { formatInstant, type Instant, showInstant } from "../clock.ts";
 import type { Finding, MismatchKind, TransferSide } from "../mismatch.ts";
@@ -13,12 +13,12 @@ import {
   type VerifyAnswer,
 } from "./answer.ts";
 
-/** What identifies its mismatches, with product, player and kind. */
+/** The subject of the findings about a transfer or top-up. */
 export function subjectOf(sent: Transfer | TopUp): string {
   return `${isTopUp(sent) ? "top-up" : "transfer"}:${sent.transactionRef}`;
 }
 
-/** Booked at the provider, but not as it was sent. @param differences not empty */
+/** The provider booked it with other values than were sent. @param differences not empty */
 export function describeDiffering(
   sent: Transfer | TopUp,
   booking: Booking,
@@ -44,7 +44,7 @@ const NAMES: Readonly<Record<BookingField, string>> = {
   amount: "amount",
 };
 
-/** Booked at the provider after its rejection was final. */
+/** The provider booked it although its rejection was final. */
 export function describeLateSuccess(
   sent: Transfer | TopUp,
   booking: Booking,
@@ -59,7 +59,7 @@ export function describeLateSuccess(
   };
 }
 
-/** The ledger has moved the money, and the provider says for certain that it never got it. */
+/** The ledger has moved the money, and the provider says finally that the top-up failed. */
 export function describeRejected(sent: TopUp, answeredAt: Instant): Finding {
   return {
     ...common(sent, "top-up-rejected"),
@@ -79,19 +79,20 @@ function failedSide({ username, productId }: Transfer | TopUp, answeredAt: Insta
   };
 }
 
-/** @param attempts answers, or the lack of one, so far */
+/** @param attempts the number of questions so far, answered or not */
 export function describeInconclusive(sent: Transfer | TopUp, handedAt: Instant, attempts: number): Finding {
   const since = `since ${showInstant(handedAt)}, asked ${attempts === 1 ? "once" : `${attempts} times`}`;
   return {
     ...common(sent, isTopUp(sent) ? "top-up-inconclusive" : "transfer-inconclusive"),
-    reason: `whether ${name(sent)} happened is unknown: the provider has given no certain answer ${since}`,
+    reason: `the outcome of ${name(sent)} is unknown: the provider has given no certain answer ${since}`,
     provider: null,
   };
 }
 
 /**
- * What an answer says of something that a person closed before it came: they may have decided otherwise.
- * @returns null where it says nothing
+ * The finding of an answer that arrived after a person had closed the row, and may contradict that person (decision
+ * 103).
+ * @returns null where the answer says nothing
  */
 export function describeAfterClose(
   sent: Transfer | TopUp,
@@ -99,7 +100,7 @@ export function describeAfterClose(
   closed: { readonly by: string; readonly at: Instant },
 ): Finding | null {
   if (answer.says === "nothing") return null;
-  const before = `${closed.by} closed ${name(sent)} at ${showInstant(closed.at)}, and an answer that came after that says`;
+  const before = `${closed.by} closed ${name(sent)} at ${showInstant(closed.at)}, and a later answer says`;
   const kind = isTopUp(sent) ? "top-up-inconclusive" : "transfer-inconclusive";
   if (answer.says === "failed") {
     return {

@@ -1,4 +1,4 @@
-/** A transfer as it is handed over in JSON: checked field by field before anything is taken. Pure. */
+/** Reads a transfer that is handed over as JSON, and checks each field. Pure. */
 
 import { formatInstant, type Instant, parseInstant } from "../clock.ts";
 import { describeError, ReconError } from "../errors.ts";
@@ -9,13 +9,13 @@ const FIELDS = ["username", "productId", "currency", "transactionRef", "type", "
 export type HandOverField = (typeof FIELDS)[number];
 
 export const LONGEST_TEXT = 200;
-/** Clocks are apart; what is sent so far ahead of ours is a slip of the pen. */
+/** Clocks differ a little. A `sentAt` further in the future than this is a mistake. */
 const MOST_AHEAD_MS = 3_600_000;
 const SHOWN_CHARACTERS = 60;
 
 /**
  * Reads a transfer from a JSON value.
- * @param known the products there are, and the present time
+ * @param known the configured products, and the present time
  * @throws ReconError `usage` that names the first wrong field and its value
  */
 export function readTransfer(
@@ -66,7 +66,7 @@ function readName(given: Readonly<Record<string, unknown>>, field: HandOverField
   const text = readText(given, field);
   if (text.length > LONGEST_TEXT)
     throw wrong(`${field} is longer than ${LONGEST_TEXT} characters: ${show(text)}`);
-  // Neither PostgreSQL nor a URL can hold half a character, and nobody can see a control character.
+  // Neither PostgreSQL nor a URL can hold half of a surrogate pair, and control characters are invisible.
   if (text.trim() !== text || text === "" || /\p{Cc}/u.test(text) || !text.isWellFormed()) {
     throw wrong(
       `${field} must be a text without control characters or blanks around it, but is ${show(text)}`,
@@ -88,7 +88,7 @@ function readType(given: Readonly<Record<string, unknown>>): TransferType {
   throw wrong(`type must be ${TRANSFER_TYPES.join(" or ")}, but is ${show(type)}`);
 }
 
-/** Two decimals, as the transfer itself is sent (§4.C2). */
+/** Two decimals, as in the transfer request (§4.C2). */
 function readAmount(given: Readonly<Record<string, unknown>>) {
   const must = 'must be text with two decimals, above zero, such as "10.00"';
   const value = given["amount"];
@@ -109,7 +109,7 @@ function readSentAt(given: Readonly<Record<string, unknown>>, now: Instant): Ins
   }
   if (sentAt < 0) throw wrong(`sentAt ${show(text)} lies before 1970`);
   if (sentAt <= now + MOST_AHEAD_MS) return sentAt;
-  throw wrong(`sentAt ${show(text)} lies ahead: it is ${formatInstant(now)} now`);
+  throw wrong(`sentAt ${show(text)} lies in the future: the time is ${formatInstant(now)}`);
 }
 
 function show(value: unknown): string {

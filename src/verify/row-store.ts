@@ -1,4 +1,4 @@
-/** How transfers and top-ups lie in PostgreSQL: two tables of the same columns, each with a table of its answers. */
+/** The tables of transfers and top-ups: two tables with the same columns, each with a table of answers. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -19,18 +19,18 @@ export const ANSWERS_OF: Readonly<Record<VerifyKind, string>> = {
   "top-up": "top_up_answers",
 };
 
-/** A transfer or top-up with all that is known of it. */
+/** A transfer or top-up with its state. */
 export interface Verification {
   readonly kind: VerifyKind;
   readonly id: number;
   readonly sent: Transfer | TopUp;
   readonly state: VerifyState;
-  /** who closed it; null: nobody */
+  /** the person who closed it; null: nobody */
   readonly closedBy: string | null;
   readonly note: string | null;
 }
 
-/** Amounts come as decimal text. */
+/** A row as PostgreSQL gives it. Amounts are decimal text. */
 export interface VerificationRow extends Omit<Transfer, "amount" | "type">, VerifyState {
   readonly id: number;
   readonly type: Transfer["type"] | TopUp["type"];

@@ -1,4 +1,4 @@
-/** Transfers and top-ups in PostgreSQL: handed over, listed, looked at and closed. */
+/** Transfers and top-ups in PostgreSQL: adds, lists, reads and closes them. */
 
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -18,17 +18,17 @@ import {
 } from "./row-store.ts";
 
 export interface HandedOver {
-  /** of these many nothing was known before */
+  /** the number of new transfers */
   readonly added: number;
-  /** these were known with the same content: nothing happened */
+  /** the number of known transfers with the same content, which stay unchanged */
   readonly known: number;
-  /** these are known with other content: nothing happened to them either */
+  /** known transfers with other content, which stay unchanged; `index` is their position in the input */
   readonly conflicts: readonly { readonly index: number; readonly message: string }[];
 }
 
 /**
- * Takes transfers over to be verified; the same again, as often as one likes, has no effect.
- * @param tx a transaction, where it matters that all or none are taken
+ * Adds transfers to verify. Adding the same transfer again has no effect.
+ * @param tx a transaction, where all or none must be added
  */
 export async function addTransfers(
   tx: Query,
@@ -75,7 +75,7 @@ export async function addTransfers(
 const NOTE_ADDED = noteAddedText("transfers", "count(*)", "from added having count(*) > 0");
 
 /**
- * The same for one transfer, such as one that is about to be sent.
+ * Adds one transfer, for example one that is about to be sent.
  * @throws ReconError `conflict` where its transactionRef is known with other content
  */
 export async function addTransfer(
@@ -98,7 +98,7 @@ async function readByRefs(sql: Query, refs: readonly string[]): Promise<Map<stri
 
 const CONTENT = ["productId", "username", "currency", "type", "amount", "sentAt"] as const;
 
-/** Names the differing fields with both values; null: there are none. Amounts compare as numbers. */
+/** Names the differing fields with both values; null: no field differs. Amounts are compared as numbers. */
 function describeConflict(given: Transfer, stored: Transfer | undefined): string | null {
   if (stored === undefined) return null;
   const differing = CONTENT.filter((field) =>
@@ -115,7 +115,10 @@ function describeConflict(given: Transfer, stored: Transfer | undefined): string
   return `transactionRef "${given.transactionRef}" is known already, with ${both.join("; ")}`;
 }
 
-/** How many there are by status: those that are accepted, nearly all of them, are what is left of the whole. */
+/**
+ * The number of rows by status. Nearly all rows are accepted, so their number is computed: all rows without the
+ * others (decision 73).
+ */
 export async function countTransfers(
   sql: Query,
   kind: VerifyKind = "transfer",
@@ -171,7 +174,7 @@ export async function listTransfers(
   };
 }
 
-/** Those of this ref: one transfer at the most, and top-ups of different products or players. */
+/** The rows with a reference: at most one transfer, or top-ups of different products or players. */
 export async function findByRef(sql: Query, kind: VerifyKind, ref: string): Promise<Verification[]> {
   const rows = await sql<VerificationRow[]>`
     select ${verificationColumns(sql, TABLE_OF[kind])} from ${sql(TABLE_OF[kind])}
@@ -179,9 +182,9 @@ export async function findByRef(sql: Query, kind: VerifyKind, ref: string): Prom
   return rows.map((row) => toVerification(kind, row));
 }
 
-/** What came back from one ask, as it is kept. */
+/** A stored answer to one question. */
 export interface KeptAnswer {
-  /** which ask it was, from 1 on */
+  /** the number of the question, from 1 on */
   readonly attempt: number;
   readonly askedAt: Instant;
   readonly tookMs: number;
@@ -189,13 +192,13 @@ export interface KeptAnswer {
   readonly code: string | null;
   readonly message: string | null;
   readonly raw: string | null;
-  /** after it */
+  /** the status after the answer */
   readonly status: TransferStatus;
   readonly isDecisive: boolean;
   readonly nextVerifyAt: Instant | null;
 }
 
-/** Every answer that was kept, in the order in which they were asked for. */
+/** Every stored answer, in the order of the questions. */
 export async function readAnswers(sql: Query, kind: VerifyKind, id: number): Promise<KeptAnswer[]> {
   return await sql<KeptAnswer[]>`
     select attempt, asked_at as "askedAt", took_ms as "tookMs", says, code, message, raw, status,
@@ -204,8 +207,8 @@ export async function readAnswers(sql: Query, kind: VerifyKind, id: number): Pro
 }
 
 /**
- * Ends the asking for an inconclusive one; an answer that is under way is refused.
- * @returns false where it is not inconclusive any more, or closed already
+ * Closes an inconclusive row. Its claim ends too, so that an answer under way cannot change the state.
+ * @returns false where the row is not inconclusive any more, or is closed already
  */
 export async function closeInconclusive(
   tx: Query,

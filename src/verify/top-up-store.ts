@@ -1,16 +1,17 @@
-/** Top-ups are found in the ledger: what its adjustBalance entries say is to be verified (§4.A8, §4.B5). */
+/** Finds top-ups in the ledger: each adjustBalance entry is verified (§4.A8, §4.B5). */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { noteAddedText } from "../db/row-counts.ts";
 
 /**
- * Picks up the top-ups of every adjustBalance entry that was appended since the last time, however late or out of order
- * it came: entries carry the transaction that wrote them, and what is older than every transaction still under way is
- * behind us. A database that was restored elsewhere counts its transactions anew; then all are looked at again.
- * @param products `since`: where the product's ledger begins; earlier top-ups are not verified; null: all are
- * @param pick `firstDelayMs` from a top-up to its first ask
- * @returns how many were new
+ * Adds the top-up of every adjustBalance entry that was committed since the last call, in any order. Each entry has
+ * the id of its transaction, and the search begins at the oldest transaction that was open at the last call (decision
+ * 32). A database that was restored elsewhere counts transactions anew; then the search reads all entries.
+ * @param products `since`: the beginning of the product's ledger, before which top-ups are not verified; null: all
+ * are verified
+ * @param pick `firstDelayMs`: from the top-up to its first question
+ * @returns the number of new top-ups
  */
 export async function pickUpTopUps(
   sql: Query,

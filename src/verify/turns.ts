@@ -1,15 +1,16 @@
 /**
- * Decides which question is asked next: queues take turns, and a hanging queue makes room for one without a running
- * question (110).
+ * Decides which question is sent next: queues take turns, and a queue with slow questions makes room for a queue
+ * without a running one (decision 110).
  */
 
 import { clearTimeout, setTimeout } from "node:timers";
 
 export interface Turns {
   /**
-   * Does the work of a line as soon as it is its turn. Settles as the work does.
-   * @param work its signal aborts where it has taken long and its line has to make room; `isCrowding`: the line had
-   * to   make room, and has answered nothing quickly since
+   * Runs the work when its queue has a turn. Settles as the work does.
+   * @param work its signal aborts where the work is slow and its queue must make room; `isCrowding`: the queue had to
+   * make room, and no
+   * question of it was answered quickly since
    */
   take<Result>(
     queue: string,
@@ -17,10 +18,10 @@ export interface Turns {
   ): Promise<Result>;
 }
 
-/** Why a question was given up: it is asked again when it is the line's turn. */
+/** The reason why a question was given up. It is asked again at a later turn of its queue. */
 export class TurnOver extends Error {}
 
-/** So long a question may take before others need not wait for it. */
+/** A question that takes longer than this is slow. */
 const SLOW_MS = 2_000;
 
 interface RunningQuestion {
@@ -29,20 +30,21 @@ interface RunningQuestion {
 }
 
 interface QuestionQueue {
-  /** it had to make room, and has answered nothing quickly since: it keeps to half of the lanes */
+  /** the queue had to make room, and no question of it was answered quickly since: it may use half of the slots */
   isCrowding: boolean;
-  /** counts the turns of all; the smaller, the longer ago it had one */
+  /** the number of the queue's last turn, counted over all queues */
   lastTurn: number;
   readonly waiting: (() => void)[];
-  /** in the order in which they began */
+  /** in the order of their beginnings */
   readonly running: Set<RunningQuestion>;
 }
 
 /**
- * A line is what may hang by itself: an endpoint and a product. The next turn is of the line with the fewest
- * questions under way, of these the one whose last turn is the longest ago. Where all lanes are taken and a line has
- * none, a line that has several gives up a slow one, and keeps to half of the lanes until it answers quickly again.
- * @param atOnce questions side by side
+ * Opens the turns of the queues. A queue has the questions of one endpoint and product, which may hang together. The
+ * next turn goes to the queue with the fewest running questions, and among these to the one whose last turn is the
+ * longest ago. Where all slots are taken and a waiting queue has none, a queue with several gives up a slow question,
+ * and may use half of the slots until a question of it is answered quickly.
+ * @param atOnce the number of slots: questions that may run at once
  */
 export function openTurns(atOnce: number, slowMs = SLOW_MS): Turns {
   const queues = new Map<string, QuestionQueue>();
@@ -79,7 +81,7 @@ export function openTurns(atOnce: number, slowMs = SLOW_MS): Turns {
           queue.running.add(own);
           resolve();
         });
-        // All that is asked for at once is in the queue before the first turn is given.
+        // A microtask, so that all questions of this moment are in their queues before the first turn.
         queueMicrotask(fill);
       });
       const timer = setTimeout(() => {
@@ -89,7 +91,7 @@ export function openTurns(atOnce: number, slowMs = SLOW_MS): Turns {
       try {
         return await work(own.ending.signal, queue.isCrowding);
       } catch (error) {
-        // Room may have to be made elsewhere too: at the places of the request budget.
+        // The request budget gives questions up with the same error (decision 135).
         if (error instanceof TurnOver) queue.isCrowding = true;
         throw error;
       } finally {
@@ -122,7 +124,8 @@ function nextOf(queues: Iterable<QuestionQueue>): QuestionQueue | null {
 }
 
 /**
- * The line with the most gives up its youngest slow question: the older ones end by themselves sooner. One at a time.
+ * The queue with the most running questions gives up its youngest slow one, because older ones will time out sooner.
+ * Only one question is given up at a time.
  */
 function makeRoom(queues: Iterable<QuestionQueue>): void {
   const crowded = [...queues]
@@ -133,7 +136,7 @@ function makeRoom(queues: Iterable<QuestionQueue>): void {
     const slow = [...queue.running].filter(({ isSlow }) => isSlow).at(-1);
     if (slow === undefined) continue;
     queue.isCrowding = true;
-    slow.ending.abort(new TurnOver("it makes room for others"));
+    slow.ending.abort(new TurnOver("the question was given up, because its queue must make room for others"));
     return;
   }
 }

@@ -1,4 +1,6 @@
-/** How many transfers and top-ups are not certain, in PostgreSQL: the index knows, however many there ever were. */
+/**
+ * Counts the pending and inconclusive transfers and top-ups by an index, whose cost does not grow with the history.
+ */
 
 import type { Query } from "../db/client.ts";
 import type { TransferStatus } from "../transfer.ts";
@@ -10,7 +12,7 @@ export interface WaitingCount {
   readonly count: number;
 }
 
-/** Kinds and statuses of which there are none are left out. */
+/** Kinds and statuses without rows are left out. */
 export async function countWaiting(sql: Query): Promise<WaitingCount[]> {
   return await sql<WaitingCount[]>`
     select 'transfer' as kind, status, count(*) as count from transfers

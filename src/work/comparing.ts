@@ -1,4 +1,4 @@
-/** How far comparing has got, and what holds it up. */
+/** The progress of comparing, and the problems that hold it up. */
 
 import { type Instant, showInstant } from "../clock.ts";
 import {
@@ -16,22 +16,25 @@ import type { WorkState } from "./work-store.ts";
 
 export interface ComparingSeen extends Watch {
   readonly states: readonly WorkState[];
-  /** of every product that is compared */
+  /** one for every product that is compared */
   readonly marks: readonly WaitingMarks[];
   /** `diff.every` */
   readonly everyMs: number;
-  /** the followed relation: its last reading, and the problem of reading it; null: there is none */
+  /** the followed relation: its last reading, and the problem of reading it; null: no relation is configured */
   readonly ledger: { readonly readAt: Instant | null; readonly problem: string | null } | null;
 }
 
 export interface Comparing {
-  /** what had arrived by then was judged, or waits for its graces; null: nothing was ever judged to the end */
+  /**
+   * everything that had arrived by this time was judged, or waits for its graces; null: no comparison has finished
+   * yet
+   */
   readonly upTo: Instant | null;
-  /** by more than its ticks explain */
+  /** comparing is behind by more than its schedule explains */
   readonly isFarBehind: boolean;
   readonly waiting: number;
   readonly setAside: number;
-  /** what holds it up, in a sentence; null: nothing does */
+  /** the main problem, as a sentence; null: none */
   readonly problem: string | null;
   readonly stalls: readonly Stall[];
 }
@@ -65,7 +68,7 @@ export function judgeComparing(seen: ComparingSeen): Comparing {
 interface JudgedProduct {
   readonly upTo: Instant | null;
   readonly stall: Stall | null;
-  /** why nothing is judged although nothing is late; null: it is judged */
+  /** why the product is not judged although it is not late; null: it is judged */
   readonly waitsFor: string | null;
 }
 
@@ -86,8 +89,8 @@ function judgeProduct(seen: ComparingSeen, { productId, oldestDueAt }: WaitingMa
 }
 
 /**
- * Marks are taken in the order of their time: whatever is older than the first of them, and was read, has been
- * judged.
+ * The time up to which everything was judged. Marks are taken in order, so everything before the oldest due mark was
+ * judged, as far as the ledger was read.
  */
 function judgedUpTo({ ledger }: ComparingSeen, state: WorkState | null, oldestDueAt: Instant | null) {
   if (state === null || state.upTo === null) return null;
@@ -107,7 +110,7 @@ function describeLate(productId: string, doneAt: Instant | null, error: string |
 }
 
 const FAILING =
-  "The worker's log has the error; it tries again by itself. Nothing is lost: what arrives waits and is compared as soon as it can be; recon status shows how much waits.";
+  "The worker's log has the error; the worker tries again by itself. Nothing is lost: bets that arrive are compared later. recon status shows how many wait.";
 const ALL = "all products";
 
 function joinAll({ states, marks }: ComparingSeen, late: readonly Stall[]): Stall {
@@ -118,14 +121,14 @@ function joinAll({ states, marks }: ComparingSeen, late: readonly Stall[]): Stal
     kind: "comparing-stalled",
     subject: ALL,
     productId: null,
-    what: `nothing ${sayLate(doneAt.length === 0 ? null : Math.max(...doneAt)).replace("has not", "has")}, of any of ${late.length} products${error === null ? "" : `: ${error}`}`,
+    what: `none of ${late.length} products ${sayLate(doneAt.length === 0 ? null : Math.max(...doneAt)).replace("has not", "has")}${error === null ? "" : `: ${error}`}`,
     toDo: error === null ? NO_WORKER : FAILING,
     whatWhenOver: "products are compared again",
     isWhole: true,
   };
 }
 
-/** What the ledger has not been asked since is not judged, however often it is compared. */
+/** The stall of all products, where the ledger cannot be read for too long: newer bets cannot be judged. */
 function findHeldByLedger(seen: ComparingSeen): Stall | null {
   const { ledger, everyMs, marks } = seen;
   if (ledger === null || ledger.problem === null || ledger.readAt === null || marks.length === 0) return null;
@@ -135,7 +138,7 @@ function findHeldByLedger(seen: ComparingSeen): Stall | null {
     subject: ALL,
     productId: null,
     what: `nothing has been compared since ${showInstant(ledger.readAt)}, because of the ledger: ${ledger.problem}`,
-    toDo: "Make the ledger readable: recon doctor names what is wrong with it. Comparing goes on by itself from where it stopped.",
+    toDo: "Make the ledger readable: recon doctor names its problems. Comparing then goes on by itself from where it stopped.",
     whatWhenOver: "products are compared again",
     isWhole: true,
   };
@@ -154,7 +157,7 @@ function describeSetAside({ productId, setAside, setAsideSince, setAsideReason }
     subject: productId,
     productId,
     what: `${productId}: ${things} set aside${since}: ${setAsideReason ?? "the reason is not known"}`,
-    toDo: "All else is compared. What is set aside is tried again by itself, and stands in comparisons_set_aside with its player, round or bet, and reason.",
+    toDo: "Everything else is compared, and the worker tries again by itself. The table comparisons_set_aside names the player, the round or bet, and the reason.",
     whatWhenOver: `${productId}: nothing is set aside any more`,
     isWhole: false,
   };
@@ -164,7 +167,7 @@ function andMore(count: number): string {
   return count > 1 ? ` (and ${count - 1} more ${count === 2 ? "product" : "products"})` : "";
 }
 
-/** The earliest time; null where one is unknown, or there is none. */
+/** The earliest time; null where one of them is unknown, or there are none. */
 function earliest(instants: readonly (Instant | null)[]): Instant | null {
   const known = instants.filter((one) => one !== null);
   return known.length === 0 || known.length < instants.length ? null : Math.min(...known);

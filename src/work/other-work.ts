@@ -8,7 +8,7 @@ interface StatesSeen extends Watch {
   readonly states: readonly WorkState[];
 }
 
-/** A product that is pulled, and how far it is. */
+/** A product that is pulled, with its head. */
 interface PulledHead {
   readonly productId: string;
   /** null: it was never pulled */
@@ -16,16 +16,16 @@ interface PulledHead {
 }
 
 export interface PullingSeen extends StatesSeen {
-  /** without those that have gaps or were stopped, which have words of their own */
+  /** without products that have gaps or were stopped, which other texts describe */
   readonly products: readonly PulledHead[];
-  /** how many there are with those */
+  /** the number of all products */
   readonly all: number;
   /** `pull.every` */
   readonly everyMs: number;
   readonly settleDelayMs: number;
 }
 
-/** Products that are behind while nothing of them is being fetched. */
+/** The stalls of products that are behind while nothing of them is fetched. */
 export function judgePulling(seen: PullingSeen): Stall[] {
   const patienceMs = patienceOf(seen.everyMs, false);
   const late = seen.products.flatMap(({ productId, head }): Stall[] => {
@@ -54,7 +54,7 @@ export function judgePulling(seen: PullingSeen): Stall[] {
       kind: "product-stalled",
       subject: "all products",
       productId: null,
-      what: `all ${late.length} products are stalled: nothing is pulled of any of them; ${first?.what}`,
+      what: `all ${late.length} products are stalled; ${first?.what}`,
       toDo: first?.toDo ?? NO_WORKER,
       whatWhenOver: "products are pulled again",
       isWhole: true,
@@ -63,12 +63,12 @@ export function judgePulling(seen: PullingSeen): Stall[] {
 }
 
 const FAILING =
-  "The worker's log has the error; it tries again by itself. Nothing is lost: it goes on where it stopped.";
+  "The worker's log has the error; the worker tries again by itself. Nothing is lost: the work goes on where it stopped.";
 
 export interface FollowingSeen extends StatesSeen {
   /** `ledger.relation` */
   readonly relation: string;
-  /** when the last reading began that reached its end; null: none did */
+  /** the beginning of the last reading that reached the end; null: none did */
   readonly readAt: Instant | null;
   /** `diff.every` */
   readonly everyMs: number;
@@ -80,7 +80,7 @@ export interface Following {
   readonly stalls: readonly Stall[];
 }
 
-/** An unreadable relation is certain at once; an unread one only after a while. */
+/** An unreadable relation is a stall at once. A relation that was not read is a stall after a while. */
 export function judgeFollowing(seen: FollowingSeen): Following {
   const { states, relation, readAt, everyMs } = seen;
   const state = findState(states, "following", relation);
@@ -88,7 +88,7 @@ export function judgeFollowing(seen: FollowingSeen): Following {
   const isUnreadable = state?.errorCode === "ledger-unreadable";
   const isStale = isLate(readAt, patienceOf(everyMs, fails), seen) && (readAt !== null || fails);
   if (!isUnreadable && !isStale) {
-    const first = `the ledger "${relation}" has not been read to its end yet: nothing is compared before that`;
+    const first = `the ledger "${relation}" has not been read to its end yet; comparing begins after that`;
     return { readAt, problem: readAt === null ? first : null, stalls: [] };
   }
   const since =
@@ -100,8 +100,8 @@ export function judgeFollowing(seen: FollowingSeen): Following {
     productId: null,
     what,
     toDo: isUnreadable
-      ? "Restore it or its columns, or set ledger.relation: recon doctor names all that is wrong. Nothing newer is compared until it can be read, and nothing is lost."
-      : `${fails ? FAILING : `${NO_WORKER} See also whether the relation is locked, or takes very long to read.`} Nothing newer is compared until it has been read.`,
+      ? "Restore the relation or its columns, or set ledger.relation: recon doctor names all problems. Newer bets are compared when it can be read; nothing is lost."
+      : `${fails ? FAILING : `${NO_WORKER} Check also whether the relation is locked, or takes very long to read.`} Newer bets are compared when it has been read.`,
     whatWhenOver: `the ledger "${relation}" is read again`,
     isWhole: true,
   };
@@ -114,7 +114,10 @@ export interface Alerting {
   readonly problem: string | null;
 }
 
-/** Who would report that nobody reports? The status, the metrics, the overview, and the heartbeat that stops. */
+/**
+ * Whether alerting goes on. No alert can report that alerting has stopped, so the status, the metrics, the overview
+ * and the heartbeat do.
+ */
 export function judgeAlerting({
   states,
   everyMs,
@@ -133,7 +136,7 @@ function alertingPatience(everyMs: number): number {
   return Math.max(3 * everyMs, 120_000);
 }
 
-/** Queues whose jobs are due, and of which none begins. */
+/** The stalls of queues whose due jobs do not begin. */
 export function judgeQueues({ states, ...moment }: StatesSeen): Stall[] {
   const queues = states.filter(({ work }) => work === "queue");
   const late = queues.filter(({ doneAt, everyMs }) =>
@@ -158,5 +161,8 @@ export function judgeQueues({ states, ...moment }: StatesSeen): Stall[] {
 }
 
 const ALL_QUEUES = "all queues";
-/** Some of them have jobs every few seconds: where none begins in any, they cannot be reached. */
+/**
+ * Some queues have jobs every few seconds. Where no job of any queue begins for this long, the queues cannot be
+ * reached.
+ */
 const ALL_SILENT_MS = 120_000;

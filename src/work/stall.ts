@@ -24,19 +24,20 @@ export interface Stall {
   readonly isWhole: boolean;
 }
 
-/** When the judging takes place. */
+/** The time of the judgement. */
 export interface Watch {
   readonly now: Instant;
   /**
-   * work is not late before it has been watched for long enough; null: it is as late as it is, and what never was is
-   * not
+   * since when the work was watched without a pause: time before that does not count as late (decision 108); null:
+   * all time counts,
+   * and work that was never done is not late
    */
   readonly watchedSince: Instant | null;
 }
 
 const MINUTE_MS = 60_000;
 
-/** The failures from which on work counts as failing: a single one may be a lost race or a restarting server. */
+/** The fewest failures in a row that count as failing: a single failure may be a lost race or a restarting server. */
 const FEWEST_FAILURES = 2;
 
 export function isFailing<State extends Pick<WorkState, "failures">>(state: State | null): state is State {
@@ -51,7 +52,7 @@ export function patienceOf(everyMs: number, fails: boolean): number {
   return fails ? Math.max(1.5 * everyMs, MINUTE_MS) : Math.max(3 * everyMs, 5 * MINUTE_MS);
 }
 
-/** So much later than it should be, work may be while it works something off. */
+/** Work that goes on may be this far behind before people should see it. */
 const LATE_MS = 300_000;
 
 /** Whether work that goes on is so far behind that people should see it. */
@@ -59,7 +60,7 @@ export function isFarBehind(behindMs: number | null, everyMs: number): boolean {
   return behindMs !== null && behindMs > Math.max(2 * everyMs, LATE_MS);
 }
 
-/** Whether it is too long ago. */
+/** Whether the last success is longer ago than the patience allows. */
 export function isLate(last: Instant | null, patienceMs: number, { now, watchedSince }: Watch): boolean {
   const since = Math.max(last ?? Number.NEGATIVE_INFINITY, watchedSince ?? Number.NEGATIVE_INFINITY);
   return since !== Number.NEGATIVE_INFINITY && now - since > patienceMs;
@@ -70,4 +71,4 @@ export function findState(states: readonly WorkState[], work: WorkKind, subject:
 }
 
 export const NO_WORKER =
-  "See whether a worker runs and takes jobs: /readyz and its log say what it waits for, /queues shows its jobs. Nothing is lost: it goes on where it stopped.";
+  "Check that a worker runs and takes jobs: /readyz and the worker's log name the problem, and /queues shows the jobs. Nothing is lost: the work goes on where it stopped.";

@@ -1,4 +1,4 @@
-/** How far verifying is behind, and of which products nothing is answered. */
+/** How far verifying is behind, and which products get no answers. */
 
 import { type Instant, showInstant } from "../clock.ts";
 import { findState, isFarBehind, isLate, NO_WORKER, type Stall, type Watch } from "./stall.ts";
@@ -19,17 +19,17 @@ export interface Verifying {
    * the wait of the oldest due transfer; where nothing is due, the time since the last run; null: there was no run
    */
   readonly behindMs: number | null;
-  /** by more than its ticks explain */
+  /** verifying is behind by more than its schedule explains */
   readonly isFarBehind: boolean;
   readonly due: number;
   readonly problem: string | null;
   readonly stalls: readonly Stall[];
 }
 
-/** So many questions in a row without an answer are no accident. */
+/** From this many questions in a row without an answer on, a product counts as silent. */
 const MOST_UNANSWERED = 10;
 const UNANSWERED_FOR_MS = 120_000;
-/** After this time without a question, a former silence means nothing. */
+/** Without a question in this time, an earlier silence does not count. */
 const ASKED_WITHIN_MS = 2 * 3_600_000;
 
 /** The subject in `work_states` of one kind and product. */
@@ -51,7 +51,7 @@ export function judgeVerifying(seen: VerifyingSeen): Verifying {
   for (const one of due) lines.set(queueNameOf(one.kind, one.productId), one);
   const silent = [...lines].flatMap(([line, waits]) => {
     const state = findState(states, "verifying", line);
-    // Refused credentials have a condition of their own.
+    // Refused credentials have their own condition.
     if (state?.errorCode === "provider-refused") return [];
     const isSilent =
       isUnanswered(state, now) || (waits !== null && isWaiting(waits, state, patienceMs, seen));
@@ -77,7 +77,7 @@ function isUnanswered(state: WorkState | null, now: Instant): boolean {
   return isAsked && state.failures >= MOST_UNANSWERED && now - state.failingSince >= UNANSWERED_FOR_MS;
 }
 
-/** Very much may be due at once: while answers come, it is being worked off. */
+/** Whether a due question waits too long while no answer comes. A long backlog alone is not silence. */
 function isWaiting(waits: DueOfProduct, state: WorkState | null, patienceMs: number, moment: Watch): boolean {
   return isLate(Math.max(waits.oldestDueAt, state?.doneAt ?? 0), patienceMs, moment);
 }
@@ -88,7 +88,7 @@ function describeStopped(doneAt: Instant | null, due: number): Stall {
     kind: "verifying-stalled",
     subject: "verifying",
     productId: null,
-    what: `nothing has been verified ${since}: ${due} transfers and top-ups wait to be asked for`,
+    what: `nothing has been verified ${since}: ${due} transfers and top-ups wait to be verified`,
     toDo: NO_WORKER,
     whatWhenOver: "transfers and top-ups are verified again",
     isWhole: true,
@@ -107,7 +107,7 @@ function describeSilent(line: string, waits: DueOfProduct | null, state: WorkSta
     subject: line,
     productId,
     what: `no question about ${kind}s of ${productId} is answered${since === null ? "" : ` since ${showInstant(since)}`}${error === null ? "" : ` (${error})`}${many}`,
-    toDo: "Ask the provider about its verify endpoint. Other products go on, nothing is decided meanwhile, and each is asked for again by itself: recon transfers list shows them.",
+    toDo: "Ask the provider about its verify endpoint. The worker asks again by itself, and decides nothing without an answer. Other products go on. recon transfers list shows what waits.",
     whatWhenOver: `questions about ${kind}s of ${productId} are answered again`,
     isWhole: false,
   };

@@ -1,24 +1,26 @@
-/** How far all work has got and what waits for it, in one statement: a few rows of an index for each product. */
+/**
+ * The progress of all work and the work that waits, read with one statement from a few index rows for each product.
+ */
 
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { WorkState } from "./work-store.ts";
 
-/** What waits of a product to be compared. */
+/** The marks and the set-aside subjects of a product. */
 export interface WaitingMarks {
   readonly productId: string;
   /** the oldest due mark; null: there is none */
   readonly oldestDueAt: Instant | null;
-  /** marks whose time has come, of rounds and bets */
+  /** the number of due marks */
   readonly waiting: number;
-  /** what cannot be compared, while everything else is */
+  /** the number of subjects that are set aside */
   readonly setAside: number;
-  /** since when the first of these is set aside, and why; null: there is none */
+  /** the time and the reason of the oldest one that is set aside; null: none is */
   readonly setAsideSince: Instant | null;
   readonly setAsideReason: string | null;
 }
 
-/** Transfers, or top-ups, of one product whose time has come. */
+/** The due transfers or top-ups of one product. */
 export interface DueOfProduct {
   readonly kind: "transfer" | "top-up";
   readonly productId: string;
@@ -30,7 +32,7 @@ export interface WorkFacts {
   readonly states: readonly WorkState[];
   readonly marks: readonly WaitingMarks[];
   readonly due: readonly DueOfProduct[];
-  /** when the relation was last read to its end; null: never, or there is none */
+  /** when the relation was last read to its end; null: never, or no relation is configured */
   readonly readAt: Instant | null;
 }
 
@@ -39,7 +41,7 @@ export interface WorkQuestion {
   /** the products that are compared */
   readonly compared: readonly string[];
   readonly relation: string | null;
-  /** so much of what waits is counted of each product; null: all, however much it is */
+  /** the most waiting rows to count for each product; null: no limit */
   readonly most: number | null;
 }
 
@@ -61,7 +63,7 @@ function ms(column: string): string {
   return `floor(extract(epoch from ${column}) * 1000)::bigint`;
 }
 
-/** From product to product by the index, however many are due. */
+/** The statement jumps from product to product by the index, so its cost does not grow with the due rows. */
 function dueOf(table: string, kind: DueOfProduct["kind"]): string {
   return `(
     with recursive product as (

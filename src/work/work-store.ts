@@ -13,32 +13,32 @@ export interface WorkName {
 }
 
 export interface WorkState extends WorkName {
-  /** since when it was done again and again without a pause; null: it was never done */
+  /** the beginning of the present run of work without a long pause; null: the work was never done */
   readonly since: Instant | null;
-  /** when it was last done, or went on; null: never */
+  /** when the work was last done, or last went on; null: never */
   readonly doneAt: Instant | null;
-  /** of comparing: what had arrived by then was judged; null: never to the end */
+  /** of comparing: everything that had arrived by this time was judged; null: no comparison has finished yet */
   readonly upTo: Instant | null;
-  /** since when it has failed each time; null: the last time it did not */
+  /** the first of the failures in a row; null: the last run succeeded */
   readonly failingSince: Instant | null;
-  /** how often in a row */
+  /** the number of failures in a row */
   readonly failures: number;
   readonly failedAt: Instant | null;
-  /** of the last failure; null: it was no error of ours */
+  /** the code of the last failure; null: an error without a code of this program */
   readonly errorCode: string | null;
   readonly error: string | null;
-  /** of a queue: how often its jobs are due */
+  /** of a queue: the interval of its jobs, in milliseconds */
   readonly everyMs: number | null;
 }
 
 const LEAST_PAUSE_MS = 240_000;
 
-/** After a longer pause `since` begins again: `since` says for how long the work has run without a pause. */
+/** The longest pause within one run of work. After a longer pause `since` begins again. */
 export function longestPause(everyMs: number): number {
   return Math.max(LEAST_PAUSE_MS, 3 * everyMs);
 }
 
-/** Work was done, or went on. No time goes back. @param upTo of comparing, as `WorkState` says; null: as it was */
+/** Notes that work was done, or went on. No time goes back. @param upTo as in `WorkState`; null: unchanged */
 export async function noteDone(
   sql: Query,
   { work, subject }: WorkName,
@@ -58,10 +58,10 @@ export async function noteDone(
 }
 
 export interface WorkFailure {
-  /** of an error of ours; null: it is another one */
+  /** the code of a ReconError; null: another error */
   readonly code: string | null;
   readonly message: string;
-  /** so often since it was noted last */
+  /** the number of failures since the last note */
   readonly times?: number;
 }
 
@@ -84,7 +84,7 @@ export async function noteFailed(
       failed_at = excluded.failed_at, error_code = excluded.error_code, error = excluded.error`;
 }
 
-/** How often in a row some work has failed. */
+/** The number of failures in a row of some work. */
 export async function readFailures(sql: Query, { work, subject }: WorkName): Promise<{ failures: number }> {
   const [row] = await sql<{ failures: number }[]>`
     select failures from work_states where work = ${work} and subject = ${subject}`;
@@ -97,7 +97,7 @@ export interface ServedQueue {
   readonly everyMs: number;
 }
 
-/** Makes these the queues that are watched: what no worker serves any more is no stall. */
+/** Replaces the watched queues. A queue that no worker serves any more is not a stall. */
 export async function writeQueues(sql: Query, queues: readonly ServedQueue[]): Promise<void> {
   await sql`
     with gone as (

@@ -35,7 +35,7 @@ const both = [
 ] as const;
 
 describe("a webhook", () => {
-  test("says what happened in fields and in words, signed so that its receiver can verify it", async () => {
+  test("says what happened in fields and in text, with a signature that its receiver can verify", async () => {
     expect(await send(webhook())).toEqual({ outcome: "delivered" });
     const { body, headers } = firstHeard();
     const told = new Webhook(WEBHOOK_SECRET).verify(body, headers as Record<string, string>);
@@ -52,7 +52,7 @@ describe("a webhook", () => {
     expect(headers["content-type"]).toBe("application/json");
   });
 
-  test("that somebody changed, or that another key signed, does not verify", async () => {
+  test("fails verification when somebody changed it, or another key signed it", async () => {
     await send(webhook());
     const { body, headers } = firstHeard();
     const verify = (secret: string, text: string) =>
@@ -61,7 +61,7 @@ describe("a webhook", () => {
     expect(() => verify(`whsec_${Buffer.alloc(32).toString("base64")}`, body)).toThrow();
   });
 
-  test("is verified too where its key holds what no header can", async () => {
+  test("passes verification also where its key has characters that no header can carry", async () => {
     const key = "product-stalled/คาสิโน.1\r\nx: y\ud800/2026";
     expect(await send(webhook(), alert({ idempotencyKey: key }))).toEqual({ outcome: "delivered" });
     const { body, headers } = firstHeard();
@@ -77,7 +77,7 @@ describe("a Slack message", () => {
   const escaped =
     '&lt;!channel&gt; @here &lt;https://evil|P1&gt; *bold* _it_ `x` ~y~ &amp; :smile: "\\u001b[31m\\u202e\\u000anext';
 
-  test("shows text from outside as it is, and never as a mention, a link or a format", async () => {
+  test("shows text from outside unchanged, and never as a mention, a link or a format", async () => {
     const body = { what: `P1: ${hostile}` };
     expect(await send(slack(), alert({ body }))).toEqual({ outcome: "delivered" });
     expect(listener.heard[0]?.json).toEqual({
@@ -86,7 +86,7 @@ describe("a Slack message", () => {
         { type: "section", text: { type: "plain_text", text: `P1: ${escaped}`, emoji: false } },
         {
           type: "context",
-          elements: [{ type: "mrkdwn", text: "<http://127.0.0.1:3000/|Look at it>" }],
+          elements: [{ type: "mrkdwn", text: "<http://127.0.0.1:3000/|Open the page>" }],
         },
       ],
       mrkdwn: false,
@@ -97,11 +97,11 @@ describe("a Slack message", () => {
     });
   });
 
-  test("links to the mismatches it is about, whatever its product is called", async () => {
+  test("links to its mismatches, whatever the name of the product is", async () => {
     const productId = "P|1> <!here>&kind=x";
     await send(slack(), alert({ productId, body: { what: "x", kind: "payout-differs" } }));
     const [{ text }] = listener.heard[0]?.json.blocks[1].elements ?? [];
-    const [, url = ""] = /^<([^<>|]*)\|Look at it>$/.exec(text) ?? [];
+    const [, url = ""] = /^<([^<>|]*)\|Open the page>$/.exec(text) ?? [];
     const { searchParams } = new URL(url.replaceAll("&amp;", "&"));
     expect(Object.fromEntries(searchParams)).toEqual({ product: productId, kind: "payout-differs" });
   });
@@ -118,7 +118,7 @@ describe("a Slack message", () => {
     }
   });
 
-  test("is no longer than Slack takes: lines that do not fit are left out, one that is too long is cut", async () => {
+  test("keeps to Slack's limit: lines that do not fit are left out, a line that is too long is cut", async () => {
     const reason = "&".repeat(500);
     const largest = Array.from({ length: 9 }, (_, id) => ({
       id: String(id),
@@ -136,7 +136,7 @@ describe("a Slack message", () => {
   });
 });
 
-describe.each(both)("%s: what goes wrong is told without its URL and its key", (name, open) => {
+describe.each(both)("%s: a failure is described without the URL and the key", (name, open) => {
   const setting = name === "webhook" ? "ALERT_WEBHOOK_URL" : "ALERT_SLACK_URL";
 
   test.each<[number, object]>([
@@ -161,7 +161,7 @@ describe.each(both)("%s: what goes wrong is told without its URL and its key", (
     expect(await send(open())).toMatchObject({ outcome: "failed", retryAfterMs: 7_000 });
   });
 
-  test("an answer that repeats what it was sent", async () => {
+  test("an answer that repeats the request", async () => {
     listener.answer((heard, response) =>
       response.writeHead(403).end(`no: ${SECRET_PATH} ${WEBHOOK_SECRET} ${heard.body}`),
     );
@@ -172,7 +172,7 @@ describe.each(both)("%s: what goes wrong is told without its URL and its key", (
     });
   });
 
-  test("an answer without end", async () => {
+  test("an endless answer", async () => {
     listener.answer((_, response) => response.writeHead(200).end("x".repeat(200_000)));
     expect(await send(open())).toMatchObject({ outcome: "failed" });
   });
@@ -186,7 +186,7 @@ describe.each(both)("%s: what goes wrong is told without its URL and its key", (
     });
   });
 
-  test("a worker that ends waits for no answer", async () => {
+  test("a worker that ends does not wait for an answer", async () => {
     listener.answer(() => {});
     const ending = new AbortController();
     const sending = open()?.send(alert(), NOON, ending.signal);

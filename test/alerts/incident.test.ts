@@ -18,23 +18,28 @@ const incident = (fields: Partial<Incident> = {}): Incident => ({
   ...fields,
 });
 
-describe("what is first seen later belongs to the incident before it", () => {
+describe("a mismatch belongs to the incident before it", () => {
   test.each<[string, Partial<Incident>, number, boolean]>([
     ["within the gap", {}, 59, true],
-    ["at the gap's end", {}, 60, true],
-    ["behind the gap", {}, 61, false],
-    ["within the gap of the last, not of the first", { lastAt: NOON + 50 * MINUTE_MS }, 100, true],
-    ["within the gap of one that is over", { endedAt: NOON }, 1, false],
+    ["at the end of the gap", {}, 60, true],
+    ["not after the gap", {}, 61, false],
+    [
+      "within the gap of the last mismatch, not of the first one",
+      { lastAt: NOON + 50 * MINUTE_MS },
+      100,
+      true,
+    ],
+    ["but not where the incident is over", { endedAt: NOON }, 1, false],
   ])("%s", (_, fields, minutes, belongs) => {
     expect(joins(incident(fields), NOON + minutes * MINUTE_MS, HOUR_MS)).toBe(belongs);
   });
 
-  test("and to none where there is none", () => {
+  test("but to no incident where none exists", () => {
     expect(joins(null, NOON, HOUR_MS)).toBe(false);
   });
 });
 
-test("one that begins behind another is the next of its product and kind", () => {
+test("an incident that begins after another one is the next of its product and kind", () => {
   expect(beginIncident(group, incident({ number: 4 }), NOON)).toEqual({
     ...group,
     number: 5,
@@ -50,12 +55,16 @@ test("one that begins behind another is the next of its product and kind", () =>
 describe("an incident counts", () => {
   const at = NOON + MINUTE_MS;
   test.each<[string, { joined: number; returned: number; left: number }, Partial<Incident>]>([
-    ["what joins, and when", { joined: 2, returned: 0, left: 0 }, { total: 12, open: 7, lastAt: at }],
-    ["what comes back, which it has had before", { joined: 0, returned: 1, left: 0 }, { open: 6 }],
-    ["what leaves", { joined: 0, returned: 0, left: 4 }, { open: 1 }],
-    ["the last that leaves as its end", { joined: 0, returned: 0, left: 5 }, { open: 0, endedAt: at }],
     [
-      "no end where others join as they leave",
+      "the mismatches that join, and when",
+      { joined: 2, returned: 0, left: 0 },
+      { total: 12, open: 7, lastAt: at },
+    ],
+    ["mismatches that come back, which it had before", { joined: 0, returned: 1, left: 0 }, { open: 6 }],
+    ["what leaves", { joined: 0, returned: 0, left: 4 }, { open: 1 }],
+    ["its end when the last mismatch leaves", { joined: 0, returned: 0, left: 5 }, { open: 0, endedAt: at }],
+    [
+      "no end where mismatches join while others leave",
       { joined: 1, returned: 0, left: 5 },
       { total: 11, open: 1, lastAt: at },
     ],
@@ -65,10 +74,10 @@ describe("an incident counts", () => {
   });
 });
 
-describe("what is told of an incident", () => {
+describe("an incident reports", () => {
   test.each<[string, Partial<Incident>, boolean, IncidentNews | null]>([
-    ["that it is there", { total: 1, open: 1 }, true, "opened"],
-    ["that it is there, at once with a thousand", { total: 1000, open: 1000 }, true, "opened"],
+    ["that it has begun", { total: 1, open: 1 }, true, "opened"],
+    ["that it has begun, at once with a thousand mismatches", { total: 1000, open: 1000 }, true, "opened"],
     ["nothing while its money is too little", { total: 50, open: 50 }, false, null],
     ["nothing more at nine times its size", { total: 9, open: 9, alertedTotal: 1 }, true, null],
     ["that it has grown tenfold", { total: 10, open: 10, alertedTotal: 1 }, true, "grown"],
@@ -78,9 +87,9 @@ describe("what is told of an incident", () => {
       true,
       "grown",
     ],
-    ["nothing between tenfold and tenfold", { total: 99, open: 9, alertedTotal: 10 }, true, null],
+    ["nothing between two tenfold growths", { total: 99, open: 9, alertedTotal: 10 }, true, null],
     ["that it has grown tenfold again", { total: 100, open: 9, alertedTotal: 10 }, true, "grown"],
-    ["that it has grown once, however far", { total: 5000, open: 9, alertedTotal: 1 }, true, "grown"],
+    ["only one growth, however far it has grown", { total: 5000, open: 9, alertedTotal: 1 }, true, "grown"],
     [
       "tenfold growth although its money is too little by now",
       { total: 10, open: 1, alertedTotal: 1 },
@@ -88,7 +97,7 @@ describe("what is told of an incident", () => {
       "grown",
     ],
     ["that it is over", { total: 3, open: 0, alertedTotal: 3 }, true, "over"],
-    ["that it is over, and not that it grew before", { total: 30, open: 0, alertedTotal: 3 }, true, "over"],
+    ["that it is over, without an earlier growth", { total: 30, open: 0, alertedTotal: 3 }, true, "over"],
     [
       "a late success at once, although its money is too little",
       { kind: "transfer-late-success", total: 1, open: 1 },
@@ -107,13 +116,13 @@ describe("what is told of an incident", () => {
       false,
       "grown",
     ],
-    ["nothing of its end where nothing was told before", { total: 3, open: 0, alertedTotal: 0 }, true, null],
+    ["no end where it reported no beginning", { total: 3, open: 0, alertedTotal: 0 }, true, null],
   ])("%s", (_, fields, isLoud, news) => {
     expect(newsOf(incident(fields), isLoud)).toBe(news);
   });
 });
 
-describe("money is worth telling", () => {
+describe("money is worth an alert", () => {
   const minimum = { THB: "100.00", USD: "3" };
   test.each<[string, [string | null, string][], boolean]>([
     ["not below its currency's minimum", [["THB", "99.99"]], false],
@@ -136,7 +145,7 @@ describe("money is worth telling", () => {
       true,
     ],
     [
-      "in a currency that has no minimum, be it nothing at all",
+      "in a currency that has no minimum, even an amount of 0",
       [
         ["THB", "1"],
         ["EUR", "0"],

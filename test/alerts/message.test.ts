@@ -11,7 +11,7 @@ import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 
 const describeOne = describeAlerts("http://127.0.0.1:3000");
 
-test("an incident is told with what it means, since when, how much, its largest, and where to look", () => {
+test("the alert of an incident says what it means, since when, how much, its largest mismatches, and where to look", () => {
   const begun = beginIncident({ productId: "P1", kind: "missing-settlement", backfillId: 0 }, null, NOON);
   const incident = { ...begun, id: 7, total: 10, open: 9, lastAt: NOON + MINUTE_MS };
   const amounts = [
@@ -28,13 +28,13 @@ test("an incident is told with what it means, since when, how much, its largest,
       "since 2026-11-20 12:00:00Z",
       "money: 180.48 THB, 3.00",
       "mismatch 5: 180.48 THB of anna: never paid",
-      "to look: recon mismatches list --product P1 --kind missing-settlement",
+      "to see them: recon mismatches list --product P1 --kind missing-settlement",
     ],
     link: "http://127.0.0.1:3000/mismatches?product=P1&kind=missing-settlement",
   });
 });
 
-test("the end of an incident tells when that was", () => {
+test("the alert of an incident's end says when that was", () => {
   const begun = beginIncident({ productId: "P1", kind: "stuck-open", backfillId: 0 }, null, NOON);
   const over = { ...begun, id: 7, total: 1, endedAt: NOON + HOUR_MS };
   const { title, lines } = describeOne(incidentAlert(over, "over", { amounts: [], largest: [] }, NOON));
@@ -42,7 +42,7 @@ test("the end of an incident tells when that was", () => {
   expect(lines).toContain("since 2026-11-20 12:00:00Z, until 2026-11-20 13:00:00Z");
 });
 
-test("the digest tells the money by age, and on a quiet day that nothing waits", () => {
+test("the digest says the money by age, and on a quiet day that nothing waits", () => {
   const sums = [
     { ageIndex: 0, currency: "THB", amount: "1", count: 1 },
     { ageIndex: 3, currency: "THB", amount: "20", count: 2 },
@@ -53,14 +53,14 @@ test("the digest tells the money by age, and on a quiet day that nothing waits",
     lines: ["less than a day old: 1, 1.00 THB", "older than a month: 3, 20.00 THB, 3.00 USD"],
     link: "http://127.0.0.1:3000/mismatches",
   });
-  expect(describeOne(digestAlert([], NOON)).title).toBe("2026-11-20: no mismatch waits for anybody");
+  expect(describeOne(digestAlert([], NOON)).title).toBe("2026-11-20: no mismatch waits for a decision");
 });
 
-test("every kind of mismatch has its meaning", () => {
+test("every kind of mismatch has an explanation", () => {
   expect(Object.keys(MEANING_OF_KIND).sort()).toEqual([...MISMATCH_KINDS].sort());
 });
 
-test("the examples are one of each, all marked as tests, each with a key of its own", () => {
+test("the examples are one alert of each kind, all marked as tests, each with a key of its own", () => {
   const examples = exampleAlerts(NOON);
   expect(examples.map(({ kind }) => kind).sort()).toEqual([
     "alerts-undelivered",
@@ -116,6 +116,9 @@ test.each([
   [1, 1, 60_000, 60_000],
   [1, 1, 99 * HOUR_MS, HOUR_MS],
   [10, 1, 1_000, 2_560_000],
-])("after %i vain tries, jitter %d, asked for %s ms, it waits %i ms", (attempts, jitter, asked, waitMs) => {
-  expect(waitAfter(attempts, jitter, asked)).toBe(waitMs);
-});
+])(
+  "after %i failed attempts, with jitter %d and a requested wait of %s ms, the channel waits %i ms",
+  (attempts, jitter, asked, waitMs) => {
+    expect(waitAfter(attempts, jitter, asked)).toBe(waitMs);
+  },
+);

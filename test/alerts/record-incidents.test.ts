@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
-import { inOneMoment, type Query } from "../../src/db/client.ts";
-import { recordTransitions } from "../../src/flows/record-transitions.ts";
+import type { Query } from "../../src/db/client.ts";
+import { inOneMoment } from "../../src/db/transactions.ts";
+import { recordTransitions } from "../../src/flows/mismatches/record-transitions.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import type { Transition } from "../../src/mismatches/transitions.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
@@ -27,7 +28,7 @@ const open = (count: number, fields: Partial<Finding> = {}): Transition[] =>
 const resolve = (...ids: number[]): Transition[] => ids.map((id) => ({ change: "resolve", id }));
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 
-/** One transaction, so many minutes after noon. */
+/** One transaction, that many minutes after noon. */
 const record = (minutes: number, transitions: Transition[], settings = config()) =>
   inOneMoment(sql, (tx) => recordTransitions(tx, transitions, settings, NOON + minutes * MINUTE_MS));
 
@@ -39,34 +40,34 @@ interface AlertRow {
 }
 const alerts = (through: Query = sql) =>
   through<AlertRow[]>`select kind, idempotency_key as key, body from alerts order by id`;
-const told = async () => (await alerts()).map(({ kind, body }) => `${kind} ${body.count}`);
+const reported = async () => (await alerts()).map(({ kind, body }) => `${kind} ${body.count}`);
 
 describe("a thousand mismatches of one cause", () => {
-  test("are one alert, one growth alert per tenfold, and one recovery", async () => {
+  test("cause one alert, one growth alert for each tenfold, and one recovery", async () => {
     await record(0, open(1));
     await record(1, open(8));
-    expect(await told()).toEqual(["incident-opened 1"]);
+    expect(await reported()).toEqual(["incident-opened 1"]);
     await record(2, open(1));
     await record(3, open(89));
-    expect(await told()).toEqual(["incident-opened 1", "incident-grown 10"]);
+    expect(await reported()).toEqual(["incident-opened 1", "incident-grown 10"]);
     await record(4, open(1));
     await record(5, open(900));
     await record(6, resolve(...upTo(999)));
-    expect(await told()).toEqual([
+    expect(await reported()).toEqual([
       "incident-opened 1",
       "incident-grown 10",
       "incident-grown 100",
       "incident-grown 1000",
     ]);
     await record(7, resolve(1000));
-    expect((await told()).slice(4)).toEqual(["incident-over 1000"]);
+    expect((await reported()).slice(4)).toEqual(["incident-over 1000"]);
   });
 
-  test("that open in one transaction are one alert", async () => {
+  test("cause one alert where they open in one transaction", async () => {
     await record(0, open(1000));
-    expect(await told()).toEqual(["incident-opened 1000"]);
+    expect(await reported()).toEqual(["incident-opened 1000"]);
     await record(1, resolve(...upTo(1000)));
-    expect(await told()).toEqual(["incident-opened 1000", "incident-over 1000"]);
+    expect(await reported()).toEqual(["incident-opened 1000", "incident-over 1000"]);
   });
 });
 
@@ -105,7 +106,7 @@ describe("an alert names", () => {
     });
   });
 
-  test("when it is over, since when and until when, and what it was about", async () => {
+  test("at the end since when and until when, and what the incident was about", async () => {
     await record(0, open(2, { amountAtRisk: amount("1.5") }));
     await record(9, resolve(1, 2));
     expect((await alerts())[1]).toMatchObject({
@@ -123,7 +124,7 @@ describe("an alert names", () => {
   });
 });
 
-describe("incidents are told apart", () => {
+describe("incidents are separate", () => {
   test("by product and by kind", async () => {
     await record(0, [...open(1), ...open(1, { productId: "P2" }), ...open(1, { kind: "stake-differs" })]);
     expect((await alerts()).map(({ body }) => `${body.kind} ${body.productId}`).sort()).toEqual([
@@ -133,18 +134,18 @@ describe("incidents are told apart", () => {
     ]);
   });
 
-  test("by time: each first seen within the gap of the one before is of the same one", async () => {
+  test("by time: each mismatch within the gap of the one before joins the same incident", async () => {
     await record(0, open(1));
     await record(50, open(1));
     await record(100, open(1));
-    expect(await told()).toEqual(["incident-opened 1"]);
+    expect(await reported()).toEqual(["incident-opened 1"]);
     await record(161, open(1));
-    expect(await told()).toEqual(["incident-opened 1", "incident-opened 1"]);
+    expect(await reported()).toEqual(["incident-opened 1", "incident-opened 1"]);
     await record(162, resolve(1, 2, 3));
-    expect(await told()).toEqual(["incident-opened 1", "incident-opened 1", "incident-over 3"]);
+    expect(await reported()).toEqual(["incident-opened 1", "incident-opened 1", "incident-over 3"]);
   });
 
-  test("by a backfill that brings them to light, while it runs and shortly after", async () => {
+  test("by a backfill that finds the mismatches, while it runs and shortly after", async () => {
     await sql`insert into backfills (product_id, from_at, to_at, status, requested_at, started_at) values
       ('P1', ${NOON - 48 * HOUR_MS}, ${NOON - 24 * HOUR_MS}, 'running', ${NOON}, ${NOON})`;
     const past = { occurredAt: NOON - 30 * HOUR_MS };
@@ -164,7 +165,7 @@ describe("incidents are told apart", () => {
     });
   });
 
-  test("by their end: what comes after it is another one", async () => {
+  test("by their end: a later mismatch begins another incident", async () => {
     await record(0, open(1));
     await record(1, resolve(1));
     await record(2, open(1));
@@ -176,17 +177,17 @@ describe("incidents are told apart", () => {
   });
 });
 
-test("a mismatch that reopens comes back to its incident while that goes on, and is of another one after", async () => {
+test("a mismatch that reopens joins its incident while that goes on, and a new one afterwards", async () => {
   await record(0, open(2));
   await record(1, resolve(1));
   await record(2, [{ change: "reopen", id: 1, finding: finding() }]);
   await record(3, resolve(2));
-  expect(await told()).toEqual(["incident-opened 2"]);
+  expect(await reported()).toEqual(["incident-opened 2"]);
   await record(4, resolve(1));
-  expect(await told()).toEqual(["incident-opened 2", "incident-over 2"]);
+  expect(await reported()).toEqual(["incident-opened 2", "incident-over 2"]);
   await record(5, [{ change: "reopen", id: 1, finding: finding() }]);
   await record(6, resolve(1));
-  expect((await told()).slice(2)).toEqual(["incident-opened 1", "incident-over 1"]);
+  expect((await reported()).slice(2)).toEqual(["incident-opened 1", "incident-over 1"]);
 });
 
 test("a change of kind ends one incident and begins another in one transaction", async () => {
@@ -203,36 +204,36 @@ describe("with a minimum for a currency", () => {
   const least = config({ THB: "100" });
   const thb = (text: string) => ({ amountAtRisk: amount(text) });
 
-  test("an incident is told when what is open of it reaches that, and not before", async () => {
+  test("an incident is reported when its open money reaches the minimum, and not before", async () => {
     await record(0, open(1, thb("60")), least);
     await record(1, resolve(1), least);
     await record(1, open(2, thb("30")), least);
-    expect(await told()).toEqual([]);
+    expect(await reported()).toEqual([]);
     await record(2, open(1, thb("39.99")), least);
-    expect(await told()).toEqual([]);
+    expect(await reported()).toEqual([]);
     await record(3, open(1, thb("0.01")), least);
-    expect(await told()).toEqual(["incident-opened 4"]);
+    expect(await reported()).toEqual(["incident-opened 4"]);
   });
 
-  test("an incident is told when values change so that it reaches that", async () => {
+  test("an incident is reported when changed values make it reach the minimum", async () => {
     await record(0, open(1, thb("60")), least);
     await record(1, [{ change: "refresh", id: 1, finding: finding(thb("160")) }], least);
-    expect(await told()).toEqual(["incident-opened 1"]);
+    expect(await reported()).toEqual(["incident-opened 1"]);
   });
 
-  test("one that was never told ends in silence", async () => {
+  test("an incident that was never reported ends without a report", async () => {
     await record(0, open(20, thb("1")), least);
     await record(1, resolve(...upTo(20)), least);
-    expect(await told()).toEqual([]);
+    expect(await reported()).toEqual([]);
   });
 
-  test("a mismatch in another currency is told at once", async () => {
+  test("a mismatch in another currency is reported at once", async () => {
     await record(0, open(1, { ...thb("1"), currency: "USD" }), least);
-    expect(await told()).toEqual(["incident-opened 1"]);
+    expect(await reported()).toEqual(["incident-opened 1"]);
   });
 });
 
-describe("two transactions at once", () => {
+describe("two simultaneous transactions", () => {
   const begin = {
     "that see one moment": "isolation level repeatable read",
     "that wait in turn": "isolation level read committed",
@@ -263,33 +264,33 @@ describe("two transactions at once", () => {
     await Promise.all([slow, other]);
   };
 
-  test.each(Object.entries(begin))("%s begin one incident, and tell of it once", async (_, isolation) => {
+  test.each(Object.entries(begin))("%s begin one incident, and report it once", async (_, isolation) => {
     await together(isolation, open(1), open(1));
-    expect(await told()).toEqual(["incident-opened 1"]);
+    expect(await reported()).toEqual(["incident-opened 1"]);
     const ids = (await sql<{ id: number }[]>`select id from mismatches order by id`).map(({ id }) => id);
     await record(2, resolve(...ids.slice(0, 1)));
-    expect(await told()).toEqual(["incident-opened 1"]);
+    expect(await reported()).toEqual(["incident-opened 1"]);
     await record(3, resolve(...ids.slice(1)));
-    expect(await told()).toEqual(["incident-opened 1", "incident-over 2"]);
+    expect(await reported()).toEqual(["incident-opened 1", "incident-over 2"]);
   });
 
   test.each(Object.entries(begin))(
-    "%s end an incident together, and tell of it once",
+    "%s end an incident together, and report it once",
     async (_, isolation) => {
       await record(0, open(2));
       await together(isolation, resolve(1), resolve(2));
-      expect(await told()).toEqual(["incident-opened 2", "incident-over 2"]);
+      expect(await reported()).toEqual(["incident-opened 2", "incident-over 2"]);
     },
   );
 });
 
-test("what is rolled back was never told", async () => {
+test("a transaction that is rolled back reports nothing", async () => {
   const failing = sql.begin(async (tx) => {
     await recordTransitions(tx, open(3), config(), NOON);
     expect(await alerts(tx)).toHaveLength(1);
     throw new Error("after all, no");
   });
   await expect(failing).rejects.toThrow("after all, no");
-  expect(await told()).toEqual([]);
+  expect(await reported()).toEqual([]);
   expect(await sql`select from incidents`).toHaveLength(0);
 });

@@ -13,7 +13,7 @@ const stale: Alert = {
   at: NOON,
 };
 
-test("an alert is kept as it is said, waits to be delivered, and is the same one however often it is said", async () => {
+test("an alert is stored as it was given, waits for delivery, and is stored once however often it is given", async () => {
   expect(await countUndelivered(sql)).toBe(0);
   expect(await recordAlert(sql, stale)).toBe(true);
   expect(await recordAlert(sql, { ...stale, body: { what: "said otherwise" } })).toBe(false);
@@ -29,7 +29,7 @@ test("an alert is kept as it is said, waits to be delivered, and is the same one
   expect(await countUndelivered(sql)).toBe(1);
 });
 
-test("an alert whose words hold what cannot be stored is kept all the same", async () => {
+test("an alert with text that the database cannot store is kept all the same", async () => {
   const body = { what: "cut \ud83d", largest: [{ username: "a\0b" }], count: 1 };
   expect(await recordAlert(sql, { ...stale, idempotencyKey: "odd", body })).toBe(true);
   const [row] = await sql`select body from alerts where idempotency_key = 'odd'`;

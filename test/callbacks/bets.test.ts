@@ -9,28 +9,28 @@ beforeEach(async () => {
 });
 afterEach(() => expectLedgerAgrees(sql, operator.player));
 
-const tell: Operator["tell"] = (...request) => operator.tell(...request);
-const place = (fields = {}) => tell("placeBets", fields);
-const settle = (payoutAmount: number, fields = {}) => tell("settleBets", { payoutAmount, ...fields });
-const cancel = (fields = {}) => tell("cancelBets", fields);
+const outcomeOf: Operator["outcomeOf"] = (...request) => operator.outcomeOf(...request);
+const place = (fields = {}) => outcomeOf("placeBets", fields);
+const settle = (payoutAmount: number, fields = {}) => outcomeOf("settleBets", { payoutAmount, ...fields });
+const cancel = (fields = {}) => outcomeOf("cancelBets", fields);
 
 describe("placing", () => {
   test("a placement takes its stake", async () => {
     expect(await place()).toBe("0 90");
   });
 
-  test("a placement beyond the balance is 10002, and takes nothing", async () => {
+  test("a placement beyond the balance fails with 10002 and takes nothing", async () => {
     expect(await place({ betAmount: 100.01 })).toBe("10002");
     expect(await operator.balance()).toBe("100");
     expect(await place({ betAmount: 100 })).toBe("0 0");
   });
 
-  test("a free spin has a stake of 0, and needs no balance", async () => {
+  test("a free spin has a stake of 0 and needs no balance", async () => {
     await place({ betAmount: 100 });
     expect(await place({ id: "bet-2", betAmount: 0, isFeature: true })).toBe("0 0");
   });
 
-  test("a known id is 20002 with another request id, whatever has become of the bet", async () => {
+  test("a placement of a known bet under another request id fails with 20002, whatever the state of the bet", async () => {
     await place();
     expect(await place()).toBe("20002");
     await cancel();
@@ -38,31 +38,31 @@ describe("placing", () => {
     expect(await operator.balance()).toBe("100");
   });
 
-  test("all items or none: one that cannot be paid takes the others with it", async () => {
+  test("a request applies all items or none: one item beyond the balance fails the whole request", async () => {
     const items = [{ id: "bet-1" }, { id: "bet-2", betAmount: 91 }];
-    expect(await tell("placeBets", items)).toBe("10002");
+    expect(await outcomeOf("placeBets", items)).toBe("10002");
     expect(await operator.balance()).toBe("100");
-    expect(await tell("placeBets", [{ id: "bet-1" }, { id: "bet-2", betAmount: 90 }])).toBe("0 0");
+    expect(await outcomeOf("placeBets", [{ id: "bet-1" }, { id: "bet-2", betAmount: 90 }])).toBe("0 0");
   });
 
-  test("two items of one request with the same id are a duplicate", async () => {
-    expect(await tell("placeBets", [{}, {}])).toBe("20002");
+  test("two items of one request with the same id fail as duplicates", async () => {
+    expect(await outcomeOf("placeBets", [{}, {}])).toBe("20002");
     expect(await operator.balance()).toBe("100");
   });
 
-  test("skipBalanceUpdate places without taking anything", async () => {
+  test("a placement with skipBalanceUpdate takes no money", async () => {
     expect(await place({ skipBalanceUpdate: true, betAmount: 1000 })).toBe("0 100");
   });
 });
 
-describe("a bet the provider considers", () => {
-  test("WAITING and then OPEN is one bet, debited once", async () => {
+describe("a bet that the provider still considers", () => {
+  test("WAITING and then OPEN make one bet, debited once", async () => {
     expect(await place({ status: "WAITING" })).toBe("0 90");
     expect(await place({ status: "OPEN" })).toBe("0 90");
     expect(await place({ status: "OPEN" })).toBe("20002");
   });
 
-  test("what WAITING did not debit, OPEN does", async () => {
+  test("OPEN debits what WAITING did not debit", async () => {
     expect(await place({ status: "WAITING", skipBalanceUpdate: true })).toBe("0 100");
     expect(await place({ status: "OPEN" })).toBe("0 90");
   });
@@ -72,64 +72,64 @@ describe("a bet the provider considers", () => {
     expect(await place({ status: "OPEN", betAmount: 12 })).toBe("0 88");
   });
 
-  test("OPEN beyond the balance is 10002", async () => {
+  test("OPEN beyond the balance fails with 10002", async () => {
     await place({ status: "WAITING", skipBalanceUpdate: true });
     expect(await place({ status: "OPEN", betAmount: 101 })).toBe("10002");
   });
 
-  test("WAITING twice is 20002", async () => {
+  test("a second WAITING fails with 20002", async () => {
     await place({ status: "WAITING" });
     expect(await place({ status: "WAITING" })).toBe("20002");
   });
 
-  test("it can be cancelled, and gives back what was taken only", async () => {
+  test("a cancel gives back only what was taken", async () => {
     await place({ status: "WAITING", skipBalanceUpdate: true });
     expect(await cancel({ status: "REJECT" })).toBe("0 100");
   });
 });
 
-describe("adjusting", () => {
-  test("the difference of the stakes is moved", async () => {
+describe("adjusting a stake", () => {
+  test("an adjustment moves the difference of the stakes", async () => {
     await place();
-    expect(await tell("adjustBets", { betAmount: 4 })).toBe("0 96");
-    expect(await tell("adjustBets", { betAmount: 30 })).toBe("0 70");
+    expect(await outcomeOf("adjustBets", { betAmount: 4 })).toBe("0 96");
+    expect(await outcomeOf("adjustBets", { betAmount: 30 })).toBe("0 70");
   });
 
-  test("an unknown bet is 20001, an unchanged amount 20002", async () => {
-    expect(await tell("adjustBets", {})).toBe("20001");
+  test("an adjustment of an unknown bet fails with 20001, one without a change with 20002", async () => {
+    expect(await outcomeOf("adjustBets", {})).toBe("20001");
     await place();
-    expect(await tell("adjustBets", {})).toBe("20002");
+    expect(await outcomeOf("adjustBets", {})).toBe("20002");
   });
 
-  test("a settled bet is 20004, a void one 20003", async () => {
+  test("an adjustment of a settled bet fails with 20004, of a void one with 20003", async () => {
     await place();
     await place({ id: "bet-2" });
     await settle(0);
     await cancel({ id: "bet-2" });
-    expect(await tell("adjustBets", { betAmount: 5 })).toBe("20004");
-    expect(await tell("adjustBets", { id: "bet-2", betAmount: 5 })).toBe("20003");
+    expect(await outcomeOf("adjustBets", { betAmount: 5 })).toBe("20004");
+    expect(await outcomeOf("adjustBets", { id: "bet-2", betAmount: 5 })).toBe("20003");
   });
 
-  test("more than the balance is 10002", async () => {
+  test("an adjustment beyond the balance fails with 10002", async () => {
     await place();
-    expect(await tell("adjustBets", { betAmount: 101 })).toBe("10002");
+    expect(await outcomeOf("adjustBets", { betAmount: 101 })).toBe("10002");
   });
 });
 
 describe("settling", () => {
-  test("a settle pays", async () => {
+  test("a settle pays the payout", async () => {
     await place();
     expect(await settle(25.5)).toBe("0 115.5");
   });
 
-  test("an unknown bet is 20001, and succeeds once its placement is there, by the same request", async () => {
+  test("a settle of an unknown bet fails with 20001, and the same request succeeds once the placement has arrived", async () => {
     const late = { id: `late-${operator.player}` };
-    expect(await tell("settleBets", { payoutAmount: 5 }, late)).toBe("20001");
+    expect(await outcomeOf("settleBets", { payoutAmount: 5 }, late)).toBe("20001");
     await place();
-    expect(await tell("settleBets", { payoutAmount: 5 }, late)).toBe("0 95");
+    expect(await outcomeOf("settleBets", { payoutAmount: 5 }, late)).toBe("0 95");
   });
 
-  test("a settle after the last one is 20002 when it is equal, and 20004 when not", async () => {
+  test("after the last settle an equal settle fails with 20002, another one with 20004", async () => {
     await place();
     await settle(5);
     expect(await settle(5)).toBe("20002");
@@ -137,7 +137,7 @@ describe("settling", () => {
     expect(await operator.balance()).toBe("95");
   });
 
-  test("a settle adds where the one before said that the round goes on", async () => {
+  test("a settle adds its payout where the settle before said that the round goes on", async () => {
     await place();
     expect(await settle(5, { isEndRound: false })).toBe("0 95");
     expect(await settle(5, { isEndRound: false })).toBe("0 100");
@@ -146,42 +146,42 @@ describe("settling", () => {
     expect(await settle(8)).toBe("20004");
   });
 
-  test("a payout with which the balance could not be kept is 30001, and the wallet goes on", async () => {
+  test("a payout that would make the balance too large fails with 30001, and the wallet keeps working", async () => {
     await place();
     const most = digits("9".repeat(61));
-    expect(await tell("settleBets", { payoutAmount: most })).toBe("30001");
+    expect(await outcomeOf("settleBets", { payoutAmount: most })).toBe("30001");
     expect(await settle(5)).toBe("0 95");
   });
 
-  test("an equal part that moves nothing is a repeat: a void undoes it once", async () => {
+  test("an equal partial settle that moves nothing is a repeat: one void undoes the payout once", async () => {
     await place();
     const part = { skipBalanceUpdate: true, isEndRound: false };
     expect(await settle(5, part)).toBe("0 90");
     expect(await settle(5, part)).toBe("0 90");
     expect(await settle(6, part)).toBe("0 90");
-    expect(await tell("voidSettled", { skipBalanceUpdate: false })).toBe("0 89");
+    expect(await outcomeOf("voidSettled", { skipBalanceUpdate: false })).toBe("0 89");
   });
 
-  test("a cancelled bet is 20003", async () => {
+  test("a settle of a cancelled bet fails with 20003", async () => {
     await place();
     await cancel();
     expect(await settle(5)).toBe("20003");
   });
 
-  test("skipBalanceUpdate settles without paying", async () => {
+  test("a settle with skipBalanceUpdate pays nothing", async () => {
     await place();
     expect(await settle(50, { skipBalanceUpdate: true })).toBe("0 90");
   });
 });
 
 describe("cancelling", () => {
-  test("what was taken is given back, whatever the cancel says it was", async () => {
+  test("a cancel gives back what was taken, whatever amount the cancel names", async () => {
     await place();
-    await tell("adjustBets", { betAmount: 4 });
+    await outcomeOf("adjustBets", { betAmount: 4 });
     expect(await cancel({ betAmount: 10 })).toBe("0 100");
   });
 
-  test("a second cancel is 20003, a settled bet 20004", async () => {
+  test("a second cancel fails with 20003, a cancel of a settled bet with 20004", async () => {
     await place();
     await cancel();
     expect(await cancel()).toBe("20003");
@@ -190,7 +190,7 @@ describe("cancelling", () => {
     expect(await cancel({ id: "bet-2" })).toBe("20004");
   });
 
-  test("a cancel of an unknown bet is 20001 each time, and its late placement is refused with 20003", async () => {
+  test("a cancel of an unknown bet fails with 20001 each time, and the late placement fails with 20003", async () => {
     expect(await cancel()).toBe("20001");
     expect(await cancel()).toBe("20001");
     expect(await place()).toBe("20003");
@@ -199,50 +199,50 @@ describe("cancelling", () => {
     expect(stones).toEqual([{ kind: "bet", ref: "bet-1" }]);
   });
 
-  test("every unknown bet of a cancel that fails is remembered, and no known one is cancelled", async () => {
+  test("a cancel that fails remembers every unknown bet it names, and cancels no known one", async () => {
     await place();
-    expect(await tell("cancelBets", [{}, { id: "bet-2" }, { id: "bet-3" }])).toBe("20001");
+    expect(await outcomeOf("cancelBets", [{}, { id: "bet-2" }, { id: "bet-3" }])).toBe("20001");
     expect(await place({ id: "bet-2" })).toBe("20003");
     expect(await place({ id: "bet-3" })).toBe("20003");
     expect(await settle(5)).toBe("0 95");
   });
 });
 
-describe("voiding what was settled", () => {
-  test("stake and payout are undone, whatever its status says", async () => {
+describe("voiding a settlement", () => {
+  test("voidSettled undoes stake and payout, whatever its status says", async () => {
     await place();
     await settle(30);
-    expect(await tell("voidSettled", { payoutAmount: 30, status: "ANYTHING" })).toBe("0 100");
+    expect(await outcomeOf("voidSettled", { payoutAmount: 30, status: "ANYTHING" })).toBe("0 100");
   });
 
-  test("an unknown bet and an open one are 20001, a second void is 20003", async () => {
-    expect(await tell("voidSettled", {})).toBe("20001");
+  test("voidSettled of an unknown or open bet fails with 20001, a second one with 20003", async () => {
+    expect(await outcomeOf("voidSettled", {})).toBe("20001");
     await place();
-    expect(await tell("voidSettled", {})).toBe("20001");
+    expect(await outcomeOf("voidSettled", {})).toBe("20001");
     await settle(5);
-    expect(await tell("voidSettled", {})).toBe("0 100");
-    expect(await tell("voidSettled", {})).toBe("20003");
+    expect(await outcomeOf("voidSettled", {})).toBe("0 100");
+    expect(await outcomeOf("voidSettled", {})).toBe("20003");
   });
 
-  test("a payout that is spent is taken back below zero", async () => {
+  test("voidSettled takes back a payout that the player has spent, even below zero", async () => {
     await place();
     await settle(60);
     await place({ id: "bet-2", betAmount: 150 });
-    expect(await tell("voidSettled", {})).toBe("0 -50");
+    expect(await outcomeOf("voidSettled", {})).toBe("0 -50");
   });
 });
 
 describe("rewards", () => {
-  const reward = (payoutAmount: number, fields = {}) => tell("winRewards", { payoutAmount, ...fields });
+  const reward = (payoutAmount: number, fields = {}) => outcomeOf("winRewards", { payoutAmount, ...fields });
 
-  test("a reward of an unknown id is a settled bet of its own", async () => {
+  test("a reward of an unknown id makes a settled bet of its own", async () => {
     expect(await reward(7, { betAmount: 99 })).toBe("0 107");
     expect(await settle(5)).toBe("20001");
     expect(await cancel()).toBe("20004");
     expect(await place()).toBe("20002");
   });
 
-  test("a reward of a known id adds, an equal one is 20002", async () => {
+  test("a reward of a known id adds to its payout, an equal reward fails with 20002", async () => {
     await place();
     expect(await reward(7)).toBe("0 97");
     expect(await reward(7)).toBe("20002");
@@ -259,40 +259,40 @@ describe("rewards", () => {
 });
 
 describe("rolling back", () => {
-  const rollback = (fields = {}) => tell("rollback", fields);
+  const rollback = (fields = {}) => outcomeOf("rollback", fields);
 
-  test("an unknown bet is 20001, an open one 20002", async () => {
+  test("a rollback of an unknown bet fails with 20001, of an open one with 20002", async () => {
     expect(await rollback()).toBe("20001");
     await place();
     expect(await rollback()).toBe("20002");
   });
 
-  test("a settled bet gives its payout back, and everything is possible again", async () => {
+  test("a rollback of a settled bet takes the payout back, and the bet can be settled, cancelled or adjusted again", async () => {
     await place();
     await settle(5);
     expect(await rollback({ payoutAmount: 5 })).toBe("0 90");
     expect(await settle(5)).toBe("0 95");
     await rollback({ payoutAmount: 5 });
-    expect(await tell("adjustBets", { betAmount: 3 })).toBe("0 97");
+    expect(await outcomeOf("adjustBets", { betAmount: 3 })).toBe("0 97");
     expect(await cancel()).toBe("0 100");
   });
 
-  test("a void bet is taken again", async () => {
+  test("a rollback of a void bet takes the stake again", async () => {
     await place();
     await cancel();
     expect(await rollback()).toBe("0 90");
     expect(await cancel()).toBe("0 100");
   });
 
-  test("a voided settlement runs again without its payout", async () => {
+  test("a rollback of a voided settlement takes the stake again, but pays nothing", async () => {
     await place();
     await settle(30);
-    await tell("voidSettled", {});
+    await outcomeOf("voidSettled", {});
     expect(await rollback()).toBe("0 90");
     expect(await settle(30)).toBe("0 120");
   });
 
-  test("it is applied even below zero, after which only nothing can be placed", async () => {
+  test("a rollback applies even below zero; after that only placements of 0 succeed", async () => {
     await place();
     await settle(60);
     await place({ id: "bet-2", betAmount: 150 });
@@ -301,10 +301,10 @@ describe("rolling back", () => {
     expect(await place({ id: "bet-4", betAmount: 0 })).toBe("0 -60");
   });
 
-  test("a reward goes with the settlement only where the rollback names both together", async () => {
+  test("a rollback takes back a reward with the settlement only where it names both together", async () => {
     await place();
     await settle(5);
-    await tell("winRewards", { payoutAmount: 7 });
+    await outcomeOf("winRewards", { payoutAmount: 7 });
     expect(await rollback({ payoutAmount: 5 })).toBe("0 97");
     await settle(5);
     expect(await rollback({ payoutAmount: 12 })).toBe("0 90");
@@ -312,21 +312,21 @@ describe("rolling back", () => {
 });
 
 describe("tips", () => {
-  test("a tip is taken, a repeated one is 20002", async () => {
-    expect(await tell("placeTips", {})).toBe("0 97");
-    expect(await tell("placeTips", {})).toBe("20002");
-    expect(await tell("placeTips", { id: "tip-2", betAmount: 98 })).toBe("10002");
+  test("a tip takes its amount, a repeated tip fails with 20002", async () => {
+    expect(await outcomeOf("placeTips", {})).toBe("0 97");
+    expect(await outcomeOf("placeTips", {})).toBe("20002");
+    expect(await outcomeOf("placeTips", { id: "tip-2", betAmount: 98 })).toBe("10002");
   });
 
-  test("a cancelled tip is given back, a second cancel is 20003, an unknown tip 20001", async () => {
-    expect(await tell("cancelTips", {})).toBe("20001");
-    await tell("placeTips", {});
-    expect(await tell("cancelTips", {})).toBe("0 100");
-    expect(await tell("cancelTips", {})).toBe("20003");
+  test("a cancel gives a tip back, a second cancel fails with 20003, a cancel of an unknown tip with 20001", async () => {
+    expect(await outcomeOf("cancelTips", {})).toBe("20001");
+    await outcomeOf("placeTips", {});
+    expect(await outcomeOf("cancelTips", {})).toBe("0 100");
+    expect(await outcomeOf("cancelTips", {})).toBe("20003");
   });
 
-  test("a bet's id is no tip's", async () => {
+  test("a cancel of a tip does not find a bet of the same id", async () => {
     await place();
-    expect(await tell("cancelTips", { id: "bet-1" })).toBe("20001");
+    expect(await outcomeOf("cancelTips", { id: "bet-1" })).toBe("20001");
   });
 });

@@ -24,14 +24,14 @@ async function startServer() {
   });
 }
 
-test("the server ends although a provider keeps a connection on which it never asked for anything", async () => {
+test("the server ends although a provider keeps a connection open on which it never sent a request", async () => {
   const server = await startServer();
   const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
   onTestFinished(() => {
     socket.destroy();
   });
   await once(socket, "connect");
-  // The server has seen the connection before it ends.
+  // The server must have seen the connection before it ends.
   await post(server.url, "checkBalance", exampleEnvelope("nobody"));
   const ended = once(socket, "close");
   socket.resume();
@@ -39,7 +39,7 @@ test("the server ends although a provider keeps a connection on which it never a
   await ended;
 });
 
-test("a request in flight is answered before the server ends", async () => {
+test("the server answers a request in flight before it ends", async () => {
   const server = await startServer();
   const envelope = { ...exampleEnvelope("in-flight"), id: "in-flight-1" };
   await sql`insert into wallets (username, currency, balance, created_at) values ('in-flight', 'THB', 10, ${NOON})`;

@@ -19,7 +19,7 @@ const ITEM: CallbackItem = {
   endRound: null,
 };
 
-/** A player of a wallet in memory: what the store does, without a database. */
+/** A player with a wallet in memory: does what the store does, without a database. */
 function openPlayer(balance: string, singleState = false) {
   let state: PlayerState = {
     balance: amount(balance),
@@ -71,8 +71,8 @@ function openPlayer(balance: string, singleState = false) {
   return { ask, fold, entries, state: () => state };
 }
 
-describe("what was said in a request is applied item by item", () => {
-  test("a bet is placed and settled by what the items before left", () => {
+describe("the server applies the items of a request one after another", () => {
+  test("an item can settle the bet that an earlier item placed", () => {
     const player = openPlayer("15");
     expect(
       player.ask("placeBets", { betAmount: amount("10") }, { txnId: "bet-2", betAmount: amount("6") }),
@@ -123,7 +123,7 @@ const step = fc.record({
 });
 
 test.each([false, true])(
-  "whatever is asked in whatever order, the ledger tells what the wallet did (single state: %j)",
+  "the ledger says what the wallet did, for any requests in any order (single state: %j)",
   (singleState) => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 1, maxLength: 30 }), (steps) => {

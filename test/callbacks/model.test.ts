@@ -7,15 +7,21 @@ import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
 import { useDatabase } from "../support/database.ts";
 import { NOON } from "../support/examples.ts";
-import { ask, expectAsModelled, expectUnbrokenBalances, openRun, told } from "./modelled-wallet.ts";
+import {
+  ask,
+  describeRequest,
+  expectAsModelled,
+  expectUnbrokenBalances,
+  openRun,
+} from "./modelled-wallet.ts";
 import { step, toRequests } from "./random-callbacks.ts";
 import { answerInModel, type ModelAnswer, type ModelRequest, type ModelState } from "./wallet-model.ts";
 
 const { sql } = useDatabase();
-/** The last one is another one each time; a failure prints it. */
+/** The last seed differs in each run; a failure prints it. */
 const SEEDS = [1, 2, 3, 4, Math.floor(Math.random() * 2 ** 31)];
 const RUNS = 8;
-/** All of them run side by side. */
+/** For all tests of this file together, which run side by side. */
 const LONGEST_MS = 600_000;
 const BATCHES = { minLength: 1, maxLength: 8, size: "max" } as const;
 const BATCH = { minLength: 2, maxLength: 6, size: "max" } as const;
@@ -36,8 +42,8 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 /**
- * Every state that the wallet may be in, when the requests of a batch were answered like this in an unknown order.
- * None: no order explains the answers.
+ * Every state that the wallet can be in when the requests of a batch got these answers in an unknown order. Returns none
+ * where no order explains the answers.
  */
 function statesAfter(
   states: readonly ModelState[],
@@ -51,8 +57,8 @@ function statesAfter(
       left.flatMap((place) => {
         const request = requests[place];
         const { answer, next } = request ? answerInModel(state, request) : {};
-        const isAsTold = next !== undefined && isDeepStrictEqual(answer, answers[place]);
-        return isAsTold ? [{ state: next, left: left.filter((one) => one !== place) }] : [];
+        const agrees = next !== undefined && isDeepStrictEqual(answer, answers[place]);
+        return agrees ? [{ state: next, left: left.filter((one) => one !== place) }] : [];
       }),
     );
     reached = [...new Map(further.map((one) => [`${one.left} ${keyOf(one.state)}`, one])).values()];
@@ -60,7 +66,7 @@ function statesAfter(
   return reached.map(({ state }) => state);
 }
 
-/** Equal states have equal keys: the order of bets matters among those of one player and product only. */
+/** Equal states have equal keys. The order of bets matters only among those of one player and product. */
 function keyOf({ bets, ...sets }: ModelState): string {
   const ownerOf = (key: string) => key.slice(0, key.lastIndexOf(" "));
   const byKey = ([a]: [string, unknown], [b]: [string, unknown]) => (a < b ? -1 : 1);
@@ -74,7 +80,7 @@ function keyOf({ bets, ...sets }: ModelState): string {
 }
 
 test.concurrent.each(SEEDS)(
-  "every answer is the model's, one request after another (seed %i)",
+  "the wallet answers each request as the model does (seed %i)",
   async (seed) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, LENGTH), async (steps) => {
@@ -83,7 +89,10 @@ test.concurrent.each(SEEDS)(
         for (const [index, request] of toRequests(steps, run).entries()) {
           const { answer, next } = answerInModel(state, request);
           const got = await ask(server.url, request, NOON + index);
-          expect({ to: told(request), ...got }).toEqual({ to: told(request), ...answer });
+          expect({ to: describeRequest(request), ...got }).toEqual({
+            to: describeRequest(request),
+            ...answer,
+          });
           state = next;
         }
         await expectAsModelled(sql, run, state);
@@ -96,7 +105,7 @@ test.concurrent.each(SEEDS)(
 );
 
 test.concurrent.each(SEEDS)(
-  "what is asked at once is answered as if it had come one after another (seed %i)",
+  "the wallet answers simultaneous requests as if they had come one after another (seed %i)",
   async (seed) => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.array(step, BATCH), BATCHES), async (batches) => {
@@ -111,7 +120,7 @@ test.concurrent.each(SEEDS)(
           states = statesAfter(before, requests, answers);
           if (states.length === 0) {
             const exchange = requests.map(
-              (request, place) => `${told(request)} -> ${inspect(answers[place])}`,
+              (request, place) => `${describeRequest(request)} -> ${inspect(answers[place])}`,
             );
             throw new Error(
               `no order explains the answers:\n${exchange.join("\n")}\nafter ${before.map(keyOf).join("\n")}`,

@@ -1,4 +1,7 @@
-/** A wallet over HTTP beside its model: players of both, requests to both, and that they stand alike in the end. */
+/**
+ * A wallet behind HTTP and its model: creates the same players in both, sends the same requests to both, and checks that both
+ * have the same state in the end.
+ */
 
 import { isLosslessNumber, parse } from "lossless-json";
 import { expect } from "vitest";
@@ -27,7 +30,7 @@ const CREDITED = [
 
 let runs = 0;
 
-/** Players that nobody has met, in the wallet and in the model: the second one has no USD. */
+/** New players in the wallet and in the model. The second player has no USD. */
 export async function openRun(sql: Sql, name: string): Promise<{ run: string; state: ModelState }> {
   runs += 1;
   const run = `${name}${runs}`;
@@ -42,7 +45,7 @@ export async function openRun(sql: Sql, name: string): Promise<{ run: string; st
 
 const ROLLBACKS = ["rollback", "unsettleBets", "rollbackBets"];
 
-/** Each time another of the addresses that mean the callback. */
+/** One of the addresses of the callback; each turn gives another one. */
 function pathOf(callback: string, turn: number): string {
   const name = callback === "rollback" ? ROLLBACKS[turn % ROLLBACKS.length] : callback;
   return turn % 2 === 0 ? `${name}` : `sexy/${name}`;
@@ -63,10 +66,10 @@ export async function ask(url: string, request: ModelRequest, at: number): Promi
   return { statusCode, before: steps("balanceBefore"), after: steps("balanceAfter") };
 }
 
-export const told = (request: ModelRequest) =>
+export const describeRequest = (request: ModelRequest) =>
   `${request.callback} ${JSON.stringify({ ...request, callback: undefined })}`;
 
-/** The wallet, and the ledger it wrote, are what the model says. */
+/** Asserts that the wallet, and the ledger that it wrote, agree with the model. */
 export async function expectAsModelled(sql: Sql, run: string, state: ModelState): Promise<void> {
   const wallets = await sql<{ key: string; balance: string }[]>`
     select username || ' ' || currency as key, balance from wallets where username like ${`${run}-%`}`;
@@ -101,7 +104,7 @@ function toldByLedger(bet: ModelBet) {
   return { status: bet.status, stake: bet.stake, payout: bet.settlement + bet.reward, waiting, owed: 0n };
 }
 
-/** In the order in which they were committed, the balances of a player's requests follow one another without a gap. */
+/** Asserts that the balances of a player's requests follow one another without a gap, in the order of their commits. */
 export async function expectUnbrokenBalances(sql: Sql, run: string, state: ModelState): Promise<void> {
   const rows = await sql<{ key: string; before: string; after: string; moved: string }[]>`
     select username || ' ' || currency as key, min(balance_before) as before, min(balance_after) as after,

@@ -1,4 +1,4 @@
-/** A callback server over a real database, and a provider that sends to it: what the callback tests start from. */
+/** A callbacks server over a real database, and a provider that sends to it. */
 
 import { expect, onTestFinished } from "vitest";
 import type { LedgerBet } from "../../src/bet.ts";
@@ -26,7 +26,7 @@ export const CONFIG = parseConfig({
   ],
 });
 
-/** Amounts are JSON text, so that every digit is sent as it stands. */
+/** Amounts are JSON text, so that every digit is sent as written. */
 type Item = Readonly<Record<string, unknown>>;
 
 /** A number with digits that JavaScript would lose. */
@@ -63,10 +63,10 @@ export async function post(
 
 export interface Operator {
   readonly url: string;
-  /** Sends items of one bet each; what is not named is filled in. @returns the answer */
+  /** Sends items of one bet each, with defaults for missing fields. @returns the answer */
   send(callback: CallbackName, items: Item | readonly Item[], envelope?: Item): Promise<OperatorAnswer>;
-  /** The same, told as the status code and the balance after it: "0 90", "20002". */
-  tell(callback: CallbackName, items: Item | readonly Item[], envelope?: Item): Promise<string>;
+  /** Sends items as `send` does. @returns the status code and the balance after it: "0 90", "20002" */
+  outcomeOf(callback: CallbackName, items: Item | readonly Item[], envelope?: Item): Promise<string>;
   readonly player: string;
   balance(): Promise<string>;
 }
@@ -79,11 +79,11 @@ export interface OperatorChanges {
   readonly settings?: Partial<Settings["callbacks"]>;
   readonly limits?: CallbackLimits;
   readonly productId?: string;
-  /** of the player's first credit */
+  /** of the player's first deposit */
   readonly credit?: string;
 }
 
-/** Starts a server with a player of its own, until the test has finished. */
+/** Starts a server with a player of its own, until the test ends. */
 export async function startOperator(sql: Sql, changes: OperatorChanges = {}): Promise<Operator> {
   const context = { sql, config: CONFIG, clock: createTestClock(NOON), log: silentLog, ...changes.context };
   const settings = {
@@ -113,7 +113,7 @@ export async function startOperator(sql: Sql, changes: OperatorChanges = {}): Pr
     url: server.url,
     player,
     send,
-    tell: async (callback, items, envelope) => {
+    outcomeOf: async (callback, items, envelope) => {
       const { status, json } = await send(callback, items, envelope);
       expect(status).toBe(200);
       return json.statusCode === 0 ? `0 ${json.balanceAfter}` : String(json.statusCode);
@@ -160,7 +160,7 @@ export async function foldLedger(sql: Sql, player: string, productId = "P1"): Pr
   return foldEntries(entries, { singleState: productId === "S1" });
 }
 
-/** Asserts that the ledger tells of every bet of the player what the wallet did. */
+/** Asserts that the ledger says of each of the player's bets what the wallet did. */
 export async function expectLedgerAgrees(sql: Sql, player: string, productId = "P1"): Promise<void> {
   const folded = (await foldLedger(sql, player, productId)).map((bet) => ({
     txnId: bet.txnId,

@@ -4,7 +4,7 @@ import { Deadline } from "../../src/db/deadline.ts";
 
 const LIMITS = { atOnce: 2, mostWaiting: 4, mostWaitingOfPlayer: 2 };
 
-/** Work that ends when the test says so. */
+/** Work that ends when the test ends it. */
 function openWork(limits = LIMITS) {
   const line = openPlayerQueue(limits);
   const begun: string[] = [];
@@ -22,13 +22,13 @@ function openWork(limits = LIMITS) {
   const end = async (name: string, { answered }: { answered: Promise<unknown> }) => {
     ends.get(name)?.();
     await answered;
-    // What waited behind it begins in the same turn.
+    // The work that waited begins in the same turn of the event loop.
     await Promise.resolve();
   };
   return { ask, end, begun };
 }
 
-test("one player's requests take one place, in their order, and others go past them", async () => {
+test("requests of one player run one at a time in their order, and requests of other players pass them", async () => {
   const { ask, end, begun } = openWork();
   const first = ask("anna-1", "anna");
   ask("anna-2", "anna");
@@ -41,14 +41,14 @@ test("one player's requests take one place, in their order, and others go past t
   expect(begun).toEqual(["anna-1", "ben-1", "cora-1", "anna-2"]);
 });
 
-test("requests of players who are not known do not wait for each other", () => {
+test("requests of unknown players do not wait for each other", () => {
   const { ask, begun } = openWork();
   ask("one", null);
   ask("two", null);
   expect(begun).toEqual(["one", "two"]);
 });
 
-test("who has hung up while waiting is rejected at once, and never begins", async () => {
+test("a caller that hangs up while waiting is rejected at once, and its work never begins", async () => {
   const { ask, end, begun } = openWork();
   const first = ask("anna-1", "anna");
   const second = ask("anna-2", "anna");
@@ -59,7 +59,7 @@ test("who has hung up while waiting is rejected at once, and never begins", asyn
   expect(begun).toEqual(["anna-1", "anna-3"]);
 });
 
-test("who hangs up while it is worked on is rejected at once, and keeps the place until that has ended", async () => {
+test("a caller that hangs up during its work is rejected at once, and keeps its place until the work has ended", async () => {
   const { ask, begun } = openWork({ ...LIMITS, atOnce: 1 });
   const first = ask("anna-1", "anna");
   ask("ben-1", "ben");
@@ -68,7 +68,7 @@ test("who hangs up while it is worked on is rejected at once, and keeps the plac
   expect(begun).toEqual(["anna-1"]);
 });
 
-test("too many that wait are refused at once: of one player, and of all; a place that was given up counts no more", async () => {
+test("the queue refuses too many waiting requests at once, of one player and of all; a caller that has hung up no longer counts", async () => {
   const { ask } = openWork();
   const [, , last] = ["anna-1", "anna-2", "anna-3"].map((name) => ask(name, "anna"));
   await expect(ask("anna-4", "anna").answered).rejects.toThrow("2 callbacks of this player wait already");

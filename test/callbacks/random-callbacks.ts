@@ -1,4 +1,4 @@
-/** Random requests about a few ids, so that they collide: of every callback, with repeats, odd amounts and odd rounds. */
+/** Random requests about a few ids, so that they collide: all callbacks, with repeats, odd amounts and odd rounds. */
 
 import fc from "fast-check";
 import { CALLBACKS } from "../../src/callback.ts";
@@ -28,18 +28,18 @@ const item = fc.record({
   skip: fc.constantFrom(true, false, false, false, false),
   isEndRound: fc.constantFrom(true, true, false),
   isSingleState: fc.constantFrom(null, null, true, false),
-  /** what is sent for BY_TRANSACTION; undefined: nothing is said */
+  /** transactionType that means BY_TRANSACTION; undefined leaves the field out */
   ownType: fc.constantFrom("BY_TRANSACTION", "BY_BET", "", null, undefined),
 });
 
-/** What to ask, before it is known of whom and as which request. */
+/** What to ask, without player and request id. */
 export const step = fc.record({
   callback: fc.constantFrom(...CALLBACKS, "placeBets", "placeBets", "settleBets", "rollback"),
   player: fc.constantFrom(0, 0, 1),
   productId: fc.constantFrom("P1", "P1", "S1"),
   currency: fc.constantFrom("THB", "THB", "THB", "THB", "USD"),
   items: fc.array(item, { minLength: 1, maxLength: 3 }),
-  /** a request before it, counted backwards, that it repeats: as it was, or with one of both changed */
+  /** counted backwards, the earlier request that this one repeats: unchanged, or with one field of both changed */
   repeats: fc.option(
     fc.record({ back: fc.integer({ min: 1, max: 6 }), what: fc.constantFrom("all", "content", "id") }),
     { freq: 3 },
@@ -50,10 +50,7 @@ export type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never
 const ACTS_ON_ROUNDS = ["settleBets", "cancelBets", "voidSettled", "rollback"];
 const NAMES_STAKE = ["placeBets", "adjustBets", "placeTips", "cancelTips", "cancelBets", "rollback"];
 
-/**
- * The requests of a run: names and ids are its own, so that runs do not meet.
- * @param ids what request ids begin with
- */
+/** The requests of a run. Names and ids are the run's own, so that runs do not meet. @param ids prefix of request ids */
 export function toRequests(steps: readonly Step[], run: string, ids = run): ModelRequest[] {
   const requests: ModelRequest[] = [];
   for (const [index, one] of steps.entries()) {

@@ -15,12 +15,12 @@ beforeEach(async () => {
   operator = await startOperator(sql);
 });
 
-const fresh = () => ({ id: `own-${operator.player}` });
-const place = (fields = {}, envelope = {}) => operator.tell("placeBets", fields, envelope);
+const newRequest = () => ({ id: `own-${operator.player}` });
+const place = (fields = {}, envelope = {}) => operator.outcomeOf("placeBets", fields, envelope);
 
 describe("a replay", () => {
   test("gets the first answer again, whatever has happened since, and moves nothing", async () => {
-    const request = fresh();
+    const request = newRequest();
     const first = await operator.send("placeBets", {}, request);
     await place({ id: "bet-2" });
     const again = await operator.send("placeBets", {}, request);
@@ -29,17 +29,17 @@ describe("a replay", () => {
     expect(await operator.balance()).toBe("80");
   });
 
-  test("gets it to the letter, with its time, when it comes later", async () => {
+  test("gets the first answer to the last byte, with its old time", async () => {
     const clock = createTestClock(NOON);
     const { send } = await startOperator(sql, { context: { clock } });
-    const request = fresh();
+    const request = newRequest();
     const first = await send("placeBets", [{}, { id: "bet-2" }], request);
     clock.advance(MINUTE_MS);
     expect((await send("placeBets", [{}, { id: "bet-2" }], request)).text).toBe(first.text);
   });
 
-  test("is one however its fields are ordered, its numbers written and its time", async () => {
-    const request = fresh();
+  test("is recognised in any order of fields, any spelling of numbers and with any time", async () => {
+    const request = newRequest();
     await place({ betAmount: 10 }, request);
     const envelope = { ...exampleEnvelope(operator.player), ...request };
     const txn =
@@ -54,29 +54,29 @@ describe("a replay", () => {
   test.each([
     ["other items", { betAmount: 11 }, {}],
     ["one item more", [{}, { id: "bet-2" }], {}],
-  ])("with %s is 20002", async (_what, items, envelope) => {
-    const request = fresh();
+  ])("with %s fails with 20002", async (_what, items, envelope) => {
+    const request = newRequest();
     await place({}, request);
-    expect(await operator.tell("placeBets", items, { ...request, ...envelope })).toBe("20002");
+    expect(await operator.outcomeOf("placeBets", items, { ...request, ...envelope })).toBe("20002");
     expect(await operator.balance()).toBe("90");
   });
 
-  test("with another player is 20002", async () => {
-    const request = fresh();
+  test("with another player fails with 20002", async () => {
+    const request = newRequest();
     await place({}, request);
     const other = await startOperator(sql);
-    expect(await other.tell("placeBets", {}, request)).toBe("20002");
+    expect(await other.outcomeOf("placeBets", {}, request)).toBe("20002");
     expect(await other.balance()).toBe("100");
   });
 
-  test("the same id in another callback is another request", async () => {
-    const request = fresh();
+  test("is recognised only for the same callback", async () => {
+    const request = newRequest();
     await place({}, request);
-    expect(await operator.tell("settleBets", { payoutAmount: 5 }, request)).toBe("0 95");
+    expect(await operator.outcomeOf("settleBets", { payoutAmount: 5 }, request)).toBe("0 95");
   });
 
-  test("of a request that failed is judged anew", async () => {
-    const request = fresh();
+  test("of a failed request is judged anew", async () => {
+    const request = newRequest();
     expect(await place({ betAmount: 150 }, request)).toBe("10002");
     await creditWallet(
       sql,
@@ -86,8 +86,8 @@ describe("a replay", () => {
     expect(await place({ betAmount: 150 }, request)).toBe("0 10");
   });
 
-  test("20 at once of one request apply it once, and all get the same balances", async () => {
-    const request = fresh();
+  test("moves money once where 20 copies arrive at once, and all get the same balances", async () => {
+    const request = newRequest();
     const answers = await Promise.all(Array.from({ length: 20 }, () => place({}, request)));
     expect(new Set(answers)).toEqual(new Set(["0 90"]));
     await expectLedgerAgrees(sql, operator.player);
@@ -95,19 +95,19 @@ describe("a replay", () => {
 });
 
 describe("adjustBalance", () => {
-  const adjust = (fields = {}, envelope = {}) => operator.tell("adjustBalance", fields, envelope);
+  const adjust = (fields = {}, envelope = {}) => operator.outcomeOf("adjustBalance", fields, envelope);
 
-  test("DEBIT takes, CREDIT gives, every digit of it", async () => {
+  test("DEBIT takes and CREDIT gives, with every digit", async () => {
     expect(await adjust({ amount: 30 })).toBe("0 70");
     expect(await adjust({ refId: "ref-2", status: "CREDIT", amount: 0.1 })).toBe("0 70.1");
   });
 
-  test("a DEBIT beyond the balance is 10002", async () => {
+  test("a DEBIT beyond the balance fails with 10002", async () => {
     expect(await adjust({ amount: 100.5 })).toBe("10002");
   });
 
-  test("a refId taken before is 20002, for an identical replay too", async () => {
-    const request = fresh();
+  test("a known refId fails with 20002, for an identical replay too", async () => {
+    const request = newRequest();
     expect(await adjust({}, request)).toBe("0 90");
     expect(await adjust({}, request)).toBe("20002");
     expect(await adjust({ status: "CREDIT" })).toBe("20002");
@@ -115,13 +115,13 @@ describe("adjustBalance", () => {
     expect(await operator.balance()).toBe("90");
   });
 
-  test("a refId whose adjustBalance failed is not taken", async () => {
+  test("a refId can be used again after its adjustBalance failed", async () => {
     expect(await adjust({ amount: 150 })).toBe("10002");
     expect(await adjust({ amount: 50 })).toBe("0 50");
   });
 
   test("50 parallel copies move money once", async () => {
-    const request = fresh();
+    const request = newRequest();
     const copies = Array.from({ length: 50 }, (_, index) => adjust({}, index % 2 === 0 ? request : {}));
     const answers = await Promise.all(copies);
     expect(answers.sort()).toEqual(["0 90", ...Array.from({ length: 49 }, () => "20002")]);
@@ -131,8 +131,8 @@ describe("adjustBalance", () => {
   });
 });
 
-describe("at the same time", () => {
-  test("requests of one player never lose an update, and never take what is not there", async () => {
+describe("simultaneous requests", () => {
+  test("of one player never lose an update, and never take money that is not there", async () => {
     const answers = await Promise.all(
       Array.from({ length: 30 }, (_, index) => place({ id: `bet-${index}`, betAmount: 5 })),
     );
@@ -141,41 +141,43 @@ describe("at the same time", () => {
     await expectLedgerAgrees(sql, operator.player);
   });
 
-  test("a player whose wallet somebody holds keeps no other player waiting", async () => {
+  test("of other players do not wait for a player whose wallet is locked", async () => {
     const other = await startOperator(sql);
     let answered: Promise<string> | undefined;
     await sql.begin(async (tx) => {
       await tx`select from wallets where username = ${operator.player} for update`;
       answered = place();
-      expect(await other.tell("placeBets", { id: "bet-2" })).toBe("0 90");
+      expect(await other.outcomeOf("placeBets", { id: "bet-2" })).toBe("0 90");
     });
     expect(await answered).toBe("0 90");
   });
 
-  test("two players' requests with one id are not both applied", async () => {
+  test("of two players with one request id are not both applied", async () => {
     const other = await startOperator(sql);
     const requests = Array.from({ length: 10 }, (_, index) => ({ id: `shared-${index}` }));
     const answers = await Promise.all(
       requests.flatMap((request, index) =>
-        [operator, other].map((one) => one.tell("placeBets", { id: `bet-${index}`, betAmount: 1 }, request)),
+        [operator, other].map((one) =>
+          one.outcomeOf("placeBets", { id: `bet-${index}`, betAmount: 1 }, request),
+        ),
       ),
     );
     expect(answers.filter((answer) => answer === "20002")).toHaveLength(10);
   });
 
-  test("the same txn id in another currency is not another bet", async () => {
+  test("with one txn id in two currencies concern one bet", async () => {
     await creditWallet(
       sql,
       { username: operator.player, currency: "EUR", amount: amount("100"), ref: `eur-${operator.player}` },
       NOON,
     );
     await place();
-    expect(await operator.tell("placeBets", {}, { currency: "EUR" })).toBe("20002");
-    expect(await operator.tell("settleBets", { payoutAmount: 5 }, { currency: "EUR" })).toBe("20001");
+    expect(await operator.outcomeOf("placeBets", {}, { currency: "EUR" })).toBe("20002");
+    expect(await operator.outcomeOf("settleBets", { payoutAmount: 5 }, { currency: "EUR" })).toBe("20001");
   });
 });
 
-test("the entries of one moment lie in the ledger in the order in which they took effect", async () => {
+test("entries of one moment stand in the ledger in the order in which they took effect", async () => {
   const clock = createTestClock(NOON);
   const pool = openWalletPool(sql);
   onTestFinished(() => pool.close());

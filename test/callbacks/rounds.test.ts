@@ -11,118 +11,118 @@ describe("by round", () => {
     operator = await startOperator(sql);
     onTestFinished(() => expectLedgerAgrees(sql, operator.player));
   });
-  const tell: Operator["tell"] = (...request) => operator.tell(...request);
-  const placeTwo = () => tell("placeBets", [{ id: "bet-1" }, { id: "bet-2", betAmount: 20 }]);
+  const outcomeOf: Operator["outcomeOf"] = (...request) => operator.outcomeOf(...request);
+  const placeTwo = () => outcomeOf("placeBets", [{ id: "bet-1" }, { id: "bet-2", betAmount: 20 }]);
   const statuses = async () =>
     (await foldLedger(sql, operator.player)).map(({ txnId, status }) => `${txnId} ${status}`).sort();
 
-  test("a settle ends every open bet of the round, and pays the bet it names", async () => {
+  test("a settle ends every open bet of the round, and pays the bet that it names", async () => {
     await placeTwo();
-    expect(await tell("settleBets", { ...byRound, id: "bet-2", payoutAmount: 50 })).toBe("0 120");
+    expect(await outcomeOf("settleBets", { ...byRound, id: "bet-2", payoutAmount: 50 })).toBe("0 120");
     expect(await statuses()).toEqual(["bet-1 settled", "bet-2 settled"]);
-    expect(await tell("settleBets", { ...byRound, id: "bet-2", payoutAmount: 50 })).toBe("20002");
-    expect(await tell("settleBets", { ...byRound, id: "bet-2", payoutAmount: 51 })).toBe("20004");
+    expect(await outcomeOf("settleBets", { ...byRound, id: "bet-2", payoutAmount: 50 })).toBe("20002");
+    expect(await outcomeOf("settleBets", { ...byRound, id: "bet-2", payoutAmount: 51 })).toBe("20004");
   });
 
-  test("a settle that names no bet pays the earliest, and is told from another one afterwards", async () => {
+  test("a settle that names no bet pays the earliest one, and a different settle afterwards is no replay", async () => {
     await placeTwo();
-    expect(await tell("settleBets", { ...byRound, id: "round-end", payoutAmount: 50 })).toBe("0 120");
-    expect(await tell("settleBets", { ...byRound, id: "round-end", payoutAmount: 50 })).toBe("20002");
-    expect(await tell("settleBets", { ...byRound, id: "round-end", payoutAmount: 9 })).toBe("20004");
+    expect(await outcomeOf("settleBets", { ...byRound, id: "round-end", payoutAmount: 50 })).toBe("0 120");
+    expect(await outcomeOf("settleBets", { ...byRound, id: "round-end", payoutAmount: 50 })).toBe("20002");
+    expect(await outcomeOf("settleBets", { ...byRound, id: "round-end", payoutAmount: 9 })).toBe("20004");
   });
 
   test("a bet placed without a round belongs to the first one that a callback names for it", async () => {
-    await tell("placeBets", [{ id: "bet-1" }, { id: "bet-2", roundId: "UNKNOWN" }]);
-    await tell("winRewards", { id: "bet-2", payoutAmount: 5 });
-    await tell("adjustBets", { id: "bet-2", roundId: "round-9", betAmount: 20 });
-    expect(await tell("cancelBets", byRound)).toBe("0 105");
+    await outcomeOf("placeBets", [{ id: "bet-1" }, { id: "bet-2", roundId: "UNKNOWN" }]);
+    await outcomeOf("winRewards", { id: "bet-2", payoutAmount: 5 });
+    await outcomeOf("adjustBets", { id: "bet-2", roundId: "round-9", betAmount: 20 });
+    expect(await outcomeOf("cancelBets", byRound)).toBe("0 105");
     expect(await statuses()).toEqual(["bet-1 void", "bet-2 void"]);
   });
 
-  test("an id that only the end of a round had can be placed, and is ended with its round", async () => {
+  test("a placement can use an id that only the end of a round had, and the bet ends with its round", async () => {
     await placeTwo();
-    await tell("settleBets", { ...byRound, id: "bet-3", payoutAmount: 50 });
-    expect(await tell("placeBets", { id: "bet-3", betAmount: 5 })).toBe("0 115");
-    expect(await tell("cancelBets", byRound)).toBe("0 120");
+    await outcomeOf("settleBets", { ...byRound, id: "bet-3", payoutAmount: 50 });
+    expect(await outcomeOf("placeBets", { id: "bet-3", betAmount: 5 })).toBe("0 115");
+    expect(await outcomeOf("cancelBets", byRound)).toBe("0 120");
     expect(await statuses()).toEqual(["bet-1 settled", "bet-2 settled", "bet-3 void"]);
   });
 
-  test("a settle of an unknown round is 20001, of a cancelled one 20003", async () => {
-    expect(await tell("settleBets", byRound)).toBe("20001");
+  test("a settle of an unknown round fails with 20001, of a cancelled one with 20003", async () => {
+    expect(await outcomeOf("settleBets", byRound)).toBe("20001");
     await placeTwo();
-    await tell("cancelBets", byRound);
-    expect(await tell("settleBets", { ...byRound, id: "round-end" })).toBe("20003");
-    expect(await tell("settleBets", byRound)).toBe("20003");
+    await outcomeOf("cancelBets", byRound);
+    expect(await outcomeOf("settleBets", { ...byRound, id: "round-end" })).toBe("20003");
+    expect(await outcomeOf("settleBets", byRound)).toBe("20003");
   });
 
-  test("a cancel acts on open bets only, and gives back the sum of what they were debited", async () => {
+  test("a cancel acts on open bets only, and gives back the sum of their debits", async () => {
     await placeTwo();
-    await tell("placeBets", { id: "bet-3", betAmount: 5 });
-    await tell("settleBets", { id: "bet-2" });
-    expect(await tell("cancelBets", byRound)).toBe("0 80");
+    await outcomeOf("placeBets", { id: "bet-3", betAmount: 5 });
+    await outcomeOf("settleBets", { id: "bet-2" });
+    expect(await outcomeOf("cancelBets", byRound)).toBe("0 80");
     const [entry] = await sql`
       select moved from callback_entries where username = ${operator.player} and callback = 'cancelBets'`;
     expect(Number(entry?.["moved"])).toBe(15);
     expect(await statuses()).toEqual(["bet-1 void", "bet-2 settled", "bet-3 void"]);
   });
 
-  test("a cancel with no bet open is 20004 where one is settled, else 20003", async () => {
+  test("a cancel without an open bet fails with 20004 where one is settled, else with 20003", async () => {
     await placeTwo();
-    await tell("cancelBets", { id: "bet-1" });
-    await tell("settleBets", { id: "bet-2" });
-    expect(await tell("cancelBets", byRound)).toBe("20004");
-    await tell("placeBets", { id: "bet-9", roundId: "round-9" });
-    await tell("cancelBets", { ...byRound, id: "bet-9", roundId: "round-9" });
-    expect(await tell("cancelBets", { ...byRound, id: "bet-9", roundId: "round-9" })).toBe("20003");
+    await outcomeOf("cancelBets", { id: "bet-1" });
+    await outcomeOf("settleBets", { id: "bet-2" });
+    expect(await outcomeOf("cancelBets", byRound)).toBe("20004");
+    await outcomeOf("placeBets", { id: "bet-9", roundId: "round-9" });
+    await outcomeOf("cancelBets", { ...byRound, id: "bet-9", roundId: "round-9" });
+    expect(await outcomeOf("cancelBets", { ...byRound, id: "bet-9", roundId: "round-9" })).toBe("20003");
   });
 
-  test("a cancel of an unknown round is 20001, and whatever bet of it still arrives is refused", async () => {
-    expect(await tell("cancelBets", byRound)).toBe("20001");
-    expect(await tell("placeBets", { id: "bet-7" })).toBe("20003");
-    expect(await tell("placeBets", { id: "bet-7", roundId: "round-2" })).toBe("0 90");
+  test("a cancel of an unknown round fails with 20001, and every late bet of that round is refused", async () => {
+    expect(await outcomeOf("cancelBets", byRound)).toBe("20001");
+    expect(await outcomeOf("placeBets", { id: "bet-7" })).toBe("20003");
+    expect(await outcomeOf("placeBets", { id: "bet-7", roundId: "round-2" })).toBe("0 90");
   });
 
-  test("a rollback lets every ended bet run again, but no reward and no tip", async () => {
+  test("a rollback opens every ended bet again, but no reward and no tip", async () => {
     await placeTwo();
-    await tell("settleBets", { ...byRound, id: "bet-1", payoutAmount: 50 });
-    await tell("placeTips", {});
-    await tell("winRewards", { id: "reward-1", payoutAmount: 7 });
+    await outcomeOf("settleBets", { ...byRound, id: "bet-1", payoutAmount: 50 });
+    await outcomeOf("placeTips", {});
+    await outcomeOf("winRewards", { id: "reward-1", payoutAmount: 7 });
     expect(await operator.balance()).toBe("124");
-    expect(await tell("rollback", { ...byRound, payoutAmount: 50, betAmount: 30 })).toBe("0 74");
+    expect(await outcomeOf("rollback", { ...byRound, payoutAmount: 50, betAmount: 30 })).toBe("0 74");
     expect(await statuses()).toEqual(["bet-1 open", "bet-2 open", "reward-1 settled", "tip-1 settled"]);
-    expect(await tell("rollback", { ...byRound, payoutAmount: 50 })).toBe("20002");
+    expect(await outcomeOf("rollback", { ...byRound, payoutAmount: 50 })).toBe("20002");
   });
 
-  test("a rollback of a round both settled and void takes back both of its amounts", async () => {
+  test("a rollback of a round with a settled and a void bet takes back the amounts of both", async () => {
     await placeTwo();
-    await tell("settleBets", { id: "bet-1", payoutAmount: 50 });
-    await tell("cancelBets", { id: "bet-2", betAmount: 20 });
-    expect(await tell("rollback", { ...byRound, payoutAmount: 50, betAmount: 20 })).toBe("0 70");
-    expect(await tell("cancelBets", byRound)).toBe("0 100");
+    await outcomeOf("settleBets", { id: "bet-1", payoutAmount: 50 });
+    await outcomeOf("cancelBets", { id: "bet-2", betAmount: 20 });
+    expect(await outcomeOf("rollback", { ...byRound, payoutAmount: 50, betAmount: 20 })).toBe("0 70");
+    expect(await outcomeOf("cancelBets", byRound)).toBe("0 100");
   });
 
-  test("a rollback of an unknown round is 20001", async () => {
-    expect(await tell("rollback", byRound)).toBe("20001");
+  test("a rollback of an unknown round fails with 20001", async () => {
+    expect(await outcomeOf("rollback", byRound)).toBe("20001");
   });
 
-  test.each(["", "UNKNOWN"])("%j is no round: only the bet itself is acted on", async (roundId) => {
-    await tell("placeBets", [
+  test.each(["", "UNKNOWN"])("%j names no round: the callback acts on its own bet only", async (roundId) => {
+    await outcomeOf("placeBets", [
       { id: "bet-1", roundId },
       { id: "bet-2", roundId },
     ]);
-    expect(await tell("cancelBets", { ...byRound, roundId })).toBe("0 90");
+    expect(await outcomeOf("cancelBets", { ...byRound, roundId })).toBe("0 90");
     expect(await statuses()).toEqual(["bet-1 void", "bet-2 open"]);
   });
 });
 
-describe("a product whose bets come settled", () => {
+describe("a product that settles without placements", () => {
   let operator: Operator;
   beforeEach(async () => {
     operator = await startOperator(sql, { productId: "S1" });
     onTestFinished(() => expectLedgerAgrees(sql, operator.player, "S1"));
   });
   const settle = (fields = {}) =>
-    operator.tell("settleBets", { isSingleState: true, betAmount: 10, payoutAmount: 0, ...fields });
+    operator.outcomeOf("settleBets", { isSingleState: true, betAmount: 10, payoutAmount: 0, ...fields });
 
   test("a settle without a placement takes the stake and pays", async () => {
     expect(await settle({ payoutAmount: 25 })).toBe("0 115");
@@ -130,24 +130,24 @@ describe("a product whose bets come settled", () => {
     expect(await settle({ payoutAmount: 24 })).toBe("20004");
   });
 
-  test("it is 10002 where the balance before is below the stake, whatever it pays", async () => {
+  test("a settle fails with 10002 where the balance before is below the stake, whatever its payout", async () => {
     expect(await settle({ betAmount: 101, payoutAmount: 500 })).toBe("10002");
     expect(await operator.balance()).toBe("100");
   });
 
-  test("a bet that was placed is not debited again", async () => {
-    await operator.tell("placeBets", {});
+  test("a settle does not debit a placed bet again", async () => {
+    await operator.outcomeOf("placeBets", {});
     expect(await settle({ payoutAmount: 25 })).toBe("0 115");
   });
 
-  test("after a rollback the stake is not taken a second time", async () => {
+  test("a settle after a rollback does not take the stake a second time", async () => {
     await settle({ payoutAmount: 25 });
-    expect(await operator.tell("rollback", { payoutAmount: 25 })).toBe("0 90");
+    expect(await operator.outcomeOf("rollback", { payoutAmount: 25 })).toBe("0 90");
     expect(await settle({ payoutAmount: 5 })).toBe("0 95");
   });
 
-  test("one that was cancelled before it arrived is 20003", async () => {
-    expect(await operator.tell("cancelBets", {})).toBe("20001");
+  test("a settle of a bet that was cancelled before it arrived fails with 20003", async () => {
+    expect(await operator.outcomeOf("cancelBets", {})).toBe("20001");
     expect(await settle()).toBe("20003");
   });
 });

@@ -22,7 +22,7 @@ beforeEach(async () => {
   operator = await startOperator(sql, { context: { log } });
 });
 
-/** Applies a placement of 10, for whom the test says how long is waited. */
+/** Applies a placement of 10 with the given deadline. */
 function place(id: string, deadline: Deadline, database: Sql = sql, changes: { readonly id?: string } = {}) {
   const pool = openWalletPool(database);
   onTestFinished(async () => {
@@ -39,7 +39,7 @@ function place(id: string, deadline: Deadline, database: Sql = sql, changes: { r
   return applyRequest(pool, received, { singleState: false }, createTestClock(NOON), deadline);
 }
 
-/** Runs this for each entry, at the end of its statement or at its commit, until the test has finished. */
+/** Runs this statement for each entry, at the end of the insert or at the commit, until the test ends. */
 async function doAtEach(at: "statement" | "commit", what: string): Promise<void> {
   await sql.unsafe(`create or replace function take_long() returns trigger language plpgsql as
     'begin perform ${what}; return new; end'`);
@@ -53,7 +53,7 @@ async function doAtEach(at: "statement" | "commit", what: string): Promise<void>
   });
 }
 
-/** No entry is committed until `letGo`. */
+/** Keeps every entry from being committed until `letGo`. */
 async function holdCommits(): Promise<{ letGo(): Promise<void> }> {
   await doAtEach("commit", "pg_advisory_xact_lock(1)");
   const holder = await sql.reserve();
@@ -73,7 +73,7 @@ const untilWaiting = (on: string, count = 1) =>
     return rows.length === count;
   });
 
-/** Works while the player's wallet is locked, and lets it go again. */
+/** Does `work` while the player's wallet is locked, then unlocks the wallet. */
 async function whileLocked<Result>(work: () => Promise<Result>): Promise<{ result: Result }> {
   return await sql.begin(async (tx) => {
     await tx`select from wallets where username = ${operator.player} for update`;
@@ -81,8 +81,8 @@ async function whileLocked<Result>(work: () => Promise<Result>): Promise<{ resul
   });
 }
 
-describe("a request that is not answered with success is not applied", () => {
-  test("whose time was over while it waited for the wallet", async () => {
+describe("a request without a successful answer is not applied", () => {
+  test("when its deadline passed while it waited for the wallet", async () => {
     const deadline = new Deadline(100);
     const { result } = await whileLocked(async () => {
       const refused = expect(place("bet-1", deadline)).rejects.toThrow("it was not done within 0.1 s");
@@ -93,17 +93,17 @@ describe("a request that is not answered with success is not applied", () => {
     expect(await operator.balance()).toBe("100");
   });
 
-  test("which the database would commit too late, because it stood still in between", async () => {
+  test("when the server stood still and the database would commit too late", async () => {
     await doAtEach("statement", "pg_sleep(0.5)");
     const deadline = new Deadline(60_000);
-    // By the time it is decided, so much is left of it.
+    // The time that is left when the request is judged.
     deadline.leftMs = () => 100;
     await expect(place("bet-1", deadline)).rejects.toThrow("it could not be committed in time");
     expect(await operator.balance()).toBe("100");
     expect(await sql`select from callback_entries where username = ${operator.player}`).toEqual([]);
   });
 
-  test("which waited at one of its writes until it was too late", async () => {
+  test("when one of its writes waited until the deadline had passed", async () => {
     const deadline = new Deadline(5_000);
     let placing: Promise<unknown> = Promise.resolve();
     const takesTheId = sql.begin(async (tx) => {
@@ -121,7 +121,7 @@ describe("a request that is not answered with success is not applied", () => {
     expect(await operator.balance()).toBe("100");
   });
 
-  test("whose caller has hung up while it waited for the wallet, or behind another of the player", async () => {
+  test("when its caller hung up while it waited for the wallet, or behind another request of the player", async () => {
     const hangUp = [new AbortController(), new AbortController()];
     await whileLocked(async () => {
       for (const [index, { signal }] of hangUp.entries()) {
@@ -133,23 +133,29 @@ describe("a request that is not answered with success is not applied", () => {
         if (index === 0) await untilWaiting("transactionid");
       }
       for (const controller of hangUp) controller.abort();
-      // The second may not have arrived at all.
+      // The second request may not have arrived yet.
       await eventually("the first is dropped", () => logged.length > 0);
     });
     expect(logged.join("")).toMatch(/its caller has hung up.*a callback was dropped, and not applied/);
-    expect(await operator.tell("placeBets", {})).toBe("0 90");
+    expect(await operator.outcomeOf("placeBets", {})).toBe("0 90");
   });
 });
 
-describe("a connection that is lost under a commit", () => {
-  test("which takes place all the same: the request is answered with its success", async () => {
+/** A pool of one connection through a proxy that can break it. */
+async function openFar() {
+  const proxy = await startTcpProxy(url);
+  const far = openDatabase(proxy.url, 1);
+  onTestFinished(async () => {
+    await far.end({ timeout: 0 });
+    await proxy.close();
+  });
+  return { proxy, far };
+}
+
+describe("when a connection is lost during a commit", () => {
+  test("and the commit takes place all the same, the request is answered with success", async () => {
     const commits = await holdCommits();
-    const proxy = await startTcpProxy(url);
-    const far = openDatabase(proxy.url, 1);
-    onTestFinished(async () => {
-      await far.end({ timeout: 0 });
-      await proxy.close();
-    });
+    const { proxy, far } = await openFar();
     const placing = place("bet-1", new Deadline(60_000), far);
     await untilWaiting("advisory");
     await proxy.refuse();
@@ -161,17 +167,12 @@ describe("a connection that is lost under a commit", () => {
     expect(await operator.balance()).toBe("90");
   });
 
-  test("of whose caller nobody is left: nobody looks for what became of it", async () => {
+  test("and its caller is gone, nobody checks the outcome", async () => {
     const commits = await holdCommits();
-    const proxy = await startTcpProxy(url);
-    const far = openDatabase(proxy.url, 1);
-    onTestFinished(async () => {
-      await far.end({ timeout: 0 });
-      await proxy.close();
-    });
+    const { proxy, far } = await openFar();
     const deadline = new Deadline(60_000);
     const lost = expect(place("bet-1", deadline, far)).rejects.toThrow(
-      "the connection was lost under a commit",
+      "the connection was lost during a commit",
     );
     await untilWaiting("advisory");
     deadline.leave(new Error("its caller has hung up"));
@@ -181,26 +182,26 @@ describe("a connection that is lost under a commit", () => {
   });
 });
 
-test("one player's locked wallet keeps nobody else waiting", async () => {
+test("the locked wallet of one player does not delay other players", async () => {
   const other = await startOperator(sql);
   const { result } = await whileLocked(async () => {
     const waiting = Array.from({ length: 20 }, (_, index) =>
-      operator.tell("placeBets", { id: `bet-${index}`, betAmount: 1 }),
+      operator.outcomeOf("placeBets", { id: `bet-${index}`, betAmount: 1 }),
     );
     await untilWaiting("transactionid");
     const txns = [{ id: "bet-1", status: "OPEN", roundId: "r", betAmount: 10 }];
     const envelope = exampleEnvelope(other.player);
-    expect(await operator.tell("placeBets", txns, envelope)).toBe("0 90");
+    expect(await operator.outcomeOf("placeBets", txns, envelope)).toBe("0 90");
     return { waiting };
   });
   expect(new Set(await Promise.all(result.waiting)).size).toBe(20);
   expect(await operator.balance()).toBe("80");
 });
 
-test("who sends a body byte by byte is cut off", async () => {
+test("the server cuts off a client that sends a body byte by byte", async () => {
   const slow = await startOperator(sql, { limits: { answerMs: 10_000, requestMs: 300 } });
   const socket = connect(Number(new URL(slow.url).port), "127.0.0.1");
-  // After whatever has come is read: to write to a connection that was cut off throws away what waits in it.
+  // Write only after reading all that has arrived: a write to a connection that was cut off discards unread data.
   const dripping = setInterval(() => setImmediate(() => socket.write(" ")), 50);
   onTestFinished(() => {
     clearInterval(dripping);

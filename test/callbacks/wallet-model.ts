@@ -1,12 +1,12 @@
 /**
- * What the wallet must answer, written a second time: from the rules of the interface and of nothing else, in a few maps
- * and integers. The tests hold the real one against it.
+ * What the wallet must answer, written a second time from the rules of the interface alone, with maps and integers. The tests
+ * compare the real wallet with this model.
  */
 
 /** Amounts are counted in steps of 10 to the power of -40. */
 const DECIMALS = 40;
 
-/** @param text a decimal, with an exponent or without */
+/** @param text a decimal, with or without an exponent */
 export function toSteps(text: string): bigint {
   const [mantissa = "", exponent = "0"] = text.toLowerCase().split("e");
   const [whole = "", fraction = ""] = mantissa.split(".");
@@ -15,7 +15,7 @@ export function toSteps(text: string): bigint {
   return BigInt(`${whole}${fraction}`) * 10n ** BigInt(zeros);
 }
 
-/** An item of whatever callback, its amounts as they are written. */
+/** An item of any callback, with amounts as text. */
 export interface ModelItem {
   readonly id: string;
   readonly status: string;
@@ -27,7 +27,7 @@ export interface ModelItem {
   readonly isEndRound: boolean;
   /** null: the item has no flag */
   readonly isSingleState: boolean | null;
-  /** the transactionType of an item that is not BY_ROUND: whatever it says, it means the one transaction */
+  /** the transactionType of an item that is not BY_ROUND: every other value means the one transaction */
   readonly ownType: string | null | undefined;
 }
 
@@ -50,7 +50,7 @@ export interface ModelBet {
   round: string | null;
   status: "open" | "settled" | "void";
   stake: bigint;
-  /** of the stake, what is with the operator */
+  /** the part of the stake that the operator has taken */
   debited: bigint;
   wasDebited: boolean;
   settlement: bigint;
@@ -61,13 +61,13 @@ export interface ModelBet {
   rewardOnly: boolean;
   mayBeSettledAgain: boolean;
   payoutReturned: boolean;
-  /** of its present generation */
+  /** what settles said in the present generation */
   said: string[];
-  /** what was paid to it as single-state settles of the round, by ids that are no bets' */
+  /** what single-state settles of the round paid to this bet, by the ids that they named */
   carried: Record<string, string[]>;
 }
 
-/** All that a wallet knows, as plain data: it can be copied, and told from another. */
+/** All that a wallet knows, as plain data, which can be copied and compared. */
 export interface ModelState {
   /** by player and currency */
   balances: Record<string, bigint>;
@@ -95,7 +95,7 @@ class Refused extends Error {
   }
 }
 
-/** What the request is answered, and how the wallet stands after it; the state that is given stays as it is. */
+/** The answer to the request, and the state of the wallet afterwards. Leaves the given state unchanged. */
 export function answerInModel(
   state: ModelState,
   request: ModelRequest,
@@ -160,7 +160,7 @@ function realRound(roundId: string): string | null {
   return roundId === "" || roundId === "UNKNOWN" ? null : roundId;
 }
 
-/** One item, and the state that it changes. */
+/** Judges one item, and changes the state. */
 class ModelJudgement {
   readonly #state: ModelState;
   readonly #request: ModelRequest;
@@ -250,7 +250,7 @@ class ModelJudgement {
     return bet;
   }
 
-  /** Changes the balance; what is taken as a stake must be there. */
+  /** Changes the balance. A stake must be covered by the balance. */
   #move(amount: bigint, mustBeThere: boolean): void {
     if (this.#item.skip) return;
     const key = balanceKey(this.#request.username, this.#request.currency);
@@ -349,7 +349,7 @@ class ModelJudgement {
         if (ended.every(({ status }) => status === "void")) throw new Refused(20003);
         throw new Refused(ended.some(({ said }) => said.includes(this.#saidBySettle)) ? 20002 : 20004);
       }
-      // It was paid to another bet of the round before: it must not become a bet of its own.
+      // Another bet of the round carried this payout before: it must not become a bet of its own.
       const before = bets.map(({ carried }) => carried[this.#item.id]).filter((said) => said !== undefined);
       if (own === undefined && before.length > 0) {
         throw new Refused(before.flat().includes(this.#saidBySettle) ? 20002 : 20004);
@@ -389,7 +389,7 @@ class ModelJudgement {
     this.#endVoid(own, own.stake - own.settlement - own.reward);
   }
 
-  /** Nothing settled: not settled yet where one is open, else void already. */
+  /** Without a settled bet: 20001 where one is open, else 20003. */
   #voidRound(): void {
     const bets = this.#betsOfRound;
     const settled = bets.filter(({ status }) => status === "settled");
@@ -438,7 +438,7 @@ class ModelJudgement {
     }
   }
 
-  /** @param taken of a void bet: what was given back and is taken again */
+  /** @param taken what was given back for a void bet and is taken again */
   #runAgain(bet: ModelBet, taken: bigint, takesReward: boolean): void {
     const wasVoid = bet.status === "void";
     if (wasVoid && !this.#item.skip) {

@@ -28,7 +28,7 @@ const failure = (id: string, statusCode: number, productId = "P1") => ({
 });
 
 describe("the answer", () => {
-  test("a success has these fields and no others, its balances with every digit", async () => {
+  test("a success has these fields and no others, and its balances have every digit", async () => {
     const betAmount = digits("0.000000000000000000001");
     const { status, text, headers } = await operator.send("placeBets", { betAmount }, { id: "r-1" });
     expect(status).toBe(200);
@@ -38,7 +38,7 @@ describe("the answer", () => {
     );
   });
 
-  test("checkBalance has the balance alone, and needs neither game nor token", async () => {
+  test("checkBalance answers the balance alone, and needs neither game nor token", async () => {
     await operator.send("placeBets", { betAmount: digits("33.330") });
     const { text } = await post(operator.url, "checkBalance", {
       ...exampleEnvelope(operator.player),
@@ -54,7 +54,7 @@ describe("the answer", () => {
   });
 
   test.each(["checkBalance", "placeBets", "adjustBalance"] as const)(
-    "%s of a player without a wallet of the currency is 10001",
+    "%s of a player without a wallet of the currency fails with 10001",
     async (callback) => {
       const items =
         callback === "adjustBalance"
@@ -72,7 +72,7 @@ const SECONDS = NOON / 1000;
 const Y2010 = Date.parse("2010-01-01T00:00:00Z");
 const TOMORROW = NOON + 24 * 3_600_000;
 
-describe("a malformed request is 30001, and the log names the field", () => {
+describe("a malformed request fails with 30001, and the log names the field", () => {
   const bet = { id: "bet-1", status: "OPEN", roundId: "round-1", betAmount: 1 };
   test.each([
     ["placeBets", { timestampMillis: "now" }, /timestampMillis must be whole milliseconds.*\\"now\\"/],
@@ -175,7 +175,7 @@ describe("a malformed request is 30001, and the log names the field", () => {
   );
 });
 
-describe("what is no callback gets an HTTP status", () => {
+describe("a request that is no callback gets an HTTP status", () => {
   const ask = (path: string, init: RequestInit) => fetch(`${operator.url}/${path}`, init);
 
   test("413 for a body that is too large", async () => {
@@ -217,7 +217,7 @@ describe("a signature", () => {
     return (await post(url, "checkBalance", body, headers)).json.statusCode;
   };
 
-  test("that belongs to body and time lets a callback through, for five minutes", async () => {
+  test("that matches body and time lets a callback through for five minutes", async () => {
     expect(await send({})).toBe(0);
     expect(await send({ at: NOON - 5 * MINUTE_MS })).toBe(0);
     expect(await send({ at: NOON + 5 * MINUTE_MS })).toBe(0);
@@ -228,16 +228,16 @@ describe("a signature", () => {
     ["that is too old", { at: NOON - 5 * MINUTE_MS - 1 }],
     ["from the future", { at: NOON + 5 * MINUTE_MS + 1 }],
     ["of another time", { headers: { "sapi-timestamp": String(NOON + 1) } }],
-    ["that is no hex", { headers: { "sapi-signature": "x" } }],
+    ["that is not hexadecimal", { headers: { "sapi-signature": "x" } }],
     ["without a time", { headers: { "sapi-timestamp": "" } }],
-  ])("%s is 30002, and nothing is stored", async (_what, changes) => {
+  ])("%s fails with 30002, and nothing is stored", async (_what, changes) => {
     const [before] = await sql`select count(*) as bodies from callback_bodies`;
     expect(await send(changes)).toBe(30002);
     expect(await sql`select count(*) as bodies from callback_bodies`).toEqual([before]);
   });
 });
 
-describe("a signed body", () => {
+describe("a captured signed body", () => {
   const key = "a key of our own";
   const signed = (body: string) => ({
     "sapi-signature": createHmac("sha256", key).update(`${body}.${NOON}`).digest("hex"),
@@ -245,7 +245,7 @@ describe("a signed body", () => {
   });
   const start = async () => await startOperator(sql, { context: { log }, settings: { signatureKey: key } });
 
-  test("that was captured is not taken for another callback, by another server process either", async () => {
+  test("is refused as another callback, also by another server process", async () => {
     const [one, another] = [await start(), await start()];
     const txns = [{ id: "bet-1", status: "SETTLED", roundId: "r", payoutAmount: 50 }];
     const placed = toBody({
@@ -253,18 +253,18 @@ describe("a signed body", () => {
       txns: [{ id: "bet-1", status: "OPEN", roundId: "r", betAmount: 10 }],
     });
     const settle = toBody({ ...exampleEnvelope(one.player), txns });
-    const tell = async (url: string, callback: string, body: string) =>
+    const outcomeOf = async (url: string, callback: string, body: string) =>
       (await post(url, callback, body, signed(body))).json.statusCode;
-    expect(await tell(one.url, "placeBets", placed)).toBe(0);
-    expect(await tell(one.url, "settleBets", settle)).toBe(0);
-    expect(await tell(one.url, "winRewards", settle)).toBe(30002);
-    expect(await tell(another.url, "winRewards", settle)).toBe(30002);
-    expect(await tell(another.url, "settleBets", settle)).toBe(0);
+    expect(await outcomeOf(one.url, "placeBets", placed)).toBe(0);
+    expect(await outcomeOf(one.url, "settleBets", settle)).toBe(0);
+    expect(await outcomeOf(one.url, "winRewards", settle)).toBe(30002);
+    expect(await outcomeOf(another.url, "winRewards", settle)).toBe(30002);
+    expect(await outcomeOf(another.url, "settleBets", settle)).toBe(0);
     expect(await one.balance()).toBe("140");
     expect(logged.join("")).toMatch(/this signature was sent to settleBets before/);
   });
 
-  test("that was captured is not taken for another callback after a restart of the server either", async () => {
+  test("is refused as another callback after a restart of the server", async () => {
     const settings = { host: "127.0.0.1", port: 0, basePath: "", signatureKey: key, allowedIps: [] };
     const context = { sql, config: CONFIG, clock: createTestClock(NOON), log };
     const { player, balance } = operator;
@@ -272,18 +272,18 @@ describe("a signed body", () => {
     const bet = { id: "bet-1", roundId: "r" };
     const placed = { ...exampleEnvelope(player), txns: [{ ...bet, status: "OPEN", betAmount: 10 }] };
     const settled = { ...exampleEnvelope(player), txns: [{ ...bet, status: "SETTLED", payoutAmount: 50 }] };
-    const tell = async (url: string, callback: string, body: string) =>
+    const outcomeOf = async (url: string, callback: string, body: string) =>
       (await post(url, callback, body, signed(body))).json.statusCode;
-    expect(await tell(before.url, "placeBets", toBody(placed))).toBe(0);
-    expect(await tell(before.url, "settleBets", toBody(settled))).toBe(0);
+    expect(await outcomeOf(before.url, "placeBets", toBody(placed))).toBe(0);
+    expect(await outcomeOf(before.url, "settleBets", toBody(settled))).toBe(0);
     await before.close();
     const after = await startCallbackServer(context, settings);
     onTestFinished(() => after.close());
-    expect(await tell(after.url, "winRewards", toBody(settled))).toBe(30002);
+    expect(await outcomeOf(after.url, "winRewards", toBody(settled))).toBe(30002);
     expect(await balance()).toBe("140");
   });
 
-  test("that was refused is not taken for another callback either", async () => {
+  test("is refused as another callback also where the first one was refused", async () => {
     const { url, player, balance } = await start();
     const txns = [{ id: "unknown", status: "SETTLED", roundId: "r", payoutAmount: 50 }];
     const body = toBody({ ...exampleEnvelope(player), txns });
@@ -292,7 +292,7 @@ describe("a signed body", () => {
     expect(await balance()).toBe("100");
   });
 
-  test("whose signature is wrong is not even read", async () => {
+  test("with a wrong signature is not even read", async () => {
     const { url, player } = await start();
     const body = toBody({ ...exampleEnvelope(player), id: "s-2" });
     const { json } = await post(url, "checkBalance", body, { ...signed(body), "sapi-timestamp": "1" });
@@ -300,7 +300,7 @@ describe("a signed body", () => {
   });
 });
 
-test("an address that is not on the list is refused with 403", async () => {
+test("the server refuses an address outside the list with 403", async () => {
   for (const [allowedIps, status] of [
     [["203.0.113.7", "2001:db8::/32"], 403],
     [["127.0.0.0/8"], 200],
@@ -310,13 +310,13 @@ test("an address that is not on the list is refused with 403", async () => {
   }
 });
 
-describe("bodies", () => {
+describe("bodies of requests", () => {
   const kept = async () =>
     await sql`select request_id as "requestId", status_code as "statusCode", body from callback_bodies
       where request_id like 'k-%' or request_id is null order by id`;
   beforeEach(() => emptyTables(sql, ["callback_bodies"]));
 
-  test("are kept as they came, of successes and failures alike", async () => {
+  test("are kept as they came, of successes and failures", async () => {
     const body = `{ "txns":[{"id":"bet-1","status":"OPEN","roundId":"r","betAmount":1.50, "extra":[]}], ${JSON.stringify({ ...exampleEnvelope(operator.player), id: "k-1" }).slice(1)}`;
     await post(operator.url, "placeBets", body);
     await post(operator.url, "settleBets", body);
@@ -328,7 +328,7 @@ describe("bodies", () => {
     ]);
   });
 
-  test("never hold a session token, and neither does the log", async () => {
+  test("are stored and logged without session tokens", async () => {
     const token = "secret-7f3a";
     const envelope = { ...exampleEnvelope(operator.player), id: "k-2" };
     const nested = { deep: [{ SessionToken: token }], text: `{"sessionToken":"${token}"}` };
@@ -345,7 +345,7 @@ describe("bodies", () => {
     expect(logged.join("")).not.toContain(token);
   });
 
-  test("are dropped in small pieces when they are old", async () => {
+  test("are deleted in small batches when they are old", async () => {
     for (let index = 0; index < 3; index += 1) await operator.send("placeTips", { id: `tip-${index}` });
     const drop = (to: number) => dropOldBodies(sql, { from: 0, to }, 2);
     expect(await drop(NOON)).toEqual({ count: 0, last: null });
@@ -355,11 +355,11 @@ describe("bodies", () => {
   });
 });
 
-test("a database that is down is 50001 with nothing half done, and the same request succeeds afterwards", async () => {
+test("a callback without a database fails with 50001 and changes nothing, and the same request succeeds afterwards", async () => {
   const proxy = await startTcpProxy(database.url);
   const far = openDatabase(proxy.url, 2);
   const cut = await startOperator(sql, { context: { sql: far, log } });
-  expect(await cut.tell("placeBets", {})).toBe("0 90");
+  expect(await cut.outcomeOf("placeBets", {})).toBe("0 90");
   await proxy.refuse();
   const request = { ...exampleEnvelope(cut.player), id: "d-1" };
   const txns = [{ id: "bet-2", status: "OPEN", roundId: "r", betAmount: 5 }];
@@ -375,13 +375,14 @@ test("a database that is down is 50001 with nothing half done, and the same requ
 });
 
 test.each([
-  ["under a statement", "create trigger ends before insert"],
-  ["under its commit", "create constraint trigger ends after insert"],
+  ["during a statement", "create trigger ends before insert"],
+  ["during its commit", "create constraint trigger ends after insert"],
 ])(
-  "a connection that the server ends %s is 50001 with nothing half done, and the same requests succeed afterwards",
+  "a callback whose connection ends %s fails with 50001 and changes nothing, and the same requests succeed afterwards",
   async (_, trigger) => {
-    const tell = (index: number) => operator.tell("placeBets", { id: `bet-${index}`, betAmount: 1 });
-    const askAll = () => Promise.all(Array.from({ length: 15 }, (_none, index) => tell(index)));
+    const outcomeOf = (index: number) =>
+      operator.outcomeOf("placeBets", { id: `bet-${index}`, betAmount: 1 });
+    const askAll = () => Promise.all(Array.from({ length: 15 }, (_none, index) => outcomeOf(index)));
     const deferred = trigger.includes("constraint") ? "deferrable initially deferred" : "";
     await sql.unsafe(`create or replace function end_connection() returns trigger language plpgsql as
     'begin perform pg_terminate_backend(pg_backend_pid()); return new; end'`);

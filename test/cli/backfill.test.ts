@@ -32,7 +32,7 @@ beforeEach(async () => {
   await emptyTables(sql);
 });
 
-/** @returns what a child process needs to know of the database and the provider */
+/** @returns the environment that connects a child process to the database and the provider */
 async function openPlace({ isSlow = false } = {}): Promise<NodeJS.ProcessEnv> {
   const sandbox = await startSandbox({
     ...{ ...CREDENTIALS, world, clock: systemClock, host: "127.0.0.1", port: 0, pageSize: 50 },
@@ -64,7 +64,7 @@ const readDone = async () => {
   return row?.["done"] as number;
 };
 
-test("a dry run says what would be done; without one it is queued, listed, paused, resumed and cancelled", async () => {
+test("a dry run says what would be done; without it a backfill is queued, listed, paused, resumed and cancelled", async () => {
   const place = await openPlace();
   const run = async (...args: string[]) => (await startRecon(["backfill", ...args], place).ended).stdout;
   const dry = await run(...ASKED, "--dry-run");
@@ -93,7 +93,7 @@ test("a dry run says what would be done; without one it is queued, listed, pause
   expect(await run("list")).toMatch(/^ID +PRODUCT .*\n1 +SLOT .* cancelled +0\/4 /);
 });
 
-test("--wait shows how far it is while a worker does it, and ends with the result", async () => {
+test("--wait shows the progress while a worker runs the backfill, and ends with the result", async () => {
   const place = await openPlace();
   const worker = startRecon(["worker"], place);
   const waited = await startRecon(["backfill", ...ASKED, "--wait"], place).ended;
@@ -114,14 +114,14 @@ test("--wait shows how far it is while a worker does it, and ends with the resul
   expect(await worker.ended).toMatchObject({ code: 0 });
 });
 
-test("Ctrl-C ends the waiting, not the backfill; one that is cancelled meanwhile fails the wait", async () => {
+test("Ctrl-C ends the waiting, not the backfill; a backfill that is cancelled meanwhile makes the command fail", async () => {
   const place = await openPlace();
   const waiting = startRecon(["backfill", ...ASKED, "--wait"], place);
   await eventually("it waits", () => waiting.said().includes("queued, 0/4 windows"));
   waiting.child.kill("SIGINT");
   expect(await waiting.ended).toMatchObject({
     code: 1,
-    stderr: "Backfill 1 goes on without this command. To end it: recon backfill cancel 1\n",
+    stderr: "Backfill 1 goes on without this command. To end the backfill: recon backfill cancel 1\n",
   });
   expect(await sql`select status from backfills`).toEqual([{ status: "queued" }]);
 
@@ -143,7 +143,7 @@ test("a worker killed with kill -9 loses nothing: the next one goes on", async (
   await ended;
   const before = await readDone();
   expect(before).toBeLessThan(4);
-  // A lease lasts half a minute; nobody needs to wait for that here.
+  // A lease lasts half a minute; the test ends it at once.
   await sql`update windows set lease_until = clock_timestamp() where lease_token is not null`;
 
   startRecon(["worker"], place);
@@ -154,7 +154,7 @@ test("a worker killed with kill -9 loses nothing: the next one goes on", async (
   expect(counted).toEqual({ stored: records, created: records, windows: 4 });
 });
 
-test("what cannot be done is one clear line that names the value", async () => {
+test("an impossible backfill fails with one clear line that names the value", async () => {
   const place = await openPlace();
   const cases: [args: string[], code: number, line: string][] = [
     [

@@ -19,7 +19,7 @@ const recon = (args: string[], changes: NodeJS.ProcessEnv = {}) =>
 const wallet = (command: string) => recon(["wallet", ...command.split(" ")]);
 
 describe("recon wallet", () => {
-  test("credit creates the player, adds, and counts a ref once", async () => {
+  test("credit creates the player, adds the amount, and counts a ref once", async () => {
     const credit = "credit --username anna --currency THB --amount";
     expect(JSON.parse((await wallet(`${credit} 10.50 --ref a-1 --json`)).stdout)).toEqual({
       wallet: { username: "anna", currency: "THB", balance: "10.5" },
@@ -33,7 +33,7 @@ describe("recon wallet", () => {
     expect(await wallet(`${credit} 11 --ref a-1`)).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(
-        /^recon: --ref "a-1" stands for another credit already \(10.5 THB for "anna"\)/,
+        /^recon: --ref "a-1" was used for another credit \(10.5 THB for "anna"\)/,
       ),
     });
     expect(await wallet(`${credit} -10.01 --ref a-3`)).toMatchObject({
@@ -57,13 +57,13 @@ describe("recon wallet", () => {
       1,
       /the player "nobody" has no wallet: a first "recon wallet credit" creates it/,
     ],
-  ])("%s is told in one line", async (command, code, line) => {
+  ])("%s fails with one clear line", async (command, code, line) => {
     expect(await wallet(command)).toMatchObject({ code, stdout: "", stderr: expect.stringMatching(line) });
   });
 });
 
 describe("recon callbacks", () => {
-  test("says where it listens, answers, and ends at once when it is told to", async () => {
+  test("says where it listens, answers, and ends at once when asked", async () => {
     await wallet("credit --username ben --currency THB --amount 5 --ref b-1");
     const { child, ended, said } = startRecon(["callbacks"], {
       ...SETTINGS,
@@ -79,7 +79,7 @@ describe("recon callbacks", () => {
     expect((await ended).code).toBe(0);
   });
 
-  test("in production it does not start without a signature key or a list of addresses", async () => {
+  test("does not start in production without a signature key or a list of addresses", async () => {
     const ended = await recon(["callbacks"], { NODE_ENV: "production" });
     expect(ended).toMatchObject({
       code: 1,
@@ -88,7 +88,7 @@ describe("recon callbacks", () => {
     });
   });
 
-  test("an address on the list that is none is refused at the start, and named", async () => {
+  test("does not start with a malformed address in the list, and names it", async () => {
     const list = "10.0.0.0/8,2001:db8::/32,10.0.0.0/33";
     const { code, stderr } = await recon(["callbacks"], { CALLBACK_ALLOWED_IPS: list });
     expect({ code, stderr }).toEqual({

@@ -9,7 +9,7 @@ import type { Command } from "commander";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createProgram } from "../../src/cli/program.ts";
 import { parseConfig } from "../../src/config-file.ts";
-import { readStatus } from "../../src/flows/read-status.ts";
+import { readStatus } from "../../src/flows/read/read-status.ts";
 import { silentLog } from "../../src/log.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import { writeTransitions } from "../../src/mismatches/transition-store.ts";
@@ -43,7 +43,7 @@ async function recon(args: readonly string[], changes: NodeJS.ProcessEnv = {}): 
   return await startRecon(args, { ...SETTINGS, ...changes }).ended;
 }
 
-/** A failure as it must be told: nothing on standard output, one clear line, and no stack trace. */
+/** What every failure must look like: nothing on standard output, one clear line, and no stack trace. */
 function failure(code: number, line: RegExp) {
   return {
     code,
@@ -70,7 +70,7 @@ beforeEach(async () => {
 });
 
 describe("help", () => {
-  test("every command says how it is used, and what it can do", async () => {
+  test("every command says how to use it, and what it does", async () => {
     const commands: string[] = [];
     const look = (command: Command, path: string): void => {
       commands.push(path);
@@ -98,7 +98,7 @@ describe("help", () => {
     );
   });
 
-  test("--help asks nothing but to be read", async () => {
+  test("--help needs no settings, database or provider", async () => {
     const { code, stdout, stderr } = await recon(["mismatches", "list", "--help"], {
       DATABASE_URL: undefined,
     });
@@ -106,14 +106,14 @@ describe("help", () => {
     expect(stdout).toMatch(/^Usage: recon mismatches list /);
   });
 
-  test.each([[[]], [["mismatches"]]])("recon %j alone is wrong usage, and helped", async (args) => {
+  test.each([[[]], [["mismatches"]]])("recon %j alone is wrong usage, and shows the help", async (args) => {
     const { code, stdout, stderr } = await recon(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toMatch(/^Usage: recon/);
   });
 });
 
-describe("what is typed wrong is named in one line, with exit code 2", () => {
+describe("a typing mistake is named in one line, with exit code 2", () => {
   test.each([
     ["stauts", /unknown command 'stauts'/],
     ["mismatches lst", /unknown command 'lst'/],
@@ -170,7 +170,7 @@ describe("a database that cannot be used", () => {
     expect(ended.stderr).not.toContain(server.password);
   });
 
-  test("because it went away meanwhile is named, without a stack trace", async () => {
+  test("that disappears during a command is named, without a stack trace", async () => {
     const proxy = await startTcpProxy(url);
     onTestFinished(() => proxy.close());
     const asked = "backfill --product P1 --from 2026-01-01T00:00:00Z --to 2026-01-01T01:00:00Z --wait";
@@ -200,7 +200,7 @@ describe("a database that cannot be used", () => {
   });
 });
 
-test("what cannot be written is told in one line", async () => {
+test("a broken output is reported in one line", async () => {
   const full = openSync("/dev/full", "w");
   onTestFinished(() => closeSync(full));
   const { status, stderr } = spawnSync(process.execPath, [PROGRAM, "status"], {
@@ -215,7 +215,7 @@ test("what cannot be written is told in one line", async () => {
 });
 
 describe("settings", () => {
-  test("a wrong value is named with its path, the value of a secret without it", async () => {
+  test("a wrong value is named with its path, a secret without its value", async () => {
     const config = writeConfig("wrong.json", {
       products: [{ productId: "P1", since: "yesterday" }],
       pull: { every: "1m" },
@@ -239,7 +239,7 @@ describe("settings", () => {
     expect(ended.stderr).not.toContain("hunter2");
   });
 
-  test("in production all that is missing is listed at once", async () => {
+  test("all missing settings of production are listed at once", async () => {
     const none = { DATABASE_URL: undefined, RECON_CONFIG: join(folder, "none.json"), NODE_ENV: "production" };
     const ended = await recon(["worker"], none);
     await expectFailure(ended, 1, /6 settings are wrong/);
@@ -255,7 +255,7 @@ describe("settings", () => {
     }
   });
 
-  test("in production no sandbox starts", async () => {
+  test("no sandbox starts in production", async () => {
     await expectFailure(await recon(["sandbox", "--port", "0"], { NODE_ENV: "production" }), 2, /no sandbox/);
   });
 });
@@ -264,7 +264,7 @@ describe("migrate", () => {
   const blank = useDatabase();
   beforeAll(() => blank.sql.unsafe("drop schema public cascade; create schema public"));
 
-  test("a database that was never migrated says what to run, and that is enough, even twice at once", async () => {
+  test("the error about a database that was never migrated names the command that helps, and the command can run twice at once", async () => {
     const there = { DATABASE_URL: blank.url };
     await expectFailure(await recon(["status"], there), 1, /not up to date .*"recon migrate"/);
     const both = await Promise.all([recon(["migrate"], there), recon(["migrate"], there)]);
@@ -280,7 +280,7 @@ describe("migrate", () => {
 });
 
 describe("status", () => {
-  test("as JSON is one document and nothing else, however much is logged", async () => {
+  test("as JSON is one document and nothing else, whatever is logged", async () => {
     const { code, stdout } = await recon(["status", "--json"], { LOG_LEVEL: "trace" });
     expect(code).toBe(0);
     const context = { sql, config: parseConfig(CONFIG), clock: createTestClock(NOON), log: silentLog };
@@ -293,7 +293,7 @@ describe("status", () => {
     expect(stdout).toMatch(/^PRODUCT .*\nP1 +not begun .*\nP2 +not begun /);
   });
 
-  test("npx runs it in the checkout, and adds nothing to standard output", async () => {
+  test("works through npx in the checkout, which adds nothing to standard output", async () => {
     const env = { PATH: process.env["PATH"], HOME: folder, ...SETTINGS };
     const { stdout } = await run("npx", ["recon", "status", "--json"], { cwd: ROOT, env });
     expect(Object.keys(JSON.parse(stdout))).toEqual([
@@ -326,7 +326,7 @@ describe("mismatches", () => {
     ]);
   });
 
-  test("none are said to be none", async () => {
+  test("say so where there are none", async () => {
     expect(await recon(["mismatches", "list"])).toEqual({ code: 0, stdout: "No mismatches.\n", stderr: "" });
   });
 
@@ -343,7 +343,7 @@ describe("mismatches", () => {
     });
   });
 
-  test("one is shown with both sides and its history", async () => {
+  test("are shown one at a time with both sides and their history", async () => {
     await open(exampleFinding());
     const { code, stdout } = await recon(["mismatches", "show", "1"]);
     expect(code).toBe(0);
@@ -356,7 +356,7 @@ describe("mismatches", () => {
     expect(json).toMatchObject({ id: "1", provider: { payout: "30.00" }, history: [{ toStatus: "open" }] });
   });
 
-  test("text from outside cannot steer the terminal, and loses nothing as JSON", async () => {
+  test("hold text from outside that cannot steer the terminal, and that is complete as JSON", async () => {
     await open(
       exampleFinding({ username: HOSTILE, currency: "\u001b[31mTHB", roundId: HOSTILE, reason: HOSTILE }),
     );
@@ -380,7 +380,7 @@ describe("mismatches", () => {
     });
   });
 
-  test("a reader that has seen enough ends the list quietly", async () => {
+  test("end quietly when a reader closes the pipe", async () => {
     await open(...Array.from({ length: 1_000 }, (_, index) => exampleFinding({ betId: `bet-${index}` })));
     const script = '{ "$@"; echo "exit code $?" >&2; } | head -1';
     for (const format of [[], ["--json"]]) {
@@ -414,11 +414,11 @@ describe("a worker that cannot start ends at once, says why, and leaves nothing 
   });
 });
 
-test("a worker waits for a Redis that does not answer, says for what, and ends when it is told to", async () => {
+test("a worker waits for a Redis that does not answer, says what it waits for, and ends when asked", async () => {
   const environment = { ...PROVIDER, REDIS_URL: "redis://:hunter2@127.0.0.1:1", OPS_PORT: "0" };
   const waiting = startRecon(["worker"], { ...SETTINGS, ...environment });
   await eventually("it says so", () =>
-    /Redis at 127\.0\.0\.1:1 does not answer.*Check REDIS_URL.*waited for/.test(waiting.said()),
+    /Redis at 127\.0\.0\.1:1 does not answer.*Check REDIS_URL.*recon waits for/.test(waiting.said()),
   );
   waiting.child.kill("SIGTERM");
   const { code, stderr } = await waiting.ended;

@@ -46,7 +46,7 @@ interface DoctorReport {
 const checkOf = (stdout: string, name: string) =>
   (JSON.parse(stdout) as DoctorReport).checks.find(({ check }) => check === name);
 
-test("a system that is right is told so, and that nothing is compared while no entry is known", async () => {
+test("doctor says that a correct system is in order, and that nothing is compared while no entry is known", async () => {
   await sql`create view casino.ledger as select * from callback_entries`;
   const { code, stdout } = await doctor("casino.ledger");
   expect(code).toBe(0);
@@ -76,14 +76,14 @@ test("a system that is right is told so, and that nothing is compared while no e
       {
         check: "provider",
         ok: true,
-        found: "PROVIDER_BASE_URL is not set: the worker brings a stand-in provider along",
+        found: "PROVIDER_BASE_URL is not set: the worker starts a stand-in provider",
         mend: null,
       },
     ],
   });
 });
 
-test("every column that is missing or has another type is named, with both types", async () => {
+test("doctor names every column that is missing or has another type, with both types", async () => {
   await sql`
     create table casino.ledger (entry_id bigint, callback varchar(20), request_id text, product_id text, username text,
       currency char(3), txn_id uuid, status text, bet_amount double precision, payout_amount integer,
@@ -94,21 +94,21 @@ test("every column that is missing or has another type is named, with both types
   const [, told = ""] = stdout.split("WRONG  ledger      ");
   expect(told.split("\n").map((line) => line.trim())).toEqual([
     'ledger.relation "casino.ledger" cannot be read:',
-    "the column entry_id is bigint, but must be text; cast it by ::text",
+    "the column entry_id is bigint, but must be text; cast it with ::text",
     "the column round_id is missing; it must be text",
     "the column bet_amount is double precision, but must be numeric: a floating point number does not hold every amount exactly",
     "the column skip_balance_update is integer, but must be boolean",
     "the column moved is money, but must be numeric: money is shown by the locale; cast it to numeric",
     "the column balance_after is text, but must be numeric",
-    "the column occurred_at is timestamp without time zone, but must be timestamp with time zone: without a zone nobody can know which moment is meant; find out the zone of the clock that writes the column, and name the zone in the view: occurred_at at time zone '…'",
-    "the column received_at is bigint, but must be timestamp with time zone; milliseconds since 1970 become one by to_timestamp(ms / 1000.0)",
+    "the column occurred_at is timestamp without time zone, but must be timestamp with time zone: without a zone the moment is unknown; find out the zone of the clock that writes the column, and name the zone in the view: occurred_at at time zone '…'",
+    "the column received_at is bigint, but must be timestamp with time zone; convert milliseconds since 1970 with to_timestamp(ms / 1000.0)",
     expect.stringMatching(/^-> give the user of DATABASE_URL a table or view with these columns/),
     expect.stringMatching(/^ok {5}provider /),
     "",
   ]);
 });
 
-test("a relation that is not there, or only in small letters, is named", async () => {
+test("doctor names a relation that does not exist, or exists only in small letters", async () => {
   const none = await doctor("casino.ledger");
   expect(none.code).toBe(1);
   expect(checkOf(none.stdout, "ledger")).toMatchObject({
@@ -122,7 +122,7 @@ test("a relation that is not there, or only in small letters, is named", async (
   );
 });
 
-test("amounts that floating point has left its digits in are named, with the setting that takes them", async () => {
+test("doctor names amounts with the rounding errors of floating point, and the setting that accepts them", async () => {
   await emptyTables(sql, ["bet_records"]);
   const seen = { requestedAt: NOON, now: NOON };
   const record = exampleRecord({ stake: amount("0.30000000000000004"), payout: amount("0.30000000") });
@@ -133,14 +133,14 @@ test("amounts that floating point has left its digits in are named, with the set
     check: "amounts",
     ok: true,
     found:
-      "P1 has amounts with more than 8 decimals at the provider, such as 0.30000000000000004 THB: somebody computes in floating point",
+      "P1 has amounts with more than 8 decimals at the provider, such as 0.30000000000000004 THB: one side computes in floating point",
     mend: expect.stringContaining('set diff.tolerance, such as { "THB": "0.01" }'),
   });
   await emptyTables(sql, ["bet_records"]);
   expect(checkOf((await doctor(null)).stdout, "amounts")).toBeUndefined();
 });
 
-test("rows that cannot be used are counted", async () => {
+test("doctor counts rows that cannot be used", async () => {
   await sql`create view casino.ledger as select * from callback_entries`;
   await sql`insert into rejected_entries (entry_digest, raw, reason, first_seen_at) values ('1', '{}', 'callback is "?"', now())`;
   const { code, stdout } = await doctor("casino.ledger");
@@ -150,13 +150,13 @@ test("rows that cannot be used are counted", async () => {
   );
 });
 
-test("without a relation the own table is the ledger", async () => {
+test("without a relation doctor checks the program's own table", async () => {
   const { code, stdout } = await doctor(null);
   expect(code).toBe(0);
   expect(checkOf(stdout, "ledger")?.found).toMatch(/^the table callback_entries/);
 });
 
-test("entries of a product that is not in the settings are named", async () => {
+test("doctor names entries of a product that is not in the settings", async () => {
   await sql`
     insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, status,
       skip_balance_update, occurred_at, received_at)
@@ -169,7 +169,7 @@ test("entries of a product that is not in the settings are named", async () => {
   );
 });
 
-test("a database that is not up to date, or does not answer, or a wrong setting, is what is told", async () => {
+test("doctor reports a database that is out of date or does not answer, and a wrong setting", async () => {
   const [{ name = "" } = {}] = await sql<{ name: string }[]>`select current_database() || '_empty' as name`;
   await sql.unsafe(`create database ${name}`);
   try {
@@ -191,7 +191,7 @@ test("a database that is not up to date, or does not answer, or a wrong setting,
   expect(checkOf(wrong.stdout, "settings")?.found).toMatch(/ledger\.relation: must be a table or view/);
 });
 
-test("the provider is asked once, for nothing that moves or changes anything, and its clock is held against ours", async () => {
+test("doctor asks the provider once, for nothing that moves money or changes anything, and compares its clock with ours", async () => {
   const { code, stdout } = await doctorOf(provider.url());
   expect(code).toBe(0);
   expect(checkOf(stdout, "provider")?.found).toMatch(
@@ -203,7 +203,7 @@ test("the provider is asked once, for nothing that moves or changes anything, an
   ]);
 });
 
-test("a clock that is minutes off the provider's is told, with by how much and in which direction", async () => {
+test("doctor says by how much and in which direction a clock differs from the provider's", async () => {
   provider.answer(() => (response) => {
     response.setHeader("date", new Date(Date.now() - 600_000).toUTCString());
     page([])(response);
@@ -219,7 +219,7 @@ test("a clock that is minutes off the provider's is told, with by how much and i
   });
 });
 
-test("refused credentials and an address where nobody listens are each told with what to do, without the password", async () => {
+test("doctor says what to do about refused credentials and about an address where nobody listens, without the password", async () => {
   provider.answer(() => (response) => response.writeHead(401).end());
   const refused = await doctorOf(provider.url());
   expect(refused.code).toBe(1);
@@ -238,12 +238,12 @@ test("refused credentials and an address where nobody listens are each told with
   expect(refused.stdout + nobody.stdout).not.toMatch(CREDENTIALS.password);
 });
 
-test("a Redis that may drop jobs where memory is short is told, and one that does not answer", async () => {
+test("doctor reports a Redis that may drop jobs when memory is short, and a Redis that does not answer", async () => {
   const redis = await startRedis({ cache: join(import.meta.dirname, "../../.recon/test/redis") });
   try {
     const good = await doctor(null, url, ["--json"], { REDIS_URL: redis.url });
     expect(good.code).toBe(0);
-    expect(checkOf(good.stdout, "redis")?.found).toMatch(/^Redis \d+\.\d+\.\d+ answers, and evicts nothing$/);
+    expect(checkOf(good.stdout, "redis")?.found).toMatch(/^Redis \d+\.\d+\.\d+ answers, and evicts no keys$/);
     const client = new Redis(redis.url);
     await client.config("SET", "maxmemory-policy", "allkeys-lru");
     client.disconnect();

@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
-import { recordTransitions } from "../../src/flows/record-transitions.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, exampleEntry, NOON } from "../support/examples.ts";
 import { exampleFinding } from "../support/findings.ts";
+import { openMismatches, readStatuses } from "../support/open-mismatches.ts";
 import { PROGRAM, startRecon } from "./run-recon.ts";
 
 const run = promisify(execFile);
@@ -30,29 +30,15 @@ const recon = (args: string) => {
   const words = Array.from(args.matchAll(/"([^"]*)"|\S+/g), ([word, quoted]) => quoted ?? word);
   return startRecon(["mismatches", ...words], SETTINGS).ended;
 };
-const open = (...fields: Partial<Finding>[]) =>
-  sql.begin((tx) =>
-    recordTransitions(
-      tx,
-      fields.map((one, index) => ({
-        change: "open",
-        finding: exampleFinding({ betId: `bet-${index + 1}`, ...one }),
-      })),
-      parseConfig(CONFIG),
-      NOON,
-    ),
-  );
-const statuses = async () =>
-  (await sql<{ status: string }[]>`select status from mismatches order by id`)
-    .map(({ status }) => status)
-    .join(" ");
+const open = (...fields: Partial<Finding>[]) => openMismatches(sql, parseConfig(CONFIG), NOON, fields);
+const statuses = () => readStatuses(sql);
 const says = (code: number, line: RegExp) => ({
   code,
   stdout: "",
   stderr: expect.stringMatching(new RegExp(`^recon: ${line.source}`)),
 });
 
-test("one is acknowledged, resolved with a correction, and reopened, under the name of who did it", async () => {
+test("a mismatch is acknowledged, resolved with an adjustment, and reopened, under the name of the person who did it", async () => {
   await open({});
   expect(await recon('ack 1 --note "I look"')).toEqual({
     code: 0,
@@ -71,13 +57,13 @@ test("one is acknowledged, resolved with a correction, and reopened, under the n
   expect(stdout).toMatch(new RegExp(`^\\S+ +open +acknowledged +${ME} +I look$`, "m"));
   expect((await recon("resolve 1 --note paid --adjustment -4.5 --ref R-1")).code).toBe(0);
   expect(await recon("resolve 1 --note paid --adjustment 4.5 --ref R-1")).toEqual(
-    says(1, /ref "R-1" stands for another adjustment/),
+    says(1, /ref "R-1" was used for another adjustment/),
   );
   expect((await recon("reopen 1 --note bounced")).stdout).toBe("Mismatch 1 is reopened.\n");
   expect(await sql`select from adjustments`).toHaveLength(1);
 });
 
-test("several are ignored by their ids, as one JSON document", async () => {
+test("several mismatches are ignored by their ids, with one JSON document as the answer", async () => {
   await open({}, {}, { currency: "USD" });
   const { code, stdout } = await recon("ignore 1 3 --note known --json");
   expect(code).toBe(0);
@@ -97,7 +83,7 @@ test("several are ignored by their ids, as one JSON document", async () => {
 describe("a filter instead of ids", () => {
   beforeEach(() => open({}, { amountAtRisk: amount("0.10") }, { productId: "P2" }, { currency: "USD" }));
 
-  test("is counted by a dry run, and changes nothing", async () => {
+  test("only counts in a dry run, and changes nothing", async () => {
     expect(await recon("resolve --product P1 --dry-run")).toEqual({
       code: 0,
       stdout: "Would be resolved: 3 mismatches, 4.60 THB and 4.50 USD at risk. Nothing was changed.\n",
@@ -106,18 +92,18 @@ describe("a filter instead of ids", () => {
     expect(await statuses()).toBe("open open open open");
   });
 
-  test("is carried out where it was agreed to", async () => {
+  test("acts where --yes agrees", async () => {
     expect((await recon("resolve --min-amount 1 --product P1 --note known --yes")).stdout).toBe(
       "Resolved: 2 mismatches, 4.50 THB and 4.50 USD at risk.\n",
     );
     expect(await statuses()).toBe("resolved open open resolved");
   });
 
-  test("is refused where nobody can be asked", async () => {
+  test("is refused without --yes where nobody can be asked", async () => {
     expect(await recon("ack --kind payout-differs --note known")).toEqual(
       says(
         2,
-        /To be acknowledged: 4 mismatches, 9\.10 THB and 4\.50 USD at risk\. There is no terminal to ask on: say --yes/,
+        /To be acknowledged: 4 mismatches, 9\.10 THB and 4\.50 USD at risk\. There is no terminal for a question: add --yes/,
       ),
     );
     expect(await statuses()).toBe("open open open open");
@@ -127,7 +113,7 @@ describe("a filter instead of ids", () => {
     ["y", "acknowledged open open open", 0, "Acknowledged: 1 mismatch, 4.50 THB at risk."],
     ["", "open open open open", 1, "Nothing was changed."],
   ])("asks on a terminal: the answer %j makes them %s", async (answer, after, code, said) => {
-    // A terminal of its own: `script` is the stand-in for whoever sits before one.
+    // `script` gives the command a terminal of its own, as if a person sat at it.
     const command = `${process.execPath} ${PROGRAM} mismatches ack --product P1 --min-amount 1 --to 2026-11-20T12:00:01Z --username anna --note known`;
     const limited = await sql`update mismatches set username = 'bo' where id = 4`;
     expect(limited.count).toBe(1);
@@ -162,7 +148,7 @@ test.each<[string, number, RegExp]>([
   expect(await statuses()).toBe("open open");
 });
 
-test("the list as CSV is whole, unless it is limited", async () => {
+test("the list as CSV is complete, unless a limit is given", async () => {
   await open(...Array.from({ length: 1_001 }, (_, index) => ({ betId: `bet-${index}`, username: "@anna" })));
   const lines = async (args: string) => (await recon(args)).stdout.trimEnd().split("\n");
   const whole = await lines("list --csv");
@@ -177,8 +163,8 @@ test("the list as CSV is whole, unless it is limited", async () => {
   expect(cut.stderr).toBe("exit 0\n");
 });
 
-describe("one is shown with", () => {
-  test("what each side said when", async () => {
+describe("one mismatch is shown with", () => {
+  test("what each side reported when", async () => {
     await appendEntries(sql, [exampleEntry({ requestId: "q-1", moved: amount("-10") })]);
     await open({});
     const { stdout } = await recon("show 1");
@@ -190,7 +176,7 @@ describe("one is shown with", () => {
     expect([timeline.length, adjustments.length]).toEqual([1, 0]);
   });
 
-  test("fields marked that differ, as far as both sides have them, and amounts compared as numbers", async () => {
+  test("marks on the fields that differ, where both sides have them, with amounts compared as numbers", async () => {
     const { provider, ledger } = exampleFinding();
     await open(
       { provider: { ...provider, stake: "10", status: "VOID" } as Finding["provider"] },
@@ -202,7 +188,7 @@ describe("one is shown with", () => {
     expect(await Promise.all([1, 2, 3].map(marked))).toEqual([["status", "payout"], [], []]);
   });
 
-  test("the sides of a transfer, where it is one", async () => {
+  test("the sides of a transfer, where the mismatch is about one", async () => {
     const side = {
       status: "SUCCESS",
       amount: "10.00",

@@ -29,19 +29,19 @@ const seen = (sinceMs: number, windowsDone: number, records: number, windowsTota
   records,
 });
 
-test("the pace is what was read in the time between two looks, and the time left follows from its windows", () => {
+test("the rate is that of the time between two readings, and the time left follows from the rate of windows", () => {
   expect(paceBetween(seen(0, 2, 100), seen(4_000, 4, 900))).toEqual({
     recordsPerSecond: 200,
     remainingMs: 12_000,
   });
 });
 
-test("nobody can tell the time left while no window is done", () => {
+test("the time left is unknown while no window is done", () => {
   expect(paceBetween(seen(0, 0, 0), seen(1_000, 0, 50))).toEqual({ recordsPerSecond: 50, remainingMs: null });
   expect(paceBetween(seen(0, 0, 0), seen(0, 0, 0))).toEqual({ recordsPerSecond: 0, remainingMs: null });
 });
 
-test("windows that were split make the rest longer, and no record unread", () => {
+test("windows that were split make the rest longer, and count each record once", () => {
   expect(paceBetween(seen(0, 1, 500), seen(1_000, 2, 400, 20))).toEqual({
     recordsPerSecond: 0,
     remainingMs: 18_000,

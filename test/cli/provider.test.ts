@@ -120,7 +120,7 @@ describe("each endpoint gives the provider's answer as one JSON document", () =>
   });
 });
 
-test("for people an answer is a table", async () => {
+test("an answer for people is a table", async () => {
   const { code, stdout } = await recon("games --product P1");
   expect(code).toBe(0);
   expect(stdout).toMatch(/^code +0$/m);
@@ -128,25 +128,25 @@ test("for people an answer is a table", async () => {
   expect(stdout).toMatch(/^P1 1 +GAME +SANDBOX +P1-1 /m);
 });
 
-describe("what moves money asks first", () => {
+describe("a command that moves money asks first", () => {
   test.each([
     `deposit ${MONEY} --ref ask-1`,
     `withdraw ${MONEY} --ref ask-1`,
     "free-game --username anna --product P1 --name S --expires-in-hours 1 --bet-amount 5 --game-count 3 --game-ids g",
-  ])("without a terminal and without --yes it is refused: %s", async (args) => {
+  ])("is refused without a terminal and without --yes: %s", async (args) => {
     const before = sandbox.requests().total;
     const { code, stdout, stderr } = await recon(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toMatch(/^recon: nothing was sent: there is no terminal to ask at\. Add --yes to /);
+    expect(stderr).toMatch(/^recon: nothing was sent: there is no terminal for a question\. Add --yes to /);
     expect(sandbox.requests().total).toBe(before);
     expect((await sql`select from transfers where transaction_ref = 'ask-1'`).count).toBe(0);
   });
 
-  test("one whose answer is lost says that its outcome is unknown, and what to do", async () => {
+  test("says that the outcome is unknown where the answer is lost, and what to do", async () => {
     const { code, stdout, stderr } = await recon(`deposit ${MONEY} --ref lost-1 --yes --json`);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toMatch(
-      /whether it happened is unknown.*do not send it again.*recon transfers show lost-1/,
+      /the outcome is unknown.*Do not send the transfer again.*recon transfers show lost-1/,
     );
     expect(stderr).toMatch(/deposit lost-1 of anna at P1: the connection was dropped/);
     expect(stderr).not.toContain(PASSWORD);
@@ -156,7 +156,7 @@ describe("what moves money asks first", () => {
   });
 });
 
-describe("what goes wrong is one clear line", () => {
+describe("a failure is one clear line", () => {
   test.each<[string, number, RegExp]>([
     [`deposit ${MONEY.replace("10.00", "10")} --ref x --yes`, 2, /amount must have exactly two digits/],
     [`deposit ${MONEY.replace("THB", "baht")} --ref x --yes`, 2, /currency must be three capital letters/],
@@ -178,14 +178,14 @@ describe("what goes wrong is one clear line", () => {
     expect(stderr).not.toMatch(/\n {4}at |this should not happen/);
   });
 
-  test("an answer that is refused is shown, and the exit code says so", async () => {
+  test("a refused answer is shown, and the exit code is that of a refusal", async () => {
     const { code, stdout, stderr } = await recon("games --product NONE --json");
     expect(code).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({ code: 2, data: null });
     expect(stderr).toMatch(/^recon: games of NONE was answered with code 2 "no product is called NONE"\n$/);
   });
 
-  test("without a provider it says how to get one", async () => {
+  test("without a provider the command says how to get one", async () => {
     const none = { PROVIDER_BASE_URL: undefined, PROVIDER_USERNAME: undefined, PROVIDER_PASSWORD: undefined };
     const { code, stderr } = await recon("games --product P1", none);
     expect(code).toBe(1);

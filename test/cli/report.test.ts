@@ -6,7 +6,7 @@ import { parseConfig } from "../../src/config-file.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
 import { writeRecords } from "../../src/sync/record-store.ts";
-import { planWindows } from "../../src/sync/store.ts";
+import { planWindows } from "../../src/sync/window-store.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, exampleEntry, exampleRecord, exampleSettle, HOUR_MS, NOON } from "../support/examples.ts";
@@ -21,7 +21,7 @@ writeFileSync(join(folder, "recon.config.json"), JSON.stringify(CONFIG));
 const SETTINGS = { DATABASE_URL: url, RECON_CONFIG: join(folder, "recon.config.json") };
 const recon = (...args: string[]) => startRecon(["report", ...args], SETTINGS).ended;
 
-/** The provider paid 25.00 and the ledger 20.00; the whole day has been fetched, and nobody has looked at it. */
+/** The provider paid 25.00 and the ledger 20.00. The whole day has been fetched, and nothing has been compared. */
 beforeAll(async () => {
   const productId = "=P1";
   await appendEntries(sql, [
@@ -36,16 +36,16 @@ beforeAll(async () => {
   await emptyTables(sql, ["diff_marks"]);
 });
 
-test("a complete day with money that nothing explains fails, and shows it", async () => {
+test("a complete day with unexplained money makes the command fail, and the money is shown", async () => {
   const ended = await recon("--day", "2026-11-20");
   expect(ended.code).toBe(1);
   expect(ended.stdout).toContain("The day 2026-11-20 in UTC");
   expect(ended.stdout).toMatch(/provider {2}1 {5}10\.00 THB {2}25\.00 THB {2}15\.00 THB/);
   expect(ended.stdout).toMatch(/rest +5\.00 THB/);
-  expect(ended.stdout).toContain("NOT EXPLAINED: the day is complete, and nothing accounts for the rest.");
+  expect(ended.stdout).toContain("NOT EXPLAINED: the day is complete, but nothing explains the rest.");
 });
 
-test("--csv gives a line for each product and currency that no spreadsheet takes for a formula", async () => {
+test("--csv writes a line for each product and currency, and no line that a spreadsheet takes for a formula", async () => {
   const { stdout } = await recon("--day", "2026-11-20", "--csv");
   expect(stdout.split("\n")).toEqual([
     "day,zone,productId,currency,provider.bets,provider.stake,provider.payout,provider.net,ledger.bets,ledger.stake,ledger.payout,ledger.net,difference,mismatches,adjustments,pending,rounding,rest,complete",
@@ -67,7 +67,7 @@ test("--json and /api/report give the same document", async () => {
   );
 });
 
-test("a day on which nobody played is a statement without rows", async () => {
+test("a day without play is a statement without rows", async () => {
   const { code, stdout } = await recon("--day", "2020-01-01");
   expect([code, stdout]).toEqual([0, "The day 2020-01-01 in UTC\nNeither side has a bet on that day.\n"]);
 });

@@ -1,4 +1,4 @@
-/** The command `recon` in a process of its own, as a person or a script runs it. */
+/** Runs the command `recon` in a process of its own, as a person or a script does. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 import { onTestFinished } from "vitest";
 
 export const PROGRAM = join(import.meta.dirname, "../../src/cli/main.ts");
-/** Where the program keeps what it compiled: named here, it is used for the first file of the program too. */
+/** The folder of Node's compile cache: with this setting the program's first file uses the cache too. */
 const COMPILED = join(import.meta.dirname, "../../node_modules/.cache/wallet-recon");
 
 export interface Ended {
@@ -19,13 +19,13 @@ export interface Ended {
 export interface RunningRecon {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
-  /** what it has said so far, on both streams */
+  /** all output so far, of both streams */
   said(): string;
 }
 
 /**
- * Starts `recon` with these arguments; it is killed when the test has finished.
- * @param program of another checkout than this one
+ * Starts `recon` with these arguments, and kills it when the test ends.
+ * @param program that of another checkout than this one
  */
 export function startRecon(
   args: readonly string[],

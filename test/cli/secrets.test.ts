@@ -1,4 +1,4 @@
-/** No process says a secret that it was given: not where all is well, and not in any of its failures. */
+/** No process prints a secret that it was given: not in normal work, and not in any failure. */
 
 import { createHmac, randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -16,7 +16,7 @@ import { betItem, body, page, type Respond } from "../support/http-provider.ts";
 import { ownPort } from "../support/own-port.ts";
 import { type Ended, startRecon } from "./run-recon.ts";
 
-/** Each can be told from all others, and needs to be written otherwise in a URL or in JSON. */
+/** Each secret is unique, and is written in another form in a URL or in JSON. */
 const SECRETS = {
   databasePassword: "db/Passw0rd+of=ours",
   redisPassword: "redis/Passw0rd+of=ours",
@@ -32,7 +32,7 @@ const SECRETS = {
 const USERNAME = "agent";
 
 const database = useDatabase();
-/** Every endpoint answers what the test says. */
+/** Decides how every endpoint answers. */
 let answerOf: (path: string, parameters: URLSearchParams) => Respond = () => page([]);
 const provider = createServer((request, response) => {
   const { pathname, searchParams } = new URL(request.url ?? "/", "http://provider");
@@ -56,7 +56,7 @@ writeFileSync(
     alerts: { every: "PT0.5S" },
   }),
 );
-/** A role of its own, whose password is asked for. */
+/** A role of its own, which needs a password. */
 const ROLE = `leaky_${randomBytes(4).toString("hex")}`;
 let redis: RedisServer;
 beforeAll(async () => {
@@ -107,7 +107,7 @@ function settings(changes: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   };
 }
 
-/** Everything that must not be read anywhere, in every form it is written in. */
+/** Everything that no output may contain, in every form of writing. */
 function forbidden(): string[] {
   const basic = Buffer.from(`${USERNAME}:${SECRETS.providerPassword}`).toString("base64");
   const values = [...Object.values(SECRETS), basic, SECRETS.webhookSecret.slice("whsec_".length)];
@@ -121,7 +121,7 @@ function forbidden(): string[] {
   ]);
 }
 
-/** @param about words that show that what was tried was told of */
+/** @param about words that show that the output describes the attempt */
 function expectSilence(
   { stdout, stderr }: Pick<Ended, "stdout" | "stderr">,
   ...about: (string | RegExp)[]
@@ -131,18 +131,18 @@ function expectSilence(
   for (const secret of forbidden()) expect(said).not.toContain(secret);
 }
 
-/** Answers that hold what was asked with: a page for programmers, a proxy that explains itself. */
+/** Answers that repeat the request: a debug page, a proxy that explains its error. */
 function echo(code: number): Respond {
   const basic = Buffer.from(`${USERNAME}:${SECRETS.providerPassword}`).toString("base64");
-  const told = {
+  const answer = {
     message: `no: authorization: Basic ${basic}, password ${SECRETS.providerPassword}`,
     code: 9,
   };
   return (response) =>
-    response.writeHead(code, { "content-type": "application/json" }).end(JSON.stringify(told));
+    response.writeHead(code, { "content-type": "application/json" }).end(JSON.stringify(answer));
 }
 
-test("a worker at work, whose provider, listeners, database and collector fail in every way", async () => {
+test("no secret leaves a working worker whose provider, listeners, database and collector fail in every way", async () => {
   const answers: Respond[] = [
     page([betItem(), betItem({ id: '"rec-2"', stake: '"no number"' })]),
     echo(500),
@@ -157,10 +157,10 @@ test("a worker at work, whose provider, listeners, database and collector fail i
     asked += 1;
     return parameters.get("productId") === "P2" ? echo(401) : (answers[asked % answers.length] ?? echo(500));
   };
-  listener.answer(({ headers, body: told }, response) => {
+  listener.answer(({ headers, body: received }, response) => {
     response
       .writeHead(500)
-      .end(`${JSON.stringify(headers)} ${told} ${listener.url()} ${SECRETS.webhookSecret}`);
+      .end(`${JSON.stringify(headers)} ${received} ${listener.url()} ${SECRETS.webhookSecret}`);
   });
   const port = String(await ownPort());
   const { child, ended, said } = startRecon(["worker"], settings({ OPS_PORT: port }));
@@ -203,21 +203,23 @@ test("a worker at work, whose provider, listeners, database and collector fail i
 
   await eventually("its credentials are refused", () => said().includes("the credentials were refused"));
   await eventually("a window is a gap", () => said().includes("it is a gap"));
-  await eventually("the listeners are told of", () => said().includes("alerts wait for their channel"));
-  await eventually("the collector is told of", () => said().includes("tracing has a problem"));
+  await eventually("the log names the failing listeners", () =>
+    said().includes("alerts wait for their channel"),
+  );
+  await eventually("the log names the failing collector", () => said().includes("tracing has a problem"));
   await database.sql`
     select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`.catch(
     () => {},
   );
   await ask("/metrics");
   redis.kill();
-  await eventually("Redis is told of", () => /error of Redis|Redis .*does not answer/.test(said()));
+  await eventually("the log names Redis", () => /error of Redis|Redis .*does not answer/.test(said()));
   await ask("/readyz");
   child.kill("SIGTERM");
   expectSilence(await ended, "ALERT_WEBHOOK_URL", "ALERT_SLACK_URL", "provider-");
 });
 
-test("the callbacks, whatever is sent to them", async () => {
+test("no secret leaves the callbacks server, whatever a client sends", async () => {
   const { child, ended, said } = startRecon(["callbacks"], settings());
   const base = await eventually("it listens", () => /http:\/\/127\.0\.0\.1:\d+/.exec(said())?.[0]);
   const send = async (callback: string, text: string, key = SECRETS.signatureKey) => {
@@ -255,7 +257,7 @@ test("the callbacks, whatever is sent to them", async () => {
   expectSilence(await ended, "a callback was refused", "30002", "30001", "10001");
 });
 
-describe("a command that fails", () => {
+describe("no secret leaves a command that fails", () => {
   const nobodyHome = (scheme: string, password: string) =>
     `${scheme}://recon:${encodeURIComponent(password)}@127.0.0.1:1/recon`;
   test.each<[string, string[], NodeJS.ProcessEnv, RegExp]>([
@@ -275,7 +277,7 @@ describe("a command that fails", () => {
       /DATABASE_URL: must be a URL/,
     ],
     [
-      "because tokens and keys are written wrongly",
+      "because tokens and keys are malformed",
       ["worker"],
       {
         OPS_TOKENS: SECRETS.opsToken,

@@ -4,7 +4,7 @@ import { chmodSync, cpSync, mkdtempSync, realpathSync, rmSync, symlinkSync } fro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import type { Status } from "../../src/flows/read-status.ts";
+import type { Status } from "../../src/flows/read/read-status.ts";
 import type { Mismatch } from "../../src/mismatch.ts";
 import { listProcesses, type ProcessInfo, serverProcesses, survivors } from "../embedded/processes.ts";
 import { eventually } from "../support/eventually.ts";
@@ -18,10 +18,10 @@ afterAll(async () => {
   rmSync(checkout, { recursive: true, force: true });
 });
 
-/** A checkout of its own, so that the data of whoever runs the tests stays untouched. */
+/** A checkout of its own, so that the data of the person who runs the tests stays untouched. */
 function copyCheckout(): string {
   const root = join(import.meta.dirname, "../..");
-  // PostgreSQL refuses root, and its account must reach the folder, which $TMPDIR need not allow.
+  // PostgreSQL refuses root, and its own account must be able to reach the folder; $TMPDIR may not allow that.
   const folder = realpathSync(
     mkdtempSync(join(process.getuid?.() === 0 ? "/var/tmp" : tmpdir(), "recon-start-")),
   );
@@ -45,7 +45,7 @@ interface Running {
 
 let running: Running | undefined;
 
-/** `npm start`, as typed into a terminal. */
+/** `npm start`, as a person types it into a terminal. */
 async function npmStart(): Promise<Running> {
   const port = String(await ownPort());
   const env = { PATH: process.env["PATH"], HOME: checkout, OPS_PORT: port };
@@ -98,7 +98,7 @@ interface AnnouncedMismatch {
 }
 
 /** The mismatches on the screen: "#7  payout-differs  TABLE  30.00 THB at risk  player-012: paid out …". */
-function toldBy({ output }: Running): AnnouncedMismatch[] {
+function announcedBy({ output }: Running): AnnouncedMismatch[] {
   const lines = output().matchAll(
     /^#(\d+) +([a-z-]+) +([A-Z]+) +\d+\.\d\d [A-Z]{3} at risk {2}player-\d+: \w.+$/gm,
   );
@@ -106,12 +106,12 @@ function toldBy({ output }: Running): AnnouncedMismatch[] {
 }
 
 async function expectFirstMismatches(running: Running): Promise<AnnouncedMismatch[]> {
-  const told = await eventually(
+  const announced = await eventually(
     "the first mismatches are shown",
-    () => /npx recon mismatches list/.test(running.output()) && toldBy(running),
+    () => /npx recon mismatches list/.test(running.output()) && announcedBy(running),
   );
-  expect(told.length).toBeGreaterThan(0);
-  return told;
+  expect(announced.length).toBeGreaterThan(0);
+  return announced;
 }
 
 async function read<Answer>({ url }: Running, path: string): Promise<Answer> {
@@ -138,7 +138,7 @@ let before: {
 
 const seedOf = ({ output }: Running) => /seed (\d+)/.exec(output())?.[1];
 
-test("npm start alone shows mismatches of a world of its own within a minute, and where to look", async () => {
+test("npm start alone shows mismatches of a sandbox world within a minute, and says where to look", async () => {
   const running = await npmStart();
   await expectFirstMismatches(running);
   expect(running.output()).toMatch(/graces +callbacks 5 s, provider 5 s/);
@@ -148,7 +148,7 @@ test("npm start alone shows mismatches of a world of its own within a minute, an
 
 test("other commands of the checkout use the same database", async () => {
   const now = await expectStillRuns();
-  const [first] = toldBy(now);
+  const [first] = announcedBy(now);
   const listed: Mismatch[] = JSON.parse(
     await recon("mismatches", "list", "--json", "--limit", "1000"),
   ).mismatches;
@@ -161,7 +161,7 @@ test("other commands of the checkout use the same database", async () => {
   );
 });
 
-test("Ctrl-C ends everything", async () => {
+test("Ctrl-C ends every process", async () => {
   const now = await expectStillRuns();
   await eventually("every product is fetched", async () =>
     (await read<Status>(now, "/api/status")).products.every(({ records }) => records > 0),
@@ -171,11 +171,11 @@ test("Ctrl-C ends everything", async () => {
   expect(processes.length).toBeGreaterThan(5);
   now.kill("SIGINT");
   await expectEnded(processes);
-  // How much is cut off for want of time is a matter of the machine.
+  // The machine decides how much work is cut off for lack of time.
   expect(now.errors()).not.toMatch(/"level":[56]0/);
 });
 
-test("the next start goes on in the same world: nothing is lost, nothing found again", async () => {
+test("the next start continues the same world: nothing is lost, nothing is reported again", async () => {
   const now = await npmStart();
   await expectFirstMismatches(now);
   expect(seedOf(now)).toBe(before.seed);
@@ -201,7 +201,7 @@ test("the next start goes on in the same world: nothing is lost, nothing found a
   });
 });
 
-test("kill -9 leaves no process behind, and the start after it works", async () => {
+test("kill -9 leaves no process behind, and the next start works", async () => {
   const killed = await expectStillRuns();
   const processes = killed.processes();
   killed.kill("SIGKILL");

@@ -63,7 +63,7 @@ function recon(args: readonly string[], input = "") {
 const json = (args: readonly string[], input?: string) =>
   JSON.parse(recon([...args, "--json"], input).stdout);
 
-test("lines on standard input are handed over, listed and shown; the same again has no effect", () => {
+test("lines on standard input become transfers, which can be listed and shown; the same input again has no effect", () => {
   const input = `${line()}\n\n${line({ transactionRef: "ref-2" })}\n`;
   expect(recon(["add"], input)).toEqual({ code: 0, stdout: "2 handed over.\n", stderr: "" });
   expect(json(["add"], `${input}${line({ transactionRef: "ref-3" })}`)).toEqual({ added: 1, known: 2 });
@@ -72,18 +72,18 @@ test("lines on standard input are handed over, listed and shown; the same again 
   expect(json(["list", "--limit", "2", "--after", next])).toEqual({ transfers: [LISTED], next: null });
   const shown = recon(["show", "ref-1"]).stdout;
   expect(shown).toMatch(/^transactionRef +ref-1$/m);
-  expect(shown).toContain("Not asked for yet.");
+  expect(shown).toContain("The provider has not been asked yet.");
   expect(recon(["list"]).stdout).toMatch(/^ref-1 +W1 +anna +WITHDRAW +10\.00 THB +pending +0 /m);
 });
 
-test("a wrong line, or a ref that is known with other content, keeps every line from being handed over", async () => {
+test("a wrong line, or a known ref with other content, keeps every line from becoming a transfer", async () => {
   const wrong = `${line({ transactionRef: "good" })}\n${line({ amount: 10 })}\nnot json\n`;
   expect(recon(["add"], wrong)).toEqual({
     code: 2,
     stdout: "",
     stderr:
       'recon: line 2: amount must be text with two decimals, above zero, such as "10.00", but is the number 10\n' +
-      "line 3: it is not JSON: not json\nNothing was handed over.\n",
+      "line 3: not JSON: not json\nNothing was handed over.\n",
   });
   recon(["add"], line());
   const conflicting = `${line({ transactionRef: "a" })}\n${line({ amount: "11.00" })}`;
@@ -96,7 +96,7 @@ test("a wrong line, or a ref that is known with other content, keeps every line 
   expect(await sql`select transaction_ref as ref from transfers`).toEqual([{ ref: "ref-1" }]);
 });
 
-test("an inconclusive one is closed with a note, in the name of who runs the command", async () => {
+test("an inconclusive transfer is closed with a note, in the name of the person who runs the command", async () => {
   recon(["add"], line());
   expect(recon(["close", "ref-1", "--note", "x"])).toMatchObject({
     code: 1,
@@ -107,7 +107,7 @@ test("an inconclusive one is closed with a note, in the name of who runs the com
   expect(recon(["close", "ref-1"])).toMatchObject({ code: 2, stderr: expect.stringContaining("--note") });
   expect(recon(["close", "ref-1", "--note", "found it"])).toEqual({
     code: 0,
-    stdout: "ref-1 is closed: it stays inconclusive, and is not asked for any more.\n",
+    stdout: "ref-1 is closed. It stays inconclusive, and the worker does not verify it any more.\n",
     stderr: "",
   });
   expect(json(["show", "ref-1"])).toMatchObject({
@@ -136,7 +136,7 @@ describe("lines", () => {
     for (const text of texts) yield Buffer.from(text);
   }
 
-  test("are read across chunks, with any end of line, and whatever mark an editor begins a file with", async () => {
+  test("are read across chunks, with any end of line, and with any byte order mark", async () => {
     const text = `\ufeff${line({ username: "päuli" })}\r\n${line({ transactionRef: "ref-2" })}`;
     const bytes = Buffer.from(text);
     const cut = bytes.indexOf("ä") + 1;
@@ -151,13 +151,13 @@ describe("lines", () => {
     ]);
   });
 
-  test("in another encoding are refused, because names would become others", async () => {
+  test("in another encoding are refused, because names would change", async () => {
     const latin = Buffer.from(line({ username: "päuli" }), "latin1");
     const given = readTransferLines(Readable.from([latin]), KNOWN);
     await expect(given).rejects.toThrow("standard input is not UTF-8: nothing was handed over");
   });
 
-  test("of a very wrong input only the first are named, and how many more there are", async () => {
+  test("of a very wrong input are named up to a limit, with the number of the others", async () => {
     const failure = await readTransferLines(chunks("x\n".repeat(50)), KNOWN).catch(
       (error: Error) => error.message,
     );
@@ -166,7 +166,7 @@ describe("lines", () => {
     );
   });
 
-  test("more than can be handed over at once are refused before anything is", async () => {
+  test("beyond the limit of one call are refused before any of them is written", async () => {
     const many = chunks("x\n".repeat(100_001));
     await expect(readTransferLines(many, KNOWN)).rejects.toThrow("holds more than 100000 transfers");
     async function* endless() {

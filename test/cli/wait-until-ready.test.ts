@@ -7,7 +7,7 @@ import { NOON } from "../support/examples.ts";
 
 const MINUTE_MS = 60_000;
 
-/** A database that answers after so many vain tries, and the lines of the log. */
+/** A database that answers after that many failed attempts, and the lines of the log. */
 function downFor(tries: number, { retryable = true } = {}) {
   const clock = createTestClock(NOON);
   const lines: string[] = [];
@@ -25,42 +25,42 @@ function downFor(tries: number, { retryable = true } = {}) {
   return { wait, lines, waitedMs: () => clock.now() - NOON, asked: () => asked };
 }
 
-test("what is up is not waited for, and nothing is said", async () => {
+test("the command does not wait for a server that is up, and logs nothing", async () => {
   const database = downFor(0);
   await database.wait(MINUTE_MS);
   expect({ lines: database.lines, waited: database.waitedMs() }).toEqual({ lines: [], waited: 0 });
 });
 
-test("what comes up meanwhile is waited for, and both are said", async () => {
+test("the command waits for a server that comes up later, and logs the beginning and the end of the wait", async () => {
   const database = downFor(5);
   await database.wait(MINUTE_MS);
   expect(database.lines).toEqual([
-    "nobody at db:5432. It is waited for, 1 min more.",
+    "nobody at db:5432. recon waits for 1 min more.",
     "the database answers now",
   ]);
 });
 
-test("while it waits it says so again, but not at every try", async () => {
+test("the command repeats its line during a long wait, but not at every attempt", async () => {
   const database = downFor(50);
   await database.wait(MINUTE_MS);
   expect(database.waitedMs()).toBe(25_000);
   expect(database.lines.slice(1)).toEqual([
-    "nobody at db:5432. It is waited for, 50 s more.",
-    "nobody at db:5432. It is waited for, 40 s more.",
+    "nobody at db:5432. recon waits for 50 s more.",
+    "nobody at db:5432. recon waits for 40 s more.",
     "the database answers now",
   ]);
 });
 
-test("what does not come up is given up in the end, with its own code and how long it was waited for", async () => {
+test("the command gives up in the end, with an exit code of its own and the length of the wait", async () => {
   const database = downFor(Number.POSITIVE_INFINITY);
   await expect(database.wait(MINUTE_MS)).rejects.toMatchObject({
     code: "database-unreachable",
-    message: "nobody at db:5432. It was waited for, for 1 min.",
+    message: "nobody at db:5432. The wait of 1 min is over.",
   });
   expect(database.waitedMs()).toBe(MINUTE_MS);
 });
 
-test("a short command does not wait, and nobody waits for what waiting does not mend", async () => {
+test("a short command does not wait, and no command waits where waiting does not help", async () => {
   for (const [database, longestMs] of [
     [downFor(1), 0],
     [downFor(1, { retryable: false }), MINUTE_MS],

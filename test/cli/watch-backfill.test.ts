@@ -2,7 +2,7 @@ import type { WriteStream } from "node:tty";
 import { beforeEach, expect, test } from "vitest";
 import { watchBackfill } from "../../src/cli/commands/watch-backfill.ts";
 import { parseConfig } from "../../src/config-file.ts";
-import { planBackfill, requestBackfill } from "../../src/flows/backfill.ts";
+import { planBackfill, requestBackfill } from "../../src/flows/pull/backfill.ts";
 import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
@@ -16,7 +16,7 @@ beforeEach(async () => {
   await emptyTables(sql, ["windows", "backfills"]);
 });
 
-/** Four windows of an hour; `happens` is called before each look, with the time since the begin. */
+/** Four windows of an hour. Calls `happens` before each reading, with the time since the beginning. */
 async function watch(out: WriteStream, happens: (sinceMs: number) => Promise<unknown>) {
   const clock = createTestClock(NOON);
   const sleep = async (waitMs: number) => {
@@ -41,7 +41,7 @@ const finishWindow = (records: number) => sql`
   update windows set status = 'done', records = ${records}, created = ${records}
   where id = (select min(id) from windows where status = 'planned')`;
 
-/** A window each two seconds. */
+/** Every two seconds a window is done. */
 const steps: Readonly<Record<number, () => Promise<unknown>>> = {
   500: start,
   2000: () => finishWindow(100),
@@ -72,7 +72,7 @@ test("a narrow terminal gets a line that does not wrap", async () => {
   for (const line of lines) expect(line.split("\u001b")[0]).toHaveLength(39);
 });
 
-test("elsewhere there is a plain line for each change of status, and every five seconds", async () => {
+test("elsewhere a plain line appears for each change of status, and every five seconds", async () => {
   const { out, written } = createOutput(false);
   await watch(out, happen);
   expect(written().split("\n")).toEqual([
@@ -84,12 +84,12 @@ test("elsewhere there is a plain line for each change of status, and every five 
   ]);
 });
 
-test("what nobody begins for ten seconds asks once whether a worker runs", async () => {
+test("a backfill that nobody begins for ten seconds makes the command ask once whether a worker runs", async () => {
   const { out, written } = createOutput(false);
   await watch(out, async (sinceMs) => {
     if (sinceMs === 30_000) await end("cancelled");
   });
-  expect(written().match(/does a worker run\?/g)).toHaveLength(1);
+  expect(written().match(/Does a worker run\?/g)).toHaveLength(1);
 });
 
 test("gaps are shown with their reason", async () => {

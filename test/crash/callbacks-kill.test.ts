@@ -22,7 +22,7 @@ const REQUESTS = 50;
 const KILLS = 4;
 /** Each kill starts the command anew, which takes long on a busy machine. */
 const LONGEST_MS = 600_000;
-/** A failure prints it. */
+/** A failure prints the seed. */
 const SEED = Math.floor(Math.random() * 2 ** 31);
 
 const folder = mkdtempSync(join(tmpdir(), "recon-callbacks-kill-"));
@@ -33,7 +33,7 @@ writeFileSync(
   JSON.stringify({ products: [{ productId: "P1" }, { productId: "S1", singleState: true }] }),
 );
 
-/** What one sender asks, one after the other, and what it must be answered. */
+/** What one sender asks, one request after another, and what the server must answer. */
 interface Plan {
   readonly run: string;
   readonly exchanges: readonly { readonly request: ModelRequest; readonly answer: ModelAnswer }[];
@@ -54,13 +54,13 @@ async function planSender(seed: number): Promise<Plan> {
 
 interface SendProgress {
   answered: number;
-  /** so many times no answer came */
+  /** how many times no answer came */
   unanswered: number;
 }
 
 /**
- * As a provider does it: what was not answered, or with 50001 because the machine was too slow, is sent again until it is.
- * @returns what was answered wrongly
+ * Sends as a provider does: repeats what was not answered, or was answered with 50001 because the machine was too slow.
+ * @returns the wrong answers
  */
 async function send({ exchanges }: Plan, url: string, progress: SendProgress): Promise<string[]> {
   const wrong: string[] = [];
@@ -74,7 +74,7 @@ async function send({ exchanges }: Plan, url: string, progress: SendProgress): P
       return one?.statusCode === 50001 ? null : one;
     });
     progress.answered += 1;
-    // Where its first answer was lost, a refId that was taken stays taken (§7.4).
+    // A refId stays taken where the first answer was lost (§7.4).
     const wasTaken = tries > 1 && request.callback === "adjustBalance" && got.statusCode === 20002;
     const [expected, found] = [answer, got].map((one) => fc.stringify(one));
     if (expected !== found && !wasTaken) {
@@ -85,7 +85,7 @@ async function send({ exchanges }: Plan, url: string, progress: SendProgress): P
 }
 
 test(
-  "killed by kill -9 again and again under load, no balance is off, and what was not answered can be repeated",
+  "kill -9 under load, again and again, changes no balance, and a sender can repeat what was not answered",
   async () => {
     const port = await ownPort();
     const environment = {
@@ -103,7 +103,7 @@ test(
     const progress: SendProgress = { answered: 0, unanswered: 0 };
     let recon = await start();
     const sent = Promise.all(plans.map((plan) => send(plan, `http://127.0.0.1:${port}`, progress)));
-    // In the first half, so that there are requests left to be killed under.
+    // In the first half, so that requests are left for the moments after each kill.
     const moments = fc.sample(fc.integer({ min: 1, max: (SENDERS * REQUESTS) / 2 }), {
       seed: SEED,
       numRuns: KILLS,

@@ -27,7 +27,7 @@ writeFileSync(
   }),
 );
 
-/** Has no records; and at /silent it never answers. */
+/** Has no records, and at /silent never answers. */
 let silentlyAsked = 0;
 const provider = createServer(({ url }, response) => {
   if (url?.startsWith("/silent")) silentlyAsked += 1;
@@ -40,7 +40,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** What a process stands on, and can be taken away from it. */
+/** What a process depends on, and what the test can take away. */
 interface Ground {
   readonly database: TcpProxy;
   readonly redis: TcpProxy;
@@ -65,7 +65,7 @@ function start(
   { onTestFinished }: TestContext,
   { queues = "PostgreSQL" as Queues, path = "" } = {},
 ): ReconProcess {
-  // None of them may see the jobs of another.
+  // No test may see the jobs of another.
   redisDatabases += 1;
   const recon = startRecon(
     [name],
@@ -86,7 +86,7 @@ function start(
   return recon;
 }
 
-/** @returns the lines of its log that say that something was cut off */
+/** @returns the log lines that say what was cut off */
 async function expectToEnd(recon: ReconProcess, signal: "SIGTERM" | "SIGINT" = "SIGTERM"): Promise<string[]> {
   let code: number | null | undefined;
   void recon.ended.then((one) => {
@@ -103,7 +103,7 @@ async function untilSaid(recon: ReconProcess, what: RegExp): Promise<void> {
   await eventually(`it says ${what}`, () => recon.lines.some((line) => what.test(line)));
 }
 
-/** Something that happens to a worker right before it is told to end. */
+/** Something that happens to a worker right before it is asked to end. */
 interface State {
   readonly state: string;
   readonly queues: Queues;
@@ -151,16 +151,19 @@ const STATES: readonly State[] = [
 
 describe.each(["PostgreSQL", "Redis"] as const)("queues in %s", (queues) => {
   const states = STATES.filter((one) => one.queues === queues).map((one) => ({ ...one, ...useDatabase() }));
-  test.concurrent.for(states)("told to end, a worker ends in good order: $state", async (state, context) => {
-    const ground = await standOn(state.url, context);
-    const worker = start(WORKER, ground, context, state);
-    const { sql } = state;
-    expect({ up: await worker.ready, said: worker.lastLines() }).toMatchObject({ up: true });
-    await eventually("it pulls", async () => (await sql`select from pull_states`).length === 1);
-    await state.happen(ground, worker);
-    expect((await expectToEnd(worker)).length).toBeLessThanOrEqual(1);
-    expect(worker.lines.join("\n")).toContain("the worker ends");
-  });
+  test.concurrent.for(states)(
+    "a worker that is asked to end ends in good order: $state",
+    async (state, context) => {
+      const ground = await standOn(state.url, context);
+      const worker = start(WORKER, ground, context, state);
+      const { sql } = state;
+      expect({ up: await worker.ready, said: worker.lastLines() }).toMatchObject({ up: true });
+      await eventually("it pulls", async () => (await sql`select from pull_states`).length === 1);
+      await state.happen(ground, worker);
+      expect((await expectToEnd(worker)).length).toBeLessThanOrEqual(1);
+      expect(worker.lines.join("\n")).toContain("the worker ends");
+    },
+  );
 });
 
 describe.concurrent("the start", () => {
@@ -171,17 +174,17 @@ describe.concurrent("the start", () => {
   ] as const;
 
   test.concurrent.for(commands)(
-    "$command.name that waits for its database says so, and can be told to end",
+    "$command.name that waits for its database says so, and ends when asked",
     async ({ command, signal }, context) => {
       const ground = await standOn(url, context);
       await ground.database.refuse();
       const recon = start(command, ground, context);
       await untilSaid(
         recon,
-        /the database \w+ at 127\.0\.0\.1:\d+ does not answer: .*ECONNREFUSED.* It is waited for/,
+        /the database \w+ at 127\.0\.0\.1:\d+ does not answer: .*ECONNREFUSED.* recon waits for/,
       );
       await expectToEnd(recon, signal);
-      expect(recon.lines.join("\n")).toContain("before it was up");
+      expect(recon.lines.join("\n")).toContain("before the start is complete");
     },
   );
 
@@ -192,13 +195,10 @@ describe.concurrent("the start", () => {
       await ground.database.refuse();
       await ground.redis.refuse();
       const recon = start(command, ground, context, { queues: "Redis" });
-      await untilSaid(recon, /the database .* It is waited for/);
+      await untilSaid(recon, /the database .* recon waits for/);
       await ground.database.restore();
       if (command === WORKER) {
-        await untilSaid(
-          recon,
-          /Redis at 127\.0\.0\.1:\d+ does not answer: .*ECONNREFUSED.* It is waited for/,
-        );
+        await untilSaid(recon, /Redis at 127\.0\.0\.1:\d+ does not answer: .*ECONNREFUSED.* recon waits for/);
         await ground.redis.restore();
       }
       await untilSaid(recon, new RegExp(command.awaited));
@@ -210,7 +210,7 @@ describe.concurrent("the start", () => {
 describe.concurrent("recon callbacks", () => {
   const { url, sql } = useDatabase();
 
-  test("ends although a callback waits for a lock, and says that it is cut off", async (context) => {
+  test("ends although a callback waits for a lock, and logs that the callback is cut off", async (context) => {
     const recon = start(CALLBACKS, await standOn(url, context), context);
     await untilSaid(recon, new RegExp(CALLBACKS.awaited));
     const [base = ""] = /http:\/\/127\.0\.0\.1:\d+/.exec(recon.lines.join("\n")) ?? [];
@@ -223,7 +223,7 @@ describe.concurrent("recon callbacks", () => {
       );
       await untilSomebodyWaits(sql);
       expect(await expectToEnd(recon)).toHaveLength(1);
-      // What became of it is not known here: whoever asked asks again.
+      // Nobody here knows the outcome; the caller asks again.
       expect(await asked).toBe("no answer");
     });
   });

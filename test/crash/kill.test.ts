@@ -5,12 +5,12 @@ const KILLS = 4;
 const PLAYED_HOURS = 3;
 const kills = openKills(KILLS, "hostile", PLAYED_HOURS);
 
-/** `npm run simulate -- --faults hostile --kills 20 --seeds A..B` plays more of them, and longer. */
+/** `npm run simulate -- --faults hostile --kills 20 --seeds A..B` plays more and longer worlds. */
 test.concurrent.each([
   ["two workers, queues in Redis, which is emptied and restarted, and PostgreSQL restarted", 141],
   ["queues in PostgreSQL, which crashes right before the end", 52],
 ])(
-  "killed at random instants while a hostile provider answers, nothing is lost or doubled: %s",
+  "kills at random moments while a hostile provider answers lose and double nothing: %s",
   async (_, seed) => {
     const run = await kills.run(seed);
     expect(run.problems).toEqual([]);

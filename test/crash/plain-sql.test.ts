@@ -1,4 +1,4 @@
-/** A worker as shipped, and an operator's program that knows nothing of it but the columns of `callback_entries`. */
+/** A real worker, and a program of the operator that knows only the columns of `callback_entries`. */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -35,7 +35,7 @@ const CONFIG = {
   diff: { every: "PT1S", callbackGrace: "PT2S", providerGrace: "PT3S" },
 };
 
-/** The records that the provider has, by betId, with their dates. */
+/** The provider's records by betId, with their dates. */
 const listed = new Map<string, { at: number; item: string }>();
 
 function list(bet: string, payout: string): void {
@@ -49,7 +49,7 @@ function list(bet: string, payout: string): void {
 /** What the program writes for a bet of 10.00 that pays 25.00. */
 const placement = (bet: string) => insert(bet, "placeBets", "OPEN", "10.00", "null");
 const settlement = (bet: string) => insert(bet, "settleBets", "SETTLED", "null", "25.00");
-/** In one transaction: the one is never seen without the other. */
+/** In one transaction, so that nobody sees one row without the other. */
 const bothOf = (bet: string) => `${placement(bet)}; ${settlement(bet)}`;
 function insert(bet: string, callback: string, status: string, stake: string, payout: string): string {
   return `insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, round_id,
@@ -65,7 +65,7 @@ const stories = async () =>
   ).map(({ story }) => story);
 const becomes = (story: string) => eventually(`${story}`, async () => (await stories()).includes(story));
 
-test("every row that another program writes is compared, before the start and while the worker runs", async () => {
+test("every row that another program writes is compared, both rows from before the start and rows written while the worker runs", async () => {
   let opened = Promise.resolve();
   provider.answer(({ from, to }) => async (response) => {
     await opened;
@@ -89,7 +89,7 @@ test("every row that another program writes is compared, before the start and wh
   const slow = await program.reserve();
   await slow.unsafe("begin");
   await slow.unsafe(bothOf("slow"));
-  // However long it takes, no answer comes from between the record of a bet and its rows.
+  // Holds back the provider's answers between the record of a bet and its rows.
   const { promise, resolve: open } = Promise.withResolvers<void>();
   opened = promise;
   list("agreed", "25.00");

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
-import { handOverTransfers } from "../../src/flows/hand-over-transfers.ts";
+import { handOverTransfers } from "../../src/flows/verify/hand-over-transfers.ts";
 import { silentLog } from "../../src/log.ts";
 import { startCrew } from "../simulation/crew.ts";
 import { useDatabase } from "../support/database.ts";
@@ -20,13 +20,13 @@ const CONFIG = {
   verify: { every: "PT0.2S" },
 };
 const COUNT = 80;
-/** Each time so many questions were asked, a worker is killed. */
+/** A worker is killed each time so many questions were asked. */
 const KILLED_AT = [8, 40];
 
-test("workers killed with kill -9 in the middle of verifying forget nothing, and nothing is decided twice", async () => {
+test("workers that are killed with kill -9 during verification forget nothing and decide nothing twice", async () => {
   let isKilled = Promise.withResolvers<void>();
   let heldFrom = 0;
-  // A kill finds questions under way, and answers that are not settled yet.
+  // A kill must find questions under way, and answers without a final outcome.
   provider.answer(async (question) => {
     if (provider.questions.length >= heldFrom) await isKilled.promise;
     await systemClock.sleep(30);
@@ -66,7 +66,7 @@ test("workers killed with kill -9 in the middle of verifying forget nothing, and
   expect(new Set(provider.questions.map(({ path }) => path))).toEqual(new Set(["/verifyDepositWithdraw"]));
 });
 
-/** As if half a minute had passed. A worker that lives loses what it is asking for, too: its answer must not count. */
+/** Ends all leases as if half a minute had passed. A living worker loses its claims too: its answers must not count. */
 async function endLeases(): Promise<number> {
   const ended = await sql`
     update transfers set lease_until = clock_timestamp() - interval '1 second' where lease_token is not null`;

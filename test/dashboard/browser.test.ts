@@ -5,7 +5,7 @@ import { expectAccessible, expectNoSidewaysScroll, useBrowser } from "../support
 
 const browser = useBrowser();
 
-/** A server of one page. */
+/** A server with one page. */
 async function serve(body: string, headers: Record<string, string> = {}): Promise<string> {
   const server = createServer((request, response) => {
     if (request.url !== "/") return response.writeHead(204).end();
@@ -25,7 +25,7 @@ async function serve(body: string, headers: Record<string, string> = {}): Promis
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test("a page that is well passes, under a strict Content-Security-Policy too", async () => {
+test("a correct page passes, also under a strict Content-Security-Policy", async () => {
   const baseUrl = await serve("<main><h1>Hello</h1></main>", {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'",
   });
@@ -36,7 +36,7 @@ test("a page that is well passes, under a strict Content-Security-Policy too", a
   await expectNoSidewaysScroll(page);
 });
 
-test("what a reader cannot make out is found", async () => {
+test("unreadable text is found", async () => {
   const baseUrl = await serve('<main><h1>Hello</h1><img src="/x.png"><input><p id="wide">wide</p></main>');
   const page = await browser.newPage({ baseUrl, viewport: { width: 360, height: 700 } });
   await page.goto("/");

@@ -11,26 +11,26 @@ const { sql } = useDatabase();
 describe("an open page", () => {
   const marks = { pull: "0", mismatches: "0", transfers: "0", backfills: "0", alerts: "0" };
 
-  test("is told of pulling every five seconds at the most, and of the last change too", () => {
+  test("is notified of pulling at most every five seconds, and of the last change too", () => {
     let known: KnownMarks = findChanged(null, marks, NOON).known;
-    const told: string[] = [];
+    const notified: string[] = [];
     for (let second = 1; second <= 20; second += 1) {
       const pull = String(Math.min(second, 12));
       const found = findChanged(known, { ...marks, pull }, NOON + second * 1_000);
       known = found.known;
-      if (found.changed.has("pull")) told.push(`${second}: ${known.marks.pull}`);
+      if (found.changed.has("pull")) notified.push(`${second}: ${known.marks.pull}`);
     }
-    expect(told).toEqual(["1: 1", "6: 6", "11: 11", "16: 12"]);
+    expect(notified).toEqual(["1: 1", "6: 6", "11: 11", "16: 12"]);
   });
 
-  test("is told of everything else at once", () => {
+  test("is notified of everything else at once", () => {
     const first = findChanged(null, marks, NOON).known;
     const second = findChanged(first, { ...marks, pull: "1", mismatches: "1" }, NOON + 1_000);
     const third = findChanged(second.known, { ...marks, pull: "2", mismatches: "2" }, NOON + 2_000);
     expect([[...second.changed], [...third.changed]]).toEqual([["pull", "mismatches"], ["mismatches"]]);
   });
 
-  test("is told where only the values of a mismatch change", async () => {
+  test("is notified when only the values of a mismatch change", async () => {
     const finding = exampleFinding();
     await writeTransitions(sql, [{ change: "open", finding }], NOON);
     const before = await readChangeMarks(sql, NOON);

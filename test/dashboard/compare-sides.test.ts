@@ -18,7 +18,7 @@ const of = (fields: Partial<Sides> = {}): Sides => ({
   ...fields,
 });
 
-test("what agrees is marked nowhere, however either side writes it", () => {
+test("equal values are not marked, however each side writes them", () => {
   expect(differing(of())).toEqual([]);
   expect(differing(of({ provider: { ...PROVIDER_SIDE, stake: "10", payout: "30.000" } }))).toEqual([]);
   expect(
@@ -33,7 +33,7 @@ test("what agrees is marked nowhere, however either side writes it", () => {
 
 test.each<[string, Partial<Sides>, string[]]>([
   [
-    "a payout, and what moved by it",
+    "a payout, and the money that the payout moved",
     { ledger: LEDGER_SIDE },
     ["Payout: 30.00 / 25.50", "Moved in the wallet: 20.00 / 15.50"],
   ],
@@ -65,7 +65,7 @@ test.each<[string, Partial<Sides>, string[]]>([
   ],
   ["a bet that only the provider has", { kind: "missing-in-ledger", ledger: null }, ["Known: yes / no"]],
   [
-    "what a session came to, and not the sums of different things",
+    "the sum of a session, but not sums of different things",
     {
       kind: "session-differs",
       provider: { ...PROVIDER_SIDE, status: null },
@@ -73,9 +73,9 @@ test.each<[string, Partial<Sides>, string[]]>([
     },
     ["Moved in the wallet: 20.00 / 19.00"],
   ],
-  ["nothing of what has no other side", { kind: "balance-differs", provider: null }, []],
+  ["no field without another side", { kind: "balance-differs", provider: null }, []],
   [
-    "of a transfer its amount",
+    "the amount of a transfer",
     {
       kind: "transfer-differs",
       provider: {
@@ -97,11 +97,11 @@ test.each<[string, Partial<Sides>, string[]]>([
     },
     ["Amount: 9.00 / 10.00"],
   ],
-])("marked is %s", (_, fields, expected) => {
+])("the page marks %s", (_, fields, expected) => {
   expect(differing(of(fields))).toEqual(expected);
 });
 
-test("each value is beside the one it is compared with, a field that neither side has is left out", () => {
+test("each value stands beside the value it is compared with, and a field that neither side has is left out", () => {
   const round = of({
     provider: { ...PROVIDER_SIDE, id: null, betId: null },
     ledger: { ...SAME, txnId: null },

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import type { ProductOverview, ProductState } from "../../src/flows/read-overview.ts";
-import type { WorkReport } from "../../src/flows/read-work.ts";
+import type { ProductOverview, ProductState } from "../../src/flows/read/read-overview.ts";
+import type { WorkReport } from "../../src/flows/read/read-work.ts";
 import type { Risk } from "../../src/mismatches/risk-store.ts";
 import { type JudgedOverview, judgeHealth } from "../../src/ops/dashboard/overview/health-verdict.ts";
 import type { PresentBackfill } from "../../src/sync/backfill-overview-store.ts";
 import type { Stall } from "../../src/work/stall.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 
-/** Everything was done a moment ago. */
+/** All work was done a moment ago. */
 function goesOn(changes: Partial<WorkReport> = {}): WorkReport {
   return {
     comparing: {
@@ -37,7 +37,7 @@ const stall = (kind: Stall["kind"], what: string): Stall => ({
   isWhole: false,
 });
 
-/** Two products that are up to date, a ledger that grows, and nothing that waits. */
+/** Two products that are up to date, a ledger that grows, and no work that waits. */
 function allWell(changes: Partial<JudgedOverview> = {}): JudgedOverview {
   return {
     now: NOON,
@@ -168,8 +168,8 @@ test.each<[tone: string, text: string, changes: Partial<JudgedOverview>]>([
       }),
     },
   ],
-  ["unknown", "nothing has been fetched of P2 yet", states("current", "not-begun")],
-  ["unknown", "nothing has been fetched of 2 products yet", states("not-begun", "not-begun")],
+  ["unknown", "P2: nothing has been fetched yet", states("current", "not-begun")],
+  ["unknown", "2 products: nothing has been fetched yet", states("not-begun", "not-begun")],
   ["unknown", "the ledger has no entries yet: nothing is compared", { lastReceivedAt: null }],
   ["warn", "P1 is 3 h behind", states("behind", "current")],
   ["warn", "2 mismatches are acknowledged, 5.00 THB at risk", { risk: [risk("acknowledged", 2, "5.00")] }],
@@ -187,7 +187,7 @@ test.each<[tone: string, text: string, changes: Partial<JudgedOverview>]>([
   ["bad", "webhook does not take alerts: 7 wait", { failingChannels: ["webhook"], undelivered: 7 }],
   [
     "bad",
-    "the clock of the worker 12 on host is wrong: set it right, and work there goes on",
+    "the clock of the worker 12 on host is wrong: correct the clock, and work there goes on",
     { wrongClocks: ["worker 12 on host"] },
   ],
 ])("the line is %s where %s", (tone, text, changes) => {
@@ -196,7 +196,7 @@ test.each<[tone: string, text: string, changes: Partial<JudgedOverview>]>([
   expect(verdict.findings).toEqual([expect.objectContaining({ tone, text: expect.stringContaining(text) })]);
 });
 
-test("the worst comes first, each with the place where it is seen", () => {
+test("the worst line comes first, and each line links to the page that shows it", () => {
   const verdict = judgeHealth(
     allWell({
       ...states("not-begun", "behind", "stalled", "stalled"),
@@ -210,7 +210,7 @@ test("the worst comes first, each with the place where it is seen", () => {
     "bad: 14 mismatches are open, 1\u202f240.50 THB and 0.10 USDT at risk (/mismatches?status=open)",
     "warn: P2 is 3 h behind (/#products)",
     "warn: 1 mismatch is acknowledged, 2.00 THB at risk (/mismatches?status=acknowledged)",
-    "unknown: nothing has been fetched of P1 yet (/#products)",
+    "unknown: P1: nothing has been fetched yet (/#products)",
     "unknown: the ledger has no entries yet: nothing is compared (null)",
   ]);
 });

@@ -1,14 +1,13 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
-import { actOnMismatches, type RequestedAction } from "../../src/flows/act-on-mismatches.ts";
-import { recordTransitions } from "../../src/flows/record-transitions.ts";
+import { actOnMismatches, type RequestedAction } from "../../src/flows/mismatches/act-on-mismatches.ts";
 import { silentLog } from "../../src/log.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import { createTestClock } from "../support/clock.ts";
 import { serveDashboard } from "../support/dashboard.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, HOUR_MS, NOON } from "../support/examples.ts";
-import { exampleFinding } from "../support/findings.ts";
+import { openMismatches, readStatuses } from "../support/open-mismatches.ts";
 
 const { sql } = useDatabase();
 const clock = createTestClock(NOON);
@@ -22,16 +21,11 @@ beforeEach(async () => {
 });
 
 const open = (...fields: Partial<Finding>[]) =>
-  sql.begin((tx) =>
-    recordTransitions(
-      tx,
-      fields.map((one, index) => ({
-        change: "open" as const,
-        finding: exampleFinding({ betId: `bet-${clock.now()}-${index}`, ...one }),
-      })),
-      config,
-      clock.now(),
-    ),
+  openMismatches(
+    sql,
+    config,
+    clock.now(),
+    fields.map((one, index) => ({ betId: `bet-${clock.now()}-${index}`, ...one })),
   );
 const act = (action: RequestedAction["action"], ...ids: string[]) =>
   actOnMismatches(context, {
@@ -42,20 +36,17 @@ const act = (action: RequestedAction["action"], ...ids: string[]) =>
     expected: null,
     adjustment: null,
   });
-const statuses = async () =>
-  (await sql<{ status: string }[]>`select status from mismatches order by id`)
-    .map(({ status }) => status)
-    .join(" ");
+const statuses = () => readStatuses(sql);
 
 interface PageAnswer {
   readonly status: number;
   readonly html: string;
   readonly location: string | null;
-  /** to be sent with the next request */
+  /** sent with the next request */
   readonly cookie: string;
 }
 
-/** A visitor without scripts: links and forms alone. */
+/** A visitor without scripts, who uses only links and forms. */
 async function visit() {
   const baseUrl = await serveDashboard(context);
   return async (path: string, form?: Record<string, string | string[]>, cookie = ""): Promise<PageAnswer> => {
@@ -94,7 +85,7 @@ const sumsOf = (html: string) =>
     .replace(/<[^>]+>/g, "") ?? "";
 
 describe("the list", () => {
-  test("is filtered and put in order by its address, with how many there are and how much money", async () => {
+  test("is filtered and sorted by its address, with the number of mismatches and their money", async () => {
     await open({ amountAtRisk: amount("1.5") }, { amountAtRisk: amount("20") }, { kind: "stake-differs" });
     clock.advance(HOUR_MS);
     await open({ productId: "P2", currency: "USD", amountAtRisk: amount("0.10") }, { username: EVIL });
@@ -119,7 +110,7 @@ describe("the list", () => {
     expect(await list("?kind=stuck-open")).toBe(" | 0 mismatches");
   });
 
-  test("shows what its form was asked for, and has it in every link", async () => {
+  test("shows the filter in its form, and keeps the filter in every link", async () => {
     await open(...Array.from({ length: 101 }, () => ({ username: EVIL })));
     const go = await visit();
     const query = `kind=payout-differs&username=${new URLSearchParams({ u: EVIL }).toString().slice(2)}&minAmount=1`;
@@ -138,7 +129,7 @@ describe("the list", () => {
     expect(html).not.toContain("<img");
   });
 
-  test("is asked for by an address that can be shared: without what is empty, its times with their offset", async () => {
+  test("has an address that can be shared: without empty fields, with times that have an offset", async () => {
     const go = await visit();
     const typed = "product=&kind=&status=open&username=+&minAmount=&from=2026-11-20T12%3A00&to=";
     const { status, location } = await go(`/mismatches?${typed}`);
@@ -157,26 +148,26 @@ describe("the list", () => {
     ["from=yesterday", 'but is "yesterday"'],
     ["minAmount=much", 'minAmount must be a decimal number, but is "much"'],
     ["sort=username", 'there is no sort "username"; it is one of firstSeenAt, occurredAt, amountAtRisk'],
-    ["sort=-amountAtRisk&after=soon", 'after "soon" is no place in a list by amountAtRisk'],
-    ["before=12~3", 'before "12~3" is no place in a list by firstSeenAt'],
+    ["sort=-amountAtRisk&after=soon", 'after "soon" is not a place in a list by amountAtRisk'],
+    ["before=12~3", 'before "12~3" is not a place in a list by firstSeenAt'],
     ["after=2026-11-20T12:00:00Z~1&before=2026-11-20T12:00:00Z~1", "give either after or before"],
     ["colour=red", 'there is no field "colour"'],
     ["kind=net-differs&kind=stuck-open", "kind stands more than once"],
     ["username=a%00", "username holds a character"],
-  ])("asked for with %s says what is wrong, and keeps the form", async (query, problem) => {
+  ])("with the wrong filter %s says what is wrong, and keeps the form", async (query, problem) => {
     const go = await visit();
     const { status, html } = await go(`/mismatches?username=anna&${query}`.replace("anna&username", "anna"));
     expect(status).toBe(400);
-    const told = /role="alert">(.*?)<\/p>/s
+    const message = /role="alert">(.*?)<\/p>/s
       .exec(html)?.[1]
       ?.replace(/&quot;/g, '"')
       .replace(/&lt;/g, "<")
       .replace(/&gt;/g, ">");
-    expect(told).toContain(problem);
+    expect(message).toContain(problem);
     if (!query.startsWith("username")) expect(fieldOf(html, "username")).toBe("anna");
   });
 
-  test("is turned over page by page, there and back, in its order", async () => {
+  test("has pages, forward and back, in its order", async () => {
     await open(...Array.from({ length: 250 }, (_, index) => ({ amountAtRisk: amount(String(index % 7)) })));
     const go = await visit();
     const link = (html: string, rel: string) =>
@@ -200,7 +191,7 @@ describe("the list", () => {
     expect(link(first, "prev")).toBeUndefined();
   });
 
-  test("is downloaded as CSV: all that match, formulas disarmed, nothing of it made for HTML", async () => {
+  test("is downloaded as CSV: all matching mismatches, with harmless formulas, without HTML escapes", async () => {
     await open(
       ...Array.from({ length: 120 }, () => ({})),
       { username: EVIL, kind: "stake-differs" },
@@ -219,8 +210,8 @@ describe("the list", () => {
   });
 });
 
-describe("a step with those that are selected", () => {
-  test("is done, told once with its money, and taken back", async () => {
+describe("an action on the selected mismatches", () => {
+  test("is done, is reported once with its money, and can be undone", async () => {
     await open({}, { currency: "USD" }, {});
     const go = await visit();
     const form = { id: ["1:open", "2:open"], action: "ignore", note: "too small", scope: "" };
@@ -236,12 +227,12 @@ describe("a step with those that are selected", () => {
     });
     expect(undone).toMatchObject({ status: 303, location: "/mismatches?product=P1&sort=occurredAt" });
     expect(await statuses()).toBe("open open open");
-    const told = await go("/mismatches", undefined, undone.cookie);
-    expect(noticeOf(told.html)).toBe("Undone: 2 mismatches are as before.");
-    expect(told.html).not.toContain("/mismatches/undo");
+    const next = await go("/mismatches", undefined, undone.cookie);
+    expect(noticeOf(next.html)).toBe("Undone: 2 mismatches are as before.");
+    expect(next.html).not.toContain("/mismatches/undo");
   });
 
-  test("says what was changed by somebody else before it was taken back, and leaves that", async () => {
+  test("leaves what somebody else changed before the undo, and says so", async () => {
     await open({}, {});
     const go = await visit();
     const done = await go("/mismatches", { id: ["1:open", "2:open"], action: "ack", note: "looking" });
@@ -252,14 +243,14 @@ describe("a step with those that are selected", () => {
       back: "//elsewhere.example/",
     });
     expect(undone.location).toBe("/");
-    const told = await go("/mismatches", undefined, undone.cookie);
-    expect(noticeOf(told.html)).toBe(
-      "Undone: 1 mismatch is as before. 1 mismatch changed since by somebody else, and left as it is: #2.",
+    const next = await go("/mismatches", undefined, undone.cookie);
+    expect(noticeOf(next.html)).toBe(
+      "Undone: 1 mismatch is as before. 1 mismatch stayed unchanged, because somebody else changed it since: #2.",
     );
     expect(await statuses()).toBe("open resolved");
   });
 
-  test("passes over what was seen in a state that does not allow it", async () => {
+  test("skips mismatches whose seen state does not allow the action", async () => {
     await open({}, {}, {});
     await act("ack", "2");
     const go = await visit();
@@ -276,14 +267,14 @@ describe("a step with those that are selected", () => {
 
   test.each<[string, Record<string, string | string[]>, number, string]>([
     [
-      "somebody else was quicker",
+      "somebody else was faster",
       { id: ["1:open", "2:open"], action: "ack", note: "my <b>note</b>" },
       409,
       "mismatch 2 is resolved (by anna): it cannot be acknowledged; nothing was changed",
     ],
     ["nothing is selected", { action: "ack", note: "my <b>note</b>" }, 400, "no mismatch is selected"],
     [
-      "none of them can be acted on",
+      "no mismatch allows the action",
       { id: "2:resolved", action: "ignore", note: "my <b>note</b>" },
       400,
       "1 is resolved, so that it cannot be ignored",
@@ -295,30 +286,27 @@ describe("a step with those that are selected", () => {
       404,
       'there is no mismatch "77"',
     ],
-  ])(
-    "is refused where %s, and what was typed and selected is still there",
-    async (_, form, status, problem) => {
-      await open({}, {});
-      await act("resolve", "2");
-      const go = await visit();
-      const answer = await go("/mismatches?status=open,resolved", form);
-      expect(answer.status).toBe(status);
-      expect(noticeOf(answer.html)).toContain(`Not done: ${problem}`);
-      if (String(form["note"]).trim() !== "")
-        expect(answer.html).toContain("my &lt;b&gt;note&lt;/b&gt;</textarea>");
-      const checked = [...answer.html.matchAll(/value="(\d+:\w+)"[^>]* checked>/g)].map(([, value]) => value);
-      expect(checked).toHaveLength([form["id"] ?? []].flat().filter((id) => !id.startsWith("77")).length);
-      expect(await statuses()).toBe("open resolved");
-    },
-  );
+  ])("is refused where %s, and the page keeps input and selection", async (_, form, status, problem) => {
+    await open({}, {});
+    await act("resolve", "2");
+    const go = await visit();
+    const answer = await go("/mismatches?status=open,resolved", form);
+    expect(answer.status).toBe(status);
+    expect(noticeOf(answer.html)).toContain(`Not done: ${problem}`);
+    if (String(form["note"]).trim() !== "")
+      expect(answer.html).toContain("my &lt;b&gt;note&lt;/b&gt;</textarea>");
+    const checked = [...answer.html.matchAll(/value="(\d+:\w+)"[^>]* checked>/g)].map(([, value]) => value);
+    expect(checked).toHaveLength([form["id"] ?? []].flat().filter((id) => !id.startsWith("77")).length);
+    expect(await statuses()).toBe("open resolved");
+  });
 
   test.each<[string, Record<string, string | string[]>]>([
-    ["an action there is not", { id: "1:open", action: "close", note: "x" }],
-    ["an id that is none", { id: "1", action: "ack", note: "x" }],
-    ["a status there is not", { id: "1:gone", action: "ack", note: "x" }],
-    ["a field there is not", { id: "1:open", action: "ack", note: "x", by: "somebody" }],
+    ["an unknown action", { id: "1:open", action: "close", note: "x" }],
+    ["a malformed id", { id: "1", action: "ack", note: "x" }],
+    ["an unknown status", { id: "1:gone", action: "ack", note: "x" }],
+    ["an unknown field", { id: "1:open", action: "ack", note: "x", by: "somebody" }],
     ["two notes", { id: "1:open", action: "ack", note: ["x", "y"] }],
-  ])("that no form of ours sends, with %s, is refused", async (_, form) => {
+  ])("that none of our forms sends, with %s, is refused", async (_, form) => {
     await open({});
     const go = await visit();
     expect((await go("/mismatches", form)).status).toBe(400);
@@ -326,10 +314,10 @@ describe("a step with those that are selected", () => {
   });
 });
 
-describe("a step with all that match", () => {
+describe("an action on all matching mismatches", () => {
   const all = { scope: "all", action: "ignore", note: "known fault" };
 
-  test("is shown first, with count and money, and done when it is confirmed", async () => {
+  test("is first shown with count and money, and done when it is confirmed", async () => {
     await open({}, { currency: "USD" }, { productId: "P2" });
     const go = await visit();
     const shown = await go("/mismatches?product=P1", all);
@@ -347,7 +335,7 @@ describe("a step with all that match", () => {
     expect(await statuses()).toBe("open open open");
   });
 
-  test("is not done where others match by the time it is confirmed: what matches now is shown, and the note kept", async () => {
+  test("is not done where other mismatches match at the confirmation: the page shows the present matches, and keeps the note", async () => {
     await open({});
     const go = await visit();
     const shown = await go("/mismatches", all);
@@ -359,7 +347,7 @@ describe("a step with all that match", () => {
     });
     expect(refused.status).toBe(409);
     expect(noticeOf(refused.html)).toContain(
-      "other mismatches match by now than were shown: nothing was changed",
+      "the filter now matches other mismatches than those shown: nothing was changed",
     );
     expect(refused.html).toContain("<h1>Ignore 2 mismatches?</h1>");
     expect(refused.html).toContain("my last word</textarea>");
@@ -368,16 +356,16 @@ describe("a step with all that match", () => {
     expect(await statuses()).toBe("ignored ignored");
   });
 
-  test("that none of them allows says so", async () => {
+  test("that no mismatch allows says so", async () => {
     const go = await visit();
     expect((await go("/mismatches?status=resolved", all)).html).toContain(
-      "None of those that match can be ignored now.",
+      "No matching mismatch can be ignored now.",
     );
   });
 });
 
 describe("one mismatch", () => {
-  test("is decided with a note, and that is taken back", async () => {
+  test("is decided with a note, and the decision can be undone", async () => {
     await open({});
     const go = await visit();
     const done = await go("/mismatches/1", {
@@ -397,7 +385,7 @@ describe("one mismatch", () => {
     expect(await statuses()).toBe("open");
   });
 
-  test("is resolved with a correction, which is money and is not undone", async () => {
+  test("is resolved with an adjustment, which moves money and cannot be undone", async () => {
     await open({});
     const go = await visit();
     const done = await go("/mismatches/1", {
@@ -408,7 +396,9 @@ describe("one mismatch", () => {
       ref: "R-1",
     });
     const { html } = await go("/mismatches/1", undefined, done.cookie);
-    expect(noticeOf(html)).toContain("Its correction of 4.5 (R-1) is money, and is not undone here");
+    expect(noticeOf(html)).toContain(
+      "Its correction of 4.5 (R-1) cannot be undone here, because it moved money",
+    );
     expect(html).not.toContain("/mismatches/undo");
     expect(html).toMatch(/local gave the player .*4\.50 THB.*\(R-1\).*paid by hand/s);
   });
@@ -418,27 +408,27 @@ describe("one mismatch", () => {
       "somebody else has decided meanwhile",
       { action: "resolve", from: "open" },
       409,
-      "mismatch 1 is acknowledged: it is no longer open: look at it again",
+      "mismatch 1 is acknowledged: it is no longer open; read it again before you decide",
     ],
     [
-      "a correction comes without a reference",
+      "an adjustment comes without a reference",
       { action: "resolve", from: "acknowledged", adjustment: "4.50" },
       400,
       "ref is missing",
     ],
     [
-      "a correction is no amount",
+      "an adjustment is no amount",
       { action: "resolve", from: "acknowledged", adjustment: "4,50", ref: "R" },
       400,
       'adjustment must be a decimal number, but is "4,50"',
     ],
     [
-      "a correction comes with something else",
+      "an adjustment comes with another action",
       { action: "ignore", from: "acknowledged", adjustment: "4.50", ref: "R" },
       400,
-      "a correction belongs to a resolution",
+      "only a resolution can have a correction",
     ],
-  ])("stays as it is where %s, and so does what was typed", async (_, form, status, problem) => {
+  ])("stays as it is where %s, and the page keeps the input", async (_, form, status, problem) => {
     await open({});
     await act("ack", "1");
     const go = await visit();
@@ -448,12 +438,12 @@ describe("one mismatch", () => {
     expect(answer.html).toContain("what I found out</textarea>");
     expect(fieldOf(answer.html, "adjustment")).toBe(form["adjustment"] ?? "");
     expect(fieldOf(answer.html, "ref")).toBe(form["ref"] ?? "");
-    // What is decided next is decided about what is there now.
+    // The next decision is about the state that the page shows now.
     expect(fieldOf(answer.html, "from")).toBe("acknowledged");
     expect(await statuses()).toBe("acknowledged");
   });
 
-  test("of a transfer or a top-up leads to its answers", async () => {
+  test("of a transfer or a top-up links to the answers", async () => {
     const sides = { provider: null, ledger: null, roundId: null };
     await open(
       { kind: "transfer-inconclusive", transactionRef: "T/1", ...sides },
@@ -465,7 +455,7 @@ describe("one mismatch", () => {
     expect((await go("/mismatches/2")).html).toContain(`href="/transfers/U-1?${query}">U-1</a>`);
   });
 
-  test("there is not is a page that says so", async () => {
+  test("that does not exist has a page that says so", async () => {
     const go = await visit();
     for (const id of ["7", "x", "%3Cb%3E"]) {
       const { status, html } = await go(`/mismatches/${id}`);

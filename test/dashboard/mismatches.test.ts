@@ -3,9 +3,9 @@ import { beforeEach, expect, test } from "vitest";
 import type { CallbackEntry } from "../../src/callback.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
-import { recordTransitions } from "../../src/flows/record-transitions.ts";
+import { recordTransitions } from "../../src/flows/mismatches/record-transitions.ts";
 import { silentLog } from "../../src/log.ts";
-import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "../flows/comparison-world.ts";
+import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "../flows/compare/comparison-world.ts";
 import { expectAccessible, expectNoSidewaysScroll, useBrowser } from "../support/browser.ts";
 import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
 import { amount } from "../support/examples.ts";
@@ -17,7 +17,7 @@ const EVIL = "<img src=x onerror=alert(1)>";
 
 let context: FlowContext;
 
-/** Four bets that differ, as both sides told of them: #1 and #2 in their payout, of #3 and #4 no callback came. */
+/** Four bets that differ: #1 and #2 in their payout; #3 and #4 have no callback. */
 beforeEach(async () => {
   const { sql, clock } = world;
   const config = parseConfig({ products: [{ productId: "P1" }, { productId: "P2" }] });
@@ -52,7 +52,7 @@ const statusOf = async (page: Page, id: number) => await row(page, id).locator("
 const notice = (page: Page) => page.locator("#notice p");
 const isLive = (page: Page) => page.waitForSelector("#connection[data-state=live]");
 
-test("a mismatch acknowledged in one browser appears in another without a reload, which keeps what is typed and chosen", async () => {
+test("a mismatch acknowledged in one browser appears in another without a reload, which keeps input and selection", async () => {
   const baseUrl = await serveDashboard(context);
   const [anna, bo] = [await browser.newPage({ baseUrl }), await browser.newPage({ baseUrl })];
   await bo.goto("/mismatches");
@@ -76,7 +76,7 @@ test("a mismatch acknowledged in one browser appears in another without a reload
   expect(await bo.getByLabel("Select mismatch 1").isChecked()).toBe(true);
   expect(await bo.getByLabel("Select mismatch 3").isChecked()).toBe(false);
 
-  // What bo can see now is what bo acts on.
+  // Bo acts on the state that Bo's page shows now.
   await bo.getByRole("button", { name: "Resolve" }).click();
   await notice(bo).waitFor();
   expect(await notice(bo).textContent()).toBe("2 mismatches resolved: 12.50 THB at risk.");
@@ -89,7 +89,7 @@ test("a mismatch acknowledged in one browser appears in another without a reload
   await row(anna, 2).waitFor();
 });
 
-test("a new mismatch appears by itself, and in the sums", async () => {
+test("a new mismatch appears without a reload, and in the sums", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
   await page.goto("/mismatches?product=P2");
   await isLive(page);
@@ -107,7 +107,7 @@ test("a new mismatch appears by itself, and in the sums", async () => {
   expect(await row(page, 5).locator(".player").textContent()).toBe(EVIL);
 });
 
-test("a stale page of one mismatch tells of the other's decision, and keeps the note", async () => {
+test("an open page of one mismatch reports the other person's decision, and keeps the note", async () => {
   const baseUrl = await serveDashboard(context);
   const [anna, bo] = [await browser.newPage({ baseUrl, scripts: false }), await browser.newPage({ baseUrl })];
   await anna.goto("/mismatches/1");
@@ -117,7 +117,7 @@ test("a stale page of one mismatch tells of the other's decision, and keeps the 
   await bo.getByLabel("Amount in THB").fill("5.25");
   await bo.getByLabel("Your reference").fill("R-1");
   await bo.getByRole("button", { name: "Resolve" }).click();
-  await bo.getByText("Its correction of 5.25 (R-1) is money").waitFor();
+  await bo.getByText("Its correction of 5.25 (R-1) cannot be undone here").waitFor();
   expect(await bo.getByRole("button", { name: "Undo" }).count()).toBe(0);
 
   await anna.getByLabel("Note").fill("I wanted to ignore it");
@@ -129,7 +129,7 @@ test("a stale page of one mismatch tells of the other's decision, and keeps the 
   expect(await anna.locator("#about .state").textContent()).toBe("resolved");
 });
 
-test("all that match are shown with their money before they are acted on", async () => {
+test("the page shows all matching mismatches with their money before a person acts on them", async () => {
   const findings = Array.from({ length: 101 }, (_, index) =>
     exampleFinding({ productId: "P2", betId: `more-${index}`, amountAtRisk: amount("0.1") }),
   );
@@ -145,7 +145,7 @@ test("all that match are shown with their money before they are acted on", async
   await page.goto("/mismatches?product=P2");
   await page.getByLabel("All on this page").check();
   expect(await page.locator("[data-selected-count]").textContent()).toBe("100 selected: 10.00 THB");
-  await page.getByLabel("All 101 that match").check();
+  await page.getByLabel("All 101 matching").check();
   expect(await page.locator("[data-selected-count]").textContent()).toBe("101 selected: 10.10 THB");
   await page.getByLabel("Note").fill("known fault");
   await page.getByRole("button", { name: "Ignore" }).click();
@@ -182,7 +182,7 @@ test("the keyboard alone leads from the list to an acknowledged mismatch", async
   await page.getByText("Mismatch #3 acknowledged: 23.75 THB at risk.").waitFor();
 });
 
-test("what a player is called is text everywhere", async () => {
+test("a player's name is shown as text everywhere", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
   await page.goto(`/mismatches?${new URLSearchParams({ username: EVIL })}`);
   expect(await page.getByLabel("Player").inputValue()).toBe(EVIL);
@@ -195,7 +195,7 @@ test("what a player is called is text everywhere", async () => {
   expect(await page.locator("img").count()).toBe(0);
 });
 
-test("one that may only read sees no actions, and is refused where it acts all the same", async () => {
+test("a person who may only read sees no actions, and cannot act by hand", async () => {
   const baseUrl = await serveDashboard(context, TOKENS);
   const page = await browser.newPage({ baseUrl, token: READ_TOKEN });
   for (const path of ["/mismatches", "/mismatches/1"]) {
@@ -235,7 +235,7 @@ test.each([
   }
 });
 
-test("one mismatch shows both sides, their words in one order of time, and the fetch that confirmed it", async () => {
+test("one mismatch shows both sides, their reports in one order of time, and the fetch that confirmed the difference", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
   await page.goto("/mismatches/1");
   expect(await page.title()).toBe("payout-differs in P1, 5.25 THB, open · wallet-recon");

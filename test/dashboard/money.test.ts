@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
-import { openBackfillRunner } from "../../src/flows/run-backfills.ts";
-import { DAY_MS, useVerifyWorld } from "../flows/verify-world.ts";
+import { openBackfillRunner } from "../../src/flows/pull/run-backfills.ts";
+import { DAY_MS, useVerifyWorld } from "../flows/verify/verify-world.ts";
 import { expectAccessible, expectNoSidewaysScroll, useBrowser } from "../support/browser.ts";
 import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
 import { useDatabase } from "../support/database.ts";
@@ -19,7 +19,7 @@ const ROGUE = '<img src=x onerror="alert(1)">';
 const iso = (instant: number) => new Date(instant).toISOString();
 const PHONE = { width: 360, height: 740 };
 
-test("an inconclusive transfer shows every answer, and is closed with a note by keyboard; others see it at once", async () => {
+test("an inconclusive transfer shows every answer, and is closed with a note by keyboard; other people see that at once", async () => {
   provider.answer(({ body }) =>
     body["transactionRef"] === "ref-1" ? replyWith("<b>busy</b>", 500) : bookedAs({ path: "", body }),
   );
@@ -29,7 +29,7 @@ test("an inconclusive transfer shows every answer, and is closed with a note by 
   const mary = await browser.newPage({ baseUrl, token: WRITE_TOKEN });
   const eye = await browser.newPage({ baseUrl, token: READ_TOKEN, viewport: PHONE });
   await mary.goto("/transfers");
-  // What was accepted needs nobody, and is only shown when it is asked for.
+  // An accepted transfer needs nobody, and is shown only on request.
   expect(await mary.locator("tbody tr").count()).toBe(1);
   expect(await mary.locator("tbody").innerText()).toContain(ROGUE);
   await expectAccessible(mary);
@@ -43,7 +43,7 @@ test("an inconclusive transfer shows every answer, and is closed with a note by 
   await eye.goto("/transfers/ref-1");
   await expectNoSidewaysScroll(eye);
   expect(await eye.locator("#close").count()).toBe(0);
-  await mary.getByLabel("What you found out").focus();
+  await mary.getByLabel("Your finding").focus();
   await mary.keyboard.type("booked in their statement");
   await mary.keyboard.press("Tab");
   await mary.keyboard.press("Enter");
@@ -54,7 +54,7 @@ test("an inconclusive transfer shows every answer, and is closed with a note by 
   expect(await world.mismatches()).toEqual(["transfer-inconclusive resolved 10"]);
 });
 
-test("who may only read closes nothing and starts nothing, by hand either", async () => {
+test("a person who may only read closes and starts nothing, also not by hand", async () => {
   const baseUrl = await serveDashboard(world.context(), TOKENS);
   const eye = await browser.newPage({ baseUrl, token: READ_TOKEN });
   await eye.goto("/backfills");
@@ -66,7 +66,7 @@ test("who may only read closes nothing and starts nothing, by hand either", asyn
   }
 });
 
-test("wrong filters and forms say what is wrong in one line, and keep what was typed", async () => {
+test("wrong filters and forms say what is wrong in one line, and keep the input", async () => {
   const baseUrl = await serveDashboard(world.context());
   const page = await browser.newPage({ baseUrl });
   for (const [path, problem] of [
@@ -86,7 +86,7 @@ test("wrong filters and forms say what is wrong in one line, and keep what was t
   expect((await page.goto("/transfers/ref-9"))?.status()).toBe(404);
 });
 
-test("a backfill says what it would do, is started, paused, resumed, and watched to its end without a reload", async () => {
+test("a backfill says what it would do, is started, paused and resumed, and shows its progress without a reload", async () => {
   const { context } = await openPastWorld(sql, { pull: { windowMax: "PT15M", concurrency: 2 } });
   const run = openBackfillRunner(context);
   const baseUrl = await serveDashboard(context);
@@ -95,15 +95,15 @@ test("a backfill says what it would do, is started, paused, resumed, and watched
   await page.getByLabel("product").selectOption(PRODUCT);
   await page.getByLabel("from").fill(iso(PLAYED.from));
   await page.getByLabel("to", { exact: true }).fill(iso(PLAYED.to));
-  await page.getByText("What would it do?").click();
+  await page.getByText("Show the effect").click();
   await page.locator("#plan").waitFor();
   expect(await page.locator("#plan").innerText()).toMatch(
-    /4 h of SPORT.* in 16 windows of 15 min at the most; none of it was fetched before\. Nothing has been done yet\./s,
+    /4 h of SPORT.* in 16 windows of at most 15 min; none of it was fetched before\. Nothing has been queued yet\./s,
   );
   expect(await sql`select from backfills`).toHaveLength(0);
   await expectAccessible(page);
-  await page.getByText("Start it").click();
-  await page.getByText("It has not begun yet").waitFor();
+  await page.getByText("Start", { exact: true }).click();
+  await page.getByText("The backfill has not begun yet").waitFor();
   await page.getByText("Pause").click();
   await page.getByText("is paused.").waitFor();
   await run(new AbortController().signal);
@@ -118,12 +118,12 @@ test("a backfill says what it would do, is started, paused, resumed, and watched
   const effect = await page.locator("section[aria-labelledby=effect]").innerText();
   const [{ count } = { count: 0 }] = await sql<{ count: number }[]>`select count(*) from bet_records`;
   expect(count).toBeGreaterThan(100);
-  expect(effect).toContain(`new to us\n${count}`);
+  expect(effect).toContain(`new\n${count}`);
   await page.goto("/backfills");
   expect(await page.locator("tbody tr").innerText()).toMatch(/done\s+SPORT/);
 });
 
-test("the day's statement adds up on the page as in its CSV, and says what explains each difference", async () => {
+test("the day's statement has the same sums on the page and in its CSV, and explains each difference", async () => {
   const day = Date.parse("2026-11-19T21:00:00Z");
   const played = await openPlayedWorld(sql, {
     begin: day,
@@ -167,7 +167,7 @@ test("the day's statement adds up on the page as in its CSV, and says what expla
   }
 });
 
-/** Without the spaces between thousands, and without cents that are none. */
+/** Without the spaces between thousands, and without cents of zero. */
 function plain(text: string): string {
   return text.replaceAll("\u202f", "").replaceAll(/\.00\b|(?<=\.\d)0\b/g, "");
 }

@@ -29,7 +29,7 @@ const take = async (cookies: string, headers: Record<string, string> = {}, url =
   return { notice: answer.json().notice, set: answer.headers["set-cookie"] };
 };
 
-test("is told once, by the next page, with a way to take the step back that leads to that page", async () => {
+test("a notice appears once, on the next page, with an undo that leads back to that page", async () => {
   const cookies = await set({ tone: "good", text: "3 mismatches acknowledged.", undo: STEP });
   expect(cookies).toMatch(/; Max-Age=60; Path=\/; HttpOnly; SameSite=Strict$/);
   const { notice, set: cleared } = await take(cookies, {}, "/take?kind=a&b=%3C");
@@ -39,13 +39,13 @@ test("is told once, by the next page, with a way to take the step back that lead
   expect(cleared).toContain("recon_notice=; Max-Age=0");
 });
 
-test("is not taken by a page that only brings itself up to date", async () => {
+test("a page that only refreshes itself does not take the notice", async () => {
   const cookies = await set({ tone: "good", text: "done" });
   expect(await take(cookies, { "x-refresh": "1" })).toEqual({ notice: null, set: undefined });
   expect((await take(cookies)).notice).toMatchObject({ text: "done", undo: "" });
 });
 
-test("is cut off where it is too long for a cookie, between characters", async () => {
+test("a notice too long for a cookie is cut between characters", async () => {
   const cookies = await set({ tone: "bad", text: "ü€😀".repeat(2_000) });
   expect(cookies.length).toBeLessThan(4_000);
   expect((await take(cookies)).notice.text).toMatch(/^(ü€😀)+ü?€?…$/u);
@@ -60,11 +60,11 @@ test.each([
   packed("text"),
   packed({ tone: "evil", text: "x" }),
   packed({ tone: "good" }),
-])("is nothing where it is not one of ours: %j", async (value) => {
+])("a malformed cookie is no notice: %j", async (value) => {
   expect((await take(`recon_notice=${value}`)).notice).toBeNull();
 });
 
-test("offers no step back where what names it is not one of ours", async () => {
+test("a notice offers no undo where its undo is malformed", async () => {
   const value = packed({ tone: "good", text: "x", undo: '"><script>alert(1)</script>' });
   expect((await take(`recon_notice=${value}`)).notice).toEqual({ tone: "good", text: "x", undo: "" });
 });

@@ -17,7 +17,7 @@ const { sql } = useDatabase();
 const browser = useBrowser();
 let played: PlayedWorld;
 
-/** Four hours of two products; an hour of one cannot be fetched, and from noon on an hour of the other. */
+/** Four hours of two products. One hour of one product cannot be fetched, and from noon on an hour of the other. */
 beforeAll(async () => {
   const notReady = (product: string, hour: number, from: number) => ({
     when: { product, hoursUtc: [hour], between: [iso(from), iso(NOON + 12 * HOUR_MS)] as [string, string] },
@@ -58,7 +58,7 @@ async function openCount(): Promise<{ readonly all: number; readonly thb: string
   return row;
 }
 
-test("one line says what is worst, and leads to it; names from outside are shown as text", async () => {
+test("one line says what is worst, and links to it; names from outside are shown as text", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(played.context) });
   await page.goto("/");
   const { all } = await openCount();
@@ -72,7 +72,7 @@ test("one line says what is worst, and leads to it; names from outside are shown
 });
 
 describe("coverage", () => {
-  test("the strip shows what is fetched, a gap with its reason, and what is not due; the gap leads to its windows", async () => {
+  test("the strip shows what is fetched, a gap with its reason, and what is not due; the gap links to its windows", async () => {
     const page = await browser.newPage({ baseUrl: await serveDashboard(played.context) });
     await page.goto("/");
     const strip = product(page, "TABLE").getByRole("group", { name: /Coverage of TABLE/ });
@@ -99,7 +99,7 @@ describe("coverage", () => {
     expect([backfill.pathname, backfill.searchParams.get("product")]).toEqual(["/backfills", "TABLE"]);
   });
 
-  test("what cannot be asked for is said in one line, and what was typed stays", async () => {
+  test("a wrong range is reported in one line, and the form keeps the input", async () => {
     const page = await browser.newPage({ baseUrl: await serveDashboard(played.context) });
     const answer = await page.goto("/coverage?product=TABLE&from=yesterday&to=2026-11-20T12:00:00Z");
     expect(answer?.status()).toBe(400);
@@ -111,7 +111,7 @@ describe("coverage", () => {
     await page.locator("main", { hasText: "TABLE is complete" }).waitFor();
   });
 
-  test("who may only read is offered no backfill", async () => {
+  test("a person who may only read gets no backfill form", async () => {
     const page = await browser.newPage({
       baseUrl: await serveDashboard(played.context, TOKENS),
       token: READ_TOKEN,
@@ -121,7 +121,7 @@ describe("coverage", () => {
   });
 });
 
-test("everything is reached by keyboard", async () => {
+test("the keyboard reaches everything", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(played.context) });
   await page.goto("/");
   await page.keyboard.press("Tab");
@@ -140,7 +140,7 @@ test("everything is reached by keyboard", async () => {
   await page.waitForURL("**/coverage?**");
 });
 
-test("light, dark and on a phone it is accessible and needs no scrolling sideways", async () => {
+test("the page is accessible in light, in dark and on a phone, and needs no sideways scrolling", async () => {
   const baseUrl = await serveDashboard(played.context);
   const grounds = new Set<string>();
   for (const [colorScheme, viewport, path] of [
@@ -157,8 +157,8 @@ test("light, dark and on a phone it is accessible and needs no scrolling sideway
   expect(grounds.size).toBe(2);
 });
 
-// The world goes on: what follows sees a later one.
-test("an open page shows a new mismatch, a new gap and refused credentials without being loaded again", async () => {
+// This test moves the world on: later tests see the later state.
+test("an open page shows a new mismatch, a new gap and refused credentials without a reload", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(played.context) });
   await page.goto("/");
   await page.evaluate("window.loadedOnce = true");

@@ -1,4 +1,4 @@
-/** Makes a screenshot small: a page has few colours, so that a palette of 256 says nearly all of them. */
+/** Makes a screenshot small. A page has few colours, so a palette of 256 holds nearly all of them. */
 
 import { crc32, deflateSync, inflateSync } from "node:zlib";
 
@@ -16,8 +16,8 @@ interface Picture {
 }
 
 /**
- * @param png as Chromium takes it: 8 bits a channel, not interlaced; what is transparent is lost
- * @returns the same picture with a palette; colours beyond the 256 most frequent become the nearest of those
+ * @param png as Chromium writes it: 8 bits per channel, not interlaced; transparency is lost
+ * @returns the same picture with a palette; colours beyond the 256 most frequent become the nearest one of the palette
  */
 export function toPalettePng(png: Buffer): Buffer {
   const { width, height, pixels } = readPixels(png);
@@ -54,7 +54,7 @@ function readPixels(png: Buffer): Picture {
   const header = chunks.find(({ type }) => type === "IHDR")?.data ?? Buffer.alloc(13);
   const [width, height, kind] = [header.readUInt32BE(0), header.readUInt32BE(4), header[9]];
   if (header[8] !== 8 || (kind !== TRUE_COLOUR && kind !== TRUE_COLOUR_ALPHA)) {
-    throw new Error(`this is no picture of 8 bits a channel: depth ${header[8]}, kind ${kind}`);
+    throw new Error(`the picture must have 8 bits per channel, but has depth ${header[8]} and kind ${kind}`);
   }
   const channels = kind === TRUE_COLOUR ? 3 : 4;
   const data = inflateSync(
@@ -80,7 +80,7 @@ function readChunks(png: Buffer): { readonly type: string; readonly data: Buffer
   return chunks;
 }
 
-/** Each row says how its bytes follow from those before and above (PNG, 9.2). */
+/** Each row names how its bytes follow from the bytes before and above (PNG, 9.2). */
 function unfilter(data: Buffer, rowBytes: number, height: number, channels: number): Buffer {
   const rows = Buffer.alloc(rowBytes * height);
   for (let y = 0; y < height; y += 1) {

@@ -1,11 +1,11 @@
-/** A world of the sandbox, pulled and compared by the real flows, on a clock that the caller owns: data for pages. */
+/** A world of the sandbox, pulled and compared by the real flows, on a clock that the caller owns. Gives pages their data. */
 
 import type { Instant } from "../../src/clock.ts";
 import { type Config, parseConfig } from "../../src/config-file.ts";
 import type { Sql } from "../../src/db/client.ts";
-import { compareProduct } from "../../src/flows/compare-product.ts";
+import { compareProduct } from "../../src/flows/compare/compare-product.ts";
 import type { PullContext } from "../../src/flows/context.ts";
-import { deliverCallbacks } from "../../src/flows/deliver-callbacks.ts";
+import { deliverCallbacks } from "../../src/flows/ledger/deliver-callbacks.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider, type ProviderClient } from "../../src/provider/client.ts";
 import type { AnyFault } from "../../src/sandbox/faults/fault-list.ts";
@@ -22,14 +22,14 @@ export interface PlayedWorld {
   readonly provider: ProviderClient;
   readonly sandbox: Sandbox;
   readonly clock: TestClock;
-  /** Lets time pass in steps; at each one callbacks are written down, and every product is pulled and compared. */
+  /** Lets time pass in steps. At each step callbacks are written, and every product is pulled and compared. */
   playUntil(until: Instant, stepMs: number): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface PlayedPlan {
   readonly world: WorldPlan;
-  /** the first period begins there, and so does the clock */
+  /** the beginning of the first period, and the clock's first time */
   readonly begin: Instant;
   readonly faults?: readonly AnyFault[];
   /** of a config file, its products included */
@@ -58,7 +58,7 @@ export async function openPlayedWorld(sql: Sql, plan: PlayedPlan): Promise<Playe
     await deliverCallbacks(context, world, begin, clock.now());
     for (const { productId } of config.products) {
       await pullProduct(context, productId, signal);
-      // A look may want to see some hours again before it calls anything a mismatch.
+      // A comparison may ask for confirm fetches before it reports a mismatch.
       if ((await compareProduct(context, productId, signal)).wantsFetch) {
         await pullProduct(context, productId, signal);
         await compareProduct(context, productId, signal);
@@ -73,13 +73,13 @@ export async function openPlayedWorld(sql: Sql, plan: PlayedPlan): Promise<Playe
     clock,
     playUntil: async (until, stepMs) => {
       for (let at = clock.now() + stepMs; at < until; at += stepMs) {
-        // Whoever waits for a provider that fails moves the clock as well.
+        // A flow that waits for a failing provider moves the clock too.
         clock.set(Math.max(at, clock.now()));
         await step();
       }
       clock.set(Math.max(until, clock.now()));
       await step();
-      // What failed has moved the clock: live pulling is behind by that.
+      // Failures have moved the clock, so that live pulling is late by that time.
       for (const { productId } of config.products) await pullProduct(context, productId, signal);
     },
     close: async () => {

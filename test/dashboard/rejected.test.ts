@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
 import { silentLog } from "../../src/log.ts";
-import { writeRejected } from "../../src/sync/record-store.ts";
+import { writeRejected } from "../../src/sync/rejected-store.ts";
 import { expectAccessible, expectNoSidewaysScroll, useBrowser } from "../support/browser.ts";
 import { createTestClock } from "../support/clock.ts";
 import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";

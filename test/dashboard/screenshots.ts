@@ -1,6 +1,6 @@
 /**
- * `npm run screenshots`: takes the README's pictures of every page, light and dark, from a seeded world of the sandbox.
- * The seed and the clock are fixed, so that a picture changes only where its page did.
+ * `npm run screenshots`: takes the README's pictures of every page, light and dark, from a seeded world of the sandbox. Seed
+ * and clock are fixed, so a picture changes only where its page changed.
  */
 
 import { mkdir, writeFile } from "node:fs/promises";
@@ -14,7 +14,7 @@ import { openShop } from "./shop.ts";
 const FOLDER = join(import.meta.dirname, "../../docs/screenshots");
 const WIDE = { width: 1200, height: 800 };
 const PHONE = { width: 390, height: 844 };
-/** A picture longer than this shows nothing that its beginning does not. */
+/** Beyond this height a picture shows nothing new. */
 const MOST_HEIGHT = 1_300;
 const PERSON = { name: "mali", role: "write", token: "a token for pictures" } as const;
 
@@ -46,7 +46,7 @@ await withDatabase(async (sql) => {
         });
         const page = await visit.newPage();
         const answer = await page.goto(path);
-        if (!answer?.ok()) throw new Error(`${path} is answered with ${answer?.status()}`);
+        if (!answer?.ok()) throw new Error(`${path} was answered with ${answer?.status()}`);
         await page.waitForSelector('#connection:not([data-state="still"]), main[data-live=""]', {
           state: "attached",
         });

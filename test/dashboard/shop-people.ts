@@ -1,26 +1,26 @@
-/** What people of the shop do: they send deposits, decide mismatches, and have days fetched again. */
+/** What people of the shop do: they send deposits, decide mismatches, and fetch days again. */
 
 import type { Instant } from "../../src/clock.ts";
-import { actOnMismatches } from "../../src/flows/act-on-mismatches.ts";
-import { openAskOutcome } from "../../src/flows/ask-outcome.ts";
-import { changeBackfill, planBackfill, requestBackfill } from "../../src/flows/backfill.ts";
 import type { PullContext } from "../../src/flows/context.ts";
-import { openBackfillRunner } from "../../src/flows/run-backfills.ts";
-import { sendTransfer } from "../../src/flows/send-transfer.ts";
-import { verifyDue } from "../../src/flows/verify-due.ts";
+import { actOnMismatches } from "../../src/flows/mismatches/act-on-mismatches.ts";
+import { changeBackfill, planBackfill, requestBackfill } from "../../src/flows/pull/backfill.ts";
+import { openBackfillRunner } from "../../src/flows/pull/run-backfills.ts";
+import { openAskOutcome } from "../../src/flows/verify/ask-outcome.ts";
+import { sendTransfer } from "../../src/flows/verify/send-transfer.ts";
+import { verifyDue } from "../../src/flows/verify/verify-due.ts";
 import { listMismatches } from "../../src/mismatches/store.ts";
 import { openBudget } from "../../src/provider/budget.ts";
 import type { TimeRange } from "../../src/window.ts";
 import { MINUTE_MS } from "../support/examples.ts";
 import type { PlayedWorld } from "./played-world.ts";
 
-/** So many pages of a backfill have come when the picture is taken. */
+/** The number of pages that a backfill has fetched when the picture is taken. */
 const PAGES_SO_FAR = 15;
 
 export interface Till {
-  /** Sends a deposit, whatever the provider answers. */
+  /** Sends a deposit, and ignores the answer. */
   send(transactionRef: string, amount: string): Promise<void>;
-  /** Asks what became of them, every ten minutes until then. */
+  /** Asks for the outcome of the transfers every ten minutes. */
   verifyUntil(until: Instant): Promise<void>;
 }
 
@@ -32,7 +32,7 @@ export function openTill({ context, provider, clock }: PlayedWorld, productId: s
   return {
     send: async (transactionRef, amount) => {
       const order = { username: "player-007", productId, currency: "THB", transactionRef, amount };
-      // Without an answer the outcome is unknown: that is what the verification is for.
+      // Without an answer the outcome is unknown; verification finds it.
       await sendTransfer(context, provider, "DEPOSIT", order).catch(() => {});
     },
     verifyUntil: async (until) => {
@@ -45,7 +45,7 @@ export function openTill({ context, provider, clock }: PlayedWorld, productId: s
   };
 }
 
-/** Most of what is open by now is dealt with: one is looked into, the others are settled. */
+/** Deals with most open mismatches: acknowledges one, and settles the others. */
 export async function decideSome(context: PullContext): Promise<void> {
   const all = { kind: null, productId: null, username: null, after: null };
   const { mismatches } = await listMismatches(context.sql, { ...all, statuses: ["open"], limit: 100 });
@@ -66,7 +66,7 @@ export async function decideSome(context: PullContext): Promise<void> {
   });
 }
 
-/** A first half is fetched again to its end, the second one is under way. */
+/** Fetches the first half again to its end; the second half is under way. */
 export async function fetchSomeAgain(
   context: PullContext,
   productId: string,

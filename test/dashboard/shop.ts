@@ -1,4 +1,4 @@
-/** A week of a small shop: what the README's pictures show. Everything in it follows from its seed and its clock. */
+/** A week of a small shop, for the README's pictures. Everything follows from its seed and its clock. */
 
 import type { Instant } from "../../src/clock.ts";
 import type { Sql } from "../../src/db/client.ts";
@@ -19,7 +19,7 @@ const PLAYED = [
   { productId: "SLOT", style: "slot", roundsPerMinute: 0.5 },
   { productId: "SPORT", style: "sport", roundsPerMinute: 0.1 },
 ] as const;
-/** Its money moves by transfers: nobody plays it in the world. */
+/** Its money moves by transfers: nobody plays this product in the world. */
 const WALLET = { productId: "WALLET", style: "slot", roundsPerMinute: 0 } as const;
 
 const iso = (at: Instant) => new Date(at).toISOString();
@@ -63,7 +63,7 @@ export async function openShop(sql: Sql): Promise<Shop> {
         ...PLAYED.map(({ productId }) => ({ productId, since: iso(BEGIN) })),
         { productId: WALLET.productId, walletMode: "transfer" },
       ],
-      // One request at a time: what comes first is not left to chance.
+      // One request at a time, so that the order of requests is fixed.
       pull: { resweepAfter: ["P1D"], concurrency: 1 },
       verify: { giveUpAfter: "PT6H", concurrency: 1 },
     },
@@ -101,7 +101,7 @@ export async function openShop(sql: Sql): Promise<Shop> {
   };
 }
 
-/** One that has both sides to look at. */
+/** A mismatch that has both sides. */
 async function firstMismatch(sql: Sql): Promise<number> {
   const [row] = await sql<{ id: number }[]>`
     select id from mismatches where status = 'open' and provider is not null and ledger is not null

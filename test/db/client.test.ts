@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { checkDatabase, inOneMoment, openDatabase, type Query } from "../../src/db/client.ts";
+import { checkDatabase, openDatabase, type Query } from "../../src/db/client.ts";
+import { inOneMoment } from "../../src/db/transactions.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { NOON } from "../support/examples.ts";
@@ -17,7 +18,7 @@ describe("a value of the database", () => {
     expect(await sql`select ${text}::text::timestamptz as moment`).toEqual([{ moment: instant }]);
   });
 
-  test("an Instant goes in as it comes out, alone and in a list", async () => {
+  test("an Instant is read as it was written, alone and in a list", async () => {
     const [row] = await sql`
       select ${NOON + 1}::timestamptz as one, array_to_json(${[NOON, NOON + 1]}::timestamptz[])::text as several`;
     expect(row?.["one"]).toBe(NOON + 1);
@@ -34,18 +35,23 @@ describe("a value of the database", () => {
 describe("a database that does not answer", () => {
   test.each([
     [
-      "nobody listens, which may change",
+      "nobody listens, and waiting may help",
       () => "postgres://agent:s3cret@127.0.0.1:1/ledger",
       "the database ledger at 127.0.0.1:1",
       true,
     ],
     [
-      "there is no such database, which waiting does not mend",
+      "the database does not exist, and waiting does not help",
       () => urlOf("nowhere"),
       "the database nowhere at",
       false,
     ],
-    ["nor a wrong password", () => urlOf("postgres", "wr0ng"), "the database postgres at", false],
+    [
+      "the password is wrong, and waiting does not help",
+      () => urlOf("postgres", "wr0ng"),
+      "the database postgres at",
+      false,
+    ],
   ])("is named without its password: %s", async (_, urlOfIt, named, retryable) => {
     const pool = openDatabase(urlOfIt(), 1);
     const failure = await checkDatabase(pool).catch((error: unknown) => error);
@@ -72,8 +78,8 @@ describe("a connection that is lost in the middle of a transaction", () => {
   };
   test.each([
     ["between two statements", between],
-    ["under a statement", under],
-  ])("ends it with an error, and the pool goes on: %s", async (_, work) => {
+    ["during a statement", under],
+  ])("fails the transaction, and the pool keeps working: %s", async (_, work) => {
     const pool = openDatabase(url, 1);
     const lost = pool.begin(async (tx) => {
       const [row] = await tx`select pg_backend_pid() as pid`;
@@ -87,7 +93,7 @@ describe("a connection that is lost in the middle of a transaction", () => {
 
 describe("a transaction that begins while its pool is busy", () => {
   // postgres.js sends up to a hundred statements along one connection.
-  test.each([98, 99, 100, 101])("is one, behind %i other statements", async (count) => {
+  test.each([98, 99, 100, 101])("is one transaction, behind %i other statements", async (count) => {
     await sql`create table if not exists begun (name text)`;
     await sql`truncate begun`;
     const pool = openDatabase(url, 1);
@@ -103,8 +109,8 @@ describe("a transaction that begins while its pool is busy", () => {
   });
 });
 
-describe("in one moment", () => {
-  test("no statement sees what was committed after the first", async () => {
+describe("in a snapshot transaction", () => {
+  test("no statement sees what was committed after the first one", async () => {
     await sql`create table if not exists counters (name text primary key, value int not null)`;
     await sql`insert into counters values ('seen', 1)`;
     const seen = await inOneMoment(sql, async (tx) => {
@@ -116,7 +122,7 @@ describe("in one moment", () => {
     expect(seen).toEqual([1, 1]);
   });
 
-  test("work that another transaction got in the way of is done again, so that nothing is lost", async () => {
+  test("the work is done again where another transaction conflicted, so that nothing is lost", async () => {
     await sql`create table if not exists counters (name text primary key, value int not null)`;
     await sql`insert into counters values ('sum', 0)`;
     const add = () =>
@@ -128,7 +134,7 @@ describe("in one moment", () => {
     expect(await sql`select value from counters where name = 'sum'`).toEqual([{ value: 3 }]);
   });
 
-  test("an error of the work itself ends it at once", async () => {
+  test("an error of the work itself ends the work at once", async () => {
     let tries = 0;
     const failing = inOneMoment(sql, async () => {
       tries += 1;

@@ -6,10 +6,10 @@ import { eventually } from "../support/eventually.ts";
 
 const { sql } = useDatabase();
 const HOUR_MS = 3_600_000;
-/** Of the middle of a question and its answer. */
+/** The measured time lies in the middle between a question and its answer. */
 const NEARLY_MS = 1_000;
 
-/** An answer that a busy machine makes wait is not believed. */
+/** The clock does not trust an answer that a busy machine delayed. */
 function untilMeasured(clock: DatabaseClock): Promise<true> {
   return eventually("the time is measured", async () => {
     await clock.measure();
@@ -17,7 +17,7 @@ function untilMeasured(clock: DatabaseClock): Promise<true> {
   });
 }
 
-/** A machine whose clock a person sets, and whose steady clock nobody can. */
+/** A machine whose wall clock a person can set, and whose steady clock nobody can set. */
 function machine(aheadMs: number): LocalClock & { set(aheadMs: number): void } {
   let ahead = aheadMs;
   return {
@@ -35,7 +35,7 @@ beforeEach(() => {
   local = machine(0);
 });
 
-test("before it is measured the time is the machine's, and nobody knows whether that is right", () => {
+test("before the first measurement the clock gives the machine's time, and does not know whether that is right", () => {
   const clock = openDatabaseClock(sql, machine(7 * HOUR_MS));
   expect(clock.aheadMs()).toBeNull();
   expect(clock.isRight()).toBe(true);
@@ -48,7 +48,7 @@ test.each([
   [7 * HOUR_MS, false],
   [-600_000, false],
 ])(
-  "a machine whose clock is %i ms ahead goes by the database's time, and knows whether its own is right",
+  "a machine whose clock is %i ms ahead uses the database's time, and knows whether its own is right",
   async (aheadMs, isRight) => {
     local.set(aheadMs);
     const clock = openDatabaseClock(sql, local);
@@ -62,7 +62,7 @@ test.each([
   },
 );
 
-test("a clock that jumps while it runs is wrong at once, and the time goes on as before", async () => {
+test("a machine clock that jumps counts as wrong at once, and the time goes on as before", async () => {
   const clock = openDatabaseClock(sql, local);
   await untilMeasured(clock);
   const before = clock.now();
@@ -73,7 +73,7 @@ test("a clock that jumps while it runs is wrong at once, and the time goes on as
   expect(clock.isRight()).toBe(true);
 });
 
-test("a machine that was asleep is right again once it has asked for the time: its steady clock stood still", async () => {
+test("a machine that slept has the right time again after the next measurement: its steady clock had stood still", async () => {
   let asleepMs = 0;
   const clock = openDatabaseClock(sql, { ...local, steady: () => systemClock.steady() - asleepMs });
   await untilMeasured(clock);

@@ -57,7 +57,7 @@ async function createEmptyDatabase(): Promise<string> {
   return url.href;
 }
 
-test("of five workers that start at once on an empty database all succeed, and one runs each migration", async () => {
+test("five workers that start at once on an empty database all succeed, and one of them runs each migration", async () => {
   const url = await createEmptyDatabase();
   const run = await Promise.all(Array.from({ length: 5 }, () => migrateDatabase(url)));
   expect(run.toSorted()).toEqual([0, 0, 0, 0, journal.entries.length]);
@@ -71,13 +71,13 @@ async function countApplied(url: string): Promise<number> {
   return applied.length;
 }
 
-test("a database that is up to date is left alone", async () => {
+test("a database that is up to date stays unchanged", async () => {
   const url = await createEmptyDatabase();
   expect(await migrateDatabase(url)).toBe(journal.entries.length);
   expect(await migrateDatabase(url)).toBe(0);
 });
 
-test("a database that is not there is an error that names it, not a wait", async () => {
+test("a missing database is an error that names the database, and nobody waits", async () => {
   await expect(migrateDatabase("postgres://nobody@127.0.0.1:1/none")).rejects.toMatchObject({
     code: "database-unreachable",
     message: expect.stringMatching(/none at 127\.0\.0\.1:1 .*ECONNREFUSED/),
@@ -99,7 +99,7 @@ test("a user that may not create tables is refused in PostgreSQL's own words", a
   });
 });
 
-test("a database that a newer version has migrated is left alone, and that is said", async () => {
+test("a database that a newer version has migrated stays unchanged, and the log says so", async () => {
   const url = await createEmptyDatabase();
   expect(await migrateDatabase(url, silentLog, newer.folder)).toBe(journal.entries.length + 1);
   const warned: string[] = [];
@@ -110,7 +110,7 @@ test("a database that a newer version has migrated is left alone, and that is sa
   expect(warned).toEqual([expect.stringContaining("a newer version of this program")]);
 });
 
-test("a migration that waits for a table gives way to live work, and comes through once the table is free", async () => {
+test("a migration that waits for a table gives way to live work, and succeeds once the table is free", async () => {
   const url = await createEmptyDatabase();
   await migrateDatabase(url);
   const client = postgres(url, { max: 2 });
@@ -122,7 +122,7 @@ test("a migration that waits for a table gives way to live work, and comes throu
     const [row] = await client`select count(*)::int as waiting from pg_locks where not granted`;
     return row?.["waiting"] > 0;
   });
-  // Behind a lock that is waited for, this would not be answered before the report is over.
+  // Behind a migration that waits for its lock, this query would not be answered before the report is over.
   expect(await client`select from bet_records`).toEqual([]);
   await report`commit`;
   expect(await migrated).toBe(1);
@@ -130,7 +130,7 @@ test("a migration that waits for a table gives way to live work, and comes throu
   await client.end();
 });
 
-test("the schema says nothing that the migrations do not make: `npm run db:generate` would find no change", async () => {
+test("the migrations make the whole schema: `npm run db:generate` finds no change", async () => {
   const last = String(journal.entries.at(-1)?.idx).padStart(4, "0");
   const snapshot = readMeta(`${last}_snapshot.json`);
   expect(await generateMigration(snapshot, generateDrizzleJson(schema, snapshot.id))).toEqual([]);

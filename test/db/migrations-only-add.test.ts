@@ -1,6 +1,6 @@
 /**
- * Workers of the version before go on while a new one migrates, and afterwards. So every migration only adds what they
- * do not know of, and holds no table for long.
+ * Workers of the version before go on while a new version migrates, and afterwards. So every migration only adds what they do
+ * not know, and locks no table for long.
  */
 
 import { readFileSync } from "node:fs";
@@ -12,16 +12,16 @@ const journal: { entries: { tag: string }[] } = JSON.parse(
   readFileSync(join(FOLDER, "meta/_journal.json"), "utf8"),
 );
 
-/** What a migration may do to a table that was there before it. */
+/** What a migration may do to a table that existed before. */
 const HARMLESS: readonly RegExp[] = [
   /^ALTER TABLE "\w+" ADD COLUMN "\w+" (?!.*\b(?:NOT NULL|DEFAULT|GENERATED|REFERENCES|UNIQUE)\b)[^;]+$/,
-  // A literal is kept in the catalogue; anything else may write every row anew.
+  // The catalogue keeps a literal; any other default may write every row anew.
   /^ALTER TABLE "\w+" ADD COLUMN "\w+" (?!.*\b(?:GENERATED|REFERENCES|UNIQUE)\b)[^;]*\bDEFAULT (?:'[^']*'|-?\d+|true|false|now\(\))(?: NOT NULL)?$/,
   /^ALTER TABLE "\w+" ALTER COLUMN "\w+" (?:SET DEFAULT .+|DROP NOT NULL)$/,
-  // What nobody calls yet.
+  // Nobody calls a new function yet.
   /^CREATE FUNCTION /,
 ];
-/** Few rows are in them, however much is played: an index is made in a moment, for which their writers can wait. */
+/** These tables stay small, however much is played: their writers can wait until an index is made. */
 const SMALL = [
   "adjustments",
   "alerts",
@@ -36,7 +36,7 @@ const INDEX_OF_SMALL = new RegExp(`^CREATE INDEX "\\w+" ON "(?:${SMALL.join("|")
 const MAKES_TABLE = /^CREATE TABLE "(\w+)"/;
 const ABOUT = /^ALTER TABLE "(\w+)"|^CREATE (?:UNIQUE )?INDEX "\w+" ON "(\w+)"/;
 
-/** What is done all the same, and why it harms nobody. */
+/** Harmful statements that are allowed, each with the reason why it harms nobody. */
 const EXCEPTIONS: readonly { readonly tag: string; readonly statement: RegExp; readonly why: string }[] = [
   { tag: "0001_wallet_verify_report", statement: /./, why: "no version before it was ever released" },
   {
@@ -72,7 +72,7 @@ const EXCEPTIONS: readonly { readonly tag: string; readonly statement: RegExp; r
   },
 ];
 
-/** @returns the statements that workers of the version before could trip over, or have to wait for */
+/** @returns the statements that could break workers of the version before, or make them wait */
 function findHarmful(text: string): string[] {
   const statements = text.split("--> statement-breakpoint").map((one) =>
     one
@@ -89,7 +89,7 @@ function findHarmful(text: string): string[] {
 }
 
 describe("a migration", () => {
-  test.each(journal.entries.slice(1))("$tag only adds, or says why not", ({ tag }) => {
+  test.each(journal.entries.slice(1))("$tag only adds, or gives a reason", ({ tag }) => {
     const harmful = findHarmful(readFileSync(join(FOLDER, `${tag}.sql`), "utf8"));
     const excepted = EXCEPTIONS.filter((one) => one.tag === tag);
     const left = harmful.filter((one) => !excepted.some(({ statement }) => statement.test(one)));
@@ -117,7 +117,7 @@ describe("a migration", () => {
     [`CREATE UNIQUE INDEX "windows_one" ON "windows" USING btree ("pages")`],
     [`DROP INDEX "windows_due"`],
     [`UPDATE "windows" SET "pages" = 0`],
-  ])("may not do this to a table that others use: %s", (statement) => {
+  ])("may not do this to a table in use: %s", (statement) => {
     expect(findHarmful(`CREATE TABLE "new" ("id" text);--> statement-breakpoint\n${statement};`)).toEqual([
       statement,
     ]);

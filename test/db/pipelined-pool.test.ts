@@ -41,7 +41,7 @@ const write = (pipelined: ReturnType<typeof openOwn>, ...statements: SqlStatemen
     ([rows]) => ({ result: rows?.[0]?.["notes"], write: statements }),
     within(60_000),
   );
-/** On a busy machine the database may not answer within the time that a test gives it. */
+/** On a busy machine the database may not answer within the time-out of a test. */
 const hasWritten = (pipelined: ReturnType<typeof openOwn>) =>
   write(pipelined).then(
     () => true,
@@ -49,15 +49,15 @@ const hasWritten = (pipelined: ReturnType<typeof openOwn>) =>
   );
 const notes = async () => (await sql<{ id: string }[]>`select id from notes order by id`).map(({ id }) => id);
 
-describe("a transaction on a lane", () => {
-  test("is given what it asked for, and has committed what it wrote when it is over", async () => {
+describe("a transaction on a pipelined connection", () => {
+  test("reads what it asked for, and has committed what it wrote when it is over", async () => {
     const pipelined = openOwn();
     expect(await write(pipelined, insert("a"), insert("b", "c"))).toBe("0");
     expect(await write(pipelined)).toBe("3");
     expect(await notes()).toEqual(["a", "b", "c"]);
   });
 
-  test("writes any text as it is, in arrays too", async () => {
+  test("writes any text unchanged, in arrays too", async () => {
     const odd = `{"a",\\ 'NULL'}\n$1 ü`;
     await write(openOwn(), insert(odd));
     expect(await sql`select id, tags[1] as first, tags[2] is null as "hasNull", is_new from notes`).toEqual([
@@ -65,7 +65,7 @@ describe("a transaction on a lane", () => {
     ]);
   });
 
-  test("that fails leaves nothing, and the lane goes on", async () => {
+  test("that fails leaves nothing behind, and the connection keeps working", async () => {
     const pipelined = openOwn();
     const failed = write(pipelined, insert("a"), insert("b", "b"), insert("c"));
     await expect(failed).rejects.toMatchObject({ code: UNIQUE_VIOLATION });
@@ -74,7 +74,7 @@ describe("a transaction on a lane", () => {
     expect(await notes()).toEqual(["a"]);
   });
 
-  test("whose decision fails leaves nothing, and holds no lock", async () => {
+  test("whose decision fails leaves nothing behind, and holds no lock", async () => {
     const pipelined = openOwn();
     const failed = pipelined.transact(
       [{ text: "lock table notes", values: [] }],
@@ -88,7 +88,7 @@ describe("a transaction on a lane", () => {
     expect(await notes()).toEqual(["a"]);
   });
 
-  test("begins again after what it is told to, and then sees what others committed", async () => {
+  test("begins again after an error that allows a retry, and then sees what others committed", async () => {
     const pipelined = openOwn([UNIQUE_VIOLATION]);
     await sql`insert into notes values ('taken')`;
     const ids = ["taken", "free"];
@@ -104,7 +104,7 @@ describe("a transaction on a lane", () => {
     expect(await notes()).toEqual(["free", "taken"]);
   });
 
-  test("of very many values is run like any other", async () => {
+  test("with very many values runs like any other", async () => {
     const ids = Array.from({ length: 400 }, (_, index) => `note-${1000 + index}`);
     const pipelined = openOwn();
     await write(pipelined, insert(...ids));
@@ -114,7 +114,7 @@ describe("a transaction on a lane", () => {
   });
 });
 
-describe("a lane whose connection is lost", () => {
+describe("a pipelined connection that is lost", () => {
   test("while it is idle is replaced", async () => {
     const pipelined = openOwn();
     await write(pipelined);
@@ -129,7 +129,7 @@ describe("a lane whose connection is lost", () => {
     expect(await notes()).toEqual(["a"]);
   });
 
-  test("in the middle fails its transaction alone", async () => {
+  test("in the middle of a transaction fails that transaction alone", async () => {
     const pipelined = openOwn();
     const kill: SqlStatement = { text: "select pg_terminate_backend(pg_backend_pid())", values: [] };
     await expect(write(pipelined, insert("a"), kill)).rejects.toThrow();
@@ -138,7 +138,7 @@ describe("a lane whose connection is lost", () => {
     expect(await notes()).toEqual(["b"]);
   });
 
-  test("because the server says nothing any more fails in time, and is replaced", async () => {
+  test("because the server no longer answers fails in time, and is replaced", async () => {
     const proxy = await startTcpProxy(url);
     onTestFinished(() => proxy.close());
     const pipelined = openOwn([], proxy.url, 2_000);

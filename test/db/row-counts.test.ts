@@ -7,7 +7,8 @@ import {
   keepRowCounts,
 } from "../../src/db/row-counts.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
-import { writeRecords, writeRejected } from "../../src/sync/record-store.ts";
+import { writeRecords } from "../../src/sync/record-store.ts";
+import { writeRejected } from "../../src/sync/rejected-store.ts";
 import { addTransfers } from "../../src/verify/store.ts";
 import { pickUpTopUps } from "../../src/verify/top-up-store.ts";
 import { startOperator } from "../callbacks/operator.ts";
@@ -34,7 +35,7 @@ const write = (productId: string, ...betIds: string[]) =>
     betIds.map((betId) => exampleRecord({ productId, betId })),
     { requestedAt: NOON, now: NOON },
   );
-/** As somebody with SQL would, or a worker that notes nothing. */
+/** As a person with psql would write it, or a worker that does not note added rows. */
 const writeUnnoted = async (betId: string) => {
   await write("P1", betId);
   await sql`delete from rows_added where ctid = (select max(ctid) from rows_added)`;
@@ -43,7 +44,7 @@ const products = async () => Object.fromEntries(await countByProduct(sql, "bet_r
 const noted = async () => (await sql`select from rows_added`).length;
 
 describe("the rows of a table", () => {
-  test("are counted where it is small, and nothing is kept of it", async () => {
+  test("are counted in a small table, and no count is stored", async () => {
     await write("P1", "a", "b");
     await write("P2", "c");
     expect(await keep("bet_records", NONE_IS_LARGE)).toBe(false);
@@ -52,7 +53,7 @@ describe("the rows of a table", () => {
     expect(await products()).toEqual({ P1: 3, P2: 1 });
   });
 
-  test("are counted once where it is large, and known from then on by what is added", async () => {
+  test("are counted once in a large table, and known from then on by what is added", async () => {
     await write("P1", "a", "b");
     expect(await keep("bet_records")).toBe(true);
     await write("P1", "b", "c");
@@ -64,7 +65,7 @@ describe("the rows of a table", () => {
     expect(await products()).toEqual({ P1: 3, P2: 1 });
   });
 
-  test("are counted again some day, so that what was not noted does not stay unknown", async () => {
+  test("are counted again after a while, so that unnoted rows do not stay unknown", async () => {
     await write("P1", "a");
     await keep("bet_records");
     await writeUnnoted("b");
@@ -74,7 +75,7 @@ describe("the rows of a table", () => {
     expect([await products(), await noted()]).toEqual([{ P1: 2, P2: 1 }, 0]);
   });
 
-  test("are exact while several write them, count them and add them up at once", async () => {
+  test("are exact while several clients write, count and add up at once", async () => {
     const writers = Array.from({ length: 40 }, (_, n) => write(`P${n % 3}`, `bet-${n}`, `bet-${n + 1}`));
     const keepers = Array.from({ length: 8 }, (_, n) =>
       keep("bet_records", { largeBytes: 0, recountMs: n % 2 }, NOON + n),
@@ -88,7 +89,7 @@ describe("the rows of a table", () => {
     expect(await products()).toEqual(expected);
   });
 
-  test("are noted by everybody who adds some", async () => {
+  test("are noted by every writer that adds some", async () => {
     for (const table of COUNTED_TABLES) await keep(table);
     await write("P1", "a", "b");
     const raw = { raw: "{}", reason: "nothing is in it" };
@@ -102,7 +103,7 @@ describe("the rows of a table", () => {
     });
     await appendEntries(sql, [debit, debit, exampleEntry()]);
     const operator = await startOperator(sql);
-    expect(await operator.tell("placeBets", [{ id: "a" }, { id: "b" }])).toBe("0 80");
+    expect(await operator.outcomeOf("placeBets", [{ id: "a" }, { id: "b" }])).toBe("0 80");
     await addTransfers(sql, [deposit(), deposit({ transactionRef: "another" })], NOON, VERIFY);
     await addTransfers(sql, [deposit()], NOON, VERIFY);
     await pickUpTopUps(sql, [{ productId: "P1", since: null }], { now: NOON, firstDelayMs: 0 });

@@ -1,4 +1,4 @@
-/** Which bets of a wide round the next comparison need not load: those with which nothing can be found wrong. */
+/** Which bets of a wide round the next comparison need not load: those that can differ in nothing. */
 
 import { describe, expect, test } from "vitest";
 import type { BetRecord, LedgerBet, StoredRecord } from "../../src/bet.ts";
@@ -37,7 +37,7 @@ interface RoundWorld {
   readonly isDisturbed?: (one: LedgerBet | StoredRecord) => boolean;
 }
 
-/** Of "a" and whatever else there is, which stand alone. */
+/** Of "a" and all other bets, those that stand alone. */
 function alone({ entries, records, rules = ["betId"], isDisturbed = () => false }: RoundWorld): string[] {
   const loaded = { roundId: ROUND, currency: "THB", records, bets: fold(entries) };
   return [...separateAgreeing(loaded, rules, isDisturbed).agreeing].sort();
@@ -53,12 +53,12 @@ const withRecord = (fields: Partial<BetRecord>): RoundWorld => ({
   records: [recordOf("a", fields)],
 });
 
-test("a bet stands alone that ended with the same amounts on both sides", () => {
+test("a bet stands alone when it ended with the same amounts on both sides", () => {
   expect(alone(AGREES)).toEqual(["a"]);
   expect(alone(withRecord({ id: "x" }))).toEqual(["a", "x"]);
 });
 
-test("a bet stands alone by whichever id names it, where the product goes by both", () => {
+test("a bet stands alone by either id, where the product matches by both", () => {
   const named = withRecord({ betId: "ticket", id: "a" });
   expect(alone({ ...named, rules: ["betId", "id"] })).toEqual(["a", "ticket"]);
   expect(alone({ ...named, rules: ["id", "betId"] })).toEqual(["a", "ticket"]);
@@ -69,14 +69,14 @@ describe("a bet does not stand alone", () => {
   test.each<[string, RoundWorld]>([
     ["whose stake differs, however little", withRecord({ stake: amount("3.0001") })],
     ["whose payout differs, however little", withRecord({ payout: amount("4.9999") })],
-    ["of which another amount moved", withEntries({ moved: amount("7") })],
+    ["for which another amount moved", withEntries({ moved: amount("7") })],
     ["that runs at the provider", withRecord({ betStatus: "OPEN" })],
-    ["that is void at the provider alone", withRecord({ betStatus: "VOID" })],
+    ["that is void only at the provider", withRecord({ betStatus: "VOID" })],
     ["that was not settled", { ...AGREES, entries: entriesOf("a").slice(0, 1) }],
     ["that was not placed", { ...AGREES, entries: entriesOf("a").slice(1) }],
     ["whose record is of another round", withRecord({ roundId: "other" })],
     ["whose record is of no round", withRecord({ roundId: "UNKNOWN" })],
-    ["that is of another round itself", withEntries({ roundId: "other" })],
+    ["that is in another round in the ledger", withEntries({ roundId: "other" })],
     [
       "in another currency",
       { entries: entriesOf("a", { currency: "USD" }), records: [recordOf("a", { currency: "USD" })] },
@@ -85,7 +85,7 @@ describe("a bet does not stand alone", () => {
     ["that is not in the ledger", { ...AGREES, entries: [] }],
     ["that is in doubt", { ...AGREES, isDisturbed: () => true }],
     [
-      "whose record has another id, where bets are matched by it",
+      "whose record has another id, where the product matches by that id",
       { ...withRecord({ id: "x" }), rules: ["id"] },
     ],
     [
@@ -100,7 +100,7 @@ describe("a bet does not stand alone", () => {
       },
     ],
     [
-      "of two records of which the first rule takes one",
+      "with two records, of which the first rule takes one",
       {
         entries: entriesOf("a"),
         records: [
@@ -111,7 +111,7 @@ describe("a bet does not stand alone", () => {
       },
     ],
     [
-      "a second record of which names it by its id",
+      "that a second record names by its id",
       { ...AGREES, records: [recordOf("a"), recordOf("b", { id: "a" })] },
     ],
     [
@@ -127,7 +127,7 @@ describe("a bet does not stand alone", () => {
   });
 });
 
-test("what does not stand alone keeps no other from it, and is named", () => {
+test("a bet that does not stand alone leaves the others alone, and is named", () => {
   const records = [recordOf("a"), recordOf("b", { stake: amount("4") }), recordOf("c", { id: "d" })];
   const bets = fold(["a", "b", "d"].flatMap((txnId) => entriesOf(txnId)));
   const parted = separateAgreeing({ roundId: ROUND, currency: "THB", records, bets }, ["betId"], () => false);

@@ -32,13 +32,13 @@ describe("a bet that the provider lacks", () => {
       records: [record({ betStatus: "OPEN" })],
     },
     {
-      name: "waits for nothing once its round has ended",
+      name: "waits for nothing after the end of its round",
       waits: false,
       others: [bet()],
       records: [record()],
     },
     {
-      name: "waits for no other round",
+      name: "does not wait for another round",
       waits: false,
       others: [bet({ status: "open", roundId: "round-2" })],
       records: [record({ id: "r3", betId: "bet-3", roundId: "round-3", betStatus: "OPEN" })],
@@ -47,12 +47,12 @@ describe("a bet that the provider lacks", () => {
     expect(missing(others, records)?.waitsForRound).toBe(waits);
   });
 
-  test("without a round waits for no other without one", () => {
+  test("without a round does not wait for another bet without one", () => {
     const nowhere = { roundId: null };
     expect(missing([bet({ status: "open", ...nowhere })], [], nowhere)?.waitsForRound).toBe(false);
   });
 
-  test("leaves the provider time from the last end of its round: one record may report them all", () => {
+  test("leaves the provider time from the last end of its round, because one record may report all bets", () => {
     const last = bet({ txnId: "t2", lastEntryAt: NOON, lastReceivedAt: NOON });
     expect(missing([last])?.entryTimes).toEqual({
       firstEntryAt: NOON - 5 * MINUTE_MS,
@@ -62,7 +62,7 @@ describe("a bet that the provider lacks", () => {
   });
 });
 
-test("what has ended of a round agrees while the provider does not list what is open", () => {
+test("the ended part of a round agrees while the provider does not list the open part", () => {
   const unnamed = (fields: Parameters<typeof record>[0] = {}) =>
     record({ betId: "nobody", id: "r1", ...fields });
   const bets = [bet({ txnId: "t1" }), bet({ txnId: "t2", status: "open" })];
@@ -71,7 +71,7 @@ test("what has ended of a round agrees while the provider does not list what is 
   expect(show([unnamed()], bets.slice(1))).toEqual(["round-differs round:round-1 0"]);
 });
 
-test("a difference that both sides speak of waits for nothing else of its round", () => {
+test("a difference between two existing sides does not wait for other bets of the round", () => {
   const open = bet({ txnId: "t2", status: "open", lastEntryAt: NOON });
   const verdicts = assess([record({ payout: "1" })], [bet(), open], SETTINGS);
   const verdict = verdicts.find(({ finding }) => finding.kind === "payout-differs");
@@ -79,7 +79,7 @@ test("a difference that both sides speak of waits for nothing else of its round"
   expect(verdict?.entryTimes?.lastEntryAt).toBe(NOON - 4 * MINUTE_MS);
 });
 
-test("ids that cross between two bets give each its own mismatch", () => {
+test("ids that cross between two bets give each bet its own mismatch", () => {
   const records = [record({ betId: "x", id: "y", roundId: "round-1" })];
   const bets = [
     bet({ txnId: "x", payout: "1", roundId: "round-1" }),
@@ -95,7 +95,7 @@ test("ids that cross between two bets give each its own mismatch", () => {
   ]);
 });
 
-test("what is found does not depend on the order in which records are read", () => {
+test("the findings do not depend on the order in which records are read", () => {
   const records = [
     record({ id: "r1", betId: "b1", roundId: "round-1", betStatus: "OPEN" }),
     record({ id: "r2", betId: "b1", roundId: "round-2", betStatus: "UNSETTLED" }),
@@ -131,7 +131,7 @@ describe("callbacks by round", () => {
       ...byRound,
       ...fields,
     });
-  /** Each entry happens a minute after the one before. */
+  /** The entries are a minute apart. */
   const fold = (entries: readonly CallbackEntry[]) =>
     foldEntries(
       entries.map((entry, index) => ({ ...entry, occurredAt: NOON - (60 - index) * MINUTE_MS })),
@@ -146,7 +146,7 @@ describe("callbacks by round", () => {
     expect(show([first, second], settled("49.99"))).toEqual(["round-differs round:round-1 0.01"]);
   });
 
-  test("a settlement that says itself that it places its bet is complete, in its round and as a bet", () => {
+  test("a single-state settlement of a round is complete, as part of its round and as a bet", () => {
     const single = (flag: boolean | null) =>
       fold([settle("t1", "20", { betAmount: amount("10"), singleState: flag })]);
     expect(show([first], single(true))).toEqual([]);
@@ -154,16 +154,16 @@ describe("callbacks by round", () => {
       [],
     );
     expect(show([first], single(null))).toEqual(["missing-placement bet:t1 10"]);
-    // It settles nothing, and pays nothing that anybody asked for.
+    // The settlement settles nothing, and nobody asked for its payout.
     expect(show([first], single(false))).toEqual(["missing-settlement bet:t1 10"]);
   });
 
-  test("a settlement of a round with one bet is compared like any other", () => {
+  test("a settlement of a round with one bet is compared as any other settlement", () => {
     const bets = fold([place("t1"), settle("t1", "19", byRound)]);
     expect(show([first], bets)).toEqual(["payout-differs bet:t1 1"]);
   });
 
-  test("a round that runs again and ends bet by bet is compared bet by bet", () => {
+  test("a round that is opened again and ends bet by bet is compared bet by bet", () => {
     const bets = fold([
       place("t1"),
       place("t2"),
@@ -175,7 +175,7 @@ describe("callbacks by round", () => {
     expect(show([first, second], bets)).toEqual(["payout-differs bet:t2 1"]);
   });
 
-  test("a round that runs again is compared bet by bet", () => {
+  test("a round that is opened again is compared bet by bet", () => {
     const bets = fold([place("t1"), place("t2"), settle("t2", "50", byRound), rollback("t2", "50")]);
     const running = { betStatus: "OPEN", payout: "0" } as const;
     const records = [
@@ -185,26 +185,23 @@ describe("callbacks by round", () => {
     expect(show(records, bets)).toEqual(["stake-differs bet:t2 1"]);
   });
 
-  test.each(["t1", "t2", "nobody"])(
-    "a rollback that names %s takes from each bet its own payout",
-    (named) => {
-      for (const moved of [null, amount("-50")]) {
-        const bets = fold([
-          place("t1"),
-          place("t2"),
-          settle("t1", "20"),
-          settle("t2", "30"),
-          rollback(named, "50", { moved }),
-        ]);
-        expect(bets.map((one) => [one.txnId, one.status, formatAmount(one.moved)])).toEqual([
-          ["t1", "open", "-10"],
-          ["t2", "open", "-10"],
-        ]);
-      }
-    },
-  );
+  test.each(["t1", "t2", "nobody"])("a rollback with %s takes from each bet its own payout", (named) => {
+    for (const moved of [null, amount("-50")]) {
+      const bets = fold([
+        place("t1"),
+        place("t2"),
+        settle("t1", "20"),
+        settle("t2", "30"),
+        rollback(named, "50", { moved }),
+      ]);
+      expect(bets.map((one) => [one.txnId, one.status, formatAmount(one.moved)])).toEqual([
+        ["t1", "open", "-10"],
+        ["t2", "open", "-10"],
+      ]);
+    }
+  });
 
-  test("a rollback takes the rewards too where it names them together with all payouts", () => {
+  test("a rollback also takes the rewards where it names them together with all payouts", () => {
     const reward = exampleEntry({
       callback: "winRewards",
       txnId: "t1",
@@ -227,7 +224,7 @@ describe("callbacks by round", () => {
     ]);
   });
 
-  test("a repeated request acts on what it acted on, and makes no bet of its own", () => {
+  test("a repeated request acts on the same bets as before, and makes no bet of its own", () => {
     const cancel = {
       callback: "cancelBets",
       status: "REFUND",

@@ -23,14 +23,14 @@ const found = (...entries: CallbackEntry[]) =>
     ({ subject, amountAtRisk }) => `${subject} ${formatAmount(amountAtRisk)}`,
   );
 
-describe("a request's balances and what its items moved", () => {
-  test("agree by the sum of all its items", () => {
+describe("a request's balances and the sum that its items moved", () => {
+  test("agree over all of its items", () => {
     expect(
       found(item("-10", "100", "85"), item("-5", "100", "85", { txnId: "bet-2", roundId: "round-2" })),
     ).toEqual([]);
   });
 
-  test("differ by their difference, whichever way", () => {
+  test("differ by their difference, in either direction", () => {
     expect(found(item("-10", "100", "95"))).toEqual(['request:["placeBets","q1"] 5']);
     expect(found(item("-10", "100", "85"))).toEqual(['request:["placeBets","q1"] 5']);
   });
@@ -46,7 +46,7 @@ describe("a request's balances and what its items moved", () => {
     expect(found(entry)).toEqual([]);
   });
 
-  test("agree by what the items ask for, where nobody said what was moved", () => {
+  test("agree with the requested amounts, where the moved amounts are unknown", () => {
     expect(found(item(null, "100", "90"))).toEqual([]);
     expect(found(item(null, "100", "95"))).toEqual(['request:["placeBets","q1"] 5']);
     const cancelled = (after: string) =>
@@ -60,18 +60,18 @@ describe("a request's balances and what its items moved", () => {
     expect(found(item(null, "100", "90"), cancelled("95"))).toEqual(['request:["cancelBets","q2"] 5']);
   });
 
-  test("are those of each request apart", () => {
+  test("are compared for each request alone", () => {
     expect(found(item("-10", "100", "90"), item("-10", "90", "80", { requestId: "q2" }))).toEqual([]);
     expect(found(item("-10", "100", "90"), item("5", "90", "95", { callback: "settleBets" }))).toEqual([]);
   });
 
-  test("are not those of a replay, which is answered as the request was and moves nothing", () => {
+  test("are not compared for a replay, which repeats the first answer and moves nothing", () => {
     const later = { receivedAt: NOON, occurredAt: NOON };
     expect(found(item("0", "100", "90", later), item("-10", "100", "90"))).toEqual([]);
     expect(found(item("0", "100", "90", later), item("-10", "100", "80"))).not.toEqual([]);
   });
 
-  test("are told in one sentence", () => {
+  test("are described in one sentence", () => {
     expect(findBalances([item("-10", "100", "95")], new Map(), new Map())[0]).toMatchObject({
       kind: "balance-differs",
       transactionId: "bet-1",

@@ -30,7 +30,7 @@ const riskOf = (finding: Finding | null) => (finding === null ? null : formatAmo
 const byRound = (sides: PairSides, settings: Partial<CompareSettings> = {}) =>
   compare(sides, "round", settings);
 
-describe("what both sides say of a bet's status decides first", () => {
+describe("the statuses of both sides decide first", () => {
   type Listed = StoredRecord["betStatus"] | "absent";
   type Held = LedgerBet["status"] | "absent";
   const table: [Held, Record<Listed, string>][] = [
@@ -89,7 +89,7 @@ describe("what both sides say of a bet's status decides first", () => {
   );
 });
 
-describe("one cause is one mismatch: the first kind that holds", () => {
+describe("one cause makes one mismatch, of the first kind that applies", () => {
   test.each([
     {
       kind: "currency-differs",
@@ -123,12 +123,12 @@ describe("one cause is one mismatch: the first kind that holds", () => {
     expect(compare({ records: [record(open)], bets: [rewarded] })).toBeNull();
   });
 
-  test("an amount is the same however many zeros it is written with", () => {
+  test("an amount is the same with any number of zeros at its end", () => {
     const records = [record({ stake: "10.00", payout: "0.50" })];
     expect(compare({ records, bets: [bet({ stake: "10", payout: "0.5" })] })).toBeNull();
   });
 
-  test("an amount differs however little: nothing is rounded", () => {
+  test("an amount differs however small the difference is: nothing is rounded", () => {
     const records = [record({ payout: "0.1" })];
     expect(riskOf(compare({ records, bets: [bet({ payout: "0.10000000000000000001" })] }))).toBe(
       "0.00000000000000000001",
@@ -148,19 +148,19 @@ describe("several records of one bet", () => {
     });
   });
 
-  test("run while one of them runs", () => {
+  test("count as running while one of them runs", () => {
     const records = [part("r1", { stake: "4" }), part("r2", { stake: "6", betStatus: "OPEN" })];
     expect(compare({ records, bets: [bet({ status: "open" })] })).toBeNull();
     expect(kindOf(compare({ records, bets: [bet()] }))).toBe("status-differs");
   });
 
-  test("are void only where all of them are; a void one counts for nothing", () => {
+  test("count as void only where all of them are void; a void record adds nothing", () => {
     const records = [part("r1"), part("r2", { betStatus: "VOID", stake: "99" })];
     expect(compare({ records, bets: [bet()] })).toBeNull();
     expect(compare({ records: records.slice(1), bets: [bet({ status: "void" })] })).toBeNull();
   });
 
-  test("in different currencies agree with no ledger", () => {
+  test("in different currencies agree with no ledger bet", () => {
     const records = [part("r1", { stake: "4" }), part("r2", { stake: "6", currency: "USD" })];
     for (const read of [records, records.toReversed()]) {
       expect(kindOf(compare({ records: read, bets: [bet()] }))).toBe("currency-differs");
@@ -170,16 +170,20 @@ describe("several records of one bet", () => {
 
 describe("the amount at risk", () => {
   test.each([
-    { what: "all of a bet that the ledger lacks: what it lost the player", risk: "10", records: [record()] },
-    { what: "…or won him", risk: "15.5", records: [record({ payout: "25.5" })] },
+    { what: "all money of a bet that the ledger lacks: the player's loss", risk: "10", records: [record()] },
+    { what: "…or win", risk: "15.5", records: [record({ payout: "25.5" })] },
     {
       what: "the stake of a running bet that the ledger lacks",
       risk: "10",
       records: [record({ betStatus: "OPEN", payout: "99" })],
     },
-    { what: "what moved for a bet that the provider lacks", risk: "15", bets: [bet({ payout: "25" })] },
     {
-      what: "what moved, where that is not what was asked for",
+      what: "the money that moved for a bet that the provider lacks",
+      risk: "15",
+      bets: [bet({ payout: "25" })],
+    },
+    {
+      what: "the money that moved, where that is not the requested amount",
       risk: "25",
       bets: [bet({ payout: "25", moved: "25" })],
     },
@@ -221,30 +225,30 @@ describe("the amount at risk", () => {
       bets: [bet({ payout: "19.99" })],
     },
     {
-      what: "what both differences come to, where both differ",
+      what: "the sum of both differences, where stake and payout differ",
       risk: "3",
       records: [record({ stake: "12", payout: "5" })],
       bets: [bet({ stake: "10", payout: "0" })],
     },
     {
-      what: "where all that should move has moved, the largest difference of the amounts named",
+      what: "where all expected money has moved, the largest difference of the named amounts",
       risk: "4",
       records: [record({ stake: "12", payout: "9" })],
       bets: [bet({ stake: "10", payout: "5", moved: "-3" })],
     },
     {
-      what: "…be it that of the stakes",
+      what: "…or that of the stakes",
       risk: "4",
       records: [record({ stake: "14", payout: "7" })],
       bets: [bet({ stake: "10", payout: "5", moved: "-7" })],
     },
     {
-      what: "where nothing moved for a bet that the provider lacks, the amount it speaks of",
+      what: "where nothing moved for a bet that the provider lacks, the amount of the bet",
       risk: "25",
       bets: [bet({ stake: "25", payout: "25" })],
     },
     {
-      what: "all that moved in the ledger's currency, where the provider has another: nothing was expected in it",
+      what: "all money that moved in the ledger's currency, where the provider has another currency",
       risk: "10",
       records: [record({ currency: "USD" })],
       bets: [bet()],
@@ -302,10 +306,10 @@ describe("the reason is one sentence that names both values", () => {
     expect(compare(sides)?.reason).toBe(reason);
   });
 
-  test("of a round it names its sums", () => {
+  test("for a round the sentence names the sums", () => {
     const sides = { records: [record({ stake: "30" })], bets: [bet(), bet({ txnId: "bet-2", payout: "5" })] };
     expect(byRound(sides)?.reason).toBe(
-      "what is left of the round is SETTLED with a stake of 30.00 THB and a payout of 0.00 THB at the provider, settled with a stake of 20.00 THB and a payout of 5.00 THB in the ledger",
+      "the bets of the round that no id matches are SETTLED with a stake of 30.00 THB and a payout of 0.00 THB at the provider, settled with a stake of 20.00 THB and a payout of 5.00 THB in the ledger",
     );
   });
 });
@@ -355,7 +359,7 @@ describe("a finding", () => {
     });
   });
 
-  test("of a bet that the ledger lacks is known by the provider's betId", () => {
+  test("of a bet that the ledger lacks has the provider's betId as its subject", () => {
     expect(compare({ records: [record({ id: "rec-7", betId: "bet-7" })] }, null)).toMatchObject({
       kind: "missing-in-ledger",
       subject: "bet:bet-7",
@@ -366,7 +370,7 @@ describe("a finding", () => {
     });
   });
 
-  test("of a bet that both have, or the provider lacks, is known by the ledger's txn id", () => {
+  test("of a bet that both have, or the provider lacks, has the ledger's txn id as its subject", () => {
     const held = bet({ txnId: "rec-7" });
     expect(
       compare({ records: [record({ id: "rec-7", betId: "b", payout: "1" })], bets: [held] }),
@@ -383,7 +387,7 @@ describe("a finding", () => {
     });
   });
 
-  test("of a round is known by the round, and carries its sums", () => {
+  test("of a round has the round as its subject, and carries the sums", () => {
     const records = [record({ id: "r1", betId: "b1" }), record({ id: "r2", betId: "b2", payout: "7" })];
     const bets = [
       bet({ txnId: "t1", firstEntryAt: NOON - HOUR_MS, lastEntryAt: NOON - HOUR_MS }),
@@ -409,13 +413,13 @@ describe("a finding", () => {
     });
   });
 
-  test("names no round where there is none, and the ledger's where the record has none", () => {
+  test("names no round where there is none, and the ledger's round where the record has none", () => {
     const [nameless, other] = [record({ roundId: "UNKNOWN" }), bet({ payout: "1" })];
     expect(compare({ records: [nameless] })?.roundId).toBeNull();
     expect(compare({ records: [nameless], bets: [other] })?.roundId).toBe("round-1");
   });
 
-  test("may take the place of any that its sides could have had before", () => {
+  test("can replace every mismatch that its sides could have had before", () => {
     const sides = [record({ id: "r", betId: "b", roundId: "UNKNOWN" })];
     expect(subjectsOf(sides, [bet({ txnId: "b" }), bet({ txnId: "t", roundId: "round-2" })]).sort()).toEqual(
       ["bet:b", "bet:r", "bet:t", "round:round-1", "round:round-2"].sort(),
@@ -423,8 +427,8 @@ describe("a finding", () => {
   });
 });
 
-describe("a round's rest", () => {
-  test("is one mismatch whatever differs about it", () => {
+describe("the rest of a round", () => {
+  test("makes one mismatch, whatever differs", () => {
     const bets = [bet({ txnId: "t1" }), bet({ txnId: "t2" })];
     const [stake, payout, status] = [
       { stake: "21" },
@@ -444,17 +448,17 @@ describe("a round's rest", () => {
   });
 });
 
-describe("where the ledger begins", () => {
+describe("before the ledger begins", () => {
   const before = { accountingDate: "2026-11-18T11:59:59.999Z", updatedDate: "2026-11-20T11:59:00.000Z" };
   const heldBefore = { firstEntryAt: NOON - 49 * HOUR_MS, lastEntryAt: NOON - 49 * HOUR_MS };
 
-  test("nothing before it is compared", () => {
+  test("nothing is compared", () => {
     expect(compare({ records: [record(before)] }, null)).toBeNull();
     expect(compare({ bets: [bet(heldBefore)] }, null)).toBeNull();
     expect(compare({ records: [record({ ...before, payout: "1" })], bets: [bet(heldBefore)] })).toBeNull();
   });
 
-  test("what reaches into it is compared", () => {
+  test("what began earlier and ends later is compared", () => {
     const untilAfter = { ...heldBefore, lastEntryAt: SETTINGS.ledgerStart };
     expect(kindOf(compare({ bets: [bet(untilAfter)] }, null))).toBe("missing-at-provider");
     const atStart = { accountingDate: "2026-11-18T12:00:00.000Z" };
@@ -465,18 +469,18 @@ describe("where the ledger begins", () => {
 
   const unplaced = (firstEntryAt: number) => bet({ placed: false, stake: "0", firstEntryAt });
 
-  test("a bet that was running then has no known stake, but a payout", () => {
+  test("a bet that began earlier has no known stake, but a payout", () => {
     const running = unplaced(SETTINGS.ledgerStart + SETTINGS.stuckOpenAfterMs);
     expect(compare({ records: [record()], bets: [running] })).toBeNull();
     expect(kindOf(compare({ records: [record({ payout: "1" })], bets: [running] }))).toBe("payout-differs");
   });
 
-  test("a bet that came too late for that is compared whole", () => {
+  test("a bet that began later is compared as a whole", () => {
     const late = unplaced(SETTINGS.ledgerStart + SETTINGS.stuckOpenAfterMs + 1);
     expect(kindOf(compare({ records: [record()], bets: [late] }))).toBe("missing-placement");
   });
 
-  test("a bet that its own settlement placed was not running", () => {
+  test("a bet that its own settlement placed did not begin", () => {
     const settled = (placed: boolean) => bet({ placed, stake: "9", firstEntryAt: SETTINGS.ledgerStart });
     expect(kindOf(compare({ records: [record()], bets: [settled(true)] }))).toBe("stake-differs");
     expect(compare({ records: [record()], bets: [settled(false)] })).toBeNull();
@@ -487,7 +491,7 @@ describe("a tip", () => {
   const tip = (stake: string, status: LedgerBet["status"] = "settled") =>
     bet({ tip: true, placed: false, stake, status });
 
-  test("agrees when it is not listed", () => {
+  test("agrees where the provider does not list it", () => {
     expect(compare({ bets: [tip("3")] }, null)).toBeNull();
   });
 
@@ -511,7 +515,7 @@ describe("a tip", () => {
   });
 });
 
-describe("whatever the amounts", () => {
+describe("for any amounts", () => {
   const cents = fc.bigInt({ min: 0n, max: 10n ** 20n });
   const decimals = fc.integer({ min: 0, max: 12 });
   const asText = (units: bigint, places: number) => {
@@ -528,7 +532,7 @@ describe("whatever the amounts", () => {
     );
   });
 
-  test("a changed amount always differs, and just that much is at risk", () => {
+  test("a changed amount always differs, and exactly the difference is at risk", () => {
     fc.assert(
       fc.property(
         cents,

@@ -23,7 +23,7 @@ test.each([
   },
 );
 
-test("what was accounted before the ledger began contradicts nobody", () => {
+test("a record that was accounted before the ledger began does not contradict itself", () => {
   const before = record({ payoutStatus: "WIN", accountingDate: "2026-11-18T11:59:59.999Z" });
   expect(findInconsistent(before, () => null, SETTINGS)).toBeNull();
 });

@@ -27,22 +27,22 @@ describe("where the operator writes no entry for a settlement that pays 0", () =
     expect(kindsOf([lost], [running()], SETTINGS as typeof OMITTED)).toEqual(["missing-settlement"]);
   });
 
-  test("it has ended for the day's statement too", () => {
+  test("such a bet has ended in the day's statement too", () => {
     const [assessed] = assessPairs([record(lost)], [bet(running())], OMITTED);
     expect(assessed && stillRuns(assessed.pair)).toBe(false);
   });
 
-  test("a result that is changed to a win is a missing settlement", () => {
+  test("a result that changes to a win gives a missing settlement", () => {
     expect(kindsOf([{ payout: "5" }], [running()])).toEqual(["missing-settlement"]);
   });
 
-  test.each(["UNSETTLED", "OPEN"] as const)("a record that is %s says nothing of the end", (betStatus) => {
+  test.each(["UNSETTLED", "OPEN"] as const)("a record that is %s does not show the end", (betStatus) => {
     const [assessed] = assessPairs([record({ betStatus })], [bet(running())], OMITTED);
     expect(assessed?.verdict).toBeNull();
     expect(assessed && stillRuns(assessed.pair)).toBe(true);
   });
 
-  test("a VOID record asks for its cancelBets", () => {
+  test("a VOID record requires a cancelBets", () => {
     expect(kindsOf([{ betStatus: "VOID" }], [running()])).toEqual(["missing-settlement"]);
   });
 
@@ -52,7 +52,7 @@ describe("where the operator writes no entry for a settlement that pays 0", () =
     ]);
   });
 
-  test("an open bet without a record is stuck as before", () => {
+  test("an open bet without a record is stuck as usual", () => {
     expect(kindsOf([], [running()])).toEqual(["stuck-open"]);
   });
 
@@ -62,11 +62,11 @@ describe("where the operator writes no entry for a settlement that pays 0", () =
     ["a debit that never happened", lost, { moved: "0" }, "net-differs"],
     ["a reward that the record does not have", lost, { payout: "3", moved: "-7" }, "payout-differs"],
     ["another currency", { ...lost, currency: "USD" }, {}, "currency-differs"],
-  ] as const)("%s is still found", (_, listed, held, kind) => {
+  ] as const)("%s still gives a mismatch", (_, listed, held, kind) => {
     expect(kindsOf([listed], [running(held)])).toEqual([kind]);
   });
 
-  test("a reward that was paid on top is in the record's payout", () => {
+  test("a reward that was paid in addition is part of the record's payout", () => {
     expect(kindsOf([{ payout: "3" }], [running({ payout: "3", moved: "-7" })])).toEqual([]);
   });
 

@@ -5,7 +5,7 @@ import { type MatchSettings, matchBets } from "../../src/diff/match.ts";
 import { sumAmounts } from "../../src/money.ts";
 import { type BetFields, bet, type RecordFields, record, SETTINGS } from "./sides.ts";
 
-/** The pairs but agreeing rounds; records are told apart by their id, bets by their txn id: "betId: r1+r2 = t1". */
+/** The pairs, without agreeing rounds: "betId: r1+r2 = t1". Records are named by their id, bets by their txn id. */
 function match(
   records: readonly StoredRecord[],
   bets: readonly LedgerBet[],
@@ -21,7 +21,7 @@ function match(
     .sort();
 }
 
-/** A record whose ids name no bet: only its round can find it. */
+/** A record whose ids name no bet, so that only its round can match. */
 const listed = (id: string, fields: RecordFields = {}) => record({ id, betId: `nobody-${id}`, ...fields });
 const held = (txnId: string, fields: BetFields = {}) => bet({ txnId, ...fields });
 
@@ -115,7 +115,7 @@ describe("a round", () => {
     expect(run(example)).not.toEqual([]);
   });
 
-  test("that agrees hides nothing of another round", () => {
+  test("that agrees hides no difference of another round", () => {
     const other = { roundId: "round-2" };
     expect(
       match([listed("r1"), listed("r2", other)], [held("t1"), held("t3", { roundId: "round-3" })]),
@@ -123,7 +123,7 @@ describe("a round", () => {
   });
 });
 
-describe("bets that no round settles", () => {
+describe("bets of rounds that do not agree", () => {
   /** The stakes differ, so that no round agrees. */
   const different = (fields: RecordFields) => record({ stake: "99", ...fields });
 
@@ -145,20 +145,20 @@ describe("bets that no round settles", () => {
     { matchBy: ["id", "betId"] as const, expected: ["alone: t1", "id: t2 = t2"] },
     { matchBy: ["round", "betId"] as const, expected: ["round: t2 = t1+t2"] },
     { matchBy: ["round"] as const, expected: ["round: t2 = t1+t2"] },
-  ])("the rules are tried in the product's own order: $matchBy", ({ matchBy, expected }) => {
+  ])("the rules apply in the product's own order: $matchBy", ({ matchBy, expected }) => {
     expect(match([different({ betId: "t1", id: "t2" })], [held("t1"), held("t2")], { matchBy })).toEqual(
       expected,
     );
   });
 
-  test("a rule that the product does not have finds nothing", () => {
+  test("a rule that the product lacks matches nothing", () => {
     expect(match([different({ betId: "nobody", id: "t1" })], [held("t1")], { matchBy: ["betId"] })).toEqual([
       "alone: t1",
       "alone: t1",
     ]);
   });
 
-  test("several records of one bet are one side", () => {
+  test("several records of one bet form one side", () => {
     const records = [
       different({ betId: "t1", id: "r1" }),
       different({ betId: "t1", id: "r2", roundId: "other" }),
@@ -166,25 +166,25 @@ describe("bets that no round settles", () => {
     expect(match(records, [held("t1")])).toEqual(["betId: r1+r2 = t1"]);
   });
 
-  test("several records with one betId that no entry knows stand alone together", () => {
+  test("several records with one betId that no entry knows form one side without a ledger bet", () => {
     const records = [record({ betId: "b1", id: "r1" }), record({ betId: "b1", id: "r2" }), listed("r3")];
     expect(match(records, [])).toEqual(["alone: r1+r2", "alone: r3"]);
   });
 });
 
-describe("what is left of a round", () => {
-  test("on both sides is compared together, apart from what ids have matched", () => {
+describe("the rest of a round", () => {
+  test("on both sides is compared together, apart from bets that matched by an id", () => {
     const records = [listed("r1"), listed("r2"), record({ id: "r3", betId: "t3", payout: "1" })];
     const bets = [held("t1", { stake: "15" }), held("t2", { stake: "6" }), held("t3")];
     expect(match(records, bets)).toEqual(["betId: r3 = t3", "round: r1+r2 = t1+t2"]);
   });
 
-  test("on one side only stands alone", () => {
+  test("on one side only has no other side", () => {
     expect(match([listed("r1"), listed("r2")], [])).toEqual(["alone: r1", "alone: r2"]);
     expect(match([], [held("t1"), held("t2")])).toEqual(["alone: t1", "alone: t2"]);
   });
 
-  test("is compared with the record of one bet whose stake may be that of all", () => {
+  test("is compared with the record of one bet whose stake may be the stake of all", () => {
     const wider = record({ id: "r1", betId: "t1", stake: "30", payout: "1" });
     const bets = [held("t1"), held("t2"), held("t3")];
     expect(match([wider], bets)).toEqual(["round: r1 = t1+t2+t3"]);
@@ -238,18 +238,18 @@ describe("a tip", () => {
   const tipRecord = (fields: RecordFields = {}) =>
     record({ id: "rt", betId: "tip-1", stake: "3", ...fields });
 
-  test("counts on no side of its round, listed or not", () => {
+  test("counts on no side of its round, whether the provider lists it or not", () => {
     const [ofBet, lost] = [record({ id: "r1", betId: "t1" }), held("t1")];
     expect(match([ofBet], [lost, tip()])).toEqual(["alone: tip-1"]);
     expect(match([ofBet, tipRecord()], [lost, tip()])).toEqual(["betId: rt = tip-1"]);
   });
 
-  test("cannot make up for a stake that another bet lacks", () => {
+  test("cannot replace a stake that another bet lacks", () => {
     const records = [record({ id: "r1", betId: "t1", stake: "7" }), tipRecord()];
     expect(match(records, [held("t1"), tip()])).toEqual(["betId: r1 = t1", "betId: rt = tip-1"]);
   });
 
-  test("is never among what is left of a round", () => {
+  test("never belongs to the rest of a round", () => {
     expect(match([listed("r1")], [tip()])).toEqual(["alone: r1", "alone: tip-1"]);
     expect(match([tipRecord()], [tip(), held("t1")])).toEqual(["alone: t1", "betId: rt = tip-1"]);
     const round = { matchBy: ["round", "betId"] as const };
@@ -262,7 +262,7 @@ describe("a tip", () => {
   });
 });
 
-test("whatever hangs together how, each record and each bet is compared once, or its round agrees", () => {
+test("each record and each bet is compared once, or its round agrees, however they are connected", () => {
   const ids = fc.constantFrom("a", "b", "c", "d");
   const rounds = fc.constantFrom("round-1", "round-2", "UNKNOWN");
   const stakes = fc.constantFrom("1", "2");

@@ -13,7 +13,7 @@ interface Case {
   readonly settings?: Partial<AssessSettings>;
 }
 
-/** "net-differs bet:bet-1 10", of everything but what is merely open for long. */
+/** "net-differs bet:bet-1 10", of all findings except bets that are open for too long. */
 const found = ({ records = [], bets, settings = {} }: Case) =>
   assessPairs(records, bets, { ...SETTINGS, ...settings })
     .flatMap(({ verdict }) => verdict?.finding ?? [])
@@ -24,7 +24,7 @@ const lost = record();
 const open = record({ betStatus: "OPEN" });
 const voided = record({ betStatus: "VOID" });
 
-describe("the wallet did what the agreed state asks for", () => {
+describe("the wallet did what the agreed state requires", () => {
   test.each<Case>([
     { name: "a lost bet took its stake", records: [lost], bets: [bet()] },
     { name: "a void bet moved nothing", records: [voided], bets: [bet({ status: "void" })] },
@@ -35,28 +35,28 @@ describe("the wallet did what the agreed state asks for", () => {
       records: [open],
       bets: [bet({ status: "open", payout: "100", moved: "90" })],
     },
-    { name: "an unlisted open bet took what was asked for", bets: [bet({ status: "open" })] },
+    { name: "an unlisted open bet took the requested amount", bets: [bet({ status: "open" })] },
     {
-      name: "a waiting bet took nothing, as was asked for, although the provider lists it",
+      name: "a waiting bet took nothing, as requested, although the provider lists it",
       records: [open],
       bets: [bet({ status: "open", waiting: true, asked: amount("0"), moved: "0" })],
     },
     { name: "an unlisted tip took its amount", bets: [bet({ tip: true, stake: "3" })] },
     { name: "a cancelled tip moved nothing", bets: [bet({ tip: true, stake: "3", status: "void" })] },
     {
-      name: "a tip took its amount, which its record does not know",
+      name: "a tip took its amount, although its record has none",
       records: [record({ stake: "0" })],
       bets: [bet({ tip: true, stake: "3" })],
     },
     {
-      name: "a bet ran when the ledger began",
+      name: "a bet began before the ledger",
       records: [record({ payout: "25" })],
       bets: [
         bet({ placed: false, stake: "0", payout: "25", moved: "25", firstEntryAt: SETTINGS.ledgerStart }),
       ],
     },
     {
-      name: "an agreed round came to its sums, however they are spread",
+      name: "an agreed round moved its sums, in whatever parts",
       records: [record({ betId: "r", id: "r", stake: "20", payout: "5" })],
       bets: [bet({ txnId: "t1", moved: "-3" }), bet({ txnId: "t2", payout: "5", moved: "-12" })],
     },
@@ -92,7 +92,7 @@ describe("the wallet did something else", () => {
       expected: "bet:bet-1 10",
     },
     {
-      name: "a waiting bet debited although nothing was asked for",
+      name: "a waiting bet debited although no money was requested",
       bets: [bet({ status: "open", waiting: true, asked: amount("0"), moved: "-10" })],
       expected: "bet:bet-1 10",
     },
@@ -102,7 +102,7 @@ describe("the wallet did something else", () => {
       expected: "bet:bet-1 3",
     },
     {
-      name: "a round whose sums agree was paid once too often: one mismatch, of the round",
+      name: "a round whose sums agree was paid once too often: one mismatch of the round",
       records: [record({ betId: "r", id: "r", stake: "20", payout: "5" })],
       bets: [bet({ txnId: "t1" }), bet({ txnId: "t2", payout: "5", moved: "0" })],
       expected: "round:round-1 5",
@@ -112,7 +112,7 @@ describe("the wallet did something else", () => {
   });
 });
 
-describe("what is declared comes before what was moved", () => {
+describe("a difference in what was said comes before a difference in what was moved", () => {
   const wrong = { moved: "77" };
   const unplaced = { placed: false, stake: "0", payout: "25", moved: "25" };
   test.each<Case & { readonly kind: string }>([
@@ -135,15 +135,15 @@ describe("what is declared comes before what was moved", () => {
   });
 });
 
-describe("a settled bet without its placement", () => {
+describe("a missing placement of a settled bet", () => {
   const unplaced = bet({ placed: false, stake: "0", payout: "25", moved: "25" });
   const won = record({ payout: "25" });
 
-  test("is at risk with the stake that was never taken", () => {
+  test("puts the stake at risk that was never taken", () => {
     expect(found({ name: "", records: [won], bets: [unplaced] })).toEqual(["missing-placement bet:bet-1 10"]);
   });
 
-  test("is found by its own id also where only its round was matched", () => {
+  test("has the bet's own id as subject, also where only the round matched", () => {
     const elsewhere = record({ betId: "r", id: "r", stake: "20", payout: "25" });
     const bets = [bet({ txnId: "t1" }), { ...unplaced, txnId: "t2" }];
     expect(found({ name: "", records: [elsewhere], bets })).toEqual(["missing-placement bet:t2 10"]);
@@ -156,7 +156,7 @@ describe("a settled bet without its placement", () => {
     },
     { name: "it is a tip", held: bet({ placed: false, tip: true }) },
     { name: "it is not settled", held: bet({ placed: false, status: "open" }) },
-  ])("is none where $name", ({ held }) => {
+  ])("is no finding where $name", ({ held }) => {
     expect(found({ name: "", records: [won], bets: [held] }).join()).not.toContain("missing-placement");
   });
 });
@@ -164,13 +164,13 @@ describe("a settled bet without its placement", () => {
 describe("where the provider lists open bets", () => {
   const settings = { openBetsListed: true };
 
-  test("one that it does not list is missing", () => {
+  test("an open bet that it does not list is missing", () => {
     const bets = [bet({ status: "open" })];
     expect(found({ name: "", bets, settings })).toEqual(["missing-at-provider bet:bet-1 10"]);
     expect(found({ name: "", bets })).toEqual([]);
   });
 
-  test("one that the provider still considers is not", () => {
+  test("an open bet that the provider still considers is not missing", () => {
     const bets = [bet({ status: "open", waiting: true, asked: amount("0"), moved: "0" })];
     expect(found({ name: "", bets, settings })).toEqual([]);
   });
@@ -181,7 +181,7 @@ describe("where the provider lists open bets", () => {
   });
 });
 
-describe("void agrees with absent in a round too", () => {
+describe("a void side agrees with an absent one, in a round too", () => {
   const elsewhere = { betId: "nobody", id: "r" };
 
   test.each<Case & { readonly expected: string[] }>([
@@ -204,13 +204,13 @@ describe("void agrees with absent in a round too", () => {
       expected: ["missing-in-ledger bet:nobody 7"],
     },
     {
-      name: "but an equal stake says that it is the other side's",
+      name: "but with an equal stake both are sides of one bet",
       records: [record({ ...elsewhere, betStatus: "VOID" })],
       bets: [bet({ status: "open" })],
       expected: ["round-differs round:round-1 10"],
     },
     {
-      name: "and so does the round where it is the only rule",
+      name: "and the round decides so where it is the only rule",
       records: [record({ ...elsewhere, stake: "7", betStatus: "VOID" })],
       bets: [bet({ status: "open" })],
       settings: { matchBy: ["round"] },

@@ -12,7 +12,7 @@ interface OneSide {
   readonly round?: string;
 }
 
-/** A record has two ids, an entry one. */
+/** A record has two ids, an entry has one. */
 const record = ({ username = "anna", ids: [betId = "", id = betId], round = "" }: OneSide) =>
   exampleRecord({ username, betId, id, roundId: round });
 const entry = ({ username = "anna", ids: [txnId = ""], round = "" }: OneSide) =>
@@ -24,7 +24,7 @@ const mark = (fields: Partial<DiffMark>): DiffMark => ({
   ...fields,
 });
 
-/** Each neighbourhood as the names of what is in it, sorted. */
+/** Each neighbourhood as the sorted names of its members. */
 function show(records: StoredRecord[], entries: CallbackEntry[], marks: DiffMark[] = []): string[] {
   return partition(marks, records, entries)
     .map((one) =>
@@ -40,7 +40,7 @@ function show(records: StoredRecord[], entries: CallbackEntry[], marks: DiffMark
 }
 const countOf = (records: StoredRecord[], entries: CallbackEntry[]) => partition([], records, entries).length;
 
-describe("things hang together", () => {
+describe("two things are connected", () => {
   test.each([
     {
       by: "a betId that is a txn id",
@@ -55,7 +55,7 @@ describe("things hang together", () => {
     { by: "one betId", records: [record({ ids: ["a", "b"] }), record({ ids: ["a", "c"] })], entries: [] },
     { by: "one record id", records: [record({ ids: ["a", "c"] }), record({ ids: ["b", "c"] })], entries: [] },
     {
-      by: "the betId of one that is the id of another",
+      by: "a betId that is the id of another record",
       records: [record({ ids: ["a", "b"] }), record({ ids: ["b", "c"] })],
       entries: [],
     },
@@ -70,7 +70,7 @@ describe("things hang together", () => {
       entries: [entry({ ids: ["b"], round: "r" })],
     },
     {
-      by: "what lies between them",
+      by: "a thing between them",
       records: [record({ ids: ["a", "b"], round: "r" }), record({ ids: ["c"], round: "s" })],
       entries: [
         entry({ ids: ["b"], round: "t" }),
@@ -83,7 +83,7 @@ describe("things hang together", () => {
   });
 });
 
-describe("things stay apart", () => {
+describe("two things are not connected", () => {
   test.each([
     { when: "they share nothing", records: [record({ ids: ["a"] })], entries: [entry({ ids: ["b"] })] },
     { when: "both have no round", records: [record({ ids: ["a"] })], entries: [entry({ ids: ["b"] })] },
@@ -107,7 +107,7 @@ describe("things stay apart", () => {
   });
 });
 
-test("a mark stands with what it led to", () => {
+test("a mark belongs to the neighbourhood that it led to", () => {
   const marks = [mark({ roundId: "r" }), mark({ betRef: "b" }), mark({ roundId: "gone" })];
   expect(show([record({ ids: ["a"], round: "r" })], [entry({ ids: ["b"] })], marks)).toEqual([
     "anna's entry b in null, mark b",
@@ -130,7 +130,7 @@ const things = fc.record({
   entries: fc.array(side.map(entry), { maxLength: 8 }),
 });
 
-test("the order in which things are read does not matter", () => {
+test("the order of reading does not matter", () => {
   const shuffled = things.chain(({ records, entries }) =>
     fc.tuple(
       fc.constant({ records, entries }),
@@ -145,7 +145,7 @@ test("the order in which things are read does not matter", () => {
   );
 });
 
-test("nothing is lost, and no key is shared between two neighbourhoods", () => {
+test("no member is lost, and no two neighbourhoods share a key", () => {
   fc.assert(
     fc.property(things, ({ records, entries }) => {
       const found = partition([], records, entries);
@@ -166,7 +166,7 @@ test("nothing is lost, and no key is shared between two neighbourhoods", () => {
 });
 
 describe("what to load next", () => {
-  test("is what the marks name, then what was found with it, each once", () => {
+  test("follows from the marks, then from what was found with them, each key once", () => {
     const known = new Set<string>();
     const marks = [mark({ roundId: "r" }), mark({ betRef: "a" }), mark({ roundId: "r" })];
     expect(nextFrontier(marks, [], [], known)).toEqual({ rounds: [["anna", "r"]], bets: [["anna", "a"]] });
@@ -180,7 +180,7 @@ describe("what to load next", () => {
     expect(nextFrontier(marks, found, entries, known)).toEqual({ rounds: [], bets: [] });
   });
 
-  test("tells when a mismatch's subject was looked up", () => {
+  test("says when the subject of a mismatch was read", () => {
     const known = new Set<string>();
     nextFrontier([mark({ roundId: "a:1" }), mark({ betRef: "b:2" })], [], [], known);
     const isKnown = (username: string, subject: string) => known.has(keyOfSubject(username, subject));

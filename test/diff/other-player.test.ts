@@ -26,41 +26,41 @@ const ANNAS = "anna's bet:bet-1: the player is bob at the provider, anna in the 
 
 test.each<{ name: string; players: Sides; settings?: Partial<AssessSettings>; found: string[] }>([
   {
-    name: "a bet without a record, whose betId a lonely record of another player has",
+    name: "a bet without a record, whose betId a record of another player without a bet has",
     players: { anna: { bets: [bet()] }, bob: { records: [record()] } },
     found: [ANNAS],
   },
   {
-    name: "…or whose id it has",
+    name: "…or whose id such a record has",
     players: { anna: { bets: [bet()] }, bob: { records: [record({ betId: "x", id: "bet-1" })] } },
     found: [ANNAS],
   },
   {
-    name: "not where the product does not match by that id",
+    name: "but not where the product does not match by that id",
     players: { anna: { bets: [bet()] }, bob: { records: [record({ betId: "x", id: "bet-1" })] } },
     settings: { matchBy: ["betId", "round"] },
     found: [],
   },
   {
-    name: "not where the player has a record of it as well",
+    name: "but not where the player has a record of the bet as well",
     players: { anna: { bets: [bet()], records: [record()] }, bob: { records: [record()] } },
     found: [],
   },
   {
-    name: "not where the other player's record has a bet of its own",
+    name: "but not where the other player's record has a bet of its own",
     players: { anna: { bets: [bet()] }, bob: { records: [record()], bets: [bet()] } },
     found: [],
   },
   {
-    name: "not where two records could be the one",
+    name: "but not where two records are possible",
     players: { anna: { bets: [bet()] }, bob: { records: [record()] }, carl: { records: [record()] } },
     found: [],
   },
   {
-    name: "not where the record could be that of two bets",
+    name: "but not where the record could belong to two bets",
     players: { anna: { bets: [bet()] }, bob: { records: [record()] }, carl: { bets: [bet()] } },
     found: [],
   },
-])("one bet stands under two names: $name", ({ players, settings, found }) => {
+])("one bet is reported under two names: $name", ({ players, settings, found }) => {
   expect(misnamed(players, settings)).toEqual(found);
 });

@@ -15,13 +15,13 @@ const GRACES: Graces = {
 };
 const minute = (minutes: number) => NOON + minutes * MINUTE_MS;
 const iso = (minutes: number, plusMs = 0) => new Date(minute(minutes) + plusMs).toISOString();
-/** A range of one instant: where a record is dated. */
+/** A range of one instant: the date of a record. */
 const at = (minutes: number, plusMs = 0) => ({
   from: minute(minutes) + plusMs,
   to: minute(minutes) + plusMs + 1,
 });
 
-/** Of the only verdict there is. */
+/** The conditions of the only verdict. */
 function conditionsOf(records: StoredRecord[], bets: LedgerBet[]): Conditions {
   const verdicts = assessPairs(records, bets, SETTINGS).map(({ verdict }) => verdict);
   const [verdict, ...others] = verdicts.filter((one) => one !== null);
@@ -30,10 +30,10 @@ function conditionsOf(records: StoredRecord[], bets: LedgerBet[]): Conditions {
 }
 const fetchOf = (records: StoredRecord[], bets: LedgerBet[]) => conditionsOf(records, bets).eitherFetched;
 
-/** Placed at -20, settled at -10 and received a minute later. */
+/** Placed at minute -20, settled at minute -10 and received a minute later. */
 const held = (fields: Parameters<typeof bet>[0] = {}) =>
   bet({ firstEntryAt: minute(-20), lastEntryAt: minute(-10), lastReceivedAt: minute(-9), ...fields });
-/** Accounted and updated when the bet was settled, asked for and seen at noon. */
+/** Accounted and updated when the bet was settled, requested and seen at noon. */
 const listed = (fields: Parameters<typeof record>[0] = {}) =>
   record({
     payout: "1",
@@ -44,7 +44,7 @@ const listed = (fields: Parameters<typeof record>[0] = {}) =>
     ...fields,
   });
 
-describe("no mismatch opens before the callbacks' grace", () => {
+describe("no mismatch opens before callbackGrace", () => {
   test.each([
     {
       after: "the record's version was first seen",
@@ -77,38 +77,38 @@ describe("no mismatch opens before the callbacks' grace", () => {
       bets: [held({ txnId: "t1" }), held({ txnId: "t2", lastReceivedAt: minute(6) })],
       from: 6,
     },
-  ])("has passed since $after", ({ records, bets, from }) => {
+  ])("is over after $after", ({ records, bets, from }) => {
     expect(conditionsOf(records, bets).notBefore).toBe(minute(from + 15));
   });
 });
 
-/** The bet's time and its records' dates, fetched the provider's grace after the last entry was received. */
+/** The bet's time and its records' dates, fetched after the provider's grace since the last entry was received. */
 const CONFIRM = { ranges: [{ from: minute(-25), to: minute(50) }, at(-11), at(-10)], since: minute(51) };
 
 describe("our copy of a record is fresh", () => {
-  test("where it was asked for after the last entry was received and is not older than it", () => {
+  test("where its request came after the last entry was received, and it is not older than that entry", () => {
     expect(fetchOf([listed()], [held()])).toEqual([]);
   });
 
-  test("where it bears the time of the last entry, and both sides run or both have ended", () => {
+  test("where it has the time of the last entry, and both sides run or both have ended", () => {
     expect(fetchOf([listed({ updatedDate: iso(-10) })], [held()])).toEqual([]);
     const placed = { firstEntryAt: minute(-10), stake: "9" };
     const running = listed({ betStatus: "OPEN", payout: "0", updatedDate: iso(-10) });
     expect(fetchOf([running], [held({ ...placed, status: "open" })])).toEqual([]);
   });
 
-  test("where no entry of it was received", () => {
+  test("where no entry of its bet was received", () => {
     expect(fetchOf([listed({ updatedDate: iso(-600), requestedAt: minute(-500) })], [])).toEqual([]);
   });
 });
 
-describe("the provider is asked again", () => {
-  test("where there is no record: its grace after the last entry, over all of the bet's time", () => {
+describe("a confirm fetch is required", () => {
+  test("without a record: after the provider's grace since the last entry, over the whole time of the bet", () => {
     const [alone] = fetchOf([], [held()]);
     expect(alone).toEqual({ ...CONFIRM, ranges: CONFIRM.ranges.slice(0, 1) });
   });
 
-  test("where there is no record of a whole round: after the last entry of all, over the time of all", () => {
+  test("without a record of a whole round: after the last entry of all bets, over the time of all", () => {
     const other = bet({
       txnId: "t2",
       firstEntryAt: minute(-40),
@@ -121,7 +121,7 @@ describe("the provider is asked again", () => {
     ]);
   });
 
-  test("where the record is older than the last entry: the report may lag behind its callbacks", () => {
+  test("where the record is older than the last entry: the report may come later than its callbacks", () => {
     const stale = listed({ accountingDate: iso(-11), updatedDate: iso(-15) });
     expect(fetchOf([stale], [held()])).toEqual([
       { ...CONFIRM, ranges: [{ from: minute(-25), to: minute(50) }, at(-11), at(-15)] },
@@ -135,7 +135,7 @@ describe("the provider is asked again", () => {
     expect(fetchOf([placed], [settledAt(minute(-10))])).toHaveLength(1);
   });
 
-  test("where it is older by the part of a second that a provider's whole seconds leave out", () => {
+  test("where the record is older by the fraction that a provider with whole seconds leaves out", () => {
     const [again, ...others] = fetchOf(
       [listed({ updatedDate: iso(-10) })],
       [held({ lastEntryAt: minute(-10) + 600 })],
@@ -144,7 +144,7 @@ describe("the provider is asked again", () => {
     expect(others).toEqual([]);
   });
 
-  test("where one of a bet's records is older than the last entry: that one may be stale", () => {
+  test("where one of a bet's records is older than the last entry: that record may be stale", () => {
     const records = [
       listed({ id: "r1" }),
       listed({ id: "r2", updatedDate: iso(-15), accountingDate: iso(-15) }),
@@ -154,7 +154,7 @@ describe("the provider is asked again", () => {
     ]);
   });
 
-  test("where it was asked for before the last entry was received: its dates any time after that, or everything late", () => {
+  test("where its request came before the last entry was received: over its dates after that, or over everything late", () => {
     const early = listed({ requestedAt: minute(-9) });
     expect(fetchOf([early], [held()])).toEqual([
       { ranges: [at(-11), at(-10)], since: minute(-7) + 1 },
@@ -162,22 +162,22 @@ describe("the provider is asked again", () => {
     ]);
   });
 
-  test("where it was asked for right after the last entry was received: another record of the bet may not be listed yet", () => {
+  test("where its request came right after the last entry was received: the provider may not list another record yet", () => {
     expect(fetchOf([listed({ requestedAt: minute(-7) })], [held()])).toHaveLength(2);
     expect(fetchOf([listed({ requestedAt: minute(-7) + 1 })], [held()])).toEqual([]);
   });
 
-  test("where a round is compared by its sums: there may be a record of it that was never seen", () => {
+  test("where a round is compared by its sums: an unseen record may exist", () => {
     expect(fetchOf([listed({ betId: "nobody", stake: "9" })], [held()])).toEqual([CONFIRM]);
   });
 });
 
-test("a round whose sums agree needs no other record: what moved is judged by the copy at hand", () => {
+test("a round whose sums agree needs no other record: the present copy decides about the moved money", () => {
   const round = [listed({ betId: "r", id: "r", payout: "0" })];
   expect(fetchOf(round, [held({ moved: "-20" })])).toEqual([]);
 });
 
-test("nothing is fetched before the earliest time, whatever date a record bears", () => {
+test("no fetch reaches before the earliest time, whatever date a record has", () => {
   const dateless = listed({ accountingDate: "0001-01-01T00:00:00.000Z", updatedDate: iso(-15) });
   expect(fetchOf([dateless], [held()])).toEqual([
     { ...CONFIRM, ranges: [{ from: minute(-25), to: minute(50) }, at(-15)] },
@@ -186,7 +186,7 @@ test("nothing is fetched before the earliest time, whatever date a record bears"
   expect(fetchOf([], [old])[0]?.ranges).toEqual([{ from: GRACES.earliestFetch, to: minute(50) }]);
 });
 
-test("a bet is stuck when it has been open for long enough, and all that time was fetched", () => {
+test("a bet is stuck when it has been open long enough, and all that time was fetched", () => {
   const open = held({ status: "open" });
   expect(conditionsOf([], [open])).toEqual({
     notBefore: minute(-20 + 24 * 60),
@@ -194,7 +194,7 @@ test("a bet is stuck when it has been open for long enough, and all that time wa
   });
 });
 
-test("a bet that the provider lacks waits for its round for so long, and then for itself alone", () => {
+test("a bet that the provider lacks waits for its round up to a limit, and then only for itself", () => {
   const other = bet({ txnId: "t2", status: "open", lastReceivedAt: minute(900) });
   const [missing] = assessPairs([], [held(), other], SETTINGS).flatMap(({ verdict }) => verdict ?? []);
   const patient = (minutes: number) => afterPatience(missing as Verdict, GRACES, minute(minutes));

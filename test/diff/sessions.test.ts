@@ -8,27 +8,10 @@ import {
   whatSessionNeeds,
 } from "../../src/diff/sessions.ts";
 import { formatAmount } from "../../src/money.ts";
-import { amount, exampleEntry, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+import { amount, exampleAdjustment, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { type RecordFields, record } from "./sides.ts";
 
 const at = (minutes: number) => NOON + minutes * MINUTE_MS;
-const moved = (
-  status: "DEBIT" | "CREDIT",
-  text: string,
-  minutes: number,
-  fields: Partial<CallbackEntry> = {},
-) =>
-  exampleEntry({
-    callback: "adjustBalance",
-    status,
-    txnId: `ref ${minutes}`,
-    roundId: null,
-    betAmount: status === "DEBIT" ? amount(text) : null,
-    payoutAmount: status === "CREDIT" ? amount(text) : null,
-    occurredAt: at(minutes),
-    receivedAt: at(minutes),
-    ...fields,
-  });
 const played = (minutes: number, fields: RecordFields = {}) => {
   const date = new Date(at(minutes)).toISOString();
   return record({
@@ -49,19 +32,24 @@ const findings = (sessions: readonly PlayerSession[]) =>
   });
 
 describe("a session", () => {
-  test("ends with a pause above the quiet time, of entries and records together", () => {
-    const spans = (minutes: number[]) => split(minutes.map((one) => moved("DEBIT", "1", one))).length;
+  test("ends with a pause longer than the quiet time, in entries and records together", () => {
+    const spans = (minutes: number[]) =>
+      split(minutes.map((one) => exampleAdjustment("DEBIT", "1", one))).length;
     expect(spans([0, 60, 120])).toBe(1);
     expect(spans([0, 60 + 1 / 60_000])).toBe(2);
-    expect(split([moved("DEBIT", "1", 0), moved("CREDIT", "1", 100)], [played(50)])).toHaveLength(1);
+    expect(
+      split([exampleAdjustment("DEBIT", "1", 0), exampleAdjustment("CREDIT", "1", 100)], [played(50)]),
+    ).toHaveLength(1);
   });
 
   test("has one currency", () => {
-    expect(split([moved("DEBIT", "1", 0), moved("DEBIT", "1", 1, { currency: "USD" })])).toHaveLength(2);
+    expect(
+      split([exampleAdjustment("DEBIT", "1", 0), exampleAdjustment("DEBIT", "1", 1, { currency: "USD" })]),
+    ).toHaveLength(2);
   });
 
-  test("agrees where credits less debits are payouts less stakes, voids not counted", () => {
-    const entries = [moved("DEBIT", "100", 0), moved("CREDIT", "85", 30)];
+  test("agrees where credits minus debits equal payouts minus stakes, without voids", () => {
+    const entries = [exampleAdjustment("DEBIT", "100", 0), exampleAdjustment("CREDIT", "85", 30)];
     const records = [
       played(10),
       played(11, { stake: "15", payout: "10" }),
@@ -71,26 +59,28 @@ describe("a session", () => {
     expect(findings(split(entries, records.slice(1)))).toEqual(["2026-11-20T12:00 10"]);
   });
 
-  test("without a record, or without an entry, differs by all of the other side", () => {
-    expect(findings(split([moved("DEBIT", "100", 0)]))).toEqual(["2026-11-20T12:00 100"]);
+  test("without a record, or without an entry, differs by all money of the other side", () => {
+    expect(findings(split([exampleAdjustment("DEBIT", "100", 0)]))).toEqual(["2026-11-20T12:00 100"]);
     expect(findings(split([], [played(5)]))).toEqual(["2026-11-20T12:05 10"]);
   });
 
-  test("counts a reference once, unless it moved money again", () => {
+  test("counts a reference once, unless the wallet moved its money again", () => {
     const again = (text: string | null) =>
-      moved("DEBIT", "10", 1, { txnId: "ref 0", moved: text === null ? null : amount(text) });
-    expect(findings(split([moved("DEBIT", "10", 0), again(null), again("0")], [played(2)]))).toEqual([]);
-    expect(findings(split([moved("DEBIT", "10", 0), again("-10")], [played(2)]))).toEqual([
+      exampleAdjustment("DEBIT", "10", 1, { txnId: "ref 0", moved: text === null ? null : amount(text) });
+    expect(
+      findings(split([exampleAdjustment("DEBIT", "10", 0), again(null), again("0")], [played(2)])),
+    ).toEqual([]);
+    expect(findings(split([exampleAdjustment("DEBIT", "10", 0), again("-10")], [played(2)]))).toEqual([
       "2026-11-20T12:00 10",
     ]);
   });
 
-  test("that began before the ledger did is not compared", () => {
-    expect(findings(split([moved("DEBIT", "10", 0)], [played(-1)]))).toEqual([]);
+  test("that began before the ledger is not compared", () => {
+    expect(findings(split([exampleAdjustment("DEBIT", "10", 0)], [played(-1)]))).toEqual([]);
   });
 });
 
-test("a session is judged when it is over, its graces have passed, and all of its time was fetched late enough", () => {
+test("a session is judged when it is over, its graces are over, and all of its time was fetched late enough", () => {
   const graces: Graces = {
     callbackGraceMs: 15 * MINUTE_MS,
     providerGraceMs: HOUR_MS,
@@ -100,7 +90,7 @@ test("a session is judged when it is over, its graces have passed, and all of it
     earliestFetch: 0,
   };
   const [session] = split(
-    [moved("DEBIT", "10", 0), moved("CREDIT", "5", 30, { receivedAt: at(40) })],
+    [exampleAdjustment("DEBIT", "10", 0), exampleAdjustment("CREDIT", "5", 30, { receivedAt: at(40) })],
     [played(20)],
   );
   const needs = whatSessionNeeds(session as PlayerSession, HOUR_MS, graces);
@@ -109,6 +99,6 @@ test("a session is judged when it is over, its graces have passed, and all of it
     notBefore: at(90) + 1,
     eitherFetched: [{ ranges: [{ from: at(-5), to: at(90) }], since: at(100) }],
   });
-  const late = split([moved("DEBIT", "10", 0)], [played(20, { versionSeenAt: at(500) })]);
+  const late = split([exampleAdjustment("DEBIT", "10", 0)], [played(20, { versionSeenAt: at(500) })]);
   expect(whatSessionNeeds(late[0] as PlayerSession, HOUR_MS, graces).notBefore).toBe(at(515));
 });

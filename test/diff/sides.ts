@@ -1,4 +1,4 @@
-/** The two sides of a comparison to start from: a test names only what it is about. */
+/** The two sides of a comparison, with defaults: a test names only the fields that matter. */
 
 import type { LedgerBet, StoredRecord } from "../../src/bet.ts";
 import type { AssessSettings } from "../../src/diff/compare.ts";
@@ -8,13 +8,13 @@ type AmountsAsText<Side, Field extends keyof Side> = Partial<Omit<Side, Field> &
 export type RecordFields = AmountsAsText<StoredRecord, "stake" | "payout">;
 export type BetFields = AmountsAsText<LedgerBet, "stake" | "payout" | "moved">;
 
-/** A settled, lost bet of 10 THB that was updated at 11:59 and asked for at noon. */
+/** A settled, lost bet of 10 THB, updated at 11:59 and requested at noon. */
 export function record(fields: RecordFields = {}): StoredRecord {
   const { stake = "10", payout = "0", ...others } = fields;
   return exampleRecord({ ...others, stake: amount(stake), payout: amount(payout) });
 }
 
-/** The same bet in the ledger: placed at 11:55, settled at 11:56; what moved is what its state asks for. */
+/** The same bet in the ledger: placed at 11:55, settled at 11:56, with the money moved that its state requires. */
 export function bet(fields: BetFields = {}): LedgerBet {
   const { stake = "10", payout = "0", moved, ...others } = fields;
   const status = fields.status ?? "settled";
@@ -45,7 +45,7 @@ export function bet(fields: BetFields = {}): LedgerBet {
   };
 }
 
-/** A ledger that began two days ago: no bet of today was running then. */
+/** A ledger that began two days ago: every bet of today began later. */
 export const SETTINGS: AssessSettings = {
   productId: "P1",
   ledgerStart: NOON - 48 * HOUR_MS,

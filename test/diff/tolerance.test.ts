@@ -25,7 +25,7 @@ describe("amounts of a currency that differ by no more than its tolerance are eq
     expect(kindsOf([listed], [held])).toEqual(kinds);
   });
 
-  test("what moved is a sum of its entries' amounts: of two by twice as much, of one by no more", () => {
+  test("moved money may differ by the tolerance of each entry: of two entries by twice as much, of one by no more", () => {
     const won = { payout: "20" };
     expect(kindsOf([won], [{ ...won, moved: "9.98" }])).toEqual([]);
     expect(kindsOf([won], [{ ...won, moved: "9.979" }])).toEqual(["net-differs"]);
@@ -34,20 +34,20 @@ describe("amounts of a currency that differ by no more than its tolerance are eq
     expect(kindsOf([{ betStatus: "OPEN" }], [{ ...open, moved: "-10.02" }])).toEqual(["net-differs"]);
   });
 
-  test("a payout in three parts by three times as much", () => {
+  test("a payout in three parts may differ by three times as much", () => {
     const inParts = { payout: "30", payouts: 3, movements: 4 };
     expect(kindsOf([{ payout: "30.03" }], [inParts])).toEqual([]);
     expect(kindsOf([{ payout: "30.031" }], [inParts])).toEqual(["payout-differs"]);
   });
 
-  test("the sums of a round of two bets by twice as much", () => {
+  test("the sums of a round of two bets may differ by twice as much", () => {
     const twoBets = [{}, { txnId: "bet-2" }];
     const asOne = (stake: string) => [{ betId: "round-1", stake }];
     expect(kindsOf(asOne("20.02"), twoBets)).toEqual([]);
     expect(kindsOf(asOne("20.021"), twoBets)).toEqual(["round-differs"]);
   });
 
-  test("of another currency, and where nothing is set, every digit counts", () => {
+  test("every digit counts in another currency, and where no tolerance is set", () => {
     const usd = { currency: "USD" };
     expect(kindsOf([{ ...usd, stake: "10.01" }], [usd])).toEqual(["stake-differs"]);
     expect(kindsOf([{ stake: "10.00000001" }], [{}], SETTINGS as typeof CENT)).toEqual(["stake-differs"]);
@@ -63,7 +63,7 @@ describe("amounts of a currency that differ by no more than its tolerance are eq
     expect(kindsOf([], [{ stake: "0.01" }])).toEqual(["missing-at-provider"]);
   });
 
-  test("a void bet may have lost a part of a cent on the way, and no more", () => {
+  test("a void bet may have lost a part of a cent, and no more", () => {
     const cancelled = { status: "void", movements: 2 } as const;
     expect(kindsOf([{ betStatus: "VOID" }], [{ ...cancelled, moved: "-0.01" }])).toEqual([]);
     expect(kindsOf([{ betStatus: "VOID" }], [{ ...cancelled, moved: "-0.03" }])).toEqual(["net-differs"]);
@@ -80,7 +80,7 @@ test("a session's sums may differ by the tolerance of each of their amounts", ()
   expect(compare("10.02")).toEqual([expect.objectContaining({ kind: "session-differs" })]);
 });
 
-test("an answered balance may differ by the tolerance of each item from what moved", () => {
+test("an answered balance may differ from the moved money by the tolerance of each item", () => {
   const answered = (after: string) =>
     exampleEntry({
       betAmount: amount("10.004"),
@@ -96,7 +96,7 @@ test("an answered balance may differ by the tolerance of each item from what mov
   expect(wrong("89")).toHaveLength(1);
 });
 
-test("a loss that pays its stake with a digit of noise contradicts nothing; a win of nothing does", () => {
+test("a loss that pays its stake with rounding noise is no contradiction; a win of nothing is one", () => {
   const lose = (payout: string) =>
     findInconsistent(record({ payoutStatus: "LOSE", stake: "0.3", payout }), () => null, CENT);
   expect(lose("0.30000000000000004")).toBeNull();

@@ -17,31 +17,31 @@ const GRACES: Graces = {
 const minute = (minutes: number) => NOON + minutes * MINUTE_MS;
 const iso = (minutes: number) => new Date(minute(minutes)).toISOString();
 const range = (from: number, to: number) => ({ from: minute(from), to: minute(to) });
-/** A pass over a range of minutes that began and ended at a minute. */
+/** A pass over a range, with the minute in which it began and ended. */
 const pass = (from: number, to: number, at: number): Pass => ({
   ...range(from, to),
   startedAt: minute(at),
   fetchedAt: minute(at),
 });
 
-describe("what must be fetched before a missed record counts as absent", () => {
+describe("before a missed record counts as absent, these ranges must be fetched", () => {
   const needs = (fields: Parameters<typeof record>[0], bets = [bet({})].slice(1)) =>
     whatAbsenceNeeds({ record: record(fields), missedAt: NOON }, bets, GRACES);
 
-  test("wherever it could be listed, the settle delay after the first fetch; and all since its date", () => {
+  test("all places where the provider could list it, the settle delay after the first fetch, and all time since its date", () => {
     const { again, search } = needs({ accountingDate: iso(-120), updatedDate: iso(-60) });
     expect(again).toEqual({ ranges: [range(-125, -115), range(-65, -55)], since: minute(2) });
     expect(search).toEqual({ ranges: [range(-120, 0)], since: NOON + 1 });
   });
 
-  test("the time of the bets that share its id or round with it, up to the first fetch and no further", () => {
+  test("the time of the bets that share its id or round, up to the first fetch and no further", () => {
     const own = bet({ txnId: "t1", roundId: "r", firstEntryAt: minute(-200), lastEntryAt: minute(1) });
     const other = bet({ txnId: "t2", roundId: "s", firstEntryAt: minute(-900), lastEntryAt: minute(-800) });
     const date = { accountingDate: iso(-120), updatedDate: iso(-120) };
     expect(needs({ betId: "t1", ...date }, [own, other]).again.ranges).toEqual([range(-205, 0)]);
   });
 
-  test("nothing before the earliest time is searched, but where it was missed it is asked for again", () => {
+  test("nothing before the earliest time, except the range that missed it", () => {
     const old = -100 * 24 * 60;
     const { again, search } = needs({ accountingDate: iso(old), updatedDate: iso(old) });
     expect(again.ranges).toEqual([range(old - 5, old + 5)]);
@@ -56,33 +56,33 @@ describe("a missed record, dated an hour before the fetch at noon that missed it
 
   test.each([
     { name: "waits for the settle delay", passes: [], now: 1, lack: { until: minute(2) } },
-    { name: "is asked for again", passes: [], now: 2, lack: { fetch: [range(-65, -55)] } },
+    { name: "is requested again", passes: [], now: 2, lack: { fetch: [range(-65, -55)] } },
     {
-      name: "is asked for where it was not fetched again",
+      name: "is requested where it was not fetched again",
       passes: [pass(-65, -60, 3)],
       now: 4,
       lack: { fetch: [range(-60, -55)] },
     },
     {
-      name: "is not missed twice by a fetch that came too soon",
+      name: "is not missed a second time by a fetch that came too soon",
       passes: [pass(-65, 0, 1)],
       now: 4,
       lack: { fetch: [range(-65, -55)] },
     },
     {
-      name: "is searched in all the time up to the first fetch",
+      name: "is searched in all time up to the first fetch",
       passes: [own],
       now: 4,
       lack: { fetch: [range(-55, 0)] },
     },
     {
-      name: "is not searched by what was fetched before it was missed",
+      name: "is not searched by fetches from before it was missed",
       passes: [own, pass(-60, 0, -600)],
       now: 4,
       lack: { fetch: [range(-55, 0)] },
     },
     {
-      name: "is not searched again where that was done after the first fetch, however soon",
+      name: "is not searched again where a search followed the first fetch, however soon",
       passes: [own, pass(-60, -20, 1), pass(-30, 0, 5)],
       now: 6,
       lack: null,
@@ -105,7 +105,7 @@ describe("a search of many days", () => {
   const hours = (lack: ReturnType<typeof whatAbsenceLacks>) =>
     lack !== null && "fetch" in lack ? lack.fetch : [];
 
-  test("asks for some hours at once, the newest first, until all of them were fetched", () => {
+  test("requests some hours at once, the newest first, until all were fetched", () => {
     const passes: Pass[] = [];
     let asked = 0;
     let rounds = 0;
@@ -122,7 +122,7 @@ describe("a search of many days", () => {
     expect(whatAbsenceLacks({ again, search }, passes, minute(100))).toBe(null);
   });
 
-  test("leaves an hour that was just fetched for another record, until it has rested for a 24th of its age", () => {
+  test("leaves out an hour that was just fetched for another record, until 1/24 of its age has passed", () => {
     const whole = pass(-DAYS * 24 * 60, 0, 0);
     expect(hours(whatAbsenceLacks({ again, search }, [whole], minute(1)))).toEqual([]);
     const later = hours(whatAbsenceLacks({ again, search }, [whole], minute(60)));
@@ -130,7 +130,7 @@ describe("a search of many days", () => {
     expect(later.at(-1)).toEqual(range(-23 * 60, -22 * 60));
   });
 
-  test("is over in a bounded time, however often other records are missed meanwhile", () => {
+  test("ends in a bounded time, however many other records are missed meanwhile", () => {
     const passes: Pass[] = [pass(-DAYS * 24 * 60, 0, 0)];
     let asked = 0;
     let now = 1;
@@ -150,7 +150,7 @@ describe("a record that the provider no longer returns", () => {
     assessPairs(...sides).flatMap(({ verdict }) => verdict?.finding.kind ?? []);
   const gone = record({ payout: "25" });
 
-  test("leaves a bet that vanished at the provider, told from one that never was there", () => {
+  test("leaves a bet that vanished at the provider, which is another kind than a bet that the provider never had", () => {
     const bets = [bet({ payout: "25" }), bet({ txnId: "t2", roundId: "round-2" })];
     expect(kinds([gone], bets, SETTINGS, [gone])).toEqual(["vanished-at-provider", "missing-at-provider"]);
   });
@@ -159,7 +159,7 @@ describe("a record that the provider no longer returns", () => {
     expect(kinds([gone], [], SETTINGS, [gone])).toEqual([]);
   });
 
-  test("leaves an open or void bet as it would be without", () => {
+  test("leaves an open or void bet as if it had never existed", () => {
     expect(kinds([gone], [bet({ status: "void" })], SETTINGS, [gone])).toEqual([]);
     const listed = { ...SETTINGS, openBetsListed: true };
     expect(kinds([gone], [bet({ status: "open" })], listed, [gone])).toEqual(["vanished-at-provider"]);
@@ -184,25 +184,25 @@ describe("while a record is in doubt", () => {
 
   test.each([
     {
-      name: "its old status says nothing of a bet that the ledger took back",
+      name: "its old status does not count against a bet that the ledger took back",
       bets: [bet({ status: "void" })],
       undecided: ["status-differs"],
       otherwise: [],
     },
     {
-      name: "its old amounts say nothing",
+      name: "its old amounts do not count",
       bets: [bet({ payout: "20" })],
       undecided: ["payout-differs"],
       otherwise: ["vanished-at-provider"],
     },
     {
-      name: "that it agrees ends nothing that its absence would be",
+      name: "its agreement ends no mismatch that its absence would open",
       bets: [bet({ payout: "25" })],
       undecided: [],
       otherwise: ["vanished-at-provider"],
     },
     {
-      name: "what its wallet moved is not called wrong",
+      name: "the money that moved for it counts as right",
       bets: [bet({ payout: "25", moved: "0" })],
       undecided: ["net-differs"],
       otherwise: ["vanished-at-provider"],
@@ -212,13 +212,13 @@ describe("while a record is in doubt", () => {
     expect(said(bets)).toEqual({ certain: [], undecided, otherwise });
   });
 
-  test("the sums of a round that contains it say nothing", () => {
+  test("the sums of a round that contains it do not count", () => {
     const other = record({ id: "r2", betId: "x2", stake: "7" });
     const bets = [bet({ txnId: "t8", payout: "25" }), bet({ txnId: "t9", payout: "3" })];
     expect(said(bets, [other])).toEqual({ certain: [], undecided: ["round-differs"], otherwise: [] });
   });
 
-  test("what is wrong with another bet of its round either way is certain", () => {
+  test("a difference of another bet of its round counts where it exists with and without the record", () => {
     const other = record({ id: "r2", betId: "t2", payout: "9" });
     const bets = [bet({ payout: "25" }), bet({ txnId: "t2", payout: "8" })];
     expect(said(bets, [other]).certain).toEqual(["payout-differs"]);

@@ -13,7 +13,7 @@ const { sql } = useDatabase();
 const config = parseConfig({ products: [{ productId: "P1" }] });
 const context = { sql, clock: createTestClock(NOON), log: silentLog, config };
 
-/** What a worker brings to the server, and its own tests ask for. */
+/** What only a worker adds to the server, with tests of its own. */
 const BROUGHT = ["GET /metrics", "GET /queues"];
 
 describe("docs/api.md", () => {
@@ -28,7 +28,7 @@ describe("docs/api.md", () => {
     expect(shown.filter((one) => one.includes(" /api/")).sort()).toEqual(routes.sort());
   });
 
-  test("names no other path that is not there", async () => {
+  test("names no other path that does not exist", async () => {
     const ask = await serveOps(context);
     for (const one of shown.filter((route) => !route.includes(" /api/") && !BROUGHT.includes(route))) {
       const [method = "", path = ""] = one.split(" ");
@@ -37,7 +37,7 @@ describe("docs/api.md", () => {
   });
 });
 
-/** Of curl, and between backticks: without what is asked for behind "?". */
+/** The paths in curl commands and between backticks, without the query. */
 function pathsIn(page: string): string[] {
   return Array.from(
     readPage(page).matchAll(/(?:127\.0\.0\.1:3000|(?:GET|POST) )(\/(?:api\/)?[a-z][\w/:.-]*)/g),
@@ -45,7 +45,7 @@ function pathsIn(page: string): string[] {
   );
 }
 
-test("no page names a path that docs/api.md has not", () => {
+test("no page names a path that docs/api.md lacks", () => {
   const shown = rowsOf("docs/api.md", "path").flatMap(([cell = ""]) => codesIn(cell));
   const routes = new Set(shown.map((one) => one.split(" ")[1] ?? ""));
   // Pages of the dashboard, and the endpoints of the provider.

@@ -1,4 +1,4 @@
-/** Every command that the documentation shows is one of the program's, with its options; every command is shown. */
+/** Every command in the documentation exists, with its options, and the documentation shows every command. */
 
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ const scripts = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).scr
   string
 >;
 
-/** Every command that does something, as it is typed: "mismatches list". */
+/** Every command that does something, as a person types it: "mismatches list". */
 function commandsOf(command: Command, before = ""): string[] {
   return command.commands.flatMap((child) => {
     const name = `${before}${child.name()}`;
@@ -23,9 +23,9 @@ function commandsOf(command: Command, before = ""): string[] {
   });
 }
 
-/** @returns null: there is such a command, and it takes these options */
+/** @returns null where the command exists and takes these options */
 function problemOf(typed: string): string | null {
-  // What is a value of an option, or follows in a script, is not looked at.
+  // Values of options, and what follows in a script, are ignored.
   const words =
     typed
       .split(/\s+(?:<<|\||&&|>|2>|#)/)[0]
@@ -48,7 +48,7 @@ function problemOf(typed: string): string | null {
   return unknown.length === 0 ? null : `${typed}: there is no ${unknown.join(", ")}`;
 }
 
-/** The lines of shell that a page shows, and what it names between backticks. */
+/** The shell lines of a page, and the text between backticks. */
 function shellOf(page: string): string[] {
   const blocks = blocksOf(page).filter(({ language }) => language === "sh" || language === "");
   const lines = blocks.flatMap(({ text }) => text.replaceAll("\\\n", " ").split("\n"));
@@ -58,19 +58,19 @@ function shellOf(page: string): string[] {
 describe.each(PAGES)("%s", (page) => {
   const shell = shellOf(page).flatMap((line) => line.split(" && "));
 
-  test("shows commands of recon that there are, with options that they have", () => {
+  test("shows only commands and options that recon has", () => {
     const shown = shell.filter((line) => /^(?:npx |docker exec CONTAINER )?recon /.test(line));
     const typed = shown.map((line) => line.replace(/^(?:npx |docker exec CONTAINER )/, ""));
     expect(typed.filter((line) => line !== "recon …").flatMap((line) => problemOf(line) ?? [])).toEqual([]);
   });
 
-  test("shows npm scripts that there are", () => {
+  test("shows only npm scripts that exist", () => {
     const named = shell.flatMap((line) => /^npm (?:run )?(\S+)/.exec(line)?.[1] ?? []);
     const unknown = named.filter((name) => scripts[name] === undefined && !["ci", "install"].includes(name));
     expect(unknown).toEqual([]);
   });
 
-  test("names files of the repository that there are", () => {
+  test("names only files that the repository has", () => {
     const named = codesIn(proseOf(page)).filter((code) =>
       /^(?:deploy|bench|test|src|jobs|\.ci)\/[\w./*-]*\w$/.test(code),
     );
@@ -80,19 +80,19 @@ describe.each(PAGES)("%s", (page) => {
   });
 });
 
-test("a command or option that there is not is found", () => {
+test("an unknown command or option is found", () => {
   expect(problemOf("recon mismatches lst")).toMatch(/"lst" is no command/);
   expect(problemOf("recon status --jsn")).toMatch(/no --jsn/);
   expect(problemOf("recon mismatches show 5 --json")).toBeNull();
 });
 
-test("every command of recon stands in docs/commands.md", () => {
+test("docs/commands.md has every command of recon", () => {
   const shown = rowsOf("docs/commands.md", "command").flatMap(([cell = ""]) => codesIn(cell));
   const named = shown.map((code) => code.replace(/^recon /, "").replace(/ (?:-|[A-Z]).*$/, ""));
   expect([...new Set(named)].sort()).toEqual(commandsOf(program).sort());
 });
 
-test("docker compose is shown with services and profiles that compose.yaml has", () => {
+test("docker compose is shown only with services and profiles that compose.yaml has", () => {
   const compose = readFileSync(join(ROOT, "compose.yaml"), "utf8");
   const lines = USER_PAGES.flatMap(shellOf).filter((line) => line.startsWith("docker compose "));
   expect(lines.length).toBeGreaterThan(2);

@@ -1,9 +1,9 @@
-/** The view of docs/ledger.md, over a table as a wallet might have it, from the text to a verdict. */
+/** The view of docs/ledger.md, over a table as a wallet may have it: from the text of the page to a verdict. */
 
 import { expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
-import { compareProduct } from "../../src/flows/compare-product.ts";
-import { followLedger } from "../../src/flows/follow-ledger.ts";
+import { compareProduct } from "../../src/flows/compare/compare-product.ts";
+import { followLedger } from "../../src/flows/ledger/follow-ledger.ts";
 import { silentLog } from "../../src/log.ts";
 import { listMismatches } from "../../src/mismatches/store.ts";
 import { writeRecords } from "../../src/sync/record-store.ts";
@@ -15,7 +15,7 @@ import { blockWith } from "./pages.ts";
 const { sql } = useDatabase();
 const SENT_MS = NOON - 10 * MINUTE_MS + 123;
 
-test("a wallet's own table, shown by the view of the documentation, is followed and compared", async () => {
+test("the worker follows and compares a wallet's own table through the view of the documentation", async () => {
   await sql.unsafe(blockWith("docs/ledger.md", "sql", "create table wallet_transactions"));
   await sql.unsafe(blockWith("docs/ledger.md", "sql", "create view recon_ledger"));
   const received = new Date(SENT_MS + 1000).toISOString();

@@ -1,4 +1,4 @@
-/** Links lead somewhere: between pages, to headings, to files, and from comments of the code to pages and sections. */
+/** Links have targets: between pages, to headings, to files, and from comments in the code to pages and sections. */
 
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -9,7 +9,7 @@ const SOURCES = globSync("{src,jobs,test,bench}/**/*.{ts,md,sql}", { cwd: ROOT }
   (path) => path !== "test/docs/links.test.ts",
 );
 
-/** @returns null: it leads somewhere */
+/** @returns null where the target exists */
 function problemOf(from: string, target: string): string | null {
   const [path = "", anchor] = target.split("#");
   const page = path === "" ? from : relative(ROOT, join(ROOT, dirname(from), path));
@@ -19,7 +19,7 @@ function problemOf(from: string, target: string): string | null {
 }
 
 describe.each(PAGES)("%s", (page) => {
-  test("has no link that leads nowhere", () => {
+  test("has no broken link", () => {
     const links = Array.from(
       proseOf(page).matchAll(/\]\(([^)\s]+)\)|(?:src|srcset)="([^"\s]+)"/g),
       ([, link, source]) => link ?? source ?? "",
@@ -39,7 +39,7 @@ test("README.md has at most 200 lines", () => {
   expect(readPage("README.md").trimEnd().split("\n").length).toBeLessThanOrEqual(200);
 });
 
-test("every page that the code names is there, with its heading", () => {
+test("every page and heading that the code names exists", () => {
   const named = SOURCES.flatMap((path) =>
     Array.from(
       readFileSync(join(ROOT, path), "utf8").matchAll(/\bdocs\/[\w-]+\.md(?:#[\w-]+)?/g),
@@ -57,7 +57,7 @@ function interfaceSections(): Set<string> {
   return new Set([...headings, ...items].map((name) => (/^[ABC]/.test(name) ? `4.${name}` : name)));
 }
 
-test("every § of the code and the documentation is a section of docs/interface.md", () => {
+test("every § in the code and the documentation is a section of docs/interface.md", () => {
   const sections = interfaceSections();
   expect(sections).toContain("4.B3");
   const places = [...SOURCES, ...PAGES].flatMap((path) =>

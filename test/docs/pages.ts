@@ -1,4 +1,4 @@
-/** The documentation as tests read it: its pages, headings, tables, and blocks of code. */
+/** The documentation as tests read it: its pages, headings, tables and code blocks. */
 
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ export const PAGES: readonly string[] = [
   "test/simulation/oddities/README.md",
 ].sort();
 
-/** What users read, without what is for contributors. */
+/** The pages for users, without those for contributors. */
 export const USER_PAGES = PAGES.filter((page) => page === "README.md" || page.startsWith("docs/"));
 
 export function readPage(path: string): string {
@@ -22,7 +22,7 @@ export function readPage(path: string): string {
 
 export interface Block {
   readonly page: string;
-  /** what stands behind the fence: "sh", "json"; empty: nothing does */
+  /** the word after the fence, such as "sh" or "json"; empty where there is none */
   readonly language: string;
   readonly text: string;
 }
@@ -37,19 +37,19 @@ export function blocksOf(page: string): Block[] {
   }));
 }
 
-/** The only block of a page in this language that contains this text. */
+/** The only block of a page in this language that contains this text. @throws Error where there is none, or more than one */
 export function blockWith(page: string, language: string, text: string): string {
   const found = blocksOf(page).filter((block) => block.language === language && block.text.includes(text));
   if (found.length !== 1) throw new Error(`${page} has ${found.length} ${language} blocks with ${text}`);
   return (found[0] as Block).text;
 }
 
-/** A page without its blocks of code. */
+/** A page without its code blocks. */
 export function proseOf(page: string): string {
   return readPage(page).replaceAll(/^( *)```[\s\S]*?^ *```$/gm, "");
 }
 
-/** What stands between backticks in a text. */
+/** All text between backticks. */
 export function codesIn(text: string): string[] {
   return Array.from(text.matchAll(/`([^`\n]+)`/g), ([, code = ""]) => code);
 }

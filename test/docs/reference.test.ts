@@ -13,7 +13,7 @@ import { TRANSFER_STATUSES } from "../../src/transfer.ts";
 import { NOON } from "../support/examples.ts";
 import { codesIn, ROOT, rowsOf } from "./pages.ts";
 
-/** What stands between backticks in the first column of these tables. */
+/** The names between backticks in the first column of these tables. */
 const namesIn = (page: string, firstHeading: string) =>
   rowsOf(page, firstHeading).flatMap(([first = ""]) => codesIn(first));
 
@@ -24,7 +24,7 @@ interface Node {
   readonly default?: unknown;
 }
 
-/** Every setting by its path, and its default as the schema has it. */
+/** Every setting by its path, with its default from the schema. */
 function settingsOf(node: Node, path = ""): [path: string, fallback: unknown][] {
   if (node.items?.properties !== undefined) return settingsOf(node.items, `${path}[]`);
   if (node.properties === undefined) return [[path, node.default]];
@@ -42,7 +42,7 @@ describe("docs/settings.md", () => {
     expect(rows.map(([name = ""]) => codesIn(name)).sort()).toEqual(settings.map(([path]) => [path]).sort());
   });
 
-  test.each(rows)("says the default of %s as it is", (name, shown = "") => {
+  test.each(rows)("says the default of %s as the schema has it", (name, shown = "") => {
     if (shown === "required") {
       expect(() => parseConfig({ products: [{}] })).toThrow("productId");
       return;
@@ -50,7 +50,7 @@ describe("docs/settings.md", () => {
     const path = codesIn(name)[0] ?? "";
     const fallback = JSON.parse(codesIn(shown)[0] ?? "");
     const isWritten = settings.find(([one]) => one === path)?.[1];
-    // Lists of durations have their defaults in milliseconds: they are compared as they are read.
+    // The schema has the defaults of lists of durations in milliseconds: compare them as they are read.
     if (isWritten !== undefined) expect(fallback).toEqual(isWritten);
     const [section = "", field = ""] = path.replace("[]", "").split(".");
     const given = section === "products" ? { [field]: fallback } : {};
@@ -91,7 +91,7 @@ test("docs/transfers.md has every status, and every mismatch of transfers and to
   expect(namesIn("docs/transfers.md", "mismatch").sort()).toEqual([...kinds].sort());
 });
 
-test("docs/ledger.md has every column of the ledger, with its type, and says which may be null", () => {
+test("docs/ledger.md has every column of the ledger, with its type, and says which columns may be null", () => {
   const rows = rowsOf("docs/ledger.md", "column").flatMap(([names = "", kind, nullable]) =>
     codesIn(names).map((name) => ({ name, kind, nullable: nullable === "yes" })),
   );

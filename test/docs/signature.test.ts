@@ -1,4 +1,4 @@
-/** The example of docs/callbacks.md that signs a callback, as it stands there, against a server that asks for signatures. */
+/** Runs the example of docs/callbacks.md that signs a callback, against a server that requires signatures. */
 
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
@@ -12,7 +12,7 @@ import { blockWith } from "./pages.ts";
 
 const { sql } = useDatabase();
 
-test("a callback signed by the shell example of the documentation is answered, and with another key it is not", async () => {
+test("the server answers a callback signed by the shell example, and refuses one with another key", async () => {
   const example = blockWith("docs/callbacks.md", "sh", "sapi-signature");
   const signing = example.slice(0, example.indexOf("curl "));
   const credit = { username: "anna", currency: "THB", amount: amount("100"), ref: "welcome-anna" };
@@ -22,7 +22,7 @@ test("a callback signed by the shell example of the documentation is answered, a
     settings: { signatureKey: "a shared key" },
   });
   const sendSignedWith = async (key: string) => {
-    // Needs openssl, as the example does: where there is none, the error names it (Debian: apt-get install openssl).
+    // Needs openssl, as the example does. Without openssl the error names it (Debian: apt-get install openssl).
     const script = `set -e\n${signing}\nprintf '%s\\n' "$body" "$timestamp" "$signature"`;
     const { stdout } = await promisify(execFile)("sh", ["-c", script], {
       env: { PATH: process.env["PATH"], CALLBACK_SIGNATURE_KEY: key },

@@ -1,4 +1,4 @@
-/** What the documentation shows is run as it stands there; only addresses are put in. */
+/** Runs what the documentation shows, and replaces only addresses. */
 
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -29,7 +29,7 @@ beforeEach(() => emptyTables(sql));
 const blocks = USER_PAGES.flatMap(blocksOf);
 const inLanguage = (language: string) => blocks.filter((block) => block.language === language);
 
-/** Runs lines of shell in the folder; `npx recon` is this checkout's. */
+/** Runs lines of shell in the folder; `npx recon` is the command of this checkout. */
 async function runShell(lines: string, environment: NodeJS.ProcessEnv = {}) {
   const shell = spawn("sh", ["-c", `set -e\nnpx() { shift; "$NODE" "$PROGRAM" "$@"; }\n${lines}`], {
     cwd: folder,
@@ -48,13 +48,13 @@ function writeConfig(config: unknown): void {
   );
 }
 
-test("every block is in a language that some test here, or of the commands, looks at", () => {
+test("a test checks every language of code blocks", () => {
   const known = ["sh", "sql", "json", "ts", "js", "mermaid", ""];
   const others = PAGES.flatMap(blocksOf).filter(({ language }) => !known.includes(language));
   expect(others).toEqual([]);
 });
 
-test("the SQL is understood by the database, and its rows are entries", async () => {
+test("the database accepts the SQL, and its rows are entries", async () => {
   const statements = inLanguage("sql");
   expect(statements.length).toBeGreaterThan(3);
   for (const statement of statements) {
@@ -71,12 +71,12 @@ test("the SQL is understood by the database, and its rows are entries", async ()
   }
 });
 
-test("the row of the README is that of docs/ledger.md", () => {
+test("README.md and docs/ledger.md show the same row", () => {
   const [a, b] = ["README.md", "docs/ledger.md"].map((one) => blockWith(one, "sql", "insert into"));
   expect(a).toBe(b);
 });
 
-test("every JSON document is JSON; a config file is one that is accepted", () => {
+test("every JSON document is valid, and the program accepts every config file", () => {
   const documents = inLanguage("json").map(({ text }) => JSON.parse(text));
   const configs = documents.filter((one) => "products" in one);
   expect(configs.length).toBeGreaterThan(2);
@@ -98,7 +98,7 @@ describe("an alert", () => {
     return heard as NonNullable<typeof heard>;
   };
 
-  test("is sent as it is shown, and verified by the lines that are shown", async () => {
+  test("is sent as the page shows it, and the shown lines verify it", async () => {
     const { body, json, headers } = await send();
     expect(json).toEqual(shown);
     const script = blockWith("docs/alerts.md", "js", "standardwebhooks").replace(/^import .*$/m, "");
@@ -110,7 +110,7 @@ describe("an alert", () => {
   });
 });
 
-test("the shortest way to connect a provider and a ledger ends with a doctor who finds all right", async () => {
+test("the shortest way to connect a provider and a ledger ends with a doctor who finds no fault", async () => {
   provider.answer(() => page([]));
   writeConfig(blockWith("README.md", "json", "products"));
   const connect = blockWith("README.md", "sh", "recon doctor")
@@ -123,7 +123,7 @@ test("the shortest way to connect a provider and a ledger ends with a doctor who
   ]);
 });
 
-test("transfers are handed over by the lines that are shown, and again without effect", async () => {
+test("the shown lines hand over transfers, and have no effect the second time", async () => {
   writeConfig({ products: [{ productId: "P1", walletMode: "transfer" }] });
   const lines = blockWith("docs/transfers.md", "sh", "transfers add");
   for (const turn of [1, 2]) {
@@ -135,7 +135,7 @@ test("transfers are handed over by the lines that are shown, and again without e
   ]);
 });
 
-test("a player of the built-in wallet is credited by the line that is shown, once", async () => {
+test("the shown line credits a player of the built-in wallet once", async () => {
   const [credit = ""] = blockWith("docs/callbacks.md", "sh", "recon wallet credit").split("\n");
   for (const turn of [1, 2]) {
     const { code, stderr } = await runShell(credit, { DATABASE_URL: url });
@@ -145,7 +145,7 @@ test("a player of the built-in wallet is credited by the line that is shown, onc
   expect(JSON.parse(stdout)).toMatchObject({ wallets: [{ username: "anna", balance: "100" }] });
 });
 
-test("a deposit is sent by the lines that are shown, and recorded", async () => {
+test("the shown lines send and record a deposit", async () => {
   const world = createWorld({
     seed: 1,
     periods: [],

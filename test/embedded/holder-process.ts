@@ -1,4 +1,4 @@
-/** A command of its own that holds a server, so that tests can kill it: argv is `postgres <home>` or `redis <cache>`. */
+/** A process that holds a server and that tests can kill. Arguments: `postgres <home>` or `redis <cache>`. */
 import { startEmbeddedPostgres } from "../../src/embedded/postgres/postgres.ts";
 import { startRedis } from "../../src/embedded/redis.ts";
 
@@ -7,8 +7,9 @@ const server =
   kind === "redis"
     ? await startRedis({ cache: folder })
     : await startEmbeddedPostgres({ home: folder, settings: { fsync: "off" } });
-// Ctrl-C means: finish your work first. Whoever reads the line below may press it at once.
+// Ctrl-C means: finish your work first. The handler stands before the line below is printed, because the test may then press
+// Ctrl-C at once.
 process.on("SIGINT", () => process.stdout.write("interrupted\n"));
 process.stdout.write(`${JSON.stringify(server)}\n`);
-// In mode "exit" there is nothing left to do.
+// In mode "exit" nothing is left to do.
 if (mode !== "exit") process.stdin.resume();

@@ -1,4 +1,4 @@
-/** Starts the holder command as a process of its own and reads what it says. */
+/** Starts the holder command as a process of its own and reads its output. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -6,15 +6,15 @@ import { onTestFinished } from "vitest";
 
 export interface Holder {
   readonly child: ChildProcess;
-  /** Everything it wrote to standard output so far. */
+  /** all standard output so far */
   output(): string;
-  /** Waits for the server it got: the first line it writes. */
+  /** Waits for the first line, which names the server. */
   ready(): Promise<{ url: string; started: boolean }>;
-  /** Waits until it has ended; returns its exit code. */
+  /** Waits for the end of the process. Returns its exit code. */
   ended(): Promise<number | null>;
 }
 
-/** `arguments_`: what holder-process.ts takes. The process leads a group of its own, like a command in a terminal. */
+/** `arguments_`: those of holder-process.ts. The process leads a group of its own, as a command in a terminal does. */
 export function startHolder(arguments_: string[], options: { uid?: number; gid?: number } = {}): Holder {
   const script = fileURLToPath(new URL("./holder-process.ts", import.meta.url));
   const child = spawn(process.execPath, [script, ...arguments_], {

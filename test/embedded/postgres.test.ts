@@ -25,11 +25,11 @@ const root = process.getuid?.() === 0;
 const NOBODY = 65_534;
 const settings = { fsync: "off" };
 
-// For root a folder that other accounts can reach, which $TMPDIR need not be.
+// As root the tests need a folder that other accounts can reach; $TMPDIR may be closed.
 const temporary = realpathSync(mkdtempSync(join(root ? "/var/tmp" : tmpdir(), "postgres-test-")));
 chmodSync(temporary, 0o755);
 afterAll(() => rmSync(temporary, { recursive: true, force: true }));
-/** Most tests share this cluster, since making one is what takes time. */
+/** Most tests share this cluster, because making a cluster takes time. */
 const shared = join(temporary, "shared");
 
 async function hold(home: string, database?: string): Promise<EmbeddedPostgres> {
@@ -47,7 +47,7 @@ async function query(url: string, text: string): Promise<unknown[]> {
   return sql.unsafe(text).finally(() => sql.end());
 }
 
-/** It may have died by itself in the meantime, since its neighbours were killed. */
+/** The victim may have ended by itself after its neighbours were killed. */
 function kill(victim: ProcessInfo | undefined): void {
   try {
     process.kill(victim?.pid ?? Number.NaN, "SIGKILL");
@@ -56,7 +56,7 @@ function kill(victim: ProcessInfo | undefined): void {
   }
 }
 
-/** Not in a checkout that is closed to other accounts. */
+/** True where root runs the tests and other accounts can read the checkout. */
 function nobodyCanRun(): boolean {
   const check = 'test -x "$1" && test -r "$2"';
   const files = [process.execPath, fileURLToPath(import.meta.url)];
@@ -77,7 +77,7 @@ test("data survives a restart, and a released server is gone", async () => {
   expect(await query(second.url, "select answer from kept")).toEqual([{ answer: 42 }]);
 });
 
-test("several holders share one server, which stops only after the last", async () => {
+test("several holders share one server, which stops after the last one", async () => {
   const other = startHolder(["postgres", shared]);
   const [theirs, ...ours] = await Promise.all([
     other.ready(),
@@ -95,7 +95,7 @@ test("several holders share one server, which stops only after the last", async 
   await eventually("everything has ended", () => survivors(all).length === 0);
 });
 
-test("the server takes only connections to 127.0.0.1 that know the password", async () => {
+test("the server accepts only connections to 127.0.0.1 with the password", async () => {
   const held = await hold(shared);
   const wrong = new URL(held.url);
   wrong.password = "wrong";
@@ -111,7 +111,7 @@ test("the server takes only connections to 127.0.0.1 that know the password", as
   ]);
 });
 
-test("kill -9 of the only holder ends everything", async () => {
+test("kill -9 of the only holder ends every process", async () => {
   const holder = startHolder(["postgres", shared]);
   await holder.ready();
   const { all } = serverProcesses(shared);
@@ -120,13 +120,13 @@ test("kill -9 of the only holder ends everything", async () => {
   await eventually("everything has ended", () => survivors(all).length === 0);
 });
 
-test("a command that has finished exits although it never let go", async () => {
+test("a command that has finished exits although it did not release the server", async () => {
   const holder = startHolder(["postgres", shared, "exit"]);
   expect(await holder.ended()).toBe(0);
   await eventually("everything has ended", () => serverProcesses(shared).all.length === 0);
 });
 
-test("Ctrl-C does not take the server away from a holder that is still at work", async () => {
+test("Ctrl-C leaves the server to a holder that still works", async () => {
   const holder = startHolder(["postgres", shared]);
   const { url } = await holder.ready();
   const before = serverProcesses(shared).all;
@@ -146,7 +146,7 @@ test("kill -9 of the supervisor ends the server too", async () => {
   await eventually("everything has ended", () => survivors(all).length === 0);
 });
 
-test("a server left without supervisor and guard does not block the next start", async () => {
+test("a server without supervisor and guard does not block the next start", async () => {
   const holder = startHolder(["postgres", shared]);
   await holder.ready();
   const { guards, supervisor, postmaster } = serverProcesses(shared);
@@ -160,7 +160,7 @@ test("a server left without supervisor and guard does not block the next start",
   expect(survivors(orphan)).toEqual([]);
 });
 
-test("a lock file whose number now belongs to another process does not block the next start", async () => {
+test("a lock file with the number of another process does not block the next start", async () => {
   const lockFile = join(shared, "postgres", "cluster", "data", "postmaster.pid");
   const first = await hold(shared);
   const content = readFileSync(lockFile, "utf8");
@@ -170,7 +170,7 @@ test("a lock file whose number now belongs to another process does not block the
   expect(next.started).toBe(true);
 });
 
-test("an initdb that was killed half-way is done again", async () => {
+test("the next start repeats an initdb that was killed half-way", async () => {
   const home = await interruptInitdb();
   const next = await hold(home);
   expect(await query(next.url, "select 1 as one")).toEqual([{ one: 1 }]);
@@ -183,7 +183,7 @@ function unfinishedIn(home: string): string[] {
   return names.filter((name) => name.startsWith("cluster-unfinished-"));
 }
 
-/** @returns a home whose initdb was killed; one that was done before it was seen is left, and another is begun */
+/** @returns a home whose initdb was killed. Where one ends before the test sees it, the next one begins. */
 async function interruptInitdb(): Promise<string> {
   for (let tries = 0; tries < 20; tries += 1) {
     const home = join(temporary, `interrupted-${tries}`);
@@ -200,7 +200,7 @@ async function interruptInitdb(): Promise<string> {
   throw new Error("initdb was never seen at work");
 }
 
-test("a home in a folder closed to others works, and keeps its data", async () => {
+test("a home in a folder that is closed to others works, and keeps its data", async () => {
   const closed = join(temporary, "closed");
   mkdirSync(closed, { mode: 0o700 });
   const home = join(closed, "home");
@@ -221,10 +221,10 @@ test("a home in a folder closed to others works, and keeps its data", async () =
   }
 });
 
-/** Every path below the folder (and itself) that an account other than its owner may list, read or write. */
+/** Every path in the folder, and the folder itself, that another account than the owner's can list, read or write. */
 function openToOthers(folder: string): string[] {
   const inside = readdirSync(folder, { withFileTypes: true })
-    // Programs that are copied for PostgreSQL's account hold nothing of anybody.
+    // Programs that are copied for PostgreSQL's account hold nobody's data.
     .filter((entry) => (entry.isDirectory() || entry.isFile()) && !entry.name.startsWith("native-"))
     .map((entry) => ({ path: join(folder, entry.name), isFolder: entry.isDirectory() }));
   const below = inside.flatMap(({ path, isFolder }) => {
@@ -237,7 +237,7 @@ function openToOthers(folder: string): string[] {
 test.each([
   ["that is new", false],
   ["that an earlier start left open to others", true],
-])("nobody but its owner sees what is in a home %s", async (_, isThere) => {
+])("only the owner can read a home %s", async (_, isThere) => {
   const home = join(temporary, isThere ? "was-open" : "is-new");
   if (isThere) {
     mkdirSync(home);
@@ -249,7 +249,7 @@ test.each([
   if (!root) expect(statSync(home).mode & 0o777).toBe(0o700);
 });
 
-test("the server runs as an unprivileged account when root starts it, and as ourselves otherwise", async () => {
+test("the server runs as an unprivileged account when root starts it, and as the user's account otherwise", async () => {
   await hold(shared);
   const uid = serverProcesses(shared).postmaster?.uid;
   if (root) expect(uid).toBeGreaterThan(0);
@@ -275,7 +275,7 @@ test.runIf(root && nobodyCanRun())(
   },
 );
 
-test("a server that cannot start says why and where its log is", async () => {
+test("a server that cannot start says why, and where its log is", async () => {
   const failing = startEmbeddedPostgres({ home: shared, settings: { ...settings, no_such_setting: "1" } });
   await expect(failing).rejects.toMatchObject({
     code: "embedded-failed",
@@ -283,7 +283,7 @@ test("a server that cannot start says why and where its log is", async () => {
   });
 });
 
-test("without the binaries the error says what to do", async () => {
+test("the error about missing binaries says what to do", async () => {
   const architecture = Object.getOwnPropertyDescriptor(process, "arch") ?? {};
   Object.defineProperty(process, "arch", { ...architecture, value: "abacus" });
   try {

@@ -1,4 +1,4 @@
-/** Looks at real processes, since "nothing is left behind" is a statement about them and not about our code. */
+/** Reads the machine's processes: only they show that nothing is left behind. */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -10,7 +10,7 @@ export interface ProcessInfo {
   readonly command: string;
 }
 
-/** All processes that are alive; a zombie is not. */
+/** All living processes, without zombies. */
 export function listProcesses(): ProcessInfo[] {
   if (process.platform === "linux") return readdirSync("/proc").flatMap(readLinuxProcess);
   const lines = execFileSync("ps", ["-Aww", "-o", "pid=,ppid=,uid=,stat=,command="], { encoding: "utf8" });
@@ -34,7 +34,7 @@ function readLinuxProcess(name: string): ProcessInfo[] {
   }
 }
 
-/** The supervisor of a home folder with everything below it: the server, its workers, their guard. */
+/** The supervisor of a home folder and all its descendants: the server, its workers, their guard. */
 export function serverProcesses(home: string): {
   all: ProcessInfo[];
   supervisor: ProcessInfo | undefined;
@@ -52,12 +52,12 @@ export function serverProcesses(home: string): {
   return { all, supervisor, postmaster, guards: below.filter((one) => one.command.startsWith("/bin/sh")) };
 }
 
-/** Those of the given processes that are still alive. */
+/** Those of the given processes that still live. */
 export function survivors(processes: readonly ProcessInfo[]): ProcessInfo[] {
   return listProcesses().filter((one) => processes.some((old) => old.pid === one.pid && old.uid === one.uid));
 }
 
-/** Polls until `check` returns something true, and returns that; fails after `seconds`. */
+/** Polls until `check` returns something truthy, and returns that; fails after `seconds`. */
 export async function eventually<T>(what: string, check: () => T | Promise<T>, seconds = 180): Promise<T> {
   const until = Date.now() + seconds * 1_000;
   for (;;) {

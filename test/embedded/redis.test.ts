@@ -24,7 +24,7 @@ async function ping(url: string): Promise<string> {
   }
 }
 
-test("two processes that need Redis at once both get one, and leave no half-done download", async () => {
+test("two processes that need Redis at the same time both get one, and leave no half-done download", async () => {
   const [one, other] = await Promise.all([startRedis({ cache }), startRedis({ cache })]);
   expect(await Promise.all([ping(one.url), ping(other.url)])).toEqual(["PONG", "PONG"]);
   expect(one.port).not.toBe(other.port);
@@ -54,7 +54,7 @@ test("a killed Redis can be started again on its port", async () => {
   await second.stop();
 });
 
-test("a port that is taken is named in the error", async () => {
+test("the error names a port that is taken", async () => {
   const redis = await startRedis({ cache });
   await expect(startRedis({ cache, port: redis.port })).rejects.toMatchObject({
     code: "embedded-failed",

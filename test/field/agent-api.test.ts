@@ -1,11 +1,11 @@
-/** What agent APIs do in the field beside what the interface shows: each over real HTTP, against the sandbox. */
+/** What agent APIs do in the field that the interface does not show: each over real HTTP, against the sandbox. */
 
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
-import { openAskOutcome } from "../../src/flows/ask-outcome.ts";
-import { handOverTransfers } from "../../src/flows/hand-over-transfers.ts";
-import { readTransferStory } from "../../src/flows/read-transfer.ts";
-import { verifyDue } from "../../src/flows/verify-due.ts";
+import { readTransferStory } from "../../src/flows/read/read-transfer.ts";
+import { openAskOutcome } from "../../src/flows/verify/ask-outcome.ts";
+import { handOverTransfers } from "../../src/flows/verify/hand-over-transfers.ts";
+import { verifyDue } from "../../src/flows/verify/verify-due.ts";
 import { openAgent } from "../../src/library/agent.ts";
 import { silentLog } from "../../src/log.ts";
 import { openBudget } from "../../src/provider/budget.ts";
@@ -76,7 +76,7 @@ describe('transfer errors include code 5004, "Transaction not found"', () => {
     return await readTransferStory(context, { ref: "ref-1", kind: null, productId: null, username: null });
   }
 
-  test("it is a no that must be repeated before it counts", async () => {
+  test("the answer is a no that must be repeated before it counts", async () => {
     const once = await verifyUntil([1], {}, NOT_FOUND);
     expect(once).toMatchObject({
       status: "pending",
@@ -88,13 +88,13 @@ describe('transfer errors include code 5004, "Transaction not found"', () => {
     expect(await verifyUntil([1, 16], {}, NOT_FOUND)).toMatchObject({ status: "rejected" });
   });
 
-  test("a transfer that is found after all is accepted", async () => {
+  test("a transfer that is found in the end is accepted", async () => {
     const early = { ...NOT_FOUND, when: { ...NOT_FOUND.when, times: 1 } };
     const story = await verifyUntil([1, 16], { isSent: true }, early);
     expect(story).toMatchObject({ status: "accepted", answers: [{ says: "failed" }, { says: "booked" }] });
   });
 
-  test("where it is not among verify.notFoundCodes it is no answer", async () => {
+  test("the answer counts as no answer where verify.notFoundCodes lacks the code", async () => {
     const story = await verifyUntil([1, 16, 60], { verify: { notFoundCodes: [] } }, NOT_FOUND);
     expect(story.status).toBe("pending");
     expect(story.answers.map(({ says }) => says)).not.toContain("failed");
@@ -102,7 +102,7 @@ describe('transfer errors include code 5004, "Transaction not found"', () => {
 });
 
 describe("logIn answers data.url as text or as a list of texts", () => {
-  test("both are read, and the first address of a list is the one to use", async () => {
+  test("the client reads both, and uses the first address of a list", async () => {
     const plain = await startAgentApi();
     const { url: address, urls } = await plain.logInTransfer(LOG_IN);
     expect(urls).toEqual([address]);
@@ -130,7 +130,7 @@ describe("logIn answers data.url as text or as a list of texts", () => {
     expect((await agent.logInSeamless(SEAMLESS)).urls).toHaveLength(2);
   });
 
-  test("an empty list is an error that names the field", async () => {
+  test("the error about an empty list names the field", async () => {
     agentApi.answer(() => replyWith('{"code":0,"message":"","data":{"url":[]}}'));
     await expect(clientOf(agentApi.url()).logInSeamless(SEAMLESS)).rejects.toMatchObject({
       code: "provider-bad-envelope",
@@ -150,7 +150,7 @@ describe("deposit and withdraw are sent with numeric amounts by some, as text by
     return (await response.json()) as { code: number; message: string; data: { amount: string } | null };
   };
 
-  test("the sandbox takes both, and both are the same money", async () => {
+  test("the sandbox accepts both as the same money", async () => {
     await startAgentApi();
     for (const [index, amount] of [10, 10.5, "10.50"].entries()) {
       expect(await send("deposit", `d-${index}`, amount)).toMatchObject({ code: 0 });
@@ -171,8 +171,8 @@ describe("deposit and withdraw are sent with numeric amounts by some, as text by
   );
 });
 
-describe("answers carry fields nobody documented", () => {
-  test("they are kept: of a record in its row, of other answers as JSON text", async () => {
+describe("answers carry undocumented fields", () => {
+  test("the program keeps them: of a record in its row, of other answers as JSON text", async () => {
     agentApi.answer(() => replyWith('{"code":0,"message":"","data":{"url":"https://play","region":"asia"}}'));
     expect((await clientOf(agentApi.url()).logInSeamless(SEAMLESS)).extra).toBe('{"region":"asia"}');
     const item = `{"id":"1","betId":"b","username":"anna","currency":"THB","accountingDate":"2026-11-20T10:00:00Z",
@@ -186,7 +186,7 @@ describe("answers carry fields nobody documented", () => {
 });
 
 describe("endpoints beyond the seed: /products, /seamless/betLimitsV2, /betTransactionsTransfer", () => {
-  test("are not shown to us in detail: the sandbox invents no answer for them", async () => {
+  test("have no documented details: the sandbox invents no answer", async () => {
     await startAgentApi();
     const authorization = `Basic ${btoa(`${CREDENTIALS.username}:${CREDENTIALS.password}`)}`;
     for (const path of ["products", "seamless/betLimitsV2", "betTransactionsTransfer"]) {

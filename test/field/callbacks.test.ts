@@ -19,7 +19,7 @@ const { sql } = useDatabase();
 const byRound = { transactionType: "BY_ROUND" };
 let operator: Operator;
 
-/** A player of a server of its own; in the end the ledger tells what the wallet did. */
+/** A player on a server of its own. In the end the ledger must say what the wallet did. */
 async function openWith(changes: OperatorChanges = {}): Promise<void> {
   operator = await startOperator(sql, changes);
   const { player } = operator;
@@ -27,7 +27,7 @@ async function openWith(changes: OperatorChanges = {}): Promise<void> {
 }
 beforeEach(() => openWith());
 
-const tell: Operator["tell"] = (...request) => operator.tell(...request);
+const outcomeOf: Operator["outcomeOf"] = (...request) => operator.outcomeOf(...request);
 const statuses = async () =>
   (await foldLedger(sql, operator.player)).map(({ txnId, status }) => `${txnId} ${status}`).sort();
 const columnsOf = (callback: string) => sql`
@@ -36,7 +36,7 @@ const columnsOf = (callback: string) => sql`
 
 describe("isSingleState is a field of each settle item, not a property of a product", () => {
   const settle = (isSingleState: boolean | null, fields = {}) =>
-    tell("settleBets", {
+    outcomeOf("settleBets", {
       betAmount: 10,
       payoutAmount: 25,
       ...(isSingleState === null ? {} : { isSingleState }),
@@ -48,40 +48,40 @@ describe("isSingleState is a field of each settle item, not a property of a prod
     expect(await statuses()).toEqual(["bet-1 settled"]);
   });
 
-  test("true is 10002 where the balance before is below the stake, and 20003 where it was cancelled before", async () => {
+  test("true fails with 10002 where the balance before is below the stake, and with 20003 after an earlier cancel", async () => {
     expect(await settle(true, { betAmount: 101, payoutAmount: 500 })).toBe("10002");
-    expect(await tell("cancelBets", {})).toBe("20001");
+    expect(await outcomeOf("cancelBets", {})).toBe("20001");
     expect(await settle(true)).toBe("20003");
   });
 
-  test("false without a placement is 20001 and debits nobody, also where the product is single-state", async () => {
+  test("false without a placement fails with 20001 and debits nobody, also where the product is single-state", async () => {
     expect(await settle(false)).toBe("20001");
     await openWith({ productId: "S1" });
     expect(await settle(false)).toBe("20001");
     expect(await operator.balance()).toBe("100");
   });
 
-  test("false, and true, only pay a bet that was placed", async () => {
-    await tell("placeBets", [{ id: "bet-1" }, { id: "bet-2" }]);
+  test("false and true only pay a bet that was placed", async () => {
+    await outcomeOf("placeBets", [{ id: "bet-1" }, { id: "bet-2" }]);
     expect(await settle(false)).toBe("0 105");
     expect(await settle(true, { id: "bet-2" })).toBe("0 130");
   });
 
-  test("an item without the flag is what its product is", async () => {
+  test("an item without the flag follows its product", async () => {
     expect(await settle(null)).toBe("20001");
     await openWith({ productId: "S1" });
     expect(await settle(null)).toBe("0 115");
   });
 
-  test("each item of a request has its own, and the ledger keeps what each said", async () => {
-    await tell("placeBets", { id: "bet-2" });
+  test("each item of a request has its own flag, and the ledger keeps each", async () => {
+    await outcomeOf("placeBets", { id: "bet-2" });
     const items = [
       { betAmount: 10, payoutAmount: 25, isSingleState: true, isEndRound: true },
       { id: "bet-2", payoutAmount: 5, isSingleState: false, isEndRound: false },
       { id: "bet-2", payoutAmount: 5 },
     ];
-    expect(await tell("settleBets", items.slice(0, 2))).toBe("0 110");
-    expect(await tell("settleBets", items.slice(2))).toBe("0 115");
+    expect(await outcomeOf("settleBets", items.slice(0, 2))).toBe("0 110");
+    expect(await outcomeOf("settleBets", items.slice(2))).toBe("0 115");
     expect(await columnsOf("settleBets")).toMatchObject([
       { single: true, end: true },
       { single: false, end: false },
@@ -93,7 +93,7 @@ describe("isSingleState is a field of each settle item, not a property of a prod
 describe("one address often serves all products under a prefix", () => {
   const checkAt = (path: string) => post(operator.url, path, exampleEnvelope(operator.player));
 
-  test("an optional segment before the callback's name is passed over", async () => {
+  test("the server skips an optional segment before the callback's name", async () => {
     expect((await checkAt("sexy/checkBalance")).json).toMatchObject({ statusCode: 0, balance: 100 });
     expect((await checkAt("checkBalance")).json).toMatchObject({ statusCode: 0, balance: 100 });
   });
@@ -105,7 +105,7 @@ describe("one address often serves all products under a prefix", () => {
     },
   );
 
-  test("callbacks are served below the base path only, once more with a segment", async () => {
+  test("with a base path the server serves callbacks only below it, with or without one segment more", async () => {
     await openWith({ settings: { basePath: "/api/callback" } });
     expect((await checkAt("api/callback/checkBalance")).json).toMatchObject({ balance: 100 });
     expect((await checkAt("api/callback/hentory/checkBalance")).json).toMatchObject({ balance: 100 });
@@ -132,8 +132,8 @@ describe("other names are in use: unsettleBets and rollbackBets for rollback", (
       ],
     });
   beforeEach(async () => {
-    await tell("placeBets", {});
-    await tell("settleBets", { payoutAmount: 5 });
+    await outcomeOf("placeBets", {});
+    await outcomeOf("settleBets", { payoutAmount: 5 });
   });
 
   test.each(["unsettleBets", "rollbackBets", "sexy/unsettleBets"])(
@@ -145,7 +145,7 @@ describe("other names are in use: unsettleBets and rollbackBets for rollback", (
     },
   );
 
-  test("the same request under another of the names is a replay, other items under it are 20002", async () => {
+  test("the same request under another name is a replay, and other items under its id fail with 20002", async () => {
     const first = await rollback("unsettleBets");
     for (const path of ["rollback", "rollbackBets", "sexy/rollback", "unsettleBets"]) {
       expect((await rollback(path)).text).toBe(first.text);
@@ -157,33 +157,37 @@ describe("other names are in use: unsettleBets and rollbackBets for rollback", (
 
 describe("transactionType has a legacy value BY_BET, meaning BY_TRANSACTION; rollbacks sometimes leave it out", () => {
   test.each([["BY_BET"], ["BY_TRANSACTION"], [""], [null], [undefined]])(
-    "%j acts on the one bet, whatever is done",
+    "%j acts on the one bet, in every callback",
     async (transactionType) => {
       const own = { transactionType };
-      await tell("placeBets", [{ id: "bet-1" }, { id: "bet-2" }]);
-      expect(await tell("settleBets", { payoutAmount: 5, ...own })).toBe("0 85");
-      expect(await tell("rollback", { payoutAmount: 5, ...own })).toBe("0 80");
-      expect(await tell("settleBets", { payoutAmount: 7, ...own })).toBe("0 87");
-      expect(await tell("voidSettled", own)).toBe("0 90");
-      expect(await tell("rollback", { betAmount: 10, ...own })).toBe("0 80");
-      expect(await tell("cancelBets", own)).toBe("0 90");
+      await outcomeOf("placeBets", [{ id: "bet-1" }, { id: "bet-2" }]);
+      expect(await outcomeOf("settleBets", { payoutAmount: 5, ...own })).toBe("0 85");
+      expect(await outcomeOf("rollback", { payoutAmount: 5, ...own })).toBe("0 80");
+      expect(await outcomeOf("settleBets", { payoutAmount: 7, ...own })).toBe("0 87");
+      expect(await outcomeOf("voidSettled", own)).toBe("0 90");
+      expect(await outcomeOf("rollback", { betAmount: 10, ...own })).toBe("0 80");
+      expect(await outcomeOf("cancelBets", own)).toBe("0 90");
       expect(await statuses()).toEqual(["bet-1 void", "bet-2 open"]);
     },
   );
 });
 
 describe("voidSettled comes BY_ROUND too: every settled bet of the player's round", () => {
-  const voidRound = (fields = {}) => tell("voidSettled", { ...byRound, ...fields });
+  const voidRound = (fields = {}) => outcomeOf("voidSettled", { ...byRound, ...fields });
 
-  test("stakes and payouts of the settled bets are undone; an open bet, a void one and a tip stay", async () => {
-    await tell(
+  test("the callback undoes stakes and payouts of settled bets; an open bet, a void one and a tip stay", async () => {
+    await outcomeOf(
       "placeBets",
       ["bet-1", "bet-2", "bet-3", "bet-4"].map((id) => ({ id })),
     );
-    await tell("placeBets", { id: "bet-9", roundId: "round-9" });
-    await tell("placeTips", {});
-    await tell("settleBets", [{ payoutAmount: 30 }, { id: "bet-2" }, { id: "bet-9", roundId: "round-9" }]);
-    await tell("cancelBets", { id: "bet-3" });
+    await outcomeOf("placeBets", { id: "bet-9", roundId: "round-9" });
+    await outcomeOf("placeTips", {});
+    await outcomeOf("settleBets", [
+      { payoutAmount: 30 },
+      { id: "bet-2" },
+      { id: "bet-9", roundId: "round-9" },
+    ]);
+    await outcomeOf("cancelBets", { id: "bet-3" });
     expect(await operator.balance()).toBe("87");
     expect(await voidRound({ id: "of the round" })).toBe("0 77");
     expect(await statuses()).toEqual([
@@ -199,46 +203,46 @@ describe("voidSettled comes BY_ROUND too: every settled bet of the player's roun
     expect(Number(entry?.["moved"])).toBe(-10);
   });
 
-  test("an unknown round, and one in which nothing has ended, are 20001; a void one is 20003", async () => {
+  test("an unknown round, and one without an ended bet, fail with 20001, a void one with 20003", async () => {
     expect(await voidRound()).toBe("20001");
-    await tell("placeBets", [{ id: "bet-1" }, { id: "bet-2" }]);
+    await outcomeOf("placeBets", [{ id: "bet-1" }, { id: "bet-2" }]);
     expect(await voidRound()).toBe("20001");
-    await tell("cancelBets", { id: "bet-1" });
+    await outcomeOf("cancelBets", { id: "bet-1" });
     expect(await voidRound()).toBe("20001");
-    await tell("settleBets", { id: "bet-2", payoutAmount: 5 });
+    await outcomeOf("settleBets", { id: "bet-2", payoutAmount: 5 });
     expect(await voidRound()).toBe("0 100");
     expect(await voidRound()).toBe("20003");
   });
 
   test("the round can be rolled back, and settled again", async () => {
-    await tell("placeBets", [{ id: "bet-1" }, { id: "bet-2" }]);
-    await tell("settleBets", { ...byRound, payoutAmount: 50 });
+    await outcomeOf("placeBets", [{ id: "bet-1" }, { id: "bet-2" }]);
+    await outcomeOf("settleBets", { ...byRound, payoutAmount: 50 });
     expect(await voidRound()).toBe("0 100");
-    expect(await tell("rollback", { ...byRound, betAmount: 20 })).toBe("0 80");
-    expect(await tell("settleBets", { ...byRound, payoutAmount: 50 })).toBe("0 130");
+    expect(await outcomeOf("rollback", { ...byRound, betAmount: 20 })).toBe("0 80");
+    expect(await outcomeOf("settleBets", { ...byRound, payoutAmount: 50 })).toBe("0 130");
   });
 });
 
 describe("a settle is retried under a new request id with the same items: 20002, and nothing moves", () => {
-  const retried = async (items: Parameters<Operator["tell"]>[1], balance: string) => {
-    expect(await tell("settleBets", items)).toBe(`0 ${balance}`);
-    expect(await tell("settleBets", items)).toBe("20002");
+  const retried = async (items: Parameters<Operator["outcomeOf"]>[1], balance: string) => {
+    expect(await outcomeOf("settleBets", items)).toBe(`0 ${balance}`);
+    expect(await outcomeOf("settleBets", items)).toBe("20002");
     expect(await operator.balance()).toBe(balance);
   };
 
   test("of one bet", async () => {
-    await tell("placeBets", {});
+    await outcomeOf("placeBets", {});
     await retried({ payoutAmount: 25 }, "115");
   });
 
   test("of one that pays nothing, or that skips", async () => {
-    await tell("placeBets", [{}, { id: "bet-2" }]);
+    await outcomeOf("placeBets", [{}, { id: "bet-2" }]);
     await retried({ payoutAmount: 0 }, "80");
     await retried({ id: "bet-2", payoutAmount: 5, skipBalanceUpdate: true }, "80");
   });
 
   test("of several items", async () => {
-    await tell("placeBets", [{}, { id: "bet-2" }]);
+    await outcomeOf("placeBets", [{}, { id: "bet-2" }]);
     await retried([{ payoutAmount: 25 }, { id: "bet-2", payoutAmount: 5 }], "110");
   });
 
@@ -246,31 +250,35 @@ describe("a settle is retried under a new request id with the same items: 20002,
     retried({ isSingleState: true, betAmount: 10, payoutAmount: 25 }, "115"));
 
   test("BY_ROUND, whether it names a bet or the round", async () => {
-    await tell("placeBets", [{}, { id: "bet-2" }]);
+    await outcomeOf("placeBets", [{}, { id: "bet-2" }]);
     await retried({ ...byRound, payoutAmount: 25 }, "105");
-    await tell("placeBets", { id: "bet-3", roundId: "round-2" });
+    await outcomeOf("placeBets", { id: "bet-3", roundId: "round-2" });
     await retried({ ...byRound, id: "end", roundId: "round-2", payoutAmount: 5 }, "100");
   });
 
-  test("of a single-state item BY_ROUND, whose payout another bet of the round was given", async () => {
+  test("of a single-state item BY_ROUND, whose payout another bet of the round has", async () => {
     const single = { isSingleState: true, betAmount: 10 };
-    await tell("placeBets", {});
+    await outcomeOf("placeBets", {});
     await retried({ ...byRound, ...single, id: "end", payoutAmount: 25 }, "115");
-    expect(await tell("settleBets", { ...byRound, ...single, id: "end", payoutAmount: 24 })).toBe("20004");
-    // A bet of its own in the same round, equal but for its id.
+    expect(await outcomeOf("settleBets", { ...byRound, ...single, id: "end", payoutAmount: 24 })).toBe(
+      "20004",
+    );
+    // A bet of its own in the same round, equal except for its id.
     await retried({ ...byRound, ...single, id: "bet-2", payoutAmount: 25 }, "130");
   });
 
-  test("of items of which one is new: none is applied", async () => {
-    await tell("placeBets", [{}, { id: "bet-2" }]);
-    await tell("settleBets", { payoutAmount: 25 });
-    expect(await tell("settleBets", [{ id: "bet-2", payoutAmount: 5 }, { payoutAmount: 25 }])).toBe("20002");
+  test("of several items with one new: the server applies none", async () => {
+    await outcomeOf("placeBets", [{}, { id: "bet-2" }]);
+    await outcomeOf("settleBets", { payoutAmount: 25 });
+    expect(await outcomeOf("settleBets", [{ id: "bet-2", payoutAmount: 5 }, { payoutAmount: 25 }])).toBe(
+      "20002",
+    );
     expect(await statuses()).toEqual(["bet-1 settled", "bet-2 open"]);
   });
 });
 
-test("a sender that computes amounts in floating point: digits are kept as they came", async () => {
-  await tell("placeBets", { betAmount: digits("0.30000000000000004") });
+test("a sender that computes amounts in floating point: the server keeps the digits as they came", async () => {
+  await outcomeOf("placeBets", { betAmount: digits("0.30000000000000004") });
   const { text } = await operator.send("settleBets", {
     payoutAmount: digits("0.1000000000000000055511151231257827"),
   });
@@ -286,17 +294,17 @@ test("a sender that computes amounts in floating point: digits are kept as they 
   ]);
 });
 
-test("some testers leave out timestampMillis and item status: 30001, and the log names the field", async () => {
+test("some testers leave out timestampMillis and item status: the server answers 30001, and the log names the field", async () => {
   const logged: string[] = [];
   await openWith({ context: { log: pino({}, { write: (line) => logged.push(line) }) } });
-  expect(await tell("placeBets", {}, { timestampMillis: undefined })).toBe("30001");
-  expect(await tell("placeBets", { status: undefined })).toBe("30001");
+  expect(await outcomeOf("placeBets", {}, { timestampMillis: undefined })).toBe("30001");
+  expect(await outcomeOf("placeBets", { status: undefined })).toBe("30001");
   expect(logged[0]).toMatch(/timestampMillis must be whole milliseconds since 1970.*but is missing/);
   expect(logged[1]).toMatch(/txns\[0\]\.status must be text, but is missing/);
   expect(await operator.balance()).toBe("100");
 });
 
-test("an operator may check the sessionToken of checkBalance and placeBets: the token is never kept", async () => {
+test("an operator may check the sessionToken of checkBalance and placeBets: the server never stores the token", async () => {
   const token = { sessionToken: "token-of-anna" };
   expect((await operator.send("placeBets", {}, token)).json).toMatchObject({ statusCode: 0 });
   await post(operator.url, "sexy/checkBalance", { ...exampleEnvelope(operator.player), ...token });
@@ -306,15 +314,15 @@ test("an operator may check the sessionToken of checkBalance and placeBets: the 
 });
 
 describe('status code 30001 is "invalid token" in the vendor\'s list, 40003 "forbidden"', () => {
-  test("a request with a field missing is 30001, and docs/callbacks.md says what else the code means", async () => {
-    expect(await tell("placeBets", {}, { currency: undefined })).toBe("30001");
+  test("a request without a required field fails with 30001, and docs/callbacks.md says what else the code means", async () => {
+    expect(await outcomeOf("placeBets", {}, { currency: undefined })).toBe("30001");
     const page = readFileSync(new URL("../../docs/callbacks.md", import.meta.url), "utf8");
     const [, meaning] = /^\| 30001 \| (.*) \|$/m.exec(page) ?? [];
-    expect(meaning).toMatch(/a field is missing or wrong/);
+    expect(meaning).toMatch(/A field is missing or wrong/);
     expect(meaning).toMatch(/"invalid token"/);
   });
 
-  test("who may not ask at all gets HTTP 403 and no status code: 40003 is never answered", async () => {
+  test("a sender from a refused address gets HTTP 403 and no status code: the server never answers 40003", async () => {
     const { url, player } = await startOperator(sql, { settings: { allowedIps: ["192.0.2.1"] } });
     const answer = await post(url, "checkBalance", exampleEnvelope(player));
     expect(answer.status).toBe(403);

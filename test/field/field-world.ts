@@ -1,9 +1,9 @@
-/** A provider of the sandbox over real HTTP, and an operator with a habit: played through once by a worker's own flows. */
+/** A provider of the sandbox over real HTTP, and an operator with a habit. Plays once through a worker's own flows. */
 
 import type { CallbackEntry } from "../../src/callback.ts";
 import { parseConfig } from "../../src/config-file.ts";
-import { compareProduct } from "../../src/flows/compare-product.ts";
-import { readReport } from "../../src/flows/read-report.ts";
+import { compareProduct } from "../../src/flows/compare/compare-product.ts";
+import { readReport } from "../../src/flows/reports/read-report.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
 import { startSandbox } from "../../src/sandbox/server/server.ts";
@@ -24,31 +24,31 @@ const PLAYED_MS = HOUR_MS;
 const LATE_MS = HOUR_MS;
 const STUCK_MS = 3 * HOUR_MS;
 const STEP_MS = 15 * MINUTE_MS;
-/** Shorter than callbackGrace, so that rows may be committed or corrected with the next step. */
+/** Shorter than callbackGrace, so that the operator can commit or correct rows in the next step. */
 const SHORT_STEP_MS = 10 * MINUTE_MS;
 
 export interface Habit {
   readonly style: StyleName;
   readonly product?: object;
   readonly diff?: object;
-  /** how the operator's program writes its rows; by default as `recon callbacks` does */
+  /** how the operator's program writes its rows; default: as `recon callbacks` does */
   readonly ledger?: LedgerHabit;
-  /** which of the entries it keeps, in the order in which they are received; by default all of them */
+  /** which entries the operator keeps, in the order of their receipt; default: all */
   readonly keeps?: (entry: CallbackEntry) => boolean;
-  /** whether the world plants faults of its own, as by default */
+  /** whether the world plants faults of its own; default: yes */
   readonly hasFaults?: boolean;
 }
 
 export interface Played {
   readonly planted: readonly PlantedFault[];
-  /** planted faults that are not open, or not as they should be */
+  /** planted faults that are not open, or open with wrong values */
   readonly missed: readonly PlantedFault[];
-  /** whatever else was ever opened */
+  /** all other mismatches that were ever opened */
   readonly wrong: readonly AuditedMismatch[];
   readonly rows: Awaited<ReturnType<typeof readReport>>["rows"];
 }
 
-/** An hour of play, from noon on, and the time until everything is judged. */
+/** Plays an hour from noon on, and the time until all marks are judged. */
 export async function playField(
   { sql, url }: TestDatabase,
   { style, product, diff, ledger = "own", keeps = () => true, hasFaults = true }: Habit,

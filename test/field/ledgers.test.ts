@@ -3,8 +3,8 @@
 import { describe, expect, test } from "vitest";
 import type { CallbackEntry } from "../../src/callback.ts";
 import { parseConfig } from "../../src/config-file.ts";
-import { checkLedger } from "../../src/flows/check-ledger.ts";
-import { followLedger } from "../../src/flows/follow-ledger.ts";
+import { checkLedger } from "../../src/flows/ledger/check-ledger.ts";
+import { followLedger } from "../../src/flows/ledger/follow-ledger.ts";
 import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
@@ -63,8 +63,8 @@ describe("an operator that updates rows in place", () => {
   });
 });
 
-describe("a ledger that is wrong: its mismatches are real", () => {
-  /** Plays a world without a fault to an operator that writes plain rows, and only some of them. */
+describe("a wrong ledger has real mismatches", () => {
+  /** Plays a world without a fault for an operator that writes plain rows, and keeps only some of them. */
   async function playKeeping(keeps: (entry: CallbackEntry) => boolean) {
     const dropped = new Set<string>();
     const kept = new Set<string>();
@@ -83,9 +83,9 @@ describe("a ledger that is wrong: its mismatches are real", () => {
     return { dropped, opened };
   }
 
-  test("one keeps only the first item of each request: each bet that lost an item is found, and no other", async () => {
+  test("a ledger that keeps only the first item of each request differs in each bet that lost an item, and in no other", async () => {
     const requests = new Set<string>();
-    // One request tells a player of all bets of the round that are settled at that moment.
+    // One request settles all of a player's bets of the round that end at that moment.
     const { dropped, opened } = await playKeeping(({ callback, username, roundId, occurredAt }) => {
       const request = `${callback}|${username}|${roundId}|${occurredAt}`;
       const isFirst = !requests.has(request);
@@ -96,7 +96,7 @@ describe("a ledger that is wrong: its mismatches are real", () => {
     expect(new Set(opened.map(({ kind }) => kind))).toEqual(new Set(["missing-settlement"]));
   });
 
-  test("one has a unique index on the round: each bet but a round's first is found, and no other", async () => {
+  test("a ledger with a unique index on the round differs in each bet except a round's first, and in no other", async () => {
     const firstOf = new Map<string | null, string>();
     const { dropped, opened } = await playKeeping(({ roundId, txnId }) => {
       const first = firstOf.get(roundId) ?? txnId;
@@ -116,7 +116,7 @@ describe("a table as operators have it", () => {
     log: silentLog,
   });
 
-  test("with times that have no zone is refused, and no zone is suggested", async () => {
+  test("with times without a zone is refused, and no zone is suggested", async () => {
     await makeTable();
     const refused = checkLedger(contextOf("field_wallet"));
     await expect(refused).rejects.toThrow(/received_at is timestamp without time zone/);
@@ -124,14 +124,14 @@ describe("a table as operators have it", () => {
     await expect(refused).rejects.not.toThrow(/UTC|Bangkok/);
   });
 
-  test("with amounts as DOUBLE and no currency is refused, each column by its name", async () => {
+  test("with amounts as DOUBLE and no currency is refused, and each column is named", async () => {
     await makeTable();
     const refused = checkLedger(contextOf("field_wallet"));
     await expect(refused).rejects.toThrow(/bet_amount is double precision, but must be numeric: a floating/);
     await expect(refused).rejects.toThrow(/the column currency is missing/);
   });
 
-  test("is mended by a view: zone, amounts, currency and the case of names", async () => {
+  test("can be used through a view that gives zone, amounts, currency and names", async () => {
     await makeTable();
     await sql`
       create view field_ledger as select entry_id, callback, request_id, product_id, lower(username) as username,

@@ -17,7 +17,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
   const { sql } = database;
   const queues = open(database);
 
-  test("a worker delivers alerts and the digest, one channel while the other hangs, and after its queues were emptied", async () => {
+  test("a worker delivers alerts and the digest: to one channel while the other hangs, and after the queues were emptied", async () => {
     const config = parseConfig({
       products: [{ productId: "P1", walletMode: "transfer" }],
       alerts: { every: "PT0.2S" },
@@ -35,7 +35,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
       });
     const keys = () => webhook.heard.map(({ json }) => String(json.idempotencyKey));
     const arrives = (key: string) => eventually(`${key} arrives`, () => keys().includes(key));
-    // Each day has its own, and midnight may come.
+    // Each day has a digest of its own, and midnight may pass during the test.
     const isDigest = (key: string) => key.startsWith("digest/");
     slack.answer(() => {});
     await write("first");
@@ -54,7 +54,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     await arrives("after the queues were emptied");
     await eventually("the other was sent something", () => slack.heard.length > 0);
     await worker.stop();
-    // It may have been given up, and sent again; what comes after it waits all the same.
+    // An attempt may have been given up and repeated; the alerts behind it must wait all the same.
     expect(new Set(slack.heard.map(({ body }) => body)).size).toBe(1);
     const others = keys().filter((key) => !isDigest(key));
     expect(others).toEqual(["first", "while the other hangs", "after the queues were emptied"]);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { startWorker } from "../../jobs/worker.ts";
 import { systemClock } from "../../src/clock.ts";
-import { findBackfill, planBackfill, requestBackfill } from "../../src/flows/backfill.ts";
 import type { PullContext } from "../../src/flows/context.ts";
+import { findBackfill, planBackfill, requestBackfill } from "../../src/flows/pull/backfill.ts";
 import { silentLog } from "../../src/log.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
@@ -25,7 +25,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     fetchPage: small.fetchPage,
   };
 
-  test("a worker runs what was asked for before and after its queues were emptied", async () => {
+  test("a worker runs backfills that were asked for before and after the queues were emptied", async () => {
     const before = await ask(context);
     const connections = { redisUrl: queues.redisUrl(), databaseUrl: database.url };
     const worker = await startWorker(context, connections, SCHEDULE_CHECK_MS);

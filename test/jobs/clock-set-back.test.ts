@@ -1,4 +1,4 @@
-/** A worker whose machine's clock was set back, and is right again: queues in PostgreSQL go by that clock. */
+/** A worker whose machine clock was set back and then corrected. Queues in PostgreSQL wait by that clock. */
 
 import { onTestFinished, test, vi } from "vitest";
 import { LONGEST_WAIT_SECONDS, openBackend } from "../../jobs/backend.ts";
@@ -8,15 +8,15 @@ import { eventually } from "../support/eventually.ts";
 
 const database = useDatabase();
 const TEN_MINUTES_MS = 600_000;
-/** As long as it may be, or as it would be by that clock. */
+/** The longest allowed wait, or the wait by the wrong clock. */
 const isWait = (ms = 0) => ms === LONGEST_WAIT_SECONDS * 1000 || ms > TEN_MINUTES_MS - 10_000;
 
-test("a worker that waits for a job by a clock that was set back takes it soon after the clock is right", {
+test("a worker that waits by a clock that was set back takes a job soon after the clock is right", {
   timeout: 60_000,
 }, async () => {
   const backend = openBackend(null, database.url, silentLog);
   const queue = backend.openQueue("pull");
-  // Not due before somebody waits for it: which jobs are due the database knows by its own clock.
+  // The job becomes due only when somebody waits: the database decides that by its own clock.
   await queue.add("due", { productId: "P1" }, { delay: 3_000 });
   const { now } = Date;
   const clock = vi.spyOn(Date, "now").mockImplementation(() => now() - TEN_MINUTES_MS);
@@ -31,7 +31,7 @@ test("a worker that waits for a job by a clock that was set back takes it soon a
   };
   const worker = backend.openWorker("pull", run, 1);
   try {
-    // BullMQ begins to wait, asks when the next job is due, and begins again.
+    // BullMQ begins to wait, asks when the next job is due, and begins to wait again.
     const waits = () => timers.mock.calls.filter(([, ms]) => isWait(ms)).length;
     await eventually("it waits for the job", () => waits() >= 2);
     clock.mockRestore();

@@ -1,4 +1,4 @@
-/** A product with more to compare than a turn takes lets the others have theirs. */
+/** A product with more to compare than one turn takes lets the others have their turns. */
 
 import { expect, test } from "vitest";
 import { type JobQueue, openBackend } from "../../jobs/backend.ts";
@@ -24,13 +24,13 @@ function queueOf(added: Added[]): JobQueue {
   return { add, getDeduplicationJobId: async () => null } as unknown as JobQueue;
 }
 
-/** Each reading of the time is 15 seconds later than the one before. */
+/** Each reading of the time is 15 seconds later than the reading before. */
 function hurryingClock() {
   let now = NOON;
   return { now: () => (now += 15_000), sleep: async () => {} };
 }
 
-test("its next turn comes behind those of all others, and twice in a row under no one name", async () => {
+test("the product's next turn comes behind those of all others, and each turn has a job name of its own", async () => {
   const entries = Array.from({ length: 2_600 }, (_, bet) =>
     exampleEntry({ entryId: `e${bet}`, requestId: `q${bet}`, txnId: `t${bet}`, roundId: `r${bet}` }),
   );
@@ -59,7 +59,7 @@ test("its next turn comes behind those of all others, and twice in a row under n
   expect(new Set(added.slice(0, 2).map(({ id }) => id))).toEqual(new Set(["turn 1 P1", "turn 2 P1"]));
 });
 
-test("a tick takes no second turn beside one that waits", async () => {
+test("a tick adds no second turn where one waits", async () => {
   await sql`delete from diff_marks`;
   await appendEntries(sql, [
     exampleEntry({ entryId: "tick", requestId: "tick", txnId: "tick", roundId: "tick" }),

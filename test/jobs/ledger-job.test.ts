@@ -54,7 +54,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     await sql`create table casino.log (like callback_entries including defaults)`;
   });
 
-  test("a worker follows the relation, and goes on when it was gone for a while", async () => {
+  test("a worker follows the relation, and goes on after the relation was gone for a while", async () => {
     await createView();
     const errors: string[] = [];
     await using _worker = await start(errors);
@@ -68,7 +68,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     expect(new Set(errors)).toEqual(new Set(["ledger-unreadable"]));
   });
 
-  test("a worker does not start with a relation that is no ledger, and says what is wrong with it", async () => {
+  test("a worker does not start with a relation that is no ledger, and says what is wrong", async () => {
     await expect(start()).rejects.toMatchObject({ code: "ledger-unreadable" });
     await sql`create view casino.ledger as select entry_id, received_at::timestamp as received_at from casino.log`;
     await expect(start()).rejects.toThrow(

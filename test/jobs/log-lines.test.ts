@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { startWorker } from "../../jobs/worker.ts";
 import { formatInstant, systemClock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
-import { planBackfill, requestBackfill } from "../../src/flows/backfill.ts";
+import { planBackfill, requestBackfill } from "../../src/flows/pull/backfill.ts";
 import { createLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
 import { useDatabase } from "../support/database.ts";
@@ -13,7 +13,7 @@ import { CREDENTIALS, page, status, useHttpProvider } from "../support/http-prov
 const { sql, url } = useDatabase();
 const provider = useHttpProvider();
 
-test("a line of a job names its queue and job, and the product, window or backfill that it is about", async () => {
+test("a log line of a job names its queue and job, and the product, window or backfill", async () => {
   const now = systemClock.now();
   const config = parseConfig({
     products: [{ productId: "P1", since: formatInstant(now - 30 * MINUTE_MS) }],
@@ -26,7 +26,7 @@ test("a line of a job names its queue and job, and the product, window or backfi
   const context = { sql, config, clock: systemClock, log, fetchPage: client.fetchBetPage };
   const past = { productId: "P1", from: now - 10 * HOUR_MS, to: now - 9 * HOUR_MS };
   const { id } = await requestBackfill(context, await planBackfill(context, past));
-  // Live windows are too slow until they are short; then the credentials are refused.
+  // Live windows time out until they are short; then the provider refuses the credentials.
   provider.answer(({ from, to }) => {
     if (from < now - HOUR_MS) return page([]);
     return to - from > 10 * MINUTE_MS ? status(504) : status(401);
@@ -38,7 +38,7 @@ test("a line of a job names its queue and job, and the product, window or backfi
   try {
     const jobId = expect.stringMatching(/./);
     const window = { productId: "P1", windowId: expect.any(Number), kind: "live", from: expect.any(String) };
-    // Whichever job finds a window due fetches it.
+    // Any of these jobs may fetch a due window.
     const queue = expect.stringMatching(/^(?:pull|fetch)$/);
     expect(await lineOf("window was too slow")).toMatchObject({ queue, jobId, ...window });
     expect(await lineOf("credentials were refused")).toMatchObject({ queue, jobId, productId: "P1" });

@@ -2,7 +2,7 @@ import { afterAll, expect, onTestFinished, test } from "vitest";
 import { startWorker } from "../../jobs/worker.ts";
 import { systemClock } from "../../src/clock.ts";
 import { migrateDatabase } from "../../src/db/migrate.ts";
-import { readStatus } from "../../src/flows/read-status.ts";
+import { readStatus } from "../../src/flows/read/read-status.ts";
 import { silentLog } from "../../src/log.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
@@ -14,7 +14,7 @@ const { sql, url } = useDatabase();
 const newer = writeNewerMigrations();
 afterAll(() => newer.remove());
 
-test("a worker of the version before goes on while a newer one migrates, and afterwards, without a failed job", async () => {
+test("a worker of the version before works on without a failed job while a newer version migrates, and afterwards", async () => {
   const errors: unknown[] = [];
   const log = Object.assign(Object.create(silentLog), {
     error: (about: unknown) => errors.push(about),
@@ -28,7 +28,7 @@ test("a worker of the version before goes on while a newer one migrates, and aft
       const { products } = await readStatus(context);
       return products.every(({ head }) => Date.parse(head ?? "") > since);
     });
-  // By then every statement of a pull is known to its connection with the columns that there were.
+  // By then the worker's connections have prepared every statement of a pull with the old columns.
   await pulledSince(small.begin);
   await pulledSince(systemClock.now());
   expect(await migrateDatabase(url, silentLog, newer.folder)).toBe(1);

@@ -10,7 +10,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
   const database = useDatabase();
   const queues = open(database);
 
-  test("jobs are counted by queue and state: those that wait, run, wait for their time or have failed, not those that are done", async () => {
+  test("the counts by queue and state include jobs that wait, run, wait for their time or have failed, but no finished job", async () => {
     const backend = openBackend(queues.redisUrl(), database.url, silentLog);
     const pull = backend.openQueue("pull");
     const diff = backend.openQueue("diff");

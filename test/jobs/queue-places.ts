@@ -1,4 +1,4 @@
-/** Both places where the queues can live, each with what a test needs to do to it. */
+/** Both places where the queues can live, with what a test needs to do there. */
 
 import { join } from "node:path";
 import { Redis } from "ioredis";
@@ -9,19 +9,19 @@ import { eventually } from "../support/eventually.ts";
 import { ownPort } from "../support/own-port.ts";
 
 interface QueuePlace {
-  /** for startWorker; null: the queues are in the database */
+  /** for startWorker; null where the queues are in the database */
   redisUrl(): string | null;
-  /** Takes away every job and every schedule. */
+  /** Deletes every job and every schedule. */
   empty(): Promise<void>;
-  /** Breaks the connections of all queues and workers; what they reach afterwards may have forgotten everything. */
+  /** Breaks the connections of all queues and workers. After that the queues may have lost all data. */
   breakDown(): Promise<void>;
-  /** For startWorker, of queues that cannot be had, and how an error should name them. */
+  /** For startWorker: queues that cannot be reached, and how an error must name them. */
   unreachable(): { readonly redisUrl: string | null; readonly databaseUrl: string; readonly name: string };
-  /** The connections that queues and workers hold at this moment. */
+  /** the present connections of queues and workers */
   connections(): Promise<string[]>;
 }
 
-/** The name that the pools of this program give their connections; queues have other names. */
+/** The program's pools give their connections this name; queues use other names. */
 const OWN_NAME = "wallet-recon";
 
 export const QUEUE_PLACES = [
@@ -29,7 +29,7 @@ export const QUEUE_PLACES = [
   { place: "PostgreSQL", open: openInPostgres },
 ] as const;
 
-/** A Redis of its own, since it is emptied. Call at the top of a describe. */
+/** A Redis of its own, because the test empties it. Call at the top of a describe. */
 function openInRedis({ url }: TestDatabase): QueuePlace {
   const cache = join(import.meta.dirname, "../../.recon/test/redis");
   let server: RedisServer;
@@ -75,7 +75,7 @@ function openInPostgres({ sql, url }: TestDatabase): QueuePlace {
         where schemaname = 'bullmq' and tablename <> 'migration'`;
       if (tables.length === 0) return;
       const statement = `truncate ${tables.map(({ name }) => name).join(", ")} cascade`;
-      // It takes every lock there is, so a worker that runs may get into its way.
+      // The truncate takes every lock, so a running worker may conflict with it.
       await eventually("the queues are emptied", async () => Boolean(await sql.unsafe(statement)));
     },
     breakDown: async () => {

@@ -4,7 +4,7 @@ import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
 import { NOON } from "../support/examples.ts";
 
-test("an error that is reported many times a second is told at once, and then every ten seconds with how often it came", () => {
+test("an error that comes many times a second is logged at once, and then every ten seconds with its count", () => {
   const clock = createTestClock(NOON);
   const told: unknown[] = [];
   const log = Object.assign(Object.create(silentLog), { warn: (about: object) => told.push(about) });

@@ -15,7 +15,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
   const { sql } = database;
   const queues = open(database);
 
-  test("a worker forgets what was kept long enough, and looks again every ten minutes", async () => {
+  test("a worker deletes rows that were kept long enough, and checks again every ten minutes", async () => {
     const config = parseConfig({ products: [{ productId: "P1", walletMode: "transfer" }] });
     const fetchPage = async () => ({ records: [], rejected: [], nextId: null, requestedAt: 0, tookMs: 1 });
     const context = { sql, config, clock: systemClock, log: silentLog, fetchPage };

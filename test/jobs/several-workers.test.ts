@@ -21,7 +21,7 @@ const provider = useHttpProvider();
 const folder = mkdtempSync(join(tmpdir(), "recon-several-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test("two worker processes on one Redis share the work and one budget of requests, and write every record once", async () => {
+test("two worker processes on one Redis share the work and one request budget, and write every record once", async () => {
   const since = Math.floor(systemClock.now() / MINUTE_MS) * MINUTE_MS - 180 * MINUTE_MS;
   const config = join(folder, "recon.config.json");
   writeFileSync(config, JSON.stringify(configSince(since)));
@@ -55,10 +55,10 @@ test("two worker processes on one Redis share the work and one budget of request
   expect(await Promise.all(workers.map(({ ready }) => ready))).toEqual([true, true]);
   const until = since + 170 * MINUTE_MS;
   await eventually("everything is pulled", () => isPulled(until));
-  // There is always more to pull: time passes.
+  // Time passes, so that there is always more to pull.
   const asked = () => new Set(provider.asked.map(nameOf));
   await eventually("both have asked", () => asked().size === names.length);
-  // A request that the end cuts off gives its place back before this provider has seen that.
+  // A request that is cut off at the end releases its slot before this provider sees the end.
   const mostWhileRunning = mostAtOnce;
   for (const worker of workers) worker.kill("SIGTERM");
   expect(await Promise.all(workers.map(({ ended }) => ended))).toEqual([0, 0]);
@@ -97,7 +97,7 @@ function nameOf({ headers }: ReceivedRequest): string {
   return Buffer.from(encoded, "base64").toString().split(":")[0] ?? "";
 }
 
-/** The newest time is fetched first: the head alone does not tell that what lies before it is there. */
+/** The newest time is fetched first: the head alone does not show that the time before it was fetched. */
 async function isPulled(until: number): Promise<boolean> {
   const pulled = await sql`
     select from pull_states s where head >= ${until} and not exists (

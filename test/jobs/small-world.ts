@@ -1,4 +1,4 @@
-/** A world that is over: every mismatch there is to find in it is known, and nothing has to be waited for. */
+/** A world that is over: all its mismatches are known, and no time has to pass. */
 
 import { afterAll, beforeAll } from "vitest";
 import type { FetchBetPage } from "../../src/bet.ts";
@@ -14,13 +14,13 @@ const CREDENTIALS = { username: "tests", password: "a small world" };
 export interface SmallWorld {
   readonly world: World;
   readonly begin: number;
-  /** asks the sandbox, over HTTP */
+  /** asks the sandbox over HTTP */
   readonly fetchPage: FetchBetPage;
-  /** all products of the world, or those named; times are short enough to watch */
+  /** for all products of the world, or the named ones, with intervals short enough for a test */
   config(changes?: { products?: readonly string[]; pullEvery?: string }): Config;
 }
 
-/** Call at the top of a test file; the sandbox runs while its tests do. */
+/** Call at the top of a test file. The sandbox runs as long as the tests of the file. */
 export function useSmallWorld(): SmallWorld {
   const begin = systemClock.now() - 55 * MINUTE_MS;
   const products = [

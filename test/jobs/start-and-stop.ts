@@ -1,10 +1,10 @@
-/** A worker in a process of its own, ended by `stop` alone; argv: database URL, and a Redis URL or nothing. */
+/** A worker in a process of its own, ended only by `stop`. Arguments: database URL, and a Redis URL or nothing. */
 
 import { startWorker } from "../../jobs/worker.ts";
 import { systemClock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { openDatabase } from "../../src/db/client.ts";
-import { readStatus } from "../../src/flows/read-status.ts";
+import { readStatus } from "../../src/flows/read/read-status.ts";
 import { silentLog } from "../../src/log.ts";
 import { eventually } from "../support/eventually.ts";
 

@@ -3,8 +3,8 @@ import { openBackend } from "../../jobs/backend.ts";
 import { startWorker, type WorkerContext } from "../../jobs/worker.ts";
 import { systemClock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
-import { openAskOutcome } from "../../src/flows/ask-outcome.ts";
-import { handOverTransfers } from "../../src/flows/hand-over-transfers.ts";
+import { openAskOutcome } from "../../src/flows/verify/ask-outcome.ts";
+import { handOverTransfers } from "../../src/flows/verify/hand-over-transfers.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
 import { openBudget } from "../../src/provider/budget.ts";
@@ -51,7 +51,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     await handOverTransfers(context, [{ transfer: deposit({ transactionRef, sentAt }), label: "" }]);
   };
 
-  test("a worker verifies what is handed over and what the ledger tells of, after its queues were emptied too", async () => {
+  test("a worker verifies transfers that were handed over and top-ups from the ledger, also after its queues were emptied", async () => {
     provider.answer((question) =>
       question.path === "/verifyDepositWithdraw"
         ? bookedAs(question)
@@ -81,7 +81,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     await eventually("the next is verified", () =>
       isVerified("before accepted", "emptied accepted", "top-up accepted"),
     );
-    // A tick that was under way when they were emptied may have been the one that verified it.
+    // A tick that ran when the queues were emptied may have verified the transfer.
     await eventually("the schedule is back", async () => {
       expect(await readSchedules()).toEqual(["tick 200"]);
       return true;

@@ -9,8 +9,8 @@ import { startWorker } from "../../jobs/worker.ts";
 import { type Instant, systemClock } from "../../src/clock.ts";
 import { openDatabase } from "../../src/db/client.ts";
 import type { FlowContext, PullContext } from "../../src/flows/context.ts";
-import { deliverCallbacks } from "../../src/flows/deliver-callbacks.ts";
-import { readStatus } from "../../src/flows/read-status.ts";
+import { deliverCallbacks } from "../../src/flows/ledger/deliver-callbacks.ts";
+import { readStatus } from "../../src/flows/read/read-status.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
 import { MISMATCH_STATUSES, type Mismatch } from "../../src/mismatch.ts";
@@ -25,9 +25,9 @@ import { QUEUE_PLACES } from "./queue-places.ts";
 import { useSmallWorld } from "./small-world.ts";
 
 const SCHEDULE_CHECK_MS = 200;
-/** In it a process starts, works and ends, on a busy machine too. */
+/** A process must start, work and end in this time, on a busy machine too. */
 const A_MINUTE_MS = 60_000;
-/** BullMQ by itself opens some forty in PostgreSQL; there each is a process of the server. */
+/** BullMQ alone opens about forty connections to PostgreSQL, each a process of the server. */
 const MOST_CONNECTIONS = 12;
 const run = promisify(execFile);
 const small = useSmallWorld();
@@ -54,20 +54,20 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     await emptyTables(sql);
   });
 
-  /** Stopped at the end of its block. */
+  /** Starts a worker, and stops it at the end of the test. */
   async function start(changes: Partial<PullContext> = {}) {
     const connections = { redisUrl: queues.redisUrl(), databaseUrl: database.url };
     const worker = await startWorker({ ...context, ...changes }, connections, SCHEDULE_CHECK_MS);
     return { ...worker, [Symbol.asyncDispose]: () => worker.stop() };
   }
 
-  test("a worker pulls and compares every product: what was planted is found, and nothing else", async () => {
+  test("a worker pulls and compares every product, and finds exactly the planted faults", async () => {
     await fillLedger(context);
     await using _worker = await start();
     await eventually("the list is what was planted", () => expectPlanted(context));
   });
 
-  test("a worker shows the queues it works on in a browser, and closes all it opened for that", async () => {
+  test("a worker shows its queues in a browser, and at its end closes all connections of that page", async () => {
     await using worker = await start();
     const board = await worker.openBoard();
     const { queues } = (await board.inject("/queues/api/queues")).json();
@@ -85,7 +85,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     expect(held).toBeLessThanOrEqual(MOST_CONNECTIONS);
   });
 
-  test("two workers at once find the same, and do nothing twice", async () => {
+  test("two workers at the same time find the same mismatches, and do nothing twice", async () => {
     await fillLedger(context);
     const second = openDatabase(database.url, 5);
     onTestFinished(() => second.end());
@@ -101,14 +101,14 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     expect(counted?.["changes"]).toBe(counted?.["mismatches"]);
   });
 
-  test("a confirm fetch that the comparison asks for does not wait for the next regular pull", async () => {
+  test("a confirm fetch does not wait for the next regular pull", async () => {
     await using _worker = await start({ config: small.config({ pullEvery: "PT1H" }) });
     await eventually("every product is pulled", () => isPulledSince(context, small.begin));
     await settleUnheardBet(context);
     await eventually("the bet is confirmed as missing", () => hasUnheardBet(context));
   });
 
-  test("queues that are emptied are filled again, and work goes on", async () => {
+  test("a worker fills queues that were emptied, and its work goes on", async () => {
     await using _worker = await start();
     await eventually("every product is pulled", () => isPulledSince(context, small.begin));
     await queues.empty();
@@ -116,7 +116,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     expect(await readSchedules()).toEqual(ALL_EVERY_200_MS);
   });
 
-  test("work goes on after every connection broke", async () => {
+  test("a worker goes on after every connection broke", async () => {
     await using _worker = await start();
     await eventually("every product is pulled", () => isPulledSince(context, small.begin));
     await queues.breakDown();
@@ -130,7 +130,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     await eventually("the bet is found", () => hasUnheardBet(context));
   }
 
-  test("each product has its schedules, and none that left the config", async () => {
+  test("each product has its schedules, and a product that left the config has none", async () => {
     await (await start()).stop();
     expect(await readSchedules()).toEqual(ALL_EVERY_200_MS);
     await (await start({ config: small.config({ products: ["SPORT"], pullEvery: "PT7S" }) })).stop();
@@ -146,7 +146,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     beforeEach(async () => {
       backend = openBackend(queues.redisUrl(), database.url, silentLog);
       queue = backend.openQueue("pull");
-      // Not in the order in which they are checked.
+      // Not in the order in which the test checks them.
       await ensureSchedules(queue, schedules.toReversed(), systemClock.now());
     });
     afterEach(async () => {
@@ -156,7 +156,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
 
     const readProducts = async () => (await queue.getJobs()).map(({ data }) => data.productId).sort();
 
-    test("those that wait for a free worker keep their places, and none is doubled", async () => {
+    test("ticks that wait for a free worker keep their places, and none is doubled", async () => {
       const inTurn = async () => (await queue.getWaiting()).map(({ data }) => data.productId);
       const waiting = await inTurn();
       expect(waiting).toEqual(["SPORT", "SLOT 2", "TABLE:1"]);
@@ -166,8 +166,8 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
       expect(await readProducts()).toHaveLength(3);
     });
 
-    test("one that a killed worker took along comes again", async () => {
-      // As a worker takes one, up to the moment in which it would schedule the next.
+    test("a tick that a killed worker had taken comes again", async () => {
+      // Takes a tick as a worker does, up to the moment before it would schedule the next one.
       Object.assign(queue.opts, { lockDuration: 30_000 });
       const { backend: taking } = queue as unknown as {
         backend: { moveToActive(token: string): Promise<unknown> };
@@ -180,7 +180,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     });
   });
 
-  /** "<queue> <product> <interval>" of each schedule; what is queued for a product without one is an error. */
+  /** "<queue> <product> <interval>" of each schedule. @throws Error where a job is queued for a product without a schedule */
   async function readSchedules(): Promise<string[]> {
     const backend = openBackend(queues.redisUrl(), database.url, silentLog);
     const schedules: string[] = [];
@@ -196,21 +196,21 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     return schedules.sort();
   }
 
-  test("a worker ends although a request hangs, and the next one takes its work over at once", async () => {
+  test("a worker ends although a request hangs, and the next worker takes its work over at once", async () => {
     provider.answer(() => hang);
     const limits = { requestTimeoutMs: 3_600_000, connections: 8, production: false };
     const client = openProvider({ baseUrl: provider.url(), ...CREDENTIALS }, limits, systemClock);
     onTestFinished(() => client.close());
     const worker = await start({ fetchPage: client.fetchBetPage });
     await eventually("a request hangs", () => provider.asked.length > 0);
-    // The request hangs for longer than any test may take.
+    // The request would hang for longer than any test may take.
     await Promise.all([worker.stop(), worker.stop()]);
 
     await using _next = await start();
     await eventually("every product is pulled", () => isPulledSince(context, small.begin));
   });
 
-  test("a process whose worker was stopped ends by itself", async () => {
+  test("a process ends by itself after its worker was stopped", async () => {
     const script = join(import.meta.dirname, "start-and-stop.ts");
     const { stdout } = await run(process.execPath, [script, database.url, queues.redisUrl() ?? ""], {
       timeout: 2 * A_MINUTE_MS,
@@ -218,7 +218,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     expect(stdout).toBe("stopped");
   });
 
-  test("where the queues cannot be had the start fails, says so, and leaves nothing open", async () => {
+  test("without its queues a worker does not start, says so, and leaves nothing open", async () => {
     const { name, ...connections } = queues.unreachable();
     const failure = await startWorker(context, connections).catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: "queue-unreachable", message: expect.stringContaining(name) });
@@ -234,7 +234,7 @@ async function fillLedger(context: FlowContext): Promise<void> {
   await deliverCallbacks(context, small.world, small.begin, systemClock.now());
 }
 
-/** Throws while the list is not what the world planted. */
+/** Throws while the open mismatches are not the planted ones. */
 async function expectPlanted({ sql }: FlowContext): Promise<true> {
   const nameOf = (one: PlantedFault | Mismatch) =>
     [one.kind, one.productId, one.username, one.betId, one.transactionId].join(" ");

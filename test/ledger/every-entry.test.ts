@@ -1,14 +1,14 @@
-/** Rows of `callback_entries` as any other program writes them: by its own connection, in plain SQL, and nothing else. */
+/** Rows of `callback_entries` as another program writes them: over its own connection, in plain SQL. */
 
 import postgres from "postgres";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { CALLBACKS } from "../../src/callback.ts";
 import { parseConfig } from "../../src/config-file.ts";
-import { followLedger } from "../../src/flows/follow-ledger.ts";
-import { reportRejectedEntries } from "../../src/flows/report-rejected-entries.ts";
+import { followLedger } from "../../src/flows/ledger/follow-ledger.ts";
+import { reportRejectedEntries } from "../../src/flows/ledger/report-rejected-entries.ts";
 import { findIdleTriggers } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
-import { iso, minute, recordOf, useDiffWorld } from "../flows/comparison-world.ts";
+import { iso, minute, recordOf, useDiffWorld } from "../flows/compare/comparison-world.ts";
 
 const { sql, url, clock, diffAt, listed, fetchRange, mismatches } = useDiffWorld();
 const program = postgres(url, { max: 1, onnotice: () => {} });
@@ -19,7 +19,7 @@ const COLUMNS = `entry_id, callback, request_id, product_id, username, currency,
   payout_amount, skip_balance_update, moved, occurred_at, received_at`;
 type Fields = Readonly<Partial<Record<string, string | null>>>;
 
-/** A row as SQL values: a placement of 10.00 THB by anna at 11:55, or what the fields say. */
+/** A row as SQL values: a placement of 10.00 THB by anna at 11:55, changed by the given fields. */
 function values(entryId: string, fields: Fields = {}): string {
   const row = {
     callback: "placeBets",
@@ -58,12 +58,12 @@ const rowsChange = async (how: "never" | "replace") => {
 };
 const rejected = () => sql<{ kind: string; entryId: string; reason: string }[]>`
   select kind, entry_id as "entryId", reason from rejected_entries order by id`;
-/** Fetches everything from an hour before noon on, in windows of an hour. */
+/** Fetches everything since an hour before noon, in windows of an hour. */
 async function fetchUntil(minutes: number): Promise<void> {
   for (let from = -60; from < minutes; from += 60) await fetchRange(minute(from), minute(from + 60));
 }
 
-/** Compares once everything that graces and confirm fetches ask for has passed. */
+/** Compares once all graces and confirm fetches are over. */
 async function compareAll(): Promise<string[]> {
   await diffAt(90);
   clock.set(minute(125));
@@ -75,7 +75,7 @@ async function compareAll(): Promise<string[]> {
 describe("a row that another program writes is compared", () => {
   beforeEach(() => rowsChange("never"));
 
-  test("by insert: a settled bet that the provider does not know is found", async () => {
+  test("by insert: a settled bet that the provider does not know becomes a mismatch", async () => {
     await program.unsafe(insert(...BET));
     expect(await compareAll()).toEqual(["missing-at-provider of bet-1 is open"]);
   });
@@ -109,7 +109,7 @@ describe("a row that another program writes is compared", () => {
     expect(await compareAll()).toEqual(["missing-at-provider of bet-1 is open"]);
   });
 
-  test("after its record was judged: a second debit is found", async () => {
+  test("after its record was judged: a second debit becomes a mismatch", async () => {
     await program.unsafe(insert(...BET));
     await listed(recordOf("25"));
     expect(await compareAll()).toEqual([]);
@@ -122,7 +122,7 @@ describe("a row that another program writes is compared", () => {
     expect(await mismatches()).toEqual(["net-differs of bet-1 is open"]);
   });
 
-  test("late: what was called missing resolves itself", async () => {
+  test("late: the mismatch of a missing bet resolves itself", async () => {
     await program.unsafe(insert(values("e0", { txn_id: "bet-0", round_id: "round-0", ...OLD })));
     await listed(recordOf("25"));
     await diffAt(20);
@@ -169,7 +169,7 @@ describe("a row that another program writes is compared", () => {
     expect(await sql`select sum(added)::int as added from rows_added`).toEqual([{ added: 2 }]);
   });
 
-  test("by a user that may do nothing but insert", async () => {
+  test("by a user that may only insert", async () => {
     await sql.unsafe(`
       do $$ begin create role writer; exception when duplicate_object then null; end $$;
       grant insert on callback_entries to writer`);
@@ -180,7 +180,7 @@ describe("a row that another program writes is compared", () => {
     expect(await compareAll()).toEqual(["missing-at-provider of bet-1 is open"]);
   });
 
-  test("by a user that has tables of the same names in its session, which are not touched", async () => {
+  test("by a user with temporary tables of the same names, which stay untouched", async () => {
     await program.begin(async (tx) => {
       await tx.unsafe(`
         create temp table callback_entries (like public.callback_entries including defaults) on commit drop;
@@ -210,7 +210,7 @@ describe("a row that another program writes is compared", () => {
     await expect(called).rejects.toThrow(/^permission denied/);
   });
 
-  test("copied with the column that says when another database wrote it, as a top-up is", async () => {
+  test("with the column that says when another database wrote it, as a top-up is", async () => {
     const topUp = { callback: "adjustBalance", status: "DEBIT", round_id: null };
     await program.unsafe(`
       insert into callback_entries (${COLUMNS}, appended_in)
@@ -221,7 +221,7 @@ describe("a row that another program writes is compared", () => {
     expect(await rejected()).toEqual([]);
   });
 
-  test("restored with the triggers switched off, once the worker has noticed", async () => {
+  test("by a restore with triggers switched off, once the worker has noticed", async () => {
     await program.unsafe("alter table callback_entries disable trigger all");
     await program.unsafe(insert(...BET));
     await program.unsafe("alter table callback_entries enable trigger all");
@@ -231,7 +231,7 @@ describe("a row that another program writes is compared", () => {
     expect(await mismatches()).toEqual(["missing-at-provider of bet-1 is open"]);
   });
 
-  test("restored so, while others go on writing: they wait for none of it but the switching", async () => {
+  test("by such a restore, and other writers wait only for the switching of the triggers", async () => {
     await program.unsafe("alter table callback_entries disable trigger all");
     await program.unsafe(insert(...BET));
     await program.unsafe("alter table callback_entries enable trigger all");
@@ -248,7 +248,7 @@ describe("a row that another program writes is compared", () => {
     expect(await compareAll()).toEqual(["missing-at-provider of bet-1 is open"]);
   });
 
-  test("in any number of rows at once, and counted", async () => {
+  test("together with any number of rows at once, and counted", async () => {
     await program.unsafe(
       insert(
         ...Array.from({ length: 1_203 }, (_, n) => values(`e${n}`, { txn_id: `bet-${n}`, round_id: null })),
@@ -260,7 +260,7 @@ describe("a row that another program writes is compared", () => {
     expect(await sql`select sum(added)::int as added from rows_added`).toEqual([{ added: 1_203 }]);
   });
 
-  test("when older entries come in later, records since then are compared too", async () => {
+  test("with an earlier time: later records are compared again", async () => {
     const older = { accountingDate: iso(-60), updatedDate: iso(-60), betId: "bet-old", roundId: "round-old" };
     await listed(recordOf("25", { ...older, id: "rec-old" }));
     await program.unsafe(insert(...BET));
@@ -275,7 +275,7 @@ describe("a row that another program writes is compared", () => {
 /** An hour before everything else. */
 const OLD: Fields = { occurred_at: iso(-90), received_at: iso(-90) };
 
-describe("a row that cannot be used is kept with its reason, and the others are taken", () => {
+describe("a row that cannot be used is kept with its reason, and the others are accepted", () => {
   const HOUR_BEHIND = iso(-24 * 60 - 6);
   test.each([
     ["callback", { callback: "placeBet" }, /^callback is "placeBet", which is none of placeBets/],
@@ -307,7 +307,7 @@ describe("a row that cannot be used is kept with its reason, and the others are 
     ).toEqual([{ entries: 2, start: minute(-5) }]);
   });
 
-  test("what it speaks of is not called missing", async () => {
+  test("keeps its bet from being reported as missing", async () => {
     await program.unsafe(insert(values("e0", { txn_id: "bet-0", round_id: "round-0", ...OLD })));
     await program.unsafe(insert(values("bad", { callback: "placeBet" })));
     await listed(recordOf("25"));
@@ -315,7 +315,7 @@ describe("a row that cannot be used is kept with its reason, and the others are 
     expect(await mismatches()).not.toContain("missing-in-ledger of bet-1 is open");
   });
 
-  test("what it spoke of is missing once it is mended, and speaks of something else", async () => {
+  test("leaves the bet missing once the row is mended and names another bet", async () => {
     await program.unsafe(insert(values("e0", { txn_id: "bet-0", round_id: "round-0", ...OLD })));
     await program.unsafe(insert(values("bad", { callback: "placeBet" })));
     await listed(recordOf("25"));
@@ -328,7 +328,7 @@ describe("a row that cannot be used is kept with its reason, and the others are 
     expect(await mismatches()).toContain("missing-in-ledger of bet-1 is open");
   });
 
-  test("inserted again as it should be, it is rejected no more", async () => {
+  test("is no longer rejected once it is inserted again with usable values", async () => {
     await program.unsafe(insert(values("e0", { txn_id: "bet-0", round_id: "round-0", ...OLD })));
     await program.unsafe(
       insert(values("e1", { bet_amount: "NaN" }), values("bad", { callback: "placeBet" })),
@@ -341,7 +341,7 @@ describe("a row that cannot be used is kept with its reason, and the others are 
     expect(await rejected()).toMatchObject([{ entryId: "bad" }]);
   });
 
-  test("its text is the same, whatever zone the writer's session keeps", async () => {
+  test("has the same text in every time zone of the writer's session", async () => {
     const zones = ["Asia/Bangkok", "America/New_York"];
     for (const zone of zones) {
       await program.begin(async (tx) => {
@@ -361,7 +361,7 @@ describe("a row that cannot be used is kept with its reason, and the others are 
     expect(await sql`select count(*)::int as alerts from alerts`).toEqual([{ alerts: 1 }]);
   });
 
-  test("the callbacks that the table takes are those that the program knows", async () => {
+  test("the table accepts exactly the callbacks that the program knows", async () => {
     const [row] = await sql<{ names: string }[]>`
       select recon_describe_fault('callback', '{"callback": "x"}') as names`;
     expect(row?.names).toBe(`callback is "x", which is none of ${CALLBACKS.join(", ")}`);
@@ -371,7 +371,7 @@ describe("a row that cannot be used is kept with its reason, and the others are 
     expect(await rejected()).toEqual([]);
   });
 
-  test("ops are alerted once a day and product", async () => {
+  test("operations are alerted once per day and product", async () => {
     const config = parseConfig({ products: [{ productId: "P1" }] });
     const context = { sql, config, clock, log: silentLog };
     await program.unsafe(insert(values("bad", { callback: "placeBet" })));
@@ -410,7 +410,7 @@ describe("a row that is changed afterwards", () => {
       expect(await compareAll()).toEqual([]);
     });
 
-    test("keeps its first content; the change is kept and alerted", async () => {
+    test("keeps its first content, and the change is kept and alerted", async () => {
       await program.unsafe("update callback_entries set payout_amount = 20 where entry_id = 'e2'");
       await report();
       expect(await rejected()).toEqual([
@@ -426,7 +426,7 @@ describe("a row that is changed afterwards", () => {
       expect(await mismatches()).toEqual([]);
     });
 
-    test("stays where it is deleted", async () => {
+    test("stays when somebody deletes it", async () => {
       await program.unsafe("delete from callback_entries where entry_id = 'e2'");
       await report();
       expect(await rejected()).toMatchObject([
@@ -440,14 +440,14 @@ describe("a row that is changed afterwards", () => {
       expect(await sql`select count(*)::int as entries from callback_entries`).toEqual([{ entries: 2 }]);
     });
 
-    test("a table that is truncated is an error that says what to do", async () => {
+    test("is kept from a truncate by an error that says what to do", async () => {
       await expect(program.unsafe("truncate callback_entries")).rejects.toMatchObject({
         message: "callback_entries is a ledger and cannot be truncated",
         hint: expect.stringMatching(/^Delete rows instead/),
       });
     });
 
-    test("an update that changes nothing is no change", async () => {
+    test("and got the values it had before counts as unchanged", async () => {
       await program.unsafe("update callback_entries set payout_amount = 25.000 where entry_id = 'e2'");
       expect(await rejected()).toEqual([]);
     });
@@ -471,7 +471,7 @@ describe("a row that is changed afterwards", () => {
       expect(await rejected()).toEqual([]);
     });
 
-    test("is gone from its bet where it is deleted", async () => {
+    test("leaves its bet when somebody deletes it", async () => {
       await program.unsafe("delete from callback_entries where entry_id = 'e2'");
       await diffAt(150);
       expect(await mismatches()).toEqual(["missing-settlement of bet-1 is open"]);
@@ -480,7 +480,7 @@ describe("a row that is changed afterwards", () => {
       ]);
     });
 
-    test("that moves to another bet, both are compared", async () => {
+    test("and moved to another bet has both bets compared", async () => {
       await program.unsafe(
         "update callback_entries set txn_id = 'bet-9', round_id = 'round-9' where entry_id = 'e2'",
       );
@@ -494,7 +494,7 @@ describe("a row that is changed afterwards", () => {
       ]);
     });
 
-    test("to what cannot be used keeps its content, and the change is kept", async () => {
+    test("into something unusable keeps its content, and the change is kept", async () => {
       await program.unsafe("update callback_entries set callback = 'settle' where entry_id = 'e2'");
       expect(await rejected()).toEqual([
         {

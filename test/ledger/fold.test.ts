@@ -12,7 +12,7 @@ const settle = (payout: string, fields: Fields = {}) =>
 const other = (callback: CallbackEntry["callback"], fields: Fields = {}) =>
   exampleEntry({ callback, betAmount: null, ...fields });
 
-/** Each entry happens a second after the one before. */
+/** Dates the entries a second apart. */
 function inOrder(entries: readonly CallbackEntry[]): CallbackEntry[] {
   return entries.map((entry, index) => {
     const at = NOON + index * 1000;
@@ -45,7 +45,7 @@ describe("ordinary play", () => {
     });
   });
 
-  test("a settlement ends it and pays", () => {
+  test("a settlement ends a bet and pays", () => {
     expect(only([place(), settle("25.5")])).toMatchObject({
       status: "settled",
       payout: "25.5",
@@ -53,11 +53,11 @@ describe("ordinary play", () => {
     });
   });
 
-  test("a bet may be settled in several parts", () => {
+  test("several settlements can settle a bet in parts", () => {
     expect(only([place(), settle("5"), settle("7")])).toMatchObject({ payout: "12", moved: "2" });
   });
 
-  test("it is known how many amounts a bet's payout and its movements are the sums of", () => {
+  test("a bet knows how many amounts its payout and its movements are the sums of", () => {
     const back = other("rollback", { payoutAmount: amount("12") });
     const countsOf = (entries: readonly CallbackEntry[]) => {
       const [bet] = foldEntries(inOrder(entries), { singleState: false });
@@ -68,17 +68,17 @@ describe("ordinary play", () => {
     expect(countsOf([place(), settle("5"), settle("7"), back, settle("1")])).toEqual([1, 5]);
   });
 
-  test("a settled bet whose settlement is not in the ledger can be void", () => {
+  test("a void is possible for a settled bet whose settlement is not in the ledger", () => {
     const undone = other("voidSettled", { betAmount: amount("10"), payoutAmount: amount("0") });
     expect(only([place(), undone])).toMatchObject({ status: "void", moved: "0" });
   });
 
-  test("an adjusted bet has the new stake, and the difference is moved", () => {
+  test("an adjustment gives the bet a new stake and moves the difference", () => {
     const adjusted = other("adjustBets", { betAmount: amount("4") });
     expect(only([place(), adjusted, settle("0")])).toMatchObject({ stake: "4", moved: "-4" });
   });
 
-  test("a cancelled bet is void, and what was taken is given back", () => {
+  test("a cancel voids the bet and gives back what was taken", () => {
     const adjusted = other("adjustBets", { betAmount: amount("4") });
     expect(only([place(), adjusted, other("cancelBets", { status: "REFUND" })])).toMatchObject({
       status: "void",
@@ -90,7 +90,7 @@ describe("ordinary play", () => {
     expect(only([place(), settle("30"), other("voidSettled")])).toMatchObject({ status: "void", moved: "0" });
   });
 
-  test("WAITING and then OPEN with the same id is one bet, debited once", () => {
+  test("WAITING and then OPEN with the same id make one bet, debited once", () => {
     expect(fold([place({ status: "WAITING" }), place()])).toEqual([
       { txnId: "bet-1", status: "open", stake: "10", payout: "0", moved: "-10" },
     ]);
@@ -99,7 +99,7 @@ describe("ordinary play", () => {
     ]);
   });
 
-  test("skipBalanceUpdate moves nothing, whatever the amounts say", () => {
+  test("an entry with skipBalanceUpdate moves nothing, whatever its amounts say", () => {
     const skipped = { skipBalanceUpdate: true };
     expect(only([place(skipped), settle("20", skipped)])).toMatchObject({
       stake: "10",
@@ -118,7 +118,7 @@ describe("ordinary play", () => {
     });
   });
 
-  test("a reward of an unknown id is a settled bet of its own, without a stake", () => {
+  test("a reward of an unknown id makes a settled bet of its own, without a stake", () => {
     const reward = other("winRewards", {
       txnId: "jackpot",
       payoutAmount: amount("100"),
@@ -127,13 +127,13 @@ describe("ordinary play", () => {
     expect(only([reward])).toMatchObject({ status: "settled", stake: "0", payout: "100", moved: "100" });
   });
 
-  test("a settlement without a placement has the stake it names; only singleState debits it", () => {
+  test("a settlement without a placement has the stake that it names; only singleState debits the stake", () => {
     const alone = settle("30", { betAmount: amount("10") });
     expect(only([alone])).toMatchObject({ status: "settled", stake: "10", payout: "30", moved: "30" });
     expect(only([alone], true)).toMatchObject({ status: "settled", stake: "10", payout: "30", moved: "20" });
   });
 
-  test("what the wallet really moved counts more than what was asked", () => {
+  test("the money that the wallet moved counts, not the money that was asked for", () => {
     expect(only([place({ moved: amount("-20") }), settle("5", { moved: amount("0") })])).toMatchObject({
       stake: "10",
       payout: "5",
@@ -143,7 +143,7 @@ describe("ordinary play", () => {
 });
 
 describe("repeats", () => {
-  test("a repeated request declares nothing new, but money it moved counts", () => {
+  test("a repeated request adds no amount to the bet, but money that it moved counts", () => {
     const placed = place();
     const repeat = (moved: string | null) =>
       place({ requestId: placed.requestId, moved: moved === null ? null : amount(moved) });
@@ -152,7 +152,7 @@ describe("repeats", () => {
     expect(only([placed, repeat("-10")])).toMatchObject({ stake: "10", moved: "-20" });
   });
 
-  test("where the one that moved nothing stands first, the other declares nothing new", () => {
+  test("where the copy that moved nothing stands first, the other copy adds no amount", () => {
     const entries = [place(), settle("5", { moved: amount("0") }), settle("5", { moved: amount("5") })];
     expect(only(entries)).toMatchObject({ payout: "5", moved: "-5" });
     expect(only([...entries, settle("5", { moved: amount("5") })])).toMatchObject({
@@ -161,7 +161,7 @@ describe("repeats", () => {
     });
   });
 
-  test("an equal entry of another request that moved nothing declares nothing new", () => {
+  test("an equal entry of another request that moved nothing adds no amount", () => {
     expect(only([place(), settle("5"), settle("5", { moved: amount("0") })])).toMatchObject({
       payout: "5",
       moved: "-5",
@@ -170,7 +170,7 @@ describe("repeats", () => {
 });
 
 describe("rollback", () => {
-  test("a settled bet runs again, and its payout is taken back", () => {
+  test("a rollback opens a settled bet again and takes its payout back", () => {
     const rollback = other("rollback", { payoutAmount: amount("25"), betAmount: amount("10") });
     expect(only([place(), settle("25"), rollback])).toMatchObject({
       status: "open",
@@ -183,13 +183,13 @@ describe("rollback", () => {
     });
   });
 
-  test("a void bet runs again, and its stake is taken again", () => {
+  test("a rollback opens a void bet again and takes its stake again", () => {
     const cancelled = other("cancelBets", { status: "REFUND" });
     const rollback = other("rollback", { payoutAmount: amount("0"), betAmount: amount("10") });
     expect(only([place(), cancelled, rollback])).toMatchObject({ status: "open", moved: "-10" });
   });
 
-  test("after a rollback an equal settlement is new", () => {
+  test("an equal settlement after a rollback is a new one", () => {
     const rollback = other("rollback", { payoutAmount: amount("25"), betAmount: amount("10") });
     expect(only([place(), settle("25"), rollback, settle("25")])).toMatchObject({
       payout: "25",
@@ -197,7 +197,7 @@ describe("rollback", () => {
     });
   });
 
-  test("a reward goes with the settlement only where the rollback names both together", () => {
+  test("a rollback takes back a reward with the settlement only where it names both together", () => {
     const reward = other("winRewards", { payoutAmount: amount("100") });
     const both = other("rollback", { payoutAmount: amount("125") });
     const settlementOnly = other("rollback", { payoutAmount: amount("25") });
@@ -213,7 +213,7 @@ describe("by round", () => {
   const second = { txnId: "bet-2" };
   const byRound = { transactionType: "BY_ROUND" };
 
-  test("a cancel by round makes every open bet of the round void", () => {
+  test("a cancel voids every open bet of the round", () => {
     const folded = fold([place(), place(second), settle("5", second), other("cancelBets", byRound)]);
     expect(folded.map((bet) => bet.status)).toEqual(["void", "settled"]);
   });
@@ -221,77 +221,80 @@ describe("by round", () => {
   const round = (callback: CallbackEntry["callback"], fields: Fields) =>
     other(callback, { ...byRound, ...fields });
   const third = { txnId: "bet-3" };
-  const told = (entries: CallbackEntry[]) =>
+  const shown = (entries: CallbackEntry[]) =>
     fold(entries).map(({ txnId, status, payout, moved }) => `${txnId} ${status} ${payout} ${moved}`);
 
-  test("a settle by round ends every open bet, its payout on the bet it names", () => {
-    expect(told([place(), place(second), settle("50", { ...second, ...byRound })])).toEqual([
+  test("a settle ends every open bet and pays the bet that it names", () => {
+    expect(shown([place(), place(second), settle("50", { ...second, ...byRound })])).toEqual([
       "bet-1 settled 0 -10",
       "bet-2 settled 50 40",
     ]);
   });
 
-  test("a bet that was placed in no round is one of the round that its end names", () => {
+  test("a bet without a round belongs to the round that its end names", () => {
     const placed = place({ roundId: "UNKNOWN" });
-    expect(told([placed, place(second), settle("30", byRound)])).toEqual([
+    expect(shown([placed, place(second), settle("30", byRound)])).toEqual([
       "bet-1 settled 30 20",
       "bet-2 settled 0 -10",
     ]);
   });
 
-  test("where it names none, its payout is on the earliest, and its id is that bet's from then on", () => {
+  test("a settle that names no bet pays the earliest one, and its id means that bet from then on", () => {
     const named = { txnId: "of the round", payoutAmount: amount("50") };
     const entries = [place(), place(second), round("settleBets", named)];
-    expect(told(entries)).toEqual(["bet-1 settled 50 40", "bet-2 settled 0 -10"]);
+    expect(shown(entries)).toEqual(["bet-1 settled 50 40", "bet-2 settled 0 -10"]);
     const repeat = round("settleBets", { ...named, status: "OPEN", moved: amount("0") });
-    expect(told([...entries, repeat])).toEqual(told(entries));
-    expect(told([...entries, other("rollback", named)])).toEqual(["bet-1 open 0 -10", "bet-2 settled 0 -10"]);
+    expect(shown([...entries, repeat])).toEqual(shown(entries));
+    expect(shown([...entries, other("rollback", named)])).toEqual([
+      "bet-1 open 0 -10",
+      "bet-2 settled 0 -10",
+    ]);
   });
 
-  test("an id that only the end of a round had is a bet of its own once it is placed, or is given a reward", () => {
+  test("an id that only the end of a round had becomes a bet of its own with its placement or a reward", () => {
     const ended = [place(), place(second), round("settleBets", { txnId: "x", payoutAmount: amount("50") })];
-    expect(told([...ended, place({ txnId: "x" })])).toEqual([
+    expect(shown([...ended, place({ txnId: "x" })])).toEqual([
       "bet-1 settled 50 40",
       "bet-2 settled 0 -10",
       "x open 0 -10",
     ]);
     const reward = other("winRewards", { txnId: "x", payoutAmount: amount("7") });
-    expect(told([...ended, reward])[2]).toBe("x settled 7 7");
+    expect(shown([...ended, reward])[2]).toBe("x settled 7 7");
     const cancelled = [place(), round("cancelBets", { txnId: "x" }), place({ txnId: "x" })];
-    expect(told(cancelled)).toEqual(["bet-1 void 0 0", "x open 0 -10"]);
+    expect(shown(cancelled)).toEqual(["bet-1 void 0 0", "x open 0 -10"]);
   });
 
-  test("an end of a round that names no bet pays the earliest it ends, whatever its id ended before", () => {
+  test("an end of a round that names no bet pays the earliest bet it ends, whatever its id ended before", () => {
     const end = (payout: string) => round("settleBets", { txnId: "x", payoutAmount: amount(payout) });
     const back = round("rollback", { txnId: "x", payoutAmount: amount("55"), betAmount: amount("0") });
-    expect(told([place(), place(second), settle("5"), end("50"), back, end("30")])).toEqual([
+    expect(shown([place(), place(second), settle("5"), end("50"), back, end("30")])).toEqual([
       "bet-1 settled 30 20",
       "bet-2 settled 0 -10",
     ]);
   });
 
-  test("where it names one that is settled already, its payout is added there, and the open ones end", () => {
+  test("a settle that names a settled bet adds the payout there, and ends the open ones", () => {
     const entries = [place(), place(second), settle("5"), settle("50", byRound)];
-    expect(told(entries)).toEqual(["bet-1 settled 55 45", "bet-2 settled 0 -10"]);
+    expect(shown(entries)).toEqual(["bet-1 settled 55 45", "bet-2 settled 0 -10"]);
   });
 
-  test("a settle by round leaves other players' rounds, void bets and tips alone", () => {
+  test("a settle leaves other players' rounds, void bets and tips alone", () => {
     const tip = other("placeTips", { ...third, status: "TIPS", betAmount: amount("3") });
     const entries = [place(), place(second), tip, other("cancelBets", second), settle("50", byRound)];
-    expect(told(entries)).toEqual(["bet-1 settled 50 40", "bet-2 void 0 0", "bet-3 settled 0 -3"]);
+    expect(shown(entries)).toEqual(["bet-1 settled 50 40", "bet-2 void 0 0", "bet-3 settled 0 -3"]);
   });
 
   test.each(["", "UNKNOWN", null])(
-    "a round called %j is none: only the bet itself is acted on",
+    "a round called %j is none: the entry acts on its own bet only",
     (roundId) => {
       const none = { roundId };
       expect(
-        told([place(none), place({ ...second, ...none }), settle("50", { ...byRound, ...none })]),
+        shown([place(none), place({ ...second, ...none }), settle("50", { ...byRound, ...none })]),
       ).toEqual(["bet-1 settled 50 40", "bet-2 open 0 -10"]);
     },
   );
 
-  test("bets that were settled together are known by it, until they run again", () => {
+  test("bets that were settled together remember each other until they open again", () => {
     const flags = (entries: CallbackEntry[]) =>
       foldEntries(inOrder(entries), { singleState: false }).map((bet) => bet.settledByRound);
     const together = [place(), place(second), settle("50", { ...second, ...byRound })];
@@ -304,37 +307,37 @@ describe("by round", () => {
     expect(flags([place(), settle("50", byRound)])).toEqual([false]);
   });
 
-  test("a cancel by round leaves what has ended alone, also the bet it names", () => {
+  test("a cancel leaves ended bets alone, also the bet that it names", () => {
     const cancel = round("cancelBets", { moved: amount("4") });
-    expect(told([place(), settle("5"), cancel])).toEqual(["bet-1 settled 5 -1"]);
-    expect(told([place(second), settle("5", second), cancel])).toEqual(["bet-2 settled 5 -1"]);
+    expect(shown([place(), settle("5"), cancel])).toEqual(["bet-1 settled 5 -1"]);
+    expect(shown([place(second), settle("5", second), cancel])).toEqual(["bet-2 settled 5 -1"]);
   });
 
-  test("what a cancel by round moved is shared, and what is over is the named bet's", () => {
+  test("open bets share what a cancel moved, and the named bet has the rest", () => {
     const placed = [place({ betAmount: amount("7") }), place(second), place(third)];
-    expect(told([...placed, round("cancelBets", second)])).toEqual([
+    expect(shown([...placed, round("cancelBets", second)])).toEqual([
       "bet-1 void 0 0",
       "bet-2 void 0 0",
       "bet-3 void 0 0",
     ]);
-    expect(told([...placed, round("cancelBets", { ...second, moved: amount("30") })])).toEqual([
+    expect(shown([...placed, round("cancelBets", { ...second, moved: amount("30") })])).toEqual([
       "bet-1 void 0 0",
       "bet-2 void 0 3",
       "bet-3 void 0 0",
     ]);
-    expect(told([...placed, round("cancelBets", { txnId: "another", moved: amount("20") })])).toEqual([
+    expect(shown([...placed, round("cancelBets", { txnId: "another", moved: amount("20") })])).toEqual([
       "bet-1 void 0 -7",
       "bet-2 void 0 0",
       "bet-3 void 0 0",
     ]);
   });
 
-  test("a rollback by round lets every ended bet run again that is not only a reward or a tip", () => {
+  test("a rollback opens every ended bet again that is not only a reward or a tip", () => {
     const reward = other("winRewards", { ...third, payoutAmount: amount("9") });
     const tip = other("placeTips", { txnId: "tip", betAmount: amount("3") });
     const played = [place(), place(second), reward, tip, settle("25"), other("cancelBets", second)];
     const back = round("rollback", { payoutAmount: amount("25"), betAmount: amount("10") });
-    expect(told([...played, back])).toEqual([
+    expect(shown([...played, back])).toEqual([
       "bet-1 open 0 -10",
       "bet-2 open 0 -10",
       "bet-3 settled 9 9",
@@ -342,33 +345,33 @@ describe("by round", () => {
     ]);
   });
 
-  test("a rollback by round names both together where it takes the rewards too", () => {
+  test("a rollback that also takes back rewards names both together", () => {
     const reward = other("winRewards", { payoutAmount: amount("9") });
     const played = [place(), place(second), settle("25"), settle("5", second), reward];
-    const back = (payout: string) => told([...played, round("rollback", { payoutAmount: amount(payout) })]);
+    const back = (payout: string) => shown([...played, round("rollback", { payoutAmount: amount(payout) })]);
     expect(back("39")).toEqual(["bet-1 open 0 -10", "bet-2 open 0 -10"]);
     expect(back("30")).toEqual(["bet-1 open 9 -1", "bet-2 open 0 -10"]);
   });
 
-  test("where a rollback by round finds nothing that has ended, no bet begins; what it moved counts", () => {
+  test("a rollback without an ended bet begins no bet; what it moved counts", () => {
     const back = round("rollback", { txnId: "another", payoutAmount: amount("25"), moved: amount("-25") });
-    expect(told([place(), back])).toEqual(["bet-1 open 0 -35"]);
+    expect(shown([place(), back])).toEqual(["bet-1 open 0 -35"]);
     const ofReward = round("rollback", { payoutAmount: amount("9"), moved: amount("0") });
-    expect(told([other("winRewards", { payoutAmount: amount("9") }), ofReward])).toEqual([
+    expect(shown([other("winRewards", { payoutAmount: amount("9") }), ofReward])).toEqual([
       "bet-1 settled 9 9",
     ]);
   });
 });
 
-test("a tip is taken, and given back when it is cancelled", () => {
+test("a tip takes its amount, and a cancel gives it back", () => {
   const tip = other("placeTips", { status: "TIPS", betAmount: amount("3") });
   const back = other("cancelTips", { status: "REFUND", betAmount: amount("3") });
   expect(only([tip])).toMatchObject({ stake: "3", moved: "-3" });
   expect(only([tip, back])).toMatchObject({ status: "void", moved: "0" });
 });
 
-/** The odd turns that a bet can take, each with what the ledger then says of it. */
-describe("odd turns", () => {
+/** Unusual sequences of entries, each with the ledger bet that they give. */
+describe("unusual sequences", () => {
   const reward = (payout: string, fields: Fields = {}) =>
     other("winRewards", { payoutAmount: amount(payout), ...fields });
   const rollback = (payout: string, bet = "0", fields: Fields = {}) =>
@@ -527,7 +530,7 @@ describe("odd turns", () => {
     );
   });
 
-  test("WAITING is waited for until it is taken, rejected, or settled", () => {
+  test("a WAITING bet waits until it is taken, rejected or settled", () => {
     const waits = (...entries: CallbackEntry[]) =>
       foldEntries(inOrder(entries), { singleState: false })[0]?.waiting;
     expect(waits(waiting())).toBe(true);
@@ -536,7 +539,7 @@ describe("odd turns", () => {
     expect(waits(waiting(), settle("5"), rollback("5"))).toBe(false);
   });
 
-  test("what was asked is told apart from what was moved", () => {
+  test("the ledger bet keeps the money asked for apart from the money moved", () => {
     const [bet] = foldEntries(
       inOrder([place(moved("-20")), settle("5", moved("0")), settle("5", moved("0"))]),
       {
@@ -547,7 +550,7 @@ describe("odd turns", () => {
   });
 });
 
-describe("a settle that says itself whether it is single-state", () => {
+describe("a settle that says whether it is single-state", () => {
   const single = (flag: boolean | null, fields: Fields = {}) =>
     settle("30", { betAmount: amount("10"), singleState: flag, ...fields });
   const shown = (entries: readonly CallbackEntry[], product = false) =>
@@ -555,17 +558,20 @@ describe("a settle that says itself whether it is single-state", () => {
   const rollback = (payout: string) =>
     other("rollback", { payoutAmount: amount(payout), betAmount: amount("0") });
 
-  test.each([true, false])("places and settles in one where it is (product singleState: %j)", (product) => {
-    expect(shown([single(true)], product)).toEqual(["settled 10 30 20"]);
-    expect(shown([single(true), single(true, { payoutAmount: amount("5") })], product)).toEqual([
-      "settled 10 35 25",
-    ]);
-    expect(shown([single(true), rollback("30"), single(false)], product)).toEqual(["settled 10 30 20"]);
-    expect(shown([place(), single(true)], product)).toEqual(["settled 10 30 20"]);
-  });
+  test.each([true, false])(
+    "places and settles in one step where it is single-state (product singleState: %j)",
+    (product) => {
+      expect(shown([single(true)], product)).toEqual(["settled 10 30 20"]);
+      expect(shown([single(true), single(true, { payoutAmount: amount("5") })], product)).toEqual([
+        "settled 10 35 25",
+      ]);
+      expect(shown([single(true), rollback("30"), single(false)], product)).toEqual(["settled 10 30 20"]);
+      expect(shown([place(), single(true)], product)).toEqual(["settled 10 30 20"]);
+    },
+  );
 
   test.each([true, false])(
-    "settles nothing where it is not, and nothing was placed (product singleState: %j)",
+    "settles nothing where it is not single-state and nothing was placed (product singleState: %j)",
     (product) => {
       expect(shown([single(false)], product)).toEqual(["open 0 0 0"]);
       expect(shown([single(false, { moved: amount("30") })], product)).toEqual(["open 0 0 30"]);
@@ -578,7 +584,7 @@ describe("a settle that says itself whether it is single-state", () => {
     },
   );
 
-  test("settles what ran when the ledger began: its placement is older", () => {
+  test("settles a bet whose placement is older than the ledger", () => {
     const entries = inOrder([single(false), single(false, { payoutAmount: amount("1") })]);
     const settledBy = (runningUntil: number) =>
       foldEntries(entries, { singleState: false, runningUntil }).map(({ status, payout, placed }) => ({
@@ -590,7 +596,7 @@ describe("a settle that says itself whether it is single-state", () => {
     expect(settledBy(NOON - 1)).toEqual([{ status: "open", payout: "0", placed: false }]);
   });
 
-  test("a bet that its settle placed lacks no placement, whatever its product does", () => {
+  test("leaves no placement missing for a bet that it placed, whatever the product does", () => {
     const placed = (entry: CallbackEntry, singleState: boolean) =>
       foldEntries([entry], { singleState }).map((bet) => bet.placed);
     expect(placed(single(true), false)).toEqual([true]);
@@ -599,7 +605,7 @@ describe("a settle that says itself whether it is single-state", () => {
     expect(placed(single(false), true)).toEqual([false]);
   });
 
-  test("what it asks for is not guessed where it settles nothing", () => {
+  test("leaves the money it asks for unknown where it settles nothing", () => {
     const asked = (flag: boolean | null) => {
       const entry = single(flag);
       return askedByEntry([entry], { singleState: false }).get(entry.entryId)?.toFixed();
@@ -612,18 +618,18 @@ describe("a round that is declared void", () => {
   const second = { txnId: "bet-2" };
   const byRound = { transactionType: "BY_ROUND" };
   const voided = (fields: Fields = {}) => other("voidSettled", { ...byRound, ...fields });
-  const told = (entries: readonly CallbackEntry[]) =>
+  const shown = (entries: readonly CallbackEntry[]) =>
     fold(entries).map(({ txnId, status, moved }) => `${txnId} ${status} ${moved}`);
   const tip = other("placeTips", { txnId: "tip", betAmount: amount("3") });
   const played = [place(), place(second), place({ txnId: "bet-3" }), tip, settle("30"), settle("0", second)];
 
-  test("every settled bet of it is void; an open one and a tip stay", () => {
+  test("voids every settled bet; an open bet and a tip stay", () => {
     const expected = ["bet-1 void 0", "bet-2 void 0", "bet-3 open -10", "tip settled -3"];
-    expect(told([...played, voided()])).toEqual(expected);
-    expect(told([...played, voided({ txnId: "of the round" })])).toEqual(expected);
+    expect(shown([...played, voided()])).toEqual(expected);
+    expect(shown([...played, voided({ txnId: "of the round" })])).toEqual(expected);
   });
 
-  test("where lost settlements are not written, a bet that looks open may have been lost, and is void too", () => {
+  test("voids also a bet that looks open, where the operator does not write lost settlements", () => {
     const entries = [place(), place(second), settle("30"), voided()];
     const bets = foldEntries(inOrder(entries), { singleState: false, omitsLostBets: true });
     expect(bets.map(({ txnId, status, moved }) => `${txnId} ${status} ${moved}`)).toEqual([
@@ -632,17 +638,17 @@ describe("a round that is declared void", () => {
     ]);
   });
 
-  test("what it moved is shared, and what is over is the named bet's", () => {
+  test("shares what it moved among the bets, and the named bet has the rest", () => {
     const moved = { moved: amount("-7") };
-    expect(told([...played, voided({ ...second, ...moved })]).slice(0, 2)).toEqual([
+    expect(shown([...played, voided({ ...second, ...moved })]).slice(0, 2)).toEqual([
       "bet-1 void 0",
       "bet-2 void 3",
     ]);
   });
 
-  test("where nothing of it is settled, no bet changes or begins; what it moved counts", () => {
-    expect(told([place(), voided({ txnId: "another", moved: amount("4") })])).toEqual(["bet-1 open -6"]);
-    expect(told([place(), other("cancelBets"), voided()])).toEqual(["bet-1 void 0"]);
+  test("changes and begins no bet where nothing is settled; what it moved counts", () => {
+    expect(shown([place(), voided({ txnId: "another", moved: amount("4") })])).toEqual(["bet-1 open -6"]);
+    expect(shown([place(), other("cancelBets"), voided()])).toEqual(["bet-1 void 0"]);
   });
 });
 
@@ -660,17 +666,17 @@ test.each(["BY_BET", "BY_TRANSACTION", "", null])(
   },
 );
 
-test("adjustments that skip are no repeats of each other: each changes the stake", () => {
+test("two equal adjustments with skipBalanceUpdate are no repeats: each changes the stake", () => {
   const adjust = (bet: string) =>
     other("adjustBets", { betAmount: amount(bet), skipBalanceUpdate: true, moved: amount("0") });
   expect(only([place(), adjust("4"), adjust("6"), adjust("4")])).toMatchObject({ stake: "4", moved: "-10" });
 });
 
-test("an entry belongs to its bet whatever round it names", () => {
+test("an entry belongs to its bet, whatever round it names", () => {
   expect(fold([place(), settle("5", { roundId: "round-9" })])).toHaveLength(1);
 });
 
-test("the order in which entries are read does not matter", () => {
+test("the fold does not depend on the order in which entries are read", () => {
   const entries = inOrder([
     place(),
     place({ txnId: "bet-2" }),

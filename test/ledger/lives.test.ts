@@ -18,10 +18,10 @@ function live(turns: readonly Turn[]): ModelPlayer {
 
 const fold = (entries: readonly CallbackEntry[]) =>
   foldEntries(entries, { singleState: false })
-    .map(tell)
+    .map(show)
     .sort((a, b) => (a.txnId < b.txnId ? -1 : 1));
 
-function tell({ txnId, status, stake, payout, moved, asked, placed, waiting, rewardOnly, tip }: LedgerBet) {
+function show({ txnId, status, stake, payout, moved, asked, placed, waiting, rewardOnly, tip }: LedgerBet) {
   const amounts = {
     stake: stake.toFixed(),
     payout: payout.toFixed(),
@@ -31,15 +31,15 @@ function tell({ txnId, status, stake, payout, moved, asked, placed, waiting, rew
   return { txnId, status, placed, waiting, rewardOnly, tip, ...amounts };
 }
 
-test("what the ledger says of a bet is worth what the wallet moved for it", () => {
+test("the ledger bet is worth the money that the wallet moved for it", () => {
   fc.assert(
     fc.property(lives, (turns) => {
       const { bets, entries } = live(turns);
-      const told = new Map(fold(entries).map((bet) => [bet.txnId, bet]));
-      expect(told.size).toBe(bets.length);
+      const folded = new Map(fold(entries).map((bet) => [bet.txnId, bet]));
+      expect(folded.size).toBe(bets.length);
       for (const bet of bets) {
         const worth = showCents(worthOf(bet));
-        expect(told.get(bet.txnId)).toMatchObject({
+        expect(folded.get(bet.txnId)).toMatchObject({
           status: bet.status,
           stake: showCents(bet.stake),
           moved: worth,
@@ -47,7 +47,7 @@ test("what the ledger says of a bet is worth what the wallet moved for it", () =
           waiting: bet.isWaiting,
           tip: bet.kind === "tip",
           rewardOnly: bet.kind === "reward",
-          // What a void bet was paid is compared with nothing.
+          // The payout of a void bet is not compared.
           ...(bet.status === "void" ? {} : { payout: showCents(bet.settlement + bet.reward) }),
         });
       }
@@ -56,7 +56,7 @@ test("what the ledger says of a bet is worth what the wallet moved for it", () =
   );
 });
 
-test("a wallet that says nothing did what was asked", () => {
+test("an entry without moved amounts counts as if the wallet did what was asked", () => {
   fc.assert(
     fc.property(lives, (turns) => {
       const { entries } = live(turns);
@@ -66,7 +66,7 @@ test("a wallet that says nothing did what was asked", () => {
   );
 });
 
-test("the order in which entries are read does not matter", () => {
+test("the fold does not depend on the order in which entries are read", () => {
   const shuffled = lives.chain((turns) => {
     const { entries } = live(turns);
     return fc.tuple(fc.constant(entries), fc.shuffledSubarray(entries, { minLength: entries.length }));
@@ -79,7 +79,7 @@ test("the order in which entries are read does not matter", () => {
   );
 });
 
-test("entries that came again and moved nothing change nothing", () => {
+test("repeated entries that moved nothing change nothing", () => {
   const repeats = fc.array(
     fc.record({ of: fc.nat(30), isSameRequest: fc.boolean(), laterBy: fc.nat(5_000) }),
   );
@@ -88,7 +88,7 @@ test("entries that came again and moved nothing change nothing", () => {
       const { entries } = live(turns);
       const again = asked.map(({ of, isSameRequest, laterBy }, index) => {
         const entry = entries[of % entries.length] as CallbackEntry;
-        // Another request with the same content comes before anything else happens; the same request whenever it likes.
+        // A copy under another request id comes before anything else happens, a copy of the same request at any time.
         const at = entry.occurredAt + (isSameRequest ? laterBy : laterBy % 1000);
         const requestId = isSameRequest ? entry.requestId : `again-${index}`;
         return {
@@ -106,7 +106,7 @@ test("entries that came again and moved nothing change nothing", () => {
   );
 });
 
-test("money that a repeat moved counts, and nothing else of it", () => {
+test("of a repeated entry only the money that it moved counts", () => {
   fc.assert(
     fc.property(lives, fc.nat(30), (turns, of) => {
       const { entries } = live(turns);

@@ -1,6 +1,6 @@
 /**
- * Lives of the bets of one round, played by a model that knows nothing of the fold: it remembers what each bet is worth
- * to the player, and its wallet moves the difference.
+ * Lives of the bets of one round, played by a model that knows nothing of the fold. The model knows what each bet is worth to
+ * the player, and its wallet moves the difference.
  */
 
 import type { LedgerStatus } from "../../src/bet.ts";
@@ -20,7 +20,7 @@ export interface ModelBet {
   isWaiting: boolean;
 }
 
-/** What happens next: which kind, to which bet, and how much. */
+/** What happens next: what kind of turn, to which bet, with how much money. */
 export interface Turn {
   readonly what: number;
   readonly bet: number;
@@ -41,7 +41,7 @@ export class ModelPlayer {
   readonly bets: ModelBet[] = [];
   readonly entries: CallbackEntry[] = [];
 
-  /** Plays one turn, where it makes sense now. */
+  /** Plays one turn, where the rules allow the turn now. */
   play({ what, bet: index, cents }: Turn): void {
     const name = `bet-${index}`;
     const bet = this.bets.find(({ txnId }) => txnId === name);
@@ -116,7 +116,7 @@ const hasEnded = (bet: ModelBet) => bet.kind === "bet" && bet.status !== "open";
 const isTaken = (bet: ModelBet) => isOpen(bet) && !bet.isWaiting;
 const byRound = { transactionType: "BY_ROUND" };
 
-/** What can happen to a bet that has begun, and only where a provider would do it and an operator would agree. */
+/** What can happen to a bet that has begun: only what a provider would do and an operator would accept. */
 const TURNS: readonly PossibleTurn[] = [
   {
     when: (bet) => isOpen(bet) && bet.isWaiting,

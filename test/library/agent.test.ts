@@ -84,8 +84,8 @@ const pending = (transactionRef: string, type = "DEPOSIT") => ({
 
 const sent = () => sandbox.books.transfers().map(({ transactionRef }) => transactionRef);
 
-describe("what moves money is on record before it is sent", () => {
-  test("a deposit and a withdrawal are answered, and wait for their verification", async () => {
+describe("a call that moves money is recorded before it is sent", () => {
+  test("a deposit and a withdrawal are answered, and then wait for their verification", async () => {
     expect(String((await agent.deposit(order("d-1"))).balance)).toBe("10");
     expect(String((await agent.withdraw(order("w-1"))).balance)).toBe("0");
     expect(await recorded()).toEqual([pending("d-1"), pending("w-1", "WITHDRAW")]);
@@ -94,13 +94,16 @@ describe("what moves money is on record before it is sent", () => {
   test.each([
     ["lost-1", "provider-dropped", true],
     ["not-1", "provider-server-error", false],
-  ])("%s: an error of the provider leaves it pending, whatever happened", async (ref, code, isSent) => {
-    await expect(agent.deposit(order(ref))).rejects.toMatchObject({ code });
-    expect(await recorded()).toEqual([pending(ref)]);
-    expect(sent().includes(ref)).toBe(isSent);
-  });
+  ])(
+    "%s: an error of the provider leaves the transfer pending, whatever happened",
+    async (ref, code, isSent) => {
+      await expect(agent.deposit(order(ref))).rejects.toMatchObject({ code });
+      expect(await recorded()).toEqual([pending(ref)]);
+      expect(sent().includes(ref)).toBe(isSent);
+    },
+  );
 
-  test("where it cannot be recorded, nothing is sent", async () => {
+  test("a transfer that cannot be recorded is not sent", async () => {
     const blind = open(`${database.url}_not`);
     await expect(blind.deposit(order("blind-1"))).rejects.toThrow(/does not exist/);
     expect(sent()).not.toContain("blind-1");
@@ -117,7 +120,7 @@ describe("what moves money is on record before it is sent", () => {
     expect(sent()).not.toContain("bad-1");
   });
 
-  test("one that was recorded before is not sent, however often it is asked for", async () => {
+  test("a transfer that was recorded before is not sent again, however often it is asked for", async () => {
     const asked = sandbox.requests().total;
     const all = await Promise.allSettled(Array.from({ length: 5 }, () => agent.deposit(order("twice-1"))));
     expect(all.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
@@ -128,7 +131,7 @@ describe("what moves money is on record before it is sent", () => {
   });
 });
 
-test("what moves no money needs no database", async () => {
+test("calls that move no money need no database", async () => {
   const without = open("postgres://127.0.0.1:1/none");
   expect(await without.listTransferGames("P2")).toHaveLength(5);
   const question = { username: "anna", productId: "P2", transactionRef: "none", type: "DEPOSIT" } as const;
@@ -136,7 +139,7 @@ test("what moves no money needs no database", async () => {
   await without.close();
 });
 
-test("a wrong config is named, and plain http to another machine is refused", () => {
+test("the error names a wrong setting, and plain http to another machine is refused", () => {
   const options = { baseUrl: "http://provider.example", ...CREDENTIALS, databaseUrl: database.url };
   expect(() => openAgent({ ...options, config: { products: [] } })).toThrow(/products/);
   expect(() => openAgent({ ...options, config: CONFIG })).toThrow(/https only/);

@@ -6,23 +6,23 @@ const statusAfter = (action: MismatchAction, status: MismatchStatus): MismatchSt
   refusalOf(action, { id: 7, status, resolvedBy: null }, null) === null ? ACTS[action].to : "refused";
 
 test.each<[MismatchAction, ...(MismatchStatus | "refused")[]]>([
-  // of one that is open, acknowledged, resolved, ignored
+  // on an open, acknowledged, resolved, ignored mismatch
   ["ack", "acknowledged", "refused", "refused", "refused"],
   ["resolve", "resolved", "resolved", "refused", "refused"],
   ["ignore", "ignored", "ignored", "refused", "refused"],
   ["reopen", "refused", "refused", "open", "open"],
 ])(
-  "%s makes of an open one %s, of an acknowledged one %s, of a resolved one %s, of an ignored one %s",
+  "%s turns an open mismatch into %s, an acknowledged one into %s, a resolved one into %s, an ignored one into %s",
   (action, ...after) => {
     expect(MISMATCH_STATUSES.map((status) => statusAfter(action, status))).toEqual(after);
   },
 );
 
-test("every action has its line above", () => {
+test("every action has its line in the table above", () => {
   expect(MISMATCH_ACTIONS).toEqual(["ack", "resolve", "ignore", "reopen"]);
 });
 
-test("a refusal says how it stands, by whom, and what is not possible", () => {
+test("a refusal names the status, the person who set it, and the action that is not possible", () => {
   expect(refusalOf("ack", { id: 7, status: "resolved", resolvedBy: "olga" }, null)).toBe(
     "mismatch 7 is resolved (by olga): it cannot be acknowledged",
   );
@@ -31,10 +31,10 @@ test("a refusal says how it stands, by whom, and what is not possible", () => {
   );
 });
 
-test("who has seen it in another status is told to look again", () => {
+test("a person who saw another status is asked to look again", () => {
   const acknowledged = { id: 7, status: "acknowledged", resolvedBy: null } as const;
   expect(refusalOf("resolve", acknowledged, "open")).toBe(
-    "mismatch 7 is acknowledged: it is no longer open: look at it again",
+    "mismatch 7 is acknowledged: it is no longer open; read it again before you decide",
   );
   expect(refusalOf("resolve", acknowledged, "acknowledged")).toBeNull();
 });

@@ -1,4 +1,4 @@
-/** A finding to start from: the provider paid 25, the wallet 20. */
+/** A finding with defaults: the provider paid 25, the wallet 20. */
 
 import type { Finding, LedgerSide, ProviderSide } from "../../src/mismatch.ts";
 import { amount, MINUTE_MS, NOON } from "../support/examples.ts";

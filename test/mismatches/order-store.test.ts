@@ -16,7 +16,7 @@ import { exampleFinding } from "../support/findings.ts";
 const { sql } = useDatabase();
 const MANY = 10_000;
 
-/** Of each order many stand at the same place, and at places that text would order otherwise ("9" behind "10"). */
+/** In each order many mismatches have equal values, or values that text would sort otherwise ("9" after "10"). */
 beforeAll(async () => {
   await writeTransitions(sql, [{ change: "open", finding: exampleFinding() }], NOON);
   await sql`
@@ -36,7 +36,7 @@ const ORDERS = MISMATCH_SORTS.flatMap((by) =>
   [true, false].map((descending): MismatchOrder => ({ by, descending })),
 );
 
-/** Every page of it in turn. */
+/** Every page, one after another. */
 async function pages(choice: MismatchChoice, order: MismatchOrder, limit: number): Promise<string[][]> {
   const read: string[][] = [];
   for (let from: OrderedPage["from"] = null; ; ) {
@@ -72,7 +72,7 @@ describe.each(ORDERS)("by $by, descending: $descending", (order) => {
     expect(read.map(({ length }) => length).slice(0, -1)).toEqual(Array(read.length - 1).fill(1_000));
   });
 
-  test("the pages backwards are the pages forwards", async () => {
+  test("the pages backwards are the pages forwards in reverse", async () => {
     const there = { ...ALL, username: "player-3" };
     const forwards = (await pages(there, order, 100)).flat();
     const last = await listInOrder(sql, there, order, { limit: forwards.length - 1, from: null });
@@ -87,9 +87,9 @@ describe.each(ORDERS)("by $by, descending: $descending", (order) => {
     expect(back.flat()).toEqual(forwards.slice(0, -2));
   });
 
-  test("a page is read from an index, and nothing is sorted whole", async () => {
+  test("a page is read from an index, without a sort of the whole list", async () => {
     const plan = await explainPage(order);
-    // What is put in order is a page of each status, on top of what the index gives.
+    // What is sorted is one page for each status, after the index.
     expect(plan.match(/\bSort\b(?! Key)/g)?.length ?? 0).toBeLessThanOrEqual(1);
     expect(plan.match(/Index Scan.* using mismatches_/g)).toHaveLength(2);
   });
@@ -131,10 +131,10 @@ test("filters and several statuses keep the order", async () => {
   }
 });
 
-describe("a page that is left while the list changes", () => {
+describe("a page, after the list has changed,", () => {
   beforeEach(() => sql`delete from mismatches where product_id = 'NEW'`);
 
-  test("goes on behind its last row, whatever became of that", async () => {
+  test("continues behind its last row, whatever became of that row", async () => {
     const order: MismatchOrder = { by: "amountAtRisk", descending: true };
     const first = await listInOrder(sql, ALL, order, { limit: 50, from: null });
     const last = first.mismatches.at(-1);
@@ -151,7 +151,7 @@ describe("a page that is left while the list changes", () => {
   });
 });
 
-test("what all of them sum up to is exact, by currency", async () => {
+test("the sum of all matching mismatches is exact, by currency", async () => {
   const rows = await sql<{ currency: string | null; amount: string }[]>`
     select currency, amount_at_risk as amount from mismatches where status in ('open', 'acknowledged') and product_id = 'P1'`;
   const byCurrency = Map.groupBy(rows, ({ currency }) => currency);

@@ -42,11 +42,11 @@ const readOnly = async (): Promise<Mismatch> => {
   expect(others).toEqual([]);
   return only as Mismatch;
 };
-/** What a person's command does; here only its effect matters. */
+/** Does what a person's command does; only the effect matters here. */
 const decideByHand = (status: string, by: string | null, at: number | null) =>
   sql`update mismatches set status = ${status}, resolved_by = ${by}, resolved_at = ${at}`;
 
-test("a new mismatch is shown with every field, and null where one does not apply", async () => {
+test("a new mismatch is shown with every field, and null where a field does not apply", async () => {
   await write(0, open());
   expect(await readOnly()).toEqual({
     id: "1",
@@ -72,7 +72,7 @@ test("a new mismatch is shown with every field, and null where one does not appl
   });
 });
 
-test("the sides of the JSON have their own fields, a side that has nothing is null", async () => {
+test("the JSON has the fields of each side, and null for a side without data", async () => {
   await write(0, open({ provider: null, betId: null, currency: null, roundId: null }));
   const { provider, ledger, betId, currency, roundId } = await readOnly();
   expect({ provider, betId, currency, roundId }).toEqual({
@@ -120,7 +120,7 @@ test("an amount keeps every digit, as plain decimal text", async () => {
   expect((await list()).map(({ amountAtRisk }) => amountAtRisk)).toEqual(risks);
 });
 
-test("text from outside comes back as it was", async () => {
+test("text from outside is read as it was written", async () => {
   const text = `'; drop table mismatches; -- "ไฮโล" \\ {}`;
   await write(
     0,
@@ -134,7 +134,7 @@ test("text from outside comes back as it was", async () => {
   expect(await readOnly()).toMatchObject({ reason: text, username: text, provider: { id: text } });
 });
 
-describe("the life of a mismatch is kept as its history", () => {
+describe("the history of a mismatch keeps its life", () => {
   const history = async () =>
     (await readHistory(sql, "1")).map(({ at, fromStatus, toStatus, by, reason }) => ({
       at: at.slice(11, 16),
@@ -153,7 +153,7 @@ describe("the life of a mismatch is kept as its history", () => {
     roundId: "round-2",
   });
 
-  test("a look that still sees it takes the new values, and is no event", async () => {
+  test("a comparison that finds the same difference takes new values, and adds no event", async () => {
     await write(0, { change: "open", finding });
     await write(5, { change: "refresh", id: 1, finding: other });
     expect(await readOnly()).toMatchObject({
@@ -172,14 +172,14 @@ describe("the life of a mismatch is kept as its history", () => {
     expect(await history()).toEqual([{ at: "12:00", change: "null -> open by recon", reason: "first" }]);
   });
 
-  test("one that is acknowledged stays acknowledged while it is seen", async () => {
+  test("an acknowledged mismatch stays acknowledged while comparisons find it", async () => {
     await write(0, { change: "open", finding });
     await decideByHand("acknowledged", null, null);
     await write(5, { change: "refresh", id: 1, finding: other });
     expect(await readOnly()).toMatchObject({ status: "acknowledged", reason: "second" });
   });
 
-  test("one that no longer holds is resolved, with the values it had", async () => {
+  test("a mismatch that no longer holds is resolved, with the values it had", async () => {
     await write(0, { change: "open", finding });
     await write(5, { change: "resolve", id: 1 });
     expect(await readOnly()).toMatchObject({
@@ -197,7 +197,7 @@ describe("the life of a mismatch is kept as its history", () => {
     });
   });
 
-  test("one that holds again is open again, and all that happened is still told", async () => {
+  test("a mismatch that holds again is open again, with its whole history", async () => {
     await write(0, { change: "open", finding });
     await write(5, { change: "resolve", id: 1 });
     await write(9, { change: "reopen", id: 1, finding: other });
@@ -236,12 +236,12 @@ describe("the life of a mismatch is kept as its history", () => {
   });
 });
 
-describe("what a look writes", () => {
+describe("what a comparison writes", () => {
   const finding = exampleFinding();
   const writtenTimes = async () =>
     (await sql<{ xmin: string }[]>`select xmin::text as xmin from mismatches`).map(({ xmin }) => xmin);
 
-  test("is nothing where one still holds as it was, but for when it was last seen, once an hour", async () => {
+  test("is nothing where a mismatch still holds unchanged, except when it was last seen, once an hour", async () => {
     await write(0, { change: "open", finding });
     const before = await writtenTimes();
     expect(await write(59, { change: "refresh", id: 1, finding })).toEqual([]);
@@ -251,9 +251,9 @@ describe("what a look writes", () => {
     expect(await readHistory(sql, "1")).toHaveLength(1);
   });
 
-  test("is told: what became of which mismatch, and how much money it is", async () => {
+  test("is returned: which mismatch changed how, with how much money", async () => {
     const other = exampleFinding({ subject: "bet:2", kind: "stake-differs", currency: "USD" });
-    const told = {
+    const written = {
       kind: "payout-differs",
       productId: "P1",
       currency: "THB",
@@ -261,25 +261,25 @@ describe("what a look writes", () => {
       occurredAt: finding.occurredAt,
     };
     expect(await write(0, { change: "open", finding }, { change: "open", finding: other })).toEqual([
-      { ...told, id: 1, change: "open", at: NOON },
-      { ...told, id: 2, change: "open", at: NOON, kind: "stake-differs", currency: "USD" },
+      { ...written, id: 1, change: "open", at: NOON },
+      { ...written, id: 2, change: "open", at: NOON, kind: "stake-differs", currency: "USD" },
     ]);
     const more = { ...finding, amountAtRisk: amount("6.50") };
     const at = NOON + MINUTE_MS;
     expect(await write(1, { change: "refresh", id: 1, finding: more }, { change: "resolve", id: 2 })).toEqual(
       [
-        { ...told, id: 1, change: "refresh", at, amount: "6.5" },
-        { ...told, id: 2, change: "resolve", at, kind: "stake-differs", currency: "USD" },
+        { ...written, id: 1, change: "refresh", at, amount: "6.5" },
+        { ...written, id: 2, change: "resolve", at, kind: "stake-differs", currency: "USD" },
       ],
     );
     expect(
       await write(1, { change: "reopen", id: 2, finding: { ...other, amountAtRisk: amount("7") } }),
     ).toEqual([
-      { ...told, id: 2, change: "reopen", at, kind: "stake-differs", currency: "USD", amount: "7" },
+      { ...written, id: 2, change: "reopen", at, kind: "stake-differs", currency: "USD", amount: "7" },
     ]);
   });
 
-  test("passes over what somebody decided meanwhile", async () => {
+  test("leaves out mismatches that a person decided about meanwhile", async () => {
     await write(0, open({ subject: "bet:1" }), open({ subject: "bet:2" }), open({ subject: "bet:3" }));
     await sql`update mismatches set status = 'ignored', resolved_by = 'olga', note = 'known' where id <= 2`;
     expect(
@@ -303,7 +303,7 @@ describe("what a look writes", () => {
     ]);
   });
 
-  test("keeps a note that was given before, whatever it changes", async () => {
+  test("keeps an earlier note, whatever it changes", async () => {
     await write(0, { change: "open", finding });
     await sql`update mismatches set status = 'acknowledged', note = 'asked the provider'`;
     await write(1, { change: "refresh", id: 1, finding: { ...finding, reason: "changed" } });
@@ -312,7 +312,7 @@ describe("what a look writes", () => {
     expect(await readOnly()).toMatchObject({ status: "open", note: "asked the provider" });
   });
 
-  test("is as many as it finds, in their order", async () => {
+  test("is as many mismatches as it found, in their order", async () => {
     const subjects = Array.from({ length: 1000 }, (_, index) => `bet:${index}`);
     await write(0, ...subjects.map((subject) => open({ subject, transactionId: subject })));
     const listed = await list({ limit: 1000 });
@@ -324,7 +324,7 @@ describe("what a look writes", () => {
   });
 });
 
-test("the mismatches of subjects are known by product and player, whatever their status", async () => {
+test("the mismatches of subjects are found by product and player, whatever their status", async () => {
   await write(
     0,
     open(),
@@ -378,20 +378,20 @@ describe("the list", () => {
   const idsOf = async (filter: Partial<MismatchFilter>) => (await list(filter)).map(({ id }) => id).join(" ");
 
   test.each<[string, Partial<MismatchFilter>, string]>([
-    ["what is open or acknowledged, where no status is asked for", { statuses: [] }, "1 2 4"],
+    ["open and acknowledged mismatches, where no status is given", { statuses: [] }, "1 2 4"],
     ["one status", { statuses: ["resolved"] }, "5"],
     ["several statuses", { statuses: ["ignored", "acknowledged"] }, "2 3"],
     ["one kind", { kind: "stake-differs" }, "2"],
     ["one product", { productId: "P2" }, "4"],
     ["one player", { username: "bob" }, "3"],
-    ["what was first seen from a time on", { from: NOON + 1 }, ""],
-    ["what was first seen at that very time", { from: NOON }, "1 2 3 4 5"],
-    ["what was first seen before a time", { to: NOON }, ""],
-    ["what was first seen before a later one", { to: NOON + 1 }, "1 2 3 4 5"],
-    ["what is worth so much", { minAmount: "5.00" }, "1 2 3 4 5"],
-    ["what is worth more", { minAmount: "5.0000000000000000001" }, ""],
+    ["those first seen from a time on", { from: NOON + 1 }, ""],
+    ["those first seen at exactly that time", { from: NOON }, "1 2 3 4 5"],
+    ["those first seen before a time", { to: NOON }, ""],
+    ["those first seen before a later time", { to: NOON + 1 }, "1 2 3 4 5"],
+    ["those with so much at risk", { minAmount: "5.00" }, "1 2 3 4 5"],
+    ["those with more at risk", { minAmount: "5.0000000000000000001" }, ""],
     ["several filters at once", { kind: "payout-differs", productId: "P1", username: "anna" }, "1 5"],
-    ["nothing, where nothing fits", { kind: "stake-differs", username: "bob" }, ""],
+    ["nothing, where nothing matches", { kind: "stake-differs", username: "bob" }, ""],
   ])("shows %s", async (_, filter, expected) => {
     expect(await idsOf(filter)).toBe(expected);
   });
@@ -407,25 +407,25 @@ describe("the list", () => {
     expect(pages).toEqual([["1", "2"], ["3", "4"], ["5"]]);
   });
 
-  test("has no next page where the page just holds the rest", async () => {
+  test("has no next page where the page is just full", async () => {
     expect((await listMismatches(sql, { ...EVERYTHING, limit: 5 })).next).toBeNull();
     expect((await listMismatches(sql, { ...EVERYTHING, limit: 4 })).next).toBe("4");
   });
 
-  test("goes on behind a page although what was on it has changed meanwhile", async () => {
+  test("goes on after a page although mismatches on the page have changed meanwhile", async () => {
     const open = { ...EVERYTHING, statuses: [], limit: 1 };
     const { next } = await listMismatches(sql, open);
     await write(2, { change: "resolve", id: 1 });
     expect((await listMismatches(sql, { ...open, after: next })).mismatches).toMatchObject([{ id: "2" }]);
   });
 
-  test("is counted by status, with a 0 where there is none", async () => {
+  test("is counted by status, with 0 where there is none", async () => {
     expect(await countByStatus(sql)).toEqual({ open: 2, acknowledged: 1, resolved: 1, ignored: 1 });
     await emptyTables(sql, ["mismatches", "mismatch_events"]);
     expect(await countByStatus(sql)).toEqual({ open: 0, acknowledged: 0, resolved: 0, ignored: 0 });
   });
 
-  test("is counted by product as far as it needs attention", async () => {
+  test("is counted by product, as far as mismatches need attention", async () => {
     expect(await countOpenByProduct(sql)).toEqual(
       new Map([
         ["P1", 2],
@@ -435,7 +435,7 @@ describe("the list", () => {
   });
 });
 
-test("one mismatch is found by its id, and nothing by an id that is none", async () => {
+test("a mismatch is found by its id, and a malformed id finds nothing", async () => {
   await write(0, open());
   expect(await readMismatch(sql, "1")).toEqual(await readOnly());
   for (const id of ["2", "0", "-1", "1.5", "one", "", "9".repeat(30)])

@@ -31,9 +31,9 @@ const stateOf = (state: State): KnownMismatch[] => {
   return [known({ status: state, resolvedBy: state === "ignored" ? "olga" : null })];
 };
 
-describe("a difference, seen with the values that are known of it", () => {
+describe("a difference, with the known values", () => {
   test.each<[State, string[], string[], string[]]>([
-    // before, it is not there, it is there and may be late, it is there and certain
+    // what becomes of a difference that is gone, unripe, ripe
     ["unknown", [], [], ["open payout-differs"]],
     ["open", ["resolve 1"], ["refresh 1"], ["refresh 1"]],
     ["acknowledged", ["resolve 1"], ["refresh 1"], ["refresh 1"]],
@@ -48,7 +48,7 @@ describe("a difference, seen with the values that are known of it", () => {
   });
 });
 
-describe("what a person resolved or ignored stays so until a compared value changes", () => {
+describe("a resolved or ignored mismatch stays so until a compared value changes", () => {
   const changed: [string, { provider?: Partial<ProviderSide>; ledger?: Partial<LedgerSide> }][] = [
     ["the provider's status", { provider: { status: "VOID" } }],
     ["the provider's stake", { provider: { stake: "11" } }],
@@ -71,12 +71,12 @@ describe("what a person resolved or ignored stays so until a compared value chan
     }
   });
 
-  test("a side that appears or disappears", () => {
+  test("a side that appears or disappears counts as a change", () => {
     expect(decide(stateOf("ignored"), [seen(true, { provider: null })])).toEqual(["reopen 1"]);
     expect(decide(stateOf("ignored"), [seen(true, { ledger: null })])).toEqual(["reopen 1"]);
   });
 
-  test("and not when only a time or a name of the record changes", () => {
+  test("another time or name in the record is no change", () => {
     const later = {
       provider: exampleProviderSide({
         id: "rec-9",
@@ -100,7 +100,7 @@ describe("a mismatch whose kind changes", () => {
     expect(decide([known()], [seen(true, settled)])).toEqual(["open status-differs", "resolve 1"]);
   });
 
-  test("stays likewise where the new kind has another subject", () => {
+  test("does the same where the new kind has another subject", () => {
     const alone = known({ kind: "missing-in-ledger", subject: "bet:the-betId" });
     const matched = (ripe: boolean) =>
       seen(ripe, { kind: "stake-differs", subject: "bet:the-txn-id" }, ["bet:the-txn-id", "bet:the-betId"]);
@@ -112,7 +112,7 @@ describe("a mismatch whose kind changes", () => {
     expect(decide([known()], [])).toEqual(["resolve 1"]);
   });
 
-  test("back to a former kind reopens that one", () => {
+  test("reopens a former kind that comes back", () => {
     const former = known({ id: 2, kind: "status-differs", status: "resolved", resolvedBy: "recon" });
     expect(decide([known(), former], [seen(true, settled)])).toEqual(["reopen 2", "resolve 1"]);
   });
@@ -124,7 +124,7 @@ describe("a mismatch whose kind changes", () => {
   });
 });
 
-test("an unripe difference of one bet holds no mismatch of another", () => {
+test("an unripe difference of one bet keeps no mismatch of another bet open", () => {
   const other = seen(false, { subject: "bet:bet-2" });
   expect(decide([known()], [other])).toEqual(["resolve 1"]);
 });
@@ -136,15 +136,15 @@ test("the same kind of another subject is another mismatch", () => {
   ]);
 });
 
-describe("what a person has decided", () => {
+describe("a person's decision", () => {
   const decided = known({ status: "ignored", resolvedBy: "olga" });
 
-  test("stays decided when it no longer holds, and that is kept once", () => {
+  test("stays when the difference no longer holds, and the history says so once", () => {
     expect(decide([decided], [])).toEqual(["cease 1"]);
     expect(decide([{ ...decided, hasCeased: true }], [])).toEqual([]);
   });
 
-  test("opens again when it holds again after it did not, although its values are the same again", () => {
+  test("ends when the difference holds again after it did not, although its values are the same", () => {
     expect(decide([decided], [seen(true)])).toEqual([]);
     expect(decide([{ ...decided, hasCeased: true }], [seen(false)])).toEqual([]);
     expect(decide([{ ...decided, hasCeased: true }], [seen(true)])).toEqual(["reopen 1"]);

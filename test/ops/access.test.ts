@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
-import { dropExpired } from "../../src/flows/drop-expired.ts";
+import { dropExpired } from "../../src/flows/retention/drop-expired.ts";
 import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
@@ -16,7 +16,7 @@ const clock = createTestClock(NOON);
 const config = parseConfig({ products: [{ productId: "P1" }] });
 const context: FlowContext = { sql, clock, log: silentLog, config };
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
-/** A change that everybody may try: it finds nothing, once it is let through. */
+/** A change that any client can try: it finds no backfill, once it is allowed. */
 const CHANGE = "/api/backfills/7/cancel";
 const LET_THROUGH = 404;
 
@@ -45,7 +45,7 @@ describe("signing in", () => {
     expect([answer.status, answer.headers.location]).toEqual([303, "/changes?topics=pull"]);
   });
 
-  test("what is no page is told that a token is needed", async () => {
+  test("a request for anything but a page is answered that a token is needed", async () => {
     const ask = await serveOps(context);
     for (const [path, accept] of [
       ["/api/status", "text/html"],
@@ -57,7 +57,7 @@ describe("signing in", () => {
     }
   });
 
-  test("the session's cookie is out of the reach of scripts and of other sites", async () => {
+  test("scripts and other sites cannot reach the session's cookie", async () => {
     const ask = await serveOps(context);
     const { headers } = await typeToken(ask, WRITER.token);
     expect(headers["set-cookie"]).toEqual([
@@ -65,7 +65,7 @@ describe("signing in", () => {
     ]);
   });
 
-  test("behind a proxy that ends https, the cookie goes by https only", async () => {
+  test("behind a proxy that ends https, browsers send the cookie only over https", async () => {
     const ask = await serveOps(context);
     const answer = await ask("POST", "/sign-in", {
       headers: { ...OWN_PAGE, ...FORM, "x-forwarded-proto": "https" },
@@ -75,7 +75,7 @@ describe("signing in", () => {
   });
 
   test.each(["", "wrong", "a token that read", READER.name])(
-    "%j is no token, and the page says so without repeating it",
+    "%j is no token, and the page says so without repeating the text",
     async (token) => {
       const ask = await serveOps(context);
       const { status, headers, text } = await typeToken(ask, token, { to: "/report" });
@@ -87,7 +87,7 @@ describe("signing in", () => {
     },
   );
 
-  test("what is stored of a session lets nobody in, and holds no token", async () => {
+  test("the stored session lets nobody in, and contains no token", async () => {
     const ask = await serveOps(context);
     const { cookie } = await signIn(ask, WRITER);
     const [row = {}] = await sql`select * from ops_sessions`;
@@ -100,14 +100,14 @@ describe("signing in", () => {
     }
   });
 
-  test("who is signed in already goes straight on", async () => {
+  test("a person who is signed in already goes straight on", async () => {
     const ask = await serveOps(context);
     const headers = await signIn(ask, READER);
     const answer = await ask("GET", "/sign-in?to=/report", { headers });
     expect([answer.status, answer.headers.location]).toEqual([303, "/report"]);
   });
 
-  test("a link of another site, with which no strict cookie comes, is asked for once more from here", async () => {
+  test("a link from another site, without the strict cookie, is requested once more from this site", async () => {
     const ask = await serveOps(context);
     const headers = { accept: "text/html", "sec-fetch-site": "cross-site" };
     const { status, text } = await ask("GET", "/sign-in?to=/mismatches/7", { headers });
@@ -115,7 +115,7 @@ describe("signing in", () => {
     expect(text).toContain('http-equiv="refresh" content="0; url=/sign-in?to=%2Fmismatches%2F7"');
   });
 
-  test("without tokens there is nothing to sign in to", async () => {
+  test("without tokens there is no sign-in", async () => {
     const ask = await serveOps(context, []);
     const answer = await ask("GET", "/sign-in?to=/report", { headers: { accept: "text/html" } });
     expect([answer.status, answer.headers.location]).toEqual([303, "/report"]);
@@ -134,7 +134,7 @@ describe("signing in", () => {
     "evil.example",
     "",
     `/${"x".repeat(3_000)}`,
-  ])("nobody is led away by to=%j", async (to) => {
+  ])("to=%j leads nobody to another site", async (to) => {
     const ask = await serveOps(context);
     const answer = await typeToken(ask, READER.token, { to });
     const { location = "" } = answer.headers;
@@ -147,7 +147,7 @@ describe("signing in", () => {
 });
 
 describe("a session", () => {
-  test("is known to every worker, and ended on all of them by signing out", async () => {
+  test("is known to every worker, and ends on all of them with the sign-out", async () => {
     const [one, other] = [await serveOps(context), await serveOps(context)];
     const headers = await signIn(one, WRITER);
     expect((await other("POST", CHANGE, { headers })).status).toBe(LET_THROUGH);
@@ -157,7 +157,7 @@ describe("a session", () => {
     for (const ask of [one, other]) expect((await ask("GET", "/api/status", { headers })).status).toBe(401);
   });
 
-  test("is another one after every sign-in, which ends the one before", async () => {
+  test("is new after every sign-in, which ends the one before", async () => {
     const ask = await serveOps(context);
     const first = await signIn(ask, READER);
     const body = String(new URLSearchParams({ token: WRITER.token }));
@@ -177,7 +177,7 @@ describe("a session", () => {
     expect((await ask("GET", "/api/status", { headers })).status).toBe(401);
   });
 
-  test("that has expired is forgotten by the retention, one that runs is not", async () => {
+  test("is deleted by the retention when it has expired, and not before", async () => {
     const ask = await serveOps(context);
     await signIn(ask, READER);
     clock.advance(6 * HOUR_MS);
@@ -198,14 +198,14 @@ describe("a session", () => {
     expect((await restarted("GET", "/api/status", { headers })).status).toBe(401);
   });
 
-  test("may only read once its token may only read", async () => {
+  test("may only read from the moment its token may only read", async () => {
     const headers = await signIn(await serveOps(context), WRITER);
     const restarted = await serveOps(context, [{ ...WRITER, role: "read" }]);
     expect((await restarted("GET", "/api/status", { headers })).status).toBe(200);
     expect((await restarted("POST", CHANGE, { headers })).status).toBe(403);
   });
 
-  test("is not asked for where a bearer token is brought: a wrong one is refused beside it", async () => {
+  test("does not count beside a bearer token: a wrong token is refused all the same", async () => {
     const ask = await serveOps(context);
     const headers = { ...(await signIn(ask, WRITER)), authorization: "Bearer something else" };
     expect((await ask("GET", "/api/status", { headers })).status).toBe(401);
@@ -213,7 +213,7 @@ describe("a session", () => {
 });
 
 describe("a change", () => {
-  test("needs a token that may write, by whichever way it is brought", async () => {
+  test("needs a token that may write, sent in either way", async () => {
     const ask = await serveOps(context);
     for (const headers of [bearer(READER), await signIn(ask, READER)]) {
       expect((await ask("POST", CHANGE, { headers })).status).toBe(403);
@@ -230,7 +230,7 @@ describe("a change", () => {
     ["of another site that names our origin", { "sec-fetch-site": "cross-site", origin: `http://${OWN}` }],
     ["with another origin", { origin: "https://evil.example" }],
     ["with the origin of another port", { origin: "http://127.0.0.1:8080" }],
-    ["with no origin that can be told", { origin: "null" }],
+    ["with an opaque origin", { origin: "null" }],
     ["with an origin that is none", { origin: "%" }],
   ];
   const HONEST: [what: string, headers: Record<string, string>][] = [
@@ -240,7 +240,7 @@ describe("a change", () => {
     ["of an own page of an old browser", { origin: `http://${OWN}` }],
   ];
 
-  test.each(FORGED)("%s does nothing with the visitor's cookie", async (_, said) => {
+  test.each(FORGED)("%s changes nothing with the visitor's cookie", async (_, said) => {
     const ask = await serveOps(context);
     const { cookie } = await signIn(ask, WRITER);
     const headers = { host: OWN, cookie, ...said };
@@ -249,7 +249,7 @@ describe("a change", () => {
     expect((await ask("GET", "/api/status", { headers: { cookie } })).status).toBe(200);
   });
 
-  test.each(FORGED)("%s does nothing where no tokens are set", async (_, said) => {
+  test.each(FORGED)("%s changes nothing where no tokens are set", async (_, said) => {
     const ask = await serveOps(context, []);
     expect((await ask("POST", CHANGE, { headers: { host: OWN, ...said } })).status).toBe(403);
   });
@@ -261,14 +261,14 @@ describe("a change", () => {
     expect([answer.status, answer.headers["set-cookie"]]).toEqual([403, undefined]);
   });
 
-  test.each(HONEST)("%s is done with the visitor's cookie", async (_, said) => {
+  test.each(HONEST)("%s changes something with the visitor's cookie", async (_, said) => {
     const ask = await serveOps(context);
     const { cookie } = await signIn(ask, WRITER);
     const headers = { host: OWN, cookie, ...said };
     expect((await ask("POST", CHANGE, { headers })).status).toBe(LET_THROUGH);
   });
 
-  test("by a cookie of which no browser tells where it comes from is refused; a program brings a token", async () => {
+  test("with a cookie is refused where no header names its origin; a program sends a token", async () => {
     const ask = await serveOps(context);
     const { cookie } = await signIn(ask, WRITER);
     expect((await ask("POST", CHANGE, { headers: { cookie } })).status).toBe(403);
@@ -277,17 +277,17 @@ describe("a change", () => {
     expect((await local("POST", CHANGE)).status).toBe(LET_THROUGH);
   });
 
-  test("with a bearer token is done wherever it comes from: no page of another site has it", async () => {
+  test("with a bearer token is done from any origin, because no page of another site has the token", async () => {
     const ask = await serveOps(context);
     const headers = { ...bearer(WRITER), origin: "https://ops.example", "sec-fetch-site": "cross-site" };
     expect((await ask("POST", CHANGE, { headers })).status).toBe(LET_THROUGH);
   });
 });
 
-describe("tokens cannot be guessed", () => {
+describe("nobody can guess tokens", () => {
   const guess = (ask: AskRaw) => ask("GET", "/api/status", { headers: { authorization: "Bearer guessed" } });
 
-  test("after ten failures in a minute wrong ones are asked to wait until it is over, and right ones are let in", async () => {
+  test("after ten failures in a minute wrong tokens must wait for its end, and right ones are accepted", async () => {
     const ask = await serveOps(context);
     for (let i = 0; i < 5; i += 1) {
       expect((await guess(ask)).status).toBe(401);
@@ -305,7 +305,7 @@ describe("tokens cannot be guessed", () => {
     expect((await guess(ask)).status).toBe(401);
   });
 
-  test("a right token passes while wrong ones of the same address are still kept waiting, as a bearer and typed", async () => {
+  test("a right token is accepted while wrong ones of the same address must wait, as a bearer token and typed", async () => {
     const ask = await serveOps(context);
     for (let i = 0; i < 10; i += 1) await guess(ask);
     const { promise: waited, resolve: letGo } = Promise.withResolvers<void>();
@@ -324,7 +324,7 @@ describe("tokens cannot be guessed", () => {
     expect(await wrong).toEqual([429, 429]);
   });
 
-  test("guessing on fills the log no further than failures are counted", async () => {
+  test("further guesses write no more log lines than failures are counted", async () => {
     const lines: string[] = [];
     const log = pino({ level: "trace" }, { write: (line) => lines.push(line) });
     const ask = await serveOps({ ...context, log });
@@ -333,7 +333,7 @@ describe("tokens cannot be guessed", () => {
     expect(lines.filter((line) => line.includes("not in OPS_TOKENS"))).toHaveLength(10);
   });
 
-  test("meanwhile whoever is signed in works on, and who brings nothing is asked for a token", async () => {
+  test("meanwhile people with a session work on, and requests without a token are asked for one", async () => {
     const ask = await serveOps(context);
     const headers = await signIn(ask, WRITER);
     for (let i = 0; i < 11; i += 1) await guess(ask);
@@ -342,7 +342,7 @@ describe("tokens cannot be guessed", () => {
     expect((await ask("GET", "/healthz")).status).toBe(200);
   });
 
-  test("right tokens, and visits without any, are no failures", async () => {
+  test("right tokens, and requests without a token, are no failures", async () => {
     const ask = await serveOps(context);
     for (let i = 0; i < 12; i += 1) {
       await ask("GET", "/api/status", { headers: bearer(READER) });
@@ -352,7 +352,7 @@ describe("tokens cannot be guessed", () => {
     expect((await ask("GET", "/api/status", { headers: bearer(READER) })).status).toBe(200);
   });
 
-  test("nowhere else: the sign-in looks at no bearer token", async () => {
+  test("the sign-in accepts no bearer token, so that nobody can guess there", async () => {
     const ask = await serveOps(context);
     const headers = { accept: "text/html", ...bearer(WRITER) };
     expect((await ask("GET", "/sign-in", { headers })).status).toBe(200);
@@ -360,14 +360,14 @@ describe("tokens cannot be guessed", () => {
     expect((await ask("GET", "/sign-in", { headers })).status).toBe(200);
   });
 
-  test("each failure is in the log with its address, and never with what was tried", async () => {
+  test("the log has each failure with its address, and never the attempted token", async () => {
     const lines: string[] = [];
     const log = pino({ level: "trace" }, { write: (line) => lines.push(line) });
     const ask = await serveOps({ ...context, log });
     await guess(ask);
     await typeToken(ask, "guessed too");
-    const told = lines.filter((line) => line.includes("not in OPS_TOKENS"));
-    expect(told.map((line) => JSON.parse(line))).toMatchObject([
+    const logged = lines.filter((line) => line.includes("not in OPS_TOKENS"));
+    expect(logged.map((line) => JSON.parse(line))).toMatchObject([
       { address: "127.0.0.1", path: "/api/status" },
       { address: "127.0.0.1", path: "/sign-in" },
     ]);

@@ -41,7 +41,7 @@ const ASKED: readonly AnswerCase[] = [
 
 describe("every answer", () => {
   test.each(ASKED)(
-    "to %s lets browsers do nothing else with it",
+    "to %s forbids browsers every other use of it",
     async (_, method, path, headers, status) => {
       const ask = await serveOps(context);
       const answer = await ask(method, path, { headers });
@@ -66,7 +66,7 @@ describe("every answer", () => {
     },
   );
 
-  test("with somebody's data is kept nowhere", async () => {
+  test("with a person's data is stored nowhere", async () => {
     const ask = await serveOps(context);
     for (const [, method, path, headers] of ASKED) {
       if (path.startsWith("/assets/")) continue;
@@ -74,7 +74,7 @@ describe("every answer", () => {
     }
   });
 
-  test("binds browsers to https only where they came by it", async () => {
+  test("binds browsers to https only where the request came over https", async () => {
     const ask = await serveOps(context);
     const strict = "strict-transport-security";
     expect((await ask("GET", "/healthz")).headers[strict]).toBeUndefined();
@@ -82,7 +82,7 @@ describe("every answer", () => {
     expect((await ask("GET", "/healthz", byHttps)).headers[strict]).toBe("max-age=31536000");
   });
 
-  test("of a page holds nothing inline that its policy would refuse", async () => {
+  test("of a page contains nothing inline that its policy would refuse", async () => {
     const ask = await serveOps(context);
     for (const path of ["/sign-in", "/nowhere"]) {
       const { text } = await ask("GET", path, { headers: { accept: "text/html" } });
@@ -91,7 +91,7 @@ describe("every answer", () => {
   });
 });
 
-describe("what is refused", () => {
+describe("a refused request", () => {
   const problem = (status: number, title: string, detail: unknown) => ({
     status,
     headers: { "content-type": expect.stringMatching(/^application\/problem\+json/) },
@@ -109,14 +109,14 @@ describe("what is refused", () => {
     ],
     ["PUT", "/api/mismatches/7/ack?x=1", 405, "Method Not Allowed", expect.stringContaining("use POST")],
     ["POST", "/sign-out/", 404, "Not Found", "there is nothing at /sign-out/"],
-  ])("%s %s is a problem with status %i", async (method, path, status, title, detail) => {
+  ])("%s %s is answered with a problem of status %i", async (method, path, status, title, detail) => {
     const ask = await serveOps(context);
     expect(await ask(method, path, { headers: bearer(WRITER) })).toMatchObject(
       problem(status, title, detail),
     );
   });
 
-  test("a wrong method names those that go", async () => {
+  test("with a wrong method is answered with the allowed methods", async () => {
     const ask = await serveOps(context);
     const allowOf = async (path: string) =>
       (await ask("PATCH", path, { headers: bearer(WRITER) })).headers.allow?.split(", ").sort();
@@ -128,33 +128,36 @@ describe("what is refused", () => {
 
   test.each([
     ["no JSON", "{", JSON_TYPE, 400, "Bad Request"],
-    ["nothing where JSON is announced", "", JSON_TYPE, 400, "Bad Request"],
+    ["no text where JSON is announced", "", JSON_TYPE, 400, "Bad Request"],
     ["text", "note", { "content-type": "text/plain" }, 415, "Unsupported Media Type"],
-    ["JSON that would change what objects are", '{"__proto__": {}}', JSON_TYPE, 400, "Bad Request"],
-    ["JSON without end", "[".repeat(30_000) + "]".repeat(30_000), JSON_TYPE, 400, "Bad Request"],
+    ["JSON that would change the prototype of objects", '{"__proto__": {}}', JSON_TYPE, 400, "Bad Request"],
+    ["endless JSON", "[".repeat(30_000) + "]".repeat(30_000), JSON_TYPE, 400, "Bad Request"],
     ["too much", JSON.stringify({ note: "x".repeat(70_000) }), JSON_TYPE, 413, "Payload Too Large"],
     ["another type", "<a/>", { "content-type": "text/xml" }, 415, "Unsupported Media Type"],
-  ])("a body with %s is a problem that says what is wrong", async (_, body, type, status, title) => {
-    const ask = await serveOps(context);
-    const answer = await ask("POST", BACKFILLS, { headers: { ...bearer(WRITER), ...type }, body });
-    expect(answer).toMatchObject(problem(status, title, expect.stringMatching(/\w/)));
-  });
+  ])(
+    "with %s as its body is answered with a problem that says what is wrong",
+    async (_, body, type, status, title) => {
+      const ask = await serveOps(context);
+      const answer = await ask("POST", BACKFILLS, { headers: { ...bearer(WRITER), ...type }, body });
+      expect(answer).toMatchObject(problem(status, title, expect.stringMatching(/\w/)));
+    },
+  );
 
-  test("nothing where JSON is announced is no body: what needs none is done", async () => {
+  test("an empty body with the type of JSON counts as no body", async () => {
     const ask = await serveOps(context);
     const headers = { ...bearer(WRITER), ...JSON_TYPE };
     const answer = await ask("POST", "/api/backfills/7/pause", { headers, body: "" });
     expect(answer).toMatchObject(problem(404, "Not Found", 'there is no backfill "7"'));
   });
 
-  test("a form is taken by pages, and not by the API", async () => {
+  test("pages accept forms, and the API does not", async () => {
     const ask = await serveOps(context);
     const type = { "content-type": "application/x-www-form-urlencoded" };
     const answer = await ask("POST", BACKFILLS, { headers: { ...bearer(WRITER), ...type }, body: "a=b" });
     expect(answer.status).toBe(415);
   });
 
-  test("a person is shown a page instead, except by the API", async () => {
+  test("a person gets a page instead, except from the API", async () => {
     const ask = await serveOps(context);
     const page = await ask("GET", "/<b>nowhere", { headers: OWN_PAGE });
     expect([page.status, page.headers["content-type"]]).toEqual([404, "text/html; charset=utf-8"]);
@@ -168,29 +171,32 @@ describe("what is refused", () => {
 test.each([
   [400, "no http\r\n\r\n"],
   [431, `GET /api/mismatches?username=${"x".repeat(20_000)} HTTP/1.1\r\nhost: localhost\r\n\r\n`],
-])("what cannot be read is a problem with status %i, and ends its connection alone", async (status, sent) => {
-  const server = await startOpsServer(context, { host: "127.0.0.1", port: 0, tokens: [] }, async () => {});
-  onTestFinished(() => server.close());
-  const { port } = new URL(server.url);
-  const socket = connect(Number(port), "127.0.0.1");
-  let answer = "";
-  socket.on("data", (chunk) => {
-    answer += chunk.toString();
-  });
-  // What was not read of the request may reset the connection, behind the answer.
-  socket.on("error", () => {});
-  socket.end(sent);
-  await new Promise((resolve) => socket.once("close", resolve));
-  const [head = "", body = ""] = answer.split("\r\n\r\n");
-  expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} .*content-type: application/problem\\+json`, "s"));
-  expect(JSON.parse(body)).toEqual({
-    type: "about:blank",
-    title: STATUS_CODES[status],
-    status,
-    detail: expect.stringContaining("the request cannot be parsed"),
-  });
-  const alive = await new Promise((resolve) => {
-    httpRequest(`${server.url}/healthz`, (response) => resolve(response.resume().statusCode)).end();
-  });
-  expect(alive).toBe(200);
-});
+])(
+  "a request that cannot be read is answered with a problem of status %i, and ends only its connection",
+  async (status, sent) => {
+    const server = await startOpsServer(context, { host: "127.0.0.1", port: 0, tokens: [] }, async () => {});
+    onTestFinished(() => server.close());
+    const { port } = new URL(server.url);
+    const socket = connect(Number(port), "127.0.0.1");
+    let answer = "";
+    socket.on("data", (chunk) => {
+      answer += chunk.toString();
+    });
+    // The unread rest of the request may reset the connection after the answer.
+    socket.on("error", () => {});
+    socket.end(sent);
+    await new Promise((resolve) => socket.once("close", resolve));
+    const [head = "", body = ""] = answer.split("\r\n\r\n");
+    expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} .*content-type: application/problem\\+json`, "s"));
+    expect(JSON.parse(body)).toEqual({
+      type: "about:blank",
+      title: STATUS_CODES[status],
+      status,
+      detail: expect.stringContaining("the request cannot be parsed"),
+    });
+    const alive = await new Promise((resolve) => {
+      httpRequest(`${server.url}/healthz`, (response) => resolve(response.resume().statusCode)).end();
+    });
+    expect(alive).toBe(200);
+  },
+);

@@ -32,7 +32,7 @@ async function readAudit(ask: AskRaw, query = "") {
 }
 
 describe("the audit log", () => {
-  test("tells who changed what, when, from where, with what, and what came of it", async () => {
+  test("says who changed what, when, from where, with what request, and with what result", async () => {
     const ask = await serveOps(context);
     await post(ask, "/api/backfills", bearer(WRITER), RANGE);
     clock.advance(MINUTE_MS);
@@ -66,7 +66,7 @@ describe("the audit log", () => {
     ]);
   });
 
-  test("has what was refused: for the role, for where it came from, for its form", async () => {
+  test("has changes that were refused: for the role, for the origin, for the form", async () => {
     const ask = await serveOps(context);
     const { cookie } = await signIn(ask, WRITER);
     await emptyTables(sql, ["audit_log"]);
@@ -86,7 +86,7 @@ describe("the audit log", () => {
     expect(await sql`select from backfills`).toHaveLength(0);
   });
 
-  test("has the address of who hangs up in the middle of a request", async () => {
+  test("has the address of a client that hangs up in the middle of a request", async () => {
     const server = await startOpsServer(context, { host: "127.0.0.1", port: 0, tokens: [] }, async () => {});
     onTestFinished(() => server.close());
     const { port } = new URL(server.url);
@@ -100,7 +100,7 @@ describe("the audit log", () => {
     expect(row).toEqual({ address: "127.0.0.1", status: 400 });
   });
 
-  test("has nothing of who is unknown, nor of what only looks", async () => {
+  test("has no unknown client, and no request that only reads", async () => {
     const ask = await serveOps(context);
     await post(ask, "/api/backfills", {}, RANGE);
     await post(ask, "/api/backfills", { authorization: "Bearer wrong" }, RANGE);
@@ -114,7 +114,7 @@ describe("the audit log", () => {
     expect((await readAudit(ask)).audit).toMatchObject([{ who: "local", by: "loopback", status: 201 }]);
   });
 
-  test("holds no token and no other secret, and no more of a body than can be read", async () => {
+  test("contains no token or other secret, and of a body only what can be read", async () => {
     const ask = await serveOps(context);
     const headers = await signIn(ask, WRITER);
     const hidden = "that nobody may see";
@@ -150,7 +150,7 @@ describe("the audit log", () => {
     expect(wrong.json).toMatchObject({ status: 400, detail: expect.stringContaining('limit "0"') });
   });
 
-  test("comes first: where it cannot be written, nothing is changed", async () => {
+  test("is written first: where that fails, nothing is changed", async () => {
     const ask = await serveOps(context);
     await sql`alter table audit_log rename to audit_log_away`;
     try {
@@ -161,7 +161,7 @@ describe("the audit log", () => {
     }
   });
 
-  test("has a change that is under way, before it is answered", async () => {
+  test("has a change that is under way, before its answer", async () => {
     const ask = await serveOps(context);
     const rows = async () => await sql`select who, status from audit_log`;
     const answering = await sql.begin(async (tx) => {
@@ -176,7 +176,7 @@ describe("the audit log", () => {
   });
 });
 
-test("no page changes anything unseen: every form that is sent leaves a line", async () => {
+test("no page changes anything without a trace: every form adds a line", async () => {
   const ask = await serveOps(context);
   const headers = { ...(await signIn(ask, WRITER)), ...OWN_PAGE };
   await emptyTables(sql, ["audit_log"]);

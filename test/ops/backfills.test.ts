@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
-import { openBackfillRunner } from "../../src/flows/run-backfills.ts";
+import { openBackfillRunner } from "../../src/flows/pull/run-backfills.ts";
 import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
@@ -36,7 +36,7 @@ beforeEach(async () => {
 const request = (ask: AskApi, changes: object = {}) =>
   ask("POST", "/api/backfills", { body: { ...ASKED, ...changes } });
 
-test("a backfill is requested, looked at and listed", async () => {
+test("the API requests, shows and lists a backfill", async () => {
   const ask = await serveApi(context);
   expect(await request(ask)).toMatchObject({ status: 201, json: { backfill: QUEUED } });
   expect(await ask("GET", "/api/backfills/1")).toMatchObject({ status: 200, json: { backfill: QUEUED } });
@@ -65,7 +65,7 @@ test("a backfill is paused, resumed and cancelled", async () => {
   expect(await change("cancel")).toBe("cancelled");
 });
 
-test("a change that makes no sense is a conflict, one of an unknown backfill finds nothing", async () => {
+test("an impossible change is a conflict, and an unknown backfill is not found", async () => {
   const ask = await serveApi(context);
   await request(ask);
   await ask("POST", "/api/backfills/1/cancel");
@@ -76,7 +76,7 @@ test("a change that makes no sense is a conflict, one of an unknown backfill fin
   expect(await ask("GET", "/api/backfills/x")).toEqual(problemWith(404, 'there is no backfill "x"'));
 });
 
-test("what has run shows what it did", async () => {
+test("a backfill that has run shows its result", async () => {
   const ask = await serveApi(context);
   await request(ask);
   const fetchPage = async () => ({ records: [], rejected: [], nextId: null, requestedAt: 0, tookMs: 1 });
@@ -107,21 +107,25 @@ test.each<[what: string, changes: object, detail: string]>([
   ["a product that is no text", { productId: 5 }, "productId must be a text, but is 5"],
   ["no time", { to: undefined }, "to is missing"],
   ["a time without an offset", { from: "2026-11-19T00:00:00" }, "from must be a date-time with an offset"],
-  ["a day there is not", { to: "2026-11-31T00:00:00Z" }, 'but is "2026-11-31T00:00:00Z"'],
-  ["an end before the begin", { to: "2026-11-18T00:00:00Z" }, 'is not before to "2026-11-18T00:00:00Z"'],
+  ["a day that does not exist", { to: "2026-11-31T00:00:00Z" }, 'but is "2026-11-31T00:00:00Z"'],
+  ["an end before the beginning", { to: "2026-11-18T00:00:00Z" }, 'is not before to "2026-11-18T00:00:00Z"'],
   [
     "an end that has not settled",
     { to: "2026-11-20T11:58:01Z" },
     'to "2026-11-20T11:58:01.000Z" has not settled yet',
   ],
   ["too many windows", { from: "1999-01-01T00:00:00Z" }, "ask for a shorter range"],
-  ["a dry run that is neither", { dryRun: "yes" }, 'dryRun must be true or false, but is "yes"'],
   [
-    "a field there is not",
+    "a dry run that is neither true nor false",
+    { dryRun: "yes" },
+    'dryRun must be true or false, but is "yes"',
+  ],
+  [
+    "an unknown field",
     { dryrun: true },
     'there is no field "dryrun"; it is one of productId, from, to, dryRun',
   ],
-])("%s is refused, naming field and value", async (_, changes, detail) => {
+])("%s is refused, and the error names field and value", async (_, changes, detail) => {
   const ask = await serveApi(context);
   expect(await request(ask, changes)).toEqual(problemWith(400, detail));
   expect(await sql`select from backfills`).toHaveLength(0);
@@ -145,7 +149,7 @@ test.each(["limit=0", "limit=1001", "limit=x", "after=x", "afer=1"])(
   },
 );
 
-test("where tokens are set, a token that may only read looks and changes nothing", async () => {
+test("a token that may only read shows everything and changes nothing", async () => {
   const tokens = [
     { name: "eye", role: "read", token: "a token that reads" },
     { name: "hand", role: "write", token: "a token that writes" },

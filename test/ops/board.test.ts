@@ -42,7 +42,7 @@ describe.each(["Redis", "PostgreSQL"])("the queues in %s", (backendName) => {
     return { ask, queue, timesOpened: () => opened };
   }
 
-  test("are shown to whoever may read, with their jobs and schedules", async () => {
+  test("are shown with their jobs and schedules to every token that may read", async () => {
     const { ask, queue } = await open();
     await queue.add("look", { productId: "P1" });
     await queue.upsertJobScheduler("every-hour", { every: 3_600_000 }, { name: "tick", data: {} });
@@ -60,19 +60,19 @@ describe.each(["Redis", "PostgreSQL"])("the queues in %s", (backendName) => {
     });
   });
 
-  test("show their buttons only to whoever may press them", async () => {
+  test("show their buttons only to tokens that may write", async () => {
     const { ask } = await open();
-    const lookAs = async (headers: object) => {
+    const openAs = async (headers: object) => {
       const { json } = await ask("GET", "/queues/api/queues", { headers: { ...headers } });
       const [{ readOnlyMode, allowRetries, allowCompletedRetries }] = json.queues;
       return [readOnlyMode, allowRetries, allowCompletedRetries];
     };
-    expect(await lookAs(bearer(READER))).toEqual([true, false, false]);
-    expect(await lookAs({ ...bearer(READER), "recon-role": "write" })).toEqual([true, false, false]);
-    expect(await lookAs(bearer(WRITER))).toEqual([false, true, true]);
+    expect(await openAs(bearer(READER))).toEqual([true, false, false]);
+    expect(await openAs({ ...bearer(READER), "recon-role": "write" })).toEqual([true, false, false]);
+    expect(await openAs(bearer(WRITER))).toEqual([false, true, true]);
   });
 
-  test("are changed by whoever may write, and every try is in the audit log", async () => {
+  test("are changed only by tokens that may write, and the audit log has every attempt", async () => {
     const { ask, queue } = await open();
     const session = await signIn(ask, WRITER);
     await emptyTables(sql, ["audit_log"]);
@@ -106,7 +106,7 @@ describe.each(["Redis", "PostgreSQL"])("the queues in %s", (backendName) => {
     ]);
   });
 
-  test("are opened when somebody who may look first does, and once", async () => {
+  test("are opened once, by the first visitor who may read", async () => {
     const { ask, timesOpened } = await open();
     expect((await ask("GET", "/queues/api/queues")).status).toBe(401);
     expect(timesOpened()).toBe(0);
@@ -118,7 +118,7 @@ describe.each(["Redis", "PostgreSQL"])("the queues in %s", (backendName) => {
 describe("the page of the queues", () => {
   const openEmpty = { openBoard: () => openBoard([], silentLog) };
 
-  test("needs a sign-in, and comes with what it is made of", async () => {
+  test("needs a sign-in, and has its assets", async () => {
     const ask = await serveOps(context, TOKENS, openEmpty);
     const led = await ask("GET", "/queues/queue/pull?status=failed", { headers: OWN_PAGE });
     expect([led.status, led.headers.location]).toEqual([
@@ -141,7 +141,7 @@ describe("the page of the queues", () => {
     }
   });
 
-  test("may style itself, and nothing else that other pages may not", async () => {
+  test("may have inline styles, and nothing else that other pages may not", async () => {
     const ask = await serveOps(context, TOKENS, openEmpty);
     const policyOf = async (path: string) => {
       const { headers } = await ask("GET", path, { headers: bearer(READER) });
@@ -156,7 +156,7 @@ describe("the page of the queues", () => {
     expect(others.filter((one) => !own.includes(one))).toEqual(["style-src 'self'", "base-uri 'none'"]);
   });
 
-  test("that is none is a problem, whoever looks for it", async () => {
+  test("with an unknown path is a problem for every visitor", async () => {
     const ask = await serveOps(context, TOKENS, openEmpty);
     expect((await ask("GET", "/queues/nowhere", { headers: bearer(READER) })).json).toMatchObject({
       status: 404,
@@ -181,7 +181,7 @@ describe("the page of the queues", () => {
   });
 });
 
-test("a Redis that hangs is told of, and keeps no visitor waiting for ever", async () => {
+test("a Redis that hangs is reported, and no visitor waits for ever", async () => {
   const proxy = await startTcpProxy(inject("redisUrl"));
   const backend = openBackend(proxy.url, database.url, silentLog);
   const queue = backend.openQueue(QUEUE);

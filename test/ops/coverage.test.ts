@@ -15,7 +15,7 @@ beforeEach(async () => {
 const pathOf = (query: Record<string, string>) => `/api/coverage?${new URLSearchParams(query)}`;
 const ASKED = { product: PRODUCT, from: "2026-11-20T06:00:00Z", to: "2026-11-20T10:00:00Z" };
 
-test("coverage tells gaps and windows", async () => {
+test("coverage shows gaps and windows", async () => {
   const { context } = await openPastWorld(sql, {
     since: formatInstant(NOON - 5 * HOUR_MS),
     faults: [{ when: { hoursUtc: [8] }, do: { kind: "code", code: 7 } }],
@@ -47,7 +47,7 @@ test("coverage tells gaps and windows", async () => {
   });
 });
 
-test("a range may reach beyond all times that are stored", async () => {
+test("a range may reach beyond all stored times", async () => {
   const { context } = await openPastWorld(sql);
   const ask = await serveApi(context);
   const range = { from: "0000-01-01T00:00:00Z", to: "9999-12-31T23:00:00-14:00" };
@@ -66,13 +66,17 @@ test.each<[what: string, changes: Record<string, string>, detail: string]>([
     { from: "yesterday" },
     'from must be a date-time with an offset such as 2026-11-20T10:00:00Z, but is "yesterday"',
   ],
-  ["an end before the begin", { to: ASKED.from }, `from "${ASKED.from}" is not before to "${ASKED.from}"`],
   [
-    "a parameter there is not",
+    "an end before the beginning",
+    { to: ASKED.from },
+    `from "${ASKED.from}" is not before to "${ASKED.from}"`,
+  ],
+  [
+    "an unknown parameter",
     { productId: PRODUCT },
     'there is no field "productId"; it is one of product, from, to',
   ],
-])("%s is refused, naming field and value", async (_, changes, detail) => {
+])("%s is refused, and the error names field and value", async (_, changes, detail) => {
   const { context } = await openPastWorld(sql);
   const ask = await serveApi(context);
   expect(await ask("GET", pathOf({ ...ASKED, ...changes }))).toEqual(problemWith(400, detail));

@@ -1,4 +1,4 @@
-/** What is watched in deploy/ is there: each metric, each label and each value that rules and dashboard name. */
+/** What deploy/ watches exists: each metric, label and value in rules and dashboard. */
 
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,13 +13,13 @@ import { readSamples, type Sample } from "../support/prometheus-text.ts";
 const DEPLOY = join(import.meta.dirname, "../../deploy");
 const database = useDatabase();
 
-/** A query, with the text that shows its result. */
+/** A query, with the text of its legend. */
 interface PanelQuery {
   readonly query: string;
   readonly shown: string;
 }
 
-/** What a query asks for. */
+/** The metric, labels and values that a query names. */
 interface QueriedMetric {
   readonly metric: string;
   readonly labels: readonly string[];
@@ -30,10 +30,10 @@ interface QueriedMetric {
 const GROUPED = /\b(?:by|on|without)\s*\(([^)]*)\)/g;
 const SELECTED = /([a-zA-Z_:][\w:]*)\{([^}]*)\}/g;
 const WORDS = new Set(["and", "or", "unless", "bool", "offset"]);
-/** Prometheus adds them when it scrapes. */
+/** Prometheus adds these labels when it scrapes. */
 const SCRAPED = new Set(["instance", "job"]);
 
-/** Every metric of a query, with the labels it is grouped by and chosen by. */
+/** Every metric of a query, with the labels by which the query groups and filters. */
 function readQuery({ query, shown }: PanelQuery): QueriedMetric[] {
   const listed = /^label_values\((\w+), (\w+)\)$/.exec(query);
   if (listed !== null) return [{ metric: listed[1] ?? "", labels: [listed[2] ?? ""], values: [] }];
@@ -58,7 +58,7 @@ function readQuery({ query, shown }: PanelQuery): QueriedMetric[] {
 }
 
 interface Rule extends PanelQuery {
-  /** null: it is an alert */
+  /** null: the rule is an alert */
   readonly record: string | null;
 }
 
@@ -97,7 +97,7 @@ function readDashboard(): PanelQuery[] {
 const rules = readRules();
 const dashboard = readDashboard();
 
-/** The labels that each metric has anywhere, and the values of each. */
+/** All labels of each metric, and the values of each label. */
 type KnownMetrics = Map<string, Map<string, Set<string>>>;
 
 function knowSamples(samples: readonly Sample[]): KnownMetrics {
@@ -117,7 +117,7 @@ function knowSamples(samples: readonly Sample[]): KnownMetrics {
   return known;
 }
 
-/** A sentence for each thing that a query asks for in vain. */
+/** A sentence for each name in a query that does not exist. */
 function missingIn(known: KnownMetrics, queries: readonly PanelQuery[]): string[] {
   return queries.flatMap((query) =>
     readQuery(query).flatMap(({ metric, labels, values }) => {
@@ -135,7 +135,7 @@ function missingIn(known: KnownMetrics, queries: readonly PanelQuery[]): string[
   );
 }
 
-test("every metric, label and value that the rules and the dashboard name is shown by a worker; the dashboard shows every metric of ours, and so does docs/metrics.md", async () => {
+test("a worker exports every metric, label and value that the rules and the dashboard name; the dashboard and docs/metrics.md show every metric of ours", async () => {
   const port = String(await ownPort());
   const { said, child, ended } = startRecon(["worker"], { DATABASE_URL: database.url, OPS_PORT: port });
   const url = `http://127.0.0.1:${port}`;
@@ -156,7 +156,7 @@ test("every metric, label and value that the rules and the dashboard name is sho
     missing = missingIn(known, [...rules, ...dashboard]);
     return missing.length === 0;
   };
-  // What is still missing tells more than that time has passed.
+  // The missing names say more than a time-out.
   await eventually("everything is there", isComplete).catch(() => {});
   expect(missing).toEqual([]);
 
@@ -177,7 +177,7 @@ function documentedMetrics() {
   return Object.fromEntries(rows);
 }
 
-/** Each of these metrics with its labels; a histogram is one. */
+/** Each of these metrics with its labels. A histogram counts as one metric. */
 function labelsOf(known: KnownMetrics, names: readonly string[]) {
   const rows = names.map((name) => {
     const labels = [...(known.get(name)?.keys() ?? [])].filter((label) => label !== "le");
@@ -186,7 +186,7 @@ function labelsOf(known: KnownMetrics, names: readonly string[]) {
   return Object.fromEntries(rows);
 }
 
-test("every alert says what it is about, how bad it is, and what to do", () => {
+test("every alert says what it is about, how severe it is, and what to do", () => {
   const text = readFileSync(join(DEPLOY, "prometheus/recon.rules.yaml"), "utf8");
   const alerts = text.split(/^ {6}- alert: /m).slice(1);
   expect(alerts.length).toBeGreaterThan(10);
@@ -197,7 +197,7 @@ test("every alert says what it is about, how bad it is, and what to do", () => {
   }
 });
 
-describe("a query that asks for what is not there is found", () => {
+describe("a query with an unknown name is found", () => {
   const samples = readSamples('recon_a{product="P1",state="up"} 1\nrecon_b 1\n');
   test.each([
     ["sum by (product) (rate(recon_c[5m]))", "", "there is no recon_c"],

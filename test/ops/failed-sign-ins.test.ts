@@ -8,7 +8,7 @@ function fail(failures: ReturnType<typeof countFailedSignIns>, address: string, 
 }
 
 describe("failed sign-ins", () => {
-  test("of one address stop this address at the tenth, and no other", () => {
+  test("from one address stop this address at the tenth failure, and no other address", () => {
     const failures = countFailedSignIns(createTestClock(NOON));
     fail(failures, "203.0.113.7", 9);
     expect(failures.waitOf("203.0.113.7")).toBe(0);
@@ -17,7 +17,7 @@ describe("failed sign-ins", () => {
     expect(failures.waitOf("203.0.113.8")).toBe(0);
   });
 
-  test("are forgotten when a minute has passed since the first of them", () => {
+  test("are forgotten a minute after the first one", () => {
     const clock = createTestClock(NOON);
     const failures = countFailedSignIns(clock);
     fail(failures, "203.0.113.7", 1);
@@ -30,7 +30,7 @@ describe("failed sign-ins", () => {
     expect(failures.waitOf("203.0.113.7")).toBe(0);
   });
 
-  test("of many addresses stop everybody at the hundredth", () => {
+  test("from many addresses stop all at the hundredth failure", () => {
     const failures = countFailedSignIns(createTestClock(NOON));
     for (let i = 0; i < 99; i += 1) failures.note(`203.0.113.${i}`);
     expect(failures.waitOf("198.51.100.1")).toBe(0);

@@ -49,7 +49,7 @@ async function serve() {
 const OK = Array<number>(MOST_OF_TOKEN).fill(200);
 const statusesOf = (pages: readonly OpenStream[]) => pages.map(({ status }) => status);
 
-test("a token has so many live pages at once; who opens one more is told, and other tokens are not concerned", async () => {
+test("a token may have a limited number of live pages; the next page is refused with a reason, and other tokens are not affected", async () => {
   const { open, openMost } = await serve();
   const pages = await openMost(READER);
   expect(statusesOf(pages)).toEqual(OK);
@@ -63,7 +63,7 @@ test("a token has so many live pages at once; who opens one more is told, and ot
   await eventually("a closed page makes room", async () => (await open(READER)).status === 200);
 });
 
-test("pages that were left before the database answered make room too", async () => {
+test("pages that were closed before the database answered make room too", async () => {
   const { ask, openMost } = await serve();
   await sql.begin(async (tx) => {
     await tx`lock table alerts in access exclusive mode`;

@@ -51,7 +51,7 @@ function open(changes: MetricsChanges = {}): Metrics {
   );
 }
 
-/** With a limit that is short, where one scrape may be too slow for it: the next is not. */
+/** With a short limit one scrape may be too slow, and a later one is not. */
 function untilUp(metrics: Metrics): Promise<true> {
   return eventually("the database answers in time", async () => {
     clock.advance(5_000);
@@ -64,7 +64,7 @@ async function scrape(metrics: Metrics): Promise<Sample[]> {
   return readSamples((await metrics.show()).text);
 }
 
-/** A worker is at work: P1 has a gap of 20 minutes, P"2 was stopped, and there is something of everything else. */
+/** A worker at work: P1 has a gap of 20 minutes, P"2 was stopped, and every other metric has values. */
 async function fill(): Promise<void> {
   await sql`
     insert into pull_states (product_id, begin, head, window_ms, stopped_until) values
@@ -106,8 +106,8 @@ async function fill(): Promise<void> {
     from generate_series(1, 3) as n`;
 }
 
-describe("the state of the whole", () => {
-  test("is told of each product: how far it is, how long its windows are, what is missing, and whether it stands", async () => {
+describe("the state", () => {
+  test("says of each product how far it is, how long its windows are, what is missing, and whether it stands still", async () => {
     await fill();
     const samples = await scrape(open());
     const of = (metric: string) => showMetric(samples, `recon_product_${metric}`);
@@ -120,7 +120,7 @@ describe("the state of the whole", () => {
     expect(of("records_in_doubt")).toEqual(["product=P1: 1", 'product=P\\"2: 0']);
   });
 
-  test("is told of mismatches and what is at risk in those to be resolved, of transfers and of top-ups", async () => {
+  test("says how many mismatches there are and what is at risk in unresolved ones, and counts transfers and top-ups", async () => {
     await fill();
     const samples = await scrape(open());
     expect(showMetric(samples, "recon_mismatches")).toEqual([
@@ -144,7 +144,7 @@ describe("the state of the whole", () => {
     expect(showMetric(samples, "recon_top_ups")).toEqual(byStatus);
   });
 
-  test("is told of what waits: jobs, alerts, backfills, and how long the ledger has been silent", async () => {
+  test("says what waits: jobs, alerts, backfills, and how long ago the last entry came", async () => {
     await fill();
     const samples = await scrape(open());
     expect(showMetric(samples, "recon_queue_jobs")).toEqual([
@@ -159,7 +159,7 @@ describe("the state of the whole", () => {
     expect(showMetric(samples, "recon_queues_up")).toEqual(["1"]);
   });
 
-  test("of a beginning is nothing that is not known: no lag of a product that was never pulled, no age of a ledger without entries", async () => {
+  test("has no unknown values: no lag of a product that was never pulled, no age of a ledger without entries", async () => {
     const samples = await scrape(open());
     for (const name of [
       "recon_product_lag_seconds",
@@ -172,7 +172,7 @@ describe("the state of the whole", () => {
     expect(showMetric(samples, "recon_alerts_oldest_undelivered_age_seconds")).toEqual(["0"]);
   });
 
-  test("names fifty currencies, those of the oldest mismatches, and adds up the rest, from every worker alike", async () => {
+  test("names fifty currencies, those of the oldest mismatches, and adds up the others, the same on every worker", async () => {
     await sql`
       insert into mismatches (product_id, username, subject, kind, status, currency, amount_at_risk, reason, occurred_at,
         first_seen_at, last_seen_at)
@@ -191,7 +191,7 @@ describe("the state of the whole", () => {
     expect(later).toContain("currency=C51,kind=payout-differs,product=P1: 51");
   });
 
-  test("what was resolved, or is no more, is gone from the next scrape", async () => {
+  test("lacks what was resolved or deleted in the next scrape", async () => {
     await fill();
     const metrics = open();
     await scrape(metrics);
@@ -208,7 +208,7 @@ describe("the state of the whole", () => {
     expect(showMetric(samples, "recon_ledger_newest_entry_age_seconds")).toEqual([]);
   });
 
-  test("is read once in five seconds however often it is asked for, what is over once in five minutes; ages go on meanwhile", async () => {
+  test("is read at most once in five seconds, and what is over once in five minutes; ages grow meanwhile", async () => {
     await fill();
     let counted = 0;
     const countQueues = async () => {
@@ -241,9 +241,9 @@ describe("the state of the whole", () => {
   });
 });
 
-describe("where something is down", () => {
+describe("where a server is down", () => {
   test.each(["refuse", "hang"] as const)(
-    "and the database cannot be asked (%s), the process is told of all the same, and nothing stale",
+    "and the database does not answer (%s), the process metrics are served all the same, and no stale ones",
     async (how) => {
       await fill();
       const proxy = await startTcpProxy(database.url);
@@ -280,7 +280,7 @@ describe("where something is down", () => {
     await untilUp(metrics);
   });
 
-  test("and the queues never answer, all else is told, and they are not asked again before they do", async () => {
+  test("and the queues never answer, all other metrics are served, and the queues get no second question", async () => {
     let counted = 0;
     const countQueues = () => {
       counted += 1;
@@ -298,8 +298,8 @@ describe("where something is down", () => {
   });
 });
 
-describe("what this process has done", () => {
-  test("every product begins with 0, so that the first record or refusal is an increase", async () => {
+describe("the metrics of this process", () => {
+  test("begin with 0 for every product, so that the first record or refusal is an increase", async () => {
     const samples = await scrape(open());
     expect(showMetric(samples, "recon_records_total")).toContain("outcome=rejected,product=P1: 0");
     expect(showMetric(samples, "recon_provider_requests_total")).toContain(
@@ -307,7 +307,7 @@ describe("what this process has done", () => {
     );
   });
 
-  test("records are counted page by page, by what became of them", async () => {
+  test("count records page by page, by their result", async () => {
     const metrics = open();
     metrics.onPage({ productId: "P1", created: 5, changed: 2, unchanged: 1, rejected: 0 });
     metrics.onPage({ productId: "P1", created: 1, changed: 0, unchanged: 0, rejected: 3 });
@@ -320,7 +320,7 @@ describe("what this process has done", () => {
     ]);
   });
 
-  test("requests are counted by endpoint and by how they ended, with the time they took", async () => {
+  test("count requests by endpoint and result, with their duration", async () => {
     const metrics = open();
     const openClient = (requestTimeoutMs: number) => {
       const limits = { requestTimeoutMs, connections: 2, production: false, watch: metrics.watch };
@@ -389,7 +389,7 @@ describe("GET /metrics", () => {
   test.each([
     ["with tokens", [{ name: "ops", role: "write" as const, token: "a token of somebody" }]],
     ["without", []],
-  ])("needs no token (%s), and is in the format of Prometheus", async (_, tokens) => {
+  ])("needs no token (%s), and has the format of Prometheus", async (_, tokens) => {
     const response = await fetch(await serve(tokens));
     expect(response.status).toBe(200);
     expect(response.headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/);
@@ -398,7 +398,7 @@ describe("GET /metrics", () => {
     expect(text).toMatch(/^# TYPE recon_records_total counter$/m);
   });
 
-  test("names as the conventions ask: only counters end in _total, every metric has its help, times are seconds", async () => {
+  test("follows the naming conventions: only counters end in _total, every metric has its help, times are seconds", async () => {
     const text = await (await fetch(await serve([]))).text();
     for (const [, name = "", type] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
       expect([name, name.endsWith("_total")]).toEqual([name, type === "counter"]);

@@ -1,14 +1,14 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { readSettings } from "../../src/config.ts";
 import { parseConfig } from "../../src/config-file.ts";
-import { recordTransitions } from "../../src/flows/record-transitions.ts";
 import { silentLog } from "../../src/log.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import { startOpsServer } from "../../src/ops/server.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, HOUR_MS, NOON } from "../support/examples.ts";
-import { exampleFinding, LEDGER_SIDE, PROVIDER_SIDE } from "../support/findings.ts";
+import { LEDGER_SIDE, PROVIDER_SIDE } from "../support/findings.ts";
+import { openMismatches, readStatuses } from "../support/open-mismatches.ts";
 import { problemWith, serveApi } from "../support/ops-api.ts";
 
 const { sql } = useDatabase();
@@ -22,25 +22,11 @@ beforeEach(async () => {
   await emptyTables(sql);
 });
 
-const open = (...fields: Partial<Finding>[]) =>
-  sql.begin((tx) =>
-    recordTransitions(
-      tx,
-      fields.map((one, index) => ({
-        change: "open",
-        finding: exampleFinding({ betId: `bet-${index + 1}`, ...one }),
-      })),
-      config,
-      clock.now(),
-    ),
-  );
-const statuses = async () =>
-  (await sql<{ status: string }[]>`select status from mismatches order by id`)
-    .map(({ status }) => status)
-    .join(" ");
+const open = (...fields: Partial<Finding>[]) => openMismatches(sql, config, clock.now(), fields);
+const statuses = () => readStatuses(sql);
 
 describe("a single mismatch", () => {
-  test("is acknowledged, resolved, reopened and ignored, and answers how it stands then", async () => {
+  test("is acknowledged, resolved, reopened and ignored, and each answer shows its new state", async () => {
     await open({});
     const ask = await serveApi(context);
     const act = async (action: string) =>
@@ -60,7 +46,7 @@ describe("a single mismatch", () => {
     ]);
   });
 
-  test("takes a correction with its resolution, and shows it", async () => {
+  test("takes an adjustment with its resolution, and shows the adjustment", async () => {
     await open({});
     const ask = await serveApi(context);
     const body = { ...NOTE, adjustment: "-4.50", ref: "R-1" };
@@ -74,10 +60,10 @@ describe("a single mismatch", () => {
       });
     }
     const other = await ask("POST", "/api/mismatches/1/resolve", { body: { ...body, adjustment: "4.50" } });
-    expect(other).toEqual(problemWith(409, 'ref "R-1" stands for another adjustment'));
+    expect(other).toEqual(problemWith(409, 'ref "R-1" was used for another adjustment'));
   });
 
-  test("that somebody else was quicker with is a conflict, one there is not is not found", async () => {
+  test("that another person changed first is a conflict, and an unknown one is not found", async () => {
     await open({});
     const ask = await serveApi(context);
     await ask("POST", "/api/mismatches/1/resolve", { body: NOTE });
@@ -102,15 +88,19 @@ describe("a single mismatch", () => {
     ["no note", {}, "note is missing"],
     ["an empty note", { note: " " }, "note is empty"],
     ["a note that is no text", { note: 5 }, "note must be a text, but is 5"],
-    ["a note without an end", { note: "x".repeat(2001) }, "note has 2001 characters, more than 2000"],
-    ["a note that cannot be stored", { note: "a\0b" }, "note holds a character that cannot be stored"],
+    ["an endless note", { note: "x".repeat(2001) }, "note has 2001 characters, more than 2000"],
     [
-      "a field there is not",
+      "a note that the database cannot store",
+      { note: "a\0b" },
+      "note holds a character that cannot be stored",
+    ],
+    [
+      "an unknown field",
       { ...NOTE, notes: "x" },
       'there is no field "notes"; it is one of note, from, adjustment, ref',
     ],
     [
-      "a status there is not",
+      "an unknown status",
       { ...NOTE, from: "closed" },
       'from must be one of open, acknowledged, resolved, ignored, but is "closed"',
     ],
@@ -126,11 +116,7 @@ describe("a single mismatch", () => {
       { ...NOTE, adjustment: "1,5", ref: "R" },
       'adjustment must be a decimal number, but is "1,5"',
     ],
-    [
-      "an adjustment of nothing",
-      { ...NOTE, adjustment: "0.00", ref: "R" },
-      'adjustment "0.00" corrects nothing',
-    ],
+    ["an adjustment of 0", { ...NOTE, adjustment: "0.00", ref: "R" }, 'adjustment "0.00" corrects nothing'],
     ["a list", [], "the body must be a JSON object"],
     ["no JSON", "{", ""],
   ])("is not changed by a body with %s", async (_, body, detail) => {
@@ -140,7 +126,7 @@ describe("a single mismatch", () => {
     expect(await statuses()).toBe("open");
   });
 
-  test("is corrected by its resolution alone", async () => {
+  test("has an adjustment only with its resolution", async () => {
     await open({});
     const ask = await serveApi(context);
     const body = { ...NOTE, adjustment: "1", ref: "R" };
@@ -153,7 +139,7 @@ describe("a single mismatch", () => {
 describe("many at once", () => {
   beforeEach(() => open({}, { kind: "stake-differs", currency: "USD" }, { productId: "P2" }));
 
-  test("are counted first, with their money, and changed by the same words", async () => {
+  test("are first counted with their money, and then changed by the same body", async () => {
     const ask = await serveApi(context);
     const filter = { product: "P1", minAmount: "1" };
     const expected = {
@@ -188,7 +174,7 @@ describe("many at once", () => {
     expect(await statuses()).toBe("acknowledged open open");
   });
 
-  test("are as many as may be named, however long their ids are", async () => {
+  test("are accepted up to the limit of ids, however long the ids are", async () => {
     const ask = await serveApi(context);
     const ids = Array.from({ length: 10_000 }, (_, index) => String(100_000_000_000_000 + index));
     expect(await ask("POST", "/api/mismatches/ack", { body: { ids, ...NOTE } })).toEqual(
@@ -201,14 +187,18 @@ describe("many at once", () => {
     ["both", { ids: ["1"], filter: { kind: "net-differs" } }, "give either ids or filter"],
     ["no ids", { ids: [] }, "ids must be a list of 1 to 10000 ids, but is []"],
     ["an id that is no text", { ids: [1] }, "ids must be texts, but one is 1"],
-    ["a filter that is none", { filter: "all" }, 'filter must be an object, but is "all"'],
-    ["a filter of everything", { filter: {} }, "filter is empty: name one of status, kind"],
-    ["a filter there is not", { filter: { user: "anna" } }, 'there is no field "user"'],
+    ["a malformed filter", { filter: "all" }, 'filter must be an object, but is "all"'],
+    ["an empty filter", { filter: {} }, "filter is empty: name one of status, kind"],
+    ["an unknown filter", { filter: { user: "anna" } }, 'there is no field "user"'],
     ["a filter that is no text", { filter: { minAmount: 5 } }, "minAmount must be a text, but is 5"],
     ["an unknown kind", { filter: { kind: "lost" } }, 'there is no kind "lost"'],
-    ["a dry run that is neither", { ids: ["1"], dryRun: 1 }, "dryRun must be true or false, but is 1"],
     [
-      "a correction for several",
+      "a dry run that is neither true nor false",
+      { ids: ["1"], dryRun: 1 },
+      "dryRun must be true or false, but is 1",
+    ],
+    [
+      "an adjustment for several",
       { ids: ["1", "2"], adjustment: "1", ref: "R" },
       "adjustment belongs to a single mismatch",
     ],
@@ -228,7 +218,7 @@ describe("where tokens are set", () => {
   ] as const;
   const [eye, hand] = tokens;
 
-  test("only one that may write changes anything, under its name", async () => {
+  test("only a token that may write changes anything, under its name", async () => {
     await open({});
     const ask = await serveApi(context, tokens);
     for (const path of ["/api/mismatches/1/resolve", "/api/mismatches/resolve"]) {
@@ -243,7 +233,7 @@ describe("where tokens are set", () => {
     expect(json).toMatchObject({ status: "resolved", resolvedBy: "hand" });
   });
 
-  test("none goes by the name of recon, whose resolutions open again by themselves", () => {
+  test("no token has the name recon, because resolutions by recon open again by themselves", () => {
     expect(() => readSettings([], { OPS_TOKENS: "recon:write:0123456789abcdef" })).toThrow(
       /must not be named "recon"/,
     );
@@ -251,7 +241,7 @@ describe("where tokens are set", () => {
 });
 
 describe("the list", () => {
-  test("is filtered by when its mismatches were first seen, and by how much is at risk", async () => {
+  test("is filtered by the first time that a comparison found a mismatch, and by how much is at risk", async () => {
     await open({}, { amountAtRisk: amount("12.30") });
     clock.advance(HOUR_MS);
     await open({ betId: "late" });
@@ -265,7 +255,7 @@ describe("the list", () => {
     expect(await ids("minAmount=12.3")).toEqual(["2"]);
   });
 
-  test("knows a product that left the config, as long as it has mismatches", async () => {
+  test("accepts a product that left the config, as long as it has mismatches", async () => {
     await open({ productId: "GONE" });
     const ask = await serveApi(context);
     expect((await ask("GET", "/api/mismatches?product=GONE")).json.mismatches).toHaveLength(1);
@@ -284,12 +274,12 @@ describe("the list", () => {
     ["minAmount=much", 'minAmount must be a decimal number, but is "much"'],
     ["username=a%00", "username holds a character"],
     ["after=-1", 'after "-1" is not the "next" of a page'],
-  ])("with %s is refused, naming field and value", async (query, detail) => {
+  ])("with %s is refused, and the error names field and value", async (query, detail) => {
     const ask = await serveApi(context);
     expect(await ask("GET", `/api/mismatches?${query}`)).toEqual(problemWith(400, detail));
   });
 
-  test("is given as CSV to who asks for that: every field, beyond the first page, formulas disarmed", async () => {
+  test("is sent as CSV on request: every field, beyond the first page, with harmless formulas", async () => {
     const formula = '=HYPERLINK("http://x","y")';
     await open(
       { username: formula, reason: 'said "no",\nthen nothing', ledger: { ...LEDGER_SIDE, moved: "-10.00" } },

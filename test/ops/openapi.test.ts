@@ -7,7 +7,7 @@ import { silentLog } from "../../src/log.ts";
 import { writeTransitions } from "../../src/mismatches/transition-store.ts";
 import { addApi } from "../../src/ops/api/api.ts";
 import { openReportQueue } from "../../src/ops/http/report-queue.ts";
-import { writeRejected } from "../../src/sync/record-store.ts";
+import { writeRejected } from "../../src/sync/rejected-store.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { exampleEntry, exampleRecord, exampleSettle, NOON } from "../support/examples.ts";
@@ -41,7 +41,7 @@ const HOUR = { product: "P1", from: "2026-11-20T11:00:00Z", to: "2026-11-20T12:0
 const NOTE = { note: "seen" };
 const BULK = { ids: ["1"], dryRun: true, from: "open", ...NOTE };
 
-/** For each operation a request that is right; those that change something in the order in which they can be asked. */
+/** A correct request for each operation. Requests that change something come in a possible order. */
 const RIGHT: Readonly<Record<string, { path?: Record<string, string>; query?: object; body?: object }>> = {
   readOpenApi: {},
   readStatus: {},
@@ -154,13 +154,13 @@ describe("the document", () => {
     await app.ready();
     await app.close();
     const { operations } = await readDocument(await serveOps(context, []));
-    const told = operations.map(
+    const documented = operations.map(
       ({ method, path }) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ":$1")}`,
     );
-    expect(told.sort()).toEqual(routes.sort());
+    expect(documented.sort()).toEqual(routes.sort());
   });
 
-  test("is OpenAPI 3.1, names each operation once, and leaves no parameter of a path unsaid", async () => {
+  test("is OpenAPI 3.1, names each operation once, and describes every parameter of a path", async () => {
     const { document, operations } = await readDocument(await serveOps(context, []));
     expect(document.openapi).toMatch(/^3\.1\.\d$/);
     expect(document.info).toMatchObject({ title: expect.any(String), version: expect.any(String) });
@@ -182,8 +182,8 @@ describe("the document", () => {
   });
 });
 
-describe("what is answered", () => {
-  test("is as the document says, for every operation and for what is refused", async () => {
+describe("an answer", () => {
+  test("matches the document, for every operation and every refusal", async () => {
     await fillWorld();
     const ask = await serveOps(context, []);
     const { operations } = await readDocument(ask);
@@ -202,7 +202,7 @@ describe("what is answered", () => {
     }
   });
 
-  test("holds something in every list that the document tells of", async () => {
+  test("has an item in every list of the document", async () => {
     await fillWorld();
     const ask = await serveOps(context, []);
     const get = async (path: string) => (await ask("GET", path)).json;
@@ -217,8 +217,8 @@ describe("what is answered", () => {
   });
 });
 
-describe("what is asked", () => {
-  test("is refused by its field where the document forbids it: the readers and the document say the same", async () => {
+describe("a request", () => {
+  test("that the document forbids is refused by its field: the readers and the document agree", async () => {
     const ask = await serveOps(context, []);
     const { operations } = await readDocument(ask);
     const tried: string[] = [];
@@ -245,7 +245,7 @@ describe("what is asked", () => {
     expect(tried.length).toBeGreaterThan(100);
   });
 
-  test("is right by the document where it is right", async () => {
+  test("that is accepted matches the document", async () => {
     const { operations } = await readDocument(await serveOps(context, []));
     for (const { operationId, requestBody } of operations) {
       const form = requestBody?.content["application/json"]?.schema;
@@ -261,8 +261,8 @@ async function expectAsTold(
 ): Promise<void> {
   const type = answer.headers["content-type"]?.split(";")[0] ?? "";
   const { responses } = operation;
-  const told = responses[answer.status] ?? responses[`${String(answer.status)[0]}XX`];
-  const schema = told?.content[type]?.schema;
+  const documented = responses[answer.status] ?? responses[`${String(answer.status)[0]}XX`];
+  const schema = documented?.content[type]?.schema;
   expect(schema, `${operation.operationId} ${answer.status} ${type}`).toBeDefined();
   const fault = await findFault(schema, answer.json);
   expect(fault, `${operation.operationId} ${answer.status}`).toBeNull();
@@ -275,7 +275,7 @@ async function expectRefused(ask: AskRaw, operation: DescribedOperation, changes
   expect(json.detail, what).toMatch(new RegExp(`\\b${field}\\b`));
 }
 
-/** Everything that a form forbids, tried one by one on what is right. @param typed values have types, unlike in a query */
+/** Breaks each rule of a form, one by one, in a correct request. @param typed values have types, unlike in a query */
 function spoil(form: AnySchema, right: object, typed: boolean): [field: string, wrong: object][] {
   const spoiled: [string, object][] = [["unheardOf", { ...right, unheardOf: "x" }]];
   for (const field of form.required) {
@@ -303,7 +303,7 @@ function wrongValues(schema: AnySchema, typed: boolean): unknown[] {
   return wrong;
 }
 
-/** Something of everything that an answer can hold. */
+/** One example of everything that an answer can contain. */
 async function fillWorld(): Promise<void> {
   await emptyTables(sql);
   const fetchPage = async () => ({

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
 import { silentLog } from "../../src/log.ts";
-import { writeRejected } from "../../src/sync/record-store.ts";
+import { writeRejected } from "../../src/sync/rejected-store.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { NOON } from "../support/examples.ts";

@@ -15,7 +15,7 @@ describe("a day", () => {
   });
 
   test.each(["Europe/Berlin", "America/Havana", "Asia/Kathmandu"])(
-    "ends in %s where the next one begins",
+    "ends in %s where the next day begins",
     (zone) => {
       let { day, to } = readReportDay({ day: "2026-01-01", zone });
       for (let days = 0; days < 365; days += 1) {
@@ -41,7 +41,7 @@ describe("a day", () => {
       'there is no zone "local"; it is a name such as Asia/Bangkok or UTC',
     ],
     [{ day: ["2026-11-20", "2026-11-21"] }, "day stands more than once"],
-  ])("%j is refused with a line that names it", (typed, message) => {
+  ])("%j is refused, and the error names the value", (typed, message) => {
     expect(() => readReportDay(typed)).toThrow(expect.objectContaining({ code: "usage", message }));
   });
 });

@@ -1,4 +1,4 @@
-/** Reports that people ask for: one at a time, none for nobody, and none that takes what others need. */
+/** Reports that people request: one at a time, none without a caller, and none that takes connections from other work. */
 
 import { EventEmitter } from "node:events";
 import { performance } from "node:perf_hooks";
@@ -24,7 +24,7 @@ import { untilSomebodyWaits } from "../support/lock-wait.ts";
 const { sql, url } = useDatabase();
 const DAY = "/api/report?day=2026-11-20";
 
-/** Nobody can read the records, nor make a report, until the test has finished or `release` is called. */
+/** Locks the records, so that no report can end, until the test ends or `release` is called. */
 async function holdRecords(): Promise<() => Promise<void>> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const held = Promise.withResolvers<void>();
@@ -87,7 +87,7 @@ describe("a report", () => {
     for (const answer of await Promise.all(asked)) expect(answer.status).toBe(200);
   });
 
-  test("that reloading leaves behind makes nobody wait: the last one is made", async () => {
+  test("that a reload leaves behind delays nobody: the last request is answered", async () => {
     const server = await serve(sql);
     const release = await holdRecords();
     for (let reload = 0; reload < 20; reload += 1) {
@@ -102,11 +102,11 @@ describe("a report", () => {
     expect((await fetch(`${server}${DAY}`)).status).toBe(200);
   });
 
-  test("is refused where too many wait, which says how many and what to do", async () => {
+  test("is refused where too many wait, and the error says how many and what to do", async () => {
     const server = await serve(sql);
     const release = await holdRecords();
     const asked = Array.from({ length: 12 }, () => fetch(`${server}${DAY}`));
-    // One is being made, ten wait; none of them is answered yet.
+    // One report is being made, ten wait, and none is answered yet.
     const refused = await Promise.race(asked);
     expect(refused.status).toBe(503);
     expect(await refused.json()).toMatchObject({
@@ -125,14 +125,18 @@ describe("a report", () => {
     const answer = await fetch(`${server}${DAY}`);
     expect(answer.status).toBe(503);
     expect(await answer.json()).toMatchObject({
-      detail: expect.stringMatching(/locked by other work in the database for more than 0\.2 s.*Try again/),
+      detail: expect.stringMatching(
+        /other work in the database has locked the needed rows for more than 0\.2 s.*Try again/,
+      ),
     });
     const page = await fetch(`${server}/report?day=2026-11-20`);
     expect(page.status).toBe(503);
-    expect(await page.text()).toContain("locked by other work in the database for more than 0.2 s");
+    expect(await page.text()).toContain(
+      "other work in the database has locked the needed rows for more than 0.2 s",
+    );
   });
 
-  test("whose statement takes too long says so, and is no half of one", async () => {
+  test("whose statement takes too long says so, and is never half a report", async () => {
     const pool = openDatabase(url, 2, { statementMs: 200, lockMs: 5_000 });
     onTestFinished(() => pool.end());
     const server = await serve(pool);
@@ -145,20 +149,20 @@ describe("a report", () => {
   });
 
   test.each([
-    ["where nothing else goes on it hardly does", false],
-    ["where the process works it does so eight times as long", true],
+    ["for a short time on an idle machine", false],
+    ["eight times as long where the process works", true],
   ])("rests between its pieces of work: %s", async (_, isBusy) => {
     await appendEntries(sql, [exampleEntry()]);
     const work = isBusy ? setInterval(() => spin(20), 1) : undefined;
     onTestFinished(() => clearInterval(work));
     if (!isBusy) {
-      // A machine that works for others interrupts this process, which then seems to work.
+      // A machine that works for other processes interrupts this one, which then seems to work.
       const quiet = { idle: 100, active: 0, utilization: 0 };
       const measured = vi.spyOn(performance, "eventLoopUtilization").mockReturnValue(quiet);
       onTestFinished(() => measured.mockRestore());
     }
     let [workedMs, restedMs] = [0, 0];
-    // Whoever asks for the time has worked for a second.
+    // Each reading of the time counts as a second of work.
     const clock: Clock = {
       now: () => {
         workedMs += 1_000;
@@ -179,7 +183,7 @@ describe("a report", () => {
     else expect(restedMs).toBeLessThan(workedMs);
   });
 
-  test("of the command line ends in the database too when Ctrl-C is pressed", async () => {
+  test("of the command line ends in the database too on Ctrl-C", async () => {
     await appendEntries(sql, [exampleEntry()]);
     await holdRecords();
     const running = startRecon(["report", "--day", "2026-11-20"], { DATABASE_URL: url });
@@ -194,7 +198,7 @@ describe("a report", () => {
   });
 });
 
-test("the connections of a process are divided: a quarter is for people, and no more", async () => {
+test("the connections of a process are divided: people have a quarter, and no more", async () => {
   const pools = openPools(url, 20);
   onTestFinished(() => pools.close());
   expect([pools.work.options.max, pools.people.options.max]).toEqual([15, 5]);

@@ -47,7 +47,7 @@ interface ServerChanges {
   readonly checkQueue?: () => Promise<void>;
 }
 
-/** @returns where it listens, until the test is over */
+/** @returns the base URL, which works until the end of the test */
 async function serve({
   settings,
   context: changed,
@@ -78,7 +78,7 @@ function ask(url: string, headers: Record<string, string> = {}): Promise<HttpAns
   });
 }
 
-/** On a busy machine an answer may come too late for whoever asked, and the next one in time. */
+/** On a busy machine one answer may come too late for its caller, and a later one in time. */
 function untilReady(url: string): Promise<HttpAnswer> {
   return eventually("it is ready", async () => {
     const answer = await ask(`${url}/readyz`);
@@ -86,7 +86,7 @@ function untilReady(url: string): Promise<HttpAnswer> {
   });
 }
 
-/** What an RFC 9457 answer looks like. */
+/** An RFC 9457 answer. */
 function problem(status: number, detail: string | RegExp) {
   return {
     status,
@@ -109,14 +109,14 @@ async function idsOf(url: string): Promise<string[]> {
 }
 
 describe("health", () => {
-  test("a process that runs is alive; it is ready while database and queue answer", async () => {
+  test("a running process is alive, and is ready while database and queue answer", async () => {
     const url = await serve();
     expect(await ask(`${url}/healthz`)).toMatchObject({ status: 200, json: { status: "alive" } });
     expect(await untilReady(url)).toMatchObject({ json: { status: "ready" } });
   });
 
   test.each(["refuse", "hang"] as const)(
-    "a database that begins to %s makes it unready, and is named",
+    "a database that begins to %s makes the process unready, and is named",
     async (fails) => {
       const proxy = await startTcpProxy(database.url);
       const distant = openDatabase(proxy.url, 1);
@@ -137,7 +137,7 @@ describe("health", () => {
   );
 
   test.each(["refuse", "hang"] as const)(
-    "a Redis that begins to %s makes it unready, and is named",
+    "a Redis that begins to %s makes the process unready, and is named",
     async (fails) => {
       const proxy = await startTcpProxy(inject("redisUrl"));
       onTestFinished(() => proxy.close());
@@ -152,7 +152,7 @@ describe("health", () => {
     },
   );
 
-  test("all that is down is named", async () => {
+  test("health names all servers that are down", async () => {
     const nowhere = openDatabase("postgres://recon:hidden@127.0.0.1:1/nowhere");
     onTestFinished(() => nowhere.end());
     const checkQueue = async () => {
@@ -165,7 +165,7 @@ describe("health", () => {
   });
 });
 
-test("status tells where each product stands, and what is in the ledger and in the lists", async () => {
+test("status shows the state of each product, and what the ledger and the lists contain", async () => {
   const fetchPage: FetchBetPage = async ({ productId }) => {
     if (productId === "P2") throw new ReconError("provider-rejected", "not today");
     return {
@@ -245,7 +245,7 @@ test("status tells where each product stands, and what is in the ledger and in t
 });
 
 describe("mismatches", () => {
-  /** What a list or a look at a single one shows of `exampleFinding`, field by field. */
+  /** The fields of `exampleFinding` in a list, or alone. */
   const shown = {
     id: "1",
     kind: "payout-differs",
@@ -269,7 +269,7 @@ describe("mismatches", () => {
     note: null,
   };
 
-  test("the list shows every field of each, amounts as decimal text", async () => {
+  test("the list shows every field of each mismatch, amounts as decimal text", async () => {
     await open(exampleFinding());
     const { status, type, json } = await ask(`${await serve()}/api/mismatches`);
     expect({ status, type }).toEqual({ status: 200, type: expect.stringMatching(/^application\/json/) });
@@ -283,7 +283,7 @@ describe("mismatches", () => {
     expect(json.mismatches).toEqual([{ ...shown, ...missing, amountAtRisk: "4.5" }]);
   });
 
-  test("a single one shows its history too", async () => {
+  test("a single mismatch shows its history too", async () => {
     await open(exampleFinding());
     clock.advance(MINUTE_MS);
     await writeTransitions(sql, [{ change: "resolve", id: 1 }], clock.now());
@@ -308,7 +308,7 @@ describe("mismatches", () => {
     });
   });
 
-  test("the list is filtered by status, kind, product and player; without a status it shows what is not over", async () => {
+  test("the list is filtered by status, kind, product and player; without a status it shows unfinished mismatches", async () => {
     await open(
       exampleFinding({ betId: "a" }),
       exampleFinding({ betId: "b", kind: "stake-differs", productId: "P2" }),
@@ -358,11 +358,11 @@ describe("mismatches", () => {
     ["limit=ten", /limit "ten"/],
     ["after=x", /after "x"/],
     ["user=anna", /there is no field "user"/],
-  ])("a wrong filter, %s, is refused by its name and value", async (query, detail) => {
+  ])("a wrong filter, %s, is refused, and the error names the value", async (query, detail) => {
     expect(await ask(`${await serve()}/api/mismatches?${query}`)).toMatchObject(problem(400, detail));
   });
 
-  test.each(["2", "0", "01", "none", "99999999999999999999"])("there is no mismatch %s", async (id) => {
+  test.each(["2", "0", "01", "none", "99999999999999999999"])("mismatch %s does not exist", async (id) => {
     await open(exampleFinding());
     expect(await ask(`${await serve()}/api/mismatches/${id}`)).toMatchObject(
       problem(404, `there is no mismatch "${id}"`),
@@ -384,7 +384,7 @@ describe("access", () => {
     { origin: "http://127.0.0.1:3000" },
   ];
 
-  test.each(FOREIGN)("without tokens a request with %o is refused, whatever it asks for", async (headers) => {
+  test.each(FOREIGN)("without tokens a request with %o is refused, for every path", async (headers) => {
     const url = await serve();
     for (const path of ["/api/status", "/api/mismatches/1", "/readyz"]) {
       expect(await ask(url + path, headers)).toMatchObject(
@@ -409,7 +409,7 @@ describe("access", () => {
     ["its name", "Bearer anna"],
     ["no token", "Bearer "],
     ["another scheme", `Basic ${Buffer.from("anna:0123456789abcdef").toString("base64")}`],
-  ])("with tokens the API refuses who brings %s", async (_what, authorization) => {
+  ])("with tokens the API refuses a request with %s", async (_what, authorization) => {
     const url = await serve({ settings: { tokens } });
     const answer = await ask(`${url}/api/status`, authorization === undefined ? {} : { authorization });
     expect(answer).toMatchObject(problem(401, /a bearer token/));
@@ -417,7 +417,7 @@ describe("access", () => {
   });
 
   test.each(tokens)(
-    "with the token of $name the API answers, under whatever name it is reached",
+    "with the token of $name the API answers, under any name of the host",
     async ({ token }) => {
       const url = await serve({ settings: { tokens } });
       const headers = {
@@ -429,25 +429,22 @@ describe("access", () => {
     },
   );
 
-  test("who asks for health needs no token", async () => {
+  test("health needs no token", async () => {
     const url = await serve({ settings: { tokens } });
     expect(await ask(`${url}/healthz`)).toMatchObject({ status: 200 });
     expect(await ask(`${url}/readyz`)).toMatchObject({ status: 200 });
   });
 });
 
-test.each(["/nothing", "/api", "/api/nothing", "/api/mismatches/1/2"])(
-  "there is nothing at %s",
-  async (path) => {
-    expect(await ask((await serve()) + path)).toMatchObject(problem(404, `there is nothing at ${path}`));
-  },
-);
+test.each(["/nothing", "/api", "/api/nothing", "/api/mismatches/1/2"])("%s does not exist", async (path) => {
+  expect(await ask((await serve()) + path)).toMatchObject(problem(404, `there is nothing at ${path}`));
+});
 
-test("a path that cannot be read is refused as what it is", async () => {
+test("a path that cannot be decoded is refused as such", async () => {
   expect(await ask(`${await serve()}/api/%zz`)).toMatchObject(problem(400, /%zz/));
 });
 
-test("what fails inside is told to the log, not to who asked", async () => {
+test("the log describes a failure inside the server, and the answer does not", async () => {
   const closed = openDatabase(database.url);
   await closed.end();
   expect(await ask(`${await serve({ context: { sql: closed } })}/api/status`)).toMatchObject(
@@ -455,7 +452,7 @@ test("what fails inside is told to the log, not to who asked", async () => {
   );
 });
 
-test("a port that is taken is a clear error", async () => {
+test("the error about a port that is taken is clear", async () => {
   const port = Number(new URL(await serve()).port);
   await expect(serve({ settings: { port } })).rejects.toMatchObject({
     code: "listen-failed",

@@ -17,7 +17,7 @@ writeFileSync(
   config,
   JSON.stringify({ products: [{ productId: "P1" }], pull: { every: "PT0.5S", settleDelay: "PT0S" } }),
 );
-/** Writes the URL of every module of OpenTelemetry that a process loads, but for its API, which prom-client brings. */
+/** Writes the URL of every OpenTelemetry module that a process loads, except its API, which prom-client loads. */
 const loaded = join(folder, "loaded.txt");
 const spy = join(folder, "spy.mjs");
 writeFileSync(
@@ -54,7 +54,7 @@ interface Sent {
   }[];
 }
 
-/** Where traces are sent to: a real HTTP server that keeps what it takes. */
+/** A real HTTP server that keeps the traces it gets. */
 const bodies: string[] = [];
 const collector = createServer(async (request, response) => {
   if (request.url === "/v1/traces") bodies.push(await text(request).catch(() => "{}"));
@@ -76,7 +76,7 @@ function attributesOf({ attributes }: { readonly attributes: readonly Attribute[
   );
 }
 
-/** Runs a worker until something is done, and tells it to end, which it must do in time. */
+/** Runs a worker until something is done, and asks it to end, which must happen in time. */
 async function runWorker(
   databaseUrl: string,
   redisUrl: string,
@@ -110,13 +110,13 @@ describe.each([
 ])("with the queues in %s", (_, redisUrl) => {
   const database = useDatabase();
 
-  test("a job and its requests to the provider are one trace, each job its own, and all is sent before the worker ends", async () => {
+  test("a job and its requests to the provider form one trace, each job its own, and all are sent before the worker ends", async () => {
     let requests = 0;
     provider.answer(() => {
       requests += 1;
       return requests % 2 === 0 ? status(500) : page([]);
     });
-    // Nothing is sent before the end by itself.
+    // Nothing is sent before the end of the worker.
     const environment = {
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(collector.address() as AddressInfo).port}`,
       OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
@@ -126,7 +126,7 @@ describe.each([
     expect(ending).toEqual(CLEANLY);
     expect(existsSync(loaded)).toBe(true);
 
-    // Whichever job finds a window due fetches it.
+    // Any of these jobs may fetch a due window.
     const jobs = spans().filter(({ name }) => name === "process pull" || name === "process fetch");
     expect(jobs.length).toBeGreaterThan(1);
     expect(new Set(jobs.map(({ traceId }) => traceId)).size).toBe(jobs.length);
@@ -150,7 +150,7 @@ describe.each([
     for (const { resource } of sent()) expect(attributesOf(resource)["service.name"]).toBe("wallet-recon");
     expect(bodies.join()).not.toContain(CREDENTIALS.password);
     expect(bodies.join()).not.toContain("something was sent to");
-    // The provider is somebody else.
+    // The provider is another company: no request has a trace header.
     for (const { headers } of provider.asked) {
       expect(Object.keys(headers)).not.toEqual(
         expect.arrayContaining([expect.stringMatching(/trace|baggage/)]),
@@ -170,13 +170,13 @@ describe("a worker", () => {
     return () => requests;
   };
 
-  test("loads nothing of OpenTelemetry where nothing asks for it", async () => {
+  test("loads no OpenTelemetry module where no setting asks for traces", async () => {
     const requests = countRequests();
     expect(await runWorker(database.url, "", {}, () => requests() > 1)).toEqual(CLEANLY);
     expect(existsSync(loaded) ? readFileSync(loaded, "utf8") : "").toBe("");
   });
 
-  test("ends in time although the collector takes connections and never answers, and says so", async () => {
+  test("ends in time although the collector accepts connections and never answers, and says so", async () => {
     const hanging = createServer(() => {});
     await new Promise<void>((resolve) => hanging.listen(0, "127.0.0.1", resolve));
     onTestFinished(() => {

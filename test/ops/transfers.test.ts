@@ -44,7 +44,7 @@ const add = (ask: AskApi, changes: object = {}, token?: string) =>
 const refsOf = (json: { transfers: { transactionRef: string }[] }) =>
   json.transfers.map(({ transactionRef }) => transactionRef);
 
-test("a transfer is handed over, listed and looked at; handed over again nothing happens", async () => {
+test("the API takes over, lists and shows a transfer; the same transfer again has no effect", async () => {
   const ask = await serveApi(context);
   expect(await add(ask)).toMatchObject({ status: 201, json: { transfer: HANDED } });
   expect(await add(ask, { amount: "10.00" })).toMatchObject({ status: 200, json: { transfer: HANDED } });
@@ -61,7 +61,7 @@ test("a transfer is handed over, listed and looked at; handed over again nothing
   });
 });
 
-test("its ref with other content is a conflict that names both", async () => {
+test("its ref with other content is a conflict that names both values", async () => {
   const ask = await serveApi(context);
   await add(ask);
   const both = 'is known already, with currency "THB", not "USD"; amount 10.00, not 11.00';
@@ -73,8 +73,8 @@ test.each<[what: string, changes: object, detail: string]>([
   ["an amount as a number", { amount: 10 }, "amount must be text with two decimals"],
   ["no type", { type: undefined }, "type is missing"],
   ["a time of long ago", { sentAt: "0000-01-01T00:00:00Z" }, "lies before 1970"],
-  ["a field there is not", { note: "x" }, 'there is no field "note"'],
-])("%s is refused, naming field and value", async (_, changes, detail) => {
+  ["an unknown field", { note: "x" }, 'there is no field "note"'],
+])("%s is refused, and the error names field and value", async (_, changes, detail) => {
   const ask = await serveApi(context);
   expect(await add(ask, changes)).toEqual(problemWith(400, detail));
   expect(await sql`select from transfers`).toHaveLength(0);
@@ -118,7 +118,7 @@ test.each([
   expect(await ask("GET", `/api/transfers?${query}`)).toEqual(problemWith(400, name));
 });
 
-test("refs of any characters and length are found", async () => {
+test("a ref of any characters and length is found", async () => {
   const ask = await serveApi(context);
   for (const ref of ["a/b c%?#ä", "x".repeat(200)]) {
     expect((await add(ask, { transactionRef: ref })).status).toBe(201);
@@ -129,7 +129,7 @@ test("refs of any characters and length are found", async () => {
   expect((await ask("GET", "/api/transfers/a%00b")).status).toBe(404);
 });
 
-test("an inconclusive one is closed in the name of the token; another one is a conflict", async () => {
+test("an inconclusive transfer is closed in the name of the token; any other is a conflict", async () => {
   const tokens = [
     { name: "eye", role: "read", token: "a token that reads" },
     { name: "hand", role: "write", token: "a token that writes" },

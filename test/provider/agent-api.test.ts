@@ -19,7 +19,7 @@ interface SeenRequest {
   readonly body: string;
 }
 
-/** A provider whose answer the test writes; it keeps what it was asked. */
+/** A provider whose answer the test writes. It keeps the requests. */
 const seen: SeenRequest[] = [];
 let answer: { status: number; body: string; headers?: Record<string, string> } | "drop";
 const server = createServer(async (request, response) => {
@@ -91,7 +91,7 @@ const VERIFIED =
 const TOPPED_UP =
   '[{"id":"T1","time":"2026-11-20T10:00:00","amount":-10.00,"type":"Withdraw","username":"anna"}]';
 
-describe("each endpoint is asked as the interface says, once, with Basic authentication", () => {
+describe("each endpoint is called once as the interface says, with Basic authentication", () => {
   const posts: [name: string, data: string, call: () => Promise<unknown>, path: string, body: object][] = [
     [
       "§4.B1 seamless logIn",
@@ -194,13 +194,13 @@ describe("each endpoint is asked as the interface says, once, with Basic authent
   });
 });
 
-describe("a request that is none is refused before anything is sent, and the field is named", () => {
+describe("a malformed request is refused before anything is sent, and the error names the field", () => {
   test.each<[string, Partial<typeof MONEY>, RegExp]>([
-    ["no digits behind the point", { amount: "10" }, /amount must have exactly two digits .* but is "10"/],
-    ["one digit behind the point", { amount: "10.0" }, /amount must have exactly two digits/],
+    ["no digits after the point", { amount: "10" }, /amount must have exactly two digits .* but is "10"/],
+    ["one digit after the point", { amount: "10.0" }, /amount must have exactly two digits/],
     ["three digits", { amount: "10.000" }, /amount must have exactly two digits/],
     ["nothing", { amount: "0.00" }, /amount must be above 0/],
-    ["less than nothing", { amount: "-1.00" }, /amount must have exactly two digits/],
+    ["a negative amount", { amount: "-1.00" }, /amount must have exactly two digits/],
     ["an amount in letters", { amount: "ten" }, /amount must have/],
     [
       "an amount that is a number",
@@ -226,7 +226,7 @@ describe("a request that is none is refused before anything is sent, and the fie
 
   test.each<[string, () => Promise<unknown>, RegExp]>([
     [
-      "a type that is none",
+      "an unknown type",
       () => provider.verifyDepositWithdraw({ ...QUESTION, type: "BET" as "DEPOSIT" }),
       /type must be one of DEPOSIT, WITHDRAW, but is "BET"/,
     ],
@@ -261,14 +261,14 @@ describe("a request that is none is refused before anything is sent, and the fie
       () => provider.listBetLimits({ ...LIMITS, currency: "thb" }),
       /currency must be three/,
     ],
-    ["a game list of nothing", () => provider.listTransferGames(""), /productId must not be empty/],
+    ["an empty game list", () => provider.listTransferGames(""), /productId must not be empty/],
     [
       "a day that does not exist",
       () => provider.fetchBetDay({ productId: "P1", date: "2026-02-30", nextId: null }),
       /date must be a day such as 2026-11-20, but is "2026-02-30"/,
     ],
     [
-      "an exit that is no address",
+      "an exit that is no URL",
       () => provider.logInTransfer({ ...LOG_IN, callbackUrl: "back" }),
       /callbackUrl must be a URL/,
     ],
@@ -285,8 +285,8 @@ describe("a request that is none is refused before anything is sent, and the fie
   });
 });
 
-describe("what is answered becomes words, exactly", () => {
-  test("amounts keep every digit, padded or not, as text or as a number", async () => {
+describe("an answer is read exactly", () => {
+  test("amounts keep every digit, with or without padding, as text or as a number", async () => {
     say(
       success(
         '{"username":"anna","amount":10.10,"beforeBalance":"0.123456789012345678901","balance":"1e2","txId":"R1","status":"SUCCESS","more":[1]}',
@@ -300,7 +300,7 @@ describe("what is answered becomes words, exactly", () => {
     ]);
   });
 
-  test("a verified transfer comes with each field, and with the whole answer as evidence", async () => {
+  test("a verified transfer has each field, and the whole answer as evidence", async () => {
     say(success(VERIFIED));
     const answered = await provider.verifyDepositWithdraw(QUESTION);
     expect(answered).toMatchObject({
@@ -329,7 +329,7 @@ describe("what is answered becomes words, exactly", () => {
     expect(String(answered.amount)).toBe(amount);
   });
 
-  test("a transfer that happened, with nothing but what makes it certain", async () => {
+  test("a transfer that happened, with only the fields that make it certain", async () => {
     say(success('{"success":true,"username":"anna","productId":"P1","currency":"THB","amount":"10"}'));
     expect(await provider.verifyDepositWithdraw(QUESTION)).toMatchObject({
       success: true,
@@ -350,16 +350,19 @@ describe("what is answered becomes words, exactly", () => {
     ]);
   });
 
-  test.each(["null", "[]", "{}", '""'])("code 1 of verify-topup with data %s: it failed", async (data) => {
-    say(`{"code":1,"message":"no such transaction","data":${data}}`);
-    expect(await provider.verifyTopUp("P1_seamless", TOP_UP)).toMatchObject({
-      code: 1,
-      message: "no such transaction",
-      data: null,
-    });
-  });
+  test.each(["null", "[]", "{}", '""'])(
+    "code 1 of verify-topup with data %s: the top-up failed",
+    async (data) => {
+      say(`{"code":1,"message":"no such transaction","data":${data}}`);
+      expect(await provider.verifyTopUp("P1_seamless", TOP_UP)).toMatchObject({
+        code: 1,
+        message: "no such transaction",
+        data: null,
+      });
+    },
+  );
 
-  test("games, with languages in either case, and without what is optional", async () => {
+  test("games, with languages in upper or lower case, and without optional fields", async () => {
     const bare = '{"category":"c","type":"t","code":"G2","img":"","rank":2.5,"providerCode":"p"}';
     say(success(`{"games":[${GAME},${bare}]}`));
     const games = await provider.listSeamlessGames("P1");
@@ -414,14 +417,14 @@ describe("what is answered becomes words, exactly", () => {
     });
   });
 
-  test("a login that answers a list of addresses: the first is the one to use", async () => {
+  test("a login with a list of addresses: the client uses the first one", async () => {
     say(success('{"username":"anna","url":["https://play","https://mirror"]}'));
     const addresses = { url: "https://play", urls: ["https://play", "https://mirror"] };
     expect(await provider.logInTransfer(LOG_IN)).toMatchObject(addresses);
     expect(await provider.logInSeamless(SEAMLESS)).toMatchObject(addresses);
   });
 
-  test("fields nobody documented are kept as they came", async () => {
+  test("undocumented fields are kept as they came", async () => {
     say(success('{"freeGameId":1,"expiresAt":12.340,"more":{"a":[1]}}'));
     const { extra } = await provider.grantFreeGame(FREE_GAME);
     expect(extra).toBe('{"expiresAt":12.340,"more":{"a":[1]}}');
@@ -430,7 +433,7 @@ describe("what is answered becomes words, exactly", () => {
   });
 });
 
-describe("a wrong answer has its code, says what is wrong, and is kept as evidence", () => {
+describe("a wrong answer has a code, says what is wrong, and is kept as evidence", () => {
   const verify = () => provider.verifyDepositWithdraw(QUESTION);
   const topUp = () => provider.verifyTopUp("P1_seamless", TOP_UP);
   const cases: [string, () => Promise<unknown>, string, ErrorCode, RegExp][] = [
@@ -529,7 +532,7 @@ describe("a wrong answer has its code, says what is wrong, and is kept as eviden
       topUp,
       `{"code":1,"data":${TOPPED_UP}}`,
       "provider-bad-envelope",
-      /yet data has items/,
+      /but data has items/,
     ],
     [
       "another code of verify-topup",
@@ -575,7 +578,7 @@ describe("a wrong answer has its code, says what is wrong, and is kept as eviden
     expect(seen).toHaveLength(1);
   });
 
-  test("a code tells itself and its message apart from the rest", async () => {
+  test("an error keeps the code and the provider's message in fields of their own", async () => {
     say('{"code":-7,"message":"closed","data":null}');
     expect((await failureOf(verify())).answer).toMatchObject({ code: "-7", message: "closed" });
   });
@@ -588,7 +591,7 @@ describe("a wrong answer has its code, says what is wrong, and is kept as eviden
     [500, "provider-server-error"],
     [504, "provider-http-504"],
     [302, "provider-bad-status"],
-  ])("HTTP %i is never followed, never tried again", async (status, code) => {
+  ])("HTTP %i is never followed, and the request is never repeated", async (status, code) => {
     say('{"code":3,"message":"why"}', status, { location: "/api/deposit", "retry-after": "7" });
     for (const call of [() => provider.deposit(MONEY), verify]) {
       seen.length = 0;
@@ -598,7 +601,7 @@ describe("a wrong answer has its code, says what is wrong, and is kept as eviden
     }
   });
 
-  test("a dropped connection sends nothing again", async () => {
+  test("a dropped connection does not repeat the request", async () => {
     answer = "drop";
     for (const call of [
       () => provider.deposit(MONEY),
@@ -611,16 +614,16 @@ describe("a wrong answer has its code, says what is wrong, and is kept as eviden
     }
   });
 
-  test("an answer larger than one about one thing can be is not read to its end", async () => {
+  test("an answer larger than the limit for one thing is not read to its end", async () => {
     say(success(`{"url":"${"x".repeat(2 * 1024 * 1024)}"}`));
     expect(await failureOf(verify())).toMatchObject({ code: "provider-too-large" });
   });
 });
 
-describe("no error shows what must not be shown, however it is printed", () => {
+describe("no error shows a secret, however it is printed", () => {
   const authorization = btoa(`agent:${SECRET}`);
   test.each([
-    ["a page for programmers", 500, `Authorization: Basic ${authorization} ${SECRET}`],
+    ["a debug page", 500, `Authorization: Basic ${authorization} ${SECRET}`],
     ["a message", 200, `{"code":9,"message":"bad password ${SECRET}"}`],
     ["a field", 200, success(`{"success":"${SECRET}"}`)],
     ["no JSON", 200, `${SECRET} ${authorization}`],
@@ -634,8 +637,8 @@ describe("no error shows what must not be shown, however it is printed", () => {
   test.each([
     ["a code", 200, `{"code":9,"message":"token ${TOKEN} is too long"}`],
     ["HTTP 500", 500, `https://play?token=${TOKEN}`],
-    ["an address that is none", 200, success(`{"url":{"token":"${TOKEN}"}}`)],
-    ["data that are none", 200, success(`"${TOKEN}"`)],
+    ["a malformed address", 200, success(`{"url":{"token":"${TOKEN}"}}`)],
+    ["malformed data", 200, success(`"${TOKEN}"`)],
     ["half an answer", 200, success(`{"url":"https://play?token=${TOKEN}"}`).slice(0, -4)],
     ["no JSON", 200, TOKEN],
   ])("a session token, or an address of a game, in %s", async (_, status, body) => {
@@ -650,14 +653,14 @@ describe("no error shows what must not be shown, however it is printed", () => {
     [`{"username":"anna","url":["${TOKEN}",5]}`, "data.url[1] must be text, and not empty"],
     [`{"url":"${TOKEN}"}`, "data.username must be text, and not empty"],
     [`"${TOKEN}"`, "data must be an object"],
-  ])("the field is named although its value is not shown: %#", async (data, problem) => {
+  ])("the error names the field without its value: %#", async (data, problem) => {
     say(success(data));
     const error = await failureOf(provider.logInTransfer(LOG_IN));
     expect(error.message).toContain(problem);
     expectHidden(error, TOKEN);
   });
 
-  test("a session token in a request that is none", async () => {
+  test("a session token in a malformed request", async () => {
     const error = await failureOf(provider.logInSeamless({ ...SEAMLESS, sessionToken: `${TOKEN}\0` }));
     expectHidden(error, TOKEN);
   });

@@ -30,7 +30,7 @@ async function databaseTime(): Promise<number> {
   return row?.now ?? Number.NaN;
 }
 
-/** A request that ends when the test says so. */
+/** A request that ends when the test ends it. */
 function heldRequest() {
   const started = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();
@@ -41,7 +41,7 @@ function heldRequest() {
   return { run, started: started.promise, end: () => ended.resolve() };
 }
 
-test("no more requests are under way than the budget has places, over all processes", async () => {
+test("no more requests are under way than the budget has slots, over all processes", async () => {
   const other = openDatabase(database.url, 4);
   const budgets = [budget({ concurrency: 3 }), budget({ concurrency: 3 }, other)];
   let underWay = 0;
@@ -61,7 +61,7 @@ test("no more requests are under way than the budget has places, over all proces
   await other.end();
 });
 
-test("of those who wait, the more urgent is let through first", async () => {
+test("of several waiting requests the most urgent one goes first", async () => {
   const one = budget();
   const first = heldRequest();
   const running = one.spend("backfill", first.run, never);
@@ -101,7 +101,7 @@ describe("a renewal", () => {
   });
 });
 
-test("a 429 pauses everybody for as long as the provider asks", async () => {
+test("a 429 pauses all requests for as long as the provider asks", async () => {
   const [one, another] = [budget({ concurrency: 4 }), budget({ concurrency: 4 })];
   const throttled = new ReconError("provider-throttled", "too many requests", { retryAfterMs: 400 });
   const begunAt = await databaseTime();
@@ -112,7 +112,7 @@ test("a 429 pauses everybody for as long as the provider asks", async () => {
   expect(await databaseTime()).toBeGreaterThanOrEqual(then?.until ?? Number.POSITIVE_INFINITY);
 });
 
-test("requests keep the minimal interval, whoever sends them", async () => {
+test("requests keep the minimal interval, whichever process sends them", async () => {
   const budgets = [
     budget({ concurrency: 4, minIntervalMs: 40 }),
     budget({ concurrency: 4, minIntervalMs: 40 }),
@@ -130,7 +130,7 @@ describe("a 429 of one product", () => {
     budget({ concurrency: 4 })
       .spend("live", () => Promise.reject(throttled), never, { productId })
       .catch(() => {});
-  /** Whether any process gets a place for it now. */
+  /** Whether a request for the product gets a slot now, in any process. */
   const mayAsk = async (productId: string) => {
     const place = await takeSlot(database.sql, 0, { concurrency: 4, minIntervalMs: 0 }, productId);
     if (place !== null) await releaseSlot(database.sql, place);
@@ -145,13 +145,13 @@ describe("a 429 of one product", () => {
     await database.sql`update request_budget set paused_until = 'epoch'`;
   });
 
-  test("pauses that product in all processes, and no other", async () => {
+  test("pauses that product in all processes, and no other product", async () => {
     await refuse("P1");
     expect(await mayAsk("P1")).toBe(false);
     expect(await mayAsk("P2")).toBe(true);
   });
 
-  test("lets nobody who fetches its windows wait for a place meanwhile", async () => {
+  test("lets no fetcher of the product wait for a slot meanwhile", async () => {
     const one = budget();
     const held = heldRequest();
     const running = one.spend("live", held.run, never, { productId: "P1" });
@@ -169,26 +169,26 @@ describe("a 429 of one product", () => {
     await running;
   });
 
-  test("pauses everybody where another product is paused already: the provider means all of them", async () => {
+  test("pauses all requests where another product is paused already: the provider means all of them", async () => {
     await refuse("P1");
     await refuse("P2");
     expect(await mayAsk("P3")).toBe(false);
   });
 
-  test("pauses only that product however often it is refused", async () => {
+  test("pauses only that product, however often the provider answers 429", async () => {
     await refuse("P1");
     await database.sql`update request_pauses set paused_until = 'epoch'`;
     await refuse("P1");
     expect(await mayAsk("P2")).toBe(true);
   });
 
-  test("pauses everybody where the request was about no single product", async () => {
+  test("pauses all requests where the request concerned no single product", async () => {
     await refuse(null);
     expect(await mayAsk("P1")).toBe(false);
   });
 });
 
-describe("a place", () => {
+describe("a slot", () => {
   const heldFor = async () => {
     const [row] = await database.sql<{ ms: number }[]>`
       select (extract(epoch from held_until - clock_timestamp()) * 1000)::float8 as ms from request_slots
@@ -196,7 +196,7 @@ describe("a place", () => {
     return row?.ms ?? 0;
   };
 
-  test("is leased for seconds, however long a request may take, and renewed while it is under way", async () => {
+  test("is leased for seconds, and renewed while its request is under way, however long that takes", async () => {
     const one = openBudget(database.sql, { concurrency: 1, minIntervalMs: 0 }, 3_600_000, systemClock);
     const held = heldRequest();
     const running = one.spend("live", held.run, never);
@@ -212,7 +212,7 @@ describe("a place", () => {
   });
 });
 
-test("a place whose holder died comes free by itself", async () => {
+test("a slot of a dead process becomes free by itself", async () => {
   await database.sql`delete from request_slots`;
   await database.sql`
     insert into request_slots (slot, holder, held_until)
@@ -220,12 +220,12 @@ test("a place whose holder died comes free by itself", async () => {
   await expect(budget().spend("live", async () => "answered", never)).resolves.toBe("answered");
 });
 
-describe("a request that follows another of its process at once", () => {
+describe("a request that follows another one of its process at once", () => {
   const holder = async () =>
     (await database.sql`select holder from request_slots where slot = 1`)[0]?.["holder"];
 
-  test("is served by the same place, and gives it back when none follows", async () => {
-    // However long the first takes: a place may be reused only soon after it was taken.
+  test("takes over the slot, and frees it where no other request follows", async () => {
+    // A process may reuse a slot only soon after it took the slot: here the time does not matter.
     const one = budget({}, database.sql, { ...systemClock, now: () => NOON });
     const first = await one.spend("backfill", holder, never);
     expect(await one.spend("live", holder, never)).toBe(first);
@@ -235,13 +235,13 @@ describe("a request that follows another of its process at once", () => {
   test.each<[what: string, first: RequestUrgency, limits: { minIntervalMs?: number }]>([
     ["it is less urgent", "live", {}],
     ["requests have to keep an interval", "backfill", { minIntervalMs: 1 }],
-  ])("has to ask for a place where %s", async (_, urgency, limits) => {
+  ])("must ask for a slot where %s", async (_, urgency, limits) => {
     const one = budget(limits);
     const first = await one.spend(urgency, holder, never);
     expect(await one.spend("backfill", holder, never)).not.toBe(first);
   });
 
-  test("has to ask for a place after a 429, and waits", async () => {
+  test("must ask for a slot after a 429, and waits", async () => {
     const one = budget({ concurrency: 2 });
     const held = heldRequest();
     const running = one.spend("live", held.run, never);
@@ -256,7 +256,7 @@ describe("a request that follows another of its process at once", () => {
   });
 });
 
-test("who gives up waiting is forgotten, and nobody waits for it", async () => {
+test("a request that gives up waiting is forgotten, and delays nobody", async () => {
   const one = budget();
   const held = heldRequest();
   const running = one.spend("live", held.run, never);
@@ -270,8 +270,8 @@ test("who gives up waiting is forgotten, and nobody waits for it", async () => {
   await running;
 });
 
-describe("of requests that hang", () => {
-  /** Ends when it has to make room, or the test does. */
+describe("requests that hang", () => {
+  /** Ends when it must free its slot, or when the test ends it. */
   const hang = (started: string[], name: string, ending: AbortSignal) => (room: AbortSignal | null) => {
     started.push(name);
     const signals = room === null ? [ending] : [ending, room];
@@ -280,7 +280,7 @@ describe("of requests that hang", () => {
     });
   };
 
-  test("those in the upper half of the places make room for the next that is as urgent, one for each", async () => {
+  test("in the upper half of the slots free one slot each for the next request that is as urgent", async () => {
     const ending = new AbortController();
     const started: string[] = [];
     const gone: string[] = [];
@@ -291,7 +291,7 @@ describe("of requests that hang", () => {
         .catch((error: unknown) => gone.push(error instanceof RoomMade ? name : "ended")),
     );
     await expect.poll(() => started).toHaveLength(4);
-    // Another process asks: its waiting is seen in the database.
+    // Another process waits, which the database shows.
     const other = budget({ concurrency: 4 });
     expect(await other.spend("live", async () => "fetched", never)).toBe("fetched");
     expect(gone).toHaveLength(1);
@@ -301,7 +301,7 @@ describe("of requests that hang", () => {
     expect(gone.filter((name) => name === "ended")).toHaveLength(3);
   }, 30_000);
 
-  test("those that are known to hang keep to the lower half, and nobody lets them pass", async () => {
+  test("and are known to hang keep to the lower half, where no request passes them", async () => {
     const ending = new AbortController();
     const started: string[] = [];
     const one = budget({ concurrency: 4 });

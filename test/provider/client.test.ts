@@ -29,7 +29,7 @@ afterAll(() => {
   for (const client of opened) client.close();
 });
 
-/** The time allowed is long, except where a test waits for its end. */
+/** The request time-out is long, except in tests that wait for it. */
 function open(
   baseUrl: string,
   settings: { username?: string; password?: string; requestTimeoutMs?: number } = {},
@@ -62,7 +62,7 @@ async function failureOf(answered: Promise<unknown>): Promise<ReconError> {
 }
 
 describe("the request", () => {
-  test("asks for one product and range in UTC, never for a date, with Basic authentication", async () => {
+  test("asks for one product and a range in UTC, never for a day, with Basic authentication", async () => {
     await ask();
     const [asked] = provider.asked;
     expect(asked).toMatchObject({ method: "GET", path: "/seamless/betTransactionsV2" });
@@ -74,7 +74,7 @@ describe("the request", () => {
     expect(asked?.headers.authorization).toBe(`Basic ${btoa("agent:not to be seen")}`);
   });
 
-  test("gives a cursor back exactly as it came", async () => {
+  test("returns a cursor exactly as it came", async () => {
     const nextId = 'a+b/c=&d %2B "é"#?';
     await ask({ nextId });
     expect(provider.asked[0]?.parameters).toMatchObject({ nextId });
@@ -88,12 +88,12 @@ describe("the request", () => {
     expect(Buffer.from(sent, "base64").toString()).toBe(`${username}:${password}`);
   });
 
-  test.each(["/agent", "/agent/"])("goes below a base URL that ends in %s", async (path) => {
+  test.each(["/agent", "/agent/"])("goes to a path below a base URL that ends in %s", async (path) => {
     await open(`${provider.url()}${path}`).fetchBetPage({ ...RANGE, nextId: null }, never);
     expect(provider.asked[0]?.path).toBe("/agent/seamless/betTransactionsV2");
   });
 
-  test("ends with the caller's reason when the caller no longer wants it", async () => {
+  test("ends with the caller's reason when the caller cancels it", async () => {
     const ending = new AbortController();
     provider.answer(() => (response) => {
       hang(response);
@@ -108,14 +108,14 @@ describe("credentials over an open line", () => {
   const openFor = (baseUrl: string) => () =>
     openProvider({ baseUrl, ...CREDENTIALS }, production, clock).close();
 
-  test("in production plain http to another machine is refused, without showing what the URL hides", () => {
+  test("in production plain http to another machine is refused, without showing secrets of the URL", () => {
     expect(openFor("http://hidden:secret@provider.example/api")).toThrow(
       "PROVIDER_BASE_URL: http://provider.example is plain http; in production credentials are sent over https only",
     );
   });
 
   test.each(["https://provider.example/api?key=hidden", "https://provider.example/api#hidden"])(
-    "what cannot stand before a path is refused without showing it: %s",
+    "a base URL that cannot have a path is refused, without showing it: %s",
     (baseUrl) => {
       expect(openFor(baseUrl)).toThrow(/^PROVIDER_BASE_URL has a query or a fragment: (?!.*hidden)/);
     },
@@ -168,7 +168,7 @@ describe("a page", () => {
     ["2026-11-21T05:59:00+18:00", "2026-11-20T11:59:00.000000Z"],
     ["0001-01-01T00:00:00+07:00", "0001-01-01T00:00:00.000000Z"],
     ["9999-12-31T23:59:59.9999999-07:00", "9999-12-31T23:59:59.999999Z"],
-  ])("reads the time %s as PostgreSQL can, to the microsecond", async (sent, read) => {
+  ])("reads the time %s to the microsecond, as PostgreSQL does", async (sent, read) => {
     const { records } = await askAboutItems(betItem({ updatedDate: JSON.stringify(sent) }));
     expect(records[0]?.updatedDate).toBe(read);
   });
@@ -179,7 +179,7 @@ describe("a page", () => {
     ["empty", '"nextId":"",', null],
     ["text", '"nextId":"c-2",', "c-2"],
     ["a number", '"nextId":90071992547409931,', "90071992547409931"],
-  ])("leads to the next by its nextId: %s", async (_, sent, nextId) => {
+  ])("names the next page by its nextId: %s", async (_, sent, nextId) => {
     provider.answer(() => body(`{"code":0,"data":{${sent}"txns":[]}}`));
     expect(await ask()).toMatchObject({ records: [], rejected: [], nextId });
   });
@@ -192,7 +192,7 @@ describe("a page", () => {
   });
 });
 
-describe("a bad record is set aside with its text and the reason, and the rest of the page goes on", () => {
+describe("a bad record is set aside with its text and the reason, and the other records are kept", () => {
   const long = "x".repeat(600);
   const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
   test.each<[problem: string, fields: Record<string, string | undefined>, reason: string]>([
@@ -263,20 +263,20 @@ describe("a bad record is set aside with its text and the reason, and the rest o
     expect(rejected).toEqual([{ raw: bad, reason }]);
   });
 
-  test.each(["null", "7", '"text"', "[]"])("an item that is %s and no object", async (item) => {
+  test.each(["null", "7", '"text"', "[]"])("an item that is %s instead of an object", async (item) => {
     const { records, rejected } = await askAboutItems(item, betItem());
     expect(records).toHaveLength(1);
     expect(rejected).toEqual([{ raw: item, reason: "the item is not an object" }]);
   });
 
-  test("an item that nests so deeply that it cannot be written out: its plain fields are kept", async () => {
+  test("an item that nests too deeply to be written out: its plain fields are kept", async () => {
     const { records, rejected } = await askAboutItems(betItem({ deep: nested(4_000) }), betItem());
     expect(records).toHaveLength(1);
     expect(rejected).toEqual([{ raw: betItem(), reason: "deep nests deeper than 64 levels" }]);
   });
 });
 
-describe("an answer that is no page of bets is refused, and says which limit it reached", () => {
+describe("an answer that is no page of bets is refused, and the error names the limit", () => {
   const items = (count: number, item: string) => page(Array<string>(count).fill(item));
   test.each<[what: string, answer: Respond, code: ErrorCode, message: RegExp]>([
     [
@@ -292,25 +292,25 @@ describe("an answer that is no page of bets is refused, and says which limit it 
       /more than 1000 of its records cannot be read, the first because stake must be a number, but is ten/,
     ],
     [
-      "too much beside the records",
+      "too much text beside the records",
       body(`{"code":0,"message":"${"x".repeat(300_000)}","data":{"txns":[]}}`),
       "provider-too-large",
-      /more than 262144 bytes are beside its records/,
+      /more than 262144 bytes besides its records/,
     ],
     [
       "the list twice",
       body('{"code":0,"data":{"txns":[],"txns":[]}}'),
       "provider-bad-envelope",
-      /is there twice/,
+      /the answer has "data.txns" twice/,
     ],
     [
-      "a few kilobytes that unpack to too many",
+      "a few kilobytes that unpack to too many records",
       (response) => {
         const white = gzipSync(Buffer.alloc(20 * 1024 * 1024, " "));
         response.writeHead(200, { "content-encoding": "gzip" }).end(white);
       },
       "provider-too-large",
-      /are beside its records/,
+      /bytes besides its records/,
     ],
     [
       "a few kilobytes that unpack to a huge list",
@@ -328,7 +328,7 @@ describe("an answer that is no page of bets is refused, and says which limit it 
     expect(error.message).toMatch(message);
   });
 
-  test("as many records as a page may have are read, and as many bad ones", async () => {
+  test("a page with exactly the limit of records, or of bad ones, is read", async () => {
     provider.answer(() =>
       page([...Array<string>(9_000).fill(betItem()), ...Array<string>(1_000).fill("{}")]),
     );
@@ -336,7 +336,7 @@ describe("an answer that is no page of bets is refused, and says which limit it 
     expect([records.length, rejected.length]).toEqual([9_000, 1_000]);
   });
 
-  test("a record longer than any is set aside with its beginning, and the rest of the page goes on", async () => {
+  test("a record beyond the size limit is set aside with its beginning, and the other records are kept", async () => {
     const long = betItem({ note: `"${"x".repeat(20_000)}"` });
     const { records, rejected } = await askAboutItems(long, betItem());
     expect(records).toHaveLength(1);
@@ -447,20 +447,20 @@ describe("each failure has a code of its own, and names product and range", () =
 
   test.each([
     ["no answer at all", hang, "provider-timeout"],
-    ["an answer that does not end", openStill(pageBody([])), "provider-drip"],
-  ])("no end within the time allowed: %s", async (_, answer, code) => {
+    ["an endless answer", openStill(pageBody([])), "provider-drip"],
+  ])("no end within the request time-out: %s", async (_, answer, code) => {
     provider.answer(() => answer);
     const failWithin = (requestTimeoutMs: number) =>
       failureOf(open(provider.url(), { requestTimeoutMs }).fetchBetPage({ ...RANGE, nextId: null }, never));
     let error = await failWithin(100);
-    // On a busy machine not even the headers have come by then.
+    // On a busy machine even the headers may come after this limit.
     for (let limit = 1_000; error.code !== code && limit <= 16_000; limit *= 4)
       error = await failWithin(limit);
     expect(error).toMatchObject({ code, retryable: true });
     expectNoSecret(error);
   });
 
-  test("nobody who listens", async () => {
+  test("a connection where nobody listens", async () => {
     const client = open("http://127.0.0.1:1");
     const error = await failureOf(client.fetchBetPage({ ...RANGE, nextId: null }, never));
     expect(error).toMatchObject({ code: "provider-unreachable", retryable: true });
@@ -476,12 +476,12 @@ describe("a failure", () => {
     ["429 with a date that has passed", 429, new Date(NOON - 90_000).toUTCString(), 0],
     ["429 with neither", 429, "soon", null],
     ["503 with seconds", 503, "120", 120_000],
-  ])("says when to ask again: %s", async (_, code, header, retryAfterMs) => {
+  ])("says when to try again: %s", async (_, code, header, retryAfterMs) => {
     provider.answer(() => status(code, { "retry-after": header }));
     expect(await failureOf(ask())).toMatchObject({ retryable: true, retryAfterMs });
   });
 
-  test("an answer without end is not read to its end", async () => {
+  test("an endless answer is not read to its end", async () => {
     const MEGABYTE = Buffer.alloc(1024 * 1024, " ");
     let sent = 0;
     const gone = Promise.withResolvers<void>();

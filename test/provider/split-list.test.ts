@@ -17,7 +17,7 @@ function split(text: string, sizes: readonly number[] = [text.length], limits = 
   return { items: items.map(({ text: item }) => item), cut: items.map(({ isCut }) => isCut), splitter };
 }
 
-test("items and the rest together are the text, however it is written and wherever it is cut", () => {
+test("items and rest together are the text, for any form of the text and any chunks", () => {
   const sizes = fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1 });
   const space = fc.constantFrom("", " ", "\n ");
   const other = fc.dictionary(fc.constantFrom("data", "txns", "x", "[", "}", '"', "ü"), fc.jsonValue());
@@ -41,11 +41,11 @@ test("items and the rest together are the text, however it is written and wherev
   );
 });
 
-describe("what is no list of items", () => {
+describe("a list that is malformed", () => {
   test.each([
     ["nothing between two commas", '{"data":{"txns":[1,,2]}}', ["1", "", "2"]],
-    ["nothing behind the last comma", '{"data":{"txns":[1,]}}', ["1", ""]],
-    ["no comma between two", '{"data":{"txns":[1 2]}}', ["1 2"]],
+    ["nothing after the last comma", '{"data":{"txns":[1,]}}', ["1", ""]],
+    ["no comma between two items", '{"data":{"txns":[1 2]}}', ["1 2"]],
     ["brackets of two kinds", '{"data":{"txns":[{]}}', ["{]"]],
   ])("is left to the parser: %s", (_, text, items) => {
     expect(split(text).items).toEqual(items);
@@ -54,30 +54,30 @@ describe("what is no list of items", () => {
   test.each([
     ["is no list", '{"data":{"txns":{"a":[1]}}}'],
     ["lies elsewhere", '{"txns":[1],"data":[{"txns":[1]}]}'],
-    ["has a name that only begins so", '{"data":{"txnsx":[1],"x":{"txns":[1]}}}'],
-    ["stands in a text", '{"a":"\\"data\\":{\\"txns\\":[1]"}'],
-  ])("stays in the rest: it %s", (_, text) => {
+    ["has a name that only begins with the list's name", '{"data":{"txnsx":[1],"x":{"txns":[1]}}}'],
+    ["is part of a text", '{"a":"\\"data\\":{\\"txns\\":[1]"}'],
+  ])("stays in the rest where it %s", (_, text) => {
     const { items, splitter } = split(text);
     expect([items, splitter.rest()]).toEqual([[], text]);
   });
 
-  test("a name may be written with escapes", () => {
+  test("the list's name may be written with escapes", () => {
     expect(split('{"d\\u0061ta":{"\\u0074xns":[1]}}').items).toEqual(["1"]);
   });
 });
 
-describe("what is too long", () => {
-  test("of an item only the beginning is kept, and the next one is read", () => {
+describe("beyond a limit", () => {
+  test("an item keeps only its beginning, and the next item is read", () => {
     const { items, cut } = split(`{"data":{"txns":["${"x".repeat(1_000)}",2]}}`, [7]);
     expect(items).toEqual([`"${"x".repeat(99)}`, "2"]);
     expect(cut).toEqual([true, false]);
   });
 
-  test("beside the items is told", () => {
+  test("text beside the items is reported", () => {
     expect(split(`{"a":"${"x".repeat(1_000)}"}`, [7]).splitter.problem).toBe("rest-too-long");
   });
 
-  test("a second list is told", () => {
+  test("a second list is reported", () => {
     expect(split('{"data":{"txns":[1],"txns":[2]}}').splitter.problem).toBe("second-list");
   });
 });

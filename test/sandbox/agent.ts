@@ -1,4 +1,4 @@
-/** Asks the sandbox over real HTTP, and sees exactly what came over the wire. */
+/** Asks the sandbox over real HTTP, and reads exactly what comes over the wire. */
 
 import { type IncomingHttpHeaders, request } from "node:http";
 import { parse } from "lossless-json";
@@ -37,13 +37,13 @@ export function ask(
   return fetch(urlOf(baseUrl, parameters), { headers: { authorization: AUTHORIZATION }, ...init });
 }
 
-/** What came back of a request until nothing more came. */
+/** Everything that a request brought until its end. */
 export interface Observed {
   /** null: no answer began */
   readonly status: number | null;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
-  /** whether all of the answer came that its headers promised */
+  /** whether the answer is as long as its headers promised */
   readonly whole: boolean;
 }
 
@@ -79,7 +79,7 @@ export async function askPage(baseUrl: string, parameters: Record<string, string
   return parsePage(await (await ask(baseUrl, parameters)).text());
 }
 
-/** The pages of a query, to the last. */
+/** The pages of a query, up to the last one. */
 export async function* askPages(
   baseUrl: string,
   parameters: Record<string, string>,

@@ -1,4 +1,4 @@
-/** A client as §4.B3 and a bad provider ask for: it asks again, begins anew, and does not believe everything. */
+/** A client for §4.B3 and a bad provider: it repeats requests, begins ranges again, and does not trust every answer. */
 
 import { lengthOf, type TimeRange } from "../../src/window.ts";
 import { ask, type Item, parsePage, rangeOf } from "./agent.ts";
@@ -8,7 +8,7 @@ const LARGEST_ANSWER_BYTES = 4 * 1024 * 1024;
 const MOST_FAILURES_IN_A_ROW = 20;
 const MOST_PAGES = 1_000;
 
-/** Every item of every page that could be read, whatever it was worth, until the range was read to its end. */
+/** Every item of every readable page, valid or not, until the range is read to its end. */
 export async function readPatiently(baseUrl: string, productId: string, range: TimeRange): Promise<Item[]> {
   const items: Item[] = [];
   const cursors = new Set<string>();
@@ -20,7 +20,7 @@ export async function readPatiently(baseUrl: string, productId: string, range: T
     });
     if (page === null || (page.nextId !== null && cursors.has(page.nextId))) {
       failures++;
-      // A second failure may be the cursor's own: from here on only the first page can be trusted.
+      // A second failure may come from the cursor: from here on the client trusts only the first page.
       if (failures > 1) {
         nextId = null;
         cursors.clear();
@@ -37,7 +37,7 @@ export async function readPatiently(baseUrl: string, productId: string, range: T
   throw new Error(`${productId}: ${lengthOf(range)} ms from ${range.from} could not be read`);
 }
 
-/** @returns null where nothing came that is a page */
+/** @returns null where the answer is no page */
 async function readPage(
   baseUrl: string,
   parameters: Record<string, string>,

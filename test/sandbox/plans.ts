@@ -1,4 +1,4 @@
-/** The worlds that the tests of the sandbox look at. */
+/** The worlds that the tests of the sandbox read. */
 
 import { parseInstant } from "../../src/clock.ts";
 import type { WorldPlan } from "../../src/sandbox/world/world.ts";
@@ -8,7 +8,7 @@ export const SECOND = 1_000;
 export const MINUTE = 60_000;
 export const HOUR = 3_600_000;
 
-/** One product of each style at play from START; an hour long where nothing else is said. */
+/** One product of each style, played from START on; for an hour by default. */
 export function planOf(changes: Partial<WorldPlan> = {}): WorldPlan {
   return {
     seed: 7,

@@ -1,10 +1,10 @@
-/** A clock that stands still: whoever sleeps is woken by the test, or by his signal. */
+/** A clock that stands still. Only the test, or the signal of the sleeper, ends a sleep. */
 
 import type { Clock, Instant } from "../../src/clock.ts";
 
 export interface StillClock extends Clock {
   setNow(now: Instant): void;
-  /** how long each of those who sleep wants to */
+  /** the length of each sleep that goes on */
   sleeping(): number[];
   wakeAll(): void;
 }

@@ -1,26 +1,26 @@
-/** One case of the saturation suite: more load than can be done, or something that stands still. */
+/** One case of the saturation suite: too much load, or a part that stands still. */
 
 export interface Check {
   /** what is measured, in words: "requests of the product served most against the one served least" */
   readonly what: string;
   readonly value: number | string;
-  /** what holds: "≤ 2" */
+  /** the limit: "≤ 2" */
   readonly bar: string;
   readonly holds: boolean;
 }
 
-/** Hears of checks as soon as they are known. */
+/** Gets checks as soon as they are known. */
 export type Report = (...checks: readonly Check[]) => void;
 
 export interface SaturationCase {
   readonly name: string;
   /** one sentence: what is overloaded, or what stands still */
   readonly what: string;
-  /** Starts what it needs and ends it again; whatever it leaves behind is a fault of the case. */
+  /** Starts what the case needs and ends it again; leftovers are a fault of the case. */
   run(report: Report): Promise<void>;
 }
 
-/** @param value "never": it did not happen while it was waited for */
+/** @param value "never": it did not happen within the wait */
 export function atMost(what: string, value: number | "never", most: number): Check {
   return { what, value, bar: `≤ ${most}`, holds: value !== "never" && value <= most };
 }
@@ -33,12 +33,12 @@ export function same(what: string, value: string, expected: string): Check {
   return { what, value, bar: expected, holds: value === expected };
 }
 
-/** @param problem what is said to be one; null: nothing is */
+/** @param problem null: there is none */
 export function someProblem(what: string, problem: string | null): Check {
   return { what, value: problem ?? "nothing", bar: "a problem", holds: problem !== null };
 }
 
-/** Holds whatever it is. */
+/** Always passes. */
 export function forInformation(what: string, value: number): Check {
   return { what, value, bar: "for information", holds: true };
 }

@@ -4,11 +4,11 @@ import type { Sql } from "../../src/db/client.ts";
 
 export const otherProducts = {
   products: ["HANGS", "A", "B"].map((productId) => ({ productId, walletMode: "transfer" })),
-  // The places of the provider are more than the lanes of verifying.
+  // The budget has more slots than verifying has.
   pull: { concurrency: 16 },
 };
 
-/** Hands over so many, due now. */
+/** Hands over so many transfers that are due now. */
 export async function bookTransfers(
   sql: Sql,
   productId: string,

@@ -1,4 +1,4 @@
-/** Many more windows to pull than the places can, and how evenly the products are served. */
+/** Many more windows to pull than the slots allow, and how evenly the products are served. */
 
 import { setTimeout as pause } from "node:timers/promises";
 import { formatInstant, systemClock } from "../../src/clock.ts";
@@ -8,7 +8,7 @@ import { QUEUE_PLACES, type QueuePlace } from "./support/own-workers.ts";
 export const FAIR_PRODUCTS = productNames(100);
 export const FAIR_PLACES = 8;
 const ANSWER_MS = 500;
-/** Each product is due four times for each time that the places can serve it. */
+/** Each product is due four times as often as the slots can serve it. */
 const EVERY_S = (FAIR_PRODUCTS.length * ANSWER_MS) / FAIR_PLACES / 4 / 1000;
 const TWO_DAYS_MS = 2 * 86_400_000;
 
@@ -16,11 +16,11 @@ export interface Fairness {
   readonly workers: number;
   readonly queues: QueuePlace;
   readonly requests: number;
-  /** requests of the product served most for each of the one served least */
+  /** requests of the product served most for each request of the one served least */
   readonly ratio: number;
 }
 
-/** One and three workers, with the queues in Redis and in PostgreSQL; each is watched for so long. */
+/** One and three workers, with the queues in Redis and in PostgreSQL; each run is watched for this time. */
 export async function* measureFairness(watchedMs: number): AsyncGenerator<Fairness> {
   for (const workers of [1, 3]) {
     for (const queues of QUEUE_PLACES) yield await measure(workers, queues, watchedMs);

@@ -1,4 +1,4 @@
-/** Answers of a provider that are larger, deeper or more numerous than a page of bets, by what they are. */
+/** Answers of a provider that are larger, deeper or more numerous than a page of bets, by their description. */
 
 import { gzipSync } from "node:zlib";
 import { betItem } from "../support/http-provider.ts";
@@ -10,7 +10,7 @@ export interface HostileAnswer {
 
 const MEGABYTE = 1_000_000;
 
-/** @param scale 1: as large as an answer could once be; less for a quick look */
+/** @param scale 1: as large as an answer could once be; less for a quick run */
 export function hostileAnswers(scale: number): ReadonlyMap<string, () => HostileAnswer> {
   const packed = (text: string): HostileAnswer => ({ body: gzipSync(text), isPacked: true });
   const plain = (text: string): HostileAnswer => ({ body: Buffer.from(text), isPacked: false });

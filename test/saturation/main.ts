@@ -1,6 +1,6 @@
 /**
- * `npm run saturate -- [CASE…] [--json]`: more load than can be done, and things that stand still. Each check is printed as
- * soon as it is known, with `--json` all of them at the end; exit 1 where one fails.
+ * `npm run saturate -- [CASE…] [--json]`: too much load, and parts that stand still. Each check is printed as soon as it is
+ * known, with `--json` all of them at the end; exit 1 where one fails.
  */
 
 import { readdirSync } from "node:fs";
@@ -37,7 +37,7 @@ for (const { name, what, run } of cases) {
       print(`  ${holds ? "holds" : "FAILS"}  ${what}: ${value} (${bar})`);
     }
   };
-  // The other cases are run all the same.
+  // The other cases run all the same.
   await run(report).catch((error: unknown) =>
     report({
       what: "the case could not be run to its end",

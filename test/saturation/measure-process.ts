@@ -1,6 +1,6 @@
 /**
- * Loaded into a process beforehand (`node --import`): how long its event loop was blocked at the longest. It begins anew at
- * SIGUSR2, and writes what it knows into the file of MEASURE_INTO.
+ * Loaded into a process at its start (`node --import`). Measures the longest block of its event loop, begins anew at SIGUSR2,
+ * and writes the result into the file of MEASURE_INTO.
  */
 
 import { writeFileSync } from "node:fs";

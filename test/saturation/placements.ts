@@ -1,4 +1,4 @@
-/** `recon callbacks` as a process of its own, many players who place bets, and what became of each placement. */
+/** `recon callbacks` as a process of its own, many players who place bets, and the result of each placement. */
 
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -29,23 +29,23 @@ export interface AnsweredPlacement extends Placement {
 export interface Casino {
   readonly postgres: OwnPostgres;
   readonly sql: Sql;
-  /** of the casino's database, on the server itself */
+  /** of the casino's database, directly on the server */
   readonly databaseUrl: string;
-  /** @param databaseUrl by which the callbacks reach their database */
+  /** @param databaseUrl by which the callbacks server reaches its database */
   serve(databaseUrl: string): Promise<Served>;
 }
 
 export interface Served {
   /** Sends a placement of 1. */
   place(placement: Placement): Promise<AnsweredPlacement>;
-  /** @param afterOne is called behind each answer with how many there are */
+  /** @param afterOne is called after each answer with the number of answers */
   placeAll(
     placements: readonly Placement[],
     afterOne?: (answered: number) => void,
   ): Promise<AnsweredPlacement[]>;
 }
 
-/** Placements by players who take turns. */
+/** Placements of players who take turns. */
 export function planPlacements(count: number, players: number, prefix = "bet"): Placement[] {
   return Array.from({ length: count }, (_, index) => ({
     id: `${prefix}-${index}`,
@@ -132,7 +132,7 @@ async function post(port: number, agent: Agent, body: string): Promise<number> {
   return (JSON.parse(text) as { statusCode: number }).statusCode;
 }
 
-/** What was answered, held against what was done; each placement once. */
+/** Compares the answers with what was done, for each placement once. */
 export async function auditAnswers(sql: Sql, answers: readonly AnsweredPlacement[]): Promise<Check[]> {
   const rows = await sql<{ id: string }[]>`select distinct txn_id as id from callback_entries`;
   const debited = new Set(rows.map(({ id }) => id));
@@ -151,7 +151,7 @@ export async function auditAnswers(sql: Sql, answers: readonly AnsweredPlacement
   ];
 }
 
-/** Sends again what was not answered with success, as a provider does, until everything is. */
+/** Repeats what was not answered with success, as a provider does, until everything is. */
 export async function sendAgain(served: Served, answers: readonly AnsweredPlacement[]): Promise<Check> {
   let left = answers.filter(({ statusCode }) => statusCode !== 0);
   for (let tries = 0; tries < 20 && left.length > 0; tries += 1) {

@@ -1,4 +1,4 @@
-/** Real workers that pull more than they can from a provider that the case owns. */
+/** Real workers that have more to pull than they can, from a provider that the case owns. */
 
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
@@ -25,7 +25,7 @@ export interface PullLoad extends Pick<OwnWorkersPlan, "config" | "workers" | "p
   readonly queues: QueuePlace;
   /** how long the provider takes for an answer without records */
   readonly answerMs: number;
-  /** whether it answers otherwise, by itself */
+  /** answers in another way instead; returns whether it did */
   readonly answer?: (asked: AskedPage, response: ServerResponse) => boolean;
 }
 
@@ -39,7 +39,7 @@ export function productNames(count: number): string[] {
   return Array.from({ length: count }, (_, index) => `P${index + 1}`);
 }
 
-/** Starts database, queues, provider and workers, lets `watch` see what comes, and ends all of them. */
+/** Starts database, queues, provider and workers, lets `watch` observe them, and ends all of them. */
 export async function underLoad<Seen>(
   { queues, answerMs, answer, ...plan }: PullLoad,
   watch: (running: RunningLoad) => Promise<Seen>,
@@ -80,7 +80,7 @@ function readRequest({ url = "/" }: IncomingMessage): Omit<AskedPage, "atMs"> {
   };
 }
 
-/** How often each product was asked for, those that never were included. */
+/** How often each product was requested, including those that never were. */
 export function countByProduct(
   products: readonly string[],
   asked: readonly Pick<AskedPage, "productId">[],
@@ -90,7 +90,7 @@ export function countByProduct(
   return counts;
 }
 
-/** Requests of the product served most, for each of the one served least; infinite where one was never served. */
+/** Requests of the product served most for each request of the one served least; infinite where one was never served. */
 export function unfairness(
   products: readonly string[],
   asked: readonly Pick<AskedPage, "productId">[],
@@ -100,7 +100,7 @@ export function unfairness(
   return least === 0 ? Number.POSITIVE_INFINITY : Math.max(...counts) / least;
 }
 
-/** The longest time in which a product was asked for nothing, from the begin of the load or of a request on, in milliseconds. */
+/** The longest time without a request for a product, from the beginning of the load or from a request on, in milliseconds. */
 export function longestSilence(
   products: readonly string[],
   asked: readonly AskedPage[],

@@ -1,4 +1,4 @@
-/** A real worker whose work stands still in parts, with a provider, a heartbeat and queues that the case owns. */
+/** A real worker of which parts stand still, with a provider, a heartbeat and queues that the case owns. */
 
 import type { RequestListener } from "node:http";
 import { text } from "node:stream/consumers";
@@ -23,14 +23,14 @@ export interface StandingLoad extends Pick<OwnWorkersPlan, "config" | "workers" 
 
 export interface StandingWorker extends OwnWorkers {
   readonly asked: readonly AskedTransfer[];
-  /** when bets were asked for */
+  /** when bets were requested */
   readonly pulledAtMs: readonly number[];
   /** when each heartbeat came */
   readonly beats: readonly number[];
   /** null: the queues are in the database */
   readonly redis: TcpProxy | null;
   nowMs(): number;
-  /** Seconds until it holds; "never" where it does not within so many. */
+  /** Seconds until the condition holds; "never" after the limit. */
   secondsUntil(holds: () => Promise<boolean> | boolean, longest: number): Promise<number | "never">;
 }
 
@@ -86,7 +86,7 @@ export async function whileWorking<Seen>(
   }
 }
 
-/** A first callback: without one there is nothing to compare with, and not all is well. */
+/** Writes a first callback: without one nothing can be compared, and not all is well. */
 export async function ledgerBegins(sql: Sql): Promise<void> {
   await sql`
     insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, status,

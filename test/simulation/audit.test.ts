@@ -18,7 +18,7 @@ function opened(changes: Partial<AuditedMismatch> = {}): AuditedMismatch {
   return { ...fault, status: "open", reason: "", ...changes };
 }
 
-test("a planted fault that is open once, with the exact amount, is found", () => {
+test("a planted fault counts as found when it is open once, with the exact amount", () => {
   const audit = auditMismatches([PLANTED], [opened({ amountAtRisk: "10.00" })]);
   expect(audit).toMatchObject({ planted: 1, found: 1, precision: 1, recall: 1, missed: [], wrong: [] });
 });
@@ -30,7 +30,7 @@ test.each([
   ["another transaction", { transactionId: null }],
   ["another player", { username: "Player" }],
   ["another round", { roundId: null }],
-])("%s is both a fault that was missed and a false alarm", (_, changes) => {
+])("%s is both a missed fault and a false alarm", (_, changes) => {
   const wrong = opened(changes);
   expect(auditMismatches([PLANTED], [wrong])).toMatchObject({
     found: 0,
@@ -41,7 +41,7 @@ test.each([
   });
 });
 
-test("what was opened and resolved is a false alarm, though nothing is open any more", () => {
+test("a mismatch that opened and was resolved is a false alarm, although nothing is open any more", () => {
   const resolved = opened({ status: "resolved", betId: "b9" });
   expect(auditMismatches([PLANTED], [opened(), resolved])).toMatchObject({
     found: 1,
@@ -51,6 +51,6 @@ test("what was opened and resolved is a false alarm, though nothing is open any 
   });
 });
 
-test("a planted fault that is open twice is not found", () => {
+test("a planted fault that is open twice does not count as found", () => {
   expect(auditMismatches([PLANTED], [opened(), opened()])).toMatchObject({ found: 0, missed: [PLANTED] });
 });

@@ -1,9 +1,9 @@
-/** The independent auditor: holds the list of mismatches against what the world says was planted. */
+/** The independent auditor: compares the list of mismatches with the planted faults of the world. */
 
 import { formatAmount, parseAmount } from "../../src/money.ts";
 import type { PlantedFault } from "../../src/sandbox/world/world.ts";
 
-/** A mismatch as the audit needs it, whatever became of it. */
+/** A mismatch as the audit needs it, in any status. */
 export interface AuditedMismatch {
   readonly kind: string;
   readonly productId: string;
@@ -28,7 +28,7 @@ export interface Audit {
   readonly wrong: readonly AuditedMismatch[];
 }
 
-/** @param everOpened every mismatch that was ever opened: one that was opened and resolved is a false alarm too */
+/** @param everOpened every mismatch that ever opened: a resolved one is a false alarm too */
 export function auditMismatches(
   planted: readonly PlantedFault[],
   everOpened: readonly AuditedMismatch[],

@@ -1,10 +1,10 @@
-/** Holds the operator's answer to a callback against what the world says must come of it. */
+/** Compares the operator's answer to a callback with the answer that the world requires. */
 
 import { isLosslessNumber } from "lossless-json";
 import { type Amount, formatAmount, parseAmount } from "../../src/money.ts";
 import type { WorldRequest } from "./callback-requests.ts";
 
-/** An answer of §2.2: amounts as their digits. */
+/** An answer of §2.2, with amounts as text. */
 export interface CallbackAnswer {
   readonly statusCode: number;
   readonly fields: Readonly<Record<string, unknown>>;
@@ -15,22 +15,22 @@ const DUPLICATE = 20002;
 
 /**
  * What is wrong with the first answer that arrived, in a sentence; null: nothing.
- * @param tries how often it was sent before: without an answer it may have been applied all the same
+ * @param tries how often the request was sent before: without an answer the operator may have applied it
  */
 export function findAnswerFault(request: WorldRequest, answer: CallbackAnswer, tries: number): string | null {
   if (request.answer === "refused") {
-    return answer.statusCode === DUPLICATE ? null : tell(request, "was said before, but", answer);
+    return answer.statusCode === DUPLICATE ? null : describe(request, "was said before, but", answer);
   }
-  // A refId that was taken by a request whose answer never arrived (§7.4).
+  // An earlier request without an answer took the refId (§7.4).
   const isTakenBefore = request.callback === "adjustBalance" && tries > 1;
   if (isTakenBefore && answer.statusCode === DUPLICATE) return null;
-  if (answer.statusCode !== SUCCESS) return tell(request, "", answer);
+  if (answer.statusCode !== SUCCESS) return describe(request, "", answer);
   if (request.answer === "repeated" || request.moved === null) return null;
   if (movedBy(answer)?.eq(request.moved)) return null;
-  return tell(request, `must move ${formatAmount(request.moved)}, but`, answer);
+  return describe(request, `must move ${formatAmount(request.moved)}, but`, answer);
 }
 
-/** The same of an answer to a request that had been answered with success before. */
+/** What is wrong with an answer to a request that was answered with success before. */
 export function findRepeatFault(
   request: WorldRequest,
   answer: CallbackAnswer,
@@ -40,7 +40,7 @@ export function findRepeatFault(
     request.callback === "adjustBalance"
       ? answer.statusCode === DUPLICATE
       : answer.statusCode === SUCCESS && isSameBalance(answer, first);
-  return isRight ? null : tell(request, "sent once more,", answer);
+  return isRight ? null : describe(request, "sent once more,", answer);
 }
 
 export function isSuccess({ statusCode }: CallbackAnswer): boolean {
@@ -64,7 +64,7 @@ function isSameBalance(one: CallbackAnswer, other: CallbackAnswer): boolean {
   });
 }
 
-function tell(
+function describe(
   { callback, answer: due, body }: WorldRequest,
   what: string,
   { fields }: CallbackAnswer,

@@ -1,4 +1,4 @@
-/** The auditor of the wallets: what is in them, against the ledger's entries and against the world's own books. */
+/** The auditor of the wallets: compares their contents with the ledger's entries and with the world's own books. */
 
 import type { CallbackEntry } from "../../src/callback.ts";
 import type { Sql } from "../../src/db/client.ts";
@@ -14,12 +14,12 @@ function walletName({ username, currency }: { username: string; currency: string
   return JSON.stringify([username, currency]);
 }
 
-/** One of each wallet's entries. */
+/** One entry of each wallet. */
 export function walletsOf(entries: readonly CallbackEntry[]): CallbackEntry[] {
   return [...new Map(entries.map((entry) => [walletName(entry), entry])).values()];
 }
 
-/** What the world's wallet moved in all, where it said so, and what it was asked for, where it did not. */
+/** The sum that the world's wallet moved where the world says so, and the requested sum elsewhere. */
 function sumWorld(entries: readonly CallbackEntry[], singleState: ReadonlyMap<string, boolean>): WalletSums {
   const sums = new Map<string, Amount>();
   const add = (wallet: string, amount: Amount) => sums.set(wallet, (sums.get(wallet) ?? ZERO).plus(amount));
@@ -36,8 +36,8 @@ function sumWorld(entries: readonly CallbackEntry[], singleState: ReadonlyMap<st
 }
 
 /**
- * One line for each wallet that does not hold what was credited and moved, by its entries, by the world's books and as
- * the operator answers it; and one for each item that is not in the ledger exactly once.
+ * One line for each wallet whose balance is not its credits plus its movements, by its entries, by the world's books and by
+ * the operator's answer; and one for each item that is not in the ledger exactly once.
  */
 export async function auditMoney(
   sql: Sql,
@@ -58,9 +58,9 @@ export async function auditMoney(
   const problems: string[] = [];
   for (const entry of walletsOf(script.sent)) {
     const row = wallets.get(walletName(entry));
-    const told = await sender.readBalance(entry);
+    const answered = await sender.readBalance(entry);
     const moved = world.get(walletName(entry)) ?? ZERO;
-    const problem = row === undefined ? "is not there" : findWalletFault(row, moved, told);
+    const problem = row === undefined ? "is not there" : findWalletFault(row, moved, answered);
     if (problem !== null) problems.push(`the wallet of "${entry.username}" in ${entry.currency} ${problem}`);
   }
   return [...problems, ...(await auditEntries(sql, script, direct))];
@@ -74,16 +74,16 @@ interface WalletRow {
   readonly moved: string;
 }
 
-/** @param told the answer of checkBalance */
-function findWalletFault(row: WalletRow, worldMoved: Amount, told: Amount | null): string | null {
+/** @param answered the answer of checkBalance */
+function findWalletFault(row: WalletRow, worldMoved: Amount, answered: Amount | null): string | null {
   const balance = parseAmount(row.balance, "balance");
   const credits = parseAmount(row.credits, "credits");
   const holds = `holds ${row.balance} after credits of ${row.credits}`;
   if (!balance.eq(credits.plus(parseAmount(row.moved, "moved"))))
     return `${holds}: its entries moved ${row.moved}`;
   if (!balance.eq(credits.plus(worldMoved))) return `${holds}: the world moved ${formatAmount(worldMoved)}`;
-  if (!told?.eq(balance))
-    return `${holds}: the operator answers ${told === null ? "nothing" : formatAmount(told)}`;
+  if (!answered?.eq(balance))
+    return `${holds}: the operator answers ${answered === null ? "nothing" : formatAmount(answered)}`;
   return null;
 }
 

@@ -1,4 +1,4 @@
-/** What a seed stands for in a run through real callbacks: a world, how fast it passes, and who is killed when. */
+/** What a seed stands for in a run through real callbacks: the world, its pace, and which process is killed when. */
 
 import { formatInstant, type Instant } from "../../src/clock.ts";
 import type { MismatchKind } from "../../src/mismatch.ts";
@@ -14,15 +14,15 @@ export interface CallbackPlan {
   /** by product */
   readonly singleState: ReadonlyMap<string, boolean>;
   readonly blows: readonly Blow[];
-  /** from the start of play to when a bet that nothing is heard of is stuck */
+  /** from the start of play until a bet without news is stuck */
   readonly lastsMs: number;
-  /** of the provider: mild ones */
+  /** of the provider: mild faults */
   readonly faults: readonly Fault[];
   /** the content of recon.config.json */
   configFrom(now: Instant): object;
 }
 
-/** A kill -9, so long after the start of play. */
+/** A kill -9, and its time after the start of play. */
 interface Blow {
   readonly afterMs: number;
   readonly who: "worker" | "callbacks";
@@ -31,16 +31,16 @@ interface Blow {
 /** An hour of the world in 3.6 s. */
 export const PACE = 1000;
 const HOUR_MS = 3_600_000;
-/** Instead of 45 min of the world: 1.2 s. Providers' times are rounded to a second, and that stays a second here. */
+/** 20 min of the world instead of 45: 1.2 s of the run. Providers round times to a second, which stays a second here. */
 const LATE_REPORT_MS = 20 * 60_000;
 const CALLBACK_GRACE_MS = 5_000;
 const PROVIDER_GRACE_MS = 4_000;
-/** Longer than anything of a record can change after its date: each pull sees it again. */
+/** Longer than any time after its date at which a record can still change, so that each pull reads it again. */
 const OVERLAP_MS = 12_000;
 
 /**
- * What no callback server that does its work leaves behind: the wallet moved something else than it was asked for, or
- * answered another balance, or settled a bet that it does not know.
+ * Mismatches that a correct callbacks server never causes: the wallet moved another amount than requested, answered another
+ * balance, or settled an unknown bet.
  */
 const BY_WALLET: readonly MismatchKind[] = ["net-differs", "balance-differs", "missing-placement"];
 
@@ -48,7 +48,7 @@ export function isByWallet(kind: MismatchKind): boolean {
   return BY_WALLET.includes(kind);
 }
 
-/** @param kills how often the worker is killed; the callbacks are killed half as often */
+/** @param kills how often the worker is killed; the callbacks server is killed half as often */
 export function planCallbackRun(seed: number, kills: number): CallbackPlan {
   const { world, begin, config } = withoutOtherLedgers(planSeed(seed));
   const stuckMs = Math.max(
@@ -62,7 +62,7 @@ export function planCallbackRun(seed: number, kills: number): CallbackPlan {
     settlement: product.settlement,
     singleState: product.singleState,
     openBetsListed: product.openBetsListed,
-    // A day is no time that the run could reach.
+    // The run can never last a day.
     stuckOpenAfter: iso(product.stuckOpenAfter / (product.stuckOpenAfter > stuckMs ? 1 : PACE)),
   }));
   return {
@@ -89,13 +89,13 @@ export function planCallbackRun(seed: number, kills: number): CallbackPlan {
         providerGrace: iso(PROVIDER_GRACE_MS),
         sessionQuiet: iso(config.diff.sessionQuiet / PACE),
       },
-      // Long before anything is played, so that no bet counts as one that ran when the ledger began.
+      // Long before play, so that every bet begins later than the ledger.
       ledger: { since: formatInstant(now - HOUR_MS) },
     }),
   };
 }
 
-/** The ledger is written by `recon callbacks`, as its settings say: products whose operator writes another one are left out. */
+/** `recon callbacks` writes the ledger by its settings: products whose operator writes another ledger are left out. */
 function withoutOtherLedgers({ world, config, ...plan }: SeedPlan): SeedPlan {
   const others = world.products.filter(({ style }) => style === "lost-omitted" || style === "two-decimals");
   const isOwn = ({ productId }: { readonly productId: string }) =>
@@ -107,7 +107,7 @@ function withoutOtherLedgers({ world, config, ...plan }: SeedPlan): SeedPlan {
   };
 }
 
-/** Spread over the whole time, each somewhere in its part of it. */
+/** Spread over the whole time, each at a random moment of its part. */
 function planBlows(seed: number, kills: number, lastsMs: number): Blow[] {
   const random = createRandom(hashText(`${seed}|callback kills`));
   const spread = (count: number, who: Blow["who"]) =>

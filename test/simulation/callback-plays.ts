@@ -1,4 +1,4 @@
-/** Seeds of the played worlds once more, through real callbacks, real HTTP and processes that are killed. */
+/** Plays the worlds of the seeds once more, through real callbacks, real HTTP and processes that are killed. */
 
 import { planCallbackRun } from "./callback-plan.ts";
 import { runThroughCallbacks } from "./callback-run.ts";
@@ -9,7 +9,7 @@ import type { Simulation } from "./simulation.ts";
 export async function openCallbackPlays(kills: number): Promise<Simulation> {
   const databases = await openScratchDatabases();
   return {
-    lanes: 1,
+    seedsAtOnce: 1,
     run: (seed) => databases.use(seed, (url) => runThroughCallbacks(planCallbackRun(seed, kills), url)),
     close: () => databases.close(),
   };

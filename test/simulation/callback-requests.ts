@@ -1,20 +1,20 @@
-/** Turns the callbacks of a world into requests of the interface (§2.1, §4.A), and knows how each must be answered. */
+/** Turns the callbacks of a world into requests of the interface (§2.1, §4.A), with the required answer to each. */
 
 import type { CallbackEntry, CallbackName } from "../../src/callback.ts";
 import { type Amount, formatAmount, sumAmounts } from "../../src/money.ts";
 
-/** One request of the provider: the items of one callback that it sends together. */
+/** One request of the provider: items of one callback that it sends together. */
 export interface WorldRequest {
   readonly callback: CallbackName;
   readonly items: readonly CallbackEntry[];
   /** JSON text */
   readonly body: string;
   /**
-   * taken: applied now; repeated: the same request once more, which is answered like the first; refused: what was said
-   * before, under another request id
+   * taken: applied now; repeated: the same request once more, with the first answer; refused: the same content under another
+   * request id
    */
   readonly answer: "taken" | "repeated" | "refused";
-  /** the signed change of the balance; null: the world does not say it of every item */
+  /** the signed change of the balance; null: the world does not say it for every item */
   readonly moved: Amount | null;
 }
 
@@ -42,14 +42,14 @@ export function requestsOf(entries: readonly CallbackEntry[]): WorldRequest[] {
   });
 }
 
-/** What ended a bet may be said again once it was rolled back; its placement may not. */
+/** A callback that ended a bet may come again after a rollback; a placement may not. */
 function forgetRolledBack(said: Map<string, CallbackEntry>, item: CallbackEntry): void {
   for (const [content, before] of said) {
     if (before.callback !== "placeBets" && isRollbackOf(item, before)) said.delete(content);
   }
 }
 
-/** Items under one request id at one moment are one request; later ones are that request again. */
+/** Items with one request id and one moment form one request; later ones repeat it. */
 function groupByRequest(entries: readonly CallbackEntry[]): CallbackEntry[][] {
   const groups = new Map<string, CallbackEntry[]>();
   for (const entry of entries) {
@@ -69,7 +69,7 @@ function sumOf(moved: readonly (Amount | null)[]): Amount | null {
   return known.length === moved.length ? sumAmounts(known) : null;
 }
 
-/** Amounts are written digit by digit: no number of JavaScript holds them all. */
+/** Amounts are written digit by digit, because JavaScript numbers cannot hold all of them. */
 function writeBody(items: readonly CallbackEntry[], all: readonly CallbackEntry[]): string {
   const [{ requestId, occurredAt, productId, currency, username }] = items as readonly [CallbackEntry];
   const envelope = { id: requestId, timestampMillis: occurredAt, productId, currency, username };
@@ -104,7 +104,7 @@ function withAmounts(fields: object, amounts: readonly (readonly [string, Amount
   return `${JSON.stringify(fields).slice(0, -1)}${written}}`;
 }
 
-/** Whether this settle says that another one of the same bet follows: the world's callbacks only show that it does. */
+/** Whether another settle of the same bet follows, which only the world's later callbacks show. */
 function isFollowedByPart(item: CallbackEntry, all: readonly CallbackEntry[]): boolean {
   if (item.callback !== "settleBets") return false;
   const later = all.slice(all.indexOf(item) + 1).filter(({ productId }) => productId === item.productId);

@@ -1,6 +1,6 @@
 /**
- * Plays a world through real callbacks to `recon callbacks`, and shows its records to `recon worker`, both of them real
- * processes that are killed: in the end the list must hold the planted faults, as if nothing had happened.
+ * Plays a world through real callbacks to `recon callbacks`, and shows its records to `recon worker`. Both are real processes
+ * that are killed. In the end the list must contain the planted faults, as if nothing had happened.
  */
 
 import { setTimeout as pause } from "node:timers/promises";
@@ -27,16 +27,16 @@ const LEAD_MS = 300;
 /** The lock of a lost job ends sooner. */
 const DEADLINE_MS = 300_000;
 const LOOK_EVERY_MS = 100;
-/** Longer than a look at what was hurried takes. */
+/** Longer than a comparison of hurried marks takes. */
 const HURRY_EVERY_MS = 3_000;
-/** What comes later than this can look as if it were missing: the graces are not much longer. */
+/** A callback that is later than this can look missing, because the graces are hardly longer. */
 const LATE_MS = 2_500;
 
 /** @param databaseUrl a migrated, empty database */
 export async function runThroughCallbacks(plan: CallbackPlan, databaseUrl: string): Promise<SeedRun> {
   const stage = await openCallbackStage(plan, databaseUrl);
   try {
-    const { told, problems, since } = await play(plan, stage);
+    const { summary, problems, since } = await play(plan, stage);
     await stage.stop();
     const { missed, wrong, ...audit } = auditMismatches(
       stage.planted,
@@ -46,7 +46,7 @@ export async function runThroughCallbacks(plan: CallbackPlan, databaseUrl: strin
       ...audit,
       seed: plan.seed,
       kinds: countKinds(stage),
-      told,
+      summary,
       problems: [
         ...missed.map((fault) => `missed ${JSON.stringify(fault)}`),
         ...wrong.map((one) => `not planted ${JSON.stringify(one)}`),
@@ -61,13 +61,13 @@ export async function runThroughCallbacks(plan: CallbackPlan, databaseUrl: strin
 }
 
 interface Played {
-  readonly told: string;
+  readonly summary: string;
   readonly problems: readonly string[];
-  /** what was opened before and is over was no false alarm: something had come later than the graces allow */
+  /** earlier mismatches that are over were no false alarms: a callback came later than the graces allow */
   readonly since: Instant;
 }
 
-/** Until the list is as it must be, or does not become so. */
+/** Plays until the list is correct, or until the deadline. */
 async function play(plan: CallbackPlan, stage: CallbackStage): Promise<Played> {
   const { sql, world, crews } = stage;
   await Promise.all([crews.worker.untilUp(), crews.callbacks.untilUp()]);
@@ -100,7 +100,7 @@ async function play(plan: CallbackPlan, stage: CallbackStage): Promise<Played> {
   return {
     problems: [...sender.problems, ...problems],
     since: Math.max(outageMs, latestMs) > LATE_MS ? saidAt : 0,
-    told: [
+    summary: [
       `${script.requests.flat().length} callbacks`,
       `${unanswered} times no answer`,
       `${repeated} sent once more`,
@@ -124,7 +124,7 @@ async function strikeAll(
       await pause(Math.max(0, startsAt + afterMs - systemClock.now()));
       const killedAt = systemClock.now();
       await crews[who].kill(0);
-      // As if half a minute had passed: what was left may be taken over at once.
+      // As if half a minute had passed: other processes may take over at once.
       if (who === "worker") await endLeases(sql);
       await crews[who].untilUp();
       longestMs = Math.max(longestMs, systemClock.now() - killedAt);
@@ -134,7 +134,7 @@ async function strikeAll(
   return longestMs;
 }
 
-/** What is to vanish must have been seen: until the worker has stored it, it is shown. */
+/** A record that will vanish must have been seen: it is shown until the worker has stored it. */
 async function watchVanishing({ sql, planted, keep }: CallbackStage, signal: AbortSignal): Promise<void> {
   let waiting = planted.filter(({ kind }) => kind === "vanished-at-provider");
   while (waiting.length > 0 && !signal.aborted) {
@@ -147,10 +147,12 @@ async function watchVanishing({ sql, planted, keep }: CallbackStage, signal: Abo
   }
 }
 
-/** Looks are put off to whole minutes: as if those had passed. One that comes too soon is put off again. */
+/**
+ * Marks are rescheduled for whole minutes: this lets those minutes pass. A comparison that comes too soon reschedules again.
+ */
 async function hurryLooks({ sql }: CallbackStage, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    // It waits for no worker: one that waits for it in turn would be in a deadlock.
+    // Does not wait for a worker's locks: a worker that waits for this transaction would make a deadlock.
     await sql`
       update diff_marks set due_at = clock_timestamp() where ctid in (
         select ctid from diff_marks where due_at > clock_timestamp() for update skip locked)`;
@@ -158,7 +160,7 @@ async function hurryLooks({ sql }: CallbackStage, signal: AbortSignal): Promise<
   }
 }
 
-/** Nothing but what was planted is open, and nothing is about to be looked at. */
+/** Only the planted faults are open, and no mark is left. */
 async function isDone({ sql, planted }: CallbackStage): Promise<boolean> {
   const open = await readEverOpened(sql, systemClock.now());
   const { missed, wrong }: Audit = auditMismatches(planted, open);

@@ -1,4 +1,4 @@
-/** What the operator hears of a world: requests of each player, and entries that no callback server would leave behind. */
+/** What a world sends to the operator: each player's requests, and entries that no callbacks server would write. */
 
 import { setTimeout as pause } from "node:timers/promises";
 import type { CallbackEntry } from "../../src/callback.ts";
@@ -11,7 +11,7 @@ import type { CallbackSender } from "./callback-sender.ts";
 export interface CallbackScript {
   /** in world order */
   readonly sent: readonly CallbackEntry[];
-  /** those, as each player's requests in their order */
+  /** the same as requests, each player's in order */
   readonly requests: readonly (readonly WorldRequest[])[];
   readonly direct: readonly CallbackEntry[];
 }
@@ -27,7 +27,7 @@ export function readScript(world: World, planted: readonly PlantedFault[]): Call
   return { sent, direct, requests: [...players.values()].map(requestsOf) };
 }
 
-/** Settles that a callback server refuses: without a placement, and not single-state by their own word. */
+/** Settles that a callbacks server refuses: without a placement, and not single-state by their own flag. */
 function unplacedOf(entries: readonly CallbackEntry[]): CallbackEntry[] {
   const placed = new Set(
     entries.filter(({ callback }) => callback === "placeBets").map(({ txnId }) => txnId),
@@ -43,9 +43,9 @@ function nameRound({ productId, roundId }: { productId: string; roundId: string 
 }
 
 /**
- * Lets the operator hear of everything when it is due, players side by side.
- * @param write stores an entry that no callback server would leave behind
- * @returns how many milliseconds the latest of it came after it was due
+ * Sends everything when it is due, players side by side.
+ * @param write stores an entry that no callbacks server would write
+ * @returns the longest delay behind the due time, in milliseconds
  */
 export async function deliverScript(
   script: CallbackScript,

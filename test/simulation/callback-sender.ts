@@ -1,4 +1,4 @@
-/** The provider's end of the callbacks: sends each until it is answered, some of them again, and checks the answers. */
+/** The provider's side of the callbacks: sends each one until it is answered, repeats some, and checks the answers. */
 
 import { createHmac } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
@@ -16,7 +16,7 @@ import {
 } from "./callback-answers.ts";
 import type { WorldRequest } from "./callback-requests.ts";
 
-/** A callback server. */
+/** A callbacks server. */
 interface Receiver {
   readonly url: string;
   /** signs the callbacks */
@@ -29,11 +29,11 @@ interface SentWallet {
   readonly currency: string;
 }
 
-/** Longer than a killed server needs to be back. */
+/** Longer than a killed server needs to come back. */
 const GIVE_UP_AFTER_MS = 300_000;
 const ANSWER_WITHIN_MS = 30_000;
 const AGAIN_AFTER_MS = 50;
-/** One in so many is given up early, and one in so many is sent again though it was answered, at once or later. */
+/** One in so many is given up early, and one in so many is repeated although it was answered, at once or later. */
 const ONE_IN_IMPATIENT = 15;
 const IMPATIENT_MS = 15;
 const ONE_IN_REPEATED = 6;
@@ -43,11 +43,11 @@ const ROLLBACKS = ["rollback", "unsettleBets", "rollbackBets"] as const;
 
 export class CallbackSender {
   readonly problems: string[] = [];
-  /** that got no answer, or that 50001 answered, and were sent again */
+  /** requests without an answer, or answered 50001, that were sent again */
   unanswered = 0;
-  /** that were sent again although they had been answered */
+  /** requests that were repeated although they had been answered */
   repeated = 0;
-  /** that the operator refused as it must */
+  /** requests that the operator had to refuse, and refused */
   refused = 0;
   readonly #receiver: Receiver;
   readonly #random: Random;
@@ -58,7 +58,7 @@ export class CallbackSender {
     this.#random = random;
   }
 
-  /** Resolves when it is answered; what is wrong with the answer stands in `problems`. */
+  /** Resolves when the request is answered; `problems` gets what is wrong with the answer. */
   async deliver(request: WorldRequest): Promise<void> {
     const answered = await this.#sendUntilAnswered(request.callback, request.body);
     if (answered === null) return;
@@ -70,7 +70,7 @@ export class CallbackSender {
     this.#later.push(repeating);
   }
 
-  /** Asks for a balance (§4.A1). @returns null: there is no answer */
+  /** Asks for a balance (§4.A1). @returns null: no answer */
   async readBalance({ productId, username, currency }: SentWallet): Promise<Amount | null> {
     const id = `balance-${username}-${currency}`;
     const body = { id, timestampMillis: systemClock.now(), productId, currency, username };
@@ -78,7 +78,7 @@ export class CallbackSender {
     return answered === null ? null : amountIn(answered.answer, "balance");
   }
 
-  /** When everything that is sent once more is answered too. */
+  /** Resolves when all repeated requests are answered too. */
   async idle(): Promise<void> {
     await Promise.all(this.#later);
   }
@@ -90,7 +90,7 @@ export class CallbackSender {
     if (answered !== null) this.#note(findRepeatFault(request, answered.answer, first));
   }
 
-  /** @returns the answer, and how often it was sent for it; null: there never was one */
+  /** @returns the answer, and how often the request was sent; null: no answer came at all */
   async #sendUntilAnswered(
     callback: string,
     body: string,
@@ -115,7 +115,7 @@ export class CallbackSender {
     return null;
   }
 
-  /** Each time another of the addresses in use: they all mean the same. */
+  /** Another one of the possible addresses each time; all mean the same. */
   #pathOf(callback: string): string {
     const name = callback === "rollback" ? this.#random.pick(ROLLBACKS) : callback;
     return `${this.#random.pick(["", "sexy/", "hentory/"])}${name}`;

@@ -1,4 +1,4 @@
-/** What a run through callbacks is played on: a provider, `recon callbacks` and `recon worker` over one database. */
+/** The surroundings of a run through callbacks: a provider, `recon callbacks` and `recon worker` over one database. */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,12 +21,12 @@ export interface CallbackStage {
   readonly sql: Sql;
   readonly world: FastWorld;
   readonly planted: readonly PlantedFault[];
-  /** an entry of each wallet that there must be */
+  /** an entry of each wallet that must exist */
   readonly wallets: readonly CallbackEntry[];
   readonly crews: Readonly<Record<"worker" | "callbacks", Crew>>;
   /** where callbacks are sent, and the key that signs them */
   readonly callbacks: { readonly url: string; readonly key: string };
-  /** Tells that the worker has stored the record of this fault. */
+  /** Says that the worker has stored the record of this fault. */
   keep(fault: PlantedFault): void;
   /** Ends the processes in good order. */
   stop(): Promise<void>;
@@ -37,7 +37,7 @@ const BASE_PATH = "/api/callback";
 const KEY = "the key that signs the callbacks";
 const PAGE_SIZE = 60;
 
-/** Starts everything but the world. */
+/** Starts everything except the world. */
 export async function openCallbackStage(plan: CallbackPlan, databaseUrl: string): Promise<CallbackStage> {
   const folder = mkdtempSync(join(tmpdir(), "wallet-recon-callbacks-"));
   const inner = createOddWorld(plan.world);

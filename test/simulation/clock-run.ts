@@ -1,4 +1,4 @@
-/** Real workers whose machines have wrong clocks (by libfaketime), on a database whose clock is right. */
+/** Real workers on machines with wrong clocks (by libfaketime), and a database with a correct clock. */
 
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -19,28 +19,28 @@ const RIGHT = "right-clock";
 const WATCH_MS = 15_000;
 
 export interface ClockPlan {
-  /** negative: it is behind */
+  /** negative: behind */
   readonly aheadMs: number;
-  /** a second worker, whose clock is right */
+  /** a second worker, whose clock is correct */
   readonly beside: boolean;
-  /** the clock is right at first, and jumps while the worker runs */
+  /** the clock is correct at first, and jumps while the worker runs */
   readonly jumps: boolean;
 }
 
 export interface ClockResult {
-  /** requests to the provider while its clock was wrong, after it has noticed */
+  /** requests to the provider after the worker has noticed its wrong clock */
   readonly asked: number;
-  /** the longest pause between two requests of the right worker meanwhile; null: there is none */
+  /** the longest pause between two requests of the correct worker meanwhile; null: no such worker */
   readonly longestPauseMs: number | null;
   /** windows that end later than the database's time */
   readonly aheadOfTime: number;
   readonly mismatches: number;
-  /** kinds of alerts about it, in order */
+  /** kinds of alerts about the clock, in order */
   readonly alerts: readonly string[];
   readonly aheadSeconds: number | null;
-  /** a line of its log names the difference */
+  /** a log line names the difference */
   readonly isLogged: boolean;
-  /** from setting it right to its first request */
+  /** from the correction of the clock to the first request */
   readonly goesOnAfterMs: number;
 }
 
@@ -121,7 +121,7 @@ export async function runClock(
     }
     await eventually("it reports its clock", async () => (await readAlerts()).length > 0, 30_000);
     const noticedAt = performance.now();
-    // What was under way when it jumped ends.
+    // Requests that were under way during the jump end.
     await pause(1_000);
     const since = performance.now();
     await pause(WATCH_MS);

@@ -4,7 +4,7 @@ import { HURRIED, playAt } from "./confirm-cost.ts";
 
 const { url } = useDatabase();
 
-test("where pulling is far behind, comparisons pile up no confirm fetches, and raise no false alarm", async () => {
+test("where pulling is far behind, comparisons collect no confirm fetches, and open no false alarm", async () => {
   const pace = { ...HURRIED, lengthMs: 9 * 60_000, pullEvery: 10 };
   const played = await playAt(url, 1, pace);
   expect(played.opened).toBeGreaterThan(10);
@@ -12,7 +12,7 @@ test("where pulling is far behind, comparisons pile up no confirm fetches, and r
   const runs = pace.lengthMs / pace.stepMs / pace.pullEvery;
   const confirms = played.costs.find(({ kind }) => kind === "confirm");
   expect(confirms?.windows).toBeGreaterThan(0);
-  // Once for each of two products whenever something is fetched at all, and two hours where one has just begun.
+  // Once for each of two products in each fetch, and two hours where an hour has just begun.
   expect(confirms?.windows).toBeLessThan(runs * 2);
   expect(played.mostPlanned).toBeLessThanOrEqual(4);
 });

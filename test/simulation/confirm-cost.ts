@@ -1,10 +1,10 @@
-/** How many requests an hour of play costs: a world played minute by minute with the default settings, as a worker does. */
+/** How many requests an hour of play costs: plays a world minute by minute with the default settings, as a worker does. */
 
 import type { Instant } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
-import { compareProduct } from "../../src/flows/compare-product.ts";
-import { deliverCallbacks } from "../../src/flows/deliver-callbacks.ts";
+import { compareProduct } from "../../src/flows/compare/compare-product.ts";
+import { deliverCallbacks } from "../../src/flows/ledger/deliver-callbacks.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
 import { startSandbox } from "../../src/sandbox/server/server.ts";
@@ -23,18 +23,18 @@ const PRODUCTS = [
   { productId: "TABLE", style: "table" },
 ] as const;
 
-/** How a world is played, and how the worker is set up for it. */
+/** How the world is played, and how the worker is configured. */
 export interface CostPace {
   readonly lengthMs: number;
-  /** comparisons are this far apart */
+  /** time between two comparisons */
   readonly stepMs: number;
-  /** everything in the world that takes time takes this share of what it takes by default */
+  /** all durations of the world are this share of their defaults */
   readonly share: number;
   readonly roundsPerMinute: number;
   readonly faultEveryMinutes: number;
   /** as in the config file */
   readonly settings: object;
-  /** steps between two runs of pulling; 1: whatever is planned is fetched at once */
+  /** steps between two runs of pulling; 1: planned windows are fetched at once */
   readonly pullEvery: number;
 }
 
@@ -49,7 +49,7 @@ export const USUAL: CostPace = {
   pullEvery: 1,
 };
 
-/** Everything in a thirtieth of the time, with a comparison every two seconds. */
+/** All durations are a thirtieth, and a comparison comes every two seconds. */
 export const HURRIED: CostPace = {
   lengthMs: 12 * MINUTE_MS,
   stepMs: 2_000,
@@ -63,7 +63,7 @@ export const HURRIED: CostPace = {
   pullEvery: 1,
 };
 
-/** Of each kind of window how many were fetched, and how many pages of them were asked for. */
+/** For each kind of window, how many were fetched, with how many pages. */
 interface PullCost {
   readonly kind: string;
   readonly windows: number;
@@ -74,9 +74,9 @@ export interface PlayedHours {
   readonly costs: readonly PullCost[];
   readonly bets: number;
   readonly opened: number;
-  /** mismatches that were not planted, whatever became of them */
+  /** mismatches that were not planted, in any status */
   readonly wrong: readonly AuditedMismatch[];
-  /** most confirm fetches that were planned and not made at once */
+  /** the largest number of confirm fetches that were planned and not yet made */
   readonly mostPlanned: number;
 }
 

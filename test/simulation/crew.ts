@@ -1,23 +1,23 @@
-/** Workers as whoever operates them keeps them: one that ended is started again, and one that ended by itself is told of. */
+/** Workers as operators keep them: one that ended is started again, and one that ended by itself is reported. */
 
 import { setTimeout as pause } from "node:timers/promises";
 import { eventually } from "../support/eventually.ts";
 import { type ReconProcess, startRecon } from "./recon-process.ts";
 
 export interface Crew {
-  /** kill -9 of one of them; resolves when it is gone. The next is started at once. */
+  /** kill -9 of one process; resolves when it is gone. The next one is started at once. */
   kill(index: number): Promise<void>;
-  /** SIGSTOP to one of them, and SIGCONT so much later; resolves then. */
+  /** SIGSTOP to one process, and SIGCONT after this time; resolves then. */
   halt(index: number, forMs: number): Promise<void>;
-  /** Resolves when all of them are up, those that were started for killed ones too. */
+  /** Resolves when all processes are up, including restarted ones. */
   untilUp(): Promise<unknown>;
-  /** Ends all of them in good order; idempotent. */
+  /** Ends all processes in good order; idempotent. */
   stop(): Promise<void>;
-  /** one sentence for each that ended although nobody ended it, or that did not end in good order */
+  /** one sentence for each process that ended by itself, or not in good order */
   readonly problems: readonly string[];
 }
 
-/** A command that runs until it is ended, and what its output contains when it is up. */
+/** A command that runs until it is ended, and the output that shows that it is up. */
 interface Command {
   readonly name: "worker" | "callbacks";
   readonly awaited: string;
@@ -25,7 +25,7 @@ interface Command {
 export const WORKER: Command = { name: "worker", awaited: "the worker runs" };
 export const CALLBACKS: Command = { name: "callbacks", awaited: "the callbacks are served" };
 
-/** A start in vain is nobody's fault while the database is just being restarted; so many in a row are. */
+/** A failed start is no fault while the database restarts; that many in a row are. */
 const MOST_VAIN_STARTS = 3;
 const START_MS = 180_000;
 
@@ -66,8 +66,8 @@ function keepRunning(
       const wasUp = await worker.ready;
       vainStarts = wasUp || isKilled ? 0 : vainStarts + 1;
       if (isEnding) return;
-      if (wasUp && !isKilled) problems.push(tell(name, "ended by itself", code, worker));
-      if (vainStarts === MOST_VAIN_STARTS) problems.push(tell(name, "does not start", code, worker));
+      if (wasUp && !isKilled) problems.push(describeEnd(name, "ended by itself", code, worker));
+      if (vainStarts === MOST_VAIN_STARTS) problems.push(describeEnd(name, "does not start", code, worker));
       isKilled = false;
       worker = start();
     }
@@ -92,12 +92,12 @@ function keepRunning(
       isEnding = true;
       worker.kill("SIGTERM");
       const code = await worker.ended;
-      if (wasUp && code !== 0) problems.push(tell(name, "did not end in good order", code, worker));
+      if (wasUp && code !== 0) problems.push(describeEnd(name, "did not end in good order", code, worker));
       await restarting;
     },
   };
 }
 
-function tell(name: string, what: string, code: number | null, worker: ReconProcess): string {
+function describeEnd(name: string, what: string, code: number | null, worker: ReconProcess): string {
   return `recon ${name} ${what} (${code === null ? "signal" : `exit code ${code}`}): ${worker.lastLines()}`;
 }

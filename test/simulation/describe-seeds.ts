@@ -1,4 +1,4 @@
-/** Plays seeds as tests; two files share them, so that they use two cores. */
+/** Plays seeds as tests. Two files share them, so that they use two cores. */
 
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.ts";

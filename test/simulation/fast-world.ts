@@ -1,4 +1,4 @@
-/** A seeded world whose hours pass in seconds, so that real processes with real clocks can live through it. */
+/** A seeded world whose hours pass in seconds, for real processes with real clocks. */
 
 import type { BetRecord } from "../../src/bet.ts";
 import type { CallbackEntry } from "../../src/callback.ts";
@@ -6,7 +6,7 @@ import { type Instant, parseInstant } from "../../src/clock.ts";
 import { dateText, type Offset } from "../../src/sandbox/world/provider-side.ts";
 import type { PlantedFault, World } from "../../src/sandbox/world/world.ts";
 
-/** Two clocks: one moment of the world is one real moment, and then it passes so many times as fast. */
+/** One moment of the world is one real moment; from there the world passes faster by the factor. */
 interface WorldPace {
   readonly begin: Instant;
   readonly startsAt: Instant;
@@ -14,14 +14,14 @@ interface WorldPace {
 }
 
 export interface FastWorld extends World {
-  /** Begins to play; until then nothing is shown. */
+  /** Begins to play; before that nothing is shown. */
   start(startsAt: Instant): void;
 }
 
 /**
- * The world at so many times its pace, in real moments.
- * @param begin the world's moment with which it starts
- * @param isKept whether the worker has stored the record of a planted fault: what is to vanish was seen before
+ * The world at a multiple of its pace, in real moments.
+ * @param begin the moment of the world with which it starts
+ * @param isKept whether the worker has stored the record of a planted fault: a record must be seen before it vanishes
  */
 export function speedUp(
   world: World,
@@ -58,7 +58,7 @@ export function speedUp(
   };
 }
 
-/** Order and distances stay, but for what happens within one millisecond. */
+/** Order and distances stay, except within one millisecond. */
 function toReal({ begin, startsAt, factor }: WorldPace, at: Instant): Instant {
   return startsAt + Math.floor((at - begin) / factor);
 }

@@ -1,16 +1,16 @@
-/** What a seed stands for in a run with kills: how the worker is run, and what happens to it when. */
+/** What a seed stands for in a run with kills: how the worker runs, and what happens to it when. */
 
 import { createRandom, hashText, type Random } from "../../src/sandbox/world/random.ts";
 import { RESTARTS, type Restart } from "./own-postgres.ts";
 
-/** What becomes of Redis while a worker is killed: emptied in place, or gone for a moment, and empty when it is back. */
+/** What happens to Redis while a worker is killed: emptied in place, or restarted empty. */
 type RedisFate = "kept" | "emptied" | "restarted";
 
 /** Something that happens to the worker while it pulls. */
 export interface Blow {
-  /** waits until so much of all time is fetched, from 0 to 1; null: does not */
+  /** waits until this share of all time is fetched, from 0 to 1; null: does not wait */
   readonly atProgress: number | null;
-  /** and then so long: it may come between any two steps of the work */
+  /** and then this time, so that the blow may come between any two steps of the work */
   readonly afterMs: number;
   readonly what:
     | { readonly kind: "kill"; readonly redis: RedisFate }
@@ -24,17 +24,17 @@ export interface KillPlan {
   readonly playedHours: number;
   readonly faults: "hostile" | "none";
   readonly blows: readonly Blow[];
-  /** what was left in the middle by the last blow has to wait until its lease runs out by itself */
+  /** work that the last blow interrupted waits until its lease ends */
   readonly waitsForLease: boolean;
 }
 
-/** Of all kills, one in so many comes while the worker has only just been started again. */
+/** One kill in so many comes shortly after the worker was started again. */
 const ONE_IN_SOON = 3;
-/** A worker is up and pulls before the end of this. */
+/** A worker is up and pulls before the end of this time. */
 const SOON_MS = 2_000;
 /** Longer than a request and its page take. */
 const ANY_STEP_MS = 300;
-/** The blows are over before the work is. */
+/** All blows come before the end of the work. */
 const LAST_AT = 0.9;
 
 /** @param kills how many times a worker is killed; once in between PostgreSQL is restarted */

@@ -1,4 +1,4 @@
-/** Plays one plan of kills through, with real processes, and audits what is left in the database. */
+/** Plays one plan of kills with real processes, and audits the database afterwards. */
 
 import { setTimeout as pause } from "node:timers/promises";
 import type { Sql } from "../../src/db/client.ts";
@@ -13,7 +13,7 @@ import { auditPull, findBrokenPromises } from "./pull-audit.ts";
 import type { SeedRun } from "./simulation.ts";
 import { openStage, PRODUCTS, type Stage } from "./stage.ts";
 
-/** What a run may break. */
+/** The servers that a run may restart. */
 export interface Surroundings {
   readonly postgres: OwnPostgres;
   readonly redis: OwnRedis;
@@ -34,7 +34,7 @@ export async function runKilled(plan: KillPlan, surroundings: Surroundings): Pro
     return {
       ...audit,
       seed: plan.seed,
-      told: `${describePlan(plan)}; ${midWindow} kills in the middle of a window`,
+      summary: `${describePlan(plan)}; ${midWindow} kills in the middle of a window`,
       kinds: {},
       problems: [...problems, ...crew.problems, ...audit.problems],
     };
@@ -48,7 +48,7 @@ interface Struck extends Surroundings, Stage {
   readonly crew: Crew;
 }
 
-/** Every blow in its turn; then waits until everything is fetched. */
+/** Strikes each blow in turn, then waits until everything is fetched. */
 async function strikeAll(plan: KillPlan, run: Struck): Promise<{ problems: string[]; midWindow: number }> {
   const { sql, range } = run;
   const problems: string[] = [];
@@ -87,8 +87,8 @@ async function isAnyLeased(sql: Sql): Promise<boolean> {
 }
 
 /**
- * What was left by whoever was killed may be taken over at once, as if half a minute had passed. A worker that lives
- * may lose a window to another by it: as one that was suspended for so long.
+ * Lets other workers take over the work of killed ones at once, as if half a minute had passed. A living worker may lose a
+ * window by that, as if it had been suspended.
  */
 export async function endLeases(sql: Sql): Promise<void> {
   await sql`update windows set lease_until = clock_timestamp() - interval '1 second' where lease_token is not null`;

@@ -1,4 +1,4 @@
-/** Seeds in which the worker is killed again and again: nothing may be lost, and nothing doubled. */
+/** Seeds in which the worker is killed again and again, and that must lose and double nothing. */
 
 import { planKills } from "./kill-plan.ts";
 import { runKilled, type Surroundings } from "./kill-run.ts";
@@ -9,9 +9,9 @@ import type { Simulation } from "./simulation.ts";
 const PLAYED_HOURS = 8;
 
 /**
- * Runs may go on side by side: each has a PostgreSQL and a Redis to itself, which it restarts and empties.
+ * Runs may go on side by side: each has a PostgreSQL and a Redis of its own, which it restarts and empties.
  * @param kills how often a worker is killed in each seed
- * @param playedHours of the world that is pulled
+ * @param playedHours length of the world that is pulled
  */
 export function openKills(kills: number, faults: "hostile" | "none", playedHours = PLAYED_HOURS): Simulation {
   const run = async (seed: number) => {
@@ -22,7 +22,7 @@ export function openKills(kills: number, faults: "hostile" | "none", playedHours
       await close();
     }
   };
-  return { lanes: 1, run, close: async () => {} };
+  return { seedsAtOnce: 1, run, close: async () => {} };
 }
 
 async function openSurroundings(): Promise<Surroundings & { close(): Promise<void> }> {

@@ -1,26 +1,28 @@
-/** How the operator of a played world keeps its ledger: by our own writer, or by a program of its own with plain SQL. */
+/**
+ * How the operator of a played world keeps its ledger: with this program's writer, or with a program of its own in plain SQL.
+ */
 
 import type { Instant } from "../../src/clock.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
-import { deliverCallbacks } from "../../src/flows/deliver-callbacks.ts";
-import { followLedger } from "../../src/flows/follow-ledger.ts";
+import { deliverCallbacks } from "../../src/flows/ledger/deliver-callbacks.ts";
+import { followLedger } from "../../src/flows/ledger/follow-ledger.ts";
 import { createRandom, hashText } from "../../src/sandbox/world/random.ts";
 import type { World } from "../../src/sandbox/world/world.ts";
 import { OperatorLedger } from "./operator-ledger.ts";
 
 /**
- * own: by our writer; insert: plain SQL into callback_entries; relation: plain SQL into a table of the operator's own
- * that is followed; changing: the same, and some rows are wrong at first and corrected in place.
+ * own: this program's writer; insert: plain SQL into callback_entries; relation: plain SQL into a table of the operator that
+ * the worker follows; changing: the same, and some rows are wrong at first and corrected in place.
  */
 export const LEDGERS = ["own", "insert", "relation", "changing"] as const;
 export type LedgerHabit = (typeof LEDGERS)[number];
 
-/** The relation of the operator's own. */
+/** The operator's own relation. */
 const RELATION = "operator_ledger";
 
-/** What of the config file says how the ledger is read. */
+/** The settings that say how the ledger is read. */
 export function ledgerSettings(habit: LedgerHabit): object {
-  // A transaction may commit this long after its rows were received.
+  // A transaction may commit so long after its rows were received.
   const followed = { relation: RELATION, lookback: "PT1H" };
   if (habit === "relation") return followed;
   return habit === "changing" ? { ...followed, rowsChange: "replace" } : {};
@@ -28,8 +30,8 @@ export function ledgerSettings(habit: LedgerHabit): object {
 
 export interface LedgerWriter {
   /**
-   * Writes what was received before `now`, and has the worker read it where it must be followed.
-   * @param isSoon whether the next time comes before callbackGrace is over: some may then come with it
+   * Writes what was received before `now`, and lets the worker follow it where the setting says so.
+   * @param isSoon whether the next call comes before callbackGrace is over: some rows may then wait for it
    */
   deliver(context: FlowContext, now: Instant, isSoon: boolean): Promise<void>;
   close(): Promise<void>;
@@ -59,7 +61,7 @@ export async function openLedgerWriter(
     deliver: async (context, now, isSoon) => {
       await ledger.catchUp();
       const entries = world.entriesReceived({ from: writtenTo, to: now });
-      // Of what occurred before, the provider's record may have been seen the last time: its grace is over now.
+      // The provider's record of an earlier bet may have been seen in the last call: its grace is over now.
       const since = isSoon ? writtenTo : Number.POSITIVE_INFINITY;
       writtenTo = now;
       await ledger.write(entries, { mayWaitSince: since, isCorrected: habit === "changing" });

@@ -6,11 +6,11 @@ import { runSeed } from "./run-seed.ts";
 const SEED = 3;
 const HABITS: readonly LedgerHabit[] = ["insert", "relation", "changing"];
 
-/** `npm run simulate -- --ledger relation --seeds A..B` plays more of them. */
+/** `npm run simulate -- --ledger relation --seeds A..B` plays more worlds. */
 describe.each(HABITS)("where the operator keeps its ledger by plain SQL: %s", (habit) => {
   const { url } = useDatabase();
 
-  test("exactly the planted faults are open, however its programs write, and no other ever was", async () => {
+  test("exactly the planted faults are open, in whatever way its programs write, and no other ever was", async () => {
     const run = await runSeed(SEED, url, habit);
     expect(run.missed).toEqual([]);
     expect(run.wrong).toEqual([]);

@@ -58,9 +58,9 @@ if (values.json) {
 }
 process.exitCode = runs.every(holds) ? 0 : 1;
 
-function printRun({ seed, told, planted, found, precision, recall, problems }: SeedRun): void {
+function printRun({ seed, summary, planted, found, precision, recall, problems }: SeedRun): void {
   console.log(`seed ${seed}: planted ${planted}, found ${found}, precision ${precision}, recall ${recall}`);
-  console.log(`  ${told}`);
+  console.log(`  ${summary}`);
   for (const problem of problems.slice(0, MOST_SHOWN)) console.log(`  ${problem}`);
   if (problems.length > MOST_SHOWN) console.log(`  and ${problems.length - MOST_SHOWN} more problems`);
 }

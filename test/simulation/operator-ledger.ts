@@ -1,4 +1,4 @@
-/** A program of the operator's own that writes ledger rows over connections of its own, in every way that SQL has. */
+/** A program of the operator that writes ledger rows over its own connections, in every way that SQL has. */
 
 import { finished } from "node:stream/promises";
 import postgres from "postgres";
@@ -31,11 +31,11 @@ const COLUMNS = [
 ] as const;
 type Row = Readonly<Record<(typeof COLUMNS)[number], string | boolean | null>>;
 
-/** What a program does with some of its rows. */
+/** What the program does with some of its rows. */
 export interface Manners {
-  /** some of what occurred since is in a transaction that commits only with the next writing */
+  /** a part of the rows that occurred since this time waits in a transaction that commits with the next writing */
   readonly mayWaitSince: Instant;
-  /** and some of that is wrong until the next writing corrects it in place */
+  /** and a part of those is wrong until the next writing corrects them in place */
   readonly isCorrected: boolean;
 }
 
@@ -50,14 +50,14 @@ export class OperatorLedger {
   #commitLate: (() => Promise<void>)[] = [];
   #corrections: Row[] = [];
 
-  /** @param table what the rows are written to */
+  /** @param table where the rows are written */
   constructor(databaseUrl: string, table: string, random: Random) {
     this.#sql = postgres(databaseUrl, { max: 6, onnotice: () => {} });
     this.#table = table;
     this.#random = random;
   }
 
-  /** Makes the table, as an operator who never heard of wallet-recon would. */
+  /** Makes the table as an operator does who does not know this program. */
   async create(): Promise<void> {
     await this.#sql.unsafe(`
       create table ${this.#table} (
@@ -69,7 +69,7 @@ export class OperatorLedger {
       create index on ${this.#table} (received_at, entry_id)`);
   }
 
-  /** What the writing before left undone: transactions commit, and wrong rows are corrected. */
+  /** Ends what the writing before left: commits its transactions, and corrects its wrong rows. */
   async catchUp(): Promise<void> {
     const [late, corrections] = [this.#commitLate, this.#corrections];
     [this.#commitLate, this.#corrections] = [[], []];
@@ -83,7 +83,7 @@ export class OperatorLedger {
     }
   }
 
-  /** Writes the rows in pieces, each in another way, and not in their order. */
+  /** Writes the rows in parts, each in another way, and out of order. */
   async write(entries: readonly CallbackEntry[], { mayWaitSince, isCorrected }: Manners): Promise<void> {
     const latecomers: Row[] = [];
     const rows: Row[] = [];
@@ -122,7 +122,7 @@ export class OperatorLedger {
       case 2:
         return await this.#copy(rows);
       default:
-        // Two programs at once.
+        // Two programs at the same time.
         await Promise.all(
           [rows.slice(0, half), rows.slice(half)].map((part) =>
             this.#sql.begin(async (tx) => {
@@ -142,7 +142,7 @@ export class OperatorLedger {
     await written;
   }
 
-  /** @returns what commits the transaction in which the rows have been written */
+  /** @returns a function that commits the transaction with the rows */
   async #begin(rows: readonly Row[]): Promise<() => Promise<void>> {
     const own = await this.#sql.reserve();
     await own`begin`;
@@ -153,7 +153,7 @@ export class OperatorLedger {
     };
   }
 
-  /** Another amount, or another round; it will be corrected. */
+  /** Sets another amount or round, which is corrected later. */
   #spoil(row: Row): Row {
     this.#corrections.push(row);
     if (row.round_id !== null && this.#random.oneIn(3)) return { ...row, round_id: `not-${row.round_id}` };
@@ -205,7 +205,7 @@ function amountText(amount: Amount | null): string | null {
   return amount === null ? null : formatAmount(amount);
 }
 
-/** A value as the text format of `copy` has it. */
+/** A value in the text format of `copy`. */
 function copied(value: string | boolean | null): string {
   if (value === null) return "\\N";
   return String(value)

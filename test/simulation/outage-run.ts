@@ -1,6 +1,6 @@
 /**
- * Many products in an outage of the provider, or of ours: how many requests are made meanwhile, and until everything is
- * fetched afterwards. The time is moved; planning, the database and HTTP are real.
+ * Many products in an outage of the provider or of the worker: how many requests are sent during the outage, and afterwards
+ * until everything is fetched. The clock is moved; planning, database and HTTP are real.
  */
 
 import { createServer, type Server } from "node:http";
@@ -10,8 +10,8 @@ import { type Config, parseConfig } from "../../src/config-file.ts";
 import type { Sql } from "../../src/db/client.ts";
 import { ReconError } from "../../src/errors.ts";
 import type { PullContext } from "../../src/flows/context.ts";
-import { openFetchers } from "../../src/flows/fetchers.ts";
-import { planProduct } from "../../src/flows/plan-product.ts";
+import { openFetchers } from "../../src/flows/pull/fetchers.ts";
+import { planProduct } from "../../src/flows/pull/plan-product.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
 import { readPullProgress, watermarkOf } from "../../src/sync/progress-store.ts";
@@ -22,40 +22,42 @@ import { emptyTables } from "../support/database.ts";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const BEGIN = Date.parse("2026-11-20T12:00:00Z");
-/** Well behind the outage everything is as it was before. */
+/** This long after the outage everything is as before. */
 const MOST_MINUTES_BEHIND = 30;
 
 export interface OutagePlan {
   readonly products: number;
   readonly outageMs: number;
-  /** refuses: HTTP 503; times-out: no answer in time; worker-down: the provider is well, and nobody asks */
+  /** refuses: HTTP 503; times-out: no answer in time; worker-down: the provider is healthy, and nobody asks */
   readonly how: "refuses" | "times-out" | "worker-down";
 }
 
 export interface OutageResult {
-  /** while it lasted */
+  /** while the outage lasted */
   readonly requestsMeanwhile: number;
-  /** live requests from its end until everything was fetched, of all products */
+  /** live requests of all products, from the end of the outage until everything was fetched */
   readonly requests: number;
-  /** what the best plan in hindsight needs */
+  /** the requests of the best possible plan */
   readonly minimum: number;
-  /** from the end of the outage until the slowest product had fetched its newest time, and until it had fetched all */
+  /** from the end of the outage until the slowest product had fetched its newest time, and all its time */
   readonly freshAfterMs: number;
   readonly caughtUpAfterMs: number;
-  /** how often some time older than the last hour was fetched from the end of the outage on, at the most */
+  /** the largest number of fetches of one time older than the last hour, since the end of the outage */
   readonly mostFetches: number;
-  /** products of which something is missing at the end */
+  /** products that lack some time at the end */
   readonly incomplete: number;
 }
 
 interface LoggedRequest {
   readonly at: Instant;
-  /** the product had fetched everything by then: this is an ordinary tick */
+  /** the product had fetched everything before: this is an ordinary tick */
   readonly isOrdinary: boolean;
   readonly kind: string | undefined;
 }
 
-/** One product after the other in the order of their time, each with a clock of its own: as if there were room for all. */
+/**
+ * Runs the products one after another in the order of their time, each with a clock of its own, as if none waited for a slot.
+ */
 export async function runOutage(sql: Sql, plan: OutagePlan): Promise<OutageResult> {
   await emptyTables(sql);
   const outage = { from: BEGIN + 5 * MINUTE_MS, to: BEGIN + 5 * MINUTE_MS + plan.outageMs };
@@ -87,7 +89,7 @@ export async function runOutage(sql: Sql, plan: OutagePlan): Promise<OutageResul
       try {
         return await provider.fetchBetPage(request, signal);
       } catch (error) {
-        // What hangs up at once stands for what does not answer until the time-out.
+        // A connection that is dropped at once stands for a time-out.
         const isTimeOut = error instanceof ReconError && error.code === "provider-dropped";
         if (isTimeOut) clock.set(Math.max(clock.now(), at + timeOutMs));
         throw error;
@@ -110,9 +112,9 @@ export async function runOutage(sql: Sql, plan: OutagePlan): Promise<OutageResul
       const ticked: { readonly productId: string; readonly tick: Instant }[] = [];
       for (const one of products) {
         const tick = minute + (one.firstTickAt - BEGIN);
-        // It waits for its next probe, and would ask for nothing: thousands of such ticks tell nothing new.
+        // The product waits for its next probe, and would send nothing: thousands of such ticks add nothing.
         if (before === null && (waiting.get(one.productId) ?? 0) > tick) continue;
-        // A job under way keeps the next one of its product waiting.
+        // A job that runs delays the next one of its product.
         if (one.clock.now() > tick) continue;
         one.clock.set(tick);
         ticked.push({ productId: one.productId, tick });
@@ -153,7 +155,7 @@ function only(config: Config, productId: string): Config {
   return { ...config, products: config.products.filter((product) => product.productId === productId) };
 }
 
-/** A tick of one product, and what a worker fetches of it until the next: planned and leased as in production. */
+/** Runs a tick of one product, and fetches until the next tick. Planning and leases are those of production. */
 function openTick(
   context: PullContext,
   productId: string,
@@ -194,7 +196,7 @@ async function readDone(sql: Sql): Promise<Map<string, DoneWindow[]>> {
   return Map.groupBy(rows, ({ productId }) => productId);
 }
 
-/** Of the time that was not the last hour's when the outage ended: the newest is fetched again for the overlap. */
+/** Without the last hour before the end of the outage, which is fetched again for the overlap. */
 async function countMostFetches(sql: Sql, endedAt: Instant): Promise<number> {
   let most = 0;
   for (const windows of (await readDone(sql)).values()) {

@@ -1,4 +1,4 @@
-/** A PostgreSQL that a run has to itself and may restart: it comes back on the same port, with the same data. */
+/** A PostgreSQL that one run has to itself and may restart. It comes back on the same port, with the same data. */
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
@@ -25,17 +25,17 @@ export interface OwnPostgres {
   readonly url: string;
   /** Ends the server, and starts it again; resolves when it answers. */
   restart(how: Restart): Promise<void>;
-  /** Stops every process of the server in its tracks: connections stay open, and nobody answers. */
+  /** Stops every process of the server with SIGSTOP: connections stay open, and nothing answers. */
   freeze(): void;
-  /** Lets it go on. */
+  /** Lets the processes go on. */
   thaw(): void;
   /** Ends the server and removes its data. */
   stop(): Promise<void>;
 }
 
-/** Starts one in a folder of its own; it ends with this process, even by kill -9. */
+/** Starts a server in a folder of its own. It ends with this process, even by kill -9. */
 export async function startOwnPostgres(): Promise<OwnPostgres> {
-  // For root a folder that the account it runs PostgreSQL as can reach, which $TMPDIR need not be.
+  // As root the folder must be reachable for PostgreSQL's account; $TMPDIR may be closed.
   const parent = process.getuid?.() === 0 ? "/var/tmp" : tmpdir();
   const home = realpathSync(mkdtempSync(join(parent, "wallet-recon-kills-")));
   await chmod(home, 0o755);
@@ -67,7 +67,7 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
   };
 }
 
-/** What is lost when the machine loses power does not matter here; what is lost when the server crashes does. */
+/** Data must survive a crash of the server, but not a power failure. */
 const SETTINGS = {
   fsync: "off",
   max_connections: "100",
@@ -90,7 +90,7 @@ function run(
   return { child, ended: new Promise((resolve) => child.once("exit", () => resolve())) };
 }
 
-/** The postmaster first: it would start what misses. */
+/** The postmaster first, because it would replace missing processes. */
 function signalAll({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   if (pid === undefined) throw new Error("PostgreSQL has no process");
   process.kill(pid, signal);

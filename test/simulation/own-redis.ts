@@ -1,4 +1,4 @@
-/** A Redis that a run has to itself: it may be emptied, and restarted on the same port. */
+/** A Redis that one run has to itself: it may be emptied, and restarted on the same port. */
 
 import { join } from "node:path";
 import { Redis } from "ioredis";
@@ -9,14 +9,14 @@ export interface OwnRedis {
   readonly url: string;
   /** FLUSHALL */
   empty(): Promise<void>;
-  /** Kills the server, and starts it again: it has forgotten everything. */
+  /** Kills the server, and starts it again, empty. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
 const CACHE = join(import.meta.dirname, "../../.recon/test/redis");
 
-/** Starts one; it ends with this process, even by kill -9. */
+/** Starts a server. It ends with this process, even by kill -9. */
 export async function startOwnRedis(): Promise<OwnRedis> {
   let server = await startRedis({ cache: CACHE, port: await ownPort() });
   const { url, port } = server;

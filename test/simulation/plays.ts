@@ -1,4 +1,4 @@
-/** Seeds that are played through: players play, the worker looks, and must find exactly the planted faults. */
+/** Plays seeds: players play, the worker compares, and must find exactly the planted faults. */
 
 import type { LedgerHabit } from "./ledger-writer.ts";
 import type { PlayedSeed } from "./run-seed.ts";
@@ -7,18 +7,18 @@ import { openSeedThread } from "./seed-thread.ts";
 import type { SeedRun, Simulation } from "./simulation.ts";
 
 /** Each has a thread of its own. */
-const LANES = 4;
+const SEEDS_AT_ONCE = 4;
 
 /** @param ledger how the operator keeps its ledger */
 export async function openPlays(ledger: LedgerHabit): Promise<Simulation> {
   const databases = await openScratchDatabases();
-  const threads = Array.from({ length: LANES }, openSeedThread);
+  const threads = Array.from({ length: SEEDS_AT_ONCE }, openSeedThread);
   return {
-    lanes: LANES,
+    seedsAtOnce: SEEDS_AT_ONCE,
     run: async (seed) => {
       const thread = threads.shift() ?? openSeedThread();
       try {
-        return tellSeed(await databases.use(seed, (url) => thread.run(seed, url, ledger)));
+        return describeSeed(await databases.use(seed, (url) => thread.run(seed, url, ledger)));
       } finally {
         threads.push(thread);
       }
@@ -30,7 +30,7 @@ export async function openPlays(ledger: LedgerHabit): Promise<Simulation> {
   };
 }
 
-function tellSeed({ allPlanted, restarts, missed, wrong, unexplained, ...audit }: PlayedSeed): SeedRun {
+function describeSeed({ allPlanted, restarts, missed, wrong, unexplained, ...audit }: PlayedSeed): SeedRun {
   const kinds: Record<string, number> = {};
   for (const { kind } of allPlanted) kinds[kind] = (kinds[kind] ?? 0) + 1;
   const problems = [
@@ -38,5 +38,5 @@ function tellSeed({ allPlanted, restarts, missed, wrong, unexplained, ...audit }
     ...wrong.map((one) => `not planted ${JSON.stringify(one)}`),
     ...unexplained,
   ];
-  return { ...audit, kinds, told: `played through, ${restarts} restarts`, problems };
+  return { ...audit, kinds, summary: `played through, ${restarts} restarts`, problems };
 }

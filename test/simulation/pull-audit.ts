@@ -1,4 +1,4 @@
-/** The independent auditor of pulling: holds what is stored against what a provider without faults lists. */
+/** The independent auditor of pulling: compares the stored records with what a provider without faults lists. */
 
 import Big from "big.js";
 import type { Sql } from "../../src/db/client.ts";
@@ -12,19 +12,19 @@ export type Listed = ReadonlyMap<string, readonly Item[]>;
 export interface PullAudit {
   /** records that the provider lists */
   readonly planted: number;
-  /** of those, how many are stored, each once and with the provider's content */
+  /** of those, how many are stored once with the provider's content */
   readonly found: number;
-  /** of all stored records that the provider did not invent, the share that is right */
+  /** of all stored records that the provider did not invent, the share that is correct */
   readonly precision: number;
-  /** of all listed records, the share that is stored right */
+  /** of all listed records, the share that is stored correctly */
   readonly recall: number;
-  /** one sentence for each thing that is not as it must be */
+  /** one sentence for each fault */
   readonly problems: readonly string[];
 }
 
 const HOUR_MS = 3_600_000;
 
-/** Reads a provider that is well. */
+/** Reads a healthy provider. */
 export async function readListed(
   baseUrl: string,
   productIds: readonly string[],
@@ -41,7 +41,7 @@ export async function readListed(
   return listed;
 }
 
-/** @param range every instant of it must have been fetched, of every product */
+/** @param range every instant of it must have been fetched, for every product */
 export async function auditPull(sql: Sql, listed: Listed, range: TimeRange): Promise<PullAudit> {
   const stored = await readStored(sql);
   const expected = new Map([...listed.values()].flat().map((item) => [identify(item), describe(item)]));
@@ -72,9 +72,9 @@ export async function auditPull(sql: Sql, listed: Listed, range: TimeRange): Pro
   };
 }
 
-/** What a done window says it has read must be there at every moment, whoever was killed. */
+/** The records of a done window must exist at every moment, whichever process was killed. */
 export async function findBrokenPromises(sql: Sql, listed: Listed): Promise<string[]> {
-  // The windows first: what they promise was stored before.
+  // Windows are read first: their records were stored before.
   const done = await sql<(TimeRange & { productId: string })[]>`
     select product_id as "productId", from_at as "from", to_at as "to" from windows where status = 'done'`;
   const stored = new Set((await readStored(sql)).map(describe));
@@ -102,7 +102,7 @@ function identify({ productId, username, betId, id }: Item): string {
   return `${productId} ${username} ${betId} ${id}`;
 }
 
-/** Every field; amounts and times by their value. */
+/** Every field, amounts and times by their value. */
 function describe(item: Item): string {
   const { productId, username, betId, id, roundId, currency, gameCode, gameName, betStatus, payoutStatus } =
     item;
@@ -125,7 +125,7 @@ function describe(item: Item): string {
   return JSON.stringify([...texts, ...amounts, ...times, item["extra"] ?? null]);
 }
 
-/** Of what the sandbox invents only records out of range are records that can be kept. */
+/** Of the records that the sandbox invents, only those out of range are valid. */
 function isWronglyKept({ id }: Item): boolean {
   return isInvented(String(id)) && !String(id).includes("out-of-range");
 }

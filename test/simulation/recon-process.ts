@@ -1,4 +1,4 @@
-/** The commands of `recon` as processes of their own, so that they can be killed as processes are. */
+/** Runs commands of `recon` as processes of their own, which can be killed. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
@@ -10,9 +10,9 @@ const LINES_KEPT = 100;
 const LINES_SHOWN = 8;
 
 export interface ReconProcess {
-  /** true once the awaited line has been printed; false: it ended without it */
+  /** true once the awaited line is printed; false: the process ended without it */
   readonly ready: Promise<boolean>;
-  /** resolves when it has ended, with its exit code; null: by a signal */
+  /** resolves at the end of the process with its exit code; null: by a signal */
   readonly ended: Promise<number | null>;
   /** the last lines of its output, for a person */
   lastLines(): string;
@@ -21,10 +21,7 @@ export interface ReconProcess {
   kill(signal: "SIGKILL" | "SIGTERM" | "SIGINT" | "SIGSTOP" | "SIGCONT"): void;
 }
 
-/**
- * Starts a command. It ends with this process, even by kill -9.
- * @param awaited what its output contains when it is up
- */
+/** Starts a command. It ends with this process, even by kill -9. @param awaited text of its output when it is up */
 export function startRecon(
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
@@ -53,7 +50,7 @@ export function startRecon(
   };
 }
 
-/** When its output has been read to the end, too. */
+/** Resolves only after all output has been read. */
 function endOf(child: ChildProcess): Promise<number | null> {
   return new Promise((resolve) => child.once("close", (code) => resolve(code)));
 }

@@ -1,8 +1,8 @@
-/** Holds the day's statements against the mismatches that are open: every difference is one of theirs, and nothing is left over. */
+/** Compares the day's statements with the open mismatches: every difference must belong to one of them, without a rest. */
 
 import type { Sql } from "../../src/db/client.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
-import { readReport } from "../../src/flows/read-report.ts";
+import { readReport } from "../../src/flows/reports/read-report.ts";
 import type { LedgerSide, MismatchKind, ProviderSide } from "../../src/mismatch.ts";
 import { type Amount, formatAmount, parseAmount, ZERO } from "../../src/money.ts";
 
@@ -16,14 +16,14 @@ interface OpenMismatch {
   readonly ledger: LedgerSide | null;
 }
 
-/** What is about one side alone, and no difference of money between the two. */
+/** Kinds that are about one side alone, without a difference of money between the sides. */
 const STANDS_ALONE: ReadonlySet<MismatchKind> = new Set(["balance-differs", "provider-inconsistent"]);
 
-/** @returns one line for each row that leaves something unexplained, and for each sum that the open mismatches do not make */
+/** @returns one line for each row with unexplained money, and for each sum that differs from the open mismatches */
 export async function auditReports(context: FlowContext): Promise<string[]> {
   const { sql } = context;
   const problems: string[] = [];
-  const told = new Map<string, Amount>();
+  const explained = new Map<string, Amount>();
   const waiting = await readWaitingProducts(sql);
   for (const from of await readDays(sql)) {
     const day = new Date(from).toISOString().slice(0, 10);
@@ -33,15 +33,15 @@ export async function auditReports(context: FlowContext): Promise<string[]> {
       if (row.rest !== "0") problems.push(`${about} has a rest of ${row.rest}`);
       if (row.pending !== "0" && !waiting.has(row.productId))
         problems.push(`${about} has ${row.pending} pending`);
-      add(told, row.productId, row.currency, parseAmount(row.mismatches, "mismatches"));
+      add(explained, row.productId, row.currency, parseAmount(row.mismatches, "mismatches"));
     }
   }
   const open = new Map<string, Amount>();
   for (const mismatch of await readOpen(sql)) {
     for (const [currency, amount] of differenceOf(mismatch)) add(open, mismatch.productId, currency, amount);
   }
-  for (const key of new Set([...told.keys(), ...open.keys()])) {
-    const [reported, expected] = [told.get(key) ?? ZERO, open.get(key) ?? ZERO];
+  for (const key of new Set([...explained.keys(), ...open.keys()])) {
+    const [reported, expected] = [explained.get(key) ?? ZERO, open.get(key) ?? ZERO];
     if (reported.eq(expected)) continue;
     problems.push(
       `mismatches explain ${formatAmount(reported)} of the reports of ${key}, but differ by ${formatAmount(expected)}`,
@@ -55,7 +55,7 @@ function add(sums: Map<string, Amount>, productId: string, currency: string, amo
   sums.set(key, (sums.get(key) ?? ZERO).plus(amount));
 }
 
-/** The provider's net less the ledger's, by the values that the mismatch itself shows, in each currency. */
+/** The provider's net minus the ledger's, by the values that the mismatch shows, for each currency. */
 function differenceOf({ kind, amountAtRisk, provider, ledger }: OpenMismatch): [string, Amount][] {
   if (STANDS_ALONE.has(kind)) return [];
   const expected = provider === null ? ZERO : expectedBy(provider);
@@ -68,7 +68,7 @@ function differenceOf({ kind, amountAtRisk, provider, ledger }: OpenMismatch): [
     ];
   }
   const difference = expected.minus(moved);
-  // What is asked of a void bet or of a tip is not the record's to say.
+  // The record does not say what a void bet or a tip requires.
   if (kind === "net-differs") {
     const atRisk = parseAmount(amountAtRisk, "amountAtRisk");
     return [[currency, difference.lt(ZERO) ? atRisk.neg() : atRisk]];
@@ -84,7 +84,7 @@ function expectedBy({ status, stake, payout }: ProviderSide): Amount {
     : parseAmount(payout, "payout").minus(staked);
 }
 
-/** The UTC days on which either side says that something happened. */
+/** The UTC days on which something happened on either side. */
 async function readDays(sql: Sql): Promise<number[]> {
   const rows = await sql<{ day: number }[]>`
     select date_trunc('day', accounting_date) as day from bet_records
@@ -93,7 +93,7 @@ async function readDays(sql: Sql): Promise<number[]> {
   return rows.map(({ day }) => day);
 }
 
-/** Products of which something is still to be looked at. */
+/** Products with marks that wait. */
 async function readWaitingProducts(sql: Sql): Promise<Set<string>> {
   const rows = await sql<{ productId: string }[]>`select distinct product_id as "productId" from diff_marks`;
   return new Set(rows.map(({ productId }) => productId));

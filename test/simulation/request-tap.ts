@@ -1,4 +1,4 @@
-/** Counts what is sent to the provider to move money: byte for byte, on the wire. */
+/** Counts the requests on the wire that move money at the provider. */
 
 import { startWireTap, type WireTap } from "./wire-tap.ts";
 

@@ -1,10 +1,10 @@
-/** Plays one seed through: real PostgreSQL, real HTTP to the sandbox, a clock that the simulation owns. */
+/** Plays one seed: real PostgreSQL, real HTTP to the sandbox, and a clock that the simulation owns. */
 
 import type { FetchBetPage } from "../../src/bet.ts";
 import type { Instant } from "../../src/clock.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
 import { ReconError } from "../../src/errors.ts";
-import { compareProduct } from "../../src/flows/compare-product.ts";
+import { compareProduct } from "../../src/flows/compare/compare-product.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
 import { startSandbox } from "../../src/sandbox/server/server.ts";
@@ -23,14 +23,11 @@ export interface PlayedSeed extends Audit {
   readonly seed: number;
   readonly allPlanted: readonly PlantedFault[];
   readonly restarts: number;
-  /** one line for each thing that the days' reports do not explain */
+  /** one line for each difference that the days' reports do not explain */
   readonly unexplained: readonly string[];
 }
 
-/**
- * @param databaseUrl a migrated, empty database
- * @param plan of that seed, or changed
- */
+/** @param databaseUrl a migrated, empty database @param plan of that seed, possibly changed */
 export async function runSeed(
   seed: number,
   databaseUrl: string,
@@ -74,7 +71,7 @@ export async function runSeed(
 
 type Worker = ReturnType<typeof startWorker>;
 
-/** Everything that a process holds: whatever it has to remember lies in the database. */
+/** Everything that a process holds in memory; all state is in the database. */
 function startWorker(
   databaseUrl: string,
   baseUrl: string,
@@ -99,12 +96,12 @@ function startWorker(
   };
 }
 
-/** What the server does by itself within minutes; a seed is over before that, and until then every plan is a guess. */
+/** The server analyzes tables by itself within minutes. A seed ends earlier, and its plans would be guesses. */
 async function analyze(sql: Sql): Promise<void> {
   await sql`analyze bet_records, callback_entries, windows, diff_marks`;
 }
 
-/** Pulls and looks side by side, as the jobs do it: a look must not be confused by a page that is written meanwhile. */
+/** Pulls and compares side by side, as the jobs do: a page that is written meanwhile must not confuse a comparison. */
 async function work({ context }: Worker): Promise<void> {
   const neverAborted = new AbortController().signal;
   await Promise.all(
@@ -115,7 +112,7 @@ async function work({ context }: Worker): Promise<void> {
   );
 }
 
-/** @param since without those that were opened earlier and are over */
+/** @param since leaves out mismatches that ended before this time */
 export async function readEverOpened(sql: Sql, since: Instant = 0): Promise<AuditedMismatch[]> {
   return await sql<AuditedMismatch[]>`
     select kind, product_id as "productId", username, bet_id as "betId", transaction_id as "transactionId",

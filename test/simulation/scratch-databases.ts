@@ -1,4 +1,4 @@
-/** Migrated, empty databases for the seeds of a simulation, on an embedded PostgreSQL that need not survive. */
+/** Migrated, empty databases for the seeds of a simulation, on an embedded PostgreSQL whose data may be lost. */
 
 import { join } from "node:path";
 import postgres from "postgres";
@@ -7,7 +7,7 @@ import { startEmbeddedPostgres } from "../../src/embedded/postgres/postgres.ts";
 
 const HOME = join(import.meta.dirname, "../../.recon/test");
 
-/** A connection lives for seconds here: it would plan nearly every statement anew that it runs. */
+/** A connection lives for seconds here, and would plan nearly every statement anew. */
 const SETTINGS = {
   fsync: "off",
   synchronous_commit: "off",
@@ -16,7 +16,7 @@ const SETTINGS = {
 };
 
 export interface ScratchDatabases {
-  /** Works with one of its own, named after the seed, and drops it. */
+  /** Works with a database of its own, named after the seed, and drops the database. */
   use<Result>(seed: number, work: (url: string) => Promise<Result>): Promise<Result>;
   close(): Promise<void>;
 }
@@ -53,7 +53,7 @@ export async function openScratchDatabases(): Promise<ScratchDatabases> {
   };
 }
 
-/** Works with a single one, and closes everything. */
+/** Works with a single database, and closes everything. */
 export async function withScratchDatabase<Result>(work: (url: string) => Promise<Result>): Promise<Result> {
   const databases = await openScratchDatabases();
   try {

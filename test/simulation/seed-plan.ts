@@ -1,4 +1,4 @@
-/** What a seed stands for: a world, and the settings of the worker that looks at it. */
+/** What a seed stands for: a world, and the settings of the worker. */
 
 import { type Config, parseConfig } from "../../src/config-file.ts";
 import type { Fault } from "../../src/sandbox/faults/fault.ts";
@@ -10,16 +10,16 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const BEGIN = Date.parse("2026-03-01T00:00:00Z");
 
-/** How long players play, and how long after its start a round may hear of anything but lags. */
+/** How long players play, and how long after its start a round may have events, apart from lags. */
 const PLAYED_MS = 100 * MINUTE_MS;
 const LATE_MS = 2 * HOUR_MS;
-/** How far time goes on in one step while something happens, and afterwards. */
+/** The length of a step while something happens, and afterwards. */
 const STEP_MS = 15 * MINUTE_MS;
 const LATER_STEP_MS = 45 * MINUTE_MS;
-/** A bet that nothing is heard of is stuck after this; no bet of the world that is well runs as long. */
+/** A bet without news is stuck after this time. No correct bet of the world runs as long. */
 const STUCK_MS = 3.25 * HOUR_MS;
 const STUCK = "PT3H15M";
-/** After the last thing that can be found was there to be found: a confirm fetch, and looks after that. */
+/** After the last fault is complete: time for a confirm fetch, and for the comparisons after it. */
 const AFTERWARDS_MS = 105 * MINUTE_MS;
 
 export interface SeedPlan {
@@ -28,15 +28,15 @@ export interface SeedPlan {
   readonly begin: number;
   /** the moments at which the worker works, in order */
   readonly steps: readonly number[];
-  /** moments of `steps` after which the worker is started anew */
+  /** moments of `steps` after which the worker is restarted */
   readonly restarts: ReadonlySet<number>;
   /** of the provider */
   readonly faults: readonly Fault[];
-  /** it answers nothing then; without it, it always answers */
+  /** the provider does not answer in this range; default: it always answers */
   readonly providerDown?: TimeRange;
 }
 
-/** The same seed with an outage in the middle of play, ours or the provider's: all that was lost is caught up at once. */
+/** The same seed with an outage in the middle of play, of the worker or the provider. All lost time is fetched at once. */
 export function withOutage(plan: SeedPlan, whose: "ours" | "the provider's"): SeedPlan {
   const outage = { from: plan.begin + 30 * MINUTE_MS, to: plan.begin + 4 * HOUR_MS };
   if (whose === "the provider's") return { ...plan, providerDown: outage };
@@ -74,7 +74,7 @@ const SPECIAL: readonly Product[] = [
   { productId: "FISH", style: "session", roundsPerMinute: 0, settings: { settlement: "session" } },
 ];
 
-/** How operators keep their ledger; one of them a seed. */
+/** The ways in which operators keep their ledger; each seed has one. */
 const LEDGERS: readonly Product[] = [
   {
     productId: "OMITTED",
@@ -85,10 +85,10 @@ const LEDGERS: readonly Product[] = [
   { productId: "CENTS", style: "two-decimals", roundsPerMinute: 0.3, settings: { stuckOpenAfter: STUCK } },
 ];
 
-/** Five products a seed, so that a seed takes seconds: the odd one always, the others in turn. */
+/** Five products for each seed, so that a seed takes seconds: the odd one always, the others in turn. */
 function productsOf(seed: number): Product[] {
   const special = seed % SPECIAL.length;
-  // The second special one is each of the others in turn.
+  // The second special product is each of the others in turn.
   const other = (special + 1 + (Math.floor(seed / SPECIAL.length) % (SPECIAL.length - 1))) % SPECIAL.length;
   return [
     ODD,
@@ -128,9 +128,9 @@ export function planSeed(seed: number, ledger: LedgerHabit = "own"): SeedPlan {
         ...settings,
       })),
       pull: { requestTimeout: "PT0.4S", overlap: "PT15M", resweepAfter: ["PT1H", "PT2H"] },
-      // Of a currency that only the product with two decimals is played in.
+      // A currency that only the product with two decimals uses.
       diff: { tolerance: { EUR: "0.01" } },
-      // Long before anything is played, so that no bet counts as one that ran when the ledger began.
+      // Long before play, so that every bet begins later than the ledger.
       ledger: { since: new Date(begin - STUCK_MS - HOUR_MS).toISOString(), ...ledgerSettings(ledger) },
     }),
   };
@@ -148,7 +148,7 @@ function planSteps(begin: number): number[] {
   return steps;
 }
 
-/** An hour in which long ranges time out, or a little of much else that goes wrong. */
+/** Either an hour in which long ranges time out, or a few faults of many kinds. */
 function planFaults(seed: number, begin: number): Fault[] {
   const slow: Fault = {
     when: { hoursUtc: [new Date(begin + HOUR_MS).getUTCHours()], longerThan: "PT20M" },

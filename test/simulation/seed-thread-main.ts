@@ -1,4 +1,4 @@
-/** The thread behind a lane. */
+/** The code of a thread that plays seeds. */
 
 import { parentPort } from "node:worker_threads";
 import { runSeed } from "./run-seed.ts";

@@ -1,4 +1,4 @@
-/** A thread that plays seeds, one at a time: two of them use two cores. */
+/** A thread that plays seeds, one at a time. Two threads use two cores. */
 
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
@@ -11,10 +11,10 @@ export interface SeedThread {
   close(): Promise<void>;
 }
 
-/** Young values have room to die in: a seed makes many, and keeps few. */
+/** A large young generation: a seed makes many short-lived values. */
 const ROOMY = { maxYoungGenerationSizeMb: 96 };
 
-/** What a lane is asked for. */
+/** What a thread is asked to do. */
 export interface SeedOrder {
   readonly seed: number;
   readonly databaseUrl: string;

@@ -7,7 +7,7 @@ import { runSeeds, type SeedRun } from "./simulation.ts";
 
 describeSeeds(SEEDS.filter((_, index) => index % 2 === 0));
 
-test("every kind of mismatch that can be made of callbacks and records is planted in some of the seeds", () => {
+test("some of the seeds plant every kind of mismatch that callbacks and records can make", () => {
   const planted = SEEDS.flatMap((seed) => {
     const { world } = planSeed(seed);
     return createOddWorld(world).plantedBy(Number.POSITIVE_INFINITY);
@@ -32,10 +32,10 @@ test("every kind of mismatch that can be made of callbacks and records is plante
   ]);
 });
 
-describe("running seeds in lanes", () => {
+describe("a run of several seeds at a time", () => {
   const runOf = (seed: number): SeedRun => ({
     seed,
-    told: "",
+    summary: "",
     planted: 0,
     found: 0,
     precision: 1,
@@ -44,12 +44,12 @@ describe("running seeds in lanes", () => {
     problems: [],
   });
 
-  test("tells of each seed once, in order, whichever ends first", async () => {
+  test("reports each seed once, in order, whichever ends first", async () => {
     const endings = new Map<number, () => void>();
-    const told: number[] = [];
+    const reported: number[] = [];
     const running = runSeeds(
       {
-        lanes: 2,
+        seedsAtOnce: 2,
         run: async (seed) => {
           await new Promise<void>((resolve) => endings.set(seed, resolve));
           return runOf(seed);
@@ -57,13 +57,13 @@ describe("running seeds in lanes", () => {
         close: async () => {},
       },
       [1, 2, 3],
-      ({ seed }) => told.push(seed),
+      ({ seed }) => reported.push(seed),
     );
     for (const seed of [2, 3, 1]) {
       await expect.poll(() => endings.has(seed)).toBe(true);
       endings.get(seed)?.();
     }
     expect((await running).map(({ seed }) => seed)).toEqual([1, 2, 3]);
-    expect(told).toEqual([1, 2, 3]);
+    expect(reported).toEqual([1, 2, 3]);
   });
 });

@@ -1,10 +1,10 @@
-/** What every kind of simulation does: it runs seeds, and says of each what was found and what went wrong. */
+/** What all simulations share: running seeds, and reporting for each seed what was found and what went wrong. */
 
 export interface SeedRun {
   readonly seed: number;
-  /** in words: what the seed stood for */
-  readonly told: string;
-  /** how many things there were to find, and how many were found right */
+  /** what the seed stood for, in words */
+  readonly summary: string;
+  /** how many faults were planted, and how many of them were found correctly */
   readonly planted: number;
   readonly found: number;
   /** of all that was found, the share that was planted */
@@ -13,13 +13,13 @@ export interface SeedRun {
   readonly recall: number;
   /** how many of each kind of mismatch were planted; empty where none are */
   readonly kinds: Readonly<Record<string, number>>;
-  /** one line for each thing that is not as it must be */
+  /** one line for each fault */
   readonly problems: readonly string[];
 }
 
 export interface Simulation {
-  /** how many seeds it can run side by side */
-  readonly lanes: number;
+  /** the limit of seeds that run at the same time */
+  readonly seedsAtOnce: number;
   run(seed: number): Promise<SeedRun>;
   close(): Promise<void>;
 }
@@ -28,26 +28,29 @@ export function holds({ precision, recall, problems }: SeedRun): boolean {
   return precision === 1 && recall === 1 && problems.length === 0;
 }
 
-/** Runs the seeds, as many at a time as the simulation has lanes. @param tell hears of each, in the order of the seeds */
+/**
+ * Runs the seeds, as many at once as the simulation allows.
+ * @param report is called for each seed, in the order of the seeds
+ */
 export async function runSeeds(
   simulation: Simulation,
   seeds: readonly number[],
-  tell: (run: SeedRun) => void,
+  report: (run: SeedRun) => void,
 ): Promise<SeedRun[]> {
   const runs = new Map<number, SeedRun>();
-  const told: SeedRun[] = [];
+  const reported: SeedRun[] = [];
   let next = 0;
   const thread = async () => {
     for (let seed = seeds[next++]; seed !== undefined; seed = seeds[next++]) {
       runs.set(seed, await simulation.run(seed));
-      for (let due = seeds[told.length]; due !== undefined; due = seeds[told.length]) {
+      for (let due = seeds[reported.length]; due !== undefined; due = seeds[reported.length]) {
         const run = runs.get(due);
         if (run === undefined) break;
-        told.push(run);
-        tell(run);
+        reported.push(run);
+        report(run);
       }
     }
   };
-  await Promise.all(Array.from({ length: simulation.lanes }, thread));
-  return told;
+  await Promise.all(Array.from({ length: simulation.seedsAtOnce }, thread));
+  return reported;
 }

@@ -1,4 +1,4 @@
-/** What a run with kills is played on: a database, a provider with faults, and what that provider has to list. */
+/** The surroundings of a run with kills: a database, a provider with faults, and the list of that provider. */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,9 +20,9 @@ export const PRODUCTS = ["TABLE", "SLOT", "SPORT"];
 export interface Stage {
   /** for the audit; the workers have connections of their own */
   readonly sql: Sql;
-  /** everything that is to be pulled happens in it */
+  /** everything that is pulled happens in this range */
   readonly range: TimeRange;
-  /** asked of a second provider, of the same world but without faults */
+  /** from a second provider with the same world, without faults */
   readonly listed: Promise<Listed>;
   /** of a worker */
   readonly environment: Readonly<Record<string, string>>;
@@ -30,7 +30,7 @@ export interface Stage {
 }
 
 const HOUR_MS = 3_600_000;
-/** Play ended so long ago; nothing of it is settled or reported later than this. */
+/** Play ended so long ago that no settlement or report follows. */
 const ENDED_MS = 2 * HOUR_MS;
 const LATE_MS = 600_000;
 /** Slows every answer down, so that a kill finds a request under way. */
@@ -82,7 +82,7 @@ function configOf(since: number): object {
       windowMax: "PT20M",
       settleDelay: "PT2S",
       requestTimeout: "PT2S",
-      // No hostile fault lasts: whatever is asked for often enough is answered.
+      // No hostile fault lasts: a repeated request is answered in the end.
       attempts: 100,
       resweepAfter: [],
     },
@@ -105,7 +105,7 @@ function startSandbox(seed: number, { from, to }: TimeRange, faults: string) {
   };
 }
 
-/** An empty one: the first worker makes the tables. */
+/** An empty database: the first worker makes the tables. */
 async function createDatabase(adminUrl: string, seed: number) {
   const name = `recon_kills_${seed}_${process.pid}`;
   const administer = async (statement: string) => {

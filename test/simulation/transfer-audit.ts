@@ -1,4 +1,4 @@
-/** The independent auditor of transfers: holds what was decided against the provider's books, and against its history. */
+/** The independent auditor of transfers: compares each decision with the provider's books, and with the transfer's history. */
 
 import type { Sql } from "../../src/db/client.ts";
 import { type Amount, formatAmount, parseAmount } from "../../src/money.ts";
@@ -11,7 +11,7 @@ import type { PlannedMove, TransferPlan } from "./transfer-plan.ts";
 
 type TransferAudit = Pick<SeedRun, "planted" | "found" | "precision" | "recall" | "kinds" | "problems">;
 
-/** A mismatch as it must be, or is. */
+/** A mismatch, required or found. */
 interface TransferOutcome {
   readonly ref: string;
   readonly kind: string;
@@ -27,7 +27,7 @@ export async function auditTransfers(
   books: AgentBooks,
   sendings: ReadonlyMap<string, number>,
 ): Promise<TransferAudit> {
-  const truths = plan.moves.map((move) => tellTruth(move, books));
+  const truths = plan.moves.map((move) => expectedOutcome(move, books));
   const statuses = new Map((await readStatuses(sql)).map(({ ref, status }) => [ref, status]));
   const planted = truths.flatMap(({ mismatches }) => mismatches);
   const opened = await readMismatches(sql);
@@ -59,15 +59,15 @@ export async function auditTransfers(
   };
 }
 
-/** Nothing but its one sending may ever reach the provider. */
+/** A transfer may reach the provider once at most. */
 function auditSendings({ sent, fate }: PlannedMove, sendings: ReadonlyMap<string, number>): string[] {
   const count = sendings.get(sent.transactionRef) ?? 0;
   const expected = isTopUp(sent) || fate.isUnsent ? 0 : 1;
   return count === expected ? [] : [`${sent.transactionRef} was sent ${count} times`];
 }
 
-/** What a move must have come to, by the books and by what the answers could tell of them. */
-function tellTruth(move: PlannedMove, books: AgentBooks) {
+/** What must have become of a transfer, by the books and by what the answers could show. */
+function expectedOutcome(move: PlannedMove, books: AgentBooks) {
   const { fate, sent } = move;
   const ref = sent.transactionRef;
   const mismatch = (
@@ -92,7 +92,7 @@ function tellTruth(move: PlannedMove, books: AgentBooks) {
     mismatches: [...passed, ...mismatches],
   });
 
-  if (fate.told === "nothing") {
+  if (fate.answers === "nothing") {
     const [status, by] = fate.isClosed ? ["resolved", CLOSED_BY] : ["open", null];
     return end("inconclusive", mismatch(`${fate.of}-inconclusive`, sent.amount, status, by));
   }
@@ -100,8 +100,8 @@ function tellTruth(move: PlannedMove, books: AgentBooks) {
   if (booked === null) {
     return end("rejected", ...(isTopUp(sent) ? [mismatch("top-up-rejected", sent.amount)] : []));
   }
-  if (fate.told !== "truth") {
-    return end("inconclusive", mismatch(`${fate.of}-differs`, atRiskOf(move, fate.told.wrong)));
+  if (fate.answers !== "truth") {
+    return end("inconclusive", mismatch(`${fate.of}-differs`, atRiskOf(move, fate.answers.wrong)));
   }
   const difference = booked.amount.minus(sent.amount).abs();
   if (!difference.eq("0")) return end("inconclusive", mismatch(`${fate.of}-differs`, difference));
@@ -110,12 +110,12 @@ function tellTruth(move: PlannedMove, books: AgentBooks) {
   return end("accepted", ...(fate.isLateSuccess ? [mismatch(`${fate.of}-late-success`, sent.amount)] : []));
 }
 
-/** A wrong amount is one more than the right one. */
+/** A wrong amount is one more than the correct one. */
 function atRiskOf({ sent }: PlannedMove, wrongField: string | null): Amount {
   return wrongField === "amount" ? parseAmount("1", "amount") : sent.amount;
 }
 
-/** What the provider has of this player by this ref: it does not know anybody else's. */
+/** The provider's booking for this player and ref; it knows no other player's. */
 function findBooked({ sent }: PlannedMove, books: AgentBooks): { amount: Amount; currency: string } | null {
   if (isTopUp(sent)) {
     const entry = books.topUps.find(sent.productId, sent.transactionRef);

@@ -1,4 +1,4 @@
-/** What can become of a transfer or top-up: what the provider does with it, what it says of it, and what must follow. */
+/** What can become of a transfer or top-up: what the provider does, what it answers, and what must follow. */
 
 import { formatInstant } from "../../src/clock.ts";
 import type { Config } from "../../src/config-file.ts";
@@ -9,35 +9,35 @@ import type { TimeRange } from "../../src/window.ts";
 
 export const MINUTE_MS = 60_000;
 
-/** How what the operator has on record differs from what it really sent. */
+/** How the operator's record differs from what it really sent. */
 type Slip = "amount" | "currency" | "player";
 
 export interface Fate {
-  /** every ref of this fate begins with it: faults find it by that */
+  /** the prefix of every ref of this fate, by which faults find it */
   readonly name: string;
   readonly of: "transfer" | "top-up";
-  /** of the provider's answers */
+  /** faults of the provider's answers */
   readonly faults: readonly AgentFault[];
-  /** what the answers say in the end: what is true, nothing certain ever, or another value of one field always */
-  readonly told: "truth" | "nothing" | { readonly wrong: string };
-  /** opens on its way, and ends by itself; `wrong` is the field that was answered with another value */
+  /** what the answers finally say: the truth, nothing certain, or always another value in one field */
+  readonly answers: "truth" | "nothing" | { readonly wrong: string };
+  /** opens on the way, and is resolved without a person; `wrong` is the field with another value */
   readonly passing: { readonly kind: MismatchKind; readonly wrong: string | null } | null;
-  /** it is booked so late that it was rejected before */
+  /** booked only after it was rejected */
   readonly isLateSuccess: boolean;
-  /** transfer: on record, but the process ended before it was sent; top-up: the provider never hears of it */
+  /** transfer: recorded, but the process ended before it was sent; top-up: the provider never gets it */
   readonly isUnsent: boolean;
-  /** a withdrawal of more than there is */
+  /** a withdrawal beyond the balance */
   readonly isBeyondBalance: boolean;
   readonly slip: Slip | null;
-  /** top-up: the provider's books have it so much later than the ledger */
+  /** top-up: how much later the provider books it than the ledger */
   readonly bookedAfterMs: number;
-  /** a person closes it once it is inconclusive */
+  /** a person closes it when it is inconclusive */
   readonly isClosed: boolean;
 }
 
 const WELL: Omit<Fate, "name" | "of"> = {
   faults: [],
-  told: "truth",
+  answers: "truth",
   passing: null,
   isLateSuccess: false,
   isUnsent: false,
@@ -56,7 +56,7 @@ const VERIFYING: Readonly<Record<Fate["of"], AgentEndpoint>> = {
   "top-up": "verify-topup",
 };
 
-/** After these it is not known what the provider did. */
+/** After these faults the outcome at the provider is unknown. */
 const LOST: readonly AgentFaultDo[] = [
   { kind: "hang" },
   { kind: "drop" },
@@ -71,7 +71,7 @@ const LOST: readonly AgentFaultDo[] = [
   { kind: "half-json" },
   { kind: "no-code" },
 ];
-/** An answer to a question that says nothing, quickly enough to be given very often. */
+/** Answers that say nothing, and are quick enough to be given very often. */
 const NO_ANSWER: readonly AgentFaultDo[] = [
   { kind: "drop" },
   { kind: "cut-short" },
@@ -82,7 +82,7 @@ const NO_ANSWER: readonly AgentFaultDo[] = [
   { kind: "half-json" },
   { kind: "no-code" },
 ];
-/** The same of one kind of question, by their fields. */
+/** The same for questions of one kind, by their fields. */
 const NO_ANSWER_OF: Readonly<Record<Fate["of"], readonly AgentFaultDo[]>> = {
   transfer: [
     { kind: "missing", field: "success" },
@@ -96,7 +96,7 @@ const NO_ANSWER_OF: Readonly<Record<Fate["of"], readonly AgentFaultDo[]>> = {
     { kind: "mistyped", field: "type" },
   ],
 };
-/** What is answered once in a while only: it takes time, or stops everybody. */
+/** Rare answers: they take time, or pause all requests. */
 const RARE: readonly AgentFaultDo[] = [
   { kind: "hang" },
   { kind: "drip" },
@@ -114,11 +114,11 @@ const WRONG: Readonly<Record<Fate["of"], readonly string[]>> = {
 /** What the faults of a seed depend on. */
 export interface FateCircumstances {
   readonly verify: Config["verify"];
-  /** everything is sent, handed over and asked for the first time in here, and nothing a second time that was booked */
+  /** all transfers are sent, handed over and asked about for the first time in this range, and no booked one a second time */
   readonly busy: TimeRange;
 }
 
-/** The fates of one seed: some of every sort. */
+/** The fates of one seed: some of every kind. */
 export function drawFates(random: Random, circumstances: FateCircumstances): Fate[] {
   return [...drawTransferFates(random, circumstances), ...drawTopUpFates(random, circumstances)];
 }
@@ -144,7 +144,7 @@ function drawTransferFates(random: Random, circumstances: FateCircumstances): Fa
       { isLateSuccess: true },
     ),
     fate("transfer", "unsent", [], { isUnsent: true }),
-    // What never arrived is not found; what did may be not found for a while.
+    // A transfer that never arrived is not found; one that arrived may be not found for a while.
     answering("transfer", "unsent-not-found", { kind: "not-found" }, {}, { isUnsent: true }),
     answering(
       "transfer",
@@ -177,12 +177,12 @@ function drawTopUpFates(random: Random, circumstances: FateCircumstances): Fate[
   ];
 }
 
-/** Certainly rejected by then, though a killed worker left it lying, or a slow machine lost an answer; asked again later. */
+/** Certainly rejected by then, even where a killed worker left it, or a slow machine lost an answer. A recheck follows. */
 function afterRejectionMs({ verify }: FateCircumstances): number {
   return verify.rejectedFinalAfter + 65 * MINUTE_MS;
 }
 
-/** What happens to questions of both kinds alike. */
+/** Fates of questions of both kinds. */
 function drawCommonFates(of: Fate["of"], random: Random, { verify, busy }: FateCircumstances): Fate[] {
   const givenUpAt = busy.to + verify.giveUpAfter + 2 * 60 * MINUTE_MS;
   const untilGivenUp = { between: between(busy.from, givenUpAt) };
@@ -196,14 +196,14 @@ function drawCommonFates(of: Fate["of"], random: Random, { verify, busy }: FateC
     ...draw(random, [...silent, ...RARE], 6).map((action) =>
       answering(of, `once-${labelOf(action)}`, action, { calls: random.pick([[1], [1, 2], [2]]) }),
     ),
-    ...never("never", silent, {}, { told: "nothing" }),
-    ...never("closed", silent, {}, { told: "nothing", isClosed: true }),
+    ...never("never", silent, {}, { answers: "nothing" }),
+    ...never("closed", silent, {}, { answers: "nothing", isClosed: true }),
     ...never("long", silent, untilGivenUp, { passing: inconclusive }),
-    // What never happened has no other fields that could be missing.
+    // A transfer that never happened has no other fields that could be missing.
     ...never("vain", NO_ANSWER, untilGivenUp, { isUnsent: true, passing: inconclusive }),
     answering(of, "denied-once", { kind: "denied" }, { calls: [1] }),
     answering(of, "not-found-once", { kind: "not-found" }, { calls: [1] }),
-    answering(of, `wrong-${wrong}`, { kind: "wrong", field: wrong }, {}, { told: { wrong } }),
+    answering(of, `wrong-${wrong}`, { kind: "wrong", field: wrong }, {}, { answers: { wrong } }),
     answering(
       of,
       `wrong-once-${wrongOnce}`,
@@ -254,7 +254,7 @@ function iso(lengthMs: number): string {
   return `PT${lengthMs / 1000}S`;
 }
 
-/** So many different ones. */
+/** Draws that many different ones. */
 function draw<One>(random: Random, choices: readonly One[], count: number): One[] {
   const left = [...choices];
   return Array.from({ length: Math.min(count, left.length) }, () =>

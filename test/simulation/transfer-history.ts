@@ -1,4 +1,6 @@
-/** Audits how each transfer and top-up came to its end: nothing forgotten, nothing decided twice, nothing decided too early. */
+/**
+ * Audits the way of each transfer and top-up to its end: nothing forgotten, nothing decided twice, nothing decided too early.
+ */
 
 import type { Instant } from "../../src/clock.ts";
 import type { Sql } from "../../src/db/client.ts";
@@ -26,7 +28,7 @@ interface LoggedAnswer {
 
 type Verify = TransferPlan["config"]["verify"];
 
-/** One line for each promise that one of them breaks. */
+/** One line for each broken promise. */
 export async function findBrokenHistories(sql: Sql, { config, end }: TransferPlan): Promise<string[]> {
   const rows = [...(await readRows(sql, "transfers")), ...(await readRows(sql, "top_ups"))];
   const broken = rows.flatMap((row) =>
@@ -90,7 +92,7 @@ function findDecidedEarly({ answers, sentAt, handedAt }: Row, verify: Verify): s
   return problems;
 }
 
-/** A mismatch that opened and ended more than once. */
+/** A mismatch that opened and was resolved more than once. */
 async function findFlickering(sql: Sql): Promise<string[]> {
   const rows = await sql<{ text: string }[]>`
     select m.kind || ' of ' || m.transaction_ref || ' has ' || count(*) || ' events' as text
@@ -99,7 +101,7 @@ async function findFlickering(sql: Sql): Promise<string[]> {
   return rows.map(({ text }) => text);
 }
 
-/** Top-ups and transfers lie in tables of the same columns. */
+/** Top-ups and transfers have tables with the same columns. */
 async function readRows(sql: Sql, table: "transfers" | "top_ups"): Promise<Row[]> {
   const answers = sql(table === "transfers" ? "transfer_answers" : "top_up_answers");
   return await sql<Row[]>`

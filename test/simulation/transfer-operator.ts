@@ -5,9 +5,9 @@ import type { CallbackEntry } from "../../src/callback.ts";
 import { readTransferLines } from "../../src/cli/commands/read-transfer-lines.ts";
 import { formatInstant } from "../../src/clock.ts";
 import { ReconError } from "../../src/errors.ts";
-import { closeTransfer } from "../../src/flows/close-transfer.ts";
-import { handOverTransfers } from "../../src/flows/hand-over-transfers.ts";
-import { sendTransfer } from "../../src/flows/send-transfer.ts";
+import { closeTransfer } from "../../src/flows/verify/close-transfer.ts";
+import { handOverTransfers } from "../../src/flows/verify/hand-over-transfers.ts";
+import { sendTransfer } from "../../src/flows/verify/send-transfer.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { formatMoney, parseAmount } from "../../src/money.ts";
 import type { AgentBooks } from "../../src/sandbox/server/agent-endpoints.ts";
@@ -15,12 +15,12 @@ import type { TopUp, Transfer } from "../../src/transfer.ts";
 import type { PlannedMove } from "./transfer-plan.ts";
 import type { VerifyWorker } from "./transfer-worker.ts";
 
-/** What an amount on record is less than what was really moved. */
+/** How much less the operator's record says than was really moved. */
 const SLIP = parseAmount("1.50", "amount");
 const FUNDS = parseAmount("1000000.00", "amount");
 export const CLOSED_BY = "ops";
 
-/** Every player of a run but the poor one has money at every product. */
+/** Gives every player of a run except the poor one money at every product. */
 export function fundPlayers(books: AgentBooks, moves: readonly PlannedMove[]): void {
   for (const { sent, fate } of moves) {
     if (fate.of === "top-up" || fate.isBeyondBalance) continue;
@@ -30,7 +30,7 @@ export function fundPlayers(books: AgentBooks, moves: readonly PlannedMove[]): v
   }
 }
 
-/** What the operator really moved, whatever it has on record. */
+/** What the operator really moved, whatever its record says. */
 function reallyMoved({ sent, fate }: Pick<PlannedMove, "sent" | "fate">): Transfer | TopUp {
   switch (fate.slip) {
     case "amount":
@@ -42,7 +42,7 @@ function reallyMoved({ sent, fate }: Pick<PlannedMove, "sent" | "fate">): Transf
   }
 }
 
-/** Sends a transfer: on record first, or past us where it is handed over later. @returns what is wrong with it */
+/** Sends a transfer: recorded first, or by the operator alone where it is handed over later. @returns what is wrong */
 export async function send(move: PlannedMove, { context, provider }: VerifyWorker): Promise<string[]> {
   const { type, currency, transactionRef, username, productId, amount } = reallyMoved(move) as Transfer;
   const request = { transactionRef, username, productId, amount: amount.toFixed(2) };
@@ -55,7 +55,10 @@ export async function send(move: PlannedMove, { context, provider }: VerifyWorke
   return await mustConflict(`${transactionRef} was sent again`, sendTransfer(context, provider, type, order));
 }
 
-/** As `recon transfers add` does it: the same again has no effect, the same ref with another amount is refused. */
+/**
+ * Does what `recon transfers add` does: the same transfer again has no effect, and the same ref with another amount is
+ * refused.
+ */
 export async function handOver({ sent }: PlannedMove, { context }: VerifyWorker): Promise<string[]> {
   const { transactionRef: ref, amount } = sent;
   const add = async (given: Transfer | TopUp) => {
@@ -80,14 +83,14 @@ export async function handOver({ sent }: PlannedMove, { context }: VerifyWorker)
   ];
 }
 
-/** The callback's entry comes into the ledger, twice where it was repeated: with the same refId it is one top-up. */
+/** Writes the callback's entry into the ledger, twice where it was repeated: one refId is one top-up. */
 export async function keepEntry(move: PlannedMove, { context }: VerifyWorker): Promise<void> {
   const entry = entryOf(move.sent as TopUp);
   const repeated = { ...entry, entryId: `${entry.entryId} again`, receivedAt: entry.receivedAt + 1 };
   await appendEntries(context.sql, [entry, repeated]);
 }
 
-/** The provider's books have it, as it really was. */
+/** Books the top-up at the provider, as it really was. */
 export function bookTopUp(move: PlannedMove, books: AgentBooks): void {
   books.topUps.add([entryOf(reallyMoved(move) as TopUp)]);
 }
@@ -125,7 +128,7 @@ function entryOf({
   };
 }
 
-/** Closes those that a person would close by now. */
+/** Closes the transfers that a person would close by now. */
 export async function closeUnknown(moves: readonly PlannedMove[], { context }: VerifyWorker): Promise<void> {
   const refs = moves.filter(({ fate }) => fate.isClosed).map(({ sent }) => sent.transactionRef);
   const rows = await context.sql<{ ref: string }[]>`

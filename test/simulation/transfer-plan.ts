@@ -1,4 +1,4 @@
-/** What a seed stands for in a run with transfers: who sends what when, what becomes of it, and how the workers fare. */
+/** What a seed stands for in a run with transfers: what is sent when, what becomes of it, and what happens to the workers. */
 
 import type { Instant } from "../../src/clock.ts";
 import { type Config, parseConfig } from "../../src/config-file.ts";
@@ -12,29 +12,29 @@ import { drawFates, type Fate, MINUTE_MS } from "./transfer-fates.ts";
 const HOUR_MS = 60 * MINUTE_MS;
 const BEGIN = Date.parse("2026-05-01T00:00:00Z");
 
-/** How long everything is sent, and how late it is handed over at the most. */
+/** How long transfers are sent, and the longest delay of handing one over. */
 const SENT_MS = 30 * MINUTE_MS;
 const LATE_MS = 5 * MINUTE_MS;
-/** By then each was asked for once, and those with another value not yet twice. */
+/** By then each was asked about once, and those with another value not yet twice. */
 const BUSY_MS = SENT_MS + LATE_MS + 10 * MINUTE_MS;
-/** How far time goes on at the least from look to look, while much happens and afterwards. */
+/** The shortest time between two runs, while much happens and afterwards. */
 const BUSY_TICK_MS = 30_000;
 const LATER_TICK_MS = 20 * MINUTE_MS;
 
-/** One transfer or top-up, as the operator has it on record. */
+/** One transfer or top-up, as the operator has recorded it. */
 export interface PlannedMove {
   readonly fate: Fate;
   readonly sent: Transfer | TopUp;
-  /** sent and recorded in one, or sent by the operator alone and handed over afterwards */
+  /** sent and recorded in one call, or sent by the operator alone and handed over later */
   readonly isHandedOver: boolean;
-  /** when we hear of it: `sentAt`, or some minutes later */
+  /** when the worker gets it: `sentAt`, or some minutes later */
   readonly handedAt: Instant;
 }
 
 /** What happens to a worker in the middle of verifying. */
 export interface Blow {
   readonly kind: "killed" | "overtaken";
-  /** of all questions of the run, behind this one */
+  /** strikes after this question, counted over the run */
   readonly atQuestion: number;
 }
 
@@ -48,11 +48,11 @@ export interface TransferPlan {
   readonly faults: readonly AgentFault[];
   readonly moves: readonly PlannedMove[];
   readonly blows: readonly Blow[];
-  /** every so many looks the workers are started anew */
+  /** the workers are restarted after so many runs */
   readonly restartEvery: number;
 }
 
-/** The default settings for one seed in four: they take days. */
+/** One seed in four has the default settings, which take days. */
 const QUICK = {
   delays: ["PT20S", "PT1M", "PT10M", "PT30M"],
   rejectedFinalAfter: "PT10M",
@@ -79,7 +79,7 @@ export function planTransfers(seed: number): TransferPlan {
   return {
     seed,
     begin,
-    // The last that is certain is so three hours after the last is given up; then its rechecks.
+    // The last certain outcome comes three hours after the last transfer is given up; then its rechecks follow.
     end: begin + BUSY_MS + verify.giveUpAfter + lastRecheck + 5 * HOUR_MS,
     workers: random.oneIn(2) ? 2 : 1,
     config,
@@ -91,13 +91,13 @@ export function planTransfers(seed: number): TransferPlan {
   };
 }
 
-/** From one look to the next, at the least. */
+/** The shortest time from one run to the next. */
 export function tickAt({ begin, config }: TransferPlan, now: Instant): number {
   const busyUntil = begin + BUSY_MS + config.verify.rejectedFinalAfter + 45 * MINUTE_MS;
   return now < busyUntil ? BUSY_TICK_MS : LATER_TICK_MS;
 }
 
-/** Nobody plays: all that moves are the transfers. */
+/** Nobody plays: only the transfers move money. */
 function planWorld(seed: number, config: Config): WorldPlan {
   const products = config.products.map(({ productId }) => productId);
   return {
@@ -115,7 +115,7 @@ function planWorld(seed: number, config: Config): WorldPlan {
 function planMove(random: Random, fate: Fate, begin: Instant, transactionRef: string): PlannedMove {
   const sentAt = begin + random.below(SENT_MS);
   const isTopUp = fate.of === "top-up";
-  // Only what the operator sent by itself can be on record otherwise than it was sent.
+  // Only a record of a transfer that the operator sent by itself can differ from what was sent.
   const isHandedOver = isTopUp || fate.isUnsent || fate.slip !== null || random.oneIn(3);
   const sent = {
     transactionRef,

@@ -1,4 +1,4 @@
-/** Plays a seed of transfers through: real PostgreSQL, real HTTP to the sandbox, a clock that the simulation owns. */
+/** Plays a seed of transfers: real PostgreSQL, real HTTP to the sandbox, and a clock that the simulation owns. */
 
 import type { Instant } from "../../src/clock.ts";
 import type { AgentBooks } from "../../src/sandbox/server/agent-endpoints.ts";
@@ -36,10 +36,10 @@ export async function runTransfers(seed: number, databaseUrl: string): Promise<S
   const crew = startCrew(plan, { databaseUrl, providerUrl: tap.url, config: plan.config, clock });
   try {
     fundPlayers(sandbox.books, plan.moves);
-    const { looks, problems } = await play(plan, clock, crew, sandbox.books);
+    const { runs, problems } = await play(plan, clock, crew, sandbox.books);
     const audit = await auditTransfers(crew.worker().context.sql, plan, sandbox.books, tap.sendings());
-    const told = `${plan.moves.length} transfers and top-ups, ${looks} looks, ${crew.tell()}`;
-    return { ...audit, seed, told, problems: [...problems, ...audit.problems] };
+    const summary = `${plan.moves.length} transfers and top-ups, ${runs} runs, ${crew.describe()}`;
+    return { ...audit, seed, summary, problems: [...problems, ...audit.problems] };
   } finally {
     await crew.stop();
     await tap.close();
@@ -48,23 +48,23 @@ export async function runTransfers(seed: number, databaseUrl: string): Promise<S
 }
 
 interface Crew {
-  /** one that lives */
+  /** a living worker */
   worker(): VerifyWorker;
-  /** All look once, side by side; those that are killed meanwhile are started again. */
-  look(): Promise<void>;
-  /** what happened to them */
-  tell(): string;
+  /** Runs all workers once, side by side; killed ones are started again. */
+  run(): Promise<void>;
+  /** what happened to the workers, in words */
+  describe(): string;
   stop(): Promise<void>;
 }
 
-/** What a killed worker had claimed lies there for so many looks. */
-const LOOKS_UNTIL_LEASE_ENDS = 2;
+/** The claims of a killed worker stay for so many runs. */
+const RUNS_UNTIL_LEASE_ENDS = 2;
 
 function startCrew({ workers, blows, restartEvery }: TransferPlan, surroundings: Surroundings): Crew {
   const counted = countBlows(blows);
   const start = () => startVerifyWorker(surroundings, counted);
   const crew = Array.from({ length: workers }, start);
-  const told = { looks: 0, killed: 0, restarted: 0 };
+  const counts = { runs: 0, killed: 0, restarted: 0 };
   let killedAt = 0;
   const restart = async (index: number) => {
     await crew[index]?.stop();
@@ -72,19 +72,20 @@ function startCrew({ workers, blows, restartEvery }: TransferPlan, surroundings:
   };
   return {
     worker: () => crew[0] as VerifyWorker,
-    look: async () => {
-      told.looks += 1;
+    run: async () => {
+      counts.runs += 1;
       const [first] = crew;
-      if (first && told.looks === killedAt + LOOKS_UNTIL_LEASE_ENDS) await endLeases(first.context.sql, null);
+      if (first && counts.runs === killedAt + RUNS_UNTIL_LEASE_ENDS) await endLeases(first.context.sql, null);
       const alive = await Promise.all(crew.map((worker) => worker.verify()));
       for (const [index, isAlive] of alive.entries()) {
-        if (isAlive && told.looks % restartEvery !== index) continue;
-        told[isAlive ? "restarted" : "killed"] += 1;
-        if (!isAlive) killedAt = told.looks;
+        if (isAlive && counts.runs % restartEvery !== index) continue;
+        counts[isAlive ? "restarted" : "killed"] += 1;
+        if (!isAlive) killedAt = counts.runs;
         await restart(index);
       }
     },
-    tell: () => `${workers} workers at a time, killed ${told.killed} and restarted ${told.restarted} times`,
+    describe: () =>
+      `${workers} workers at a time, killed ${counts.killed} and restarted ${counts.restarted} times`,
     stop: async () => {
       await Promise.all(crew.map((worker) => worker.stop()));
     },
@@ -95,22 +96,22 @@ function startCrew({ workers, blows, restartEvery }: TransferPlan, surroundings:
 async function play(plan: TransferPlan, clock: TestClock, crew: Crew, books: AgentBooks) {
   const events = eventsOf(plan, crew, books);
   const problems: string[] = [];
-  let looks = 0;
+  let runs = 0;
   while (clock.now() < plan.end) {
     const now = clock.now();
     const next = Math.min(events[0]?.at ?? plan.end, (await nextDue(crew.worker())) ?? plan.end);
-    const lookAt = Math.min(plan.end, Math.max(next, now + tickAt(plan, now)));
-    for (let event = events[0]; event !== undefined && event.at <= lookAt; event = events[0]) {
+    const runAt = Math.min(plan.end, Math.max(next, now + tickAt(plan, now)));
+    for (let event = events[0]; event !== undefined && event.at <= runAt; event = events[0]) {
       clock.set(event.at);
       problems.push(...(await event.happen()));
       events.shift();
     }
-    clock.set(lookAt);
-    await crew.look();
+    clock.set(runAt);
+    await crew.run();
     await closeUnknown(plan.moves, crew.worker());
-    looks += 1;
+    runs += 1;
   }
-  return { looks, problems };
+  return { runs, problems };
 }
 
 interface PlannedEvent {

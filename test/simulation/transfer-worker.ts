@@ -1,11 +1,11 @@
-/** Workers that verify, each with connections of its own, and what happens to them in the middle of it. */
+/** Workers that verify, each with its own connections, and what happens to them during their work. */
 
 import type { Clock } from "../../src/clock.ts";
 import { systemClock } from "../../src/clock.ts";
 import type { Config } from "../../src/config-file.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
-import { openAskOutcome, type VerifyContext } from "../../src/flows/ask-outcome.ts";
-import { verifyDue } from "../../src/flows/verify-due.ts";
+import { openAskOutcome, type VerifyContext } from "../../src/flows/verify/ask-outcome.ts";
+import { verifyDue } from "../../src/flows/verify/verify-due.ts";
 import { silentLog } from "../../src/log.ts";
 import { openBudget } from "../../src/provider/budget.ts";
 import { openProvider, type ProviderClient } from "../../src/provider/client.ts";
@@ -23,12 +23,12 @@ export interface Surroundings {
 export interface VerifyWorker {
   readonly context: VerifyContext;
   readonly provider: ProviderClient;
-  /** Verifies what is due. @returns false: it was killed meanwhile */
+  /** Verifies what is due. @returns false: the worker was killed meanwhile */
   verify(): Promise<boolean>;
   stop(): Promise<void>;
 }
 
-/** What a process holds; whatever it has to remember lies in the database. @param blows those left, of all workers */
+/** Everything that a process holds in memory; all state is in the database. @param blows those left, of all workers */
 export function startVerifyWorker(surroundings: Surroundings, blows: Blows): VerifyWorker {
   const { databaseUrl, providerUrl, config, clock } = surroundings;
   const { requestTimeout, concurrency } = config.pull;
@@ -36,7 +36,7 @@ export function startVerifyWorker(surroundings: Surroundings, blows: Blows): Ver
   const provider = openProvider({ baseUrl: providerUrl, ...CREDENTIALS }, limits, clock);
   const sql = openDatabase(databaseUrl, 4);
   const base = { sql, config, clock, log: silentLog };
-  // Whoever waits for a place waits in real time: the budget asks the database's clock.
+  // A wait for a slot takes real time: the budget uses the database's clock.
   const budget = openBudget(sql, { concurrency, minIntervalMs: 0 }, requestTimeout, systemClock);
   const ask = openAskOutcome(provider, budget, base);
   let isKilled = false;
@@ -71,7 +71,7 @@ export function startVerifyWorker(surroundings: Surroundings, blows: Blows): Ver
   };
 }
 
-/** A worker that was suspended for half a minute: when it wakes up, another has decided what it has the answer of. */
+/** A worker that was suspended for half a minute: when it wakes up, another worker has decided about its question. */
 async function overtake(sql: Sql, surroundings: Surroundings, ref: string): Promise<void> {
   await endLeases(sql, ref);
   const other = startVerifyWorker(surroundings, { next: () => null });
@@ -79,7 +79,7 @@ async function overtake(sql: Sql, surroundings: Surroundings, ref: string): Prom
   await other.stop();
 }
 
-/** What a killed worker had claimed may be claimed again, as if half a minute had passed. @param ref null: of all */
+/** Ends claims as if half a minute had passed. @param ref null: all claims */
 export async function endLeases(sql: Sql, ref: string | null): Promise<void> {
   for (const table of ["transfers", "top_ups"]) {
     await sql`
@@ -89,7 +89,7 @@ export async function endLeases(sql: Sql, ref: string | null): Promise<void> {
 }
 
 export interface Blows {
-  /** Counts one more question. @returns what happens to the worker behind it */
+  /** Counts one more question. @returns what happens to the worker after it */
   next(): Blow["kind"] | null;
 }
 

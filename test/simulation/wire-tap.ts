@@ -1,17 +1,17 @@
-/** Stands between clients and a server, passes on every byte, and hears what the clients send. */
+/** A proxy between clients and a server that passes on every byte, and reads what the clients send. */
 
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
 export interface WireTap {
-  /** the server's URL, by way of the tap */
+  /** the server's URL through the proxy */
   readonly url: string;
   close(): Promise<void>;
 }
 
 /**
  * @param url of a server on this machine
- * @param onConnection called for each connection; what it returns hears the connection's text, piece by piece
+ * @param onConnection called for each connection; its result gets the connection's text, piece by piece
  */
 export async function startWireTap(
   url: string,

@@ -1,4 +1,4 @@
-/** Who listens for alerts: a real HTTP server that keeps what it takes, and that can be down for a while. */
+/** A real HTTP server that listens for alerts. It keeps what it accepts, and can be down for a while. */
 
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
@@ -16,13 +16,13 @@ export interface ReceivedAlert {
 }
 
 export interface AlertListener {
-  /** Its path is as secret as the URLs of such listeners are. */
+  /** Its path is as secret as the URLs of such listeners. */
   url(): string;
-  /** all that came in this test, taken or not, in order */
+  /** all alerts of this test, accepted or not, in order */
   readonly heard: readonly ReceivedAlert[];
-  /** From now on every alert of this test is answered so. */
+  /** Decides how every later alert of this test is answered. */
   answer(script: (heard: ReceivedAlert, response: ServerResponse) => void): void;
-  /** Nobody listens at its port from now on. */
+  /** Closes the port. */
   goDown(): Promise<void>;
   comeBack(): Promise<void>;
 }
@@ -30,7 +30,7 @@ export interface AlertListener {
 export const SECRET_PATH = "T0PSECRET";
 export const WEBHOOK_SECRET = `whsec_${randomBytes(32).toString("base64")}`;
 
-/** Call at the top of a test file; each test begins with a listener that takes everything. */
+/** Call at the top of a test file. Each test begins with a listener that accepts every alert. */
 export function useAlertListener(): AlertListener {
   const heard: ReceivedAlert[] = [];
   const takeAll = (_: ReceivedAlert, response: ServerResponse) => response.writeHead(200).end("ok");
@@ -39,7 +39,7 @@ export function useAlertListener(): AlertListener {
   let port = 0;
   const listen = async () => {
     server = createServer(async (request, response) => {
-      // A worker that was killed in the middle of it has sent nothing.
+      // A worker that was killed in the middle of a request has sent nothing.
       const body = await text(request).catch(() => null);
       if (body === null) return;
       const one = { headers: request.headers, body, json: body === "" ? null : JSON.parse(body) };
@@ -73,7 +73,7 @@ export function useAlertListener(): AlertListener {
   };
 }
 
-/** The channels that send to these listeners; a link leads to the ops server at port 3000. */
+/** The channels that send to these listeners. Links lead to the ops server at port 3000. */
 export function channelsTo(to: {
   readonly webhook?: AlertListener;
   readonly slack?: AlertListener;

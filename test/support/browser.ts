@@ -5,10 +5,10 @@ import axe from "axe-core";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 
-/** Where Debian's package puts it. */
+/** The path of Debian's package. */
 const CHROMIUM = "/usr/bin/chromium";
 
-/** Nothing of its own goes out to the network, it runs in a container as root, and in few processes: all pages are ours. */
+/** No traffic of its own to the network, root in a container, and few processes: all pages are ours. */
 const FLAGS = [
   "--headless",
   "--no-sandbox",
@@ -23,28 +23,28 @@ const FLAGS = [
   "--renderer-process-limit=1",
 ];
 
-/** What does not come by then never will; a test that waits for it should say so before its own time is over. */
+/** What has not come by then never comes. A test must fail on its wait before its own time-out. */
 const LONGEST_WAIT_MS = 180_000;
 
 interface Visit {
-  /** where paths such as "/mismatches" begin */
+  /** the base of paths such as "/mismatches" */
   readonly baseUrl: string;
-  /** signs in with it first */
+  /** signs in with this token first */
   readonly token?: string;
   readonly colorScheme?: "light" | "dark";
   readonly reducedMotion?: "reduce" | "no-preference";
-  /** CSS pixels; without it a wide screen */
+  /** CSS pixels; default: a wide screen */
   readonly viewport?: { readonly width: number; readonly height: number };
-  /** false: as for a visitor who runs none */
+  /** false: a visitor without scripts */
   readonly scripts?: boolean;
 }
 
 export interface TestBrowser {
-  /** A page of a visitor of its own: no other page shares its cookies. Closed when the test is over. */
+  /** A page of a visitor of its own, whose cookies no other page shares. Closed at the end of the test. */
   newPage(visit: Visit): Promise<Page>;
 }
 
-/** @throws Error that says how to get Chromium where there is none */
+/** @throws Error that says how to install Chromium where it is missing */
 export async function launchChromium(): Promise<Browser> {
   if (!existsSync(CHROMIUM)) {
     throw new Error(
@@ -56,8 +56,8 @@ export async function launchChromium(): Promise<Browser> {
 }
 
 /**
- * Call at the top of a test file: one browser for all its tests. A script's error, an asset that does not come and
- * anything the Content-Security-Policy stops fail the test in whose page they happen.
+ * Call at the top of a test file: one browser for all its tests. A test fails where one of its pages has a script error, a
+ * missing asset or a violation of the Content-Security-Policy.
  */
 export function useBrowser(): TestBrowser {
   let browser: Browser | null = null;
@@ -87,7 +87,7 @@ export function useBrowser(): TestBrowser {
   };
 }
 
-/** The cookies and preferences of one visitor, signed in where a token is given. */
+/** The cookies and preferences of one visitor, who is signed in where a token is given. */
 export async function openVisit(browser: Browser, visit: Visit): Promise<BrowserContext> {
   const { baseUrl, token, colorScheme, reducedMotion = "reduce", scripts = true } = visit;
   const context = await browser.newContext({
@@ -107,7 +107,7 @@ export async function openVisit(browser: Browser, visit: Visit): Promise<Browser
 }
 
 function noteProblems(page: Page, note: (problem: string) => void): void {
-  // A page may be answered with 400 or 404 on purpose; what it loads may not.
+  // A page may be answered with 400 or 404 on purpose; its assets may not.
   const visited = new Set<string>();
   page.on("request", (request) => {
     if (request.isNavigationRequest()) visited.add(request.url());
@@ -133,7 +133,7 @@ interface AxeViolation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
 }
 
-/** Fails where axe-core finds something on the page that is serious or critical for people with disabilities. */
+/** Fails where axe-core finds a serious or critical problem on the page for people with disabilities. */
 export async function expectAccessible(page: Page): Promise<void> {
   await page.evaluate(axe.source);
   const violations = (await page.evaluate(
@@ -148,7 +148,7 @@ export async function expectAccessible(page: Page): Promise<void> {
   expect(found, `accessibility of ${page.url()}`).toEqual([]);
 }
 
-/** Fails where the page itself must be scrolled sideways, which nobody does on a phone. */
+/** Fails where the page itself needs sideways scrolling, which nobody does on a phone. */
 export async function expectNoSidewaysScroll(page: Page): Promise<void> {
   const [inside, whole] = (await page.evaluate(
     "[document.documentElement.clientWidth, document.documentElement.scrollWidth]",

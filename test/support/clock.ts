@@ -1,4 +1,4 @@
-/** A clock that the test owns: time passes only when the test, or a wait, says so. */
+/** A clock that the test owns: time passes only when the test, or a wait, moves it. */
 
 import type { Clock, Instant } from "../../src/clock.ts";
 

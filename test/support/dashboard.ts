@@ -1,10 +1,10 @@
-/** The dashboard of a test: a real ops server over its database. */
+/** A real ops server with the dashboard, over the database of a test. */
 
 import { onTestFinished } from "vitest";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { startOpsServer } from "../../src/ops/server.ts";
 
-/** With these the dashboard asks for a sign-in. */
+/** With these tokens the dashboard requires a sign-in. */
 export const READ_TOKEN = "a-token-that-may-only-read";
 export const WRITE_TOKEN = "a-token-that-may-write";
 export const TOKENS = [
@@ -13,9 +13,9 @@ export const TOKENS = [
 ] as const;
 
 /**
- * Serves until the test has finished; call it before pages are opened, so that they are closed first.
- * @param tokens none: whoever comes from this machine may do everything, without a sign-in
- * @returns the base URL of its pages
+ * Serves until the end of the test. Call it before pages are opened, so that they are closed first.
+ * @param tokens none: every client on this machine may do everything, without a sign-in
+ * @returns the base URL of the pages
  */
 export async function serveDashboard(
   context: FlowContext,

@@ -10,7 +10,7 @@ export interface TestDatabase {
   readonly url: string;
 }
 
-/** Call at the top of a test file; the database exists while its tests run. */
+/** Call at the top of a test file. The database exists while its tests run. */
 export function useDatabase(): TestDatabase {
   const name = `recon_test_${randomBytes(6).toString("hex")}`;
   const url = new URL(inject("adminUrl"));
@@ -24,13 +24,13 @@ export function useDatabase(): TestDatabase {
   return { sql, url: url.href };
 }
 
-/** What empties some tables, by their names. */
+/** The statements that empty tables, by the tables' names. */
 const emptyings = new Map<string, string>();
 
 /**
- * Empties these tables and those that refer to them, whose ids begin at 1 again: as `truncate … restart identity
- * cascade`, which takes fifty times as long where there are few rows.
- * @param tables null: all of them
+ * Empties these tables and those that refer to them, and starts their ids at 1 again. `truncate … restart identity cascade`
+ * does the same, and takes fifty times as long for few rows.
+ * @param tables null: all tables
  */
 export async function emptyTables(sql: Sql, tables: readonly string[] | null = null): Promise<void> {
   const key = tables?.join() ?? "";
@@ -64,7 +64,7 @@ async function planEmptying(sql: Sql, tables: readonly string[] | null): Promise
   ].join(";");
 }
 
-/** Runs a statement that changes `callback_entries` behind the back of its triggers, as a damaged disk would. */
+/** Runs a statement that changes `callback_entries` without its triggers, as a damaged disk would. */
 export async function changeEntriesUnseen(sql: Sql, statement: string): Promise<void> {
   await sql.begin(async (tx) => {
     await tx.unsafe("alter table callback_entries disable trigger user");

@@ -1,15 +1,15 @@
-/** Waits for a condition instead of for a time: quick where it holds at once, patient on a slow machine. */
+/** Waits for a condition instead of for a time: returns at once where the condition holds, and is patient on a slow machine. */
 
 import { setTimeout as pause } from "node:timers/promises";
 import { describeError } from "../../src/errors.ts";
 
 const LOOK_EVERY_MS = 25;
-/** What does not happen by then never will, however busy the machine is. */
+/** What has not happened by then never happens, however busy the machine is. */
 const LONGEST_WAIT_MS = 180_000;
 
 /**
- * Looks again and again until `look` returns something true, and returns that.
- * A look that throws is looked at again; the last failure is the cause of the error at the deadline.
+ * Calls `look` again and again until it returns something truthy, and returns that. A `look` that throws is called again; the
+ * last failure is the cause of the error at the deadline.
  * @param what completes the sentence "it did not happen that …"
  */
 export async function eventually<Seen>(

@@ -1,4 +1,4 @@
-/** Records and entries to start from: a test names only what it is about. */
+/** Records and entries with defaults: a test names only the fields that matter. */
 
 import type { BetRecord, StoredRecord } from "../../src/bet.ts";
 import type { CallbackEntry } from "../../src/callback.ts";
@@ -10,7 +10,7 @@ export const HOUR_MS = 3_600_000;
 
 export const amount = (text: string) => parseAmount(text, "amount");
 
-/** A settled, lost bet of 10.00 THB, its version seen at noon. */
+/** A settled, lost bet of 10.00 THB, whose version was first seen at noon. */
 export function exampleRecord(fields: Partial<BetRecord & StoredRecord> = {}): BetRecord & StoredRecord {
   return {
     id: "rec-1",
@@ -73,6 +73,27 @@ export function exampleSettle(fields: Partial<CallbackEntry> = {}): CallbackEntr
     payoutAmount: amount("0"),
     occurredAt: NOON - 4 * MINUTE_MS,
     receivedAt: NOON - 4 * MINUTE_MS,
+    ...fields,
+  });
+}
+
+/** An adjustBalance that moves this money at this time; its refId is "ref" and the minutes after noon. */
+export function exampleAdjustment(
+  status: "DEBIT" | "CREDIT",
+  text: string,
+  minutes: number,
+  fields: Partial<CallbackEntry> = {},
+): CallbackEntry {
+  const at = NOON + minutes * MINUTE_MS;
+  return exampleEntry({
+    callback: "adjustBalance",
+    status,
+    txnId: `ref ${minutes}`,
+    roundId: null,
+    betAmount: status === "DEBIT" ? amount(text) : null,
+    payoutAmount: status === "CREDIT" ? amount(text) : null,
+    occurredAt: at,
+    receivedAt: at,
     ...fields,
   });
 }

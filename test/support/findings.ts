@@ -1,4 +1,4 @@
-/** A difference to start from: a test names only what it is about. */
+/** A finding with defaults: a test names only the fields that matter. */
 
 import type { Finding, LedgerSide, ProviderSide } from "../../src/mismatch.ts";
 import { amount, NOON } from "./examples.ts";

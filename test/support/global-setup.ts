@@ -42,7 +42,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   };
 }
 
-/** What a run that was killed left behind. */
+/** Drops what a killed run left behind. */
 async function dropLeftovers(admin: postgres.Sql): Promise<void> {
   const rows = await admin<
     { datname: string }[]

@@ -1,28 +1,28 @@
-/** A provider whose every answer the test writes, on a real HTTP server: what no well-behaved sandbox would do. */
+/** A provider on a real HTTP server, whose every answer the test writes: it does what no sandbox would do. */
 
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, beforeEach } from "vitest";
+import { beforeEach } from "vitest";
 import { type Instant, parseInstant } from "../../src/clock.ts";
+import { useServer } from "./use-server.ts";
 
 export interface ReceivedRequest {
   readonly method: string;
   readonly path: string;
   readonly parameters: Readonly<Record<string, string>>;
   readonly headers: IncomingHttpHeaders;
-  /** the range, and the cursor where one was given */
+  /** the requested range and cursor; null where there is none */
   readonly from: Instant;
   readonly to: Instant;
   readonly nextId: string | null;
 }
 
-/** Writes the answer, or does something worse. */
+/** Writes the answer, or breaks the connection. */
 export type Respond = (response: ServerResponse) => void;
 
 export interface HttpProvider {
   /** base URL, without a slash at its end; exists while the tests run */
   url(): string;
-  /** From now on every request of this test is answered so. */
+  /** Decides how every later request of this test is answered. */
   answer(script: (asked: ReceivedRequest) => Respond): void;
   /** all requests of this test, in order */
   readonly asked: readonly ReceivedRequest[];
@@ -30,7 +30,7 @@ export interface HttpProvider {
 
 export const CREDENTIALS = { username: "agent", password: "not to be seen" };
 
-/** Call at the top of a test file; each test begins with a provider that has no records. */
+/** Call at the top of a test file. Each test begins with a provider that has no records. */
 export function useHttpProvider(): HttpProvider {
   const asked: ReceivedRequest[] = [];
   let script: (asked: ReceivedRequest) => Respond = () => page([]);
@@ -39,17 +39,13 @@ export function useHttpProvider(): HttpProvider {
     asked.push(one);
     script(one)(response);
   });
-  beforeAll(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)));
+  const url = useServer(server);
   beforeEach(() => {
     asked.length = 0;
     script = () => page([]);
   });
-  afterAll(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
   return {
-    url: () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     answer: (next) => {
       script = next;
     },
@@ -98,7 +94,7 @@ const EXAMPLE_ITEM: Readonly<Record<string, string>> = {
   payoutStatus: '"LOSE"',
 };
 
-/** One chunk of records (§4.B3); each item is JSON text, so that every digit is the test's own. */
+/** One chunk of records (§4.B3). Each item is JSON text, so that the test writes every digit. */
 export function pageBody(items: readonly string[], nextId?: string): string {
   const cursor = nextId === undefined ? "" : `"nextId":${JSON.stringify(nextId)},`;
   return `{"reqId":"r","code":0,"message":"success","data":{${cursor}"txns":[${items.join(",")}]}}`;
@@ -114,12 +110,12 @@ export function status(code: number, headers: Record<string, string> = {}): Resp
   return (response) => response.writeHead(code, headers).end();
 }
 
-/** No answer, ever. */
+/** Never answers. */
 export const hang: Respond = () => {};
 
 export const drop: Respond = (response) => response.socket?.destroy();
 
-/** Announces the whole, sends the first half, and hangs up. */
+/** Announces the whole text, sends its first half, and hangs up. */
 export function cutShort(text: string): Respond {
   return (response) => {
     response.writeHead(200, { "content-length": Buffer.byteLength(text) });

@@ -1,14 +1,14 @@
-/** Checks values against JSON Schemas, with the checker that Fastify brings. */
+/** Checks values against JSON Schemas, with the checker of Fastify. */
 
 import fastify from "fastify";
 import { afterAll } from "vitest";
 
-/** A value is taken as it is: nothing is converted, filled in or left out before it is checked. */
+/** A value is checked unchanged: no conversions, no defaults, no removed fields. */
 const AS_IT_IS = { coerceTypes: false, removeAdditional: false, useDefaults: false } as const;
 
 /**
- * @returns a function that says what is wrong with a value, null where nothing is; it rejects where the schema is none.
- *   A schema is compiled once, however often it is asked about.
+ * @returns a function that says what is wrong with a value, or null; it throws where the schema is invalid. Each schema is
+ * compiled once.
  */
 export function useSchemas(): (schema: object, value: unknown) => Promise<string | null> {
   const app = fastify({ ajv: { customOptions: AS_IT_IS } });

@@ -1,4 +1,4 @@
-/** Lets a test put two transactions in each other's way, without guessing how long that takes. */
+/** Lets a test make two transactions wait for each other, without guessing how long that takes. */
 
 import type { Sql } from "../../src/db/client.ts";
 import { eventually } from "./eventually.ts";

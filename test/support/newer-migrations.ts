@@ -1,4 +1,4 @@
-/** What a newer version of this program does to the database: one more migration, of the kind that migrations may be. */
+/** The next version's change of the database: one more migration, of the allowed kind. */
 
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ const STATEMENTS = [
   `CREATE TABLE "newer" ("id" bigint PRIMARY KEY NOT NULL);`,
 ];
 
-/** @returns a folder with the migrations of this version and of the next one; whoever asks removes it */
+/** @returns a folder with the migrations of this version and of the next one; the caller removes it */
 export function writeNewerMigrations(): { readonly folder: string; remove(): void } {
   const folder = mkdtempSync(join(tmpdir(), "recon-newer-"));
   cpSync(FOLDER, folder, { recursive: true });

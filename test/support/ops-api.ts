@@ -1,4 +1,4 @@
-/** The ops server of a test, asked over HTTP. */
+/** The ops server of a test, over HTTP. */
 
 import { expect, onTestFinished } from "vitest";
 import type { Settings } from "../../src/config.ts";
@@ -19,7 +19,7 @@ export type AskApi = (
   options?: { readonly body?: unknown; readonly token?: string },
 ) => Promise<ApiAnswer>;
 
-/** Serves until the test has finished. */
+/** Serves until the end of the test. */
 export async function serveApi(
   context: FlowContext,
   tokens: Settings["ops"]["tokens"] = [],
@@ -43,7 +43,7 @@ export async function serveApi(
   };
 }
 
-/** What an RFC 9457 answer looks like. @param detail what its detail holds */
+/** An RFC 9457 answer. @param detail a part of its detail */
 export function problemWith(status: number, detail: string) {
   return {
     status,

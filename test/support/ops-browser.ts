@@ -1,4 +1,4 @@
-/** The ops server of a test, asked with whatever headers a browser, or somebody worse, may send. */
+/** The ops server of a test, with any headers that a browser, or an attacker, may send. */
 
 import { request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http";
 import { onTestFinished } from "vitest";
@@ -18,7 +18,7 @@ interface RawAnswer {
   readonly json: any;
 }
 
-/** Sends exactly these headers, and Host where it is not among them. */
+/** Sends exactly these headers, and Host where they lack it. */
 export type AskRaw = (
   method: string,
   path: string,
@@ -28,7 +28,7 @@ export type AskRaw = (
 /** What a browser sends with a form of a page of this server. */
 export const OWN_PAGE = { "sec-fetch-site": "same-origin", accept: "text/html" };
 
-/** Serves until the test has finished. */
+/** Serves until the end of the test. */
 export async function serveOps(
   context: FlowContext,
   tokens: Settings["ops"]["tokens"] = TOKENS,

@@ -1,4 +1,4 @@
-/** A world of three hours and its provider over HTTP, on a clock that the test owns: what backfills fetch again. */
+/** A world of three hours and its provider over HTTP, on a clock that the test owns. Backfills fetch it again. */
 
 import { onTestFinished } from "vitest";
 import type { BetPageRequest } from "../../src/bet.ts";
@@ -14,7 +14,7 @@ import type { TimeRange } from "../../src/window.ts";
 import { createTestClock, type TestClock } from "./clock.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "./examples.ts";
 
-/** Everything that happens, happens in it, its last settlements included; it is aligned to the hours. */
+/** All play happens in this range, including the last settlements. It begins and ends at full hours. */
 export const PLAYED: TimeRange = { from: NOON - 6 * HOUR_MS, to: NOON - 2 * HOUR_MS };
 export const PRODUCT = "SPORT";
 export const PAGE_SIZE = 25;
@@ -35,17 +35,17 @@ const world = createWorld({
   faultEveryMinutes: 0,
 });
 
-/** What the provider lists of the product, as of a moment. */
+/** What the provider lists of the product at a moment. */
 export const listedRecords = (range: TimeRange = PLAYED, at = NOON) => world.recordsIn(PRODUCT, range, at);
 
 export interface PastWorld {
   readonly context: PullContext;
   readonly clock: TestClock;
-  /** every request for a page so far, in order */
+  /** all requests for a page so far, in order */
   readonly asked: readonly BetPageRequest[];
 }
 
-/** Gone when the test has finished. It is noon. */
+/** Opens the world at noon, until the end of the test. */
 export async function openPastWorld(
   sql: Sql,
   changes: { readonly faults?: readonly Fault[]; readonly pull?: object; readonly since?: string } = {},

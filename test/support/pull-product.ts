@@ -1,13 +1,17 @@
-/** Pulls one product alone, on a clock that a test moves: plans what is due, fetches it, the most urgent first, until it is up to date. */
+/**
+ * Pulls one product alone, on a clock that the test moves: plans what is due and fetches it, the most urgent first, until the
+ * product is up to date.
+ */
 
 import type { Instant } from "../../src/clock.ts";
 import type { PullContext } from "../../src/flows/context.ts";
-import { fetchLeasedWindow } from "../../src/flows/fetch-leased-window.ts";
-import { planProduct } from "../../src/flows/plan-product.ts";
+import { fetchLeasedWindow } from "../../src/flows/pull/fetch-leased-window.ts";
+import { planProduct } from "../../src/flows/pull/plan-product.ts";
 import type { WindowOutcome } from "../../src/sync/fetch-window.ts";
-import { leaseNextWindow, type WindowKind } from "../../src/sync/store.ts";
+import type { WindowKind } from "../../src/sync/window-store.ts";
+import { leaseNextWindow } from "./lease-window.ts";
 
-/** More windows than this in one run leave the rest to the next, so that none lasts for ever. */
+/** More windows than this wait for the next run, so that no run lasts for ever. */
 const MOST_WINDOWS_PER_RUN = 500;
 const KINDS = ["live", "confirm", "resweep"] as const;
 
@@ -32,7 +36,7 @@ export async function pullProduct(
   const startedAt = clock.now();
   const retries: Instant[] = [];
   let dueBy = startedAt;
-  // Only what live pulling has fetched, and a plan that was carried out, make room for more.
+  // Only a fetched live window and a plan that was carried out make room for more windows.
   let hasRoom = true;
   while (result.windows < MOST_WINDOWS_PER_RUN && !signal.aborted) {
     const hasPlanned = hasRoom ? await planProduct(context, productId, startedAt) : false;

@@ -1,10 +1,10 @@
-/** Backfills as a worker's ticks run them. */
+/** Runs backfills as a worker's ticks do. */
 
 import type { PullContext } from "../../src/flows/context.ts";
-import { openBackfillRunner } from "../../src/flows/run-backfills.ts";
+import { openBackfillRunner } from "../../src/flows/pull/run-backfills.ts";
 import type { TestClock } from "./clock.ts";
 
-/** Runs until nothing is due and nothing waits to be made again; time passes up to each of these attempts. */
+/** Runs until nothing is due and no request waits to be repeated. Moves the clock to each of these attempts. */
 export async function runBackfills(context: PullContext, clock: TestClock): Promise<void> {
   const { sql } = context;
   const run = openBackfillRunner(context);

@@ -1,19 +1,19 @@
-/** Stands between a client and a server, so that a test can take the server away, or leave it hanging. */
+/** A proxy between a client and a server, with which a test can take the server away, or let it hang. */
 
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { ownPort } from "./own-port.ts";
 
 export interface TcpProxy {
-  /** the URL of the server, by way of the proxy */
+  /** the server's URL through the proxy */
   readonly url: string;
-  /** Connections break, and new ones are refused. */
+  /** Breaks connections, and refuses new ones. */
   refuse(): Promise<void>;
-  /** Connections stay open, but nothing comes through any more. */
+  /** Keeps connections open, and lets nothing through. */
   hang(): void;
-  /** Nothing comes through the connections that are open now, and they stay open; new ones work. */
+  /** Keeps the present connections open without letting anything through them; new ones work. */
   strand(): void;
-  /** As before: what was refused or hung is let through again. */
+  /** Lets everything through again. */
   restore(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,9 +1,9 @@
-/** A provider that is asked what became of transfers and top-ups, on a real HTTP server; the test writes its answers. */
+/** A provider on a real HTTP server that is asked about transfers and top-ups. The test writes its answers. */
 
 import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, beforeEach } from "vitest";
+import { beforeEach } from "vitest";
+import { useServer } from "./use-server.ts";
 
 export interface VerifyQuestion {
   readonly path: string;
@@ -15,15 +15,15 @@ export type Reply = (response: ServerResponse) => void;
 export interface VerifyProvider {
   /** base URL, without a slash at its end; exists while the tests run */
   url(): string;
-  /** From now on every question of this test is answered so. */
+  /** Decides how every later question of this test is answered. */
   answer(script: (question: VerifyQuestion) => Reply | Promise<Reply>): void;
   /** all questions of this test, in order */
   readonly questions: readonly VerifyQuestion[];
-  /** the most that were under way at the same time */
+  /** the largest number of simultaneous questions */
   mostAtOnce(): number;
 }
 
-/** Call at the top of a test file; each test begins with a provider that knows of nothing. */
+/** Call at the top of a test file. Each test begins with a provider that knows no transfer. */
 export function useVerifyProvider(): VerifyProvider {
   const questions: VerifyQuestion[] = [];
   let script: (question: VerifyQuestion) => Reply | Promise<Reply> = () => transferAnswer(false);
@@ -35,25 +35,21 @@ export function useVerifyProvider(): VerifyProvider {
     response.on("close", () => {
       underWay -= 1;
     });
-    // A worker that was killed in the middle of it has asked nothing.
+    // A worker that was killed in the middle of a request has asked nothing.
     const body = await text(request).catch(() => null);
     if (body === null) return;
     const question = { path: request.url ?? "", body: JSON.parse(body) };
     questions.push(question);
     (await script(question))(response);
   });
-  beforeAll(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)));
+  const url = useServer(server);
   beforeEach(() => {
     questions.length = 0;
     script = () => transferAnswer(false);
     mostAtOnce = 0;
   });
-  afterAll(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
   return {
-    url: () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     answer: (next) => {
       script = next;
     },
@@ -72,7 +68,7 @@ export function transferAnswer(success: boolean, fields: Readonly<Record<string,
   return (response) => replyWith(envelope({ success, ...fields }))(response);
 }
 
-/** The answer to a question about a transfer of 10.00 THB: just as it was sent, but for these fields. */
+/** The answer to a question about a transfer of 10.00 THB: what was sent, changed by these fields. */
 export function bookedAs({ body }: VerifyQuestion, fields: Readonly<Record<string, unknown>> = {}): Reply {
   const { username, productId, transactionRef } = body;
   const balances = { beforeBalance: "0.00", afterBalance: "10.00" };
@@ -97,5 +93,5 @@ export function topUpAnswer(...items: readonly Readonly<Record<string, unknown>>
   return replyWith({ code: 0, message: "success", data: items });
 }
 
-/** Code 1: it failed (§7.2). */
+/** Code 1: the top-up failed (§7.2). */
 export const topUpFailed: Reply = replyWith({ code: 1, message: "failed", data: null });

@@ -30,16 +30,16 @@ test.each([
   "provider-http-504",
   "provider-dropped",
   "provider-cut-short",
-] as const)("%s: asked once more, then the window is halved", (code) => {
+] as const)("%s: the request is repeated once, then the window is halved", (code) => {
   expect(decide(code)).toEqual({ step: "retry", waitMs: 0 });
   expect(decide(code, { failures: 2 })).toEqual({ step: "split" });
 });
 
-test("a time-out after another failure is asked once more too", () => {
+test("a time-out after another failure is repeated once too", () => {
   expect(decide("provider-timeout", { failures: 4, timeouts: 1 })).toEqual({ step: "retry", waitMs: 0 });
 });
 
-test("the shortest window is not halved but asked for again, then a gap", () => {
+test("the shortest window is not halved but tried again, then it is a gap", () => {
   expect(decide("provider-timeout", { failures: 2, windowMs: MINUTE_MS })).toMatchObject({ step: "retry" });
   expect(decide("provider-timeout", { failures: 3, windowMs: MINUTE_MS })).toEqual({
     step: "gap",
@@ -47,7 +47,7 @@ test("the shortest window is not halved but asked for again, then a gap", () => 
   });
 });
 
-test("a gap is retried with growing delays, at most hourly", () => {
+test("a gap is tried again with growing delays, at most an hour", () => {
   const retry = (gapsBefore: number) => decide("provider-server-error", { failures: 3, gapsBefore });
   expect([0, 1, 2, 6, 500].map(retry)).toEqual(
     [1, 2, 4, 60, 60].map((minutes) => ({ step: "gap", retryInMs: minutes * MINUTE_MS })),
@@ -59,13 +59,16 @@ test.each([
   "provider-unreachable",
   "provider-bad-status",
   "provider-rejected",
-] as const)("%s: asked again with growing waits, never split, then a gap", (code) => {
-  expect(decide(code)).toEqual({ step: "retry", waitMs: 500 });
-  expect(decide(code, { failures: 2 })).toEqual({ step: "retry", waitMs: 1000 });
-  expect(decide(code, { failures: 3 })).toMatchObject({ step: "gap" });
-});
+] as const)(
+  "%s: the request is repeated with growing waits, the window is never split, then it is a gap",
+  (code) => {
+    expect(decide(code)).toEqual({ step: "retry", waitMs: 500 });
+    expect(decide(code, { failures: 2 })).toEqual({ step: "retry", waitMs: 1000 });
+    expect(decide(code, { failures: 3 })).toMatchObject({ step: "gap" });
+  },
+);
 
-test("too many requests: the wait is the provider's own", () => {
+test("too many requests: the provider sets the wait", () => {
   expect(decide("provider-throttled", {}, 7_000)).toEqual({ step: "retry", waitMs: 7_000 });
 });
 
@@ -76,26 +79,26 @@ test.each([
   "cursor-loop",
   "cursor-expired",
   "page-limit",
-] as const)("%s: the window begins again at its first page, then is a gap", (code) => {
+] as const)("%s: the window begins again at its first page, then it is a gap", (code) => {
   expect(decide(code)).toMatchObject({ step: "restart" });
   expect(decide(code, { restarts: 3 })).toMatchObject({ step: "gap" });
 });
 
-test("an hour is the longest wait, whatever the provider asks for", () => {
+test("the longest wait is an hour, whatever the provider asks for", () => {
   expect(decide("provider-throttled", {}, 9e12)).toEqual({ step: "retry", waitMs: 60 * MINUTE_MS });
 });
 
-test("a refused cursor is not asked for again: the window begins again at its first page, then is a gap", () => {
+test("a refused cursor is not sent again: the window begins again at its first page, then it is a gap", () => {
   expect(decide("provider-rejected", { withCursor: true })).toMatchObject({ step: "restart" });
   expect(decide("provider-rejected", { withCursor: true, restarts: 3 })).toMatchObject({ step: "gap" });
   expect(decide("provider-timeout", { withCursor: true, failures: 2 })).toEqual({ step: "split" });
 });
 
-test("refused credentials stop the product: asking again cannot help", () => {
+test("refused credentials stop the product, because a repetition cannot help", () => {
   expect(decide("provider-refused")).toEqual({ step: "stop" });
 });
 
-test("an error that is not the provider's is nobody's to swallow", () => {
+test("an error that is not the provider's is thrown on", () => {
   const bug = new TypeError("undefined is not a function");
   const seen = {
     error: bug,

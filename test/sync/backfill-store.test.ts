@@ -8,7 +8,7 @@ import {
   withdrawLeases,
   writeBackfillStatus,
 } from "../../src/sync/backfill-store.ts";
-import { renewLease } from "../../src/sync/store.ts";
+import { renewLease } from "../../src/sync/leased-window-store.ts";
 import { cutIntoPieces } from "../../src/window.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { HOUR_MS, NOON } from "../support/examples.ts";
@@ -33,14 +33,14 @@ async function pause(tx: Query): Promise<void> {
   await withdrawLeases(tx, backfill.id);
 }
 
-test("a window is leased once, however many ask at the same time", async () => {
+test("a window is leased once, however many processes ask at the same time", async () => {
   const asked = await Promise.all(Array.from({ length: 30 }, () => lease()));
   const given = asked.filter((window) => window !== null);
   for (let window = await lease(); window !== null; window = await lease()) given.push(window);
   expect(given.map(({ from }) => from).sort()).toEqual(cutIntoPieces(range, HOUR_MS).map(({ from }) => from));
 });
 
-test("a pause waits for a lease in the making, and takes it back", async () => {
+test("a pause waits for a lease that is being written, and takes the lease back", async () => {
   const leased = Promise.withResolvers<void>();
   const leasing = sql.begin(async (tx) => {
     const window = await lease(tx);
@@ -55,7 +55,7 @@ test("a pause waits for a lease in the making, and takes it back", async () => {
   await expect(renewLease(sql, window)).rejects.toMatchObject({ code: "lease-lost" });
 });
 
-test("a lease waits for a pause in the making, and is not given", async () => {
+test("a lease waits for a pause that is being written, and is refused", async () => {
   const paused = Promise.withResolvers<void>();
   const pausing = sql.begin(async (tx) => {
     await pause(tx);

@@ -24,6 +24,6 @@ test.each<[status: BackfillStatus, change: BackfillChange, after: BackfillStatus
   expect(statusAfter(change, { status, startedAt: 1 })).toBe(after);
 });
 
-test("one that was paused before it began waits again to be begun", () => {
+test("a backfill that was paused before its beginning waits again for its beginning", () => {
   expect(statusAfter("resume", { status: "paused", startedAt: null })).toBe("queued");
 });

@@ -9,24 +9,24 @@ const range = { from: 10, to: 50 };
 const at = (from: number, to: number): TimeRange => ({ from, to });
 const because = (reason: string, from: number, to: number): Gap => ({ from, to, reason });
 
-test("a range that windows have fetched together has no gap", () => {
+test("a range that several windows have fetched together has no gap", () => {
   expect(findGaps(range, FOREVER, [at(0, 20), at(30, 60), at(20, 35)], [])).toEqual([]);
 });
 
-test("time that nobody has fetched is a gap, and says so", () => {
+test("time that no window has fetched is a gap, with that reason", () => {
   expect(findGaps(range, FOREVER, [at(20, 30)], [])).toEqual([
     because(NOT_FETCHED, 10, 20),
     because(NOT_FETCHED, 30, 50),
   ]);
 });
 
-test("time that could not be fetched says why", () => {
+test("time that could not be fetched is a gap, with the reason of the failure", () => {
   expect(findGaps(range, FOREVER, [at(0, 20), at(30, 50)], [because("provider-timeout", 20, 30)])).toEqual([
     because("provider-timeout", 20, 30),
   ]);
 });
 
-test("where what failed and what nobody fetched meet, each has its own gap", () => {
+test("failed time and unfetched time that touch are two gaps", () => {
   expect(findGaps(range, FOREVER, [], [because("provider-timeout", 20, 30)])).toEqual([
     because(NOT_FETCHED, 10, 20),
     because("provider-timeout", 20, 30),
@@ -46,11 +46,11 @@ test("neighbours with the same reason are one gap", () => {
   ]);
 });
 
-test("what failed once and was fetched by another window is no gap", () => {
+test("time that failed once and was fetched by another window is no gap", () => {
   expect(findGaps(range, FOREVER, [at(10, 50)], [because("provider-timeout", 20, 30)])).toEqual([]);
 });
 
-test("time that has not settled yet is not missed", () => {
+test("time that has not settled yet is no gap", () => {
   expect(findGaps(range, 25, [at(10, 20)], [because("provider-timeout", 22, 30)])).toEqual([
     because(NOT_FETCHED, 20, 22),
     because("provider-timeout", 22, 25),

@@ -3,13 +3,13 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { formatInstant, type Instant } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import type { PullContext } from "../../src/flows/context.ts";
-import { planProduct } from "../../src/flows/plan-product.ts";
+import { planProduct } from "../../src/flows/pull/plan-product.ts";
 import { silentLog } from "../../src/log.ts";
 import { type RequestBudget, withinBudget } from "../../src/provider/budget.ts";
 import { openProvider, type ProviderClient } from "../../src/provider/client.ts";
+import { readCoverage } from "../../src/sync/coverage-store.ts";
 import { readPullProgress } from "../../src/sync/progress-store.ts";
 import { resumeStopped } from "../../src/sync/pull-state-store.ts";
-import { readCoverage } from "../../src/sync/store.ts";
 import { lengthOf, type TimeRange } from "../../src/window.ts";
 import { createTestClock, type TestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
@@ -45,12 +45,12 @@ afterEach(() => {
   for (const client of clients.splice(0)) client.close();
 });
 
-/** Everything settles at once and nothing is fetched twice, except where a test is about that. */
+/** All time settles at once and nothing is fetched twice, except in tests about that. */
 const EACH_INSTANT_ONCE = { settleDelay: "PT0S", overlap: "PT0S", resweepAfter: [] };
 
 /**
  * A worker that pulls P1 since some hours before noon.
- * @param hanging so many of its first requests hang, and are given up soon: the others may take as long as they need
+ * @param hanging how many of its first requests hang, with a short time-out; later requests have a long one
  */
 function worker(hoursBehind: number, pull: Record<string, unknown> = {}, hanging = 0): PullContext {
   const config = parseConfig({
@@ -85,7 +85,7 @@ function betsIn(range: TimeRange, everyMs: number): ListedBet[] {
   return bets;
 }
 
-/** What a provider in good health answers: the bets of the range, in chunks; a cursor counts those before it. */
+/** What a healthy provider answers: the bets of the range, in chunks. A cursor counts the bets before it. */
 function chunkOf(bets: readonly ListedBet[], asked: ReceivedRequest, size: number): Respond {
   const found = bets.filter(({ at }) => at >= asked.from && at < asked.to);
   const end = Number(asked.nextId ?? 0) + size;
@@ -93,7 +93,7 @@ function chunkOf(bets: readonly ListedBet[], asked: ReceivedRequest, size: numbe
   return page(items, end < found.length ? String(end) : undefined);
 }
 
-/** Answers one after the other, then empty pages for ever. */
+/** Gives these answers one after another, then empty pages for ever. */
 function answerInTurn(...answers: Respond[]): void {
   const left = [...answers];
   provider.answer(() => left.shift() ?? page([]));
@@ -129,7 +129,7 @@ async function countRecords(): Promise<number> {
   return (await sql`select from bet_records`).length;
 }
 
-/** Each instant of the range is in exactly one of the windows. */
+/** Asserts that each instant of the range is in exactly one of the windows. */
 function expectExactly(windows: readonly TimeRange[], range: TimeRange): void {
   const ends = windows.map(({ to }) => to);
   expect(windows.map(({ from }) => from)).toEqual([range.from, ...ends.slice(0, -1)]);
@@ -137,7 +137,7 @@ function expectExactly(windows: readonly TimeRange[], range: TimeRange): void {
 }
 
 describe("a window", () => {
-  test("is read page by page, each committed with its records", async () => {
+  test("is read page by page, and each page is committed with its records", async () => {
     const bets = betsIn({ from: NOON - HOUR_MS, to: NOON }, 6 * MINUTE_MS);
     provider.answer((asked) => chunkOf(bets, asked, 4));
     expect(await pull(worker(1))).toEqual({ windows: 1, records: 10, gaps: 0 });
@@ -148,7 +148,7 @@ describe("a window", () => {
     expect(await countRecords()).toBe(10);
   });
 
-  test("is never longer than the provider allows, and never reaches into what has not settled", async () => {
+  test("is never longer than the provider allows, and never reaches time that has not settled", async () => {
     clock.set(NOON + 7 * MINUTE_MS);
     await pull(worker(2, { settleDelay: "PT2M" }));
     expect(minutesAsked()).toEqual([
@@ -158,7 +158,7 @@ describe("a window", () => {
     ]);
   });
 
-  test("near now begins an overlap before the head, and what it brings again is no news", async () => {
+  test("near now begins an overlap before the head, and known records of the overlap change nothing", async () => {
     const bets = betsIn({ from: NOON - HOUR_MS, to: NOON + HOUR_MS }, MINUTE_MS);
     provider.answer((asked) => chunkOf(bets, asked, 100));
     const context = worker(1, { settleDelay: "PT2M", overlap: "PT5M" });
@@ -171,7 +171,7 @@ describe("a window", () => {
     expect(await countRecords()).toBe(59);
   });
 
-  test("keeps good records and sets bad ones aside, once", async () => {
+  test("keeps good records and sets each bad record aside once", async () => {
     const bad = betItem({ id: '"bad"', stake: '"1\\u0000"' });
     provider.answer(() => page([betItem(), bad, betItem({ id: '"rec-2"' })]));
     const context = worker(2);
@@ -180,7 +180,7 @@ describe("a window", () => {
     expect(await sql`select raw from rejected_records`).toEqual([{ raw: bad }]);
   });
 
-  test("stays whole where a record is as strange as the provider can write it", async () => {
+  test("stays whole, however strange a record is", async () => {
     const strange = [
       { accountingDate: '"0001-01-01T00:00:00Z"' },
       { accountingDate: '"9999-12-31T23:59:59.9999999Z"' },
@@ -208,8 +208,8 @@ describe("a window", () => {
   });
 });
 
-describe("too slow an answer", () => {
-  test("is asked for once more, then the window is halved until the provider can answer", async () => {
+describe("an answer that is too slow", () => {
+  test("is requested once more, then the window is halved until the provider can answer", async () => {
     const bets = betsIn({ from: NOON - HOUR_MS, to: NOON }, MINUTE_MS);
     provider.answer((asked) => (lengthOf(asked) > 20 * MINUTE_MS ? status(504) : chunkOf(bets, asked, 100)));
     await pull(worker(1));
@@ -235,7 +235,7 @@ describe("too slow an answer", () => {
     ["a dropped connection", drop],
     ["an answer cut short", cutShort(pageBody([betItem()]))],
     ["half a JSON", body(pageBody([betItem()]).slice(0, 100))],
-  ])("halves the window, whatever it looks like: %s", async (_, answer) => {
+  ])("halves the window in every form: %s", async (_, answer) => {
     answerInTurn(answer, answer);
     await pull(worker(1, {}, answer === hang ? 2 : 0));
     expect(minutesAsked()).toEqual([
@@ -246,7 +246,7 @@ describe("too slow an answer", () => {
     ]);
   });
 
-  test("in the middle of a window keeps what was read, and both halves begin at their first page", async () => {
+  test("in the middle of a window leaves the pages read before, and both halves begin at their first page", async () => {
     const bets = betsIn({ from: NOON - HOUR_MS, to: NOON }, 10 * MINUTE_MS);
     provider.answer((asked) => (asked.nextId === "4" ? status(504) : chunkOf(bets, asked, 2)));
     await pull(worker(1));
@@ -277,10 +277,10 @@ describe("too slow an answer", () => {
   });
 });
 
-describe("a window that cannot be had", () => {
+describe("a window that cannot be fetched", () => {
   const isBad = ({ from, to }: TimeRange) => from < NOON - 108 * MINUTE_MS && to > NOON - 112 * MINUTE_MS;
 
-  test("becomes a gap with its reason at the shortest length, and pulling goes on behind it", async () => {
+  test("becomes a gap with its reason at the shortest length, and pulling goes on after it", async () => {
     const bets = betsIn({ from: NOON - 3 * HOUR_MS, to: NOON }, MINUTE_MS);
     provider.answer((asked) => (isBad(asked) ? status(504) : chunkOf(bets, asked, 100)));
     const context = worker(3, { windowMin: "PT15M", attempts: 3 });
@@ -321,7 +321,7 @@ describe("a window that cannot be had", () => {
     ["no envelope", body("{}"), "provider-bad-envelope", 4],
     ["a cursor that leads to itself", page([], "c"), "cursor-loop", 8],
   ])(
-    "%s for ever: after some attempts it is a gap, without being halved",
+    "because of %s becomes a gap after some attempts, without being halved",
     async (_, answer, code, requests) => {
       provider.answer(() => answer);
       expect(await pull(worker(1, { attempts: 3 }))).toEqual({ windows: 1, records: 0, gaps: 1 });
@@ -330,7 +330,7 @@ describe("a window that cannot be had", () => {
     },
   );
 
-  test("has more pages than are allowed", async () => {
+  test("because it has more pages than the limit becomes a gap", async () => {
     let count = 0;
     provider.answer(() => page([], `c${count++}`));
     await pull(worker(1, { maxPages: 3, attempts: 2 }));
@@ -339,15 +339,15 @@ describe("a window that cannot be had", () => {
     expect(provider.asked).toHaveLength(9);
   });
 
-  test("has as many pages as are allowed, which is no failure", async () => {
+  test("is no such window where its pages are exactly the limit", async () => {
     answerInTurn(page([], "a"), page([], "b"), page([]));
     await pull(worker(1, { maxPages: 3 }));
     expect(await readWindows()).toMatchObject([{ status: "done", pages: 3 }]);
   });
 });
 
-describe("a failure that asks for patience", () => {
-  test("HTTP 500 is asked again with growing waits, for the same range", async () => {
+describe("a failure that needs patience", () => {
+  test("such as HTTP 500 is repeated with growing waits, for the same range", async () => {
     const asked: Instant[] = [];
     const answers = [status(500), status(502), status(503)];
     provider.answer(() => {
@@ -364,7 +364,7 @@ describe("a failure that asks for patience", () => {
     }
   });
 
-  test("HTTP 429 is asked again when the provider said", async () => {
+  test("such as HTTP 429 is repeated when the provider says", async () => {
     const asked: Instant[] = [];
     provider.answer(() => {
       asked.push(clock.now());
@@ -375,14 +375,14 @@ describe("a failure that asks for patience", () => {
     expect(await sql`select requested_at from bet_records`).toEqual([{ requested_at: NOON + 77_000 }]);
   });
 
-  test("is counted in a row: one now and then on many pages is no reason for a gap", async () => {
+  test("counts only in a row: rare failures on many pages make no gap", async () => {
     const oneOfEach = ["a", "b", "c", "d", undefined].flatMap((next) => [status(500), page([], next)]);
     answerInTurn(...oneOfEach);
     expect(await pull(worker(1, { attempts: 2 }))).toMatchObject({ gaps: 0 });
     expect(await readWindows()).toMatchObject([{ status: "done", pages: 5 }]);
   });
 
-  test("refused credentials stop the product for an hour, or until a worker starts", async () => {
+  test("such as refused credentials stops the product for an hour, or until a worker starts", async () => {
     provider.answer(() => status(401));
     const context = worker(1);
     await expect(pull(context)).rejects.toMatchObject({ code: "provider-refused" });
@@ -402,7 +402,7 @@ describe("a failure that asks for patience", () => {
 });
 
 describe("a cursor", () => {
-  test("that the provider refuses begins the window again at its first page", async () => {
+  test("that the provider refuses makes the window begin again at its first page", async () => {
     answerInTurn(
       page([betItem()], "c2"),
       body('{"code":4,"message":"unknown cursor"}'),
@@ -413,7 +413,7 @@ describe("a cursor", () => {
     expect(await readWindows()).toMatchObject([{ status: "done", pages: 2, records: 1, created: 1 }]);
   });
 
-  test("that comes again begins the window again, without the page it came with", async () => {
+  test("that comes a second time makes the window begin again, without the page that it came with", async () => {
     answerInTurn(page([], "a"), page([], "b"), page([betItem()], "a"));
     await pull(worker(1));
     expect(cursorsAsked()).toEqual([null, "a", "b", null]);
@@ -421,7 +421,7 @@ describe("a cursor", () => {
     expect(await readWindows()).toMatchObject([{ status: "done", pages: 1 }]);
   });
 
-  test("that grew too old during a long wait is not asked for, and the window counts as fetched since it began again", async () => {
+  test("that grew too old during a long wait is not sent, and the window counts as fetched since its new beginning", async () => {
     answerInTurn(page([], "a"), status(429, { "retry-after": "601" }));
     await pull(worker(1, { cursorMaxAge: "PT10M" }));
     expect(cursorsAsked()).toEqual([null, "a", null]);
@@ -430,7 +430,7 @@ describe("a cursor", () => {
   });
 });
 
-test("a cursor that grew too old while its request waited for a place is not asked for: the window begins again", async () => {
+test("a cursor that grew too old while its request waited for a slot is not sent, and the window begins again", async () => {
   answerInTurn(page([], "a"), page([], "b"));
   const { fetchPage, ...context } = worker(1, { cursorMaxAge: "PT10M" });
   let waits = [0, 11 * MINUTE_MS];
@@ -447,10 +447,10 @@ test("a cursor that grew too old while its request waited for a place is not ask
   expect(await readWindows()).toMatchObject([{ status: "done", pages: 2 }]);
 });
 
-describe("a window that waits to be tried again", () => {
+describe("a window that waits for its next attempt", () => {
   const bets = betsIn({ from: NOON - HOUR_MS, to: NOON }, MINUTE_MS);
 
-  test("is leased by nobody meanwhile, and its pass stays one where the same process goes on with it", async () => {
+  test("is leased by nobody meanwhile, and its pass goes on where the same process tries again", async () => {
     let left = 1;
     provider.answer((asked) => {
       if (asked.nextId === "25" && left-- > 0) return status(503);
@@ -470,7 +470,7 @@ describe("a window that waits to be tried again", () => {
     ]);
   });
 
-  test("counts its failures on, whoever tries it next", async () => {
+  test("keeps its count of failures, whichever process tries next", async () => {
     provider.answer(() => status(503));
     const context = worker(1, { attempts: 3 });
     for (let attempt = 1; attempt <= 3; attempt++) {
@@ -487,7 +487,7 @@ describe("a window that waits to be tried again", () => {
 describe("a worker that ends in the middle of a window", () => {
   const bets = betsIn({ from: NOON - HOUR_MS, to: NOON }, MINUTE_MS);
 
-  /** The answer of the second page waits until the test lets it go. */
+  /** Holds back the answer of the second page until the test releases it. */
   function holdSecondPage() {
     const held = Promise.withResolvers<() => void>();
     let isFirst = true;
@@ -500,7 +500,7 @@ describe("a worker that ends in the middle of a window", () => {
     return held.promise;
   }
 
-  test("leaves it resumable: the next goes on at the page that was under way", async () => {
+  test("leaves the window resumable: the next worker goes on at the page that was under way", async () => {
     const context = worker(1);
     const ending = new AbortController();
     const held = holdSecondPage();
@@ -525,7 +525,7 @@ describe("a worker that ends in the middle of a window", () => {
     expect(await readCoverage(sql, "P1", { from: NOON - HOUR_MS, to: NOON }, NOON + 1)).toEqual([]);
   });
 
-  test("leaves a cursor that the next knows again, should it lead to itself", async () => {
+  test("leaves the cursor known, so that the next worker recognises a cursor that leads to itself", async () => {
     const ending = new AbortController();
     provider.answer(() => {
       if (provider.asked.length === 1) return page([], "c");
@@ -540,13 +540,13 @@ describe("a worker that ends in the middle of a window", () => {
     expect(await countRecords()).toBe(0);
   });
 
-  test("and comes back when another has taken over writes nothing", async () => {
+  test("and comes back after another worker has taken over writes nothing", async () => {
     const context = worker(1);
     const held = holdSecondPage();
     const pulled = pull(context);
     const lost = expect(pulled).rejects.toMatchObject({ code: "lease-lost" });
     const letGo = await held;
-    // The second page is asked for while the first is written.
+    // The second page is requested while the first is written.
     await eventually("the first page was written", async () => (await readWindows())[0]?.pages === 1);
     await sql`update windows set lease_until = clock_timestamp() - interval '1 second'`;
     await pull(context);
@@ -558,7 +558,7 @@ describe("a worker that ends in the middle of a window", () => {
     expect(await sql`select from bet_record_versions`).toHaveLength(0);
   });
 
-  test("because a page could not be written leaves that page to be read again", async () => {
+  test("because a page could not be written leaves that page to the next worker", async () => {
     const context = worker(1);
     provider.answer((asked) => chunkOf(bets, asked, 25));
     await sql.unsafe(`
@@ -577,7 +577,7 @@ describe("a worker that ends in the middle of a window", () => {
     expect(await readWindows()).toMatchObject([{ status: "done", pages: 3, records: 60, created: 60 }]);
   });
 
-  test("leaves a cursor that is not trusted when it is old: the window begins again", async () => {
+  test("leaves a cursor that is too old to be used: the window begins again", async () => {
     const context = worker(1, { cursorMaxAge: "PT10M" });
     const ending = new AbortController();
     const held = holdSecondPage();
@@ -598,7 +598,7 @@ describe("a worker that ends in the middle of a window", () => {
   });
 });
 
-describe("whatever the provider does", () => {
+describe("for any behaviour of the provider", () => {
   const FAILURES: Readonly<Record<string, Respond>> = {
     "504": status(504),
     drop,
@@ -616,7 +616,7 @@ describe("whatever the provider does", () => {
     { maxLength: 40 },
   );
 
-  test("every instant is fetched in the end exactly once, by however many workers at the same time", async () => {
+  test("every instant is fetched exactly once in the end, by any number of workers at the same time", async () => {
     const since = NOON - 150 * MINUTE_MS;
     const bets = betsIn({ from: since, to: NOON + 24 * HOUR_MS }, 5 * MINUTE_MS + 7);
     await fc.assert(

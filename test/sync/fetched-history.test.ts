@@ -5,7 +5,7 @@ import { MINUTE_MS, NOON } from "../support/examples.ts";
 const STEP_MS = 15 * MINUTE_MS;
 const FIRST = NOON / STEP_MS;
 
-/** @param minutes of all of them together */
+/** @param minutes duration of all windows together */
 const windows = (
   first: number,
   last: number,
@@ -28,7 +28,7 @@ const history = (...given: StepWindows[]) =>
     ],
   );
 
-test("a window of an hour tells of each quarter of it", () => {
+test("a window of an hour counts in each of its quarters", () => {
   expect(history(windows(0, 3, 60, 120, 60))).toEqual([
     [60, 2],
     [60, 2],
@@ -38,15 +38,15 @@ test("a window of an hour tells of each quarter of it", () => {
 });
 
 test("records that overlapping windows read twice count once", () => {
-  // Fifteen windows of six minutes, one begun each minute, in a quarter of an hour with two records a minute.
+  // Fifteen windows of six minutes, one beginning each minute of a quarter, with two records a minute.
   expect(history(windows(0, 0, 6, 180, 90))[0]).toEqual([6, 2]);
 });
 
-test("the longest window of a quarter shows, and the pace is weighted by length", () => {
+test("the history shows the longest window of a quarter, and weights the rate by length", () => {
   expect(history(windows(1, 1, 15, 30, 15), windows(1, 1, 5, 0, 5))[1]).toEqual([15, 1.5]);
 });
 
-test("where nothing was fetched nothing is said, and where nothing was played the pace is 0", () => {
+test("a quarter without a fetch has no values, and a quarter without play has the rate 0", () => {
   expect(history(windows(2, 2, 15, 0, 15))).toEqual([
     [null, null],
     [null, null],

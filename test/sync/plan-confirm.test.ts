@@ -3,7 +3,7 @@ import { planConfirm, type UnfinishedWindow } from "../../src/sync/plan-confirm.
 import type { TimeRange } from "../../src/window.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 
-test("hours that many bets ask for are fetched once", () => {
+test("an hour that many bets need is fetched once", () => {
   const asked = [10, 20, 30].map((minutes) => ({
     from: NOON - 3 * HOUR_MS + minutes * MINUTE_MS,
     to: NOON - 2 * HOUR_MS + minutes * MINUTE_MS,
@@ -14,7 +14,7 @@ test("hours that many bets ask for are fetched once", () => {
   ]);
 });
 
-test("an hour that has not ended is fetched up to now, and what lies ahead not at all", () => {
+test("an hour that goes on is fetched up to now, and time ahead not at all", () => {
   const now = NOON + 10 * MINUTE_MS;
   const asked = [{ from: NOON - MINUTE_MS, to: NOON + 5 * HOUR_MS }];
   expect(planConfirm(asked, now, HOUR_MS).windows).toEqual([
@@ -29,7 +29,7 @@ test("no window is longer than the provider can answer", () => {
   expect(windows.map(({ from, to }) => (to - from) / MINUTE_MS)).toEqual([25, 25, 10]);
 });
 
-describe("what is being asked for already", () => {
+describe("time that is already being fetched", () => {
   const hour = { from: NOON - 2 * HOUR_MS, to: NOON - HOUR_MS };
   const part = { from: hour.from, to: hour.from + 20 * MINUTE_MS };
   const NOTHING = { windows: [], extended: [] };
@@ -40,7 +40,7 @@ describe("what is being asked for already", () => {
     nextAttemptAt: null,
   });
 
-  test("is not planned again, by one window or by several that together are the time asked for", () => {
+  test("is not planned again, whether one window covers it or several together", () => {
     const rest = { from: part.to, to: hour.to };
     expect(planConfirm([part], NOON, HOUR_MS, [window(hour)])).toEqual(NOTHING);
     expect(planConfirm([hour], NOON, HOUR_MS, [window(part), window(rest)])).toEqual(NOTHING);
@@ -61,21 +61,21 @@ describe("what is being asked for already", () => {
       nextAttemptAt: NOON + HOUR_MS,
     });
 
-    test("holds back what was added, while it is fetched or about to be tried again", () => {
+    test("delays added time while the window is fetched or about to be tried again", () => {
       const planned = window({ from: begin, to: minute(29) });
       expect(planConfirm(asked(30), minute(30), HOUR_MS, [planned])).toEqual(NOTHING);
       const postponed = { ...planned, nextAttemptAt: minute(31) };
       expect(planConfirm(asked(30), minute(30), HOUR_MS, [postponed])).toEqual(NOTHING);
     });
 
-    test("takes in what was added where it could not be fetched, however often somebody asks", () => {
+    test("is planned again with added time where the fetch failed, however often a comparison asks", () => {
       const extended = [{ id: begin, to: minute(30) }];
       expect(planConfirm(asked(30), minute(30), HOUR_MS, [gap(0, 20)])).toEqual({ windows: [], extended });
       const whole = { windows: [], extended: [{ id: begin, to: NOON }] };
       expect(planConfirm([hour, ...asked(60)], NOON, HOUR_MS, [window(hour), gap(0, 30)])).toEqual(whole);
     });
 
-    test("grows no longer than the provider can answer; what lies behind it is planned", () => {
+    test("grows only to the length that the provider can answer; the rest of the time is planned apart", () => {
       const planned = planConfirm(asked(30), minute(30), 25 * MINUTE_MS, [gap(0, 20)]);
       const rest = { from: minute(25), to: minute(30) };
       expect(planned).toEqual({ windows: [rest], extended: [{ id: begin, to: minute(25) }] });

@@ -26,24 +26,24 @@ test("near now, a window begins an overlap before the head and ends before what 
   expect(plan(3 * MINUTE_MS)).toEqual({ windows: [ago(8, 2)], lost: [] });
 });
 
-test("no window is longer than was learned, the overlap included", () => {
+test("no window is longer than the learned length, including the overlap", () => {
   expect(plan(3 * MINUTE_MS, 4 * MINUTE_MS)).toEqual({ windows: [ago(8, 4), ago(4, 2)], lost: [] });
 });
 
-test("with nothing settled behind the head there is nothing to fetch", () => {
+test("where nothing has settled after the head, there is nothing to fetch", () => {
   expect(plan(2 * MINUTE_MS).windows).toEqual([]);
   expect(plan(MINUTE_MS).windows).toEqual([]);
 });
 
 describe("after an outage", () => {
-  test("the newest time is fetched first, and what lies between it and the head is lost time, in one piece", () => {
+  test("the newest time is fetched first, and the time between it and the head is one lost range", () => {
     expect(plan(10 * HOUR_MS)).toEqual({
       windows: [{ from: end - HOUR_MS, to: end }],
       lost: [{ from: now - 10 * HOUR_MS, to: end - HOUR_MS }],
     });
   });
 
-  test("lost time is fetched backwards, in windows as long as has been learned by then", () => {
+  test("a lost range is fetched backwards, in windows of the present learned length", () => {
     const lost = [ago(600, 500), ago(300, 100)];
     expect(plan(0, HOUR_MS, { lost })).toEqual({
       windows: [ago(160, 100)],
@@ -55,7 +55,7 @@ describe("after an outage", () => {
     });
   });
 
-  test("lost time right before the newest window is fetched with it, as far as its length allows", () => {
+  test("lost time right before the newest window is fetched with that window, as far as the length allows", () => {
     expect(plan(10 * MINUTE_MS, HOUR_MS, { lost: [ago(20, 10)] })).toEqual({
       windows: [ago(20, 2)],
       lost: [],
@@ -73,7 +73,7 @@ describe("after an outage", () => {
     expect(plan(10 * MINUTE_MS, HOUR_MS, { lostTurn: true }).windows).toEqual([ago(15, 2)]);
   });
 
-  test("every hour of three days is fetched once: as many windows as fit into it", () => {
+  test("every hour of three days is fetched once, with as few windows as the length allows", () => {
     let lost = [ago(3 * 24 * 60, 2)];
     let windows = 0;
     for (let step = 0; step < 100 && lost.length > 0; step += 1) {
@@ -84,7 +84,7 @@ describe("after an outage", () => {
     expect(windows).toBe(3 * 24);
   });
 
-  test("while the provider does not answer one window is asked for, and all the rest is lost time", () => {
+  test("while the provider does not answer, one window is requested, and all other time is a lost range", () => {
     expect(plan(3 * MINUTE_MS, MINUTE_MS, { isProbe: true, lost: [ago(90, 3)] })).toEqual({
       windows: [ago(3, 2)],
       lost: [ago(90, 3)],

@@ -7,24 +7,24 @@ import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 const plan = (sweptUntil: number, fields: { head?: number; windowMs?: number } = {}) =>
   planResweep({ ageMs: 24 * HOUR_MS, sweptUntil, head: NOON, now: NOON, windowMs: HOUR_MS, ...fields });
 
-test("time is fetched again when its own end has reached the age", () => {
+test("time is fetched again when the end of its window has reached the age", () => {
   const dayAgo = NOON - 24 * HOUR_MS;
   expect(plan(dayAgo - HOUR_MS)).toEqual([{ from: dayAgo - HOUR_MS, to: dayAgo }]);
   expect(plan(dayAgo - HOUR_MS + 1)).toEqual([]);
 });
 
-test("only whole lengths are planned, as long as was learned", () => {
+test("only whole windows are planned, of the learned length", () => {
   const dayAgo = NOON - 24 * HOUR_MS;
   const planned = plan(dayAgo - 70 * MINUTE_MS, { windowMs: 20 * MINUTE_MS });
   expect(planned.map(lengthOf)).toEqual([20, 20, 20].map((minutes) => minutes * MINUTE_MS));
 });
 
-test("what live pulling has not reached yet is not fetched again", () => {
+test("time that live pulling has not reached yet is not fetched again", () => {
   const head = NOON - 30 * HOUR_MS;
   expect(plan(NOON - 32 * HOUR_MS, { head }).at(-1)?.to).toBe(head);
 });
 
-test("run after run, every instant is planned exactly once", () => {
+test("over many runs, every instant is planned exactly once", () => {
   const runs = fc.array(fc.integer({ min: MINUTE_MS, max: 90 * HOUR_MS }), { minLength: 1, maxLength: 30 });
   fc.assert(
     fc.property(runs, fc.integer({ min: 1, max: 60 }), (waits, minutes) => {

@@ -36,19 +36,19 @@ test("an answer that nearly timed out shortens the length to a comfortable one",
   expect(minutesAfter(answered(60, 20_000))).toBe(60);
 });
 
-test("after a collapse quick answers let it grow back in steps of four", () => {
+test("after a collapse quick answers make the length grow again by a factor of four", () => {
   const collapsed = [tooSlow(60), tooSlow(30), tooSlow(15), tooSlow(7.5), tooSlow(3.75)];
   expect(minutesAfter(...collapsed)).toBe(1.875);
   expect(minutesAfter(...collapsed, answered(1.875, 500))).toBe(3.75);
   expect(minutesAfter(...collapsed, answered(1.875, 500), answered(3.75, 900))).toBe(15);
 });
 
-test("it does not grow to a length that the last answer's pace would make uncomfortable", () => {
+test("the length does not grow where the pace of the last answer would make it uncomfortable", () => {
   expect(minutesAfter(tooSlow(60), tooSlow(30), answered(15, 20_000))).toBe(15);
   expect(minutesAfter(tooSlow(60), tooSlow(30), tooSlow(15), answered(7.5, 9_000))).toBe(15);
 });
 
-test("a length that timed out is tried again more and more patiently, where the provider's slowness has a threshold", () => {
+test("a length that timed out is tried again less and less often, where the provider's slowness has a threshold", () => {
   const quick = answered(30, 200);
   const firstTry = [tooSlow(60), quick];
   expect(minutesAfter(...firstTry)).toBe(60);
@@ -60,18 +60,18 @@ test("a length that timed out is tried again more and more patiently, where the 
   expect(minutesAfter(...twice, quick, quick, quick, quick)).toBe(60);
 });
 
-test("once the length that timed out is answered, nothing holds it back", () => {
+test("once the length that timed out is answered, the length grows freely again", () => {
   expect(after(tooSlow(60), answered(30, 200), answered(60, 200))).toMatchObject({
     ceilingMs: null,
     holdFor: 1,
   });
 });
 
-test("a quick answer of a much shorter window says little of the present length", () => {
+test("a quick answer of a much shorter window does not change the length", () => {
   expect(minutesAfter(tooSlow(60), answered(1, 100))).toBe(30);
 });
 
-test("a planned window that would time out at the present pace is cut without asking", () => {
+test("a planned window that would time out at the present pace is cut before its request", () => {
   const slow = after(tooSlow(60), tooSlow(30), answered(15, 20_000));
   expect(isTooLong(slow, 30 * MINUTE_MS, limits)).toBe(true);
   expect(isTooLong(slow, 15 * MINUTE_MS, limits)).toBe(false);
@@ -79,7 +79,7 @@ test("a planned window that would time out at the present pace is cut without as
   expect(isTooLong(collapsed, 30 * MINUTE_MS, limits)).toBe(false);
 });
 
-test("whatever happens, the length stays between windowMin and windowMax", () => {
+test("the length always stays between windowMin and windowMax", () => {
   const minutes = fc.integer({ min: 1, max: 60 });
   const seen = fc.oneof(
     fc

@@ -3,7 +3,8 @@ import { beforeEach, describe, expect, test } from "vitest";
 import type { BetRecord, StoredRecord } from "../../src/bet.ts";
 import { formatInstant } from "../../src/clock.ts";
 import { takeMarks as takeDueMarks } from "../../src/diff/store.ts";
-import { countRecords, type PageTimes, writeRecords, writeRejected } from "../../src/sync/record-store.ts";
+import { countRecords, type PageTimes, writeRecords } from "../../src/sync/record-store.ts";
+import { writeRejected } from "../../src/sync/rejected-store.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, exampleRecord, MINUTE_MS, NOON } from "../support/examples.ts";
 import { untilSomebodyWaits } from "../support/lock-wait.ts";
@@ -20,7 +21,7 @@ function write(records: readonly BetRecord[], times: Partial<PageTimes> = {}) {
 
 const at = (offsetMs: number) => formatInstant(NOON + offsetMs);
 
-/** The stakes tell versions apart. */
+/** Versions differ in their stakes. */
 function version(stake: string, updatedMs: number, fields: Partial<StoredRecord> = {}): BetRecord {
   return exampleRecord({ stake: amount(stake), updatedDate: at(updatedMs), ...fields });
 }
@@ -32,7 +33,7 @@ const readStakes = (table: "bet_records" | "bet_record_versions") =>
     rows.map(({ stake }) => stake),
   );
 
-/** What a look would find at that moment, in order; it is taken away. */
+/** The marks that a comparison would take at that moment, in order. Deletes them. */
 async function takeMarks(now = NOON) {
   const marks = await sql.begin((tx) => takeDueMarks(tx, "P1", now, 1000));
   return marks.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
@@ -45,7 +46,7 @@ const mark = (roundId: string | null, betRef: string | null, username = "anna") 
 });
 
 describe("a page of records", () => {
-  test("is created as it was sent, with every digit and every additional field", async () => {
+  test("is stored as it was sent, with every digit and every additional field", async () => {
     const record = exampleRecord({
       stake: amount("9007199254740993.123456789"),
       payout: amount("0.000000000000000000000000000001"),
@@ -78,7 +79,7 @@ describe("a page of records", () => {
     });
   });
 
-  test("comes back with every text that can be stored", async () => {
+  test("is read with every text that can be stored", async () => {
     const special = fc.constantFrom(...`\\"'{}[],:\t\r\n\u0001\u007f\u2028`);
     const text = fc.oneof(
       fc.string({ unit: "grapheme", minLength: 1, maxLength: 40 }),
@@ -97,7 +98,7 @@ describe("a page of records", () => {
     );
   });
 
-  test("keeps records apart that differ in player, betId or id only", async () => {
+  test("keeps records apart that differ only in player, betId or id", async () => {
     const records = [{}, { username: "bert" }, { betId: "bet-2" }, { id: "rec-2" }].map(exampleRecord);
     expect(await write(records)).toMatchObject({ created: 4 });
     expect((await countRecords(sql)).get("P1")).toEqual({ records: 4, rejected: 0 });
@@ -112,7 +113,7 @@ describe("a page of records", () => {
       exampleRecord({ id: `rec-${i}`, extra: '{"a":1,"b":[2]}' }),
     );
     await write(records);
-    // The same content, written in another way.
+    // The same content in another form.
     const again = records.map((record) => ({
       ...record,
       stake: amount("10.0000"),
@@ -125,7 +126,7 @@ describe("a page of records", () => {
       transaction: (await tx`select pg_current_xact_id_if_assigned()::text as id`)[0]?.["id"],
     }));
     expect(counts).toMatchObject({ records: 20, created: 0, changed: 0, unchanged: 20 });
-    // PostgreSQL gives a transaction its number with its first write, a row lock included.
+    // PostgreSQL gives a transaction its number with its first write, including a row lock.
     expect(transaction).toBeNull();
     expect(await readTuples()).toEqual(before);
   });
@@ -138,7 +139,7 @@ describe("a page of records", () => {
 });
 
 describe("of two versions of a record", () => {
-  test("the newer replaces the older, which is kept with its times", async () => {
+  test("the newer one replaces the older one, which is kept with its times", async () => {
     await write([version("10", 0)], { requestedAt: NOON + 1, now: NOON + 2 });
     const counts = await write([version("20", MINUTE_MS)], { requestedAt: NOON + 3, now: NOON + 4 });
     expect(counts).toMatchObject({ created: 0, changed: 1, unchanged: 0 });
@@ -165,7 +166,7 @@ describe("of two versions of a record", () => {
     expect(await write([exampleRecord(fields)])).toMatchObject({ unchanged: 1 });
   });
 
-  test("the one with the older updatedDate never overwrites, however late it was asked for", async () => {
+  test("the one with the older updatedDate never replaces the other, however late it was requested", async () => {
     await write([version("20", MINUTE_MS)]);
     const late = { requestedAt: NOON + MINUTE_MS, now: NOON + MINUTE_MS };
     expect(await write([version("10", MINUTE_MS - 1)], late)).toMatchObject({ changed: 0, unchanged: 1 });
@@ -173,7 +174,7 @@ describe("of two versions of a record", () => {
     expect(await readStakes("bet_record_versions")).toEqual([]);
   });
 
-  test("microseconds decide", async () => {
+  test("microseconds decide which is newer", async () => {
     await write([exampleRecord({ updatedDate: "2026-11-20T12:00:00.000002Z" })]);
     const older = version("20", 0, { updatedDate: "2026-11-20T12:00:00.000001Z" });
     expect(await write([older], { requestedAt: NOON + 1 })).toMatchObject({ changed: 0 });
@@ -181,7 +182,7 @@ describe("of two versions of a record", () => {
     expect(await write([newer], { requestedAt: NOON - 1 })).toMatchObject({ changed: 1 });
   });
 
-  test("with the same updatedDate the one that was asked for later counts, whichever is written first", async () => {
+  test("with the same updatedDate the one that was requested later counts, whichever is written first", async () => {
     const [early, late] = [version("10", 0), version("20", 0)];
     await write([early], { requestedAt: NOON });
     await write([late], { requestedAt: NOON + 1 });
@@ -190,7 +191,7 @@ describe("of two versions of a record", () => {
     expect(await readStakes("bet_records")).toEqual(["20"]);
   });
 
-  test("in whatever order pages arrive, the newest stays and no version that was current is lost", async () => {
+  test("the newest stays and no current version is lost, in whatever order pages arrive", async () => {
     const versions = fc.uniqueArray(
       fc.record({ updatedMs: fc.integer({ min: 0, max: 3 }), requestedMs: fc.integer({ min: 0, max: 5 }) }),
       { minLength: 1, maxLength: 6, selector: ({ updatedMs, requestedMs }) => `${updatedMs} ${requestedMs}` },
@@ -213,12 +214,12 @@ describe("of two versions of a record", () => {
   });
 });
 
-describe("a record that stands twice in a page", () => {
+describe("a record that occurs twice in a page", () => {
   test.each([
-    ["the newer counts, wherever it stands", [version("20", 1), version("10", 0)], "20"],
+    ["the newer one counts, in either position", [version("20", 1), version("10", 0)], "20"],
     ["of equally new ones the last counts", [version("10", 0), version("20", 0)], "20"],
     [
-      "the newer counts, however the times are written",
+      "the newer one counts, in whatever form the times are written",
       [
         version("20", 0, { updatedDate: "2026-11-20 19:01+07" }),
         version("10", 0, { updatedDate: "2026-11-20T12:00:59.999Z" }),
@@ -239,34 +240,34 @@ describe("a record that stands twice in a page", () => {
   });
 });
 
-describe("what changed is marked for the diff", () => {
-  test("from the moment it is seen, by its round and its bet, and once for all records of a bet", async () => {
+describe("a changed record gets marks", () => {
+  test("from the moment it is seen, for its round and its bet, and once for all records of a bet", async () => {
     const records = [exampleRecord(), exampleRecord({ id: "rec-2" }), exampleRecord({ username: "bert" })];
     await write(records, { now: NOON + 5 });
     expect(await takeMarks(NOON + 4)).toEqual([]);
     expect(await takeMarks(NOON + 5)).toEqual([mark("round-1", "bet-1"), mark("round-1", "bet-1", "bert")]);
   });
 
-  test.each(["", "UNKNOWN"])('by its bet, where its round is "%s"', async (roundId) => {
+  test.each(["", "UNKNOWN"])('for its bet only, where its round is "%s"', async (roundId) => {
     await write([exampleRecord({ roundId }), exampleRecord({ roundId, betId: "bet-2" })]);
     expect(await takeMarks()).toEqual([mark(null, "bet-1"), mark(null, "bet-2")]);
   });
 
-  test("by both rounds, where it changed its round", async () => {
+  test("for both rounds, where its round changed", async () => {
     await write([exampleRecord()]);
     await takeMarks();
     await write([exampleRecord({ roundId: "round-2" })]);
     expect(await takeMarks()).toEqual([mark("round-1", "bet-1"), mark("round-2", "bet-1")]);
   });
 
-  test("by its bet, with the round it has now and without the one it had not before", async () => {
+  test("for its bet with the present round, and without the round that it lacked before", async () => {
     await write([exampleRecord({ roundId: "UNKNOWN" })]);
     await takeMarks();
     await write([exampleRecord({ roundId: "round-2" })]);
     expect(await takeMarks()).toEqual([mark("round-2", "bet-1"), mark(null, "bet-1")]);
   });
 
-  test("and nothing else of its page is", async () => {
+  test("and no other record of its page does", async () => {
     await write([exampleRecord({ roundId: "a" }), exampleRecord({ id: "rec-2", roundId: "b" })]);
     await takeMarks();
     await write([
@@ -299,7 +300,7 @@ describe("a rejected record", () => {
     expect((await countRecords(sql)).get("P1")).toEqual({ records: 0, rejected: 3 });
   });
 
-  test("is kept for each product it came for", async () => {
+  test("is kept for each product under which it came", async () => {
     await reject(["x"]);
     await reject(["x"], "P2");
     expect(await countRecords(sql)).toEqual(
@@ -307,7 +308,7 @@ describe("a rejected record", () => {
     );
   });
 
-  test("may be longer than any index entry", async () => {
+  test("may be longer than an index entry can be", async () => {
     const long = Array.from({ length: 5_000 }, (_, i) => `${i * 7919}`).join(" ");
     await reject([long]);
     await reject([long]);
@@ -317,22 +318,25 @@ describe("a rejected record", () => {
 
 describe("two pages with the same records at the same time", () => {
   test.each([
-    { what: "a new record, the newer second", known: [], first: "10", second: "20", kept: ["10"] },
-    { what: "a new record, the newer first", known: [], first: "20", second: "10", kept: [] },
-    { what: "a new version, the newer second", known: ["1"], first: "10", second: "20", kept: ["1", "10"] },
-    { what: "a new version, the newer first", known: ["1"], first: "20", second: "10", kept: ["1"] },
-  ])("bring $what: the newer stays, and what it replaced is kept", async ({ known, first, second, kept }) => {
-    await write(known.map((stake) => version(stake, Number(stake))));
-    const held = await hold([version(first, Number(first))]);
-    const waiting = write([version(second, Number(second))]);
-    await untilSomebodyWaits(sql);
-    await held.commit();
-    await waiting;
-    expect(await readStakes("bet_records")).toEqual(["20"]);
-    expect(await readStakes("bet_record_versions")).toEqual(kept);
-  });
+    { what: "a new record, the newer version second", known: [], first: "10", second: "20", kept: ["10"] },
+    { what: "a new record, the newer version first", known: [], first: "20", second: "10", kept: [] },
+    { what: "a new version, the newest second", known: ["1"], first: "10", second: "20", kept: ["1", "10"] },
+    { what: "a new version, the newest first", known: ["1"], first: "20", second: "10", kept: ["1"] },
+  ])(
+    "bring $what: the newer version stays, and the replaced one is kept",
+    async ({ known, first, second, kept }) => {
+      await write(known.map((stake) => version(stake, Number(stake))));
+      const held = await hold([version(first, Number(first))]);
+      const waiting = write([version(second, Number(second))]);
+      await untilSomebodyWaits(sql);
+      await held.commit();
+      await waiting;
+      expect(await readStakes("bet_records")).toEqual(["20"]);
+      expect(await readStakes("bet_record_versions")).toEqual(kept);
+    },
+  );
 
-  test("a page that is rolled back leaves the other its place", async () => {
+  test("leave the second its way when the first is rolled back", async () => {
     const held = await hold([version("20", 20)]);
     const waiting = write([version("10", 10)]);
     await untilSomebodyWaits(sql);
@@ -367,24 +371,24 @@ describe("two pages with the same records at the same time", () => {
     expect(await readStakes("bet_record_versions")).toHaveLength(written - ids.length);
   });
 
-  /** Writes a page in a transaction that stays open until it is told how to end. */
+  /** Writes a page in a transaction that stays open until the test ends it. */
   async function hold(records: readonly BetRecord[]) {
     const written = Promise.withResolvers<void>();
-    const told = Promise.withResolvers<void>();
+    const decided = Promise.withResolvers<void>();
     const ended = sql.begin(async (tx) => {
       await writeRecords(tx, "P1", records, { requestedAt: NOON, now: NOON });
       written.resolve();
-      await told.promise;
+      await decided.promise;
     });
     const done = ended.catch((error: unknown) => error);
     await Promise.race([written.promise, done]);
     return {
       commit: async () => {
-        told.resolve();
+        decided.resolve();
         await ended;
       },
       rollBack: async () => {
-        told.reject(new Error("rolled back"));
+        decided.reject(new Error("rolled back"));
         await done;
       },
     };

@@ -1,15 +1,10 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { pauseRequests } from "../../src/provider/budget-store.ts";
+import { type LeasedWindow, postponeWindow, releaseWindow } from "../../src/sync/leased-window-store.ts";
 import { ensurePullState, stopPulling } from "../../src/sync/pull-state-store.ts";
 import { initialRange } from "../../src/sync/range-control.ts";
-import {
-  type LeasedWindow,
-  planWindows,
-  postponeWindow,
-  releaseWindow,
-  type WindowKind,
-} from "../../src/sync/store.ts";
 import { doesLiveWait, ensureTurns, leaseInTurn, restWindow } from "../../src/sync/turn-store.ts";
+import { planWindows, type WindowKind } from "../../src/sync/window-store.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 
@@ -41,14 +36,14 @@ async function inTurn(lease: () => Promise<LeasedWindow | null>, count: number):
 }
 
 describe("a turn", () => {
-  test("goes to the product that was served least recently, and to one that is served already only after all others", async () => {
+  test("goes to the product that was served least recently, and only after all others to one that is being served", async () => {
     await plan("P1", "live", 4);
     await plan("P2", "live", 2);
     await plan("P3", "live", 1);
     expect(await inTurn(() => leaseLive(), 8)).toEqual(["P1", "P2", "P3", "P1", "P2", "P1", "P1", null]);
   });
 
-  test("goes on where it was, whatever a product has to fetch at that moment", async () => {
+  test("continues in the same order, whatever a product has to fetch at that moment", async () => {
     await plan("P1", "live");
     await plan("P3", "live");
     const served = await leaseLive();
@@ -57,7 +52,7 @@ describe("a turn", () => {
     expect(await inTurn(() => leaseLive(), 4)).toEqual(["P2", "P3", "P1", null]);
   });
 
-  test("is everybody's own: those who ask at once get different windows", async () => {
+  test("differs for each fetcher: simultaneous fetchers get different windows", async () => {
     for (const productId of PRODUCTS) await plan(productId, "live", 5);
     const asked = await Promise.all(Array.from({ length: 30 }, () => leaseLive()));
     const ids = asked.flatMap((window) => (window === null ? [] : [window.id]));
@@ -65,7 +60,7 @@ describe("a turn", () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  test("takes the earliest window of its product, of the most urgent kind of any", async () => {
+  test("takes the earliest window of its product, of the most urgent kind of all products", async () => {
     await plan("P1", "resweep", 2);
     await plan("P3", "confirm", 2);
     expect([await leaseRest(), await leaseRest()]).toMatchObject([
@@ -75,7 +70,7 @@ describe("a turn", () => {
     expect(await leaseRest()).toMatchObject({ productId: "P1", kind: "resweep", ...hour(1) });
   });
 
-  test("takes what is newer than the head before older time, the earliest first", async () => {
+  test("takes windows newer than the head before older ones, the earliest first", async () => {
     await begin("P1", NOON - 2 * HOUR_MS);
     await sql`update pull_states set ms_per_hour = 1`;
     await plan("P1", "live", 4);
@@ -83,19 +78,19 @@ describe("a turn", () => {
     expect(taken).toMatchObject([hour(1), hour(0), hour(3), hour(2)]);
   });
 
-  test("is given to no more windows at once than are asked for", async () => {
+  test("is given to at most as many windows as the limit says", async () => {
     await plan("P1", "live", 3);
     expect(await inTurn(() => leaseLive(NOON, 2), 3)).toEqual(["P1", "P1", null]);
   });
 });
 
-describe("while a live window waits for a lane", () => {
+describe("while a live window waits for a fetcher", () => {
   beforeEach(async () => {
     await plan("P1", "confirm");
     await plan("P2", "live");
   });
 
-  test("nothing less urgent is begun, of any product, until somebody has it", async () => {
+  test("nothing less urgent is begun, for any product, until a fetcher has it", async () => {
     expect(await doesLiveWait(sql, PRODUCTS, NOON)).toBe(true);
     expect(await leaseRest()).toBeNull();
     await leaseLive();
@@ -108,14 +103,14 @@ describe("while a live window waits for a lane", () => {
     ["its product is stopped", () => stop("P2")],
     ["its product is paused", () => pauseRequests(sql, "P2", 60_000)],
     [
-      "its product answers nothing, and is asked for another already",
+      "its product has no answers, and another request for it is under way",
       async () => {
         await begin("P2");
         await plan("P2", "live", 3);
         await leaseLive();
       },
     ],
-  ])("which %s, the rest goes on", async (_, hold) => {
+  ])("but %s, less urgent windows are begun", async (_, hold) => {
     await hold();
     expect(await leaseLive()).toBeNull();
     expect(productOf(await leaseRest())).toBe("P1");
@@ -136,7 +131,7 @@ async function begin(productId: string, head = NOON): Promise<void> {
   await ensurePullState(sql, productId, head, initialRange(limits));
 }
 
-test("a window that rests after a fault of our own is nobody's until then, unless somebody works on it", async () => {
+test("a window that rests after a fault of this program is leased by nobody until its time, unless a process works on it", async () => {
   await plan("P1", "live");
   const window = await leaseLive();
   if (window === null) throw new Error("nothing was leased");

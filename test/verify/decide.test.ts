@@ -8,12 +8,12 @@ import { deposit, live, SECOND_MS, topUp, VERIFY } from "./sent.ts";
 const DAY_MS = 24 * HOUR_MS;
 const settings = (verify: object) => parseConfig({ products: [{ productId: "P1" }], verify }).verify;
 
-describe("when it is asked for", () => {
-  test("first at the first delay after it was sent, however late it was handed over", () => {
+describe("the next question", () => {
+  test("comes first at the first delay after the sending, however late the transfer was handed over", () => {
     expect(firstVerifyAt(NOON, VERIFY)).toBe(NOON + 10 * SECOND_MS);
   });
 
-  test("without an answer, at each delay counted from the sending, and then again and again at the last one", () => {
+  test("comes without an answer at each delay after the sending, and then repeatedly at the last delay", () => {
     const one = live(deposit(), settings({ giveUpAfter: "P7D" }));
     const asked: (number | null)[] = [];
     for (let i = 0; i < 7; i += 1) {
@@ -23,19 +23,19 @@ describe("when it is asked for", () => {
     expect(asked).toEqual([10, 30, 120, 600, 3600, 7200, 10800].map((seconds) => seconds * SECOND_MS));
   });
 
-  test("delays that passed while nobody asked are not made up for", () => {
+  test("is not repeated for delays that passed while no worker asked", () => {
     const one = live(deposit());
     one.nothing(5 * MINUTE_MS);
     expect(one.nextAfterMs()).toBe(10 * MINUTE_MS);
   });
 
-  test("delays of zero do not make it ask without a pause", () => {
+  test("comes after a pause even where the delays are zero", () => {
     const one = live(deposit(), settings({ delays: ["PT0S"] }));
     const { state } = one.nothing(MINUTE_MS);
     expect(state.nextVerifyAt).toBeGreaterThan(NOON + MINUTE_MS + SECOND_MS);
   });
 
-  test("after a failure, at the later of the earliest final moment and the first delay behind the failure", () => {
+  test("comes after a failure, at the later of the earliest final moment and the first delay after the failure", () => {
     const early = live(deposit());
     early.failed(10 * SECOND_MS);
     expect(early.nextAfterMs()).toBe(15 * MINUTE_MS);
@@ -44,7 +44,7 @@ describe("when it is asked for", () => {
     expect(late.nextAfterMs()).toBe(HOUR_MS + SECOND_MS + 10 * SECOND_MS);
   });
 
-  test("every answer, and the lack of one, counts as an attempt", () => {
+  test("is one attempt more, with or without an answer", () => {
     const one = live(deposit());
     one.nothing("when due");
     one.failed("when due");
@@ -53,7 +53,7 @@ describe("when it is asked for", () => {
 });
 
 describe("accepted", () => {
-  test("is what the provider has booked just as it was sent: it is never asked for again", () => {
+  test("is a transfer that the provider has booked just as it was sent: no question follows", () => {
     const { state, finding } = live(deposit()).booked("when due");
     expect(finding).toBeNull();
     expect(state).toMatchObject({
@@ -63,18 +63,18 @@ describe("accepted", () => {
     });
   });
 
-  test.each(["10", "10.00", "10.0000", "1e1"])("%s is as much as 10.00", (text) => {
+  test.each(["10", "10.00", "10.0000", "1e1"])("is a booking of %s for 10.00", (text) => {
     expect(live(deposit()).booked("when due", { amount: amount(text) }).state.status).toBe("accepted");
   });
 
-  test("comes after failures too, as long as they are not final", () => {
+  test("comes after failures too, while they are not final", () => {
     const one = live(deposit());
     one.failed("when due");
     const { state, finding } = one.booked("when due");
     expect([state.status, finding]).toEqual(["accepted", null]);
   });
 
-  test("comes after an inconclusive time, and ends its mismatch", () => {
+  test("comes after an inconclusive time, and ends the mismatch", () => {
     const one = live(deposit());
     expect(one.nothing(DAY_MS).state).toMatchObject({
       status: "inconclusive",
@@ -101,7 +101,7 @@ describe("booked differently", () => {
     ["a deposit booked as a negative one", { amount: amount("-10") }, "20", "amount -10 instead of 10"],
   ];
 
-  test.each(cases)("%s: inconclusive at once, with what differs at risk", (_, fields, atRisk, reason) => {
+  test.each(cases)("%s: inconclusive at once, with the difference at risk", (_, fields, atRisk, reason) => {
     const { state, finding } = live(deposit()).booked("when due", fields);
     expect(state).toMatchObject({
       status: "inconclusive",
@@ -118,7 +118,7 @@ describe("booked differently", () => {
     expect(finding.reason).toBe(`the deposit of 10.00 THB is booked at the provider with ${reason}`);
   });
 
-  test("a withdrawal booked as a negative one is another amount: only a top-up's may be negative", () => {
+  test("a withdrawal with a negative amount is another amount: only a top-up's amount may be negative", () => {
     const { state, finding } = live(deposit({ type: "WITHDRAW" })).booked("when due", {
       amount: amount("-10"),
     });
@@ -126,7 +126,7 @@ describe("booked differently", () => {
     expect(finding).toMatchObject({ amountAtRisk: amount("20") });
   });
 
-  test("it is asked for every hour from then on", () => {
+  test("the worker asks every hour from then on", () => {
     const one = live(deposit());
     one.booked(10 * SECOND_MS, { username: "bob" });
     expect(one.nextAfterMs()).toBe(11 * SECOND_MS + HOUR_MS);
@@ -134,21 +134,21 @@ describe("booked differently", () => {
     expect(one.nextAfterMs()).toBe(11 * SECOND_MS + 2 * HOUR_MS + SECOND_MS);
   });
 
-  test("the lack of an answer leaves what was found", () => {
+  test("a missing answer leaves the earlier answer", () => {
     const one = live(deposit());
     one.booked("when due", { username: "bob" });
     const { state, finding } = one.nothing(2 * DAY_MS);
     expect([state.mismatchKind, finding]).toEqual(["transfer-differs", "as-before"]);
   });
 
-  test("a later answer that agrees settles it", () => {
+  test("a later answer that agrees accepts the transfer", () => {
     const one = live(deposit());
     one.booked("when due", { username: "bob" });
     const { state, finding } = one.booked("when due");
     expect([state.status, state.mismatchKind, finding]).toEqual(["accepted", null, null]);
   });
 
-  test("failures before it do not count towards a rejection after it", () => {
+  test("earlier failures do not count towards a later rejection", () => {
     const one = live(deposit());
     one.failed("when due");
     one.booked("when due", { username: "bob" });
@@ -177,19 +177,19 @@ describe("rejected", () => {
     expect(one.failed(15 * MINUTE_MS).state.status).toBe("rejected");
   });
 
-  test("since when it fails is known, however often it was asked for since", () => {
+  test("needs the time of the first failure, however often the worker has asked since", () => {
     const one = live(deposit());
     one.failed(10 * SECOND_MS);
     expect(one.failed(20 * SECOND_MS).state.failedSince).toBe(NOON + 10 * SECOND_MS);
   });
 
-  test("a single failure is not final, however late", () => {
+  test("needs a second failure, however late the first one is", () => {
     const one = live(deposit());
     expect(one.failed(HOUR_MS).state.status).toBe("pending");
     expect(one.failed("when due").state.status).toBe("rejected");
   });
 
-  test("an ask without an answer in between does not undo the first failure", () => {
+  test("counts the first failure although a question between the two had no answer", () => {
     const one = live(deposit());
     one.failed("when due");
     expect(one.nothing("when due").state.status).toBe("pending");
@@ -197,7 +197,7 @@ describe("rejected", () => {
     expect(one.failed("when due").state.status).toBe("rejected");
   });
 
-  test("comes after an inconclusive time too, and ends its mismatch", () => {
+  test("comes after an inconclusive time too, and ends the mismatch", () => {
     const one = live(deposit());
     one.nothing(DAY_MS);
     expect(one.failed("when due")).toMatchObject({ finding: "as-before", state: { status: "inconclusive" } });
@@ -205,7 +205,7 @@ describe("rejected", () => {
     expect([state.status, state.mismatchKind, finding]).toEqual(["rejected", null, null]);
   });
 
-  test("is asked for again an hour and a day after it, and then no more", () => {
+  test("is rechecked after an hour and after a day, and then no more", () => {
     const one = rejected();
     const at = 15 * MINUTE_MS + SECOND_MS;
     expect(one.nextAfterMs()).toBe(at + HOUR_MS);
@@ -215,7 +215,7 @@ describe("rejected", () => {
     expect(state).toMatchObject({ status: "rejected", nextVerifyAt: null, decidedAt: NOON + at });
   });
 
-  test("a recheck that became due while the one before waited for its answer is asked", () => {
+  test("is rechecked again where the next recheck became due while the one before waited for its answer", () => {
     const one = live(deposit(), settings({ recheckRejectedAfter: ["PT1H", "PT1H0.5S"] }));
     one.failed("when due");
     one.failed("when due");
@@ -223,12 +223,12 @@ describe("rejected", () => {
     expect(one.failed("when due").state.nextVerifyAt).toBeNull();
   });
 
-  test("one recheck that comes too late for both stands for both", () => {
+  test("needs only one recheck where that comes too late for both", () => {
     const one = rejected();
     expect(one.failed(3 * DAY_MS).state.nextVerifyAt).toBeNull();
   });
 
-  test("a recheck without an answer is asked again by the delays, and makes nothing inconclusive", () => {
+  test("stays through a recheck without an answer, which is repeated by the delays and makes nothing inconclusive", () => {
     const one = rejected();
     const { state, finding } = one.nothing("when due");
     expect([state.status, finding]).toEqual(["rejected", "as-before"]);
@@ -236,14 +236,14 @@ describe("rejected", () => {
     expect(one.nothing(3 * DAY_MS).state.status).toBe("rejected");
   });
 
-  test("a recheck without an answer does not put off the next one", () => {
+  test("has its next recheck at its time although the last one had no answer", () => {
     const one = rejected();
     one.failed("when due");
     one.nothing(DAY_MS);
     expect(one.nextAfterMs()).toBe(DAY_MS + 15 * MINUTE_MS + SECOND_MS);
   });
 
-  test("a success after it is accepted, and a mismatch of the whole amount", () => {
+  test("becomes accepted by a later success, with a mismatch of the whole amount", () => {
     const one = rejected();
     const { state, finding } = one.booked("when due");
     expect(state).toMatchObject({
@@ -259,7 +259,7 @@ describe("rejected", () => {
     if (finding !== null && finding !== "as-before") expect(finding.amountAtRisk.toFixed()).toBe("10");
   });
 
-  test("a success with other values is told as such, and as late once it agrees", () => {
+  test("becomes a mismatch by a success with other values, which is a late success once it agrees", () => {
     const one = rejected();
     expect(one.booked("when due", { username: "bob" }).state).toMatchObject({
       status: "inconclusive",
@@ -281,7 +281,7 @@ describe("rejected", () => {
 });
 
 describe("inconclusive", () => {
-  test("is what has no certain answer for a day after it was handed over, wherever the delays lie", () => {
+  test("is a transfer without a certain answer for a day after it was handed over, whatever the delays are", () => {
     const handedAt = NOON + 5 * SECOND_MS;
     const one = live(deposit(), VERIFY, handedAt);
     while (one.state().status === "pending") one.nothing("when due");
@@ -289,12 +289,12 @@ describe("inconclusive", () => {
     expect(one.nextAfterMs()).toBe(DAY_MS + 5 * SECOND_MS + SECOND_MS + HOUR_MS);
   });
 
-  test("what was sent long ago has its day from when it was handed over", () => {
+  test("is counted from the handing over, also for a transfer that was sent long ago", () => {
     const one = live(deposit({ sentAt: NOON - 9 * DAY_MS }));
     expect(one.nothing(10 * SECOND_MS).state.status).toBe("pending");
   });
 
-  test("has the whole amount at risk, and says since when and how often it was asked for", () => {
+  test("has the whole amount at risk, and says since when and how often the worker asked", () => {
     const { finding } = live(deposit({ type: "WITHDRAW" })).nothing(DAY_MS);
     expect(finding).toMatchObject({
       kind: "transfer-inconclusive",
@@ -303,13 +303,13 @@ describe("inconclusive", () => {
       ledger: { status: "WITHDRAW", amount: "10", currency: "THB", username: "anna", productId: "P1" },
       occurredAt: NOON,
       reason: expect.stringMatching(
-        /^whether the withdrawal of 10\.00 THB happened is unknown: .* since 2026-11-20 12:00:00Z, asked once$/,
+        /^the outcome of the withdrawal of 10\.00 THB is unknown: .* since 2026-11-20 12:00:00Z, asked once$/,
       ),
     });
     if (finding !== null && finding !== "as-before") expect(finding.amountAtRisk.toFixed()).toBe("10");
   });
 
-  test("goes on being asked for every hour, and stays the same mismatch", () => {
+  test("is asked about every hour, and stays the same mismatch", () => {
     const one = live(deposit());
     one.nothing(DAY_MS);
     for (let hours = 1; hours < 50; hours += 1) {
@@ -324,7 +324,7 @@ describe("inconclusive", () => {
 });
 
 describe("top-ups", () => {
-  test("a debit is booked as a top-up, a credit as a withdrawal, whatever its sign", () => {
+  test("a debit is booked as a top-up, a credit as a withdrawal, with either sign", () => {
     const credit = topUp({ type: "CREDIT" });
     expect(live(topUp()).booked("when due", { ...UNSAID, type: "DEBIT" }).state.status).toBe("accepted");
     const negative = { ...UNSAID, type: "CREDIT", amount: amount("-10") };
@@ -356,7 +356,7 @@ describe("top-ups", () => {
     if (finding !== null && finding !== "as-before") expect(finding.amountAtRisk.toFixed()).toBe("10");
   });
 
-  test("a rejection stands through rechecks that confirm it or have no answer, and ends with a success", () => {
+  test("a rejection stays through rechecks that confirm it or have no answer, and ends with a success", () => {
     const one = live(topUp());
     one.failed("when due");
     one.failed("when due");
@@ -372,7 +372,7 @@ describe("top-ups", () => {
     });
   });
 
-  test("without a certain answer for a day it is inconclusive", () => {
+  test("without a certain answer for a day a top-up is inconclusive", () => {
     expect(live(topUp()).nothing(DAY_MS).state.mismatchKind).toBe("top-up-inconclusive");
   });
 

@@ -21,7 +21,7 @@ test("a transfer is read field by field", () => {
   expect(formatAmount(amount)).toBe("10");
 });
 
-test.each(["transactionRef", "username"])("a %s may hold whatever can be seen", (field) => {
+test.each(["transactionRef", "username"])("a %s may have every visible character", (field) => {
   const text = "päuli/12 %:?#[🎲]";
   expect(readTransfer({ ...GIVEN, [field]: text }, KNOWN)).toMatchObject({ [field]: text });
 });
@@ -53,10 +53,10 @@ test.each<[field: string, value: unknown, message: string]>([
   [
     "sentAt",
     "2026-11-20T13:00:01Z",
-    'sentAt "2026-11-20T13:00:01Z" lies ahead: it is 2026-11-20T12:00:00.000Z now',
+    'sentAt "2026-11-20T13:00:01Z" lies in the future: the time is 2026-11-20T12:00:00.000Z',
   ],
   ["sentat", "x", 'there is no field "sentat"; a transfer has username, productId'],
-])("%s %j is refused, naming field and value", (field, value, message) => {
+])("%s %j is refused, and the error names field and value", (field, value, message) => {
   expect(() => readTransfer({ ...GIVEN, [field]: value }, KNOWN)).toThrow(message);
 });
 

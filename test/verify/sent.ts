@@ -1,4 +1,4 @@
-/** Transfers, states and answers to start from: a test names only what it is about. */
+/** Transfers, states and answers with defaults: a test names only the fields that matter. */
 
 import { parseConfig } from "../../src/config-file.ts";
 import type { TopUp, Transfer } from "../../src/transfer.ts";
@@ -28,13 +28,13 @@ export function topUp(fields: Partial<TopUp> = {}): TopUp {
   return { ...deposit(), type: "DEBIT", ...fields };
 }
 
-/** What the provider has booked: just what was sent, but for these fields. */
+/** What the provider has booked: what was sent, changed by these fields. */
 function bookingOf(sent: Transfer | TopUp, fields: Partial<Booking> = {}): Booking {
   const { username, productId, currency, amount: booked } = sent;
   return { transactionRef: null, username, productId, currency, type: null, amount: booked, ...fields };
 }
 
-/** One life, answer by answer: each is asked for at a time after noon, and takes a second. */
+/** The life of one transfer or top-up, answer by answer. Each question comes at a time after noon, and takes a second. */
 export function live(sent: Transfer | TopUp, settings = VERIFY, handedAt = NOON) {
   let state: VerifyState = {
     status: "pending",
@@ -63,7 +63,7 @@ export function live(sent: Transfer | TopUp, settings = VERIFY, handedAt = NOON)
     failed: (when: When) => hear(when, { says: "failed" }),
     nothing: (when: When) => hear(when, { says: "nothing" }),
     state: () => state,
-    /** "2 min" of `+2 min after noon` in milliseconds; null: it is not asked any more */
+    /** "2 min" of `+2 min after noon` in milliseconds; null: no question follows */
     nextAfterMs: () => (state.nextVerifyAt === null ? null : state.nextVerifyAt - NOON),
   };
 }

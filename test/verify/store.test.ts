@@ -58,7 +58,7 @@ const settle = (one: Claim, changes: Partial<VerifyState> = {}, isDecisive = fal
   );
 
 describe("handing over", () => {
-  test("the same transfer again, as often as one likes, has no effect", async () => {
+  test("the same transfer again has no effect, however often it comes", async () => {
     expect(await add(deposit())).toEqual({ added: 1, known: 0, conflicts: [] });
     expect(await add(deposit({ amount: amount("10") }))).toEqual({ added: 0, known: 1, conflicts: [] });
     expect(await addTransfer(sql, deposit(), NOON + HOUR_MS, VERIFY)).toEqual({ isNew: false });
@@ -73,7 +73,7 @@ describe("handing over", () => {
     ["currency", { currency: "USD" }, 'currency "THB", not "USD"'],
     ["type", { type: "WITHDRAW" }, 'type "DEPOSIT", not "WITHDRAW"'],
     ["time", { sentAt: NOON + 1 }, "sentAt 2026-11-20T12:00:00.000Z, not 2026-11-20T12:00:00.001Z"],
-  ])("its ref with another %s is a conflict that names both", async (_, changes, named) => {
+  ])("its ref with another %s is a conflict that names both values", async (_, changes, named) => {
     await add(deposit());
     const message = `transactionRef "ref-1" is known already, with ${named}`;
     expect(await add(deposit(changes))).toEqual({ added: 0, known: 0, conflicts: [{ index: 0, message }] });
@@ -84,7 +84,7 @@ describe("handing over", () => {
     expect(await listed()).toEqual(["ref-1 pending"]);
   });
 
-  test("ten that hand over the same hundred at the same time add each once", async () => {
+  test("ten clients with the same hundred transfers at the same time add each once", async () => {
     const done = await Promise.all(Array.from({ length: 10 }, () => add(...numbered(100))));
     expect(done.reduce((sum, { added }) => sum + added, 0)).toBe(100);
     expect(done.every(({ added, known }) => added + known === 100)).toBe(true);
@@ -92,7 +92,7 @@ describe("handing over", () => {
 });
 
 describe("claiming", () => {
-  test("what is due is claimed once, however many ask at the same time", async () => {
+  test("a due transfer is claimed once, however many workers ask at the same time", async () => {
     await add(...numbered(100));
     const claimed = (await Promise.all(Array.from({ length: 12 }, () => claim(10)))).flat();
     for (let more = await claim(10); more.length > 0; more = await claim(10)) claimed.push(...more);
@@ -100,7 +100,7 @@ describe("claiming", () => {
     expect(claimed).toHaveLength(100);
   });
 
-  test("the most overdue come first, and nothing before its time", async () => {
+  test("the most overdue come first, and none before its time", async () => {
     await add(
       deposit({ transactionRef: "later", sentAt: NOON + MINUTE_MS }),
       deposit({ transactionRef: "second", sentAt: NOON }),
@@ -111,7 +111,7 @@ describe("claiming", () => {
     expect(refsOf(await claim(10, NOON + 10_000))).toEqual(["first", "second"]);
   });
 
-  test("what a killed worker had claimed comes free when its lease ends, and its own answer is refused then", async () => {
+  test("a killed worker's claim ends with its lease, and its own answer is refused then", async () => {
     await add(deposit());
     const killed = await claimOne();
     expect(await claim(1)).toEqual([]);
@@ -123,7 +123,7 @@ describe("claiming", () => {
     expect(await listed()).toEqual(["ref-1 accepted"]);
   });
 
-  test("a claim that is kept alive stays, a lost one is not taken back", async () => {
+  test("a renewed claim stays, and a lost claim cannot be renewed", async () => {
     await add(deposit());
     const lost = await claimOne();
     await letLeasesEnd();
@@ -138,7 +138,7 @@ describe("claiming", () => {
     expect(await claim(1)).toEqual([]);
   });
 
-  test("what is given back is there for the next one at once; giving back a lost claim takes nothing away", async () => {
+  test("a released claim is free at once; the release of a lost claim changes nothing", async () => {
     await add(deposit());
     const first = await claimOne();
     await releaseClaims(sql, "transfer", [first]);
@@ -156,7 +156,7 @@ describe("claiming", () => {
     expect((await readAnswers(sql, "transfer", one.id)).map(({ attempt }) => attempt)).toEqual([1]);
   });
 
-  test("two that settle the same claim at the same moment: one is refused", async () => {
+  test("of two workers that settle the same claim at the same moment, one is refused", async () => {
     await add(deposit());
     const one = await claimOne();
     const done = await Promise.allSettled([settle(one), settle(one), settle(one)]);
@@ -164,7 +164,7 @@ describe("claiming", () => {
     expect(await readAnswers(sql, "transfer", one.id)).toHaveLength(1);
   });
 
-  test("one that another transaction is claiming is passed over, not waited for", async () => {
+  test("a transfer that another transaction is claiming is skipped without waiting", async () => {
     await add(...numbered(2));
     await sql.begin(async (tx) => {
       const [held] = await claim(1, NOON + MINUTE_MS, tx);
@@ -185,7 +185,7 @@ describe("evidence", () => {
     ]);
   });
 
-  test("of very many the first and the last stay, and every one that decided something", async () => {
+  test("of very many answers the first and the last are kept, and every one that decided something", async () => {
     await add(deposit());
     for (let attempt = 1; attempt <= 70; attempt += 1) await settle(await claimOne(), {}, attempt % 25 === 0);
     const kept = (await readAnswers(sql, "transfer", 1)).map(({ attempt }) => attempt);
@@ -198,7 +198,7 @@ describe("evidence", () => {
 describe("closing", () => {
   const CLOSE = { by: "mary", note: "found in their statement", at: NOON + HOUR_MS };
 
-  test("only an inconclusive one can be closed, and only once; it is not asked for any more", async () => {
+  test("only an inconclusive transfer can be closed, and only once; no question follows", async () => {
     await add(deposit());
     expect(await closeInconclusive(sql, "transfer", 1, CLOSE)).toBe(false);
     await settle(await claimOne(), { status: "inconclusive" });
@@ -213,7 +213,7 @@ describe("closing", () => {
     });
   });
 
-  test("an answer that is under way when it is closed is refused", async () => {
+  test("an answer to a question that was under way when the transfer was closed is refused", async () => {
     await add(deposit());
     await settle(await claimOne(), { status: "inconclusive" });
     const underWay = await claimOne();
@@ -222,7 +222,7 @@ describe("closing", () => {
     expect(await listed()).toEqual(["ref-1 inconclusive"]);
   });
 
-  test("a close that waits for an answer being settled sees what it decided", async () => {
+  test("a close that waits for an answer that is being settled sees its decision", async () => {
     await add(deposit());
     await settle(await claimOne(), { status: "inconclusive" });
     const one = await claimOne();

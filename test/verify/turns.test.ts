@@ -3,9 +3,9 @@ import { openTurns, TurnOver } from "../../src/verify/turns.ts";
 
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Work that ends when it is told to. */
-function open(lanes: number, slowMs = 60_000) {
-  const turns = openTurns(lanes, slowMs);
+/** Work that ends when the test ends it. */
+function open(slots: number, slowMs = 60_000) {
+  const turns = openTurns(slots, slowMs);
   const begun: string[] = [];
   const ending: (() => void)[] = [];
   const over: string[] = [];
@@ -26,7 +26,7 @@ function open(lanes: number, slowMs = 60_000) {
     take: (line: string, times = 1) => {
       for (let index = 0; index < times; index += 1) take(line);
     },
-    /** The oldest of those at work. */
+    /** Ends the oldest work that runs. */
     end: async () => {
       ending.shift()?.();
       await settled();
@@ -34,8 +34,8 @@ function open(lanes: number, slowMs = 60_000) {
   };
 }
 
-describe("lanes", () => {
-  test("are all of the one line that has something to ask", async () => {
+describe("slots", () => {
+  test("all go to one line where only that line asks", async () => {
     const { take, begun, end } = open(3);
     take("A", 5);
     await settled();
@@ -44,7 +44,7 @@ describe("lanes", () => {
     expect(begun).toHaveLength(4);
   });
 
-  test("are shared evenly by lines that all have more to ask than there is room for", async () => {
+  test("are shared evenly by lines that all ask for more than there are", async () => {
     const { take, begun, end } = open(2);
     for (const line of ["A", "B", "C"]) take(line, 30);
     await settled();
@@ -53,7 +53,7 @@ describe("lanes", () => {
     expect(Math.max(...counts) / Math.min(...counts)).toBeLessThanOrEqual(2);
   });
 
-  test("a line that hangs keeps its share, and the others go on in what is left", async () => {
+  test("of a line that hangs stay its share, and the others use the rest", async () => {
     const turns = openTurns(4);
     const asked = { hanging: 0, quick: 0 };
     const never = new Promise<void>(() => {});
@@ -72,8 +72,8 @@ describe("lanes", () => {
   });
 });
 
-describe("a line that has none, where all lanes are taken", () => {
-  test("gets that of a slow question of the line with the most", async () => {
+describe("a line without a slot, where all are taken", () => {
+  test("gets the slot of a slow question of the line with the most", async () => {
     const { take, begun, over } = open(3, 20);
     take("hanging", 6);
     await settled();
@@ -82,18 +82,18 @@ describe("a line that has none, where all lanes are taken", () => {
     expect(over).toEqual(["hanging"]);
   });
 
-  test("keeps it: what had to make room keeps to half of the lanes until it answers quickly again", async () => {
+  test("keeps the slot: the line that gave it up keeps to half of the slots until it answers quickly again", async () => {
     const { take, begun, end } = open(4, 20);
     take("hanging", 20);
     await settled();
     take("late");
     await expect.poll(() => begun).toHaveLength(5);
-    // One was given up, and two more end slowly: one is at work, and one more begins, though three lanes are free.
+    // One question was given up, and two more end slowly. One is at work, and one more begins, though three slots are free.
     for (let index = 0; index < 3; index += 1) await end();
     expect(begun.filter((line) => line === "hanging")).toHaveLength(5);
   });
 
-  test("waits where each line has but one", async () => {
+  test("waits where each line has only one", async () => {
     const { take, begun, over, end } = open(2, 1);
     take("A");
     take("B");

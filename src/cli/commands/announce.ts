@@ -7,7 +7,7 @@ import { listMismatches } from "../../mismatches/store.ts";
 import { printLine, showText } from "../terminal/print.ts";
 import { showAtRisk } from "./mismatches/mismatches.ts";
 
-/** Of more new mismatches than this, the rest is only counted. */
+/** The most new mismatches that are listed at once; further ones are only counted. */
 const LISTED_AT_ONCE = 12;
 const CHECK_EVERY_MS = 1_000;
 
@@ -19,7 +19,7 @@ export function announceStart(facts: {
   readonly opsUrl: string;
 }): void {
   const { diff } = facts.config;
-  printLine("wallet-recon runs. No setting is given, so it starts a world of its own for trying out:");
+  printLine("wallet-recon runs. There are no settings, so this start has a world of its own for trying out:");
   printLine(`  database   ${facts.database}`);
   printLine(`  queues     ${facts.queues}`);
   printLine(`  provider   ${facts.provider}`);
@@ -49,7 +49,7 @@ export async function announceMismatches(sql: Sql, clock: Clock, signal: AbortSi
       reported = true;
       printLine();
       printLine(
-        `Look at them in another terminal: npx recon mismatches list, npx recon mismatches show ${mismatches[0]?.id}`,
+        `To see them in another terminal: npx recon mismatches list, npx recon mismatches show ${mismatches[0]?.id}`,
       );
       printLine();
     }

@@ -3,6 +3,7 @@
 import { stderr, stdout } from "node:process";
 import type { Command } from "commander";
 import { formatInstant, showDuration, showInstant } from "../../clock.ts";
+import type { FlowContext } from "../../flows/context.ts";
 import {
   type BackfillPlan,
   changeBackfill,
@@ -11,8 +12,7 @@ import {
   listBackfillPage,
   planBackfill,
   requestBackfill,
-} from "../../flows/backfill.ts";
-import type { FlowContext } from "../../flows/context.ts";
+} from "../../flows/pull/backfill.ts";
 import { type PageQuery, readPage } from "../../ops/input/page-query.ts";
 import { readProductRange } from "../../ops/input/range-query.ts";
 import type { Backfill, BackfillChange } from "../../sync/backfill.ts";
@@ -35,7 +35,7 @@ interface RequestOptions {
 export function addBackfillCommands(program: Command): void {
   const backfill = program
     .command("backfill")
-    .description("fetch a past range of a product again; the worker does so after all more urgent work")
+    .description("fetch a past range of a product again; the worker fetches it after all more urgent work")
     .enablePositionalOptions()
     // What stands behind it is meant as a command of its own, and none there is.
     .allowExcessArguments()
@@ -47,7 +47,7 @@ export function addBackfillCommands(program: Command): void {
     .option("--from <time>", "the begin of the range, such as 2026-11-01T00:00:00Z")
     .option("--to <time>", "up to when")
     .option("--wait", "show the progress, and end with the backfill")
-    .option("--dry-run", "only say what the backfill would do")
+    .option("--dry-run", "only show the effect of the backfill")
     .option("--json", "one JSON document")
     .action(
       withRecon(["database"], async ({ context }, options: RequestOptions) => {
@@ -114,7 +114,7 @@ async function request(
     printLine(
       `Backfill ${id} of ${productId} is queued: ${windowsTotal} windows of at most ${showDuration(plan.windowMs)}.`,
     );
-    if (!wait) printLine("How far it is: recon backfill list");
+    if (!wait) printLine("To see the progress: recon backfill list");
   }
   const last = wait ? await waitFor(context, queued, json ?? false) : queued;
   if (json) printJson({ backfill: describeBackfill(last) });
@@ -123,13 +123,15 @@ async function request(
   if (last.status !== "done") process.exitCode = EXIT_FAILED;
 }
 
-/** With --json standard output is for the document, so the progress goes to standard error. */
+/** With --json, standard output is for the document. The progress then goes to standard error. */
 async function waitFor(context: FlowContext, { id }: Backfill, isJson: boolean): Promise<Backfill> {
   const leaving = new AbortController();
   void stopSignal().then(() => leaving.abort());
   const last = await watchBackfill(context, String(id), isJson ? stderr : stdout, leaving.signal);
   if (leaving.signal.aborted) {
-    stderr.write(`Backfill ${id} goes on without this command. To end it: recon backfill cancel ${id}\n`);
+    stderr.write(
+      `Backfill ${id} goes on without this command. To end the backfill: recon backfill cancel ${id}\n`,
+    );
   }
   return last;
 }

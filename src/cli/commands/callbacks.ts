@@ -4,7 +4,7 @@ import { setInterval } from "node:timers";
 import type { Command } from "commander";
 import { startCallbackServer } from "../../callbacks/server.ts";
 import { migrateDatabase } from "../../db/migrate.ts";
-import { MEASURE_EVERY_MS, openClockWatch } from "../../flows/watch-clock.ts";
+import { MEASURE_EVERY_MS, openClockWatch } from "../../flows/alerts/watch-clock.ts";
 import type { OpenRecon } from "../run/open.ts";
 import { type Part, runUntilStopped } from "../run/run-until-stopped.ts";
 import { printLine } from "../terminal/print.ts";
@@ -38,6 +38,6 @@ async function startCallbacks({ settings, context, databaseUrl }: OpenRecon, ope
   printLine(`callbacks are answered at ${server.url}${basePath}/<callback>, for the products`);
   printLine(`  ${context.config.products.map(({ productId }) => productId).join(", ")}`);
   printLine(`  ${from}, ${signatureKey === null ? "signed or not" : "signed with CALLBACK_SIGNATURE_KEY"}`);
-  printLine('Players are made by "recon wallet credit". Ctrl-C ends it.');
+  printLine('Players are made by "recon wallet credit". Ctrl-C ends this server.');
   context.log.info({ callbacks: server.url }, "the callbacks are served");
 }

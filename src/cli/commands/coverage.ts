@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import { parseInstant, showDuration } from "../../clock.ts";
-import { type Coverage, readCoverageOf } from "../../flows/read-coverage.ts";
+import { type Coverage, readCoverageOf } from "../../flows/read/read-coverage.ts";
 import { readProductRange } from "../../ops/input/range-query.ts";
 import { withRecon } from "../run/run-command.ts";
 import { printJson, printLine, printTable } from "../terminal/print.ts";
@@ -35,7 +35,7 @@ function printCoverage({ productId, from, to, complete, gaps, windows }: Coverag
   const missingMs = gaps.reduce((sum, gap) => sum + lengthMs(gap), 0);
   printLine(
     complete
-      ? `${productId} is complete from ${from} to ${to}, as far as it has settled.`
+      ? `${productId} is complete from ${from} to ${to}, except for time that has not settled yet.`
       : `${productId} is not complete from ${from} to ${to}: ${showDuration(missingMs)} missing.`,
   );
   if (gaps.length > 0) {

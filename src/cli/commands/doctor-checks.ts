@@ -6,8 +6,8 @@ import { countMissingMigrations } from "../../db/migrate.ts";
 import { OLDEST_SERVER, readServerVersion } from "../../db/server-version.ts";
 import { findLongAmounts, MOST_DECIMALS } from "../../diff/long-amount-store.ts";
 import { describeError, type ErrorCode, ReconError } from "../../errors.ts";
-import { askProviderOnce, type ClockSkew, type ProviderVisit } from "../../flows/ask-provider-once.ts";
-import { checkLedger } from "../../flows/check-ledger.ts";
+import { checkLedger } from "../../flows/ledger/check-ledger.ts";
+import { askProviderOnce, type ClockSkew, type ProviderVisit } from "../../flows/verify/ask-provider-once.ts";
 import type { OpenRecon } from "../run/open.ts";
 
 /** The result of one check. */
@@ -41,7 +41,7 @@ export async function runChecks(recon: OpenRecon): Promise<Diagnosis[]> {
 
 function sayUnchecked(error: unknown): CheckResult {
   return wrong(
-    `it cannot be checked: ${describeError(error)}`,
+    `the check failed: ${describeError(error)}`,
     "mend the problems above, then run the doctor again",
   );
 }
@@ -86,7 +86,7 @@ function judgeRedis({ version, evictionPolicy }: RedisFacts): CheckResult {
   if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
     return wrong(`Redis ${version} is too old`, `use Redis ${OLDEST_REDIS.join(".")} or newer`);
   }
-  if (evictionPolicy === "noeviction") return right(`Redis ${version} answers, and evicts nothing`);
+  if (evictionPolicy === "noeviction") return right(`Redis ${version} answers, and evicts no keys`);
   return wrong(
     `Redis ${version} has maxmemory-policy ${evictionPolicy}: where memory is short, it drops jobs`,
     "set maxmemory-policy noeviction in its configuration, or use a Redis of its own",
@@ -118,7 +118,7 @@ async function checkLedgerRelation({ context }: OpenRecon): Promise<CheckResult>
     }
     if (!findsUndated) {
       return right(
-        `${source}; rows without a received_at are not looked for, because no index leads to them: declare the column not null`,
+        `${source}; rows without a received_at are not found, because no index leads to them: declare the column not null`,
       );
     }
     if (foreignProducts.length > 0) {
@@ -149,7 +149,7 @@ async function checkAmounts({ context: { sql, config } }: OpenRecon): Promise<Di
     .map(({ side, productId, currency, amount }) => ({
       check: "amounts",
       ok: true,
-      found: `${productId} has amounts with more than ${MOST_DECIMALS} decimals ${side === "provider" ? "at the provider" : "in the ledger"}, such as ${amount} ${currency}: somebody computes in floating point`,
+      found: `${productId} has amounts with more than ${MOST_DECIMALS} decimals ${side === "provider" ? "at the provider" : "in the ledger"}, such as ${amount} ${currency}: one side computes in floating point`,
       mend: `if the other side keeps fewer digits, set diff.tolerance, such as { "${currency}": "0.01" }; the day's statement then shows what it adds up to as rounding`,
     }));
 }
@@ -160,7 +160,7 @@ async function checkProvider({ settings, context }: OpenRecon): Promise<Diagnosi
     return [
       {
         check: "provider",
-        ...right("PROVIDER_BASE_URL is not set: the worker brings a stand-in provider along"),
+        ...right("PROVIDER_BASE_URL is not set: the worker starts a stand-in provider"),
       },
     ];
   }

@@ -1,4 +1,4 @@
-/** `recon doctor`: checks what the worker needs, and says what to mend. */
+/** `recon doctor`: checks what the worker needs, and says what to correct. */
 
 import type { Command } from "commander";
 import { describeError, type ErrorCode, ReconError } from "../../errors.ts";
@@ -11,7 +11,7 @@ export function addDoctorCommand(program: Command): void {
   program
     .command("doctor")
     .description(
-      "checks settings, database, Redis, ledger relation, provider and clock, and says what to mend",
+      "checks settings, database, Redis, ledger relation, provider and clock, and says what to correct",
     )
     .option("--json", "one JSON document")
     .action(async (options: { json?: boolean }) => {

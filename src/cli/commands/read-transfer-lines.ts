@@ -1,7 +1,7 @@
 /** Transfers as JSON lines on standard input. All lines are checked before the first one is stored. */
 
 import { describeError, ReconError } from "../../errors.ts";
-import type { GivenTransfer } from "../../flows/hand-over-transfers.ts";
+import type { GivenTransfer } from "../../flows/verify/hand-over-transfers.ts";
 import { readTransfer } from "../../verify/hand-over.ts";
 
 const MOST_LINES = 100_000;
@@ -69,7 +69,7 @@ function parseLine(line: string): unknown {
     // Blanks, and the byte order mark of some editors.
     return JSON.parse(line.trim());
   } catch {
-    throw new ReconError("usage", `it is not JSON: ${line.trim().slice(0, 60)}`);
+    throw new ReconError("usage", `not JSON: ${line.trim().slice(0, 60)}`);
   }
 }
 

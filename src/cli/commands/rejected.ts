@@ -9,7 +9,7 @@ import {
   type RejectedList,
   type RejectedStory,
   readRejected,
-} from "../../flows/read-rejected.ts";
+} from "../../flows/rejected/read-rejected.ts";
 import {
   type RejectedQuery,
   readRef,

@@ -3,10 +3,10 @@
 import process from "node:process";
 import type { Command } from "commander";
 import { ReconError } from "../../errors.ts";
-import { readReport } from "../../flows/read-report.ts";
+import { readReport } from "../../flows/reports/read-report.ts";
 import { formatMoney, parseAmount } from "../../money.ts";
 import { reportAsCsv } from "../../ops/csv/report-csv.ts";
-import { usage } from "../../ops/input/range-query.ts";
+import { usage } from "../../ops/input/fields.ts";
 import { readReportDay } from "../../ops/input/report-query.ts";
 import { type DayReport, isUnexplained, type ReportRow, type ReportSide } from "../../report.ts";
 import { EXIT_FAILED, withRecon } from "../run/run-command.ts";
@@ -43,9 +43,7 @@ export function addReportCommand(program: Command): void {
 /** Ctrl-C also ends the report's query in the database. */
 function abortedByTerminal(): AbortSignal {
   const left = new AbortController();
-  void stopSignal().then(() =>
-    left.abort(new ReconError("report-left", "the report was not made: it was stopped")),
-  );
+  void stopSignal().then(() => left.abort(new ReconError("report-left", "the report was stopped")));
   return left.signal;
 }
 
@@ -84,6 +82,6 @@ function printRow(row: ReportRow): void {
   if (!row.complete) {
     printLine("Not complete: part of this day has not been fetched (recon coverage shows which).");
   } else if (isUnexplained(row)) {
-    printLine("NOT EXPLAINED: the day is complete, and nothing accounts for the rest.");
+    printLine("NOT EXPLAINED: the day is complete, but nothing explains the rest.");
   }
 }

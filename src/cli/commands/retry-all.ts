@@ -2,8 +2,13 @@
 
 import { stderr } from "node:process";
 import type { FlowContext } from "../../flows/context.ts";
-import { listRejected } from "../../flows/read-rejected.ts";
-import { type RetryCounts, type RetryResult, retryNext, retryThese } from "../../flows/retry-rejected.ts";
+import { listRejected } from "../../flows/rejected/read-rejected.ts";
+import {
+  type RetryCounts,
+  type RetryResult,
+  retryNext,
+  retryThese,
+} from "../../flows/rejected/retry-rejected.ts";
 import { parseRejectedId, type RejectedRef } from "../../rejected.ts";
 
 /** Of more rows that stay than this, the rest is only counted. */

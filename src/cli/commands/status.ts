@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import { type Instant, showDuration } from "../../clock.ts";
-import { readStatusForPeople, type Status, type StatusForPeople } from "../../flows/read-status.ts";
+import { readStatusForPeople, type Status, type StatusForPeople } from "../../flows/read/read-status.ts";
 import { withRecon } from "../run/run-command.ts";
 import { printJson, printLine, printTable } from "../terminal/print.ts";
 

@@ -2,14 +2,14 @@
 
 import { stdin } from "node:process";
 import type { Command } from "commander";
-import { closeTransfer } from "../../flows/close-transfer.ts";
-import { handOverTransfers } from "../../flows/hand-over-transfers.ts";
 import {
   describeTransfer,
   readTransferStory,
   type TransferDocument,
   type TransferStory,
-} from "../../flows/read-transfer.ts";
+} from "../../flows/read/read-transfer.ts";
+import { closeTransfer } from "../../flows/verify/close-transfer.ts";
+import { handOverTransfers } from "../../flows/verify/hand-over-transfers.ts";
 import {
   readNote,
   readTransferChoice,
@@ -79,17 +79,20 @@ export function addTransferCommands(program: Command): void {
       .command("close")
       .argument("<ref>", "the transactionRef")
       .description(
-        "stop verifying an inconclusive transfer whose outcome you found out; this resolves its mismatch",
+        "end the verification of an inconclusive transfer after you found its outcome; this resolves its mismatch",
       )
-      .requiredOption("--note <text>", "what you found out"),
+      .requiredOption("--note <text>", "your finding"),
   ).action(
     withRecon(
       ["database"],
       async ({ context }, ref: string, { json, note, ...choice }: ChoiceOptions & { note: string }) => {
-        const close = { by: actorName(), note: readNote(note) };
+        const close = { by: actorName(), note: readNote({ note }) };
         const closed = describeTransfer(await closeTransfer(context, readTransferChoice(ref, choice), close));
         if (json) printJson({ transfer: closed });
-        else printLine(`${showText(ref)} is closed: it stays inconclusive, and is not asked for any more.`);
+        else
+          printLine(
+            `${showText(ref)} is closed. It stays inconclusive, and the worker does not verify it any more.`,
+          );
       },
     ),
   );
@@ -139,7 +142,7 @@ function printStory(story: TransferStory): void {
   );
   printLine();
   if (answers.length === 0) {
-    printLine("Not asked for yet.");
+    printLine("The provider has not been asked yet.");
     return;
   }
   printTable(

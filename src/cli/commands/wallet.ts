@@ -37,7 +37,7 @@ export function addWalletCommands(program: Command): void {
     );
   wallet
     .command("show")
-    .description("show what a player has")
+    .description("show a player's balances")
     .requiredOption("--username <username>", "which player")
     .option("--currency <code>", "only this currency")
     .option("--json", "one JSON document")

@@ -5,8 +5,8 @@
 
 import type { WriteStream } from "node:tty";
 import type { Clock } from "../../clock.ts";
-import { findBackfill } from "../../flows/backfill.ts";
 import type { FlowContext } from "../../flows/context.ts";
+import { findBackfill } from "../../flows/pull/backfill.ts";
 import { type Backfill, isEnded } from "../../sync/backfill.ts";
 import { type Pace, type ProgressSeen, paceBetween } from "../../sync/pace.ts";
 import { showBar, showProgress } from "../terminal/progress.ts";
@@ -41,7 +41,7 @@ export async function watchBackfill(
     }
     if (!isWorkerMissed && backfill.status === "queued" && reading.at - beganAt > WORKER_IS_MISSED_AFTER_MS) {
       isWorkerMissed = true;
-      display.say("Nobody has begun it so far: does a worker run? (recon worker)");
+      display.say("No worker has begun the backfill yet. Does a worker run? (recon worker)");
     }
     await clock.sleep(CHECK_EVERY_MS, signal);
   }

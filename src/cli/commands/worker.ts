@@ -7,7 +7,7 @@ import { startWorker } from "../../../jobs/worker.ts";
 import { openChannels } from "../../alerts/open-channels.ts";
 import { migrateDatabase } from "../../db/migrate.ts";
 import { describeError } from "../../errors.ts";
-import { openAskOutcome } from "../../flows/ask-outcome.ts";
+import { openAskOutcome } from "../../flows/verify/ask-outcome.ts";
 import { openMetrics } from "../../ops/metrics/metrics.ts";
 import { startOpsServer } from "../../ops/server.ts";
 import { startTracing, watchAll } from "../../ops/tracing/tracing.ts";
@@ -99,7 +99,7 @@ function describeWorld({ settings, embedded }: OpenRecon, tryOut: TryOut) {
 function announce({ context }: OpenRecon): { close(): Promise<void> } {
   const ending = new AbortController();
   const announcing = announceMismatches(context.sql, context.clock, ending.signal).catch((error: unknown) =>
-    context.log.warn({ error: describeError(error) }, "the mismatches cannot be shown here any more"),
+    context.log.warn({ error: describeError(error) }, "this terminal cannot show mismatches any more"),
   );
   return {
     close: async () => {

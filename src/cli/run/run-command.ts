@@ -2,7 +2,7 @@
 
 import { stderr } from "node:process";
 import type { Need } from "../../config.ts";
-import { describeLimit, isConnectionLost, unreachable } from "../../db/client.ts";
+import { describeLimit, isConnectionLost, unreachable } from "../../db/database-error.ts";
 import { ReconError } from "../../errors.ts";
 import { type OpenRecon, openRecon } from "./open.ts";
 

@@ -52,7 +52,10 @@ export function runUntilStopped(
     try {
       await Promise.race([begin(), stopped]);
       await stopped;
-      writeLine(log, isUp ? `${title} ends` : `${title} ends before it was up, because of a stop signal`);
+      writeLine(
+        log,
+        isUp ? `${title} ends` : `${title} ends before the start is complete, because of a stop signal`,
+      );
     } finally {
       await closeAll(log, opened);
       exitSoon();

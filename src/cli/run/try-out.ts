@@ -6,7 +6,7 @@ import type { Clock, Instant } from "../../clock.ts";
 import type { ProviderSettings } from "../../config.ts";
 import { describeError } from "../../errors.ts";
 import type { FlowContext } from "../../flows/context.ts";
-import { deliverCallbacks } from "../../flows/deliver-callbacks.ts";
+import { deliverCallbacks } from "../../flows/ledger/deliver-callbacks.ts";
 import type { AnyFault } from "../../sandbox/faults/fault-list.ts";
 import { startSandbox } from "../../sandbox/server/server.ts";
 import { openPlayLog } from "../../sandbox/world/play-log.ts";
@@ -133,7 +133,7 @@ async function play(
       } catch (error) {
         context?.log.warn(
           { error: describeError(error) },
-          "the sandbox could not write its callbacks; it tries again",
+          "the sandbox could not write its callbacks and tries again",
         );
       }
     }

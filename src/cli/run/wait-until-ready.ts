@@ -28,12 +28,12 @@ export async function waitUntilReady(
     const leftMs = longestMs - (clock.now() - begunAt);
     if (!failure.retryable || longestMs === 0) throw failure;
     if (leftMs <= 0) {
-      const message = `${failure.message} It was waited for, for ${showDuration(longestMs)}.`;
+      const message = `${failure.message} The wait of ${showDuration(longestMs)} is over.`;
       throw new ReconError(failure.code, message, { cause: failure });
     }
     if (failure.message !== reported.message || clock.now() - reported.at >= REPORT_EVERY_MS) {
       reported = { message: failure.message, at: clock.now() };
-      log.warn({ code: failure.code }, `${failure.message} It is waited for, ${showDuration(leftMs)} more.`);
+      log.warn({ code: failure.code }, `${failure.message} recon waits for ${showDuration(leftMs)} more.`);
     }
     await clock.sleep(Math.min(TRY_EVERY_MS, leftMs));
   }

@@ -1,26 +1,28 @@
-/** Incidents and alerts, and what has become of them. */
+/** Incidents, alerts and their deliveries. */
 
 import { sql } from "drizzle-orm";
 import { bigint, index, integer, jsonb, pgTable, primaryKey, text, unique, uuid } from "drizzle-orm/pg-core";
 import { identity, instant } from "./columns.ts";
 
-/** Mismatches of one product and kind that belong together in time: what is alerted once. */
+/** Mismatches of one product and kind that belong together in time, reported by one alert. */
 export const incidents = pgTable(
   "incidents",
   {
     id: identity().primaryKey(),
     productId: text("product_id").notNull(),
     kind: text("kind").notNull(),
-    /** the backfill that brought its mismatches; 0: none did */
+    /** the backfill that found its mismatches; 0: no backfill */
     backfillId: bigint("backfill_id", { mode: "number" }).notNull(),
-    /** counts the incidents of one product, kind and backfill: two transactions cannot begin the same one */
+    /**
+     * the number within product, kind and backfill; unique, so that two transactions cannot begin the same incident
+     */
     number: integer("number").notNull(),
     beganAt: instant("began_at").notNull(),
-    /** when the last of its mismatches was first seen */
+    /** when its newest mismatch was first seen */
     lastAt: instant("last_at").notNull(),
-    /** how many mismatches it has had */
+    /** the number of its mismatches, ended ones included */
     total: integer("total").notNull(),
-    /** how many of them are open or acknowledged */
+    /** the number of its open or acknowledged mismatches */
     open: integer("open").notNull(),
     /** `total` at the last alert; 0: there was no alert */
     alertedTotal: integer("alerted_total").notNull(),
@@ -29,7 +31,7 @@ export const incidents = pgTable(
   (t) => [unique("incidents_once").on(t.productId, t.kind, t.backfillId, t.number)],
 );
 
-/** The incident that a mismatch belongs to, the last one where it has had several. */
+/** The incident of a mismatch; the latest, where it had several. */
 export const incidentMembers = pgTable(
   "incident_members",
   {
@@ -49,17 +51,17 @@ export const alerts = pgTable(
     productId: text("product_id"),
     body: jsonb("body").notNull(),
     createdAt: instant("created_at").notNull(),
-    /** when the last of the channels that are set had it */
+    /** when the last configured channel received it */
     deliveredAt: instant("delivered_at"),
   },
   (t) => [index("alerts_undelivered").on(t.id).where(sql`delivered_at is null`)],
 );
 
-/** The state of a channel: one that refuses alerts waits for a while, and loses none. */
+/** The state of a channel. A failing channel waits, and loses no alert. */
 export const alertChannels = pgTable("alert_channels", {
   /** webhook, slack */
   channel: text("channel").primaryKey(),
-  /** vain ones in a row */
+  /** failed attempts in a row */
   attempts: integer("attempts").notNull().default(0),
   nextAttemptAt: instant("next_attempt_at"),
   failingSince: instant("failing_since"),
@@ -68,7 +70,7 @@ export const alertChannels = pgTable("alert_channels", {
   leaseUntil: instant("lease_until"),
 });
 
-/** What became of an alert in a channel; none: it was not sent there yet. */
+/** The delivery of an alert to a channel; no row: not sent yet. */
 export const alertDeliveries = pgTable(
   "alert_deliveries",
   {
@@ -76,7 +78,10 @@ export const alertDeliveries = pgTable(
     channel: text("channel").notNull(),
     attempts: integer("attempts").notNull(),
     deliveredAt: instant("delivered_at"),
-    /** the channel takes others but not this one: it is not sent before then; null: it waits for its channel only */
+    /**
+     * the channel refused this alert and accepts others: the time of the next attempt; null: the alert waits only for
+     * its channel
+     */
     nextAttemptAt: instant("next_attempt_at"),
     lastError: text("last_error"),
   },
@@ -90,13 +95,13 @@ export const alertConditions = pgTable(
   "alert_conditions",
   {
     kind: text("kind").notNull(),
-    /** what it is about: a product, a channel */
+    /** a product, a channel, a queue, a relation, a process, or "provider" */
     subject: text("subject").notNull(),
     productId: text("product_id"),
     since: instant("since").notNull(),
     /** the sentence of the alert at its end */
     whatWhenOver: text("what_when_over").notNull(),
-    /** where its products had got to when it began */
+    /** the heads of its products at the beginning */
     heads: jsonb("heads").notNull(),
   },
   (t) => [primaryKey({ columns: [t.kind, t.subject] })],

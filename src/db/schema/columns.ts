@@ -1,10 +1,10 @@
-/** The columns that tables of every area have. */
+/** Column types that many tables share. */
 
 import { bigint, customType, timestamp } from "drizzle-orm/pg-core";
 
 /** timestamptz, to the microsecond */
 export const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 6 });
-/** what PostgreSQL calls a transaction, for ever */
+/** PostgreSQL's id of a transaction, which is never used again */
 export const transactionId = customType<{ data: string }>({ dataType: () => "xid8" });
-/** a column "id" that counts */
+/** an ascending "id" */
 export const identity = () => bigint("id", { mode: "number" }).generatedAlwaysAsIdentity();

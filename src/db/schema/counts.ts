@@ -1,17 +1,17 @@
-/** How many rows the largest tables have. */
+/** The row counts of the largest tables (decision 73). */
 
 import { bigint, integer, pgTable, primaryKey, text } from "drizzle-orm/pg-core";
 import { instant } from "./columns.ts";
 
 /**
- * How many rows a table has that is too large to be counted, since it was counted as a whole. What its writers have
- * added since the last count is in `rows_added`. A table without any rows here is small, and counted.
+ * The stored count of a large table. `rows_added` has the rows that were added since. A table without a row here is
+ * small, and is counted at each request.
  */
 export const rowCounts = pgTable(
   "row_counts",
   {
     tableName: text("table_name").notNull(),
-    /** empty: of no product; each table that is here has such a row */
+    /** empty: the count without a product; every table here has such a row */
     productId: text("product_id").notNull(),
     rows: bigint("rows", { mode: "number" }).notNull(),
     /** when the table was last counted as a whole */
@@ -21,8 +21,8 @@ export const rowCounts = pgTable(
 );
 
 /**
- * A row for each write that added rows to such a table. Append-only and without a key: writers neither wait nor pay
- * for it.
+ * One row for each write to a counted table. Append-only and without a key, so that it costs writers little and they
+ * never wait.
  */
 export const rowsAdded = pgTable("rows_added", {
   tableName: text("table_name").notNull(),

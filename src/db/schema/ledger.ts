@@ -5,9 +5,9 @@ import { boolean, index, integer, jsonb, numeric, pgTable, text } from "drizzle-
 import { identity, instant, transactionId } from "./columns.ts";
 
 /**
- * The ledger: every callback item the operator answered with success. Any program may write rows. Triggers (the
- * migrations have them) mark what a row touches for comparison, move rows that cannot be used to `rejected_entries`,
- * and decide what becomes of an update or a delete.
+ * The ledger: every callback item the operator answered with success. Any program may write rows. Triggers, which the
+ * migrations create, mark the bets and rounds of a row, move unusable rows to `rejected_entries`, and decide whether
+ * an update or a delete counts (decision 81).
  */
 export const callbackEntries = pgTable(
   "callback_entries",
@@ -30,10 +30,10 @@ export const callbackEntries = pgTable(
     balanceAfter: numeric("balance_after"),
     occurredAt: instant("occurred_at").notNull(),
     receivedAt: instant("received_at").notNull(),
-    /** the item's own isSingleState and isEndRound; null: it says nothing, or the writer does not know */
+    /** the item's isSingleState and isEndRound; null: not given, or unknown to the writer */
     singleState: boolean("single_state"),
     endRound: boolean("end_round"),
-    /** which transaction wrote it, so that what is new is found whatever its times say */
+    /** the transaction that wrote the entry, by which new entries are found whatever their times are (decision 32) */
     appendedIn: transactionId("appended_in").notNull().default(sql`pg_current_xact_id()`),
   },
   (t) => [
@@ -42,20 +42,20 @@ export const callbackEntries = pgTable(
     index("callback_entries_round").on(t.productId, t.username, t.roundId),
     index("callback_entries_received").on(t.receivedAt),
     index("callback_entries_occurred").on(t.occurredAt),
-    // A session is a stretch of time of a player; other entries need not pay for it.
+    // For sessions, which are ranges of time of a player. Other callbacks need not pay for this index (decision 79).
     index("callback_entries_adjusted")
       .on(t.productId, t.username, t.occurredAt)
       .where(sql`callback = 'adjustBalance'`),
   ],
 );
 
-/** How far a relation of the operator's own has been read. */
+/** The progress of reading the operator's relation. */
 export const ledgerFollows = pgTable("ledger_follows", {
   /** `ledger.relation` */
   relation: text("relation").primaryKey(),
-  /** the newest received_at seen; null: none yet */
+  /** the newest received_at that was read; null: none yet */
   readUntil: instant("read_until"),
-  /** when the last reading that reached its end began; null: none did yet */
+  /** the beginning of the last reading that reached the end; null: none yet */
   readAt: instant("read_at"),
 });
 
@@ -64,16 +64,16 @@ export const ledgerRereads = pgTable("ledger_rereads", {
   /** the first moment of the hour, UTC */
   day: instant("day").primaryKey(),
   askedAt: instant("asked_at").notNull(),
-  /** of the reading under way, or of the last one */
+  /** the beginning of the reading under way, or of the last one */
   begunAt: instant("begun_at"),
-  /** when the last reading that reached its end began */
+  /** the beginning of the last reading that reached the end */
   readAt: instant("read_at"),
-  /** the reading under way goes on behind this row */
+  /** the reading under way goes on after this row */
   afterReceivedAt: instant("after_received_at"),
   afterEntryId: text("after_entry_id"),
 });
 
-/** One row: the settings that the triggers of `callback_entries` go by. */
+/** One row with the settings for the triggers of `callback_entries`. */
 export const ledgerSettings = pgTable("ledger_settings", {
   id: integer("id").primaryKey(),
   /** `ledger.rowsChange`: never, replace */
@@ -98,7 +98,10 @@ export const entryVersions = pgTable(
   (t) => [index("entry_versions_bet").on(t.productId, t.txnId, t.username)],
 );
 
-/** From when on each product was compared last: where that moves back, older records are compared again. */
+/**
+ * The beginning of the ledger that each product's last comparison used. Where it moves back, older records are
+ * compared (decision 86).
+ */
 export const ledgerStarts = pgTable("ledger_starts", {
   productId: text("product_id").primaryKey(),
   startsAt: instant("starts_at").notNull(),
@@ -114,7 +117,9 @@ export const rejectedEntries = pgTable(
      * change, md5 of "changed" and raw
      */
     entryDigest: text("entry_digest").notNull().unique(),
-    /** unusable: there is no such entry; changed: the first content of the entry stays, and this one was refused */
+    /**
+     * unusable: the row did not become an entry; changed: the entry keeps its first content, and this row was refused
+     */
     kind: text("kind").notNull().default("unusable"),
     entryId: text("entry_id"),
     productId: text("product_id"),
@@ -124,7 +129,7 @@ export const rejectedEntries = pgTable(
     raw: text("raw").notNull(),
     reason: text("reason").notNull(),
     firstSeenAt: instant("first_seen_at").notNull(),
-    /** when an alert spoke of it, or of others of its kind on that day; null: none did yet */
+    /** when an alert reported this row, or others of its kind on that day; null: not reported yet */
     reportedAt: instant("reported_at"),
   },
   (t) => [

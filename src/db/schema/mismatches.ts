@@ -13,10 +13,10 @@ export const diffMarks = pgTable(
   {
     id: identity().primaryKey(),
     productId: text("product_id").notNull(),
-    /** the three arrays belong together place by place */
+    /** the three arrays have one element for each mark */
     usernames: text("usernames").array().notNull(),
     roundIds: text("round_ids").array().notNull(),
-    /** the txn id, betId or record id of what was touched; null: anything of the round may have been */
+    /** the txn id, betId or record id that was touched; null: any bet of the round may have changed */
     betRefs: text("bet_refs").array().notNull(),
     dueAt: instant("due_at").notNull(),
   },
@@ -24,8 +24,8 @@ export const diffMarks = pgTable(
 );
 
 /**
- * What cannot be compared, while everything else is: too much that belongs together, or data that nothing can be made
- * of. A row goes away with the first comparison that succeeds.
+ * Rounds, bets and sessions that cannot be compared, because they are too large, take too long, or have unusable
+ * data. The first comparison that succeeds deletes the row (decision 123).
  */
 export const comparisonsSetAside = pgTable(
   "comparisons_set_aside",
@@ -38,17 +38,17 @@ export const comparisonsSetAside = pgTable(
     code: text("code").notNull(),
     /** one sentence for people: what could not be compared, why, and what to do */
     reason: text("reason").notNull(),
-    /** since when it has not been compared */
+    /** the time since which it was not compared */
     since: instant("since").notNull(),
-    /** when it is tried again */
+    /** the time of the next attempt */
     retryAt: instant("retry_at").notNull(),
   },
   (t) => [primaryKey({ columns: [t.productId, t.username, t.subject] })],
 );
 
 /**
- * Rounds with more bets than are loaded for a comparison. All bets of such a round agree by themselves, but for those
- * that are named here; what arrives is named by its mark.
+ * Wide rounds: rounds with more bets than a comparison loads. All their bets agree by themselves, except for those
+ * that are named here and those that a mark names (decision 122).
  */
 export const wideRounds = pgTable(
   "wide_rounds",
@@ -56,11 +56,17 @@ export const wideRounds = pgTable(
     productId: text("product_id").notNull(),
     username: text("username").notNull(),
     roundId: text("round_id").notNull(),
-    /** of the bets that agree by themselves; null: an entry acts on the round as a whole, which is compared as one */
+    /**
+     * the currency of the bets that agree by themselves; null: an entry acts on the whole round, so the round is
+     * compared whole
+     */
     currency: text("currency"),
     /** ids of the bets that do not agree by themselves */
     apart: text("apart").array().notNull(),
-    /** of the bets that agree: their first and last entry, and the last one to come; null: there are none */
+    /**
+     * of the bets that agree: when their first and last entry occurred, and when the latest was received; null: no
+     * bet agrees
+     */
     firstEntryAt: instant("first_entry_at"),
     lastEntryAt: instant("last_entry_at"),
     lastReceivedAt: instant("last_received_at"),
@@ -93,17 +99,20 @@ export const mismatches = pgTable(
     resolvedAt: instant("resolved_at"),
     resolvedBy: text("resolved_by"),
     note: text("note"),
-    /** a person has decided it, and since then it no longer held: when it holds again, it is news */
+    /**
+     * since when the difference no longer holds although a person decided it; when it holds again, it is reported
+     * (decision 44)
+     */
     ceasedAt: instant("ceased_at"),
   },
   (t) => [
     unique("mismatches_identity").on(t.productId, t.username, t.subject, t.kind),
     index("mismatches_status").on(t.status, t.id),
-    /** the currency stands behind, so that money is added up from the index alone */
+    /** includes the currency, so that sums of money need only the index */
     index("mismatches_amount").on(t.status, t.amountAtRisk, t.id, t.currency),
     index("mismatches_first_seen").on(t.status, t.firstSeenAt, t.id),
     index("mismatches_occurred").on(t.status, t.occurredAt, t.id),
-    // What screen-store.ts calls unsettled, word for word.
+    // The same condition as `UNSETTLED` in diff/agreement-store.ts, word for word.
     index("mismatches_unsettled")
       .on(t.productId)
       .where(sql`status in ('open', 'acknowledged') or (ceased_at is null and resolved_by <> 'recon')`),
@@ -132,9 +141,9 @@ export const mismatchEvents = pgTable(
     reason: text("reason").notNull(),
     provider: jsonb("provider"),
     ledger: jsonb("ledger"),
-    /** of a person's step that can be taken back: what was done at once */
+    /** the id of a person's step that can be undone; one step may change many mismatches */
     step: uuid("step"),
-    /** what that step replaced: note, resolvedAt, resolvedBy, ceasedAt */
+    /** the values that the step replaced: note, resolvedAt, resolvedBy, ceasedAt */
     replaced: jsonb("replaced"),
   },
   (t) => [

@@ -1,4 +1,4 @@
-/** Who uses the ops server, and for what. */
+/** The sign-ins of the dashboard, and the audit log of the ops server. */
 
 import { index, integer, pgTable, text } from "drizzle-orm/pg-core";
 import { identity, instant } from "./columns.ts";
@@ -9,25 +9,28 @@ export const opsSessions = pgTable(
   {
     /** SHA-256 of the cookie's value */
     idHash: text("id_hash").primaryKey(),
-    /** of the token it was signed in with */
+    /** the name of the token */
     name: text("name").notNull(),
-    /** HMAC of that token, keyed by the cookie's value */
+    /** an HMAC of the token, keyed by the cookie's value */
     tokenProof: text("token_proof").notNull(),
     createdAt: instant("created_at").notNull(),
     expiresAt: instant("expires_at").notNull(),
-    /** somebody signed out */
+    /** when the person signed out */
     endedAt: instant("ended_at"),
   },
   (t) => [index("ops_sessions_expire").on(t.expiresAt)],
 );
 
-/** Every request to the ops server that would change something, by somebody known; append-only but for its answer. */
+/**
+ * Every request to the ops server that would change something, from a known person or program. Only the status is
+ * added later.
+ */
 export const auditLog = pgTable(
   "audit_log",
   {
     id: identity().primaryKey(),
     at: instant("at").notNull(),
-    /** whose token; "local" where there are no tokens */
+    /** the name of the token; "local" without tokens */
     who: text("who").notNull(),
     /** read, write */
     role: text("role").notNull(),
@@ -35,13 +38,13 @@ export const auditLog = pgTable(
     by: text("by").notNull(),
     address: text("address").notNull(),
     method: text("method").notNull(),
-    /** as it is registered: "/api/mismatches/:id/ack" */
+    /** the route as registered: "/api/mismatches/:id/ack" */
     route: text("route").notNull(),
     /** the parameters of the path, as JSON text */
     target: text("target").notNull(),
-    /** what was sent, as JSON text without secrets; null: nothing, or it was not read */
+    /** the body as JSON text, without secrets; null: there was none, or the server did not read it */
     details: text("details"),
-    /** of the answer; null: none was given */
+    /** the status of the answer; null: there is no answer yet */
     status: integer("status"),
   },
   (t) => [index("audit_log_at").on(t.at)],

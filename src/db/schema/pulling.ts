@@ -1,4 +1,4 @@
-/** What is pulled, when, and how much of it at once: pull states, windows, backfills, the budget of requests. */
+/** Pulling: pull states, windows, backfills, turns, and the request budget. */
 
 import { sql } from "drizzle-orm";
 import {
@@ -15,37 +15,37 @@ import {
 } from "drizzle-orm/pg-core";
 import { identity, instant } from "./columns.ts";
 
-/** Where pulling has got to, and how long a window the provider can answer. */
+/** The head of each product, its window length, and its outage. */
 export const pullStates = pgTable("pull_states", {
   productId: text("product_id").primaryKey(),
   /** where live pulling began */
   begin: instant("begin").notNull(),
-  /** live pulling has got this far; gaps may lie before it */
+  /** where live pulling goes on; gaps may lie before it */
   head: instant("head").notNull(),
   windowMs: integer("window_ms").notNull(),
-  /** a window of this length timed out lately; null: none did */
+  /** a window of this length timed out; null: none did, or a window at least as long was answered since */
   ceilingMs: integer("ceiling_ms"),
-  /** the credentials were refused: nothing is asked before then */
+  /** the provider refused the credentials; nothing is requested before this time */
   stoppedUntil: instant("stopped_until"),
-  /** so many comfortable answers are needed before the ceiling is tried again */
+  /** the number of comfortable answers before the ceiling is tried again */
   holdFor: integer("hold_for").notNull().default(1),
-  /** quick answers in a row since the length last changed */
+  /** comfortable answers in a row below the ceiling */
   quickAnswers: integer("quick_answers").notNull().default(0),
-  /** what the last answer took, per hour of its window; null: nothing was answered since the last time-out */
+  /** the duration of the last answer per hour of its window; null: no answer since the last time-out */
   msPerHour: doublePrecision("ms_per_hour"),
-  /** the length before the time-outs since the last answer; null: there was none */
+  /** the length before the first time-out since the last answer; null: there was no time-out */
   steadyMs: integer("steady_ms"),
   /** live windows given up in a row, with no answer in between */
   failures: integer("failures").notNull().default(0),
-  /** nothing but one window is asked for, then; null: the provider answers */
+  /** the time of the next probe; null: the provider answers */
   probeAt: instant("probe_at"),
-  /** the length of that window; null: as learned */
+  /** the length of the next probe's window; null: the learned length */
   probeMs: integer("probe_ms"),
-  /** the newest time had its turn: lost time, where there is some, comes next */
+  /** the newest time had its turn; the next window is cut from the lost time, if there is any */
   lostTurn: boolean("lost_turn").notNull().default(false),
 });
 
-/** How far the resweeps of an age have got, per product. */
+/** The time up to which the resweeps of an age are planned, for each product. */
 export const resweepStates = pgTable(
   "resweep_states",
   {
@@ -56,7 +56,10 @@ export const resweepStates = pgTable(
   (t) => [primaryKey({ columns: [t.productId, t.ageMs] })],
 );
 
-/** When a product was served last, by those who fetch live windows and by those who fetch the rest: the first is the next. */
+/**
+ * When a product was last served, by fetchers of live windows and by all others. The product that was served least
+ * recently is next (decision 112).
+ */
 export const pullTurns = pgTable(
   "pull_turns",
   {
@@ -68,7 +71,7 @@ export const pullTurns = pgTable(
   (t) => [primaryKey({ columns: [t.productId, t.lanes] })],
 );
 
-/** Ranges that somebody asked to be fetched again; the windows that do it name their backfill. */
+/** Ranges that a person asked to fetch again. Their windows name the backfill. */
 export const backfills = pgTable("backfills", {
   id: identity().primaryKey(),
   productId: text("product_id").notNull(),
@@ -87,7 +90,10 @@ export const windows = pgTable(
   {
     id: identity().primaryKey(),
     productId: text("product_id").notNull(),
-    /** live, confirm, resweep, backfill; lost: time that live pulling has left behind, of any length, and still has to cut */
+    /**
+     * live, confirm, resweep, backfill; lost: a lost range of any length, from which live windows are cut (decision
+     * 117)
+     */
     kind: text("kind").notNull(),
     fromAt: instant("from_at").notNull(),
     toAt: instant("to_at").notNull(),
@@ -96,18 +102,18 @@ export const windows = pgTable(
     /** the provider's nextId to go on with; null: from the first page */
     cursor: text("cursor"),
     cursorAt: instant("cursor_at"),
-    /** of the first page of the present pass */
+    /** when the first page of the present pass was requested */
     startedAt: instant("started_at"),
-    /** of the last page */
+    /** when the last page was committed */
     fetchedAt: instant("fetched_at"),
-    /** another process began the pass: nobody knows all that it returned */
+    /** two processes made the pass, so nobody knows all that it returned (decision 97) */
     resumed: boolean("resumed").notNull().default(false),
     attempts: integer("attempts").notNull().default(0),
-    /** in a row, of the request that is to be made again */
+    /** failures in a row of the request that must be repeated */
     failures: integer("failures").notNull().default(0),
-    /** the last of them that asked for a shorter window, in a row */
+    /** the latest of them, in a row, that asked for a shorter window */
     timeouts: integer("timeouts").notNull().default(0),
-    /** how often it began again since it was planned, or became a gap */
+    /** how often the window began again since it was planned or became a gap */
     restarts: integer("restarts").notNull().default(0),
     nextAttemptAt: instant("next_attempt_at"),
     errorCode: text("error_code"),
@@ -122,7 +128,7 @@ export const windows = pgTable(
     rejected: integer("rejected").notNull().default(0),
     /** records dated outside the window: kept, and counted here */
     outOfRange: integer("out_of_range").notNull().default(0),
-    /** the backfill that asked for it; null for every other kind */
+    /** the backfill of the window; null for every other kind */
     backfillId: bigint("backfill_id", { mode: "number" }).references(() => backfills.id),
   },
   (t) => [
@@ -134,29 +140,29 @@ export const windows = pgTable(
   ],
 );
 
-/** One row: when the provider may be asked next, for all processes together. */
+/** One row: when the next request may be sent, for all processes together. */
 export const requestBudget = pgTable("request_budget", {
   id: integer("id").primaryKey(),
-  /** a 429 asked for silence until then */
+  /** until when a 429 pauses all requests */
   pausedUntil: instant("paused_until").notNull(),
-  /** the minimal interval between two requests ends then */
+  /** when the minimal interval between two requests ends */
   nextAt: instant("next_at").notNull(),
 });
 
-/** A 429 of one product asked for silence until then: nobody asks for that product. */
+/** Until when a 429 pauses the requests about one product (decision 114). */
 export const requestPauses = pgTable("request_pauses", {
   productId: text("product_id").primaryKey(),
   pausedUntil: instant("paused_until").notNull(),
 });
 
-/** A row per request under way; one whose time is over died with its holder. */
+/** The slots of the request budget. A slot whose time is over is free. */
 export const requestSlots = pgTable("request_slots", {
   slot: integer("slot").primaryKey(),
   holder: uuid("holder").notNull(),
   heldUntil: instant("held_until").notNull(),
 });
 
-/** Who asks for a place and has none yet; the less urgent let the more urgent pass. */
+/** Requests that wait for a slot. Less urgent requests wait for more urgent ones. */
 export const requestWaiters = pgTable("request_waiters", {
   waiter: uuid("waiter").primaryKey(),
   urgency: integer("urgency").notNull(),

@@ -1,4 +1,4 @@
-/** What the provider says: bet records with their older versions, those that are absent, and those that cannot be used. */
+/** Bet records with their older versions, absences, and rejected records. */
 
 import { sql } from "drizzle-orm";
 import { boolean, index, jsonb, numeric, pgTable, primaryKey, text, unique } from "drizzle-orm/pg-core";
@@ -19,17 +19,17 @@ const recordColumns = {
   payoutStatus: text("payout_status").notNull(),
   accountingDate: instant("accounting_date").notNull(),
   updatedDate: instant("updated_date").notNull(),
-  /** fields the interface does not name */
+  /** fields that the interface does not name */
   extra: jsonb("extra"),
   /** when this version was first seen */
   versionSeenAt: instant("version_seen_at").notNull(),
-  /** when the request that brought this version was sent */
+  /** when the request that returned this version was sent */
   requestedAt: instant("requested_at").notNull(),
 };
 
 /** Our copy of the provider's bet records, newest version of each. */
 export const betRecords = pgTable("bet_records", recordColumns, (t) => [
-  // The betId comes first, so that a bet is also found where its player is not known.
+  // The betId comes first, so that a bet is also found without its player (decision 71).
   primaryKey({ columns: [t.productId, t.betId, t.username, t.id] }),
   index("bet_records_round").on(t.productId, t.username, t.roundId),
   index("bet_records_id").on(t.productId, t.id),
@@ -46,7 +46,7 @@ export const betRecordVersions = pgTable(
   ],
 );
 
-/** Records that a complete pass over their accountingDate did not return, and nothing has returned since. */
+/** Records that a complete pass did not return, and that no later pass returned either (decision 37). */
 export const recordAbsences = pgTable(
   "record_absences",
   {
@@ -56,13 +56,13 @@ export const recordAbsences = pgTable(
     id: text("id").notNull(),
     /** when that pass began */
     missedSince: instant("missed_since").notNull(),
-    /** when it had read its last page; null: noted by an older version */
+    /** when that pass read its last page; null: noted by an older version */
     missedAt: instant("missed_at"),
-    /** since then it is certain that the record is absent; null: it is in doubt */
+    /** the absence is certain from this time on; null: the record is in doubt */
     absentSince: instant("absent_since"),
-    /** another window returns it: the provider does not list it by its accountingDate */
+    /** the provider lists the record under another of its times, so another window returns it (decision 106) */
     elsewhere: boolean("elsewhere").notNull().default(false),
-    /** of one listed elsewhere: the time in which the provider listed it last; null: noted by an older version */
+    /** where `elsewhere`: the range in which the provider last listed the record; null: noted by an older version */
     listedFrom: instant("listed_from"),
     listedTo: instant("listed_to"),
   },
@@ -72,7 +72,7 @@ export const recordAbsences = pgTable(
   ],
 );
 
-/** Records that cannot be used, with their text, each once however often it is fetched. */
+/** Rejected records with their text, each stored once however often it is fetched. */
 export const rejectedRecords = pgTable(
   "rejected_records",
   {
@@ -87,7 +87,7 @@ export const rejectedRecords = pgTable(
   },
   (t) => [
     unique("rejected_records_once").on(t.productId, t.rawDigest),
-    // Of the player that it names, as JSON writes it; any length will do for a hash.
+    // The username in the JSON text. A hash index, because the text may have any length.
     index("rejected_records_player").using(
       "hash",
       sql.raw(String.raw`(substring("raw" from '"username"\s*:\s*"((?:[^"\\]|\\.)*)"'))`),

@@ -25,17 +25,17 @@ const verifyColumns = {
   status: text("status").notNull().default("pending"),
   sentAt: instant("sent_at").notNull(),
   handedAt: instant("handed_at").notNull(),
-  /** asks that had an answer, or none in time */
+  /** the number of questions so far, answered or not */
   attempts: integer("attempts").notNull().default(0),
-  /** null: it is not asked any more */
+  /** null: no further question */
   nextVerifyAt: instant("next_verify_at"),
   decidedAt: instant("decided_at"),
-  /** since when every answer that said something said that it failed */
+  /** the time of the first in an unbroken row of answers "failed" */
   failedSince: instant("failed_since"),
   rejectedAt: instant("rejected_at"),
-  /** what its answers have led to; the mismatch itself has a life of its own */
+  /** the kind of the mismatch that the answers led to */
   mismatchKind: text("mismatch_kind"),
-  /** the person who closed an inconclusive one, and why */
+  /** the person who closed an inconclusive row, and why */
   closedBy: text("closed_by"),
   note: text("note"),
   leaseToken: uuid("lease_token"),
@@ -55,7 +55,9 @@ export const transfers = pgTable(
   ],
 );
 
-/** Top-ups that the ledger knows from adjustBalance entries (DEBIT, CREDIT); their ref is the provider's refId. */
+/**
+ * Top-ups that the ledger knows from adjustBalance entries (DEBIT, CREDIT); transaction_ref is the provider's refId.
+ */
 export const topUps = pgTable(
   "top_ups",
   { transactionRef: text("transaction_ref").notNull(), ...verifyColumns },
@@ -71,35 +73,35 @@ export const topUps = pgTable(
 
 const answerColumns = {
   ofId: bigint("of_id", { mode: "number" }).notNull(),
-  /** which ask it was, from 1 on */
+  /** the number of the question, from 1 on */
   attempt: integer("attempt").notNull(),
   askedAt: instant("asked_at").notNull(),
   tookMs: integer("took_ms").notNull(),
   /** booked, failed, nothing */
   says: text("says").notNull(),
-  /** the answer's own code, or that of the error there was instead of one */
+  /** the code of the answer, or of the error without an answer */
   code: text("code"),
   message: text("message"),
   /** the answer's text, cut where it is long; null: there was none */
   raw: text("raw"),
-  /** the status after it */
+  /** the status after the answer */
   status: text("status").notNull(),
-  /** it changed the status or the mismatch: such an answer is never dropped */
+  /** the answer changed the status or the mismatch; such answers are never deleted */
   isDecisive: boolean("is_decisive").notNull(),
   nextVerifyAt: instant("next_verify_at"),
 };
 
-/** What came back each time a transfer was asked for, and what was decided: the evidence. */
+/** Every answer about a transfer, with the decision that followed: the evidence. */
 export const transferAnswers = pgTable("transfer_answers", answerColumns, (t) => [
   primaryKey({ columns: [t.ofId, t.attempt] }),
 ]);
 
-/** The same of top-ups. */
+/** Every answer about a top-up. */
 export const topUpAnswers = pgTable("top_up_answers", answerColumns, (t) => [
   primaryKey({ columns: [t.ofId, t.attempt] }),
 ]);
 
-/** Up to which database transaction the top-ups of a product have been picked up from the ledger. */
+/** The database transaction up to which a product's top-ups were found in the ledger (decision 32). */
 export const topUpStates = pgTable("top_up_states", {
   productId: text("product_id").primaryKey(),
   pickedUntil: transactionId("picked_until").notNull(),

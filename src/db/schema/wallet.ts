@@ -4,7 +4,7 @@ import { sql } from "drizzle-orm";
 import { boolean, index, integer, numeric, pgTable, primaryKey, text } from "drizzle-orm/pg-core";
 import { identity, instant } from "./columns.ts";
 
-/** What each player has of each currency, where the built-in wallet keeps it. */
+/** The balances of the built-in wallet, by player and currency. */
 export const wallets = pgTable(
   "wallets",
   {
@@ -31,20 +31,20 @@ export const walletCredits = pgTable("wallet_credits", {
 export const walletBets = pgTable(
   "wallet_bets",
   {
-    /** in the order in which bets began */
+    /** in the order of the bets' beginnings */
     id: identity(),
     productId: text("product_id").notNull(),
     username: text("username").notNull(),
     txnId: text("txn_id").notNull(),
     currency: text("currency").notNull(),
-    /** null: its callbacks named no real one */
+    /** null: its callbacks named no real round */
     roundId: text("round_id"),
     /** open, settled, void */
     status: text("status").notNull(),
     stake: numeric("stake").notNull(),
-    /** of the stake, what was taken from the player and not given back */
+    /** the part of the stake that was taken from the player and not given back */
     debited: numeric("debited").notNull(),
-    /** some of the stake was once asked for, and not skipped */
+    /** a callback asked for a part of the stake and did not skip the balance */
     wasDebited: boolean("was_debited").notNull(),
     settlement: numeric("settlement").notNull(),
     reward: numeric("reward").notNull(),
@@ -52,11 +52,11 @@ export const walletBets = pgTable(
     waiting: boolean("waiting").notNull(),
     tip: boolean("tip").notNull(),
     rewardOnly: boolean("reward_only").notNull(),
-    /** its last settle said that no other follows */
+    /** the last settle said that no further settle follows */
     endRound: boolean("end_round").notNull(),
-    /** it was settled when it became void: its payout was taken back with that */
+    /** the bet was settled when it became void, so its payout was taken back */
     payoutReturned: boolean("payout_returned").notNull(),
-    /** the settles and rewards of the present generation, by which repeats are known */
+    /** the settles and rewards of the present generation, by which repeats are recognised */
     said: text("said").array().notNull(),
   },
   (t) => [
@@ -65,7 +65,7 @@ export const walletBets = pgTable(
   ],
 );
 
-/** Bets and rounds that were cancelled before they arrived: should they still arrive, they are refused. */
+/** Bets and rounds that were cancelled before they arrived. The wallet refuses them when they arrive. */
 export const walletTombstones = pgTable(
   "wallet_tombstones",
   {
@@ -79,14 +79,14 @@ export const walletTombstones = pgTable(
   (t) => [primaryKey({ columns: [t.productId, t.username, t.kind, t.ref] })],
 );
 
-/** Callback requests that were answered with success, so that a replay is given the first answer again. */
+/** Callback requests that were answered with success. A replay gets the first answer again (decision 28). */
 export const callbackRequests = pgTable(
   "callback_requests",
   {
     productId: text("product_id").notNull(),
     callback: text("callback").notNull(),
     requestId: text("request_id").notNull(),
-    /** of player, currency and items */
+    /** the hash of player, currency and items */
     digest: text("digest").notNull(),
     balanceBefore: numeric("balance_before").notNull(),
     balanceAfter: numeric("balance_after").notNull(),
@@ -95,8 +95,8 @@ export const callbackRequests = pgTable(
 );
 
 /**
- * Signatures of callbacks that were answered, for as long as they are accepted: a signature does not cover the
- * address, so the same body must not be taken for another callback too.
+ * The callbacks to which signatures were sent, kept while the signatures are valid. A signature does not cover the
+ * address, so the same body could be sent to another callback (decision 128).
  */
 export const callbackSignatures = pgTable(
   "callback_signatures",
@@ -109,14 +109,17 @@ export const callbackSignatures = pgTable(
   (t) => [primaryKey({ columns: [t.signedAt, t.signature] })],
 );
 
-/** The body of every callback as it came, without session tokens, and how it was answered; dropped when it is old. */
+/**
+ * The body of every callback as it came, without session tokens, with the statusCode of its answer. Old rows are
+ * deleted.
+ */
 export const callbackBodies = pgTable(
   "callback_bodies",
   {
-    /** in the order in which a player's requests were answered; the entry_id of an entry begins with it */
+    /** in the order of a player's answers; a part of each entry's entry_id */
     id: identity().primaryKey(),
     callback: text("callback").notNull(),
-    /** null: could not be read */
+    /** null: the field could not be read */
     productId: text("product_id"),
     requestId: text("request_id"),
     statusCode: integer("status_code").notNull(),

@@ -11,18 +11,18 @@ export const workStates = pgTable(
     work: text("work").notNull(),
     /** a product, a relation, a queue; empty: all of it */
     subject: text("subject").notNull(),
-    /** since when it was done again and again without a pause; null: it was never done */
+    /** the beginning of the present run of work without a long pause; null: the work was never done */
     since: instant("since"),
-    /** when it was last done, or went on; null: never */
+    /** when the work was last done, or last went on; null: never */
     doneAt: instant("done_at"),
-    /** of comparing: what had arrived by then was judged; null: never to the end */
+    /** of comparing: everything that had arrived by this time was judged; null: no comparison has finished yet */
     upTo: instant("up_to"),
-    /** since when it has failed each time; null: the last time it did not */
+    /** the first of the failures in a row; null: the last run succeeded */
     failingSince: instant("failing_since"),
-    /** how often in a row */
+    /** the number of failures in a row */
     failures: integer("failures").notNull().default(0),
     failedAt: instant("failed_at"),
-    /** of the last failure; the code of an error of ours */
+    /** the code of the last failure, where it was a ReconError */
     errorCode: text("error_code"),
     error: text("error"),
     /** of a queue: how often its jobs are due */

@@ -112,7 +112,7 @@ async function sendUnknown(request: FastifyRequest, reply: FastifyReply): Promis
 async function checkChange(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { asker, method, headers } = request;
   if (asker.by !== "token" && !isOwnChange(headers, asker.by === "session" ? "refuse" : "accept")) {
-    const detail = "a page of another site asked for this: only this server's own pages may";
+    const detail = "a page of another site sent this request: only pages of this server may change anything";
     await sendProblem(reply, 403, "Forbidden", detail);
   } else if (asker.role !== "write") {
     const detail = `the token of "${asker.name}" may only read: ${method} needs one that may write`;

@@ -1,4 +1,4 @@
-/** Writes every change that the ops server is asked for to the audit log, on all routes. */
+/** Writes every change that the ops server is asked for to the audit log, on all routes (decision 58). */
 
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { type AuditedRequest, answerAudit, insertAudit } from "../../access/audit-store.ts";

@@ -1,4 +1,4 @@
-/** Recognises requests that a page of another site made a visitor's browser send, by the browser's headers. */
+/** Recognises requests that a page of another site made a visitor's browser send (decision 57). */
 
 import type { IncomingHttpHeaders } from "node:http";
 
@@ -10,11 +10,11 @@ export function isChange(method: string): boolean {
 }
 
 /**
- * Whether the sender may intend a change, where the browser has access by itself: by a cookie, or by running on this
- * machine. The rules are those of CrossOriginProtection in Go's net/http: - `Sec-Fetch-Site`, which no page can set,
- * must be same-origin, or none (the visitor typed the address); - where it is missing (an old browser, or plain
- * http), `Origin` must name this host; - where both are missing, no browser sent the request: every browser sends one
- * of them with a change.
+ * Whether a change may come from the visitor, where the browser alone gives access: by a cookie, or because it runs
+ * on this machine. The rules are those of CrossOriginProtection in Go's net/http. `Sec-Fetch-Site`, which no page can
+ * set, must be same-origin, or none (the visitor typed the address). Old browsers, and browsers with plain http, do
+ * not send that header: then `Origin` must name this host. Without both headers, no browser sent the request, because
+ * every browser sends one of them with a change.
  *
  * @param whereSilent the answer in the last case: false for a session, which belongs to a browser; true on this
  * machine, for curl

@@ -1,4 +1,4 @@
-/** Counts failed sign-ins, for each address and in total, so that nobody can guess tokens. */
+/** Counts failed sign-ins, for each address and in total, so that nobody can guess tokens (decision 131). */
 
 import { isIPv6 } from "node:net";
 import { type Clock, type Instant, systemClock } from "../../clock.ts";

@@ -1,5 +1,6 @@
 /**
- * Sessions of the dashboard: a cookie stands for a token, so that people type the token once and nothing stores it.
+ * Sessions of the dashboard: a cookie stands for a token, so that people type the token once and nothing stores it
+ * (decision 56).
  */
 
 import { createHash, randomBytes } from "node:crypto";

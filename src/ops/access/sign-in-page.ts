@@ -19,7 +19,7 @@ export function renderSignIn({ to, error }: SignInForm): string {
 ${complaint}
 <p><label for="token">Token</label>
 <input id="token" name="token" type="password" required autofocus autocomplete="current-password"${refers}></p>
-<p class="hint">One of those in <code>OPS_TOKENS</code>. You stay signed in for 12 hours.</p>
+<p class="hint">A token of <code>OPS_TOKENS</code>. You stay signed in for 12 hours.</p>
 <input type="hidden" name="to" value="${to}">
 <button type="submit">Sign in</button>
 </form>`;

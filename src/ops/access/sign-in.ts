@@ -69,7 +69,7 @@ async function signIn(
 }
 
 async function sendForeign(reply: FastifyReply): Promise<FastifyReply> {
-  const detail = "a page of another site asked for this: only this server's own pages may";
+  const detail = "a page of another site sent this request: only pages of this server may change anything";
   return await sendProblem(reply, 403, "Forbidden", detail);
 }
 

@@ -3,10 +3,11 @@
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 import type { FlowContext } from "../../flows/context.ts";
-import { readCoverageOf } from "../../flows/read-coverage.ts";
-import { readStatus } from "../../flows/read-status.ts";
+import { readCoverageOf } from "../../flows/read/read-coverage.ts";
+import { readStatus } from "../../flows/read/read-status.ts";
 import type { ReportQueue } from "../http/report-queue.ts";
-import { checkFields, readProductRange, usage } from "../input/range-query.ts";
+import { checkFields, usage } from "../input/fields.ts";
+import { readProductRange } from "../input/range-query.ts";
 import { readReportDay } from "../input/report-query.ts";
 import { addAuditRoutes } from "./audit-routes.ts";
 import { addBackfillRoutes } from "./backfill-routes.ts";
@@ -100,7 +101,7 @@ function isDeeper(value: unknown, levels: number): boolean {
  * `GET /api/openapi.json`, made of the schemas of the routes that are added afterwards.
  *
  * The schemas do not validate. The readers of a request report its errors with field and value, for HTTP and the
- * command line alike. Schemas and readers share names, choices and limits, and a test compares them.
+ * command line alike. Schemas and readers share names, choices and limits, and a test compares them (decision 59).
  */
 async function addDocument(api: FastifyInstance): Promise<void> {
   api.setValidatorCompiler(() => () => true);

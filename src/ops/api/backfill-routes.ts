@@ -1,6 +1,7 @@
 /** Backfills over HTTP: request, list, show, pause, resume, cancel. */
 
 import type { FastifyInstance } from "fastify";
+import type { FlowContext } from "../../flows/context.ts";
 import {
   changeBackfill,
   describeBackfill,
@@ -9,11 +10,11 @@ import {
   listBackfillPage,
   planBackfill,
   requestBackfill,
-} from "../../flows/backfill.ts";
-import type { FlowContext } from "../../flows/context.ts";
+} from "../../flows/pull/backfill.ts";
 import type { BackfillChange } from "../../sync/backfill.ts";
+import { checkFields, readFlag, readObject } from "../input/fields.ts";
 import { readPage } from "../input/page-query.ts";
-import { checkFields, readProductRange, usage } from "../input/range-query.ts";
+import { readProductRange } from "../input/range-query.ts";
 import { BACKFILL_LIST, LIST_QUERY, ONE_BACKFILL, PLAN, REQUEST_FORM } from "./backfill-schema.ts";
 import { describeOperation, ONE_ID } from "./operation.ts";
 import { fieldsOf } from "./schema.ts";
@@ -34,7 +35,7 @@ const SHOW = describeOperation({
 
 const REQUEST = describeOperation({
   id: "requestBackfill",
-  summary: "queues a backfill (201), or says what it would do (200)",
+  summary: "queues a backfill (201), or only reports its effect (200)",
   body: REQUEST_FORM,
   answers: { 200: PLAN, 201: ONE_BACKFILL },
 });
@@ -71,13 +72,7 @@ export function addBackfillRoutes(api: FastifyInstance, context: FlowContext): v
 }
 
 function readBody(context: FlowContext, body: unknown) {
-  if (typeof body !== "object" || body === null || Array.isArray(body)) {
-    throw usage("the body must be a JSON object with productId, from and to");
-  }
-  const typed = checkFields(body as Readonly<Record<string, unknown>>, fieldsOf(REQUEST_FORM));
-  const isDryRun = typed["dryRun"] ?? false;
-  if (typeof isDryRun !== "boolean") {
-    throw usage(`dryRun must be true or false, but is ${JSON.stringify(isDryRun).slice(0, 60)}`);
-  }
+  const typed = checkFields(readObject(body, "productId, from and to"), fieldsOf(REQUEST_FORM));
+  const isDryRun = readFlag(typed, "dryRun");
   return { ...readProductRange(typed, context.config, "productId"), isDryRun };
 }

@@ -1,6 +1,6 @@
 /** The API's schemas of backfills. */
 
-import type { BackfillDocument, PlanDocument } from "../../flows/backfill.ts";
+import type { BackfillDocument, PlanDocument } from "../../flows/pull/backfill.ts";
 import { BACKFILL_STATUSES } from "../../sync/backfill.ts";
 import { NEXT, PAGE_FIELDS } from "./page-schema.ts";
 import { COUNT, documentOf, FLAG, formOf, INSTANT, listOf, oneOf, orNull, TEXT } from "./schema.ts";
@@ -9,7 +9,7 @@ export const LIST_QUERY = formOf({}, PAGE_FIELDS);
 
 export const REQUEST_FORM = formOf(
   { productId: TEXT, from: INSTANT, to: { ...INSTANT, description: "not included" } },
-  { dryRun: { ...FLAG, description: "only say what the backfill would do" } },
+  { dryRun: { ...FLAG, description: "only report the effect of the backfill" } },
 );
 
 const BACKFILL = documentOf<BackfillDocument>({

@@ -2,32 +2,39 @@
 
 import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
+import type { FlowContext } from "../../flows/context.ts";
 import {
   actOnMismatches,
   type MismatchTarget,
   previewAction,
   type RequestedAction,
-} from "../../flows/act-on-mismatches.ts";
-import type { FlowContext } from "../../flows/context.ts";
-import { readMismatchStory } from "../../flows/read-mismatch.ts";
+} from "../../flows/mismatches/act-on-mismatches.ts";
+import { readMismatchStory } from "../../flows/read/read-mismatch.ts";
 import { MISMATCH_ACTIONS, type MismatchAction } from "../../mismatches/act.ts";
 import { listMismatches } from "../../mismatches/store.ts";
 import { listAsCsv } from "../csv/mismatch-csv.ts";
+import {
+  checkFields,
+  isObject,
+  readFilters,
+  readFlag,
+  readObject,
+  show,
+  type Typed,
+  usage,
+} from "../input/fields.ts";
 import { checkAdjustedOnce, fieldsOf, readAction, readIds } from "../input/mismatch-action.ts";
-import { CHOICES, filtersOf, readChoice, readMismatchQuery } from "../input/mismatch-query.ts";
-import { checkFields, usage } from "../input/range-query.ts";
+import { CHOICES, LIST_CHOICES, readChoice, readMismatchQuery } from "../input/mismatch-query.ts";
 import { actionForm, BULK_RESULT, bulkForm, LIST_QUERY, MISMATCH_LIST, STORY } from "./mismatch-schema.ts";
 import { describeOperation, ONE_ID } from "./operation.ts";
 import { TEXT } from "./schema.ts";
-
-type Typed = Readonly<Record<string, unknown>>;
 
 /** The longest body: the largest number of ids. */
 const LONGEST_BULK = 256 * 1024;
 
 const LIST = describeOperation({
   id: "listMismatches",
-  summary: "mismatches, in the order in which they were found; all of them as CSV",
+  summary: "mismatches in the order of their discovery; all of them as CSV",
   query: LIST_QUERY,
   answers: { 200: MISMATCH_LIST },
   also: { "text/csv": TEXT },
@@ -59,7 +66,7 @@ function describeBulk(action: MismatchAction) {
 export function addMismatchRoutes(api: FastifyInstance, context: FlowContext): void {
   const { sql } = context;
   api.get<{ Querystring: Typed }>("/mismatches", { schema: LIST }, async ({ query, headers }, reply) => {
-    const filter = await readMismatchQuery(context, filtersOf(query));
+    const filter = await readMismatchQuery(context, readFilters(query, LIST_CHOICES));
     reply.header("vary", "accept");
     if (!/\btext\/csv\b/i.test(headers.accept ?? "")) return await listMismatches(sql, filter);
     reply.header("content-disposition", 'attachment; filename="mismatches.csv"');
@@ -72,7 +79,7 @@ export function addMismatchRoutes(api: FastifyInstance, context: FlowContext): v
   for (const action of MISMATCH_ACTIONS) {
     const one = { schema: describeAct(action) };
     api.post<{ Params: { id: string } }>(`/mismatches/:id/${action}`, one, async (request) => {
-      const body = checkFields(readObject(request.body), fieldsOf(action));
+      const body = checkFields(readObject(request.body, "a note"), fieldsOf(action));
       const target = { ids: [request.params.id] };
       await actOnMismatches(context, { action, target, ...readAction(body), by: request.asker.name });
       return await readMismatchStory(context, request.params.id);
@@ -92,11 +99,8 @@ async function readBulk(
   action: MismatchAction,
   body: unknown,
 ): Promise<Omit<RequestedAction, "by"> & { isDryRun: boolean }> {
-  const typed = checkFields(readObject(body), ["ids", "filter", "dryRun", ...fieldsOf(action)]);
-  const isDryRun = typed["dryRun"] ?? false;
-  if (typeof isDryRun !== "boolean") {
-    throw usage(`dryRun must be true or false, but is ${JSON.stringify(isDryRun).slice(0, 60)}`);
-  }
+  const typed = checkFields(readObject(body, "a note"), ["ids", "filter", "dryRun", ...fieldsOf(action)]);
+  const isDryRun = readFlag(typed, "dryRun");
   // A dry run only counts, so it needs no note yet.
   const said = isDryRun && typed["note"] === undefined ? { ...typed, note: "-" } : typed;
   const asked = { action, target: await readTarget(context, typed), ...readAction(said), isDryRun };
@@ -107,14 +111,7 @@ async function readBulk(
 async function readTarget(context: FlowContext, { ids, filter }: Typed): Promise<MismatchTarget> {
   if ((ids === undefined) === (filter === undefined)) throw usage("give either ids or filter");
   if (ids !== undefined) return { ids: readIds(ids) };
-  if (typeof filter !== "object" || filter === null || Array.isArray(filter)) {
-    throw usage(`filter must be an object, but is ${JSON.stringify(filter).slice(0, 60)}`);
-  }
+  if (!isObject(filter)) throw usage(`filter must be an object, but is ${show(filter)}`);
   if (Object.keys(filter).length === 0) throw usage(`filter is empty: name one of ${CHOICES.join(", ")}`);
-  return { filter: await readChoice(context, filtersOf(filter as Typed, CHOICES)), shown: null };
-}
-
-function readObject(body: unknown): Typed {
-  if (typeof body === "object" && body !== null && !Array.isArray(body)) return body as Typed;
-  throw usage("the body must be a JSON object with a note");
+  return { filter: await readChoice(context, readFilters(filter, CHOICES)), shown: null };
 }

@@ -1,7 +1,7 @@
 /** The API's schemas of mismatches. */
 
-import type { ActionResult } from "../../flows/act-on-mismatches.ts";
-import type { MismatchStory } from "../../flows/read-mismatch.ts";
+import type { ActionResult } from "../../flows/mismatches/act-on-mismatches.ts";
+import type { MismatchStory } from "../../flows/read/read-mismatch.ts";
 import {
   type LedgerSide,
   MISMATCH_KINDS,
@@ -13,7 +13,7 @@ import {
 import { MISMATCH_ACTIONS, type MismatchAction } from "../../mismatches/act.ts";
 import type { StoredAdjustment } from "../../mismatches/action-store.ts";
 import type { MismatchEvent } from "../../mismatches/store.ts";
-import { WINDOW_KINDS } from "../../sync/store.ts";
+import { WINDOW_KINDS } from "../../sync/window-store.ts";
 import { type ActionField, fieldsOf, LONGEST_NOTE, LONGEST_REF, MOST_IDS } from "../input/mismatch-action.ts";
 import type { ChoiceQuery } from "../input/mismatch-query.ts";
 import { NEXT, PAGE_FIELDS } from "./page-schema.ts";

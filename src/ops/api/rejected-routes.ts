@@ -2,8 +2,8 @@
 
 import type { FastifyInstance } from "fastify";
 import type { FlowContext } from "../../flows/context.ts";
-import { listRejected, readRejected } from "../../flows/read-rejected.ts";
-import { retryNext, retryThese } from "../../flows/retry-rejected.ts";
+import { listRejected, readRejected } from "../../flows/rejected/read-rejected.ts";
+import { retryNext, retryThese } from "../../flows/rejected/retry-rejected.ts";
 import { readRejectedChoice, readRejectedPage, readRetry, rejectedQueryOf } from "../input/rejected-query.ts";
 import { describeOperation, ONE_ID } from "./operation.ts";
 import {

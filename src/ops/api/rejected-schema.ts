@@ -1,7 +1,7 @@
 /** The API's schemas of rejected records and entries. */
 
-import type { RejectedDocument, RejectedList, RejectedStory } from "../../flows/read-rejected.ts";
-import type { RetryCounts, RetryResult } from "../../flows/retry-rejected.ts";
+import type { RejectedDocument, RejectedList, RejectedStory } from "../../flows/rejected/read-rejected.ts";
+import type { RetryCounts, RetryResult } from "../../flows/rejected/retry-rejected.ts";
 import { REJECTED_ID, REJECTED_KINDS, REJECTED_SIDES } from "../../rejected.ts";
 import { MOST_RETRIED, type RejectedQuery } from "../input/rejected-query.ts";
 import { NEXT, PAGE_FIELDS } from "./page-schema.ts";

@@ -1,11 +1,11 @@
 /** The API's schemas of status, coverage, the day's report and the audit log. */
 
 import type { AuditedRequest } from "../../access/audit-store.ts";
-import type { Coverage } from "../../flows/read-coverage.ts";
-import type { Status } from "../../flows/read-status.ts";
+import type { Coverage } from "../../flows/read/read-coverage.ts";
+import type { Status } from "../../flows/read/read-status.ts";
 import { MISMATCH_STATUSES } from "../../mismatch.ts";
 import type { DayReport, ReportRow, ReportSide } from "../../report.ts";
-import { WINDOW_KINDS } from "../../sync/store.ts";
+import { WINDOW_KINDS } from "../../sync/window-store.ts";
 import { TRANSFER_STATUSES } from "../../transfer.ts";
 import { NEXT, PAGE_FIELDS } from "./page-schema.ts";
 import {
@@ -47,17 +47,17 @@ export const STATUS = documentOf<Status>({
       description: "everything that had arrived by then has been judged, or waits for its graces",
     }),
     behindSeconds: orNull(COUNT),
-    waiting: { ...COUNT, description: "touched rounds and bets that are to be compared now" },
-    setAside: { ...COUNT, description: "rounds and bets that cannot be compared; all others are" },
+    waiting: { ...COUNT, description: "marked rounds and bets that are due now" },
+    setAside: { ...COUNT, description: "rounds and bets that cannot be compared; all others are compared" },
     problem: orNull({ ...TEXT, description: "the problem; null: there is none" }),
   }),
   verifying: documentOf<Status["verifying"]>({
     behindSeconds: orNull({
       ...COUNT,
       description:
-        "how long the longest has waited to be asked for; where nothing waits, since when nobody looked",
+        "the longest wait for a question to the provider; where nothing waits, the time since the last run",
     }),
-    due: { ...COUNT, description: "transfers and top-ups to be asked for now" },
+    due: { ...COUNT, description: "transfers and top-ups whose question is due now" },
   }),
   rejected: documentOf<Status["rejected"]>({ records: COUNT, entries: COUNT }),
 });
@@ -129,10 +129,10 @@ export const AUDIT = documentOf<{ audit: unknown; next: unknown }>({
       method: TEXT,
       route: TEXT,
       target: { type: "object", additionalProperties: TEXT },
-      details: { description: "what was sent, without secrets; null: nothing, or it was not read" },
+      details: { description: "the sent body without secrets; null: no body, or an unread one" },
       status: orNull({
         ...COUNT,
-        description: "of the answer; null: none was given; of a command, its exit code",
+        description: "of the answer, or a command's exit code; null: there was no answer",
       }),
     }),
   ),

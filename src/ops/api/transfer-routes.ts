@@ -1,14 +1,14 @@
 /** Transfers over HTTP: hand over, list, show, close. */
 
 import type { FastifyInstance } from "fastify";
-import { closeTransfer } from "../../flows/close-transfer.ts";
 import type { FlowContext } from "../../flows/context.ts";
-import { handOverTransfers } from "../../flows/hand-over-transfers.ts";
-import { describeTransfer, findTransfer, readTransferStory } from "../../flows/read-transfer.ts";
+import { describeTransfer, findTransfer, readTransferStory } from "../../flows/read/read-transfer.ts";
+import { closeTransfer } from "../../flows/verify/close-transfer.ts";
+import { handOverTransfers } from "../../flows/verify/hand-over-transfers.ts";
 import { readTransfer } from "../../verify/hand-over.ts";
 import { listTransfers } from "../../verify/store.ts";
-import { checkFields, usage } from "../input/range-query.ts";
-import { readNote, readTransferChoice, readTransferQuery, transferQueryOf } from "../input/transfer-query.ts";
+import { checkFields, readFilters, readObject, type Typed } from "../input/fields.ts";
+import { FILTERS, readNote, readTransferChoice, readTransferQuery } from "../input/transfer-query.ts";
 import { describeOperation } from "./operation.ts";
 import { fieldsOf } from "./schema.ts";
 import {
@@ -21,8 +21,6 @@ import {
   STORY,
   TRANSFER_LIST,
 } from "./transfer-schema.ts";
-
-type Typed = Readonly<Record<string, unknown>>;
 
 interface TransferRoute {
   Params: { ref: string };
@@ -53,7 +51,7 @@ const HAND_OVER = describeOperation({
 
 const CLOSE = describeOperation({
   id: "closeTransfer",
-  summary: "notes a person's decision on an inconclusive one",
+  summary: "records a person's decision on an inconclusive one",
   params: ONE_REF,
   query: CHOICE,
   body: CLOSE_FORM,
@@ -63,7 +61,7 @@ const CLOSE = describeOperation({
 export function addTransferRoutes(api: FastifyInstance, context: FlowContext): void {
   const { sql, config, clock } = context;
   api.get<{ Querystring: Typed }>("/transfers", { schema: LIST }, async ({ query }) => {
-    const filter = readTransferQuery(transferQueryOf(query), config);
+    const filter = readTransferQuery(readFilters(query, FILTERS), config);
     const { transfers, next } = await listTransfers(sql, filter);
     return { transfers: transfers.map(describeTransfer), next };
   });
@@ -84,13 +82,8 @@ export function addTransferRoutes(api: FastifyInstance, context: FlowContext): v
   });
   api.post<TransferRoute>("/transfers/:ref/close", { schema: CLOSE }, async (request) => {
     const choice = readTransferChoice(request.params.ref, request.query);
-    const note = readNote(checkFields(readObject(request.body), fieldsOf(CLOSE_FORM))["note"]);
+    const note = readNote(checkFields(readObject(request.body, "a note"), fieldsOf(CLOSE_FORM)));
     const closed = await closeTransfer(context, choice, { by: request.asker.name, note });
     return { transfer: describeTransfer(closed) };
   });
-}
-
-function readObject(body: unknown): Typed {
-  if (typeof body === "object" && body !== null && !Array.isArray(body)) return body as Typed;
-  throw usage("the body must be a JSON object with a note");
 }

@@ -1,6 +1,6 @@
 /** The API's schemas of transfers and top-ups. */
 
-import type { TransferDocument, TransferStory } from "../../flows/read-transfer.ts";
+import type { TransferDocument, TransferStory } from "../../flows/read/read-transfer.ts";
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from "../../transfer.ts";
 import { type HandOverField, LONGEST_TEXT } from "../../verify/hand-over.ts";
 import { VERIFY_KINDS } from "../../verify/row-store.ts";

@@ -1,13 +1,13 @@
 /** The path after signing in: always a path of this server. */
 
 const LONGEST_PATH = 2_000;
-/** A base for parsing the path; a different origin afterwards shows a path to elsewhere. */
+/** The base for parsing a path. A different origin in the result shows a path to another server. */
 const HERE = "http://here.invalid";
 
 /**
  * Reads the path that the visitor wanted to open.
  * @param to the text in the address or the form, perhaps written by a stranger
- * @returns the path, or that of the overview where the text is no path of this server: another host in any of its
+ * @returns the path; that of the overview where the text is no path of this server: another host in any of its
  * spellings ("//host", "/\host",   "/.//host"), a text that is no path, or one that is too long
  */
 export function readOwnPath(to: unknown): string {

@@ -3,7 +3,8 @@
 import { METHODS, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { describeLimit, type Sql } from "../../db/client.ts";
+import type { Sql } from "../../db/client.ts";
+import { describeLimit } from "../../db/database-error.ts";
 import { type ErrorCode, ReconError } from "../../errors.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { sendProblem } from "./problem.ts";

@@ -6,9 +6,9 @@ import { performance } from "node:perf_hooks";
 import type { FastifyReply } from "fastify";
 import pLimit from "p-limit";
 import { ReconError } from "../../errors.ts";
-import { REPORT_LIMITS } from "../../flows/comparison-context.ts";
+import { REPORT_LIMITS } from "../../flows/compare/comparison-context.ts";
 import type { FlowContext } from "../../flows/context.ts";
-import { type RequestedDay, readReport } from "../../flows/read-report.ts";
+import { type RequestedDay, readReport } from "../../flows/reports/read-report.ts";
 import type { DayReport } from "../../report.ts";
 
 /** The most waiting reports; the server refuses further ones. */

@@ -1,16 +1,13 @@
 /** Reads an action on mismatches as typed, with the same names for HTTP and the command line. */
 
-import { describeError } from "../../errors.ts";
-import type { RequestedAction } from "../../flows/act-on-mismatches.ts";
+import type { RequestedAction } from "../../flows/mismatches/act-on-mismatches.ts";
 import { isMismatchStatus, MISMATCH_STATUSES, type MismatchStatus } from "../../mismatch.ts";
 import type { Adjustment, MismatchAction } from "../../mismatches/act.ts";
 import { formatAmount, parseAmount, ZERO } from "../../money.ts";
-import { usage } from "./range-query.ts";
+import { reading, readText, readWords, show, type Typed, usage } from "./fields.ts";
 
 /** The fields of an action. */
 export type ActionField = "note" | "from" | "adjustment" | "ref";
-
-type Typed = Readonly<Record<string, unknown>>;
 
 export const LONGEST_NOTE = 2000;
 export const LONGEST_REF = 200;
@@ -27,7 +24,7 @@ export function fieldsOf(action: MismatchAction): ActionField[] {
  */
 export function readAction(typed: Typed): Pick<RequestedAction, "note" | "expected" | "adjustment"> {
   return {
-    note: readText(typed, "note", LONGEST_NOTE),
+    note: readWords(typed, "note", LONGEST_NOTE),
     expected: readExpected(typed["from"]),
     adjustment: readAdjustment(typed),
   };
@@ -63,30 +60,8 @@ function readAdjustment(typed: Typed): Adjustment | null {
   if (adjustment === undefined) throw usage("adjustment is missing: a ref needs one");
   if (ref === undefined)
     throw usage("ref is missing: an adjustment needs one, so that it cannot count twice");
-  if (typeof adjustment !== "string") throw usage(`adjustment must be a text, but is ${show(adjustment)}`);
-  return { amount: readAmount(adjustment), ref: readText(typed, "ref", LONGEST_REF) };
-}
-
-function readAmount(text: string): string {
-  try {
-    const amount = parseAmount(text, "adjustment");
-    if (!amount.eq(ZERO)) return formatAmount(amount);
-  } catch (error) {
-    throw usage(describeError(error));
-  }
-  throw usage(`adjustment "${text}" corrects nothing`);
-}
-
-function readText(typed: Typed, field: string, longest: number): string {
-  const value = typed[field];
-  if (value === undefined) throw usage(`${field} is missing`);
-  if (typeof value !== "string") throw usage(`${field} must be a text, but is ${show(value)}`);
-  if (value.trim() === "") throw usage(`${field} is empty`);
-  if (value.length > longest) throw usage(`${field} has ${value.length} characters, more than ${longest}`);
-  if (value.includes("\0")) throw usage(`${field} holds a character that cannot be stored`);
-  return value;
-}
-
-function show(value: unknown): string {
-  return (JSON.stringify(value) ?? "nothing").slice(0, 60);
+  const text = readText(typed, "adjustment");
+  const amount = reading(() => parseAmount(text, "adjustment"));
+  if (amount.eq(ZERO)) throw usage(`adjustment "${text}" corrects nothing`);
+  return { amount: formatAmount(amount), ref: readWords(typed, "ref", LONGEST_REF) };
 }

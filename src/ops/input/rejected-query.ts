@@ -5,7 +5,7 @@ import type { Config } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import { countRejectedRows } from "../../db/rejected-rows.ts";
 import { describeError } from "../../errors.ts";
-import { TABLES } from "../../flows/retry-rejected.ts";
+import { TABLES } from "../../flows/rejected/retry-rejected.ts";
 import {
   parseRejectedId,
   REJECTED_KINDS,
@@ -13,8 +13,8 @@ import {
   type RejectedChoice,
   type RejectedRef,
 } from "../../rejected.ts";
+import { checkFields, usage } from "./fields.ts";
 import { type PageQuery, readPage } from "./page-query.ts";
-import { checkFields, usage } from "./range-query.ts";
 
 /** As typed; absent filters do not filter. */
 export interface RejectedQuery extends PageQuery {

@@ -2,7 +2,7 @@
 
 import { DateTime, IANAZone } from "luxon";
 import type { TimeRange } from "../../window.ts";
-import { usage } from "./range-query.ts";
+import { usage } from "./fields.ts";
 
 /** As it is typed. */
 export interface ReportQuery {

@@ -1,4 +1,4 @@
-/** The metrics of one worker: its own registry, filled at each scrape. */
+/** The metrics of one worker: its own registry, filled at each scrape (decision 52). */
 
 import type { FastifyInstance } from "fastify";
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
@@ -72,7 +72,7 @@ export function openMetrics(
 function addClockGauge(registry: Registry, clock: DatabaseClock | undefined): () => void {
   const gauge = new Gauge({
     name: "recon_clock_ahead_seconds",
-    help: "By how much this worker's clock is ahead of the database's; beyond 5 either way it does no work.",
+    help: "Seconds by which this worker's clock is ahead of the database's; beyond 5 in either direction the worker does no work.",
     registers: [registry],
   });
   return () => {

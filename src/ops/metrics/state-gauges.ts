@@ -36,7 +36,7 @@ export function addStateGauges(registry: Registry, config: Config): ShowState {
   const work = addWorkGauges(gauge, config);
   const databaseUp = new Gauge({
     name: "recon_database_up",
-    help: "1: PostgreSQL answered this worker in time; 0: it did not, and what is read from it is missing here.",
+    help: "1: PostgreSQL answered this worker in time; 0: it did not, and this worker's metrics of the database are missing.",
     registers: [registry],
   });
   const queuesUp = new Gauge({
@@ -62,17 +62,17 @@ function addProductGauges(gauge: AddGauge) {
   );
   const headLag = gauge(
     "product_head_lag_seconds",
-    "Time since the head, up to which pulling has got; gaps may lie before it.",
+    "Time since the head, up to which pulling has advanced; gaps may lie before it.",
     "product",
   );
   const windowLength = gauge(
     "product_window_seconds",
-    "Length of the windows that the provider can answer just now.",
+    "Length of the windows that the provider can answer now.",
     "product",
   );
   const gaps = gauge(
     "product_gaps",
-    "Stretches of time that could not be fetched; they are retried.",
+    "Ranges of time that could not be fetched; they are retried.",
     "product",
   );
   const gapSeconds = gauge("product_gap_seconds", "Length of all gaps together.", "product");
@@ -104,26 +104,26 @@ function addProductGauges(gauge: AddGauge) {
 function addMoneyGauges(gauge: AddGauge) {
   const mismatches = gauge(
     "mismatches",
-    "Mismatches by kind and status; those that are over (resolved, ignored) are counted every five minutes.",
+    "Mismatches by kind and status; the resolved and ignored ones are counted every five minutes.",
     "product",
     "kind",
     "status",
   );
   const atRisk = gauge(
     "mismatch_amount_at_risk",
-    "Amount at risk in open and acknowledged mismatches, in units of the currency; beyond 50 currencies the rest is added up as other, which says only that there is something. Rounded, as every metric is: the exact amounts are in the API.",
+    "Amount at risk in open and acknowledged mismatches, in units of the currency; currencies beyond 50 are added up as other, a sum without a meaning of its own. Rounded, as every metric is: the exact amounts are in the API.",
     "product",
     "kind",
     "currency",
   );
   const transfers = gauge(
     "transfers",
-    "Transfers by status; those that are over (accepted, rejected) are counted every five minutes.",
+    "Transfers by status; the accepted and rejected ones are counted every five minutes.",
     "status",
   );
   const topUps = gauge(
     "top_ups",
-    "Top-ups by status; those that are over (accepted, rejected) are counted every five minutes.",
+    "Top-ups by status; the accepted and rejected ones are counted every five minutes.",
     "status",
   );
   return ({ atHand, over }: ReadForScrape): void => {

@@ -33,13 +33,13 @@ export function addWorkCounters(registry: Registry, { products }: Config, clock:
   });
   const requests = new Counter({
     name: "recon_provider_requests_total",
-    help: 'Requests to the provider that have ended, by endpoint and outcome: "ok", the code of the error, or "aborted" where this program gave up itself.',
+    help: 'Requests to the provider that have ended, by endpoint and outcome: "ok", the code of the error, or "aborted" where this program ended the request.',
     labelNames: ["product", "endpoint", "outcome"] as const,
     registers,
   });
   const durations = new Histogram({
     name: "recon_provider_request_duration_seconds",
-    help: "Time from the sending of a request to the provider to the end of its answer, with any outcome; without the wait for the request budget.",
+    help: "Time from the sending of a request to the provider to the end of the answer, for any outcome; without the wait for the request budget.",
     labelNames: ["product", "endpoint"] as const,
     buckets: LATENCIES,
     registers,

@@ -3,7 +3,7 @@
 import type { Gauge } from "prom-client";
 import type { Instant } from "../../clock.ts";
 import type { Config } from "../../config-file.ts";
-import { judgeWork } from "../../flows/read-work.ts";
+import { judgeWork } from "../../flows/read/read-work.ts";
 import type { StallKind } from "../../work/stall.ts";
 import type { StateAtHand } from "./read-state.ts";
 
@@ -22,16 +22,16 @@ const STALL_KINDS: readonly StallKind[] = [
   "queue-unserved",
 ];
 
-/** Work that was never done has no age: `absent` finds it, and no 0 hides it. */
+/** Work that was never done has no age, because a 0 would hide it. `absent` finds such work. */
 export function addWorkGauges(gauge: AddGauge, config: Config) {
   const age = gauge(
     "work_age_seconds",
-    "Time since each kind of work was last done: comparing (everything that had arrived by then was judged), following (the ledger relation was read), verifying (how long the longest has waited, else since the last run), alerting (it was looked for what to report). Missing while it was never done.",
+    "Time since each kind of work was last done: comparing (everything before was judged), following (the ledger relation was read), verifying (the longest wait, otherwise the time since the last run), alerting (the check for alerts). Missing for work that was never done.",
     "work",
   );
   const queueAge = gauge(
     "queue_age_seconds",
-    "Time since a job of the queue last began, ended or went on. Missing while none did.",
+    "Time since a job of the queue last began, ended or continued. Missing before the first job.",
     "queue",
   );
   const stalls = gauge(
@@ -41,12 +41,16 @@ export function addWorkGauges(gauge: AddGauge, config: Config) {
   );
   const waiting = gauge(
     "comparing_waiting",
-    "Touched rounds and bets that are to be compared now; of each product counted up to 10,000 changes.",
+    "Marked rounds and bets that are due now; counted up to 10,000 for each product.",
   );
-  const setAside = gauge("comparing_set_aside", "What cannot be compared, while all else is.", "product");
+  const setAside = gauge(
+    "comparing_set_aside",
+    "Rounds and bets that cannot be compared; all others are.",
+    "product",
+  );
   const due = gauge(
     "verifying_due",
-    "Transfers and top-ups that are to be asked for now; of each product counted up to 10,000.",
+    "Transfers and top-ups whose question is due now; counted up to 10,000 for each product.",
   );
   const rejected = gauge("rejected_entries", "Rows of the ledger that were rejected.");
   return (state: StateAtHand | null, now: Instant): void => {

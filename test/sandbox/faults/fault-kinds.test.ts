@@ -27,9 +27,9 @@ const PAGE_SIZE = 40;
 
 const world = createWorld(planOf());
 const RECORDS = written(world.recordsIn("SPORT", RANGE, QUIET));
-/** More than three, the last one not full. */
+/** More than three; the last one is not full. */
 const PAGES = Math.ceil(RECORDS.length / PAGE_SIZE);
-/** What page n holds when nothing is wrong. */
+/** The content of page n without a fault. */
 const pageOf = (page: number) => RECORDS.slice((page - 1) * PAGE_SIZE, page * PAGE_SIZE);
 
 let clock = createStillClock(QUIET);
@@ -56,7 +56,7 @@ async function start(...faults: Fault[]): Promise<void> {
   });
 }
 
-/** Lets the time pass for which an answer is held back, until the request is over. */
+/** Lets the time pass that an answer is delayed, until the request is over. */
 async function outlast<T>(asked: Promise<T>): Promise<T> {
   let over = false;
   const done = asked.finally(() => {
@@ -84,7 +84,7 @@ async function secondPage(): Promise<TxnPage> {
 const idsOf = (items: readonly Item[]) => items.map(({ id }) => String(id));
 
 describe("no answer, or a slow one", () => {
-  it("hang: nothing ever comes, until the connection is dropped after two minutes", async () => {
+  it("hang: nothing comes, until the connection is dropped after two minutes", async () => {
     await start({ do: { kind: "hang" } });
     const asked = observe(sandbox.url, QUERY);
     await expect.poll(() => clock.sleeping()).toEqual([120_000]);
@@ -97,7 +97,7 @@ describe("no answer, or a slow one", () => {
     expect(await observe(sandbox.url, QUERY)).toMatchObject({ status: null, whole: false });
   });
 
-  it("cut-short: half of the bytes that were promised come, then the connection ends", async () => {
+  it("cut-short: half of the promised bytes come, then the connection ends", async () => {
     await start({ do: { kind: "cut-short" } });
     const { status, headers, body, whole } = await observe(sandbox.url, QUERY);
     expect({ status, whole }).toEqual({ status: 200, whole: false });
@@ -105,14 +105,14 @@ describe("no answer, or a slow one", () => {
     expect(body).toMatch(/^\{"reqId":/);
   });
 
-  it("drip: the headers come at once, then a byte now and then, for two minutes", async () => {
+  it("drip: the headers come at once, then single bytes for two minutes", async () => {
     await start({ do: { kind: "drip" } });
     const { status, body, whole } = await outlast(observe(sandbox.url, QUERY));
     expect({ status, whole }).toEqual({ status: 200, whole: false });
     expect(body).toBe(" ".repeat(120));
   });
 
-  it("slow: the right answer comes when its delay is over", async () => {
+  it("slow: the correct answer comes after its delay", async () => {
     await start({ do: { kind: "slow", delay: "PT1.5S" } });
     const asked = askPage(sandbox.url, QUERY);
     await expect.poll(() => clock.sleeping()).toEqual([1500]);
@@ -120,7 +120,7 @@ describe("no answer, or a slow one", () => {
     expect((await asked).data.txns).toEqual(pageOf(1));
   });
 
-  it("huge: the right answer stands behind megabytes of white space", async () => {
+  it("huge: the correct answer comes after megabytes of white space", async () => {
     await start({ do: { kind: "huge", megabytes: 3 } });
     const { headers, body, whole } = await observe(sandbox.url, QUERY);
     expect(whole).toBe(true);
@@ -129,7 +129,7 @@ describe("no answer, or a slow one", () => {
     expect(parsePage(body.trimStart()).data.txns).toEqual(pageOf(1));
   });
 
-  it("huge: it is never all in memory, and ends with its client", async () => {
+  it("huge: the whole answer is never in memory, and ends with its client", async () => {
     await start({ do: { kind: "huge", megabytes: 4096 } });
     const before = process.memoryUsage().rss;
     const options = { auth: `${CREDENTIALS.username}:${CREDENTIALS.password}` };
@@ -150,7 +150,7 @@ describe("no answer, or a slow one", () => {
   });
 });
 
-describe("an answer that is none", () => {
+describe("an invalid answer", () => {
   it.each([200, 204, 302, 400, 401, 408, 429, 500, 503, 504])("status: HTTP %i", async (status) => {
     await start({ do: { kind: "status", status } });
     const observed = await observe(sandbox.url, QUERY);
@@ -159,12 +159,12 @@ describe("an answer that is none", () => {
     if (status !== 204) expect(parsePage(observed.body).code).not.toBe("0");
   });
 
-  it("status: with a Retry-After of seconds", async () => {
+  it("status: with a Retry-After in seconds", async () => {
     await start({ do: { kind: "status", status: 429, retryAfter: 7 } });
     expect((await observe(sandbox.url, QUERY)).headers["retry-after"]).toBe("7");
   });
 
-  it("status: with a Retry-After of an HTTP date, never earlier than was asked for", async () => {
+  it("status: with a Retry-After as an HTTP date, never earlier than the configured time", async () => {
     await start({ do: { kind: "status", status: 503, retryAfter: 7, retryAfterAs: "http-date" } });
     clock.setNow(Date.parse("2026-11-20T10:00:00.001Z"));
     const { headers } = await observe(sandbox.url, QUERY);
@@ -210,7 +210,7 @@ describe("an answer that is none", () => {
     expect("code" in parsePage(body)).toBe(variant !== "no-code");
   });
 
-  it("wrong-envelope: next-id-object, where there is no next page too", async () => {
+  it("wrong-envelope: next-id-object, also where no next page exists", async () => {
     await start({ when: { page: PAGES }, do: { kind: "wrong-envelope", variant: "next-id-object" } });
     const last = (async () => {
       for await (const { nextId } of askPages(sandbox.url, QUERY))
@@ -221,8 +221,8 @@ describe("an answer that is none", () => {
   });
 });
 
-describe("a cursor that leads astray", () => {
-  it("cursor-loop: asked: the page comes with the nextId it was asked with", async () => {
+describe("a wrong cursor", () => {
+  it("cursor-loop: asked: the page has the nextId of its own request", async () => {
     await start({ do: { kind: "cursor-loop", variant: "asked" } });
     const { data } = await askPage(sandbox.url, QUERY);
     expect(data.txns).toEqual(pageOf(1));
@@ -230,7 +230,7 @@ describe("a cursor that leads astray", () => {
     expect(second.data).toEqual({ nextId: data.nextId, txns: pageOf(2) });
   });
 
-  it("cursor-loop: first: a later page comes with the nextId of page 1", async () => {
+  it("cursor-loop: first: a later page has the nextId of page 1", async () => {
     await start({ when: { page: 3 }, do: { kind: "cursor-loop", variant: "first" } });
     const pages: TxnPage["data"][] = [];
     for await (const page of askPages(sandbox.url, QUERY)) if (pages.push(page) === 4) break;
@@ -241,7 +241,7 @@ describe("a cursor that leads astray", () => {
   it.each([
     ["empty", []],
     ["repeated", pageOf(1)],
-  ] as const)("endless-cursor: %s: each page leads to another, and nowhere", async (variant, txns) => {
+  ] as const)("endless-cursor: %s: each page leads to another one, without end", async (variant, txns) => {
     await start({ do: { kind: "endless-cursor", variant } });
     const seen = new Set<string>();
     for await (const page of askPages(sandbox.url, QUERY)) {
@@ -253,14 +253,14 @@ describe("a cursor that leads astray", () => {
     expect(seen.size).toBe(30);
   });
 
-  it("endless-cursor: when it is over, the pages go on where they stopped", async () => {
+  it("endless-cursor: after the fault, the pages go on where they stopped", async () => {
     await start({ when: { page: 2 }, do: { kind: "endless-cursor", variant: "empty" } });
     const pages = await readAll();
     expect(pages[1]?.txns).toEqual([]);
     expect(pages.flatMap(({ txns }) => txns)).toEqual(RECORDS);
   });
 
-  it("expired-cursor: the nextId is refused, again and again, until the first page is asked for", async () => {
+  it("expired-cursor: the nextId is refused, again and again, until the first page is requested", async () => {
     await start({ when: { page: 2, times: 1 }, do: { kind: "expired-cursor" } });
     const { data } = await askPage(sandbox.url, QUERY);
     const next = { ...QUERY, nextId: data.nextId ?? "" };
@@ -272,7 +272,7 @@ describe("a cursor that leads astray", () => {
     expect((await readAll()).flatMap(({ txns }) => txns)).toEqual(RECORDS);
   });
 
-  it("expired-cursor: leaves other ranges alone", async () => {
+  it("expired-cursor: other ranges are not affected", async () => {
     await start({ when: { times: 1 }, do: { kind: "expired-cursor" } });
     expect((await secondPage()).code).not.toBe("0");
     const other = rangeOf("SPORT", { from: START, to: START + HOUR - 1 });
@@ -281,8 +281,8 @@ describe("a cursor that leads astray", () => {
   });
 });
 
-describe("a page with more than it should have", () => {
-  it("repeat-records: the records of the page before come again", async () => {
+describe("a page with too much", () => {
+  it("repeat-records: the records of the previous page come again", async () => {
     await start({ when: { page: 2 }, do: { kind: "repeat-records" } });
     const pages = await readAll();
     expect(pages[1]?.txns).toEqual([...pageOf(1), ...pageOf(2)]);
@@ -299,13 +299,13 @@ describe("a page with more than it should have", () => {
     expect(pages.length).toBeGreaterThan(PAGES);
   });
 
-  it("shift: gets to the end even when a page shifts by more than it holds", async () => {
+  it("shift: the pages end even when a page shifts by more records than it holds", async () => {
     await start({ when: { times: 40 }, do: { kind: "shift", records: 10_000 } });
     const pages = await readAll();
     expect([...new Set(pages.flatMap(({ txns }) => idsOf(txns)))]).toEqual(idsOf(RECORDS));
   });
 
-  /** The one record that stands on the first page and is no bet of the world. */
+  /** The one record on the first page that is no bet of the world. */
   async function inventedOf(action: Fault["do"]): Promise<Item> {
     await start({ when: { page: 1 }, do: action });
     const { data } = await askPage(sandbox.url, QUERY);
@@ -319,7 +319,7 @@ describe("a page with more than it should have", () => {
     return invented;
   }
 
-  /** A record as one would be if it were none of the world's. */
+  /** A record that is not one of the world's. */
   const GENUINE = {
     currency: "THB",
     accountingDate: "2026-11-20T10:00:00.000+07:00",
@@ -358,13 +358,13 @@ describe("a page with more than it should have", () => {
     expect(await (await ask(sandbox.url, QUERY)).text()).toContain('"stake":"10.50"');
   });
 
-  it("invents other records for other pages, so that none hides another", async () => {
+  it("each page gets other invented records, so that none hides another", async () => {
     await start({ do: { kind: "malformed-record", variant: "field-missing" } });
     const invented = (await readAll()).flatMap(({ txns }) => idsOf(txns).filter(isInvented));
     expect(new Set(invented).size).toBe(PAGES);
   });
 
-  it("never gives a bet of the world an id that looks invented", () => {
+  it("no bet of the world has an id that looks invented", () => {
     const fields = RECORDS.flatMap(({ id, betId, roundId }) => [id, betId, roundId].map(String));
     expect(fields.filter(isInvented)).toEqual([]);
   });

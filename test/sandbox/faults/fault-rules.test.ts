@@ -26,7 +26,7 @@ function at(text: string): number {
   return parseInstant(text, "it");
 }
 
-/** Page 2 of P1, from 10:15 to 10:45 UTC, asked for at 12:00. */
+/** Page 2 of P1, from 10:15 to 10:45 UTC, requested at 12:00. */
 function requestOf(changes: Partial<FaultRequest> = {}): FaultRequest {
   return {
     productId: "P1",
@@ -67,7 +67,7 @@ describe("a fault strikes a request", () => {
     ["10:59", "11:01", [11], true],
     ["10:59", "11:01", [9, 12], false],
   ])(
-    "whose range from %s to %s touches the hours, and not at its very end",
+    "whose range from %s to %s touches the hours, but not only at its end",
     (from, to, hoursUtc, strikes) => {
       const range = { from: at(`2026-11-20T${from}:00Z`), to: at(`2026-11-20T${to}:00Z`) };
       expect(couldStrike(conditionOf({ hoursUtc }), requestOf({ range }))).toBe(strikes);
@@ -88,7 +88,7 @@ describe("a fault strikes a request", () => {
   });
 });
 
-describe("of the requests that a fault could strike", () => {
+describe("of the requests that match a fault", () => {
   const struck = (condition: When, count = 12) => {
     const { when } = conditionOf(condition);
     const numbers = Array.from({ length: count }, (_, index) => index + 1);
@@ -110,13 +110,13 @@ describe("of the requests that a fault could strike", () => {
     expect(struck(when)).toEqual(numbers);
   });
 
-  it.each([0.01, 0.1, 0.5, 0.9])("a share of %s strikes about so many", (share) => {
+  it.each([0.01, 0.1, 0.5, 0.9])("a share of %s strikes about that share", (share) => {
     const count = struck({ share }, 20_000).length / 20_000;
     expect(Math.abs(count - share)).toBeLessThan(0.02);
   });
 });
 
-/** Which request, by its number, what happens to: "-" is an answer. */
+/** What happens to each request, by its number; "-" is a normal answer. */
 function play(faults: Fault[], requests: readonly FaultRequest[], seed = 1): string[] {
   const rules = createFaultRules(checked(...faults), seed);
   return requests.map((request) => rules.strike(request)?.kind ?? "-");
@@ -126,7 +126,7 @@ const times = (count: number, changes: Partial<FaultRequest> = {}) =>
   Array.from({ length: count }, () => requestOf(changes));
 
 describe("a list of faults", () => {
-  it("does what the first says that strikes", () => {
+  it("does what its first matching fault says", () => {
     const faults: Fault[] = [
       { when: { product: "P2" }, do: { kind: "hang" } },
       { when: { page: 2 }, do: { kind: "drop" } },
@@ -136,12 +136,12 @@ describe("a list of faults", () => {
     expect(play(faults, requests)).toEqual(["hang", "drop", "html"]);
   });
 
-  it("strikes at most so many times", () => {
+  it("strikes at most the given number of times", () => {
     const faults: Fault[] = [{ when: { times: 2 }, do: { kind: "drop" } }];
     expect(play(faults, times(4))).toEqual(["drop", "drop", "-", "-"]);
   });
 
-  it("lets the next fault have what the one before is done with", () => {
+  it("leaves to the next fault what the one before no longer strikes", () => {
     const faults: Fault[] = [
       { when: { times: 1 }, do: { kind: "hang" } },
       { when: { times: 1 }, do: { kind: "drop" } },
@@ -149,13 +149,13 @@ describe("a list of faults", () => {
     expect(play(faults, times(3))).toEqual(["hang", "drop", "-"]);
   });
 
-  it("counts, for each fault, only what it could strike", () => {
+  it("counts, for each fault, only the requests that match it", () => {
     const faults: Fault[] = [{ when: { product: "P2", requests: [2] }, do: { kind: "drop" } }];
     const [one, other] = [requestOf(), requestOf({ productId: "P2" })];
     expect(play(faults, [one, other, one, one, other, other])).toEqual(["-", "-", "-", "-", "drop", "-"]);
   });
 
-  it("does not count, for a fault, what the faults before it strike", () => {
+  it("does not count, for a fault, the requests that an earlier fault strikes", () => {
     const faults: Fault[] = [
       { when: { requests: [1] }, do: { kind: "hang" } },
       { when: { requests: [1] }, do: { kind: "drop" } },
@@ -169,7 +169,7 @@ describe("a list of faults", () => {
     expect(play(faults, pages)).toEqual(["-", "-", "expired-cursor", "-", "-"]);
   });
 
-  it("is without effect when it is empty", () => {
+  it("has no effect when it is empty", () => {
     expect(play([], times(2))).toEqual(["-", "-"]);
   });
 });
@@ -188,7 +188,7 @@ describe("the share of a fault", () => {
     expect(play(faults, times(200), 7)).not.toEqual(play(faults, times(200), 8));
   });
 
-  it("depends on how many requests came, and on nothing else of them", () => {
+  it("depends only on the number of earlier requests", () => {
     const mixed = times(200).map((request, index) => ({
       ...request,
       page: index,

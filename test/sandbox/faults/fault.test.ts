@@ -8,7 +8,7 @@ import { readFaultFile } from "../../../src/sandbox/faults/fault-file.ts";
 const PRODUCTS = ["TABLE", "SLOT", "SPORT"];
 const SOURCE = join(import.meta.dirname, "../../../src/sandbox");
 
-/** The lines of what is said of a list, without the first. */
+/** The lines of the error about a list, without the first line. */
 function problemsOf(faults: unknown): string[] {
   try {
     checkFaults(faults, PRODUCTS);
@@ -23,7 +23,7 @@ function problemsOf(faults: unknown): string[] {
 }
 
 describe("a list of faults", () => {
-  it("is read with its times in milliseconds and what it leaves out filled in", () => {
+  it("is read with its times in milliseconds and with defaults for missing fields", () => {
     const faults = [
       { do: { kind: "shift" } },
       {
@@ -67,7 +67,7 @@ describe("a list of faults", () => {
     [{ times: 0.5 }, ".times: Invalid input: expected int, received number (it is 0.5)"],
     [{ share: 2 }, ".share: Too big: expected number to be <=1 (it is 2)"],
     [{ pages: 2 }, ': Unrecognized key: "pages" (it is {"pages":2})'],
-  ])("says of the condition %j what is wrong with it", (when, problem) => {
+  ])("says what is wrong with the condition %j", (when, problem) => {
     expect(problemsOf([{ when, do: { kind: "drop" } }])).toEqual([`[0].when${problem}`]);
   });
 
@@ -81,12 +81,12 @@ describe("a list of faults", () => {
       { kind: "cursor-loop", variant: "second" },
       '.variant: Invalid option: expected one of "asked"|"first" (it is "second")',
     ],
-  ])("says of the action %j what is wrong with it", (action, problem) => {
+  ])("says what is wrong with the action %j", (action, problem) => {
     expect(problemsOf([{ do: action }])).toEqual([`[0].do${problem}`]);
   });
 
   it.each(["cursor-loop", "expired-cursor", "repeat-records", "shift"])(
-    "does not take %s for a first page",
+    "refuses %s for a first page",
     (kind) => {
       const variant = kind === "cursor-loop" ? { variant: "asked" } : {};
       expect(problemsOf([{ when: { page: 1 }, do: { kind, ...variant } }])).toEqual([
@@ -99,7 +99,7 @@ describe("a list of faults", () => {
     expect(problemsOf(faults)).toEqual([expect.stringMatching(/^the whole: .*expected array/)]);
   });
 
-  it("is told with all its problems at once", () => {
+  it("has one error with all its problems", () => {
     const faults = [
       { when: { page: 1, share: 3 }, do: { kind: "shift" } },
       {},
@@ -127,13 +127,13 @@ describe("a file of faults", () => {
     return readFaultFile(path, PRODUCTS);
   }
 
-  it("is named with its problems", () => {
+  it("is named in the error with its problems", () => {
     expect(() => read('[{ "do": { "kind": "status" } }, {}]')).toThrow(
       /faults\.json has 2 problems:\n {2}\[0\]\.do\.status: .*\n {2}\[1\]\.do: /,
     );
   });
 
-  it("is named when it is not JSON, or not there", () => {
+  it("is named in the error when it is not JSON, or does not exist", () => {
     expect(() => read("[")).toThrow(/faults\.json is not JSON: /);
     expect(() => readFaultFile(join(folder, "none.json"), PRODUCTS)).toThrow(
       /none\.json cannot be read: ENOENT/,

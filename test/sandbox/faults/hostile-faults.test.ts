@@ -28,12 +28,12 @@ describe("hostile faults", () => {
     expect(sum).toBeLessThan(0.13);
   });
 
-  it("are the same for the same seed, and others for another", () => {
+  it("are the same for the same seed, and different for another", () => {
     expect(hostileFaults(1)).toEqual(hostileFaults(1));
     expect(hostileFaults(1)).not.toEqual(hostileFaults(2));
   });
 
-  it.each(SEEDS)("keep no record from a patient client, and slip none past it (seed %i)", async (seed) => {
+  it.each(SEEDS)("hide no record from a patient client, and give it no wrong one (seed %i)", async (seed) => {
     const world = createWorld(planOf({ seed }));
     const clock = createStillClock(QUIET);
     const sandbox = await startSandbox({

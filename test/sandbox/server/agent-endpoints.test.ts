@@ -89,7 +89,7 @@ async function failureOf(asked: Promise<unknown>): Promise<ReconError> {
 }
 
 describe("the books of transfer mode", () => {
-  it("moves money once, tells of it, and writes down what really happened", async () => {
+  it("move money once, report the transfer, and keep what really happened", async () => {
     await start();
     const deposit = await agent.deposit(order("d-1", "10.50"));
     expect(deposit).toMatchObject({ username: "anna", txId: "d-1", status: "SUCCESS" });
@@ -113,7 +113,7 @@ describe("the books of transfer mode", () => {
     expect(sandbox.books.balanceOf("anna", "LIVE").toFixed()).toBe("10.25");
   });
 
-  it("keeps each player's balance at each product apart", async () => {
+  it("keep each player's balance for each product", async () => {
     await start();
     await agent.deposit(order("d-1"));
     await agent.deposit({ ...order("d-2"), productId: "SLOT" });
@@ -132,11 +132,11 @@ describe("the books of transfer mode", () => {
     ["another player's deposit with it", () => agent.deposit(order("d-1", "3.00", "ben")), /known already/],
     ["a withdrawal beyond the balance", () => agent.withdraw(order("w-1", "10.01")), /too low/],
     [
-      "a product it does not have",
+      "a product that it lacks",
       () => agent.deposit({ ...order("x"), productId: "NONE" }),
       /no product is called/,
     ],
-  ])("refuses %s with a code, and moves nothing", async (_, call, message) => {
+  ])("refuse %s with a code, and move nothing", async (_, call, message) => {
     await start();
     await agent.deposit(order("d-1"));
     const error = await failureOf(call());
@@ -151,7 +151,7 @@ describe("the books of transfer mode", () => {
     ["another player", { username: "ben" }],
     ["another product", { productId: "SLOT" }],
     ["the other direction", { type: "WITHDRAW" as const }],
-  ])("says that %s failed", async (_, other) => {
+  ])("say that %s failed", async (_, other) => {
     await start();
     await agent.deposit(order("d-1"));
     const question = { username: "anna", productId: "LIVE", transactionRef: "d-1", type: "DEPOSIT" } as const;
@@ -184,7 +184,7 @@ describe("the other endpoints", () => {
     expect(sandbox.books.freeGames()).toBe(1);
   });
 
-  it("know the top-ups of the world, and those that they are told of", async () => {
+  it("know the top-ups of the world, and added ones", async () => {
     await start();
     expect(await verifyTopUp()).toMatchObject({ code: 1, data: null });
     sandbox.books.topUps.add([TOP_UP]);
@@ -194,13 +194,13 @@ describe("the other endpoints", () => {
     ]);
   });
 
-  it("have a verify-topup for the path of a product only", async () => {
+  it("have a verify-topup only for the path of a product", async () => {
     await start();
     const asked = agent.verifyTopUp("NONE_seamless", { username: "anna", transactionId: "T1" });
     expect(await failureOf(asked)).toMatchObject({ code: "provider-bad-status", answer: { status: 404 } });
   });
 
-  it("refuse what is no request, in the envelope", async () => {
+  it("refuse a malformed request, in the envelope", async () => {
     await start();
     const headers = {
       authorization: `Basic ${btoa(`${CREDENTIALS.username}:${CREDENTIALS.password}`)}`,
@@ -222,7 +222,7 @@ describe("a fault of a deposit", () => {
     ["html", "provider-not-json"],
     ["half-json", "provider-cut-short"],
     ["no-code", "provider-bad-envelope"],
-  ] as const)("%s: done all the same, or not, as it says", async (kind, code) => {
+  ] as const)("%s: the deposit happens or not, as the fault says", async (kind, code) => {
     await start(
       { when: { endpoint: "deposit", ref: "^not-" }, do: { kind, done: false } },
       { when: { endpoint: "deposit" }, do: { kind } },
@@ -242,13 +242,13 @@ describe("a fault of a deposit", () => {
     [{ kind: "wrong", field: "txId" }, "provider-bad-envelope"],
     [{ kind: "missing", field: "balance" }, "provider-bad-envelope"],
     [{ kind: "mistyped", field: "amount" }, "provider-bad-envelope"],
-  ] as const)("%j: it is done", async (action, code) => {
+  ] as const)("%j: the deposit happens", async (action, code) => {
     await start({ when: { endpoint: ["deposit", "withdraw"] }, do: action });
     expect(await failureOf(agent.deposit(order("d-1")))).toMatchObject({ code });
     expect(await verify("d-1")).toMatchObject({ success: true });
   });
 
-  it("hang: it is done, and no answer comes", async () => {
+  it("hang: the deposit happens, and no answer comes", async () => {
     await start({ when: { endpoint: "deposit" }, do: { kind: "hang" } });
     const leaving = new AbortController();
     const asked = agent.deposit(order("d-1"), leaving.signal);
@@ -258,7 +258,7 @@ describe("a fault of a deposit", () => {
     expect(await verify("d-1")).toMatchObject({ success: true });
   });
 
-  it("late: no answer, and it is booked only after the delay", async () => {
+  it("late: no answer comes, and the deposit is booked only after the delay", async () => {
     await start({ when: { endpoint: "deposit" }, do: { kind: "late", delay: "PT20M" } });
     expect(await failureOf(agent.deposit(order("d-1")))).toMatchObject({ code: "provider-dropped" });
     expect(await verify("d-1")).toMatchObject({ success: false });
@@ -270,7 +270,7 @@ describe("a fault of a deposit", () => {
 });
 
 describe("a fault of a verification", () => {
-  it("denied: it says that it failed, at first, or for some time, or for ever", async () => {
+  it("denied: the answer says that it failed, at first, for some time, or for ever", async () => {
     await start(
       { when: { endpoint: "verifyDepositWithdraw", ref: "^calls", calls: [1, 2] }, do: { kind: "denied" } },
       {
@@ -362,7 +362,7 @@ describe("which requests a fault strikes", () => {
     expect(await drops(refs)).toEqual(struck);
   });
 
-  it("a share of references strikes the same ones always", async () => {
+  it("a share of references strikes the same references each time", async () => {
     const names = Array.from({ length: 60 }, (_, index) => `anna-${index}`);
     const fault: AgentFault = {
       when: { endpoint: "deposit", shareOfRefs: 0.3 },
@@ -375,7 +375,7 @@ describe("which requests a fault strikes", () => {
     expect(await drops(first)).toEqual(first);
   });
 
-  it("a wrong fault is named with its place in the list, whatever the others are about", async () => {
+  it("the error about a wrong fault names its place in the list, among faults of both kinds", async () => {
     await start();
     const begin = (...faults: object[]) =>
       startSandbox({
@@ -400,7 +400,7 @@ describe("which requests a fault strikes", () => {
   });
 });
 
-it("the README lists every endpoint, and every kind of fault of them", () => {
+it("the README lists every endpoint, and every kind of its faults", () => {
   const readme = readFileSync(join(import.meta.dirname, "../../../src/sandbox/README.md"), "utf8");
   const section = readme.slice(readme.indexOf("## The other endpoints"));
   for (const name of [...AGENT_ENDPOINTS, ...AGENT_FAULT_KINDS]) expect(section).toContain(`\`${name}\``);

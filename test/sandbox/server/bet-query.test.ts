@@ -44,7 +44,7 @@ describe("a bet query", () => {
     expect(range.to).toBe(parseInstant("2026-11-20T17:00:00Z", "it"));
   });
 
-  it("takes an empty parameter as one that is not given", () => {
+  it("takes an empty parameter as a missing one", () => {
     expect(queryOf({ ...RANGE, date: "", nextId: "" })).toEqual(PARSED);
   });
 
@@ -84,7 +84,7 @@ describe("a bet query", () => {
     );
   });
 
-  it("goes through all records once, in order, whatever the size of a chunk", () => {
+  it("reads all records once, in order, for any size of a chunk", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 700 }), fc.nat({ max: 600 }), (pageSize, count) => {
         const records = RECORDS.slice(0, count);

@@ -43,7 +43,7 @@ async function kill({ process: child }: Running): Promise<void> {
   await once(child, "exit");
 }
 
-/** What `recon sandbox` says of flags with which it does not start. */
+/** The error of `recon sandbox` for flags with which it does not start. */
 async function refusalOf(...flags: string[]): Promise<unknown> {
   const program = new Command().exitOverride();
   addSandboxCommand(program);
@@ -55,7 +55,7 @@ afterEach(() => {
 });
 
 describe("recon sandbox", () => {
-  it("goes on after a kill in the middle of a fixed period's range as if nothing had happened", async () => {
+  it("continues after a kill in the middle of a fixed period as if nothing had happened", async () => {
     const flags = [...PLAYED, "--seed", "7", "--faults", "none"];
     const port = String(await ownPort());
     const first = await startProcess(...flags, "--port", port);
@@ -70,7 +70,7 @@ describe("recon sandbox", () => {
     expect(txnsOf(whole).length).toBeGreaterThan(200);
   });
 
-  it("says where it listens and what it plays, takes its faults from a file, and ends when it is told to", async () => {
+  it("says where it listens and what it plays, reads its faults from a file, and ends when asked", async () => {
     const file = join(import.meta.dirname, "../../../src/sandbox/example-faults.json");
     const sandbox = await startProcess(...PLAYED, "--seed", "7", "--port", "0", "--faults", file);
     const { process: child, printed, url } = sandbox;
@@ -111,7 +111,7 @@ describe("recon sandbox", () => {
     expect(await refusalOf(...flags)).toMatchObject({ code: "usage", message });
   });
 
-  it("does not start with a file of faults that has problems", async () => {
+  it("does not start with a wrong file of faults", async () => {
     expect(await refusalOf("--faults", "none.json")).toMatchObject({
       code: "settings-invalid",
       message: expect.stringContaining("none.json"),

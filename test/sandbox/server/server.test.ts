@@ -62,7 +62,7 @@ afterEach(async () => {
 });
 
 describe("the stand-in provider", () => {
-  it("gives each record once with every digit, over as many pages as it takes", async () => {
+  it("gives each record once with every digit, over as many pages as needed", async () => {
     await start();
     const txns = await readAll(rangeOf("LIVE", RANGE));
     expect(txns.length).toBeGreaterThan(300);
@@ -83,7 +83,7 @@ describe("the stand-in provider", () => {
     expect(page).toMatchObject({ code: "0", message: "success", reqId: expect.any(String) });
   });
 
-  it("pages through what was there at the first page, while bets settle and new ones are placed", async () => {
+  it("pages through the records of the first page's time, while bets settle and new ones are placed", async () => {
     await start({ pageSize: 7 });
     const now = START + 30 * MINUTE;
     clock.setNow(now);
@@ -92,9 +92,9 @@ describe("the stand-in provider", () => {
   });
 
   it.each([
-    ["a product it does not have", { ...rangeOf("NONE", RANGE) }],
+    ["a product that it lacks", { ...rangeOf("NONE", RANGE) }],
     ["more than an hour", { ...rangeOf("LIVE", { from: START, to: START + HOUR + 1 }) }],
-    ["a nextId it never gave out", { ...rangeOf("LIVE", RANGE), nextId: "whatever" }],
+    ["an unknown nextId", { ...rangeOf("LIVE", RANGE), nextId: "whatever" }],
   ])("refuses %s with a code other than 0", async (_, parameters) => {
     await start();
     const response = await ask(sandbox.url, parameters);
@@ -105,7 +105,7 @@ describe("the stand-in provider", () => {
     expect(sandbox.requests()).toMatchObject({ answered: 0, refused: 1 });
   });
 
-  it("refuses a nextId in another query than the one it came from", async () => {
+  it("refuses a nextId in another query than its own", async () => {
     await start();
     const { data } = await askPage(sandbox.url, rangeOf("LIVE", RANGE));
     const shorter = rangeOf("LIVE", { from: START, to: START + HOUR - 1 });
@@ -133,7 +133,7 @@ describe("the stand-in provider", () => {
     expect(sandbox.requests()).toMatchObject({ unknown: 1 });
   });
 
-  it("names the address that it cannot have", async () => {
+  it("names the address where it cannot listen", async () => {
     await start();
     const port = Number(new URL(sandbox.url).port);
     const second = startSandbox({ ...CREDENTIALS, world, clock, host: "127.0.0.1", port, pageSize: 1 });
@@ -150,7 +150,7 @@ describe("a provider with faults", () => {
   const short = rangeOf("SLOT", { from: START + 30 * MINUTE, to: START + 40 * MINUTE });
   const quick = rangeOf("SLOT", { from: START + HOUR, to: START + 2 * HOUR });
 
-  it("strikes the requests that its faults are about, a whole day among them, and answers the others", async () => {
+  it("strikes the requests that match its faults, including a whole day, and answers the others", async () => {
     await start({ faults: [{ when: slowHour, do: { kind: "status", status: 504 } }] });
     expect((await ask(sandbox.url, long)).status).toBe(504);
     expect((await ask(sandbox.url, { productId: "SLOT", date: "2026-11-20" })).status).toBe(504);
@@ -159,14 +159,14 @@ describe("a provider with faults", () => {
     expect(sandbox.requests()).toMatchObject({ total: 4, answered: 2, faults: { status: 2, hang: 0 } });
   });
 
-  it("strikes no request that it would not answer anyway", async () => {
+  it("strikes no request that it would refuse anyway", async () => {
     await start({ faults: [{ do: { kind: "drop" } }] });
     expect((await askPage(sandbox.url, rangeOf("NONE", RANGE))).code).not.toBe("0");
     expect((await ask(sandbox.url, long, { headers: {} })).status).toBe(401);
     expect(sandbox.requests()).toMatchObject({ refused: 1, unauthorized: 1, faults: { drop: 0 } });
   });
 
-  it("forgets a request that hangs when its client goes away", async () => {
+  it("forgets a hanging request when its client goes away", async () => {
     await start({ faults: [{ do: { kind: "hang" } }] });
     const leaving = new AbortController();
     const asked = ask(sandbox.url, long, { signal: leaving.signal });
@@ -192,7 +192,7 @@ describe("a provider with faults", () => {
     },
   );
 
-  it("does not start with faults that are none", async () => {
+  it("does not start with malformed faults", async () => {
     await start();
     const faults = [{ when: { product: "NONE" }, do: { kind: "drop" as const } }];
     const wrong = startSandbox({

@@ -1,4 +1,4 @@
-/** Compares both sides of a world bet by bet, sharing nothing with the code that plants the faults. */
+/** Compares both sides of a world bet by bet, and shares nothing with the code that plants the faults. */
 
 import Big from "big.js";
 import type { BetRecord } from "../../../src/bet.ts";
@@ -24,7 +24,7 @@ interface AuditedSums {
   username: string;
 }
 
-/** What the entries of one bet add up to. */
+/** The sums of the entries of one bet. */
 function addUp(entries: readonly CallbackEntry[]): AuditedSums {
   const [first] = entries;
   if (first === undefined) throw new Error("a bet has entries");
@@ -91,7 +91,7 @@ function kindOf(bet: AuditedSums | undefined, record: BetRecord | undefined): st
   return bet.moved.eq(record.payout.minus(record.stake)) ? null : "net-differs";
 }
 
-/** Whether a player's round could pass for agreed: ended on both sides, with equal sums over what is not void. */
+/** Whether a player's round can pass as agreed: ended on both sides, with equal sums of all that is not void. */
 export function roundAgrees(records: readonly BetRecord[], entries: readonly CallbackEntry[]): boolean {
   const bets = [...Map.groupBy(entries, ({ txnId }) => txnId).values()].map(addUp);
   if (bets.length === 0 || records.length === 0) return false;

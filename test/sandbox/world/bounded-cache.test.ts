@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createCache } from "../../../src/sandbox/world/bounded-cache.ts";
 
-it("makes a value once while it is remembered, and forgets what was not asked for longest", () => {
+it("the cache makes a value once while it keeps the value, and drops the value that was not used for longest", () => {
   const made: string[] = [];
   const cache = createCache<string>(3, () => 1);
   const get = (key: string) =>
@@ -13,7 +13,7 @@ it("makes a value once while it is remembered, and forgets what was not asked fo
   expect(made).toEqual(["a", "b", "c", "d", "b"]);
 });
 
-it("remembers a single value that is too heavy, alone", () => {
+it("the cache keeps a single value that is too heavy, alone", () => {
   let times = 0;
   const cache = createCache<number>(10, (weight) => weight);
   const get = (key: string) =>

@@ -13,7 +13,7 @@ const KINDS = [
   "status-differs",
 ];
 
-/** What an outsider finds when everything has been said. */
+/** What an independent auditor finds when both sides are complete. */
 function findAll(plan: WorldPlan): AuditedDifference[] {
   const world = createWorld(plan);
   const entries = world.entriesReceived(ALL);
@@ -37,17 +37,14 @@ function plantedIn(plan: WorldPlan): PlantedFault[] {
 }
 
 describe("planted faults", () => {
-  it.each([1, 2, 3, 4, 5])(
-    "are exactly what an outsider finds, and nothing else is to be found (seed %i)",
-    (seed) => {
-      const plan = planOf({ seed, periods: [{ from: START, to: START + 2 * HOUR }] });
-      const planted = plantedIn(plan).map(({ completeAt: _, ...fault }) => fault);
-      expect(planted.length).toBeGreaterThan(100);
-      expect(inOrder(findAll(plan))).toEqual(inOrder(planted));
-    },
-  );
+  it.each([1, 2, 3, 4, 5])("are exactly what the auditor finds (seed %i)", (seed) => {
+    const plan = planOf({ seed, periods: [{ from: START, to: START + 2 * HOUR }] });
+    const planted = plantedIn(plan).map(({ completeAt: _, ...fault }) => fault);
+    expect(planted.length).toBeGreaterThan(100);
+    expect(inOrder(findAll(plan))).toEqual(inOrder(planted));
+  });
 
-  it("are none where none are wanted", () => {
+  it("do not exist where none are wanted", () => {
     const plan = planOf({ faultEveryMinutes: 0 });
     expect(plantedIn(plan)).toEqual([]);
     expect(findAll(plan)).toEqual([]);
@@ -72,12 +69,12 @@ describe("planted faults", () => {
     expect(planted).toHaveLength(12);
   });
 
-  it("lie elsewhere with another seed", () => {
+  it("are others with another seed", () => {
     const kindsOf = (seed: number) => plantedIn(planOf({ seed })).map(({ kind }) => kind);
     expect(kindsOf(1)).not.toEqual(kindsOf(2));
   });
 
-  it("always put money at risk, and are never hidden by the sums of their round", () => {
+  it("always put money at risk, and no sums of a round hide them", () => {
     const plan = planOf({ faultEveryMinutes: 1 });
     const world = createWorld(plan);
     const entries = world.entriesReceived(ALL);
@@ -95,7 +92,7 @@ describe("planted faults", () => {
     expect(new Set(planted.map(({ roundId }) => roundId)).size).toBe(planted.length);
   });
 
-  it("are told when both sides have said everything, not before", () => {
+  it("are announced when both sides are complete, not before", () => {
     const world = createWorld(planOf());
     const faults = world.plantedBy(world.quietAt());
     for (const fault of faults) {

@@ -31,7 +31,7 @@ describe("the diary", () => {
     expect(open().periods).toEqual([{ from: START - HOUR, to: START + LEAD }]);
   });
 
-  it("grows in the list it gave away, and on disk before anyone can see it", () => {
+  it("grows in the list that it returned, and on disk before anyone can see it", () => {
     const playLog = open();
     const { periods } = playLog;
     clock.advance(MINUTE / 10);
@@ -40,12 +40,12 @@ describe("the diary", () => {
     expect(open().periods).toEqual(periods);
   });
 
-  it("is read by its owner only", () => {
+  it("can be read only by its owner", () => {
     open();
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  it("leaves its file alone while enough is committed", () => {
+  it("leaves its file unchanged while enough is committed", () => {
     const playLog = open();
     const { mtimeNs } = statSync(path, { bigint: true });
     clock.advance(LEAD / 2);
@@ -56,7 +56,7 @@ describe("the diary", () => {
     expect(playLog.periods.at(-1)?.to).toBe(START + LEAD / 2 + 1 + LEAD);
   });
 
-  it("goes on with the same seed in a new period after a pause", () => {
+  it("continues with the same seed in a new period after a pause", () => {
     const { seed } = open();
     clock.advance(HOUR);
     const second = open();
@@ -77,7 +77,7 @@ describe("the diary", () => {
     ]);
   });
 
-  it("begins with the seed it is given, else with one of its own", () => {
+  it("begins with the given seed, or with one of its own", () => {
     expect(open(5).seed).toBe(5);
     expect(open(5).seed).toBe(5);
     rmSync(path);
@@ -86,12 +86,12 @@ describe("the diary", () => {
     expect(open().seed).not.toBe(seed);
   });
 
-  it("does not take another seed than it was begun with", () => {
+  it("refuses another seed than its own", () => {
     open(5);
     expect(() => open(6)).toThrow(/diary\.json.*begun with seed 5, not 6/);
   });
 
-  it("makes a world in which what was told before a kill stays true after it", () => {
+  it("keeps everything true after a kill that it showed before", () => {
     const all = { from: START - HOUR, to: START + 2 * HOUR };
     const tell = () => {
       const { seed, periods } = open();
@@ -104,7 +104,7 @@ describe("the diary", () => {
     expect(tell()).toBe(before);
   });
 
-  it("leaves nothing beside its file", () => {
+  it("leaves no file besides its own", () => {
     open().extend();
     expect(readdirSync(join(folder, "place"))).toEqual(["diary.json"]);
     expect(JSON.parse(readFileSync(path, "utf8"))).toMatchObject({
@@ -122,7 +122,7 @@ describe("the diary", () => {
     '{"seed":1,"periods":[{"from":"2026-11-20T02:00:00Z"}]}',
     '{"seed":1,"periods":[null]}',
     '{"seed":1,"periods":[{"from":"2026-11-20T02:00:00Z","to":"2026-11-20T01:00:00Z"}]}',
-  ])("says of the damaged file %j where it is and what to do", (text) => {
+  ])("says where the damaged file %j is, and what to do", (text) => {
     open();
     writeFileSync(path, text);
     expect(() => open()).toThrow(

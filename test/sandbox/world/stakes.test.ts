@@ -4,13 +4,13 @@ import { formatAmount } from "../../../src/money.ts";
 import { createRandom } from "../../../src/sandbox/world/random.ts";
 import { amountOf, drawPayout, drawStake } from "../../../src/sandbox/world/stakes.ts";
 
-it("writes ten-thousandths as exact decimals", () => {
+it("ten-thousandths are written as exact decimals", () => {
   expect(
     [0, 1, -1, 100, 10_000, -12_345, 99_999_990_000].map((ticks) => formatAmount(amountOf(ticks))),
   ).toEqual(["0", "0.0001", "-0.0001", "0.01", "1", "-1.2345", "9999999"]);
 });
 
-it("draws only whole, safe numbers: stakes above nothing, payouts of at least nothing", () => {
+it("only whole, safe numbers are drawn: positive stakes, payouts of at least 0", () => {
   fc.assert(
     fc.property(fc.nat(), fc.constantFrom("THB", "USD", "VND"), (seed, currency) => {
       const random = createRandom(seed);

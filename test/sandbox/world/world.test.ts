@@ -15,7 +15,7 @@ const ranges = fc
   .tuple(fc.integer({ min: START, max: START + HOUR }), fc.integer({ min: 1, max: 20 * MINUTE }))
   .map(([from, lengthMs]) => ({ from, to: from + lengthMs }));
 
-function tellAll(world: World): unknown {
+function showAll(world: World): unknown {
   return JSON.stringify([
     PRODUCTS.map((productId) => world.recordsIn(productId, ALL, world.quietAt())),
     world.entriesReceived(ALL),
@@ -32,40 +32,40 @@ function idsOf(entries: readonly CallbackEntry[]): string[] {
 }
 
 describe("the seeded world", () => {
-  it("is the same in two processes with the same plan, whatever was asked before", () => {
+  it("is the same in two processes with the same plan, whatever was requested before", () => {
     fc.assert(
       fc.property(seeds, ranges, (seed, range) => {
         const plan = planOf({ seed, periods: [{ from: START, to: START + 10 * MINUTE }] });
         const asked = createWorld(plan);
         asked.entriesReceived(range);
         asked.recordsIn("SPORT", range, range.to);
-        expect(tellAll(asked)).toBe(tellAll(createWorld(plan)));
+        expect(showAll(asked)).toBe(showAll(createWorld(plan)));
       }),
       { numRuns: 10 },
     );
   });
 
   it("is another one with another seed", () => {
-    expect(tellAll(createWorld(planOf({ seed: 1 })))).not.toBe(tellAll(createWorld(planOf({ seed: 2 }))));
+    expect(showAll(createWorld(planOf({ seed: 1 })))).not.toBe(showAll(createWorld(planOf({ seed: 2 }))));
   });
 
-  it("plays a product the same whichever other products there are", () => {
+  it("plays a product in the same way beside any other products", () => {
     const plan = planOf();
     const alone = createWorld({ ...plan, products: plan.products.slice(1, 2) });
     const now = alone.quietAt() + HOUR;
     expect(alone.recordsIn("SLOT", ALL, now)).toEqual(createWorld(plan).recordsIn("SLOT", ALL, now));
   });
 
-  it("goes on the same when its last period grows while it is in use", () => {
+  it("stays the same when its last period grows during use", () => {
     const periods: TimeRange[] = [{ from: START, to: START + 90_500 }];
     const world = createWorld(planOf({ periods }));
-    const before = tellAll(world);
+    const before = showAll(world);
     periods[0] = { from: START, to: START + HOUR };
-    expect(tellAll(world)).toBe(tellAll(createWorld(planOf())));
-    expect(tellAll(world)).not.toBe(before);
+    expect(showAll(world)).toBe(showAll(createWorld(planOf())));
+    expect(showAll(world)).not.toBe(before);
   });
 
-  it("has no round that starts outside of its periods, and every one that starts inside", () => {
+  it("begins no round outside its periods, and has every round that begins inside", () => {
     const periods = [
       { from: START, to: START + 20 * MINUTE + 10 * SECOND },
       { from: START + 20 * MINUTE + 40 * SECOND, to: START + 40 * MINUTE },
@@ -84,7 +84,7 @@ describe("the seeded world", () => {
     expect(played.length).toBeLessThan(startsOf(whole).length);
   });
 
-  it("gives every record and every entry once, however a time is cut into ranges", () => {
+  it("gives every record and every entry once, in any division of time into ranges", () => {
     fc.assert(
       fc.property(seeds, ranges, fc.integer({ min: 7_001, max: 5 * MINUTE }), (seed, range, pieceMs) => {
         const world = createWorld(planOf({ seed }));
@@ -101,7 +101,7 @@ describe("the seeded world", () => {
     );
   });
 
-  it("orders records by accountingDate and id, entries as the ledger does, and repeats no id", () => {
+  it("orders records by accountingDate and id, and entries as the ledger does, and repeats no id", () => {
     const world = createWorld(planOf());
     const entries = world.entriesReceived(ALL);
     expect(idsOf([...entries].sort(inLedgerOrder))).toEqual(idsOf(entries));
@@ -131,7 +131,7 @@ describe("the seeded world", () => {
     expect(parseInstant(ended?.accountingDate ?? "", "it")).toBe(settle.occurredAt);
   });
 
-  it("shows nothing that has not happened yet, and everything when the lag is over", () => {
+  it("shows nothing that has not happened yet, and everything after the lag", () => {
     fc.assert(
       fc.property(seeds, fc.integer({ min: START, max: START + HOUR }), (seed, now) => {
         const plan = planOf({ seed });
@@ -150,7 +150,7 @@ describe("the seeded world", () => {
     );
   });
 
-  it("delivers callbacks within their lag, a bet's in their order, and settles within the agreed time", () => {
+  it("delivers callbacks within their lag, each bet's in order, and settles within the agreed time", () => {
     const plan = planOf();
     const entries = createWorld(plan).entriesReceived(ALL);
     for (const { occurredAt, receivedAt } of entries) {
@@ -166,7 +166,7 @@ describe("the seeded world", () => {
     }
   });
 
-  it("hears nothing new after it is quiet", () => {
+  it("delivers no callback after its end", () => {
     const world = createWorld(planOf());
     const quietAt = world.quietAt();
     expect(world.entriesReceived({ from: quietAt, to: quietAt + HOUR })).toEqual([]);
@@ -177,7 +177,7 @@ describe("the seeded world", () => {
     }
   });
 
-  it("has what breaks careless programs: cents, millions, four decimals, several currencies, free spins, jackpots", () => {
+  it("has the values that break careless programs: cents, millions, four decimals, several currencies, free spins, jackpots", () => {
     const world = createWorld(planOf({ periods: [{ from: START, to: START + 2 * HOUR }] }));
     const records = PRODUCTS.flatMap((productId) => world.recordsIn(productId, ALL, world.quietAt()));
     const entries = world.entriesReceived(ALL);

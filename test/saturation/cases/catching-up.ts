@@ -1,4 +1,4 @@
-/** What comparing makes of an outage: callbacks of hours wait, and their records come the newest first. */
+/** What comparing does after an outage: callbacks of hours wait, and their records arrive the newest first. */
 
 import { runSeed } from "../../simulation/run-seed.ts";
 import { withScratchDatabase } from "../../simulation/scratch-databases.ts";
@@ -16,7 +16,7 @@ export const saturation: SaturationCase = {
       for (const seed of SEEDS) {
         const plan = withOutage(planSeed(seed), whose);
         const run = await withScratchDatabase((url) => runSeed(seed, url, "own", plan));
-        // What came and went while nobody looked shows as what is left of it: the same bet, by another kind.
+        // A mismatch that opened and ended unseen shows as another kind of the same bet.
         const isOf = (a: NamedBet) => (b: NamedBet) => nameOf(a) === nameOf(b);
         planted += run.planted;
         unexplained += run.unexplained.length;

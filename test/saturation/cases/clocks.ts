@@ -1,4 +1,4 @@
-/** Workers whose machines have wrong clocks, alone and beside a right one. */
+/** Workers on machines with wrong clocks, alone and beside a correct one. */
 
 import { type ClockPlan, runClock } from "../../simulation/clock-run.ts";
 import { startOwnRedis } from "../../simulation/own-redis.ts";
@@ -8,7 +8,7 @@ import { QUEUE_PLACES, type QueuePlace } from "../support/own-workers.ts";
 
 const AHEAD_MS = 7 * 3_600_000;
 const BEHIND_MS = -600_000;
-/** Of ticks a second. */
+/** Ticks come every second. */
 const LONGEST_PAUSE_MS = 5_000;
 /** A tick that a jump has put hours ahead is found when the schedules are checked. */
 const LONGEST_AFTER_JUMP_MS = 25_000;

@@ -1,4 +1,4 @@
-/** Products with far more to compare than can be compared soon, beside others of which a bet comes now and then. */
+/** Products with a large backlog of comparisons, beside others with single bets. */
 
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -13,12 +13,12 @@ const BEHIND = ["B1", "B2", "B3"];
 const OTHERS = ["P1", "P2", "P3", "P4", "P5", "P6"];
 const WATCHED_MS = 140_000;
 const PAUSE_MS = 3_000;
-/** As `diff-product` has it. */
+/** The same as in `diff-product`. */
 const TURN_SECONDS = 20;
-/** A tick, what a look takes that is under way when a turn ends, and a machine with other work. */
+/** A tick, a comparison that is under way at the end of a turn, and a machine with other work. */
 const SLACK_SECONDS = 20;
 
-/** Bets of a round each, four hours ago; the provider paid 1 more where the bet's number is divisible by $4. */
+/** Bets in rounds of their own, four hours ago; the provider paid 1 more where $4 divides the bet's number. */
 const BETS_OF = `
   select g, $1::text as product_id, 'player-' || g % 1000 as username, 'bet-' || g as txn_id, 'round-' || g as round_id,
     (g % 500 + 1)::numeric as stake, (g % 7)::numeric as payout, now() - interval '4 h' as at
@@ -79,7 +79,10 @@ export const saturation: SaturationCase = {
     }),
 };
 
-/** Of each of the others, again and again, a bet that differs: how long until it is compared; and who is served meanwhile. */
+/**
+ * For each of the others, again and again, a bet that differs: the time until it is compared, and which products are served
+ * meanwhile.
+ */
 async function measure(sql: Sql, report: Report): Promise<void> {
   const waiting = new Map<string, number>();
   const served = new Map(BEHIND.map((productId) => [productId, 0]));
@@ -114,7 +117,7 @@ async function measure(sql: Sql, report: Report): Promise<void> {
   );
 }
 
-/** Of what is due; a product that has nothing is not among them. */
+/** Due marks; a product without any is left out. */
 async function countMarks(sql: Sql): Promise<Map<string, number>> {
   const rows = await sql<{ productId: string; marks: number }[]>`
     select product_id as "productId", sum(cardinality(usernames))::bigint as marks from diff_marks

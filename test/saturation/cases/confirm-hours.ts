@@ -39,7 +39,7 @@ export const saturation: SaturationCase = {
   },
 };
 
-/** As comparisons ask for them. */
+/** Asks for hours as comparisons do. */
 async function askForHours(sql: Sql): Promise<void> {
   const end = Math.floor(systemClock.now() / HOUR_MS) * HOUR_MS;
   for (const productId of PRODUCTS.slice(0, 2)) {

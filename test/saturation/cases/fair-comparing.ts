@@ -8,7 +8,7 @@ import { writeBets } from "../support/agreeing-bets.ts";
 const PRODUCTS = productNames(7);
 const [BUSY = "", ...OTHERS] = PRODUCTS;
 const BACKLOG = 200_000;
-/** More of it differs than usual, so that little of it is dropped at a glance. */
+/** More bets differ than usual, so that the screening drops few. */
 const DIFFERS_EVERY = 10;
 const EVERY_MS = 5_000;
 const ROUNDS = 8;
@@ -28,7 +28,7 @@ export const saturation: SaturationCase = {
         inRedis: false,
       },
       async ({ sql }) => {
-        // What a start loads is no comparison.
+        // The loading of the program at its start is no comparison.
         await delayOf(sql, 1);
         const alone = await measure(sql, 2);
         await writeBets(sql, {
@@ -58,12 +58,12 @@ export const saturation: SaturationCase = {
     ),
 };
 
-/** Rounds in which every other product gets a bet that differs: how long it takes until it is found. */
+/** In each round every other product gets a bet that differs: the time until it is found. */
 async function measure(sql: Sql, from: number) {
   const delays: number[] = [];
   for (let round = from; round < from + ROUNDS; round += 1) {
     delays.push(...(await delayOf(sql, round)));
-    // Ticks come at equal distances: without it each bet would come right behind one.
+    // Ticks come at equal distances: without this pause each bet would come right after a tick.
     await pause(((round * 1_700) % EVERY_MS) + 1);
   }
   delays.sort((a, b) => a - b);

@@ -28,7 +28,7 @@ export const saturation: SaturationCase = {
           return others.filter((productId) => (counts.get(productId) ?? 0) < FEW);
         };
         await secondsUntil(() => left().length < others.length, 300);
-        // Until one of the others has no more, all of them wait for their turns.
+        // Until one of the others has no more questions, all of them wait for their turns.
         const counts = new Map<string, number>();
         const whileAllWait = asked.findIndex(({ productId }) => {
           counts.set(productId, (counts.get(productId) ?? 0) + 1);

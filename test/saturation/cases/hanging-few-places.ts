@@ -1,4 +1,4 @@
-/** A budget of two places, a product whose questions hang, one that is pulled, and one whose transfers come due later. */
+/** A budget of two slots, a product whose questions hang, one that is pulled, and one whose transfers become due later. */
 
 import { atMost, type SaturationCase } from "../case.ts";
 import { bookTransfers } from "../due-transfers.ts";

@@ -45,7 +45,7 @@ export const saturation: SaturationCase = {
       const health = () => fetch(`http://127.0.0.1:${opsPort}/healthz`).then(({ ok }) => ok);
       await eventually("the worker runs", () => health().catch(() => false), 30_000);
       await eventually("it asks", () => asked > 0, 30_000);
-      // What a start loads is no answer of the provider.
+      // The loading of the program at its start is no answer of the provider.
       worker.kill("SIGUSR2");
       await sleep(MEASURE_MS);
       const isUp = worker.exitCode === null && worker.signalCode === null;

@@ -10,7 +10,7 @@ const PLACES = 4;
 const HOUR_MS = 3_600_000;
 const WORKED_MS = 6_000;
 const LONGEST_MS = 90_000;
-/** What a dead worker held comes free in seconds. */
+/** The slots and leases of a dead worker become free in seconds. */
 const FIRST_BAR_MS = 6_000;
 const ALL_BAR_MS = 15_000;
 

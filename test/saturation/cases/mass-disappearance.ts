@@ -1,4 +1,4 @@
-/** More records than any page, mark or batch holds vanish from one window of the provider's. */
+/** More records than any page, mark or batch can hold vanish from one window of the provider. */
 
 import type { ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
@@ -9,7 +9,7 @@ import { atMost, type Check, none, type SaturationCase } from "../case.ts";
 import { type AskedPage, underLoad } from "../pulling.ts";
 
 const BETS = 3_000;
-/** Of three bets of a round one stays: what is left of it must not hide the others. */
+/** One of three bets of a round stays, and must not hide the others. */
 const STAYS_EVERY = 3;
 const GONE = BETS - BETS / STAYS_EVERY;
 const PAGE = 1_000;
@@ -79,7 +79,7 @@ export const saturation: SaturationCase = {
       report(atMost("seconds until they are compared", await seconds(isCompared), 60));
       report(none("mismatches before", await count("mismatches")));
       listed = listed.filter((bet) => bet % STAYS_EVERY === 0);
-      // As a resweep does.
+      // Plans the range as a resweep does.
       await sql`
         insert into windows (product_id, kind, from_at, to_at) values ('P1', 'resweep', ${range.from}, ${range.to})`;
       const vanished = "mismatches where kind = 'vanished-at-provider' and status = 'open'";
@@ -92,7 +92,7 @@ export const saturation: SaturationCase = {
   },
 };
 
-/** Each bet is placed, and settled for nothing at once. */
+/** Each bet is placed, and settled at once with a payout of 0. */
 async function writeCallbacks(sql: Sql, begin: number): Promise<void> {
   await sql`
     insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, round_id, status,

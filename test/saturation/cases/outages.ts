@@ -1,4 +1,4 @@
-/** Outages of minutes, hours and days: what is asked meanwhile, and how many requests fetch what was lost. */
+/** Outages of minutes, hours and days: the requests during the outage, and the requests that fetch what was lost. */
 
 import { openDatabase } from "../../../src/db/client.ts";
 import { type OutagePlan, runOutage } from "../../simulation/outage-run.ts";
@@ -23,7 +23,7 @@ export const saturation: SaturationCase = {
     for (const [length, outageMs] of LENGTHS) {
       const runOne = async (how: OutagePlan["how"]) =>
         report(...(await measure(`${how}, ${length}`, { products: PRODUCTS, how, outageMs })));
-      // Nothing of it depends on how fast it goes.
+      // No result depends on the speed of the machine.
       await Promise.all(KINDS.map(runOne));
     }
   },
@@ -41,7 +41,7 @@ async function measure(name: string, plan: OutagePlan): Promise<Check[]> {
   const { requests, minimum, requestsMeanwhile, freshAfterMs, caughtUpAfterMs, mostFetches, incomplete } =
     result;
   const ratio = requests / minimum;
-  // The first failures of each product, and then a few a minute of all together.
+  // The first failures of each product, and then a few requests a minute for all together.
   const mostMeanwhile = PRODUCTS * 20 + (plan.outageMs / 3_600_000) * MOST_PER_HOUR;
   const toFetchAll = `until all is fetched (${caughtUpAfterMs / 1000})`;
   return [

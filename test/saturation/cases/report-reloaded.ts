@@ -1,4 +1,4 @@
-/** Somebody reloads a long report twenty times while the worker pulls. */
+/** A person reloads a long report twenty times while the worker pulls. */
 
 import { setTimeout as pause } from "node:timers/promises";
 import { withDatabase } from "../../../bench/support/database.ts";
@@ -21,7 +21,7 @@ export const saturation: SaturationCase = {
       const since = new Date(Math.floor(Date.now() / DAY_MS) * DAY_MS - 20 * DAY_MS);
       const volume = { products: ["P1"], hours: 0, pagesPerHour: 10, pageSize: 1_000 };
       const provider = await startPageProvider(volume);
-      // The ledger has begun long before, so that the report has something to hold against the records.
+      // The ledger began long before, so that the report compares all records.
       await sql`
         insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, status,
           bet_amount, skip_balance_update, occurred_at, received_at)
@@ -65,7 +65,7 @@ export const saturation: SaturationCase = {
     }),
 };
 
-/** Records per second while something goes on. */
+/** Records per second during `meanwhile`. */
 async function pulledIn(sql: Sql, meanwhile: () => Promise<unknown>): Promise<number> {
   const count = async () =>
     (await sql<{ count: number }[]>`select count(*) as count from bet_records`)[0]?.count ?? Number.NaN;

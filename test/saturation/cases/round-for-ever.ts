@@ -1,4 +1,4 @@
-/** A game that uses one round id for ever: 60,000 agreeing bets lie in it, and one that differs. */
+/** A game that uses one round id for ever, with 60,000 agreeing bets and one that differs. */
 
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -13,7 +13,7 @@ const BETS = 60_000;
 const LONGEST_MS = 150_000;
 const MOST_MEGABYTES = 600;
 
-/** The one that differs lies among the others. */
+/** The one that differs is among the others. */
 const DIFFERS = 40_000;
 
 export const saturation: SaturationCase = {

@@ -8,7 +8,7 @@ const PRODUCTS = productNames(48);
 const ANSWER_MS = 5_000;
 const PLACES = 8;
 const BEHIND_MS = 6 * 3_600_000;
-/** A round of all products, and half as much again. */
+/** The time in which each product is served once, and half as much again. */
 const WATCHED_MS = 1.5 * (PRODUCTS.length / PLACES) * ANSWER_MS;
 
 export const saturation: SaturationCase = {
@@ -28,7 +28,7 @@ async function measure(queues: QueuePlace, report: Report): Promise<void> {
   await underLoad({ config, workers: 1, queues, answerMs: ANSWER_MS }, async ({ asked, status }) => {
     const wasAsked = new Set(asked.map(({ productId }) => productId));
     const { products } = await status();
-    // What was asked meanwhile has got no answer yet.
+    // A request that is under way has no answer yet.
     const untruthful = products.filter(
       ({ productId, lagSeconds }) => !wasAsked.has(productId) && (lagSeconds ?? 0) < BEHIND_MS / 1000,
     );

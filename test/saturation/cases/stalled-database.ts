@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { SaturationCase } from "../case.ts";
 import { auditAnswers, planPlacements, sendAgain, withCasino } from "../placements.ts";
 
-/** It stands still in the middle of the work, while commits are under way. */
+/** The database stands still in the middle of the work, during commits. */
 const ANSWERED_BEFORE = 100;
 const PLACEMENTS = 300 + ANSWERED_BEFORE;
 const PLAYERS = 100;
@@ -24,7 +24,7 @@ export const saturation: SaturationCase = {
       await sleep(STALL_MS);
       postgres.thaw();
       const answers = await answering;
-      // What is still under way has ended by then.
+      // All work under way has ended by then.
       await sleep(STALL_MS);
       report(...(await auditAnswers(sql, answers)));
       report(await sendAgain(served, answers));

@@ -6,7 +6,7 @@ import { auditAnswers, planPlacements, sendAgain, withCasino } from "../placemen
 const ANSWERED_BEFORE = 100;
 const PLACEMENTS = 400;
 const PLAYERS = 100;
-/** By then the server has ended what the stranded connections had begun. */
+/** By then the server has ended the transactions of the stranded connections. */
 const SETTLED_AFTER_MS = 15_000;
 
 export const saturation: SaturationCase = {

@@ -1,4 +1,4 @@
-/** Nobody takes the jobs of one queue, as where somebody pauses it on the page of the queues, while all others go on. */
+/** No worker takes the jobs of one queue, as if a person had paused it on the page of the queues; all others go on. */
 
 import { openBackend } from "../../../jobs/backend.ts";
 import { silentLog } from "../../../src/log.ts";

@@ -1,15 +1,15 @@
-/** Bets on both sides of a product, made by the database itself, that happened a second apart until some hours ago. */
+/** Bets on both sides of a product, made by the database itself, a second apart until some hours ago. */
 
 import type { Sql } from "../../../src/db/client.ts";
 
 export interface AgreeingBets {
   readonly productId: string;
-  /** numbers of the first and the last one; each is unique in its product */
+  /** numbers of the first and the last bet; each number is unique in its product */
   readonly from: number;
   readonly to: number;
-  /** all of them lie in this round; null: each in one of its own */
+  /** the round of all bets; null: each bet has a round of its own */
   readonly roundId: string | null;
-  /** of the bets whose numbers it divides, the provider paid more */
+  /** the provider paid more for bets whose number this divides */
   readonly differsEvery: number;
 }
 
@@ -35,10 +35,10 @@ const RECORDS = `
     at + interval '0.5 s', at + interval '0.5 s', at + interval '1 h', at + interval '1 h'
   from (${BETS}) bets`;
 
-/** Callbacks, which mark what they touch, and records that were fetched an hour later. */
+/** Writes callbacks, which mark what they touch, and records that were fetched an hour later. */
 export async function writeBets(sql: Sql, bets: AgreeingBets): Promise<void> {
   const { productId, from, to, roundId, differsEvery } = bets;
-  // In one moment: nobody is to see a bet on one side only.
+  // In one transaction, so that no reader sees a bet on one side only.
   await sql.begin(async (tx) => {
     await tx.unsafe(RECORDS, [productId, from, to, roundId, differsEvery]);
     await tx.unsafe(ENTRIES, [productId, from, to, roundId]);

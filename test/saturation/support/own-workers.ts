@@ -17,9 +17,9 @@ export interface OwnWorkers {
   readonly databaseUrl: string;
   /** those that were started so far */
   readonly workers: readonly ReconProcess[];
-  /** One more worker; resolves when it is up. */
+  /** Starts one more worker; resolves when it is up. */
   startWorker(): Promise<ReconProcess>;
-  /** of the first worker: what `/api/status` answers, and whether the overview says that all is well */
+  /** of the first worker: the answer of `/api/status`, and whether the overview says that all is well */
   status(): Promise<Status>;
   overviewSaysWell(): Promise<boolean>;
 }
@@ -35,13 +35,13 @@ export interface OwnWorkersPlan {
   readonly workers: number;
   /** null: the queues are in the database */
   readonly redisUrl: string | null;
-  /** every path of it but `/heartbeat` is the provider's */
+  /** the provider; answers every path except `/heartbeat` */
   readonly provider: RequestListener;
   /** runs before the workers start */
   readonly prepare?: (sql: Sql) => Promise<void>;
 }
 
-/** Starts database, provider and workers, lets `watch` see what comes, and ends all of them. */
+/** Starts database, provider and workers, lets `watch` observe them, and ends all of them. */
 export async function withOwnWorkers<Seen>(
   plan: OwnWorkersPlan,
   watch: (own: OwnWorkers) => Promise<Seen>,

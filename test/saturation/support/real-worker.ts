@@ -1,4 +1,4 @@
-/** `recon worker` in a process of its own, as it is started in production, and how much memory it took. */
+/** `recon worker` in a process of its own, as in production, with the memory that it took. */
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -9,14 +9,14 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 
 const PROGRAM = join(import.meta.dirname, "../../../src/cli/main.ts");
-/** As `bin` starts it. */
+/** The same as in `bin`. */
 const NODE_OPTIONS = ["--max-semi-space-size=8", "--heap-growing-percent=40"];
 const LONGEST_START_MS = 30_000;
 
 export interface RealWorker {
   /** of its ops server */
   readonly url: string;
-  /** the most memory it ever had, in MB */
+  /** the largest memory it ever had, in MB */
   peakMegabytes(): number;
   stop(): Promise<void>;
 }

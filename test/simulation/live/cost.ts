@@ -1,19 +1,19 @@
-/** What it cost the provider to be sure: confirm fetches, and how often the same range was asked for. */
+/** What certainty costs the provider: confirm fetches, and repeated requests for the same range. */
 
 import type { Sql } from "../../../src/db/client.ts";
 import type { LoggedQuery } from "./query-log.ts";
 
 export interface Cost {
-  /** first pages of bet records, by whatever they were for */
+  /** first pages of bet records, for any purpose */
   readonly queries: number;
-  /** with the pages after them */
+  /** including later pages */
   readonly pages: number;
   /** windows by kind */
   readonly windows: Readonly<Record<string, number>>;
   readonly confirmsPerHour: number;
-  /** of one product: how often the very same range was asked for, at the most */
+  /** for one product: the largest number of requests for the same range */
   readonly mostOfSameRange: number;
-  /** of one product: how many confirm fetches began at the same moment of its time, at the most */
+  /** for one product: the largest number of confirm fetches that began at the same moment of its time */
   readonly mostConfirmsOfSameHour: number;
 }
 

@@ -1,4 +1,4 @@
-/** What a failure of a run in real time looks like to whoever has to mend it: what both sides said when, and what was asked. */
+/** The evidence of a failure of a run in real time, for a developer: what both sides reported when, and what was requested. */
 
 import type { Instant } from "../../../src/clock.ts";
 import type { Sql } from "../../../src/db/client.ts";
@@ -23,7 +23,7 @@ interface Window extends TimeRange {
   readonly records: number;
 }
 
-/** Of the blows, those so long before and after an alarm. */
+/** Blows are shown for this time before and after an alarm. */
 const BEFORE_MS = 45_000;
 const AFTER_MS = 5_000;
 const MOST_WINDOWS = 15;
@@ -92,7 +92,7 @@ export async function describeFailure(failure: LiveFailure, around: Surroundings
   return lines;
 }
 
-/** When what is left waiting of the player is due. */
+/** When the player's waiting marks are due. */
 async function readMarks(sql: Sql, { mismatch, fault }: LiveFailure): Promise<{ dueAt: Instant }[]> {
   const { productId, username } = mismatch ?? fault ?? { productId: "", username: "" };
   return await sql<{ dueAt: Instant }[]>`
@@ -100,7 +100,7 @@ async function readMarks(sql: Sql, { mismatch, fault }: LiveFailure): Promise<{ 
     where product_id = ${productId} and ${username} = any(usernames) order by due_at limit 5`;
 }
 
-/** The last that were asked for before the alarm, or right after it, and touch the bet's time. */
+/** The last windows that were requested before the alarm, or right after it, and touch the bet's time. */
 async function readWindows(
   sql: Sql,
   productId: string,

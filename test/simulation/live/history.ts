@@ -1,4 +1,4 @@
-/** What the auditor of a run in real time reads: every mismatch with all that ever became of it, and when the ledger heard of a bet. */
+/** What the auditor of a run in real time reads: every mismatch with its whole history, and when each entry arrived. */
 
 import type { Instant } from "../../../src/clock.ts";
 import type { Sql } from "../../../src/db/client.ts";
@@ -31,7 +31,7 @@ export async function readHistories(sql: Sql): Promise<MismatchHistory[]> {
   return rows.map((row) => ({ ...row, transitions: eventsOf.get(row.id) ?? [] }));
 }
 
-/** An entry as the ledger holds it. */
+/** An entry as the ledger has it. */
 export interface HeardEntry {
   readonly productId: string;
   readonly username: string;

@@ -1,4 +1,4 @@
-/** The independent auditor of a run in real time: what ever opened, against what was planted and what was really said. */
+/** The independent auditor of a run in real time: compares what ever opened with what was planted and really reported. */
 
 import type { Instant } from "../../../src/clock.ts";
 import { parseAmount } from "../../../src/money.ts";
@@ -20,9 +20,9 @@ export interface LiveAudit {
   readonly precision: number;
   readonly recall: number;
   readonly failures: readonly LiveFailure[];
-  /** alarms about rounds of which a callback came later than callbackGrace: they were right */
+  /** alarms about rounds with a callback later than callbackGrace: these were right */
   readonly excused: readonly MismatchHistory[];
-  /** by which each planted mismatch that was found opened after the earliest possible moment, in milliseconds, ascending */
+  /** delays of the planted mismatches that were found, after the earliest possible moment, in milliseconds, ascending */
   readonly delays: readonly number[];
 }
 
@@ -34,7 +34,7 @@ export interface LiveEvidence {
   vanishedAt(fault: PlantedFault): Instant | null;
 }
 
-/** Clocks of the auditor and of the processes are the same one, read at different moments. */
+/** The auditor and the processes read the same clock at different moments. */
 const SLACK_MS = 50;
 
 export function auditLive(seen: LiveEvidence): LiveAudit {
@@ -89,7 +89,7 @@ interface Planted {
   readonly round: LiveRound;
 }
 
-/** By which a planted mismatch opened after the earliest possible moment. */
+/** The delay of a planted mismatch after the earliest possible moment. */
 function delayOf(
   seen: LiveEvidence,
   mismatch: MismatchHistory,
@@ -115,12 +115,12 @@ function problemsOf(
   ];
 }
 
-/** Whatever came late has come by the end of a run. */
+/** Everything late has arrived by the end of a run. */
 function isWrongInTheEnd(what: LiveFailure["what"], { status }: MismatchHistory): boolean {
   return what === "wrong amount" || (what === "false alarm" && status === "open");
 }
 
-/** A session has no name but its place in time: it goes by its round. */
+/** A session has no name except its place in time: its round identifies it. */
 function identify(
   { kind, productId, username, betId, transactionId, roundId }: PlantedFault | MismatchHistory,
   round: LiveRound | null,
@@ -133,7 +133,7 @@ function isSameAmount(one: string, other: string): boolean {
   return parseAmount(one, "amountAtRisk").eq(parseAmount(other, "amountAtRisk"));
 }
 
-/** The last session of the player that began before one opened. */
+/** The player's last session that began before one opened. */
 function findSession(
   rounds: readonly LiveRound[],
   { kind, productId, username, occurredAt }: MismatchHistory,
@@ -143,7 +143,7 @@ function findSession(
   return own.findLast(({ startedAt }) => startedAt <= occurredAt) ?? null;
 }
 
-/** Which round a mismatch is about, by its round, its bet or its record; null: none that was played. */
+/** The round of a mismatch, by its round, its bet or its record; null: no played round. */
 function indexRounds(rounds: readonly LiveRound[]): (mismatch: MismatchHistory) => LiveRound | null {
   const index = new Map<string, LiveRound>();
   for (const round of rounds) {
@@ -170,7 +170,7 @@ function nameTxn({ productId, username, txnId }: Omit<HeardEntry, "callback" | "
   return JSON.stringify([productId, username, txnId]);
 }
 
-/** The ledger's entries of the round, as they arrived. */
+/** The ledger's entries of the round, in the order of their arrival. */
 function heardIn(round: LiveRound, heardOf: HeardOf): HeardEntry[] {
   const names = new Set(round.entries.map(nameTxn));
   return [...names].flatMap((name) => heardOf.get(name) ?? []);
@@ -182,7 +182,7 @@ function isHeardTooLate({ graces }: LiveEvidence, round: LiveRound, heardOf: Hea
   );
 }
 
-/** Before this no rule of the graces lets the mismatch open. */
+/** The moment before which no grace lets the mismatch open. */
 function earliestOf(
   { graces, vanishedAt }: LiveEvidence,
   fault: PlantedFault,

@@ -1,4 +1,4 @@
-/** Rounds whose records disappear, move or lag behind, and that are right in the end: no mismatch may name them. */
+/** Rounds whose records disappear, move or lag, and that are correct in the end: no mismatch may name them. */
 
 import type { Instant } from "../../../src/clock.ts";
 import type { Amount } from "../../../src/money.ts";
@@ -12,7 +12,7 @@ export type PlayRound = (round: RoundScript) => Script;
 
 const ABOUT_NO_ROUND: FaultSubject = { bets: [], records: [], ledger: NOTHING, names: "nothing" };
 
-/** Both moves of a round as long as this are far enough apart. */
+/** In a round of this length its two moves are far enough apart. */
 const LONG_ROUND_MS = 60_000;
 
 interface LiveBet {
@@ -20,13 +20,13 @@ interface LiveBet {
   readonly payout: Amount;
 }
 
-/** The provider drops a record at about the time of the callback that ends its bet: before it, with it, or after it. */
+/** The provider drops a record at about the time of the callback that ends its bet: before, with, or after the callback. */
 function dropsAbout(round: RoundScript, at: Instant): Instant {
   const { lateReportMs = 0 } = round.context.plan;
   return at + round.random.between(-Math.floor(lateReportMs / 12), Math.floor(lateReportMs / 3));
 }
 
-/** Placed, listed as open, cancelled, and not listed any more. */
+/** Placed, listed as open, cancelled, and no longer listed. */
 function dropAfterCancel(round: RoundScript): Script {
   const stake = round.money();
   const at = round.at(round.random.between(15, 60) / 100);
@@ -62,7 +62,7 @@ function dropAfterRollback(round: RoundScript): Script {
   return round.cancel("a", at, stake).hide("a", dropsAbout(round, at)).right();
 }
 
-/** It is listed as void for a while, elsewhere in time perhaps, and then not at all. */
+/** Listed as void for a while, possibly with another date, and then no longer. */
 function dropVoid(round: RoundScript): Script {
   const bet = settle(round, 0.1);
   const accountedAt = round.random.oneIn(2) ? { accountedAt: round.at(0.1) } : {};
@@ -71,7 +71,7 @@ function dropVoid(round: RoundScript): Script {
   return round.hide("a", round.at(0.8)).right();
 }
 
-/** A corrected result bears the date of its correction. */
+/** A corrected result has the date of its correction. */
 function moveWithCorrection(round: RoundScript): Script {
   const { stake, payout } = settle(round, 0.1);
   const at = round.at(round.random.between(30, 90) / 100);
@@ -81,8 +81,8 @@ function moveWithCorrection(round: RoundScript): Script {
 }
 
 /**
- * Nothing of its money changes, and no callback says anything, but it has another date, perhaps twice; not so soon that
- * two fetches in a row could each miss it where it was.
+ * Its money does not change and no callback comes, but the record has another date, once or twice; with enough time between,
+ * so that no two fetches in a row miss it.
  */
 function moveAlone(round: RoundScript): Script {
   const { stake, payout } = settle(round, 0.1);
@@ -94,7 +94,7 @@ function moveAlone(round: RoundScript): Script {
   return round.right();
 }
 
-/** The bet is listed where it was placed while it runs, and where it ended afterwards. */
+/** A running bet is listed at its placement, and an ended one at its end. */
 function moveFromPlacement(round: RoundScript): Script {
   const stake = round.money();
   const payout = round.payoutOf(stake);
@@ -103,7 +103,7 @@ function moveFromPlacement(round: RoundScript): Script {
   return round.settle("a", end, payout).show("a", end, { status: "SETTLED", stake, payout }).right();
 }
 
-/** For a moment, shorter than settleDelay, it is not listed. */
+/** Not listed for a moment, shorter than settleDelay. */
 function blink(round: RoundScript): Script {
   settle(round.promptly(), 0.1);
   const at = round.at(round.random.between(20, 90) / 100);
@@ -136,7 +136,7 @@ function settleAtOnce(round: RoundScript): Script {
   };
 }
 
-/** Money in and out of a game, and a bet beside it. */
+/** Money into and out of a game, and a bet besides. */
 function topUp(round: RoundScript): Script {
   const amount = round.money();
   settle(round, 0.1);
@@ -145,7 +145,7 @@ function topUp(round: RoundScript): Script {
   return round.right();
 }
 
-/** A refused bet that is not listed at all. */
+/** A refused bet that is never listed. */
 function dropBeforeListed(round: RoundScript): Script {
   const stake = round.money();
   round.place("a", round.at(0), stake).cancel("a", round.at(0) + 700, stake, { status: "REJECT" });
@@ -169,10 +169,10 @@ export const LIVE_ODDITIES: readonly [PlayRound, ...PlayRound[]] = [
   topUp,
 ];
 
-/** Found in the refId of a top-up that the provider denies. */
+/** Part of the refId of a top-up that the provider denies. */
 export const DENIED = "-denied";
 
-/** The operator booked a top-up of which the provider says that it failed. */
+/** The operator booked a top-up, and the provider says that it failed. */
 function denyTopUp(round: RoundScript): Script {
   const amount = round.money();
   round.say("adjustBalance", "-", round.at(0.2), { status: "DEBIT", bet: amount, moved: amount.neg() });
@@ -187,7 +187,7 @@ function denyTopUp(round: RoundScript): Script {
 
 export const LIVE_FAULTS: readonly PlayRound[] = [denyTopUp];
 
-/** A player's money is out in a game for a while. @param spoil a part that one side is not told */
+/** A player's money is in a game for a while. @param spoil a part that one side does not get */
 export function playLiveSession(round: RoundScript, spoil: "nothing" | "debit" | "shot"): Script {
   const shots = [0.05, 0.12, 0.2].map((share) => {
     const stake = round.money();

@@ -1,4 +1,4 @@
-/** What a seed stands for in a run in real time: how long is played, at which pace, with which settings, and what breaks when. */
+/** What a seed stands for in a run in real time: how long play lasts, its pace, the settings, and what breaks when. */
 
 import { formatInstant, type Instant } from "../../../src/clock.ts";
 import { createRandom, hashText } from "../../../src/sandbox/world/random.ts";
@@ -10,36 +10,36 @@ export interface LiveRunPlan {
   readonly playedMs: number;
   /** of all products together */
   readonly roundsPerSecond: number;
-  /** one round in so many is planted */
+  /** one round in so many has a planted fault */
   readonly faultEvery: number;
   readonly workers: number;
   readonly graces: LiveGraces;
   readonly times: Times;
   readonly products: readonly LiveProduct[];
-  /** what a killed worker held may be taken over at once, as if half a minute had passed */
+  /** other processes may take over a killed worker's work at once, as if half a minute had passed */
   readonly endsLeases: boolean;
-  /** rounds of which a part takes some seconds, however short a round is, are left out */
+  /** leaves out rounds of which a part takes some seconds, however short the round is */
   readonly shortRoundsOnly: boolean;
   readonly blows: readonly Blow[];
-  /** after the last planted mismatch is found, false alarms are waited for this long */
+  /** after the last planted mismatch is found, the run waits this long for false alarms */
   readonly calmMs: number;
 }
 
 export interface LiveProduct {
   readonly productId: string;
   readonly style: StyleName;
-  /** of all rounds, relative to the other products; sessions follow from the players */
+  /** share of all rounds, relative to the other products; sessions follow from the players */
   readonly share: number;
   /** as in the config file */
   readonly settings?: object;
 }
 
-/** Something that breaks, so long after the start of play. */
+/** Something that breaks, and when after the start of play. */
 export interface Blow {
   readonly afterMs: number;
-  readonly what: /** kill -9, and started again at once */
+  readonly what: /** kill -9 and an immediate restart */
     | { readonly kind: "kill"; readonly who: "worker" | "callbacks"; readonly place: number }
-    /** SIGSTOP, and SIGCONT so much later */
+    /** SIGSTOP, and SIGCONT after this time */
     | {
         readonly kind: "stop";
         readonly who: "worker" | "callbacks";
@@ -55,7 +55,7 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
-/** The worker's settings that say what is late, in milliseconds. */
+/** The worker's settings that decide what is late, in milliseconds. */
 export interface LiveGraces {
   readonly callbackGrace: number;
   readonly providerGrace: number;
@@ -68,15 +68,15 @@ export interface LiveGraces {
   readonly rejectedFinalAfter: number;
 }
 
-/** How long what happens in the world takes, in milliseconds. */
+/** Durations of events in the world, in milliseconds. */
 interface Times {
-  /** a round takes at most this long */
+  /** the longest round */
   readonly lateSettlement: number;
   readonly callbackLag: number;
   readonly reportLag: number;
   /** later than callbackGrace and sooner than providerGrace */
   readonly lateReport: number;
-  /** a player's sessions begin so far apart: sessionQuiet fits in between */
+  /** time between the sessions of a player; longer than sessionQuiet */
   readonly sessionEvery: number;
 }
 
@@ -129,7 +129,7 @@ export function planLiveRun(seed: number, minutes: number): LiveRunPlan {
   };
 }
 
-/** A few seconds of play with one kill, of the product in which most happens. */
+/** A few seconds of play with one kill, of the product with the most events. */
 export function planShortRun(seed: number): LiveRunPlan {
   return {
     seed,
@@ -143,7 +143,7 @@ export function planShortRun(seed: number): LiveRunPlan {
       providerGrace: 6 * SECOND_MS,
       overlap: 4 * SECOND_MS,
       stuckOpenAfter: 12 * SECOND_MS,
-      // The later ones see what vanished where a slow machine stored it late; elsewhere it is all over by then.
+      // The later ones find vanished records where a slow machine stored them late; elsewhere the run is over by then.
       resweepAfter: [8 * SECOND_MS, 40 * SECOND_MS, 160 * SECOND_MS],
       rejectedFinalAfter: 6 * SECOND_MS,
     },
@@ -156,7 +156,7 @@ export function planShortRun(seed: number): LiveRunPlan {
   };
 }
 
-/** @param plan the world's side of a run, as the scripts of rounds read it */
+/** @param plan the world's side of a run, as the scripts of rounds use it */
 export function worldPlanOf(plan: LiveRunPlan, startsAt: Instant): OddWorldPlan {
   const { lateSettlement, callbackLag, reportLag, lateReport } = plan.times;
   return {
@@ -187,7 +187,7 @@ export function configFrom({ products, graces }: LiveRunPlan, now: Instant): obj
       overlap: iso(graces.overlap),
       requestTimeout: "PT4S",
       windowMin: "PT5S",
-      // No fault of the provider lasts: whatever is asked for often enough is answered.
+      // No fault of the provider lasts: a repeated request is answered in the end.
       attempts: 100,
       resweepAfter: graces.resweepAfter.map(iso),
     },
@@ -204,12 +204,12 @@ export function configFrom({ products, graces }: LiveRunPlan, now: Instant): obj
       recheckRejectedAfter: ["PT1M"],
     },
     alerts: { every: "PT5S" },
-    // Long before anything is played, so that no bet counts as one that ran when the ledger began.
+    // Long before play, so that every bet begins later than the ledger.
     ledger: { since: formatInstant(now - HOUR_MS) },
   };
 }
 
-/** Each kind of blow again and again, in turn; the callbacks are never away for as long as callbackGrace. */
+/** Each kind of blow in turn, again and again. The callbacks server is never away for as long as callbackGrace. */
 function planBlows(seed: number, playedMs: number): Blow[] {
   const random = createRandom(hashText(`${seed}|live blows`));
   const every = (eachMs: number, what: () => Blow["what"]) =>
@@ -225,7 +225,7 @@ function planBlows(seed: number, playedMs: number): Blow[] {
       kind: "stop",
       who: "worker",
       place: random.below(2),
-      // Now and then longer than a lease.
+      // Sometimes longer than a lease.
       forMs: random.oneIn(4) ? 35_000 : random.between(2_000, 12_000),
     })),
     ...every(150_000, () => ({

@@ -1,6 +1,6 @@
 /**
- * Plays in real time, with the processes as they are shipped, a provider that lists late, corrects, moves, drops and
- * stalls, and blows: nothing may ever open but what was planted, and all of that must.
+ * Plays in real time with the processes as shipped, a provider that lists late, corrects, moves, drops and stalls, and blows.
+ * Only the planted mismatches may ever open, and all of them must.
  */
 
 import { setTimeout as pause } from "node:timers/promises";
@@ -27,25 +27,25 @@ export interface LiveRun extends LiveAudit {
   readonly seed: number;
   readonly cost: Cost;
   readonly kinds: Readonly<Record<string, number>>;
-  /** in words: what was played and what broke */
-  readonly told: readonly string[];
-  /** a block of lines for each thing that is not as it must be */
+  /** what was played and what broke, in words */
+  readonly summary: readonly string[];
+  /** a block of lines for each fault */
   readonly problems: readonly string[];
 }
 
 /** More than all that a player ever stakes. */
 const CREDIT = parseAmount("1e40", "credit");
 const LEAD_MS = 500;
-/** Until the last planted mismatch is open: a lost job's lock, a lease and the places of a dead worker end sooner. */
+/** Until the last planted mismatch is open. Locks, leases and slots of a dead worker end sooner. */
 const DEADLINE_MS = 300_000;
 const LOOK_EVERY_MS = 250;
 const TELL_EVERY_MS = 30_000;
 
-/** @param tell hears how the run goes on */
-export async function runLive(plan: LiveRunPlan, tell: (line: string) => void): Promise<LiveRun> {
+/** @param report gets lines about the progress */
+export async function runLive(plan: LiveRunPlan, report: (line: string) => void): Promise<LiveRun> {
   const stage = await openLiveStage(plan);
   try {
-    const played = await play(stage, tell);
+    const played = await play(stage, report);
     return await judge(stage, played);
   } finally {
     await stage.close();
@@ -61,8 +61,8 @@ interface Played {
   readonly problems: readonly string[];
 }
 
-/** Until everything planted is open and nothing waits to be looked at, or the deadline. */
-async function play(stage: LiveStage, tell: (line: string) => void): Promise<Played> {
+/** Runs until everything planted is open and no mark waits, or until the deadline. */
+async function play(stage: LiveStage, report: (line: string) => void): Promise<Played> {
   const { plan, sql, world, crews } = stage;
   await Promise.all([crews.worker.untilUp(), crews.callbacks.untilUp()]);
   for (const { username, currency } of world.players) {
@@ -74,11 +74,11 @@ async function play(stage: LiveStage, tell: (line: string) => void): Promise<Pla
   const planted = world.plantedBy(Number.POSITIVE_INFINITY);
   const script = readScript(world, planted);
   const sender = new CallbackSender(stage.callbacks, createRandom(hashText(`${plan.seed}|sender`)));
-  tell(
+  report(
     `${world.rounds().length} rounds, ${script.requests.flat().length} callbacks, ${planted.length} planted`,
   );
   const watching = new AbortController();
-  const watched = [watchVanishing(stage, watching.signal), tellProgress(stage, startsAt, watching, tell)];
+  const watched = [watchVanishing(stage, watching.signal), reportProgress(stage, startsAt, watching, report)];
   const [struck, latestMs] = await Promise.all([
     strikeAll(stage, startsAt),
     deliverScript(script, sender, (entry) =>
@@ -99,7 +99,7 @@ async function play(stage: LiveStage, tell: (line: string) => void): Promise<Pla
   return { startsAt, script, sender, struck, latestMs, problems };
 }
 
-/** What is to vanish must have been stored: until then it is listed. */
+/** A record that will vanish must have been stored: it is listed until then. */
 async function watchVanishing({ sql, world }: LiveStage, signal: AbortSignal): Promise<void> {
   let waiting = world
     .plantedBy(Number.POSITIVE_INFINITY)
@@ -108,7 +108,7 @@ async function watchVanishing({ sql, world }: LiveStage, signal: AbortSignal): P
     const names = waiting.map(({ transactionId }) => transactionId ?? "");
     const rows = await sql<{ id: string; betId: string }[]>`
       select id, bet_id as "betId" from bet_records where id = any(${names}) or bet_id = any(${names})`.catch(
-      // While PostgreSQL restarts; it is asked again.
+      // PostgreSQL restarts; the next reading comes later.
       () => [],
     );
     const stored = new Set(rows.flatMap(({ id, betId }) => [id, betId]));
@@ -119,11 +119,11 @@ async function watchVanishing({ sql, world }: LiveStage, signal: AbortSignal): P
   }
 }
 
-async function tellProgress(
+async function reportProgress(
   { sql }: LiveStage,
   startsAt: Instant,
   { signal }: AbortController,
-  tell: (line: string) => void,
+  report: (line: string) => void,
 ): Promise<void> {
   while (!signal.aborted) {
     await pause(TELL_EVERY_MS, undefined, { signal }).catch(() => {});
@@ -132,7 +132,7 @@ async function tellProgress(
         (select count(*) from mismatches where status = 'open') as open,
         (select count(*) from mismatches where status = 'resolved') as over`.catch(() => []);
     const seconds = Math.round((systemClock.now() - startsAt) / 1000);
-    if (row) tell(`${seconds} s: ${row.entries} entries, ${row.open} open, ${row.over} resolved`);
+    if (row) report(`${seconds} s: ${row.entries} entries, ${row.open} open, ${row.over} resolved`);
   }
 }
 
@@ -169,7 +169,7 @@ async function judge(stage: LiveStage, played: Played): Promise<LiveRun> {
     seed: plan.seed,
     kinds,
     cost: await readCost(sql, queries, endedAt - startsAt),
-    told: [
+    summary: [
       `${plan.playedMs / 1000} s of play, ${seen.rounds.length} rounds, ${seen.heard.length} entries`,
       `${sender.unanswered} callbacks without an answer, ${sender.repeated} sent once more, ${sender.refused} refused; the latest came ${latestMs} ms late (callbackGrace is ${plan.graces.callbackGrace} ms)`,
       struck.map(({ at, what }) => `${Math.round((at - startsAt) / 1000)} s: ${what}`).join("; "),

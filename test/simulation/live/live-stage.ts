@@ -1,4 +1,4 @@
-/** What a run in real time is played on: a provider, `recon callbacks`, `recon worker`, PostgreSQL and Redis, all real. */
+/** The surroundings of a run in real time: a provider, `recon callbacks`, `recon worker`, PostgreSQL and Redis, all real. */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -38,7 +38,7 @@ export interface LiveStage {
 const KEY = "the key that signs the callbacks";
 const PAGE_SIZE = 500;
 
-/** Starts everything; nobody plays yet. */
+/** Starts everything; play has not begun yet. */
 export async function openLiveStage(plan: LiveRunPlan): Promise<LiveStage> {
   const folder = mkdtempSync(join(tmpdir(), "wallet-recon-live-"));
   const [postgres, redis] = await Promise.all([startOwnPostgres(), startOwnRedis()]);

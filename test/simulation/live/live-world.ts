@@ -1,4 +1,4 @@
-/** A seeded world that is played in real time: everything that will happen is written when play begins. */
+/** A seeded world that is played in real time. All events are written when play begins. */
 
 import type { BetRecord } from "../../../src/bet.ts";
 import { type CallbackEntry, inLedgerOrder } from "../../../src/callback.ts";
@@ -27,12 +27,12 @@ export interface LiveRound extends Script {
 
 export interface LiveWorld extends World {
   readonly players: readonly SandboxPlayer[];
-  /** Writes all that happens from this moment on; until then nothing is shown. */
+  /** Writes all events from this moment on; before that nothing is shown. */
   begin(startsAt: Instant): void;
   rounds(): readonly LiveRound[];
-  /** What is to vanish must have been stored before: it is listed until then. @param fault one that is planted */
+  /** A record that will vanish is listed until the worker has stored it. @param fault a planted one */
   keep(fault: PlantedFault, at: Instant): void;
-  /** when its record went away; null: the fault is of another kind, or its record is still listed */
+  /** when its record vanished; null: the fault is of another kind, or its record is still listed */
   vanishedAt(fault: PlantedFault): Instant | null;
 }
 
@@ -41,16 +41,16 @@ const GAMES: readonly [SandboxGame, ...SandboxGame[]] = [
   { code: "UNKNOWN", name: "UNKNOWN" },
 ];
 
-/** All that happens in them has its share of the round's time. */
+/** All parts of such a round take their share of the round's time. */
 const SHORT_ROUNDS: Happenings = {
   oddities: Object.values(ODD_RESULTS) as [Oddity, ...Oddity[]],
   faults: Object.values(BET_FAULTS),
 };
 
-/** A record that is not listed for minutes is missed by two fetches of the short graces here: it has vanished. */
+/** A record that is not listed for minutes is missed by two fetches with these short graces: it counts as vanished. */
 const LASTS_MINUTES: Oddity = ODD_LISTINGS.comeBack;
 
-/** Of the odd product's rounds, one in so many is of those that only a run in real time plays. */
+/** Of the odd product's rounds, one in so many is of a kind that only a run in real time plays. */
 const ONE_IN_LIVE = 2;
 
 export function createLiveWorld(plan: LiveRunPlan): LiveWorld {
@@ -103,7 +103,7 @@ export function createLiveWorld(plan: LiveRunPlan): LiveWorld {
   };
 }
 
-/** By product, in the order of their first accountingDate; a later version is never dated before the first. */
+/** By product, in the order of their first accountingDate; no later version has an earlier date. */
 type Listed = ReadonlyMap<
   string,
   readonly { readonly versions: readonly ShownVersion[]; readonly fault: PlantedFault | null }[]
@@ -153,7 +153,7 @@ function playProduct(
   });
 }
 
-/** Which kind of round is played: each planted kind in its turn, the others as it comes. */
+/** Chooses the kind of a round: each planted kind in turn, the others at random. */
 function choose(plan: LiveRunPlan, { style }: LiveProduct, random: Random, turn: number): PlayRound {
   const { oddities, faults: usual } = plan.shortRoundsOnly
     ? SHORT_ROUNDS

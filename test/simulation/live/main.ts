@@ -1,6 +1,6 @@
 /**
- * `npm run live -- [--minutes N] [--seed N] [--json]`: plays in real time and audits what was found. Exits with 1 where
- * anything opened that was not planted, anything planted is not open, or the statement leaves a rest.
+ * `npm run live -- [--minutes N] [--seed N] [--json]`: plays in real time and audits the result. Exits with 1 where a
+ * mismatch opened that was not planted, a planted one is not open, or the statement leaves a rest.
  */
 
 import { parseArgs } from "node:util";
@@ -23,7 +23,7 @@ if (values.json) console.log(JSON.stringify(toJson(run), null, 2));
 else print(run);
 process.exitCode = run.problems.length === 0 ? 0 : 1;
 
-function toJson({ planted, found, precision, recall, cost, kinds, told, problems, ...rest }: LiveRun) {
+function toJson({ planted, found, precision, recall, cost, kinds, summary, problems, ...rest }: LiveRun) {
   const { p50, p95, max } = delaysOf(rest.delays);
   return {
     runs: [{ seed, planted, found, precision, recall }],
@@ -31,14 +31,25 @@ function toJson({ planted, found, precision, recall, cost, kinds, told, problems
     excused: rest.excused.length,
     cost,
     kinds,
-    told,
+    summary,
     problems,
   };
 }
 
-function print({ planted, found, precision, recall, delays, cost, kinds, told, problems, excused }: LiveRun) {
+function print({
+  planted,
+  found,
+  precision,
+  recall,
+  delays,
+  cost,
+  kinds,
+  summary,
+  problems,
+  excused,
+}: LiveRun) {
   const { p50, p95, max } = delaysOf(delays);
-  for (const line of told) console.log(line);
+  for (const line of summary) console.log(line);
   console.log(`planted ${planted}, found ${found}, precision ${precision}, recall ${recall}`);
   console.log(`found after the earliest possible moment: p50 ${p50} ms, p95 ${p95} ms, max ${max} ms`);
   if (excused.length > 0)

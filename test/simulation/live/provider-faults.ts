@@ -1,4 +1,4 @@
-/** How the provider of a run in real time stalls and fails; nothing of it lasts. */
+/** How the provider of a run in real time stalls and fails, never for long. */
 
 import { formatInstant, type Instant } from "../../../src/clock.ts";
 import type { AnyFault } from "../../../src/sandbox/faults/fault-list.ts";
@@ -32,7 +32,7 @@ const NOW_AND_THEN: readonly AnyFault[] = [
   { when: { endpoint: "verify-topup", share: 0.1 }, do: { kind: "status", status: 500 } },
 ];
 
-/** @param playedMs stalls begin only while players play, so that the end is quiet */
+/** @param playedMs stalls begin only during play, so that the end is quiet */
 export function planProviderFaults(startsAt: Instant, playedMs: number): AnyFault[] {
   const stalls: AnyFault[] = [];
   for (let at = FIRST_STALL_MS; at < playedMs; at += STALL_EVERY_MS) {

@@ -1,4 +1,4 @@
-/** Notes which ranges of bet records the workers ask the provider for, and when. */
+/** Records which ranges of bet records the workers request, and when. */
 
 import { type Instant, systemClock } from "../../../src/clock.ts";
 import type { TimeRange } from "../../../src/window.ts";
@@ -12,11 +12,11 @@ export interface LoggedQuery extends TimeRange {
 
 export interface QueryLog extends WireTap {
   readonly queries: readonly LoggedQuery[];
-  /** all requests of bet records, with those of later pages */
+  /** all requests of bet records, including later pages */
   pages(): number;
 }
 
-/** A request of this endpoint has no body: it comes in one piece. */
+/** A request of this endpoint has no body, so it arrives in one piece. */
 const ASKED = /GET \/seamless\/betTransactionsV2\?(\S+) HTTP/g;
 
 /** @param url of the provider */

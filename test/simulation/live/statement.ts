@@ -1,4 +1,4 @@
-/** The day's statement as a person asks for it: with the command, in a process of its own. */
+/** Reads the day's statement as a person does: with the command, in a process of its own. */
 
 import { execFile } from "node:child_process";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ interface StatementRow {
   readonly rest: string;
 }
 
-/** One line for each product and currency of the days of a run whose statement leaves something unexplained. */
+/** One line for each product and currency of the run's days whose statement leaves something unexplained. */
 export async function findRests(
   environment: Readonly<Record<string, string>>,
   { from, to }: TimeRange,
@@ -32,15 +32,15 @@ export async function findRests(
       const { productId, currency, difference, mismatches, pending, rest } = row;
       if (rest === "0") continue;
       problems.push(
-        `the statement of ${name} for ${productId} in ${currency} has a rest of ${rest} (difference ${difference}, mismatches ${mismatches}, pending ${pending}); ${tellDropped(rounds, productId, currency)}`,
+        `the statement of ${name} for ${productId} in ${currency} has a rest of ${rest} (difference ${difference}, mismatches ${mismatches}, pending ${pending}); ${describeDropped(rounds, productId, currency)}`,
       );
     }
   }
   return problems;
 }
 
-/** Who counts records that the provider no longer lists is out by their net. */
-function tellDropped(rounds: readonly LiveRound[], productId: string, currency: string): string {
+/** A statement that counts records which the provider no longer lists is wrong by their net. */
+function describeDropped(rounds: readonly LiveRound[], productId: string, currency: string): string {
   const dropped = rounds
     .filter((round) => round.productId === productId && round.fault === null)
     .flatMap(({ records }) => records)
@@ -62,7 +62,7 @@ async function readStatement(
   const args = [RECON, "report", "--day", day, "--zone", "UTC", "--json"];
   const env = { PATH: process.env["PATH"] ?? "", ...environment };
   const { stdout } = await promisify(execFile)(process.execPath, args, { env, maxBuffer: 1 << 26 }).catch(
-    // A statement that does not add up ends the command with 1, and is written all the same.
+    // A statement with a rest ends the command with 1, and is written all the same.
     (error: { stdout?: string }) => {
       if (error.stdout?.startsWith("{")) return { stdout: error.stdout };
       throw error;

@@ -1,4 +1,4 @@
-/** Breaks what a run in real time stands on, as its plan says. */
+/** Breaks the surroundings of a run in real time, as its plan says. */
 
 import { setTimeout as pause } from "node:timers/promises";
 import { type Instant, systemClock } from "../../../src/clock.ts";
@@ -6,14 +6,14 @@ import { endLeases } from "../kill-run.ts";
 import type { Blow } from "./live-plan.ts";
 import type { LiveStage } from "./live-stage.ts";
 
-/** A blow as it happened. */
+/** A blow that happened. */
 export interface Struck {
   readonly at: Instant;
-  /** in words, with how long it took until all was as before */
+  /** in words, with the time until all was as before */
   readonly what: string;
 }
 
-/** Workers, callbacks and servers are struck side by side; each of them one blow after the other. */
+/** Workers, callbacks servers and servers are struck side by side, each with one blow after another. */
 export async function strikeAll(stage: LiveStage, startsAt: Instant): Promise<Struck[]> {
   const struck: Struck[] = [];
   const threads = [...Map.groupBy(stage.plan.blows, laneOf).values()].map(async (blows) => {

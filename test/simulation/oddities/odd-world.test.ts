@@ -41,7 +41,7 @@ function sum(amounts: readonly Big[]): Big {
 }
 
 describe("a world full of oddities", () => {
-  it("is the same in two processes with the same plan, whatever was asked before", () => {
+  it("is the same in two processes with the same plan, whatever was requested before", () => {
     const asked = createOddWorld(ODD);
     asked.recordsIn("odd", { from: START + HOUR, to: START + 2 * HOUR }, START + 2 * HOUR);
     asked.entriesReceived({ from: START + HOUR, to: START + 2 * HOUR });
@@ -50,7 +50,7 @@ describe("a world full of oddities", () => {
     expect(asked.plantedBy(world.quietAt())).toEqual(planted);
   });
 
-  it("gives every entry once, however a time is cut, and no id twice", () => {
+  it("gives every entry once, in any division of time, and no id twice", () => {
     const pieces = [START - HOUR, START + HOUR, START + 2 * HOUR, ALL.to];
     const parts = pieces.slice(1).flatMap((to, index) => {
       return world.entriesReceived({ from: pieces[index] ?? 0, to });
@@ -59,7 +59,7 @@ describe("a world full of oddities", () => {
     expect(new Set(entries.map(({ entryId }) => entryId)).size).toBe(entries.length);
   });
 
-  it("delivers callbacks within their lag, and hears nothing new after it is quiet", () => {
+  it("delivers callbacks within their lag, and none after its end", () => {
     for (const { occurredAt, receivedAt } of entries) {
       expect(receivedAt).toBeGreaterThanOrEqual(occurredAt);
       expect(receivedAt - occurredAt).toBeLessThanOrEqual(ODD.callbackLagMs);
@@ -68,7 +68,7 @@ describe("a world full of oddities", () => {
     expect(recordsOf(world, world.quietAt() + HOUR)).toEqual(records);
   });
 
-  it("shows what changed of a record no later than the latest report", () => {
+  it("shows a changed record no later than the latest report", () => {
     const latest = START + 30 * MINUTE;
     const isEarly = ({ updatedDate }: BetRecord) =>
       Date.parse(updatedDate) <= latest - (ODD.lateReportMs ?? 0);
@@ -78,7 +78,7 @@ describe("a world full of oddities", () => {
     for (const { id, updatedDate } of early) expect(later.get(id)).toBe(updatedDate);
   });
 
-  it("has every callback there is, and every way to say what happens", () => {
+  it("has every callback, and every variant of each", () => {
     const said = new Set(
       entries.flatMap((entry) => [
         `${entry.callback} ${entry.status}`,
@@ -148,7 +148,7 @@ describe("the faults of a world full of oddities", () => {
     expect(new Set(rounds).size).toBe(rounds.length);
   });
 
-  it("name bets and records that are there, or were", () => {
+  it("name bets and records that exist, or existed", () => {
     for (const { kind, transactionId, betId } of planted) {
       const isSaid = entries.some((entry) => entry.txnId === transactionId);
       const isListed = records.some((record) => record.betId === betId);
@@ -159,7 +159,7 @@ describe("the faults of a world full of oddities", () => {
     }
   });
 
-  it("put at risk what the wallet moved beyond what the record asks for", () => {
+  it("put at risk what the wallet moved beyond the requirement of the record", () => {
     const counted = planted.filter(
       ({ kind }) => kind !== "balance-differs" && kind !== "provider-inconsistent",
     );
@@ -170,19 +170,19 @@ describe("the faults of a world full of oddities", () => {
       const comparable = listed.filter(({ currency }) => own.every((entry) => entry.currency === currency));
       const moved = sum(own.map((entry: CallbackEntry) => entry.moved ?? Big("0")));
       const unexplained = moved.minus(sum(comparable.map(expectedOf))).abs();
-      // Where the wallet did what it should, the amounts that differ are at risk instead.
+      // Where the wallet moved the correct money, the difference of the amounts is at risk instead.
       if (!unexplained.eq("0")) expect(fault.amountAtRisk).toBe(unexplained.toFixed());
       return unexplained.eq("0") ? [] : [fault];
     });
     expect(checked.length).toBeGreaterThan(40);
   });
 
-  it("are none where none are wanted", () => {
+  it("do not exist where none are wanted", () => {
     expect(createOddWorld({ ...ODD, faultEveryMinutes: 0 }).plantedBy(ALL.to)).toEqual([]);
   });
 });
 
-/** Of a fault that names no bet, the whole round is at stake. */
+/** A fault that names no bet is about the whole round. */
 function isAbout({ betId, transactionId, roundId }: PlantedFault, id: string, round: string | null): boolean {
   if (betId === null && transactionId === null) return roundId !== null && round === roundId;
   return id === betId || id === transactionId;

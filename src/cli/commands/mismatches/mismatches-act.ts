@@ -3,18 +3,18 @@
 import { stderr, stdin } from "node:process";
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
+import type { FlowContext } from "../../../flows/context.ts";
 import {
   type ActionResult,
   actOnMismatches,
   previewAction,
   type RequestedAction,
-} from "../../../flows/act-on-mismatches.ts";
-import type { FlowContext } from "../../../flows/context.ts";
+} from "../../../flows/mismatches/act-on-mismatches.ts";
 import { ACTS, type MismatchAction } from "../../../mismatches/act.ts";
 import { formatMoney, parseAmount } from "../../../money.ts";
+import { readFilters, usage } from "../../../ops/input/fields.ts";
 import { checkAdjustedOnce, readAction } from "../../../ops/input/mismatch-action.ts";
-import { CHOICES, type ChoiceQuery, filtersOf, readChoice } from "../../../ops/input/mismatch-query.ts";
-import { usage } from "../../../ops/input/range-query.ts";
+import { CHOICES, type ChoiceQuery, readChoice } from "../../../ops/input/mismatch-query.ts";
 import { actorName } from "../../run/actor-name.ts";
 import { EXIT_FAILED, withRecon } from "../../run/run-command.ts";
 import { printJson, printLine, showText } from "../../terminal/print.ts";
@@ -109,7 +109,7 @@ async function readRequested(
   if (ids.length > 0) return { action, target: { ids }, by, ...said };
   return {
     action,
-    target: { filter: await readChoice(context, filtersOf(typed, CHOICES)), shown: null },
+    target: { filter: await readChoice(context, readFilters(typed, CHOICES)), shown: null },
     by,
     ...said,
   };
@@ -125,7 +125,7 @@ async function confirmShown(
 ): Promise<RequestedAction | null> {
   const preview = await previewAction(context, requested);
   const counted = `To be ${ACTS[requested.action].done}: ${showResult(preview)}.`;
-  if (!stdin.isTTY) throw usage(`${counted} There is no terminal to ask on: say --yes, or --dry-run`);
+  if (!stdin.isTTY) throw usage(`${counted} There is no terminal for a question: add --yes, or --dry-run`);
   if (preview.count === 0 || !("filter" in requested.target)) {
     printLine("No mismatches.");
     return null;
@@ -146,7 +146,7 @@ function printResult({ action, target }: RequestedAction, result: ActionResult):
   if ("ids" in target && result.count === 1) printLine(`Mismatch ${only} is ${done}.`);
   else printLine(`${done[0]?.toUpperCase()}${done.slice(1)}: ${showResult(result)}.`);
   const changed = "filter" in target && target.shown !== null ? target.shown.length - result.count : 0;
-  if (changed > 0) printLine(`${changed} changed meanwhile and were left as they are.`);
+  if (changed > 0) printLine(`${changed} changed meanwhile. They were not touched.`);
 }
 
 /** "12 mismatches, 120.50 THB and 3.00 USD at risk" */

@@ -1,6 +1,6 @@
 /** One mismatch for people: both sides beside each other, the timeline, and the history. */
 
-import type { MismatchStory } from "../../../flows/read-mismatch.ts";
+import type { MismatchStory } from "../../../flows/read/read-mismatch.ts";
 import { formatAmount, parseAmount } from "../../../money.ts";
 import { printLine, printTable, showText } from "../../terminal/print.ts";
 

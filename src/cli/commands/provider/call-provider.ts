@@ -5,7 +5,7 @@ import { systemClock } from "../../../clock.ts";
 import { type Need, type ProviderSettings, readSettings } from "../../../config.ts";
 import type { Config } from "../../../config-file.ts";
 import { ReconError } from "../../../errors.ts";
-import { sendTransfer, type TransferOrder } from "../../../flows/send-transfer.ts";
+import { sendTransfer, type TransferOrder } from "../../../flows/verify/send-transfer.ts";
 import { openBudget } from "../../../provider/budget.ts";
 import { openProvider, type ProviderClient } from "../../../provider/client.ts";
 import type { TransferType } from "../../../transfer.ts";
@@ -99,8 +99,8 @@ export async function callTransfer(
     } catch (error) {
       if (isRecorded) {
         stderr.write(
-          "recon: whether it happened is unknown. It is recorded, and the worker asks until it is known; do not send it again. " +
-            `How far that is: recon transfers show ${showText(order.transactionRef)}\n`,
+          "recon: the outcome is unknown. The transfer is recorded, and the worker asks until the outcome is known. Do not send the transfer again. " +
+            `To see the outcome: recon transfers show ${showText(order.transactionRef)}\n`,
         );
       }
       throw error;

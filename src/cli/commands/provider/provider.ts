@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { parseInstant } from "../../../clock.ts";
 import { describeError, ReconError } from "../../../errors.ts";
 import { findProduct } from "../../../flows/context.ts";
-import { checkOrder, type TransferOrder } from "../../../flows/send-transfer.ts";
+import { checkOrder, type TransferOrder } from "../../../flows/verify/send-transfer.ts";
 import { checkFreeGame } from "../../../provider/requests.ts";
 import type { TransferType } from "../../../transfer.ts";
 import { asUsage, type CallOptions, callProvider, callTransfer, readProvider } from "./call-provider.ts";
@@ -153,11 +153,11 @@ function addMoveCommand(
 ): void {
   parent
     .command(name)
-    .description(`${description}. It is recorded first, and verified`)
+    .description(`${description}. recon records the transfer first, and verifies it`)
     .requiredOption("--username <username>", "which player")
     .requiredOption("--product <product>", "the product")
     .requiredOption("--amount <amount>", "with two decimals, such as 10.00")
-    .requiredOption("--currency <currency>", "such as THB; not sent, but compared with the verification")
+    .requiredOption("--currency <currency>", "such as THB; not sent, but compared during the verification")
     .requiredOption("--ref <reference>", "a transactionRef that was never used before")
     .option("--yes", "do not ask for confirmation")
     .option("--json", "the answer as one JSON document")
@@ -227,7 +227,9 @@ interface FreeGameOptions extends PlayerOptions {
 function addFreeGameCommand(parent: Command): void {
   parent
     .command("free-game")
-    .description("POST /free-game (§4.C7): games that the operator pays for; asked twice it may grant twice")
+    .description(
+      "POST /free-game (§4.C7): games that the operator pays for; a repeated request may grant twice",
+    )
     .requiredOption("--username <username>", "which player")
     .requiredOption("--product <product>", "the product")
     .requiredOption("--name <name>", "of the free game")

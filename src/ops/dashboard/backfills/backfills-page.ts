@@ -2,19 +2,20 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { describeError } from "../../../errors.ts";
+import type { FlowContext } from "../../../flows/context.ts";
 import {
   type BackfillPlan,
   changeBackfill,
   listBackfillPage,
   planBackfill,
   requestBackfill,
-} from "../../../flows/backfill.ts";
-import type { FlowContext } from "../../../flows/context.ts";
-import { watchBackfill } from "../../../flows/watch-backfill.ts";
+} from "../../../flows/pull/backfill.ts";
+import { watchBackfill } from "../../../flows/read/watch-backfill.ts";
 import { type Notice, renderPage } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
+import { checkFields } from "../../input/fields.ts";
 import { readPage } from "../../input/page-query.ts";
-import { checkFields, readProductRange } from "../../input/range-query.ts";
+import { readProductRange } from "../../input/range-query.ts";
 import { typedRangeOf } from "../parts/fields.ts";
 import { setNotice, takeNotice } from "../parts/notice.ts";
 import { renderBackfill } from "./render-backfill.ts";

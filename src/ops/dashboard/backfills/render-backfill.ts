@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { formatInstant, showDuration } from "../../../clock.ts";
-import type { WatchedBackfill } from "../../../flows/watch-backfill.ts";
+import type { WatchedBackfill } from "../../../flows/read/watch-backfill.ts";
 import { type Backfill, type BackfillChange, statusAfter } from "../../../sync/backfill.ts";
 import { explainGap } from "../coverage/gap-reasons.ts";
 import { showCount, showState, showTime } from "../parts/show.ts";
@@ -34,7 +34,7 @@ function renderProgress({ backfill, pace }: WatchedBackfill): SafeHtml {
   return html`<section class="sheet" aria-label="Progress">
 <label class="whole" for="progress">${showCount(windowsDone)} of ${showCount(windowsTotal)} windows are done (${percent} %)</label>
 <progress id="progress" max="${windowsTotal}" value="${windowsDone}">${percent} %</progress>
-<p>${startedAt === null ? "It has not begun yet: a worker takes it up." : html`Begun ${showTime(startedAt)}${endedAt === null ? null : html`, ended ${showTime(endedAt)}`}.`}${took}${moving}</p>
+<p>${startedAt === null ? "The backfill has not begun yet. A worker will begin." : html`Begun ${showTime(startedAt)}${endedAt === null ? null : html`, ended ${showTime(endedAt)}`}.`}${took}${moving}</p>
 </section>`;
 }
 
@@ -47,10 +47,10 @@ function renderGaps({ gaps, gapCode, status, productId, from, to }: Backfill): S
   });
   const further =
     status === "failed"
-      ? "It has given them up; resumed, it tries them again."
-      : "They are tried again by themselves.";
+      ? "The backfill has given these windows up. Resume the backfill to try again."
+      : "The worker tries these windows again.";
   return html`<p class="problem">${showCount(gaps)} ${gaps === 1 ? "window" : "windows"} could not be fetched: <code>${gapCode ?? "unknown"}</code>, ${explainGap(gapCode ?? "not-fetched")}.
-${further} <a href="/coverage?${String(query)}">See its coverage</a></p>`;
+${further} <a href="/coverage?${String(query)}">See the coverage</a></p>`;
 }
 
 const BUTTONS = [
@@ -66,16 +66,16 @@ function renderChanges(backfill: Backfill): SafeHtml | null {
     ([change, name, style]) =>
       html`<form method="post" action="/backfills/${backfill.id}/${change}"><button class="${style}">${name}</button></form>`,
   );
-  return html`<div class="row" id="changes">${buttons}<span class="faint">What was read stays.</span></div>`;
+  return html`<div class="row" id="changes">${buttons}<span class="faint">The fetched records stay.</span></div>`;
 }
 
 function renderEffect({ backfill, mismatches }: WatchedBackfill): SafeHtml {
   const { records, created, changed, unchanged, productId, startedAt, endedAt } = backfill;
   const figures = [
-    ["records read", records],
-    ["new to us", created],
-    ["changed since we had read them", changed],
-    ["as we had them", unchanged],
+    ["records fetched", records],
+    ["new", created],
+    ["changed since the last fetch", changed],
+    ["unchanged", unchanged],
   ] as const;
   const seen = new URLSearchParams({ product: productId, status: "open,acknowledged,resolved,ignored" });
   if (startedAt !== null) seen.set("from", formatInstant(startedAt));
@@ -85,7 +85,7 @@ function renderEffect({ backfill, mismatches }: WatchedBackfill): SafeHtml {
     query.set("kind", kind);
     return html`<li><a href="/mismatches?${String(query)}">${showCount(total)} ${kind}</a>, ${showCount(open)} of them not settled</li>`;
   });
-  return html`<section class="sheet" aria-labelledby="effect"><h2 id="effect">What it changed</h2>
+  return html`<section class="sheet" aria-labelledby="effect"><h2 id="effect">What the backfill changed</h2>
 <dl class="figures">${figures.map(([name, count]) => html`<div><dt>${name}</dt><dd>${showCount(count)}</dd></div>`)}</dl>
-${mismatches.length === 0 ? html`<p>No mismatch has come to light by it${endedAt === null ? " so far" : ""}.</p>` : html`<h3>Mismatches of its time that have come to light</h3><ul>${rows}</ul>`}</section>`;
+${mismatches.length === 0 ? html`<p>No mismatch was found${endedAt === null ? " so far" : ""}.</p>` : html`<h3>Mismatches that were found in its time</h3><ul>${rows}</ul>`}</section>`;
 }

@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { formatInstant, showDuration } from "../../../clock.ts";
-import type { BackfillPlan } from "../../../flows/backfill.ts";
+import type { BackfillPlan } from "../../../flows/pull/backfill.ts";
 import type { Backfill } from "../../../sync/backfill.ts";
 import { lengthOf } from "../../../window.ts";
 import { renderRangeFields, type TypedRange } from "../parts/fields.ts";
@@ -34,10 +34,10 @@ ${renderList(list)}`;
 
 function renderForm({ products, typed, plan, problem }: BackfillForm): SafeHtml {
   return html`<section class="sheet" aria-labelledby="new"><h2 id="new">Fetch a past range again</h2>
-<p class="faint">What was fetched before is asked for again, behind everything more urgent. Nothing is counted twice, and live pulling goes on.</p>
+<p class="faint">The worker fetches the whole range again, after all more urgent work. Nothing counts twice, and live pulling goes on.</p>
 <form method="get" action="/backfills" class="fields">
 ${renderRangeFields(products, typed)}
-<button class="quiet">What would it do?</button>
+<button class="quiet">Show the effect</button>
 </form>
 ${problem === null ? null : html`<p class="problem" role="alert">${problem}</p>`}
 ${plan === null ? null : renderPlan(plan)}</section>`;
@@ -50,15 +50,15 @@ function renderPlan({ asked, windows, windowMs, coveredMs }: BackfillPlan): Safe
       ? "none of it was fetched before"
       : coveredMs === length
         ? "all of it was fetched before"
-        : `${showDuration(coveredMs)} of it were fetched before`;
+        : `${showDuration(coveredMs)} of it was fetched before`;
   const count = `${showCount(windows.length)} ${windows.length === 1 ? "window" : "windows"}`;
   return html`<form method="post" action="/backfills" class="row plan" id="plan">
 <input type="hidden" name="product" value="${asked.productId}">
 <input type="hidden" name="from" value="${formatInstant(asked.from)}">
 <input type="hidden" name="to" value="${formatInstant(asked.to)}">
-<p>It would ask for <strong>${showDuration(length)}</strong> of ${asked.productId}, from ${showTime(asked.from)} to ${showTime(asked.to)},
-in <strong>${count}</strong> of ${showDuration(windowMs)} at the most; ${covered}. Nothing has been done yet.</p>
-<button>Start it</button>
+<p>The backfill would fetch <strong>${showDuration(length)}</strong> of ${asked.productId}, from ${showTime(asked.from)} to ${showTime(asked.to)},
+in <strong>${count}</strong> of at most ${showDuration(windowMs)}; ${covered}. Nothing has been queued yet.</p>
+<button>Start</button>
 </form>`;
 }
 

@@ -4,25 +4,25 @@ import type { ErrorCode } from "../../../errors.ts";
 import { NOT_FETCHED } from "../../../sync/coverage.ts";
 
 const MEANINGS: Partial<Readonly<Record<ErrorCode | typeof NOT_FETCHED, string>>> = {
-  [NOT_FETCHED]: "this time waits, or is being fetched just now",
+  [NOT_FETCHED]: "this time waits, or a worker is fetching it",
   "provider-timeout": "the provider did not answer in time, not even for the shortest window",
-  "provider-drip": "the provider answered so slowly that the time was over before the end",
-  "provider-http-408": "the provider said that it took too long (408)",
-  "provider-http-504": "a gateway before the provider gave up waiting (504)",
+  "provider-drip": "the provider's answer did not end in time",
+  "provider-http-408": "the provider reported a time-out (408)",
+  "provider-http-504": "a gateway before the provider reported a time-out (504)",
   "provider-dropped": "the connection was dropped before the answer",
-  "provider-cut-short": "the answer broke off in its middle",
+  "provider-cut-short": "the answer broke off",
   "provider-throttled": "the provider limited the requests (429)",
-  "provider-server-error": "the provider had an error of its own (5xx)",
+  "provider-server-error": "the provider failed (5xx)",
   "provider-unreachable": "nobody listens at the provider's address",
   "provider-refused": "the provider refuses the credentials",
-  "provider-bad-status": "the provider answered with a status that makes no sense here",
-  "provider-rejected": "the provider refused the question: its code was not 0",
-  "provider-not-json": "the answer was no JSON",
-  "provider-bad-envelope": "the answer was JSON of another shape than agreed",
+  "provider-bad-status": "the provider answered with an unexpected status",
+  "provider-rejected": "the provider refused the request: its code was not 0",
+  "provider-not-json": "the answer was not JSON",
+  "provider-bad-envelope": "the JSON of the answer differed from the interface",
   "provider-too-large": "the answer was larger than 16 MB",
-  "cursor-loop": "the provider's pages went round in circles",
-  "cursor-expired": "the provider's cursor was too old to be trusted",
-  "page-limit": "the provider's pages had no end",
+  "cursor-loop": "the provider's pages formed a circle",
+  "cursor-expired": "the provider's cursor was too old",
+  "page-limit": "the provider's pages did not end",
 };
 
 /**

@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { parseInstant, showDuration } from "../../../clock.ts";
-import type { Coverage } from "../../../flows/read-coverage.ts";
+import type { Coverage } from "../../../flows/read/read-coverage.ts";
 import { renderRangeFields, type TypedRange } from "../parts/fields.ts";
 import { explainGap } from "./gap-reasons.ts";
 import { showCount, showTime } from "../parts/show.ts";
@@ -38,14 +38,14 @@ function renderGaps(coverage: Coverage, mayWrite: boolean): SafeHtml {
   const { productId, gaps, complete } = coverage;
   const missingMs = gaps.reduce((sum, gap) => sum + lengthOf(gap), 0);
   if (complete) {
-    return html`<p class="verdict" data-state="good">${productId} is complete, as far as this time has settled.</p>`;
+    return html`<p class="verdict" data-state="good">${productId} is complete, except for time that has not settled yet.</p>`;
   }
   const shown = gaps.slice(0, MOST_ROWS);
   const rows = shown.map(
     (gap) => html`<tr>
 <td>${showTime(gap.from)}</td><td>${showTime(gap.to)}</td><td class="number">${showDuration(lengthOf(gap))}</td>
 <td><code>${gap.reason}</code></td><td class="meaning">${explainGap(gap.reason)}</td>
-${mayWrite ? html`<td><a href="${linkToBackfill(productId, gap)}">Fetch it again</a></td>` : null}
+${mayWrite ? html`<td><a href="${linkToBackfill(productId, gap)}">Fetch again</a></td>` : null}
 </tr>`,
   );
   const isOnlyWaiting = gaps.every(({ reason }) => reason === "not-fetched");
@@ -59,7 +59,7 @@ ${mayWrite ? html`<td><a href="${linkToBackfill(productId, gap)}">Fetch it again
 
 function renderWindows({ productId, windows, to }: Coverage): SafeHtml {
   if (windows.length === 0) {
-    return html`<p class="faint">No window of this time has been fetched to its end.</p>`;
+    return html`<p class="faint">No window of this time has been fetched completely.</p>`;
   }
   const shown = windows.slice(0, MOST_ROWS);
   const rows = shown.map(

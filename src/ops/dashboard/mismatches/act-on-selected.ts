@@ -1,19 +1,19 @@
 /** Carries out the forms of the mismatch list, or previews them. */
 
 import { randomUUID } from "node:crypto";
+import type { FlowContext } from "../../../flows/context.ts";
 import {
   type ActionResult,
   actOnMismatches,
   markOf,
   previewAction,
   type RequestedAction,
-} from "../../../flows/act-on-mismatches.ts";
-import type { FlowContext } from "../../../flows/context.ts";
+} from "../../../flows/mismatches/act-on-mismatches.ts";
 import type { MismatchStatus } from "../../../mismatch.ts";
 import { ACTS, type MismatchAction } from "../../../mismatches/act.ts";
 import type { MismatchChoice } from "../../../mismatches/store.ts";
+import { usage } from "../../input/fields.ts";
 import { readAction } from "../../input/mismatch-action.ts";
-import { usage } from "../../input/range-query.ts";
 import type { StepNotice } from "../parts/notice.ts";
 import type { BulkForm } from "./mismatch-form.ts";
 import { sayCount, saySums } from "./mismatch-words.ts";
@@ -30,14 +30,14 @@ export async function actOnSelected(
   if (selected.size === 0) throw usage("no mismatch is selected");
   const { from } = ACTS[action];
   const [possible, passed] = partition([...selected], ([, status]) => from.includes(status));
-  if (possible.length === 0) throw usage(`${sayPassed(action, passed)}: choose something else`);
+  if (possible.length === 0) throw usage(`${sayPassed(action, passed)}: choose another action`);
   const target = { ids: possible.map(([id]) => id), seen: selected };
   const step = randomUUID();
   const asked = { action, target, ...readAction({ note }), by, step };
   return doneNotice(asked, await actOnMismatches(context, asked), passed);
 }
 
-/** What an action on all chosen mismatches would change. */
+/** The effect of an action on all chosen mismatches. */
 export interface PreviewOfAll extends ActionResult {
   /** a mark of the shown mismatches, which the confirmation must repeat */
   readonly shown: string;

@@ -2,7 +2,7 @@
 
 import { isMismatchStatus, type MismatchStatus } from "../../../mismatch.ts";
 import { MISMATCH_ACTIONS, type MismatchAction } from "../../../mismatches/act.ts";
-import { checkFields, usage } from "../../input/range-query.ts";
+import { checkFields, usage } from "../../input/fields.ts";
 import { STEP } from "../parts/notice.ts";
 
 type FormFields = Readonly<Record<string, unknown>>;
@@ -59,7 +59,7 @@ export function readSingleForm(body: unknown): SingleForm {
 export function readUndoForm(body: unknown): { readonly step: string; readonly back: string } {
   const form = readForm(body, ["step", "back"]);
   const step = textOf(form, "step");
-  if (!STEP.test(step)) throw usage(`step "${step.slice(0, 60)}" is none`);
+  if (!STEP.test(step)) throw usage(`step "${step.slice(0, 60)}" is not the id of a step`);
   return { step, back: textOf(form, "back") };
 }
 
@@ -77,7 +77,7 @@ function readActionName(value: unknown): MismatchAction {
 /** "123:open", the value of a box in the list. */
 function readSeen(value: unknown): [string, MismatchStatus] {
   const [, id, status = ""] = (typeof value === "string" && /^(\d{1,15}):([a-z]+)$/.exec(value)) || [];
-  if (id === undefined || !isMismatchStatus(status)) throw usage(`id ${show(value)} is none of the list`);
+  if (id === undefined || !isMismatchStatus(status)) throw usage(`id ${show(value)} is not in the list`);
   return [id, status];
 }
 

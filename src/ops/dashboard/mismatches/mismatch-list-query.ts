@@ -9,8 +9,8 @@ import {
   type OrderPosition,
 } from "../../../mismatches/order-store.ts";
 import { formatAmount, parseAmount } from "../../../money.ts";
-import { CHOICES, type ChoiceQuery, filtersOf } from "../../input/mismatch-query.ts";
-import { usage } from "../../input/range-query.ts";
+import { readFilters, usage } from "../../input/fields.ts";
+import { CHOICES, type ChoiceQuery } from "../../input/mismatch-query.ts";
 
 export interface ListQuery {
   /** as typed, without empty fields */
@@ -48,9 +48,7 @@ export function tidyQuery(query: QueryFields): Record<string, string> | null {
 
 /** @throws ReconError `usage` that names the field and its value */
 export function readListQuery(query: QueryFields): ListQuery {
-  const fields = filtersOf(query, [...CHOICES, "sort", "after", "before"]) as Readonly<
-    Record<string, string | undefined>
-  >;
+  const fields = readFilters(query, [...CHOICES, "sort", "after", "before"]);
   const { sort, after, before, ...filters } = fields;
   if (after !== undefined && before !== undefined) throw usage("give either after or before");
   const order = sort === undefined ? USUAL_ORDER : readOrder(sort);
@@ -112,6 +110,6 @@ function readPosition(name: string, text: string, { by }: MismatchOrder): OrderP
     if (by !== "amountAtRisk") parseInstant(value, name);
     return { value: by === "amountAtRisk" ? formatAmount(parseAmount(value, name)) : value, id };
   } catch {
-    throw usage(`${name} "${text}" is no place in a list by ${by}`);
+    throw usage(`${name} "${text}" is not a place in a list by ${by}`);
   }
 }

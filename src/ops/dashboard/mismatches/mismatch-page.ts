@@ -3,14 +3,14 @@
 import { randomUUID } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { describeError } from "../../../errors.ts";
-import { actOnMismatches } from "../../../flows/act-on-mismatches.ts";
 import type { FlowContext } from "../../../flows/context.ts";
-import { readMismatchStory } from "../../../flows/read-mismatch.ts";
+import { actOnMismatches } from "../../../flows/mismatches/act-on-mismatches.ts";
+import { readMismatchStory } from "../../../flows/read/read-mismatch.ts";
 import { ACTS } from "../../../mismatches/act.ts";
 import { type Notice, renderPage } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
+import { usage } from "../../input/fields.ts";
 import { readAction } from "../../input/mismatch-action.ts";
-import { usage } from "../../input/range-query.ts";
 import { type StepNotice, setNotice, takeNotice } from "../parts/notice.ts";
 import { groupDigits, withCents } from "../parts/show.ts";
 import { readSingleForm, type SingleForm } from "./mismatch-form.ts";
@@ -63,7 +63,7 @@ async function decide(context: FlowContext, id: string, form: SingleForm, by: st
   const isCorrected = adjustment !== "" || ref !== "";
   if (isCorrected && action !== "resolve") {
     throw usage(
-      "a correction belongs to a resolution: resolve the mismatch, or leave amount and reference empty",
+      "only a resolution can have a correction: resolve the mismatch, or leave amount and reference empty",
     );
   }
   const corrected = { ...(adjustment === "" ? {} : { adjustment }), ...(ref === "" ? {} : { ref }) };
@@ -72,6 +72,6 @@ async function decide(context: FlowContext, id: string, form: SingleForm, by: st
   const { amounts } = await actOnMismatches(context, { action, target: { ids: [id] }, ...said, by, step });
   const done = `Mismatch #${id} ${ACTS[action].done}: ${saySums(amounts)} at risk.`;
   if (said.adjustment === null) return { tone: "good", text: done, undo: step };
-  const corrections = `Its correction of ${said.adjustment.amount} (${said.adjustment.ref}) is money, and is not undone here: reopen it and record the opposite where it was wrong.`;
+  const corrections = `Its correction of ${said.adjustment.amount} (${said.adjustment.ref}) cannot be undone here, because it moved money. If the correction was wrong, reopen the mismatch and record the opposite amount.`;
   return { tone: "good", text: `${done} ${corrections}` };
 }

@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { describeError } from "../../../errors.ts";
 import type { FlowContext } from "../../../flows/context.ts";
-import { undoStep } from "../../../flows/undo-step.ts";
+import { undoStep } from "../../../flows/mismatches/undo-step.ts";
 import { ACTS } from "../../../mismatches/act.ts";
 import { listInOrder, sumChosen } from "../../../mismatches/order-store.ts";
 import { listAsCsv } from "../../csv/mismatch-csv.ts";
@@ -139,7 +139,7 @@ async function undo(context: FlowContext, step: string, by: string): Promise<Ste
     .map((id) => `#${id}`)
     .join(", ");
   const more = changed.length > MOST_NAMED ? ` and ${changed.length - MOST_NAMED} more` : "";
-  const others = `${sayCount(changed.length)} changed since by somebody else, and left as ${changed.length === 1 ? "it is" : "they are"}: ${named}${more}.`;
+  const others = `${sayCount(changed.length)} stayed unchanged, because somebody else changed ${changed.length === 1 ? "it" : "them"} since: ${named}${more}.`;
   if (ids.length === 0) return { tone: "bad", text: `Nothing was undone. ${others}` };
   const done = `Undone: ${sayCount(ids.length)} ${ids.length === 1 ? "is" : "are"} as before.`;
   return { tone: "good", text: changed.length === 0 ? done : `${done} ${others}` };

@@ -13,8 +13,8 @@ export function renderConfirm(query: ListQuery, { action, note }: BulkForm, prev
   const back = pathOfList(query);
   const cancel = html`<a href="${back}">Back to the list</a>`;
   if (count === 0) {
-    return html`<h1>${ACTION_NAMES[action]} all that match</h1>
-<p class="sheet">None of those that match can be ${ACTS[action].done} now. ${cancel}</p>`;
+    return html`<h1>${ACTION_NAMES[action]} all matching</h1>
+<p class="sheet">No matching mismatch can be ${ACTS[action].done} now. ${cancel}</p>`;
   }
   const rows = amounts.map(
     (sum) =>
@@ -24,7 +24,7 @@ export function renderConfirm(query: ListQuery, { action, note }: BulkForm, prev
 <div class="sheet">
 <p>${renderFilter(query)} ${showCount(count)} of them can be ${ACTS[action].done}.</p>
 <div class="scroll"><table class="confirmed">
-<caption>What is at risk in them</caption>
+<caption>Money at risk in them</caption>
 <thead><tr><th scope="col">Currency</th><th scope="col" class="number">Mismatches</th><th scope="col" class="number">At risk</th></tr></thead>
 <tbody>${rows}</tbody>
 </table></div>

@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { MEANING_OF_KIND } from "../../../alerts/kind-meanings.ts";
-import type { MismatchStory } from "../../../flows/read-mismatch.ts";
+import type { MismatchStory } from "../../../flows/read/read-mismatch.ts";
 import { showAmount, showState, showTime } from "../parts/show.ts";
 import { pathOfTransfer } from "../transfers/render-transfers.ts";
 import { compareSides, type FieldComparison } from "./compare-sides.ts";
@@ -117,7 +117,7 @@ function renderActions({ id, status, currency }: MismatchStory, typed: TypedDeci
   const correction = typed !== null && (typed.adjustment !== "" || typed.ref !== "");
   const adjust = actions.includes("resolve")
     ? html`<details${correction ? html` open` : null}><summary>Record a correction made by hand</summary>
-<p class="faint">It belongs to a resolution, counts in the day's report, and cannot be undone here. Positive was given to the player.</p>
+<p class="faint">A correction belongs to a resolution, counts in the day's report, and cannot be undone here. A positive amount was given to the player.</p>
 <div class="row"><label>Amount${currency === null ? null : ` in ${currency}`} <input name="adjustment" value="${typed?.adjustment ?? ""}" inputmode="decimal" size="12" autocomplete="off"></label>
 <label>Your reference <input name="ref" value="${typed?.ref ?? ""}" maxlength="200" size="18" autocomplete="off"></label></div></details>`
     : null;

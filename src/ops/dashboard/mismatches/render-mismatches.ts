@@ -100,9 +100,9 @@ function countOf(sums: readonly SumOfCurrency[]): number {
 
 function renderNone({ filters, from }: ListQuery): SafeHtml {
   if (from !== null)
-    return html`<p class="sheet">There are none further on. <a href="${pathOfList({ filters, order: { by: "firstSeenAt", descending: true }, from: null })}">Begin again</a></p>`;
+    return html`<p class="sheet">There are no further mismatches. <a href="${pathOfList({ filters, order: { by: "firstSeenAt", descending: true }, from: null })}">Begin again</a></p>`;
   const isAll = Object.values(filters).every((text) => text === undefined);
-  return html`<p class="sheet">${isAll ? "Nothing waits for anybody: whatever could be compared agrees." : "No mismatch is like that."}</p>`;
+  return html`<p class="sheet">${isAll ? "No mismatch needs a decision. Everything that could be compared agrees." : "No mismatch matches the filters."}</p>`;
 }
 
 function renderChoosing(list: MismatchList): SafeHtml {
@@ -111,7 +111,7 @@ function renderChoosing(list: MismatchList): SafeHtml {
   const all =
     count > mismatches.length
       ? html`<label class="check"><input type="checkbox" name="scope" value="all" data-all="${showCount(count)} selected: ${saySums(sums)}">
-All ${showCount(count)} that match</label>`
+All ${showCount(count)} matching</label>`
       : null;
   return html`<form method="post" action="${pathOfList(query)}" data-select id="choose">
 <div class="sheet acting">

@@ -1,21 +1,21 @@
 /** The events around a mismatch in order of time: both sides, the fetches, and the history. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
-import type { MismatchStory } from "../../../flows/read-mismatch.ts";
+import type { MismatchStory } from "../../../flows/read/read-mismatch.ts";
 import type { MismatchEvent } from "../../../mismatches/store.ts";
 import { groupDigits, showAmount, showCount, showState, showTime, withCents } from "../parts/show.ts";
 
 export function renderTimeline({ timeline }: MismatchStory): SafeHtml {
   const rows = timeline.map(renderItem);
   return html`<section class="sheet" aria-labelledby="timeline-head"><h2 id="timeline-head">Timeline</h2>
-${rows.length === 0 ? html`<p class="faint">Neither side has said anything that is still kept.</p>` : renderTable(rows)}
+${rows.length === 0 ? html`<p class="faint">No event of either side is stored any more.</p>` : renderTable(rows)}
 </section>`;
 }
 
 function renderTable(rows: readonly SafeHtml[]): SafeHtml {
   return html`<div class="scroll"><table class="timeline">
-<caption>Callbacks as the ledger has them and versions of the provider's records, in the order in which they happened</caption>
-<thead><tr><th scope="col">Happened</th><th scope="col">Side</th><th scope="col">What</th><th scope="col">Id</th><th scope="col" class="number">Stake</th><th scope="col" class="number">Payout</th><th scope="col" class="number">Moved</th><th scope="col" class="number">Balance</th><th scope="col">Seen by us</th></tr></thead>
+<caption>Callbacks in the ledger, and versions of the provider's records, in order of time</caption>
+<thead><tr><th scope="col">Happened</th><th scope="col">Side</th><th scope="col">What</th><th scope="col">Id</th><th scope="col" class="number">Stake</th><th scope="col" class="number">Payout</th><th scope="col" class="number">Moved</th><th scope="col" class="number">Balance</th><th scope="col">Stored</th></tr></thead>
 <tbody>${[...rows]}</tbody></table></div>`;
 }
 
@@ -48,14 +48,14 @@ function renderBalance({ balanceBefore, balanceAfter }: TimelineRow): SafeHtml {
 export function renderFetches({ fetches }: MismatchStory): SafeHtml {
   const rows = fetches.map(
     ({ kind, from, to, startedAt, records, isLateEnough }) =>
-      html`<tr><td>${kind}</td><td>${showTime(from)} – ${showTime(to)}</td><td>${showTime(startedAt)}</td><td class="number">${showCount(records)}</td><td>${isLateEnough ? "yes" : html`<span class="faint">no, it came too early</span>`}</td></tr>
+      html`<tr><td>${kind}</td><td>${showTime(from)} – ${showTime(to)}</td><td>${showTime(startedAt)}</td><td class="number">${showCount(records)}</td><td>${isLateEnough ? "yes" : html`<span class="faint">no, too early</span>`}</td></tr>
 `,
   );
   const table = html`<div class="scroll"><table>
-<caption>What the provider was asked about this time, the latest first. One that began later than the provider's grace after the last callback confirms what it does not return.</caption>
+<caption>Fetches of this time, the latest first. A fetch confirms that a record is missing if the fetch began later than the provider's grace after the last callback.</caption>
 <thead><tr><th scope="col">Fetch</th><th scope="col">Window</th><th scope="col">Asked</th><th scope="col" class="number">Records</th><th scope="col">Confirms</th></tr></thead>
 <tbody>${rows}</tbody></table></div>`;
-  return html`<section class="sheet" aria-labelledby="fetches-head"><h2 id="fetches-head">Fetches behind it</h2>
+  return html`<section class="sheet" aria-labelledby="fetches-head"><h2 id="fetches-head">Fetches of this time</h2>
 ${rows.length === 0 ? html`<p class="faint">No window has fetched this time.</p>` : table}
 </section>`;
 }
@@ -83,7 +83,7 @@ function renderEvent(event: MismatchEvent, currency: string | null): SafeHtml {
 }
 
 function saySide(name: string, side: object | null): SafeHtml {
-  if (side === null) return html`<p>${name}: nothing</p>`;
+  if (side === null) return html`<p>${name}: no values</p>`;
   const values = Object.entries(side).filter(([, value]) => value !== null);
   return html`<p>${name}: ${values.map(([field, value], index) => html`${index === 0 ? null : ", "}<span class="faint">${field}</span> ${String(value)}`)}</p>`;
 }

@@ -3,45 +3,45 @@
 import type { MismatchKind } from "../../../mismatch.ts";
 
 const ASK_FOR_CALLBACK =
-  "Have the provider send the callback again, or correct the player's balance by hand and resolve this with the correction.";
+  "Ask the provider to send the callback again. Or correct the player's balance by hand, and resolve this mismatch with the correction.";
 const BEFORE_PAYING =
-  "Correct the side that is wrong: the provider its record, or you the balance, with the correction noted here.";
+  "The wrong side must be corrected. Either the provider corrects the record, or you correct the balance and record the correction here.";
 
 export const WHAT_TO_DO: Readonly<Record<MismatchKind, string>> = {
   "username-differs":
-    "Find out who really played: one of the two players has the other's money. Have the provider correct the name, or move the money.",
-  "currency-differs":
-    "Have the provider say in which currency the bet was played; the other side must be corrected.",
+    "Find out who played: one of the two players has the other's money. Ask the provider to correct the name, or move the money.",
+  "currency-differs": "Ask the provider for the currency of the bet. Then the other side must be corrected.",
   "missing-in-ledger": ASK_FOR_CALLBACK,
   "missing-at-provider":
-    "Ask the provider what became of the bet. If it was never played there, the player's money must be put back.",
+    "Ask the provider for the outcome of the bet. If nobody played the bet there, give the player's money back.",
   "vanished-at-provider":
-    "Ask the provider why its record is gone. If the bet was void, a cancel has been lost: put the player's money back.",
+    "Ask the provider why the record is gone. If the bet was void, a cancel was lost: give the player's money back.",
   "missing-placement":
-    "The stake was never taken, or its callback was lost. Look in your own books before you correct anything.",
+    "The wallet never took the stake, or the callback was lost. Check your own books before you correct anything.",
   "missing-settlement": ASK_FOR_CALLBACK,
   "status-differs":
-    "Look which side ended the bet last, and have the other one follow: a settle, cancel or rollback has been lost.",
+    "A settle, cancel or rollback was lost. Find the side that ended the bet last, and correct the other side.",
   "stake-differs": BEFORE_PAYING,
   "payout-differs": BEFORE_PAYING,
   "round-differs":
-    "Look at the whole round below: bets that cannot be told apart by their ids add up to different sums.",
+    "Compare the whole round below. Its bets cannot be distinguished by their ids, and their sums differ.",
   "net-differs":
-    "Both sides agree on the bet, so the wallet moved too much or too little: correct the player's balance by the amount at risk.",
-  "session-differs": "Look at the adjustBalance entries below for one that is missing or stands twice.",
-  "stuck-open": "Ask the provider whether the bet is known there. If not, give the stake back.",
-  "balance-differs":
-    "Look in the wallet for what else moved between the two balances: something was booked beside the callback.",
-  "provider-inconsistent": "Tell the provider: its record cannot be right, whatever the ledger says.",
-  "transfer-inconclusive":
-    "Find it in the provider's statement, then close the transfer with what you found.",
-  "transfer-differs": "Have the provider correct it, which resolves this by itself, or correct your side.",
+    "Both sides agree on the bet, but the wallet moved too much or too little. Correct the player's balance by the amount at risk.",
+  "session-differs": "Check the adjustBalance entries below. One may be missing, or be there twice.",
+  "stuck-open": "Ask the provider whether they know the bet. If not, give the stake back.",
+  "balance-differs": "Check the wallet. Something else moved money between the two balances.",
+  "provider-inconsistent":
+    "Report the record to the provider. The record contradicts itself, whatever the ledger says.",
+  "transfer-inconclusive": "Find the transfer in the provider's statement. Then close it with your finding.",
+  "transfer-differs":
+    "Ask the provider to correct their side, which resolves this mismatch. Or correct your side.",
   "transfer-late-success":
-    "If you paid the player back, the money is there twice: take it back, then resolve this.",
+    "If you paid the player back, the player has the money twice. Take the payment back, then resolve this mismatch.",
   "top-up-rejected":
-    "Your wallet moved the money and the provider says that it never did: give it back or take it back, then resolve this.",
-  "top-up-inconclusive": "Find it in the provider's statement, then close it with what you found.",
-  "top-up-differs": "Have the provider correct it, which resolves this by itself, or correct your side.",
+    "Your wallet moved the money, but the provider never did. Reverse the move, then resolve this mismatch.",
+  "top-up-inconclusive": "Find the top-up in the provider's statement. Then close it with your finding.",
+  "top-up-differs":
+    "Ask the provider to correct their side, which resolves this mismatch. Or correct your side.",
   "top-up-late-success":
-    "If you gave the money back or took it back after the rejection, undo that: the top-up stands. Then resolve this.",
+    "The top-up is valid. If you reversed the move after the rejection, undo that. Then resolve this mismatch.",
 };

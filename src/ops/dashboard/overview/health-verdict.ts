@@ -1,7 +1,7 @@
-/** Says in one line whether all is well, or what is worst. Only this module decides what is good and bad. */
+/** Says in one line whether all is well, or what is worst. Only this module decides what is good and bad (decision 66). */
 
 import { showDuration } from "../../../clock.ts";
-import type { Overview, ProductOverview, ProductState } from "../../../flows/read-overview.ts";
+import type { Overview, ProductOverview, ProductState } from "../../../flows/read/read-overview.ts";
 import type { Risk } from "../../../mismatches/risk-store.ts";
 import { addUpRisk, sayAmounts } from "./risk.ts";
 
@@ -101,7 +101,7 @@ function judgeProducts(products: readonly ProductOverview[]): HealthFinding[] {
     findingAbout("bad", stopped, (who) => `the provider refuses the credentials: ${who} stopped`),
     findingAbout("bad", stalled, (who) => `${who} stalled`),
     findingAbout("warn", behind, (who) => `${who} ${showDuration(lagMs)} behind`),
-    findingAbout("unknown", begins, (_, names) => `nothing has been fetched of ${names} yet`),
+    findingAbout("unknown", begins, (_, names) => `${names}: nothing has been fetched yet`),
   ].flat();
 }
 
@@ -146,7 +146,7 @@ function judgeAlerts({ failingChannels, undelivered }: JudgedOverview): HealthFi
 /** Other workers may do the work; a single worker with a wrong clock does nothing. */
 function judgeClocks({ wrongClocks }: JudgedOverview): HealthFinding[] {
   return wrongClocks.map((who) => {
-    const text = `the clock of the ${who} is wrong: set it right, and work there goes on`;
+    const text = `the clock of the ${who} is wrong: correct the clock, and work there goes on`;
     return { tone: "bad", text, href: null };
   });
 }

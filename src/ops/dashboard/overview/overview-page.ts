@@ -2,7 +2,7 @@
 
 import type { FastifyInstance } from "fastify";
 import type { FlowContext } from "../../../flows/context.ts";
-import { openOverview } from "../../../flows/read-overview.ts";
+import { openOverview } from "../../../flows/read/read-overview.ts";
 import { renderPage } from "../../http/layout.ts";
 import { takeNotice } from "../parts/notice.ts";
 import { renderOverview } from "./render-overview.ts";

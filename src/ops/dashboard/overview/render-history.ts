@@ -13,8 +13,9 @@ export function renderWindowLengths(history: readonly HistoryStep[], windowMs: n
   const lengths = history.map(({ longestMs }) => longestMs);
   const seen = lengths.filter((length) => length !== null);
   const top = Math.max(windowMs, ...seen);
-  const between = seen.length === 0 ? "none was fetched" : sayRange(Math.min(...seen), Math.max(...seen));
-  const words = `Windows of the last ${sayHours(history)}: ${between}; now one may have up to ${showDuration(windowMs)}`;
+  const between =
+    seen.length === 0 ? "no window was fetched" : sayRange(Math.min(...seen), Math.max(...seen));
+  const words = `Windows of the last ${sayHours(history)}: ${between}; now at most ${showDuration(windowMs)}`;
   const y = (length: number) => round(HEIGHT - (length / top) * (HEIGHT - 2) - 1);
   const limit = html`<line class="limit" x1="0" x2="${history.length * STEP_WIDTH}" y1="${y(windowMs)}" y2="${y(windowMs)}"/>`;
   const line = html`<path class="line" d="${drawSteps(lengths, y)}"/>`;
@@ -83,7 +84,7 @@ function sayHours(history: readonly HistoryStep[]): string {
 }
 
 function sayRange(shortest: number, longest: number): string {
-  if (shortest === longest) return `all had ${showDuration(longest)} at the most`;
+  if (shortest === longest) return `all had at most ${showDuration(longest)}`;
   return `the longest had between ${showDuration(shortest)} and ${showDuration(longest)}`;
 }
 

@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { Instant } from "../../../clock.ts";
-import type { Overview } from "../../../flows/read-overview.ts";
+import type { Overview } from "../../../flows/read/read-overview.ts";
 import { renderLegend, renderPatterns } from "../coverage/render-coverage-strip.ts";
 import { showAge, showAmount, showCount } from "../parts/show.ts";
 import { type HealthVerdict, judgeHealth, TONE_OF_STATE, TONES, type Tone } from "./health-verdict.ts";
@@ -19,7 +19,7 @@ ${renderWaiting(overview)}
 <section aria-labelledby="products">
 <div class="row between"><h2 id="products">Products</h2>${renderLegend()}</div>
 <ul class="products">${renderProducts(overview)}</ul>
-<p class="faint">Windows: the longest that was fetched of each quarter of an hour, and dashed how long one may be now: shorter where the provider was too slow for longer ones. Records: how many it lists for a minute.</p>
+<p class="faint">Windows: the longest fetched window of each quarter of an hour. The dashed line is the longest window now, which is shorter where the provider was too slow. Records: the number of records per minute.</p>
 </section>`;
 }
 
@@ -47,7 +47,7 @@ function renderWaiting(overview: Overview): SafeHtml {
 <div class="sheet"><dt>Money at risk</dt>${renderMoney(overview)}</div>
 <div class="sheet"><dt>Transfers waiting</dt>${renderTransfers(overview)}</div>
 <div class="sheet"><dt>Alerts undelivered</dt>
-<dd class="much">${showCount(undelivered)}</dd>${failingChannels.length === 0 ? null : html`<dd class="bad">${failingChannels.join(", ")} does not take them</dd>`}</div>
+<dd class="much">${showCount(undelivered)}</dd>${failingChannels.length === 0 ? null : html`<dd class="bad">${failingChannels.join(", ")} does not accept alerts</dd>`}</div>
 <div class="sheet"><dt>Newest ledger entry</dt>
 <dd class="much">${lastReceivedAt === null ? "none yet" : showAge(lastReceivedAt, now)}</dd></div>
 <div class="sheet"><dt>Rejected</dt>${renderRejectedCounts(overview)}</div>

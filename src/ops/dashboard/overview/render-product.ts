@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { type Instant, showDuration } from "../../../clock.ts";
-import type { ProductOverview, ProductState } from "../../../flows/read-overview.ts";
+import type { ProductOverview, ProductState } from "../../../flows/read/read-overview.ts";
 import { linkToCoverage, renderCoverageStrip } from "../coverage/render-coverage-strip.ts";
 import { showAmount, showCount, showTime } from "../parts/show.ts";
 import { TONE_OF_STATE } from "./health-verdict.ts";
@@ -39,7 +39,7 @@ ${pulled === null ? null : renderTrouble(product, pulled, now)}
 
 function renderNothing(state: ProductState): SafeHtml {
   return state === "transfers-only"
-    ? html`<p class="faint">Its transfers are verified; nothing is pulled.</p>`
+    ? html`<p class="faint">The worker verifies its transfers, and pulls nothing.</p>`
     : html`<p class="faint">Nothing has been fetched yet.</p>`;
 }
 
@@ -77,23 +77,23 @@ function renderTrouble(
 ): SafeHtml | null {
   const { gaps, stoppedUntil } = pulled;
   if (stoppedUntil !== null) {
-    return html`<p class="trouble">The provider refuses the credentials. Check <code>PROVIDER_USERNAME</code> and <code>PROVIDER_PASSWORD</code>, then restart the worker; without that it tries again at ${showTime(stoppedUntil)}.</p>`;
+    return html`<p class="trouble">The provider refuses the credentials. Check <code>PROVIDER_USERNAME</code> and <code>PROVIDER_PASSWORD</code>, then restart the worker. Without a restart, the worker tries again at ${showTime(stoppedUntil)}.</p>`;
   }
   if (gaps.length > 0) return renderGaps(productId, gaps, now);
   if (state !== "behind") return null;
-  return html`<p class="trouble warn">It is fetched later than it should be. Either it catches up by itself (see its lag fall), or the provider is slow: see the length of its windows.</p>`;
+  return html`<p class="trouble warn">Pulling is late. If the lag falls, the worker is catching up. If not, the provider is slow: see the length of the windows.</p>`;
 }
 
 function renderGaps(productId: string, gaps: PulledProduct["gaps"], now: Instant): SafeHtml {
   const shown = gaps.slice(0, MOST_GAPS).map(({ from, to, code }) => {
-    const why = code === null ? "being tried again just now" : html`<code>${code}</code>`;
+    const why = code === null ? "a new attempt is under way" : html`<code>${code}</code>`;
     return html`<li><a href="${linkToCoverage(productId, { from, to })}">${showTime(from)}</a>, ${showDuration(to - from)}: ${why}</li>`;
   });
   const more = gaps.length - shown.length;
   const next = Math.min(...gaps.map(({ nextAttemptAt }) => nextAttemptAt ?? now));
   const whole = { from: gaps[0]?.from ?? now, to: Math.max(...gaps.map(({ to }) => to)) };
   return html`<div class="trouble">
-<p>Some of its time cannot be fetched. Pulling goes on behind it; it is tried again by itself${next > now ? html`, at ${showTime(next)}` : ", now"}.</p>
+<p>Some time cannot be fetched. The worker pulls later time meanwhile, and tries this time again ${next > now ? html`at ${showTime(next)}` : "now"}.</p>
 <ul>${shown}${more > 0 ? html`<li><a href="${linkToCoverage(productId, whole)}">${showCount(more)} more</a></li>` : null}</ul>
 </div>`;
 }

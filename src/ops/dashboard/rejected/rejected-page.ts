@@ -3,8 +3,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { describeError } from "../../../errors.ts";
 import type { FlowContext } from "../../../flows/context.ts";
-import { listRejected, readRejected } from "../../../flows/read-rejected.ts";
-import { retryThese } from "../../../flows/retry-rejected.ts";
+import { listRejected, readRejected } from "../../../flows/rejected/read-rejected.ts";
+import { retryThese } from "../../../flows/rejected/retry-rejected.ts";
 import { type Notice, renderPage } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import {

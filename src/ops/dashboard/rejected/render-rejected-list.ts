@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { Instant } from "../../../clock.ts";
-import type { RejectedList } from "../../../flows/read-rejected.ts";
+import type { RejectedList } from "../../../flows/rejected/read-rejected.ts";
 import { nameItself, renderSelect } from "../parts/fields.ts";
 import { showAge, showCount, showState } from "../parts/show.ts";
 

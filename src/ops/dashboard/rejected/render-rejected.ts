@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { Instant } from "../../../clock.ts";
-import type { RejectedStory } from "../../../flows/read-rejected.ts";
+import type { RejectedStory } from "../../../flows/rejected/read-rejected.ts";
 import { showAge, showCount, showState, showTime } from "../parts/show.ts";
 
 /** A page shows no more of a text; the API has all of it. */

@@ -25,7 +25,7 @@ ${report === null ? null : renderStatement(report)}`;
 function renderStatement(report: DayReport): SafeHtml {
   const { day, zone, rows } = report;
   if (rows.length === 0) {
-    return html`<p class="sheet">Neither side has anything of ${day} (${zone}), or no callback has been received yet.</p>`;
+    return html`<p class="sheet">Neither side has a bet on ${day} (${zone}), or no callback has been received yet.</p>`;
   }
   const query = new URLSearchParams({ day, zone });
   return html`${renderVerdict(rows)}
@@ -57,7 +57,7 @@ function renderVerdict(rows: readonly ReportRow[]): SafeHtml {
     const named = unexplained.map(
       ({ productId, currency, rest }) => html` ${productId} ${showAmount(rest, currency)};`,
     );
-    return html`<p class="verdict" data-state="bad">Money that nothing explains:${named} tell whoever runs wallet-recon.</p>`;
+    return html`<p class="verdict" data-state="bad">Money that nothing explains:${named} report this to the person who runs wallet-recon.</p>`;
   }
   if (incomplete.length > 0) {
     const products = [...new Set(incomplete.map(({ productId }) => productId))].join(", ");
@@ -106,6 +106,6 @@ function renderExplanation(row: ReportRow): SafeHtml {
   const money = (amount: string) => showAmount(amount, currency);
   const query = new URLSearchParams({ product: productId, status: "open,acknowledged,resolved,ignored" });
   return html`<li>${productId}, ${currency}: ${money(difference)} = ${money(mismatches)} by <a href="/mismatches?${String(query)}">mismatches</a>
-+ ${money(adjustments)} corrected by hand + ${money(pending)} that graces still hold or that still runs
++ ${money(adjustments)} corrected by hand + ${money(pending)} that waits for graces or for running bets
 + ${money(rounding)} of rounding + ${money(rest)} that nothing explains.</li>`;
 }

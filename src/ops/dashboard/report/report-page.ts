@@ -9,7 +9,7 @@ import { reportAsCsv } from "../../csv/report-csv.ts";
 import { renderPage } from "../../http/layout.ts";
 import { refusalOf } from "../../http/refusals.ts";
 import type { ReportQueue } from "../../http/report-queue.ts";
-import { checkFields } from "../../input/range-query.ts";
+import { checkFields } from "../../input/fields.ts";
 import { readReportDay } from "../../input/report-query.ts";
 import { takeNotice } from "../parts/notice.ts";
 import { renderReport } from "./render-report.ts";

@@ -3,7 +3,7 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { MEANING_OF_KIND } from "../../../alerts/kind-meanings.ts";
 import type { Instant } from "../../../clock.ts";
-import type { TransferStory } from "../../../flows/read-transfer.ts";
+import type { TransferStory } from "../../../flows/read/read-transfer.ts";
 import { MISMATCH_KINDS } from "../../../mismatch.ts";
 import { LONGEST_NOTE } from "../../input/transfer-query.ts";
 import { showAge, showAmount, showCount, showState, showTime } from "../parts/show.ts";
@@ -38,16 +38,19 @@ function renderStand(story: TransferStory): SafeHtml {
     closedBy === null ? null : html`<p>Closed by ${closedBy} ${showTime(decidedAt)}: ${note}</p>`;
   const decided =
     closedBy === null && decidedAt !== null ? html`<p>Decided ${showTime(decidedAt)}: ${status}.</p>` : null;
-  const again = nextVerifyAt === null ? null : html`<p>It is asked for again ${showTime(nextVerifyAt)}.</p>`;
+  const again =
+    nextVerifyAt === null
+      ? null
+      : html`<p>The next question to the provider is due ${showTime(nextVerifyAt)}.</p>`;
   return html`${wrong}${decided}${closed}${again}`;
 }
 
 function renderClosing({ transactionRef, kind, productId, username }: TransferStory, note: string): SafeHtml {
   const choice = kind === "top-up" ? { kind, product: productId, username } : {};
   const action = pathOfTransfer(`${transactionRef}`, choice).replace(/(\?|$)/, "/close$1");
-  return html`<form method="post" action="${action}" class="sheet" id="close"><h2>Close it</h2>
-<p class="faint">Find it in the provider's statement first. Closing ends the asking and resolves its mismatch in your name; it moves no money.</p>
-<div class="row"><label class="note">What you found out <textarea name="note" rows="2" maxlength="${LONGEST_NOTE}" required>${note}</textarea></label>
+  return html`<form method="post" action="${action}" class="sheet" id="close"><h2>Close</h2>
+<p class="faint">First find the transfer in the provider's statement. Closing ends the verification and resolves the mismatch in your name. Closing moves no money.</p>
+<div class="row"><label class="note">Your finding <textarea name="note" rows="2" maxlength="${LONGEST_NOTE}" required>${note}</textarea></label>
 <button>Close</button></div></form>`;
 }
 

@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { Instant } from "../../../clock.ts";
-import type { TransferDocument } from "../../../flows/read-transfer.ts";
+import type { TransferDocument } from "../../../flows/read/read-transfer.ts";
 import { TRANSFER_STATUSES, type TransferStatus } from "../../../transfer.ts";
 import { nameItself, renderSelect } from "../parts/fields.ts";
 import { showAge, showAmount, showCount, showState, showTime } from "../parts/show.ts";
@@ -32,7 +32,7 @@ export function renderTransfers(filters: TransferFilters, list: TransferList, no
 ${renderCounts(list.counts)}
 ${renderFilters(filters, list.products)}
 ${problem === null ? null : html`<p class="problem" role="alert">${problem}</p>`}
-${page === null ? null : page.transfers.length === 0 ? html`<p class="sheet">None is like that.</p>` : renderTable(filters, page, now)}`;
+${page === null ? null : page.transfers.length === 0 ? html`<p class="sheet">No ${filters.kind === "top-up" ? "top-up" : "transfer"} matches the filters.</p>` : renderTable(filters, page, now)}`;
 }
 
 /** The path of a transfer or top-up. A ref may name several top-ups, so the path has more fields. */
@@ -45,9 +45,9 @@ export function pathOfTransfer(ref: string, choice: Readonly<Record<string, unkn
 }
 
 const SAID: Readonly<Record<TransferStatus, string>> = {
-  pending: "asked for until the outcome is certain",
+  pending: "verified until the outcome is certain",
   accepted: "booked as it was sent",
-  rejected: "the provider said twice that it failed",
+  rejected: "the provider reported the failure twice",
   inconclusive: "a person must decide",
 };
 

@@ -5,19 +5,14 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { describeError } from "../../../errors.ts";
-import { closeTransfer } from "../../../flows/close-transfer.ts";
 import type { FlowContext } from "../../../flows/context.ts";
-import { describeTransfer, readTransferStory } from "../../../flows/read-transfer.ts";
+import { describeTransfer, readTransferStory } from "../../../flows/read/read-transfer.ts";
+import { closeTransfer } from "../../../flows/verify/close-transfer.ts";
 import { countTransfers, listTransfers } from "../../../verify/store.ts";
 import { type Notice, renderPage } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
-import { checkFields } from "../../input/range-query.ts";
-import {
-  readNote,
-  readTransferChoice,
-  readTransferQuery,
-  transferQueryOf,
-} from "../../input/transfer-query.ts";
+import { checkFields, readFilters } from "../../input/fields.ts";
+import { FILTERS, readNote, readTransferChoice, readTransferQuery } from "../../input/transfer-query.ts";
 import { setNotice, takeNotice } from "../parts/notice.ts";
 import { renderTransfer } from "./render-transfer.ts";
 import { pathOfTransfer, renderTransfers, type TransferFilters } from "./render-transfers.ts";
@@ -41,9 +36,9 @@ export function addTransfersPage(pages: FastifyInstance, context: FlowContext): 
     const { note } = checkFields((request.body ?? {}) as QueryFields, ["note"]);
     try {
       const choice = readTransferChoice(request.params.ref, request.query);
-      const said = { by: request.asker.name, note: readNote(note) };
+      const said = { by: request.asker.name, note: readNote({ note }) };
       const closed = describeTransfer(await closeTransfer(context, choice, said));
-      const text = `${closed.transactionRef} is closed: it is not verified any more, and its mismatch is resolved.`;
+      const text = `${closed.transactionRef} is closed. The worker does not verify it any more, and its mismatch is resolved.`;
       setNotice(reply, { tone: "good", text });
       const { kind, product, username } = request.query;
       return await reply.redirect(pathOfTransfer(request.params.ref, { kind, product, username }), 303);
@@ -71,7 +66,7 @@ async function sendTransfers(
   let main: ReturnType<typeof renderTransfers>;
   let isRefused = false;
   try {
-    const asked = readTransferQuery({ status: UNSETTLED, ...transferQueryOf(query) }, config);
+    const asked = readTransferQuery({ status: UNSETTLED, ...readFilters(query, FILTERS) }, config);
     const { transfers, next } = await listTransfers(sql, { ...asked, limit: PAGE_SIZE });
     const page = { transfers: transfers.map(describeTransfer), next };
     main = renderTransfers(filters, { products, counts, page, problem: null }, context.clock.now());

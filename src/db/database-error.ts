@@ -1,0 +1,78 @@
+/** What errors of the database mean. */
+
+import postgres from "postgres";
+import { describeError, ReconError } from "../errors.ts";
+import type { Sql } from "./client.ts";
+
+const CANCELED = "57014";
+const LOCK_NOT_AVAILABLE = "55P03";
+
+/** Whether a statement failed because its connection was closed, is closing, or could not be opened. */
+export function isConnectionLost(error: unknown): boolean {
+  if (!(error instanceof Error && "query" in error)) return false;
+  if (error instanceof postgres.PostgresError)
+    return error.severity === "FATAL" || error.severity === "PANIC";
+  const { code = "", syscall } = error as NodeJS.ErrnoException;
+  return syscall !== undefined || code.startsWith("CONNECT");
+}
+
+/** Codes of PostgreSQL for refused credentials and for a missing database: waiting does not help. */
+const LASTING_REFUSAL = /^(28...|3D000)$/;
+
+/** Describes a server that does not answer or refuses. */
+export function unreachable(
+  { host, port, database }: Pick<Sql["options"], "host" | "port" | "database">,
+  error: unknown,
+): ReconError {
+  const { code = "" } = error as { code?: string };
+  return new ReconError(
+    "database-unreachable",
+    `the database ${database} at ${host.join(",")}:${port.join(",")} does not answer: ${describeError(error)}. Check DATABASE_URL and that PostgreSQL runs.`,
+    { cause: error, retryable: !LASTING_REFUSAL.test(code) },
+  );
+}
+
+/**
+ * Describes a limit of the pool that a statement reached, and what to do.
+ * @returns null where the statement failed for another reason
+ */
+export function describeLimit({ options }: Pick<Sql, "options">, error: unknown): ReconError | null {
+  if (!(error instanceof postgres.PostgresError)) return null;
+  const limitOf = (name: string) =>
+    `${Number((options.connection as Record<string, unknown>)[name] ?? 0) / 1000} s`;
+  const report = (what: string) => new ReconError("database-limit", what, { cause: error, retryable: true });
+  if (error.code === CANCELED && error.message.includes("statement timeout")) {
+    const limit = limitOf("statement_timeout");
+    return report(
+      `the database did not answer one statement within ${limit}, which is the limit, and nothing was changed. Request less (a shorter range, one product), or check what the database is busy with, and try again.`,
+    );
+  }
+  if (error.code === LOCK_NOT_AVAILABLE) {
+    const limit = limitOf("lock_timeout");
+    return report(
+      `other work in the database has locked the needed rows for more than ${limit}, which is the limit, and nothing was changed. Try again; if that does not help, look for a transaction that does not end (pg_stat_activity).`,
+    );
+  }
+  return null;
+}
+
+/**
+ * Whether work failed because of the data that it read, and not because of the database: the same data would fail
+ * again.
+ */
+export function isOfData(error: unknown): boolean {
+  if (error instanceof postgres.PostgresError) return error.code.startsWith(DATA_EXCEPTION);
+  const { code = "", syscall } = error as { code?: unknown; syscall?: unknown };
+  return error instanceof Error && syscall === undefined && !String(code).startsWith("CONNECT");
+}
+
+const DATA_EXCEPTION = "22";
+
+/** Whether a statement took too long, waited too long for a lock, or exceeded a limit of the server. */
+export function isOfSize(error: unknown): boolean {
+  if (!(error instanceof postgres.PostgresError)) return false;
+  const { code } = error;
+  return code === CANCELED || code === LOCK_NOT_AVAILABLE || code.startsWith(PROGRAM_LIMIT_EXCEEDED);
+}
+
+const PROGRAM_LIMIT_EXCEEDED = "54";

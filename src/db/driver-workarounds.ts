@@ -1,0 +1,95 @@
+/** Workarounds for what postgres.js does when a connection is lost or busy. */
+
+import type { Query, Sql } from "./client.ts";
+import { isConnectionLost } from "./database-error.ts";
+
+const TEXT_ARRAY = 1009;
+
+/**
+ * Gives each connection one statement at a time outside of transactions (decision 130). postgres.js sends several
+ * statements on one connection. Where `begin` fills that pipeline, postgres.js loses the transaction: it fails here
+ * and stays open in the database (https://github.com/porsager/postgres/issues/1189). postgres.js adds no further
+ * statement to a connection after a statement whose `onexecute` returns false.
+ */
+export function runEachAlone(sql: Sql): Sql {
+  const alone = <Query>(query: Query): Query => {
+    if (query instanceof Promise)
+      Object.assign((query as unknown as PendingQuery).options, { onexecute: () => false });
+    return query;
+  };
+  const unsafe = (...parts: Parameters<Sql["unsafe"]>) => alone(sql.unsafe(...parts));
+  return new Proxy(sql, {
+    apply: (target, self, parts) =>
+      alone(Reflect.apply(target as (...all: unknown[]) => unknown, self, parts)),
+    get: (target, name) => (name === "unsafe" ? unsafe : Reflect.get(target, name)),
+  });
+}
+
+type PendingQuery = Promise<unknown> & { readonly options: object };
+
+/**
+ * Reads the types of arrays only once. postgres.js reads them on every new connection. If that connection is lost
+ * meanwhile, no code can catch the rejection, and the process ends.
+ */
+export function learnArrayTypesOnce({ options }: Sql): void {
+  const isUnknown = () => options.parsers[TEXT_ARRAY] === undefined;
+  Object.defineProperty(options, "fetch_types", { get: isUnknown });
+}
+
+export type TransactionWork = (tx: Query) => unknown;
+
+/**
+ * Keeps a lost connection from ending the process (decision 23). postgres.js rejects the transaction of a lost
+ * connection, but then writes the next statement, the rollback or the commit to the closed socket, which ends the
+ * process (https://github.com/porsager/postgres/issues/1154). So the work of such a transaction gets an error for
+ * every statement, and its promise never settles.
+ */
+export function outliveLostConnections(sql: Sql): Sql {
+  const begin = sql.begin.bind(sql) as (options: string, work: TransactionWork) => Promise<unknown>;
+  const outlive = (options: string, work: TransactionWork) => {
+    let isOver = false;
+    const transaction = begin(
+      options,
+      whileItLasts(work, () => isOver),
+    );
+    transaction.catch(() => {
+      isOver = true;
+    });
+    return transaction;
+  };
+  return Object.assign(sql, {
+    begin: (first: string | TransactionWork, second?: TransactionWork) =>
+      typeof first === "string" ? outlive(first, second as TransactionWork) : outlive("", first),
+  });
+}
+
+function whileItLasts(work: TransactionWork, isOver: () => boolean) {
+  return async (tx: Query): Promise<unknown> => {
+    try {
+      const result = await work(refuseWhen(tx, isOver));
+      if (!isOver()) return result;
+    } catch (error) {
+      if (!isOver() && !isConnectionLost(error)) throw error;
+    }
+    return await new Promise(() => {});
+  };
+}
+
+function refuseWhen(tx: Query, isOver: () => boolean): Query {
+  const refuse = () => {
+    if (isOver()) throw new Error("the connection of this transaction was lost");
+  };
+  return new Proxy(tx, {
+    apply: (target, self, statement) => {
+      refuse();
+      return Reflect.apply(target as (...parts: unknown[]) => unknown, self, statement);
+    },
+    get: (target, name) => {
+      if (name === "unsafe" || name === "savepoint") refuse();
+      const property: unknown = Reflect.get(target, name);
+      if (name !== "savepoint") return property;
+      return (work: TransactionWork) =>
+        (property as (work: TransactionWork) => unknown)(whileItLasts(work, isOver));
+    },
+  });
+}

@@ -1,0 +1,989 @@
+-- What the migrations make of an empty database. `npm run db:schema` writes this file; nothing runs it.
+
+create table adjustments (
+  id bigint generated always as identity not null,
+  mismatch_id bigint not null,
+  ref text not null,
+  amount numeric not null,
+  currency text not null,
+  at timestamp(6) with time zone not null,
+  by text not null,
+  note text not null
+);
+alter table adjustments add constraint adjustments_pkey PRIMARY KEY (id);
+alter table adjustments add constraint adjustments_ref_unique UNIQUE (ref);
+CREATE INDEX adjustments_at ON public.adjustments USING btree (at);
+CREATE INDEX adjustments_of ON public.adjustments USING btree (mismatch_id);
+
+create table alert_channels (
+  channel text not null,
+  attempts integer default 0 not null,
+  next_attempt_at timestamp(6) with time zone,
+  failing_since timestamp(6) with time zone,
+  last_error text,
+  lease_token uuid,
+  lease_until timestamp(6) with time zone
+);
+alter table alert_channels add constraint alert_channels_pkey PRIMARY KEY (channel);
+
+create table alert_conditions (
+  kind text not null,
+  subject text not null,
+  product_id text,
+  since timestamp(6) with time zone not null,
+  what_when_over text not null,
+  heads jsonb not null
+);
+alter table alert_conditions add constraint alert_conditions_kind_subject_pk PRIMARY KEY (kind, subject);
+
+create table alert_deliveries (
+  alert_id bigint not null,
+  channel text not null,
+  attempts integer not null,
+  delivered_at timestamp(6) with time zone,
+  next_attempt_at timestamp(6) with time zone,
+  last_error text
+);
+alter table alert_deliveries add constraint alert_deliveries_alert_id_channel_pk PRIMARY KEY (alert_id, channel);
+
+create table alerts (
+  id bigint generated always as identity not null,
+  idempotency_key text not null,
+  kind text not null,
+  product_id text,
+  body jsonb not null,
+  created_at timestamp(6) with time zone not null,
+  delivered_at timestamp(6) with time zone
+);
+alter table alerts add constraint alerts_idempotency_key_unique UNIQUE (idempotency_key);
+alter table alerts add constraint alerts_pkey PRIMARY KEY (id);
+CREATE INDEX alerts_undelivered ON public.alerts USING btree (id) WHERE (delivered_at IS NULL);
+
+create table audit_log (
+  id bigint generated always as identity not null,
+  at timestamp(6) with time zone not null,
+  who text not null,
+  role text not null,
+  by text not null,
+  address text not null,
+  method text not null,
+  route text not null,
+  target text not null,
+  details text,
+  status integer
+);
+alter table audit_log add constraint audit_log_pkey PRIMARY KEY (id);
+CREATE INDEX audit_log_at ON public.audit_log USING btree (at);
+
+create table backfills (
+  id bigint generated always as identity not null,
+  product_id text not null,
+  from_at timestamp(6) with time zone not null,
+  to_at timestamp(6) with time zone not null,
+  status text not null,
+  requested_at timestamp(6) with time zone not null,
+  started_at timestamp(6) with time zone,
+  ended_at timestamp(6) with time zone
+);
+alter table backfills add constraint backfills_pkey PRIMARY KEY (id);
+
+create table bet_record_versions (
+  product_id text not null,
+  username text not null,
+  bet_id text not null,
+  id text not null,
+  round_id text not null,
+  currency text not null,
+  stake numeric not null,
+  payout numeric not null,
+  game_code text not null,
+  game_name text not null,
+  bet_status text not null,
+  payout_status text not null,
+  accounting_date timestamp(6) with time zone not null,
+  updated_date timestamp(6) with time zone not null,
+  extra jsonb,
+  version_seen_at timestamp(6) with time zone not null,
+  requested_at timestamp(6) with time zone not null,
+  replaced_at timestamp(6) with time zone not null
+);
+CREATE INDEX bet_record_versions_key ON public.bet_record_versions USING btree (product_id, username, bet_id, id);
+CREATE INDEX bet_record_versions_replaced ON public.bet_record_versions USING btree (replaced_at);
+
+create table bet_records (
+  product_id text not null,
+  username text not null,
+  bet_id text not null,
+  id text not null,
+  round_id text not null,
+  currency text not null,
+  stake numeric not null,
+  payout numeric not null,
+  game_code text not null,
+  game_name text not null,
+  bet_status text not null,
+  payout_status text not null,
+  accounting_date timestamp(6) with time zone not null,
+  updated_date timestamp(6) with time zone not null,
+  extra jsonb,
+  version_seen_at timestamp(6) with time zone not null,
+  requested_at timestamp(6) with time zone not null
+);
+alter table bet_records add constraint bet_records_product_id_bet_id_username_id_pk PRIMARY KEY (product_id, bet_id, username, id);
+CREATE INDEX bet_records_accounted ON public.bet_records USING btree (product_id, accounting_date);
+CREATE INDEX bet_records_id ON public.bet_records USING btree (product_id, id);
+CREATE INDEX bet_records_round ON public.bet_records USING btree (product_id, username, round_id);
+
+create table callback_bodies (
+  id bigint generated always as identity not null,
+  callback text not null,
+  product_id text,
+  request_id text,
+  status_code integer not null,
+  body text not null,
+  received_at timestamp(6) with time zone not null
+);
+alter table callback_bodies add constraint callback_bodies_pkey PRIMARY KEY (id);
+CREATE INDEX callback_bodies_received ON public.callback_bodies USING btree (received_at);
+
+create table callback_entries (
+  entry_id text not null,
+  callback text not null,
+  request_id text not null,
+  product_id text not null,
+  username text not null,
+  currency text not null,
+  txn_id text not null,
+  round_id text,
+  status text not null,
+  bet_amount numeric,
+  payout_amount numeric,
+  transaction_type text,
+  skip_balance_update boolean not null,
+  moved numeric,
+  balance_before numeric,
+  balance_after numeric,
+  occurred_at timestamp(6) with time zone not null,
+  received_at timestamp(6) with time zone not null,
+  appended_in xid8 default pg_current_xact_id() not null,
+  single_state boolean,
+  end_round boolean
+);
+alter table callback_entries add constraint callback_entries_pkey PRIMARY KEY (entry_id);
+CREATE INDEX callback_entries_adjusted ON public.callback_entries USING btree (product_id, username, occurred_at) WHERE (callback = 'adjustBalance'::text);
+CREATE INDEX callback_entries_occurred ON public.callback_entries USING btree (occurred_at);
+CREATE INDEX callback_entries_received ON public.callback_entries USING btree (received_at);
+CREATE INDEX callback_entries_round ON public.callback_entries USING btree (product_id, username, round_id);
+CREATE INDEX callback_entries_top_up ON public.callback_entries USING btree (product_id, appended_in) WHERE (callback = 'adjustBalance'::text);
+CREATE INDEX callback_entries_txn ON public.callback_entries USING btree (product_id, txn_id, username);
+CREATE TRIGGER recon_checked AFTER INSERT ON public.callback_entries FOR EACH ROW WHEN ((COALESCE(current_setting('wallet_recon.writes'::text, true), ''::text) = 'checked'::text)) EXECUTE FUNCTION recon_take_checked();
+CREATE TRIGGER recon_deleted BEFORE DELETE ON public.callback_entries FOR EACH ROW WHEN ((COALESCE(current_setting('wallet_recon.writes'::text, true), ''::text) <> 'own'::text)) EXECUTE FUNCTION recon_take_change();
+CREATE TRIGGER recon_inserted AFTER INSERT ON public.callback_entries REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT WHEN ((COALESCE(current_setting('wallet_recon.writes'::text, true), ''::text) <> 'checked'::text)) EXECUTE FUNCTION recon_take_inserted();
+CREATE TRIGGER recon_replicated AFTER INSERT ON public.callback_entries FOR EACH ROW EXECUTE FUNCTION recon_take_replicated();
+alter table callback_entries enable replica trigger recon_replicated;
+CREATE TRIGGER recon_truncated BEFORE TRUNCATE ON public.callback_entries FOR EACH STATEMENT EXECUTE FUNCTION recon_refuse_truncate();
+CREATE TRIGGER recon_updated BEFORE UPDATE ON public.callback_entries FOR EACH ROW WHEN ((new.* IS DISTINCT FROM old.*)) EXECUTE FUNCTION recon_take_change();
+alter table callback_entries enable always trigger recon_updated;
+
+create table callback_requests (
+  product_id text not null,
+  callback text not null,
+  request_id text not null,
+  digest text not null,
+  balance_before numeric not null,
+  balance_after numeric not null
+);
+alter table callback_requests add constraint callback_requests_product_id_callback_request_id_pk PRIMARY KEY (product_id, callback, request_id);
+
+create table callback_signatures (
+  signed_at timestamp(6) with time zone not null,
+  signature text not null,
+  callback text not null
+);
+alter table callback_signatures add constraint callback_signatures_signed_at_signature_pk PRIMARY KEY (signed_at, signature);
+
+create table comparisons_set_aside (
+  product_id text not null,
+  username text not null,
+  subject text not null,
+  code text not null,
+  reason text not null,
+  since timestamp(6) with time zone not null,
+  retry_at timestamp(6) with time zone not null
+);
+alter table comparisons_set_aside add constraint comparisons_set_aside_product_id_username_subject_pk PRIMARY KEY (product_id, username, subject);
+
+create table diff_marks (
+  id bigint generated always as identity not null,
+  product_id text not null,
+  usernames text[] not null,
+  round_ids text[] not null,
+  bet_refs text[] not null,
+  due_at timestamp(6) with time zone not null
+);
+alter table diff_marks add constraint diff_marks_pkey PRIMARY KEY (id);
+CREATE INDEX diff_marks_due ON public.diff_marks USING btree (product_id, due_at);
+
+create table entry_versions (
+  id bigint generated always as identity not null,
+  entry_id text not null,
+  product_id text not null,
+  username text not null,
+  txn_id text not null,
+  content jsonb not null,
+  change text not null,
+  changed_at timestamp(6) with time zone not null
+);
+alter table entry_versions add constraint entry_versions_pkey PRIMARY KEY (id);
+CREATE INDEX entry_versions_bet ON public.entry_versions USING btree (product_id, txn_id, username);
+
+create table incident_members (
+  mismatch_id bigint not null,
+  incident_id bigint not null
+);
+alter table incident_members add constraint incident_members_pkey PRIMARY KEY (mismatch_id);
+CREATE INDEX incident_members_of ON public.incident_members USING btree (incident_id);
+
+create table incidents (
+  id bigint generated always as identity not null,
+  product_id text not null,
+  kind text not null,
+  backfill_id bigint not null,
+  number integer not null,
+  began_at timestamp(6) with time zone not null,
+  last_at timestamp(6) with time zone not null,
+  total integer not null,
+  open integer not null,
+  alerted_total integer not null,
+  ended_at timestamp(6) with time zone
+);
+alter table incidents add constraint incidents_once UNIQUE (product_id, kind, backfill_id, number);
+alter table incidents add constraint incidents_pkey PRIMARY KEY (id);
+
+create table ledger_follows (
+  relation text not null,
+  read_until timestamp(6) with time zone,
+  read_at timestamp(6) with time zone
+);
+alter table ledger_follows add constraint ledger_follows_pkey PRIMARY KEY (relation);
+
+create table ledger_rereads (
+  day timestamp(6) with time zone not null,
+  asked_at timestamp(6) with time zone not null,
+  begun_at timestamp(6) with time zone,
+  read_at timestamp(6) with time zone,
+  after_received_at timestamp(6) with time zone,
+  after_entry_id text
+);
+alter table ledger_rereads add constraint ledger_rereads_pkey PRIMARY KEY (day);
+
+create table ledger_settings (
+  id integer not null,
+  rows_change text not null
+);
+alter table ledger_settings add constraint ledger_settings_pkey PRIMARY KEY (id);
+
+create table ledger_starts (
+  product_id text not null,
+  starts_at timestamp(6) with time zone not null
+);
+alter table ledger_starts add constraint ledger_starts_pkey PRIMARY KEY (product_id);
+
+create table mismatch_events (
+  id bigint generated always as identity not null,
+  mismatch_id bigint not null,
+  at timestamp(6) with time zone not null,
+  from_status text,
+  to_status text not null,
+  by text not null,
+  note text,
+  amount_at_risk numeric not null,
+  reason text not null,
+  provider jsonb,
+  ledger jsonb,
+  step uuid,
+  replaced jsonb
+);
+alter table mismatch_events add constraint mismatch_events_mismatch_id_mismatches_id_fk FOREIGN KEY (mismatch_id) REFERENCES mismatches(id);
+alter table mismatch_events add constraint mismatch_events_pkey PRIMARY KEY (id);
+CREATE INDEX mismatch_events_of ON public.mismatch_events USING btree (mismatch_id, id);
+CREATE INDEX mismatch_events_step ON public.mismatch_events USING btree (step) WHERE (step IS NOT NULL);
+
+create table mismatches (
+  id bigint generated always as identity not null,
+  product_id text not null,
+  username text not null,
+  subject text not null,
+  kind text not null,
+  status text not null,
+  currency text,
+  bet_id text,
+  transaction_id text,
+  round_id text,
+  transaction_ref text,
+  amount_at_risk numeric not null,
+  reason text not null,
+  provider jsonb,
+  ledger jsonb,
+  occurred_at timestamp(6) with time zone not null,
+  first_seen_at timestamp(6) with time zone not null,
+  last_seen_at timestamp(6) with time zone not null,
+  resolved_at timestamp(6) with time zone,
+  resolved_by text,
+  note text,
+  ceased_at timestamp(6) with time zone
+);
+alter table mismatches add constraint mismatches_identity UNIQUE (product_id, username, subject, kind);
+alter table mismatches add constraint mismatches_pkey PRIMARY KEY (id);
+CREATE INDEX mismatches_amount ON public.mismatches USING btree (status, amount_at_risk, id, currency);
+CREATE INDEX mismatches_counted ON public.mismatches USING btree (status, product_id, kind);
+CREATE INDEX mismatches_first_seen ON public.mismatches USING btree (status, first_seen_at, id);
+CREATE INDEX mismatches_last_seen ON public.mismatches USING btree (last_seen_at);
+CREATE INDEX mismatches_misnamed ON public.mismatches USING btree (product_id, ((provider ->> 'username'::text))) WHERE (kind = 'username-differs'::text);
+CREATE INDEX mismatches_occurred ON public.mismatches USING btree (status, occurred_at, id);
+CREATE INDEX mismatches_status ON public.mismatches USING btree (status, id);
+CREATE INDEX mismatches_unsettled ON public.mismatches USING btree (product_id) WHERE ((status = ANY (ARRAY['open'::text, 'acknowledged'::text])) OR ((ceased_at IS NULL) AND (resolved_by <> 'recon'::text)));
+
+create table ops_sessions (
+  id_hash text not null,
+  name text not null,
+  token_proof text not null,
+  created_at timestamp(6) with time zone not null,
+  expires_at timestamp(6) with time zone not null,
+  ended_at timestamp(6) with time zone
+);
+alter table ops_sessions add constraint ops_sessions_pkey PRIMARY KEY (id_hash);
+CREATE INDEX ops_sessions_expire ON public.ops_sessions USING btree (expires_at);
+
+create table pull_states (
+  product_id text not null,
+  begin timestamp(6) with time zone not null,
+  head timestamp(6) with time zone not null,
+  window_ms integer not null,
+  ceiling_ms integer,
+  stopped_until timestamp(6) with time zone,
+  hold_for integer default 1 not null,
+  quick_answers integer default 0 not null,
+  ms_per_hour double precision,
+  steady_ms integer,
+  failures integer default 0 not null,
+  probe_at timestamp(6) with time zone,
+  probe_ms integer,
+  lost_turn boolean default false not null
+);
+alter table pull_states add constraint pull_states_pkey PRIMARY KEY (product_id);
+
+create table pull_turns (
+  product_id text not null,
+  lanes text not null,
+  served_at timestamp(6) with time zone not null
+);
+alter table pull_turns add constraint pull_turns_product_id_lanes_pk PRIMARY KEY (product_id, lanes);
+
+create table record_absences (
+  product_id text not null,
+  username text not null,
+  bet_id text not null,
+  id text not null,
+  missed_since timestamp(6) with time zone not null,
+  elsewhere boolean default false not null,
+  missed_at timestamp(6) with time zone,
+  absent_since timestamp(6) with time zone,
+  listed_from timestamp(6) with time zone,
+  listed_to timestamp(6) with time zone
+);
+alter table record_absences add constraint record_absences_product_id_username_bet_id_id_pk PRIMARY KEY (product_id, username, bet_id, id);
+CREATE INDEX record_absences_elsewhere ON public.record_absences USING btree (product_id, listed_to) WHERE elsewhere;
+
+create table rejected_entries (
+  id bigint generated always as identity not null,
+  entry_digest text not null,
+  entry_id text,
+  product_id text,
+  username text,
+  txn_id text,
+  round_id text,
+  raw text not null,
+  reason text not null,
+  first_seen_at timestamp(6) with time zone not null,
+  kind text default 'unusable'::text not null,
+  reported_at timestamp(6) with time zone
+);
+alter table rejected_entries add constraint rejected_entries_entry_digest_unique UNIQUE (entry_digest);
+alter table rejected_entries add constraint rejected_entries_pkey PRIMARY KEY (id);
+CREATE INDEX rejected_entries_unreported ON public.rejected_entries USING btree (id) WHERE (reported_at IS NULL);
+CREATE INDEX rejected_entries_username ON public.rejected_entries USING hash (username);
+
+create table rejected_records (
+  id bigint generated always as identity not null,
+  product_id text not null,
+  raw text not null,
+  raw_digest text not null,
+  reason text not null,
+  first_seen_at timestamp(6) with time zone not null
+);
+alter table rejected_records add constraint rejected_records_once UNIQUE (product_id, raw_digest);
+alter table rejected_records add constraint rejected_records_pkey PRIMARY KEY (id);
+CREATE INDEX rejected_records_player ON public.rejected_records USING hash ("substring"(raw, '"username"\s*:\s*"((?:[^"\\]|\\.)*)"'::text));
+
+create table request_budget (
+  id integer not null,
+  paused_until timestamp(6) with time zone not null,
+  next_at timestamp(6) with time zone not null
+);
+alter table request_budget add constraint request_budget_pkey PRIMARY KEY (id);
+
+create table request_pauses (
+  product_id text not null,
+  paused_until timestamp(6) with time zone not null
+);
+alter table request_pauses add constraint request_pauses_pkey PRIMARY KEY (product_id);
+
+create table request_slots (
+  slot integer not null,
+  holder uuid not null,
+  held_until timestamp(6) with time zone not null
+);
+alter table request_slots add constraint request_slots_pkey PRIMARY KEY (slot);
+
+create table request_waiters (
+  waiter uuid not null,
+  urgency integer not null,
+  seen_at timestamp(6) with time zone not null
+);
+alter table request_waiters add constraint request_waiters_pkey PRIMARY KEY (waiter);
+
+create table resweep_states (
+  product_id text not null,
+  age_ms bigint not null,
+  swept_until timestamp(6) with time zone not null
+);
+alter table resweep_states add constraint resweep_states_product_id_age_ms_pk PRIMARY KEY (product_id, age_ms);
+
+create table row_counts (
+  table_name text not null,
+  product_id text not null,
+  rows bigint not null,
+  counted_at timestamp(6) with time zone not null
+);
+alter table row_counts add constraint row_counts_table_name_product_id_pk PRIMARY KEY (table_name, product_id);
+
+create table rows_added (
+  table_name text not null,
+  product_id text not null,
+  added integer not null
+);
+
+create table top_up_answers (
+  of_id bigint not null,
+  attempt integer not null,
+  asked_at timestamp(6) with time zone not null,
+  took_ms integer not null,
+  says text not null,
+  code text,
+  message text,
+  raw text,
+  status text not null,
+  is_decisive boolean not null,
+  next_verify_at timestamp(6) with time zone
+);
+alter table top_up_answers add constraint top_up_answers_of_id_attempt_pk PRIMARY KEY (of_id, attempt);
+
+create table top_up_states (
+  product_id text not null,
+  picked_until xid8 not null
+);
+alter table top_up_states add constraint top_up_states_pkey PRIMARY KEY (product_id);
+
+create table top_ups (
+  transaction_ref text not null,
+  id bigint generated always as identity not null,
+  product_id text not null,
+  username text not null,
+  currency text not null,
+  type text not null,
+  amount numeric not null,
+  status text default 'pending'::text not null,
+  sent_at timestamp(6) with time zone not null,
+  handed_at timestamp(6) with time zone not null,
+  attempts integer default 0 not null,
+  next_verify_at timestamp(6) with time zone,
+  decided_at timestamp(6) with time zone,
+  failed_since timestamp(6) with time zone,
+  rejected_at timestamp(6) with time zone,
+  mismatch_kind text,
+  closed_by text,
+  note text,
+  lease_token uuid,
+  lease_until timestamp(6) with time zone
+);
+alter table top_ups add constraint top_ups_transaction_ref_product_id_username_pk PRIMARY KEY (transaction_ref, product_id, username);
+CREATE INDEX top_ups_due ON public.top_ups USING btree (next_verify_at) WHERE (next_verify_at IS NOT NULL);
+CREATE INDEX top_ups_due_of ON public.top_ups USING btree (product_id, next_verify_at) WHERE (next_verify_at IS NOT NULL);
+CREATE UNIQUE INDEX top_ups_id ON public.top_ups USING btree (id);
+CREATE INDEX top_ups_player ON public.top_ups USING btree (username, id);
+CREATE INDEX top_ups_status ON public.top_ups USING btree (status, id);
+
+create table transfer_answers (
+  of_id bigint not null,
+  attempt integer not null,
+  asked_at timestamp(6) with time zone not null,
+  took_ms integer not null,
+  says text not null,
+  code text,
+  message text,
+  raw text,
+  status text not null,
+  is_decisive boolean not null,
+  next_verify_at timestamp(6) with time zone
+);
+alter table transfer_answers add constraint transfer_answers_of_id_attempt_pk PRIMARY KEY (of_id, attempt);
+
+create table transfers (
+  transaction_ref text not null,
+  product_id text not null,
+  username text not null,
+  currency text not null,
+  type text not null,
+  amount numeric not null,
+  status text default 'pending'::text not null,
+  sent_at timestamp(6) with time zone not null,
+  id bigint generated always as identity not null,
+  handed_at timestamp(6) with time zone not null,
+  attempts integer default 0 not null,
+  next_verify_at timestamp(6) with time zone,
+  decided_at timestamp(6) with time zone,
+  failed_since timestamp(6) with time zone,
+  rejected_at timestamp(6) with time zone,
+  mismatch_kind text,
+  closed_by text,
+  note text,
+  lease_token uuid,
+  lease_until timestamp(6) with time zone
+);
+alter table transfers add constraint transfers_pkey PRIMARY KEY (transaction_ref);
+CREATE INDEX transfers_due ON public.transfers USING btree (next_verify_at) WHERE (next_verify_at IS NOT NULL);
+CREATE INDEX transfers_due_of ON public.transfers USING btree (product_id, next_verify_at) WHERE (next_verify_at IS NOT NULL);
+CREATE UNIQUE INDEX transfers_id ON public.transfers USING btree (id);
+CREATE INDEX transfers_player ON public.transfers USING btree (username, id);
+CREATE INDEX transfers_status ON public.transfers USING btree (status, id);
+
+create table wallet_bets (
+  id bigint generated always as identity not null,
+  product_id text not null,
+  username text not null,
+  txn_id text not null,
+  currency text not null,
+  round_id text,
+  status text not null,
+  stake numeric not null,
+  debited numeric not null,
+  was_debited boolean not null,
+  settlement numeric not null,
+  reward numeric not null,
+  placed boolean not null,
+  waiting boolean not null,
+  tip boolean not null,
+  reward_only boolean not null,
+  end_round boolean not null,
+  payout_returned boolean not null,
+  said text[] not null
+);
+alter table wallet_bets add constraint wallet_bets_product_id_username_txn_id_pk PRIMARY KEY (product_id, username, txn_id);
+CREATE INDEX wallet_bets_round ON public.wallet_bets USING btree (product_id, username, round_id) WHERE (round_id IS NOT NULL);
+
+create table wallet_credits (
+  ref text not null,
+  username text not null,
+  currency text not null,
+  amount numeric not null,
+  at timestamp(6) with time zone not null
+);
+alter table wallet_credits add constraint wallet_credits_pkey PRIMARY KEY (ref);
+
+create table wallet_tombstones (
+  product_id text not null,
+  username text not null,
+  kind text not null,
+  ref text not null,
+  at timestamp(6) with time zone not null
+);
+alter table wallet_tombstones add constraint wallet_tombstones_product_id_username_kind_ref_pk PRIMARY KEY (product_id, username, kind, ref);
+
+create table wallets (
+  username text not null,
+  currency text not null,
+  balance numeric not null,
+  created_at timestamp(6) with time zone not null
+);
+alter table wallets add constraint wallets_username_currency_pk PRIMARY KEY (username, currency);
+
+create table wide_rounds (
+  product_id text not null,
+  username text not null,
+  round_id text not null,
+  currency text,
+  apart text[] not null,
+  first_entry_at timestamp(6) with time zone,
+  last_entry_at timestamp(6) with time zone,
+  last_received_at timestamp(6) with time zone
+);
+alter table wide_rounds add constraint wide_rounds_product_id_username_round_id_pk PRIMARY KEY (product_id, username, round_id);
+
+create table windows (
+  id bigint generated always as identity not null,
+  product_id text not null,
+  kind text not null,
+  from_at timestamp(6) with time zone not null,
+  to_at timestamp(6) with time zone not null,
+  status text default 'planned'::text not null,
+  cursor text,
+  cursor_at timestamp(6) with time zone,
+  started_at timestamp(6) with time zone,
+  fetched_at timestamp(6) with time zone,
+  attempts integer default 0 not null,
+  next_attempt_at timestamp(6) with time zone,
+  error_code text,
+  error_message text,
+  lease_token uuid,
+  lease_until timestamp(6) with time zone,
+  pages integer default 0 not null,
+  records integer default 0 not null,
+  created integer default 0 not null,
+  changed integer default 0 not null,
+  unchanged integer default 0 not null,
+  rejected integer default 0 not null,
+  out_of_range integer default 0 not null,
+  backfill_id bigint,
+  resumed boolean default false not null,
+  failures integer default 0 not null,
+  timeouts integer default 0 not null,
+  restarts integer default 0 not null
+);
+alter table windows add constraint windows_backfill_id_backfills_id_fk FOREIGN KEY (backfill_id) REFERENCES backfills(id);
+alter table windows add constraint windows_pkey PRIMARY KEY (id);
+alter table windows add constraint windows_range CHECK ((from_at < to_at));
+CREATE INDEX windows_backfill ON public.windows USING btree (backfill_id) WHERE (backfill_id IS NOT NULL);
+CREATE INDEX windows_coverage ON public.windows USING btree (product_id, to_at) WHERE (status = 'done'::text);
+CREATE INDEX windows_leased ON public.windows USING btree (product_id, kind) WHERE (lease_token IS NOT NULL);
+CREATE INDEX windows_unfinished ON public.windows USING btree (product_id, kind, from_at) WHERE (status = ANY (ARRAY['planned'::text, 'gap'::text]));
+
+create table work_states (
+  work text not null,
+  subject text not null,
+  since timestamp(6) with time zone,
+  done_at timestamp(6) with time zone,
+  up_to timestamp(6) with time zone,
+  failing_since timestamp(6) with time zone,
+  failures integer default 0 not null,
+  failed_at timestamp(6) with time zone,
+  error_code text,
+  error text,
+  every_ms bigint
+);
+alter table work_states add constraint work_states_work_subject_pk PRIMARY KEY (work, subject);
+
+CREATE OR REPLACE FUNCTION public.recon_content(e callback_entries)
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET "TimeZone" TO 'UTC'
+AS $function$
+  select to_jsonb(e) - 'appended_in'
+$function$;
+
+CREATE OR REPLACE FUNCTION public.recon_describe_fault(fault text, content jsonb)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select format(case
+      when fault = 'callback' then 'callback is "%s", which is none of placeBets, settleBets, cancelBets, voidSettled, winRewards, adjustBets, rollback, placeTips, cancelTips, adjustBalance'
+      when fault in ('entry_id', 'product_id', 'username', 'txn_id', 'round_id') then fault || ' is longer than 600 bytes: "%s"'
+      when fault = 'received_at' then 'received_at is %s, which lies before 2010 or after 9999'
+      when fault = 'occurred_at' then 'occurred_at is %s, which lies before 2010: is its unit right (milliseconds, seconds)?'
+      when fault = 'occurred_at ahead' then 'occurred_at is %s, more than a day after received_at, which is ' || (content ->> 'received_at')
+      else fault || ' is %s, which is no decimal of at most 60 digits on either side of the point'
+    end, left(content ->> split_part(fault, ' ', 1), 80))
+$function$;
+
+CREATE OR REPLACE FUNCTION public.recon_entry_fault(entry_id text, callback text, product_id text, username text, txn_id text, round_id text, bet_amount numeric, payout_amount numeric, moved numeric, balance_before numeric, balance_after numeric, occurred_at timestamp with time zone, received_at timestamp with time zone)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select case
+    when callback not in ('placeBets', 'settleBets', 'cancelBets', 'voidSettled', 'winRewards', 'adjustBets',
+      'rollback', 'placeTips', 'cancelTips', 'adjustBalance') then 'callback'
+    when octet_length(entry_id) > 600 then 'entry_id'
+    when octet_length(product_id) > 600 then 'product_id'
+    when octet_length(username) > 600 then 'username'
+    when octet_length(txn_id) > 600 then 'txn_id'
+    when octet_length(round_id) > 600 then 'round_id'
+    when recon_is_no_amount(bet_amount) then 'bet_amount'
+    when recon_is_no_amount(payout_amount) then 'payout_amount'
+    when recon_is_no_amount(moved) then 'moved'
+    when recon_is_no_amount(balance_before) then 'balance_before'
+    when recon_is_no_amount(balance_after) then 'balance_after'
+    when received_at not between '2010-01-01T00:00:00Z' and '9999-12-31T00:00:00Z' then 'received_at'
+    when occurred_at < '2010-01-01T00:00:00Z' then 'occurred_at'
+    when occurred_at > received_at + interval '24 hours' then 'occurred_at ahead'
+  end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.recon_is_no_amount(amount numeric)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select amount not between -1e61 and 1e61 or (scale(amount) > 60 and min_scale(amount) > 60)
+$function$;
+
+CREATE OR REPLACE FUNCTION public.recon_mark_entries()
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  if not pg_try_advisory_xact_lock(hashtextextended('callback_entries', 2)) then return false; end if;
+  delete from top_up_states;
+  delete from row_counts where table_name = 'callback_entries';
+  insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+  select product_id, array_agg(username), array_agg(round_id), array_agg(bet_ref), least(max(received_at), now())
+  from (
+    select *, (row_number() over (partition by product_id order by received_at) - 1) / 500 as part
+    from (
+      select product_id, username, nullif(nullif(round_id, ''), 'UNKNOWN') as round_id, txn_id as bet_ref,
+        max(received_at) as received_at
+      from callback_entries group by 1, 2, 3, 4
+    ) touched
+  ) numbered
+  group by product_id, part;
+  alter table callback_entries enable trigger recon_truncated;
+  return true;
+end
+$function$;
+revoke execute on function recon_mark_entries() from public;
+
+CREATE OR REPLACE FUNCTION public.recon_mark_entry(e callback_entries, change integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  round text := nullif(nullif(e.round_id, ''), 'UNKNOWN');
+begin
+  insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+  values (e.product_id, array[e.username], array[round], array[e.txn_id],
+    least(e.received_at, now()));
+  if change <> 0 then
+    insert into rows_added (table_name, product_id, added) values ('callback_entries', '', change);
+  end if;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.recon_refuse_truncate()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'callback_entries is a ledger and cannot be truncated'
+    using hint = 'Delete rows instead: with ledger.rowsChange "replace" their history is kept, and what they touch is compared again.';
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.recon_reject_entry(e callback_entries, rejected_as text, why text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  content text := recon_content(e)::text;
+  is_new boolean;
+begin
+  insert into rejected_entries
+    (entry_digest, kind, entry_id, product_id, username, txn_id, round_id, raw, reason, first_seen_at)
+  values (md5(case rejected_as when 'changed' then 'changed ' || why || content else coalesce(e.entry_id, content) end),
+    rejected_as, e.entry_id, e.product_id, e.username, e.txn_id, e.round_id, content, why, now())
+  on conflict (entry_digest) do update set raw = excluded.raw, reason = excluded.reason, product_id = excluded.product_id,
+    username = excluded.username, txn_id = excluded.txn_id, round_id = excluded.round_id, reported_at = null
+    where rejected_entries.raw <> excluded.raw
+  returning xmax = 0 into is_new;
+  if found then raise notice 'callback_entries: a row is kept in rejected_entries: %', why; end if;
+  return coalesce(is_new, false);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.recon_take_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  may_change boolean := exists (select from ledger_settings where rows_change = 'replace');
+  fault text := case when tg_op = 'UPDATE' then recon_entry_fault(
+    new.entry_id, new.callback, new.product_id, new.username, new.txn_id, new.round_id, new.bet_amount,
+    new.payout_amount, new.moved, new.balance_before, new.balance_after, new.occurred_at, new.received_at) end;
+begin
+  -- Who wrote a row is nothing that it says.
+  if tg_op = 'UPDATE' and recon_content(new) = recon_content(old) then
+    new.appended_in := pg_current_xact_id();
+    return new;
+  end if;
+  if fault is not null then
+    perform recon_reject_entry(new, 'changed', format('entry "%s" was changed to what cannot be used; its first content stays: %s',
+      old.entry_id, recon_describe_fault(fault, recon_content(new))));
+    return null;
+  end if;
+  if not may_change then
+    if tg_op = 'DELETE' then
+      perform recon_reject_entry(old, 'changed',
+        format('entry "%s" was deleted; it stays, because ledger.rowsChange is "never"', old.entry_id));
+    else
+      perform recon_reject_entry(new, 'changed', format(
+        'entry "%s" was changed (%s); its first content stays, because ledger.rowsChange is "never"', old.entry_id,
+        (select string_agg(format('%s from %s to %s', b.key, b.value, a.value), ', ' order by b.key)
+          from jsonb_each(recon_content(old)) b join jsonb_each(recon_content(new)) a using (key)
+          where a.value <> b.value)));
+    end if;
+    return null;
+  end if;
+  insert into entry_versions (entry_id, product_id, username, txn_id, content, change, changed_at)
+  values (old.entry_id, old.product_id, old.username, old.txn_id, recon_content(old),
+    case tg_op when 'DELETE' then 'deleted' else 'replaced' end, now());
+  perform recon_mark_entry(old, case tg_op when 'DELETE' then -1 else 0 end);
+  if tg_op = 'DELETE' then return old; end if;
+  perform recon_mark_entry(new, 0);
+  return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.recon_take_checked()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+  values (new.product_id, array[new.username], array[nullif(nullif(new.round_id, ''), 'UNKNOWN')],
+    array[new.txn_id], least(new.received_at, now()));
+  insert into rows_added (table_name, product_id, added) values ('callback_entries', '', 1);
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.recon_take_inserted()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  total integer;
+  unusable integer;
+  foreign_top_ups integer;
+  product text;
+  player text;
+  round text;
+  bet text;
+  received timestamptz;
+  e callback_entries;
+begin
+  select count(*), min(i.product_id collate "C"), min(i.username collate "C"),
+    nullif(nullif(min(i.round_id collate "C"), ''), 'UNKNOWN'), min(i.txn_id collate "C"), max(i.received_at),
+    count(recon_entry_fault(
+      i.entry_id, i.callback, i.product_id, i.username, i.txn_id, i.round_id, i.bet_amount, i.payout_amount,
+      i.moved, i.balance_before, i.balance_after, i.occurred_at, i.received_at)),
+    count(*) filter (where i.callback = 'adjustBalance' and i.appended_in <> pg_current_xact_id())
+  into total, product, player, round, bet, received, unusable, foreign_top_ups
+  from inserted i;
+  -- Top-ups are found by the transaction that wrote them, and a copy of the table brings those of another time along.
+  if foreign_top_ups > 0 then
+    update callback_entries set appended_in = pg_current_xact_id() where entry_id in (
+      select i.entry_id from inserted i where i.callback = 'adjustBalance' and i.appended_in <> pg_current_xact_id());
+  end if;
+  if unusable > 0 then
+    perform set_config('wallet_recon.writes', 'own', true);
+    for e in
+      delete from callback_entries where entry_id in (
+        select i.entry_id from inserted i where recon_entry_fault(
+          i.entry_id, i.callback, i.product_id, i.username, i.txn_id, i.round_id, i.bet_amount, i.payout_amount,
+          i.moved, i.balance_before, i.balance_after, i.occurred_at, i.received_at) is not null)
+      returning *
+    loop
+      perform recon_reject_entry(e, 'unusable', recon_describe_fault(recon_entry_fault(
+        e.entry_id, e.callback, e.product_id, e.username, e.txn_id, e.round_id, e.bet_amount, e.payout_amount,
+        e.moved, e.balance_before, e.balance_after, e.occurred_at, e.received_at),
+        recon_content(e)));
+    end loop;
+    perform set_config('wallet_recon.writes', '', true);
+  end if;
+  if total > 1 then
+    insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+    select product_id, array_agg(username), array_agg(round_id), array_agg(bet_ref), least(max(received_at), now())
+    from (
+      select product_id, username, round_id, bet_ref, max(received_at) as received_at,
+        (row_number() over () - 1) / 30 as part
+      from (
+        select product_id, username, nullif(nullif(round_id, ''), 'UNKNOWN') as round_id, txn_id as bet_ref, received_at
+        from inserted
+      ) entries
+      group by product_id, username, round_id, bet_ref
+    ) touched
+    group by product_id, part;
+  elsif total = 1 then
+    insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+    values (product, array[player], array[round], array[bet], least(received, now()));
+  end if;
+  if total > unusable then
+    insert into rows_added (table_name, product_id, added) values ('callback_entries', '', total - unusable);
+  end if;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.recon_take_replicated()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  fault text := recon_entry_fault(
+    new.entry_id, new.callback, new.product_id, new.username, new.txn_id, new.round_id, new.bet_amount,
+    new.payout_amount, new.moved, new.balance_before, new.balance_after, new.occurred_at, new.received_at);
+begin
+  if fault is null then
+    perform recon_mark_entry(new, 1);
+    if new.callback = 'adjustBalance' then
+      update callback_entries set appended_in = pg_current_xact_id() where entry_id = new.entry_id;
+    end if;
+  else
+    perform set_config('wallet_recon.writes', 'own', true);
+    delete from callback_entries where entry_id = new.entry_id;
+    perform set_config('wallet_recon.writes', '', true);
+    perform recon_reject_entry(new, 'unusable', recon_describe_fault(fault, recon_content(new)));
+  end if;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.recon_watch_entries()
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  alter table callback_entries enable trigger recon_checked;
+  alter table callback_entries enable trigger recon_inserted;
+  alter table callback_entries enable replica trigger recon_replicated;
+  alter table callback_entries enable always trigger recon_updated;
+  alter table callback_entries enable trigger recon_deleted;
+  alter table callback_entries enable always trigger recon_truncated;
+end
+$function$;
+revoke execute on function recon_watch_entries() from public;

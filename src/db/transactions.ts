@@ -1,0 +1,53 @@
+/** How transactions run: what they see, how long they may take, and when they begin again. */
+
+import type { Query, Sql } from "./client.ts";
+import type { TransactionWork } from "./driver-workarounds.ts";
+
+/** A serialization failure, and a deadlock that PostgreSQL ended by failing this transaction. */
+export const LOST_RACES: ReadonlySet<string | undefined> = new Set(["40001", "40P01"]);
+const MOST_TRIES = 5;
+
+/**
+ * Runs `work` in a transaction with one snapshot (repeatable read). Begins again where another transaction changed
+ * the rows that it writes.
+ */
+export async function inOneMoment<Result>(sql: Sql, work: (tx: Query) => Promise<Result>): Promise<Result> {
+  return await beginAgain(sql, "isolation level repeatable read", work);
+}
+
+/**
+ * Runs `work` in a transaction that waits for locks and sees what was committed meanwhile (read committed). For short
+ * transactions, which would often lose against long ones under repeatable read. Begins again after a deadlock.
+ */
+export async function inTurn<Result>(sql: Sql, work: (tx: Query) => Promise<Result>): Promise<Result> {
+  return await beginAgain(sql, "isolation level read committed", work);
+}
+
+/** Gives the statements of a transaction more time than its pool allows, for work on a whole table. */
+export async function takeTime(tx: Query, longestMs: number): Promise<void> {
+  await tx`select set_config('statement_timeout', ${String(longestMs)}, true)`;
+}
+
+/** Runs part of a transaction. If the part fails, its changes are undone, and the transaction can go on. */
+export async function withinSavepoint<Result>(
+  tx: Query,
+  work: (tx: Query) => Promise<Result>,
+): Promise<Result> {
+  return await (tx as Query & { savepoint(work: TransactionWork): Promise<Result> }).savepoint(
+    work as TransactionWork,
+  );
+}
+
+async function beginAgain<Result>(
+  sql: Sql,
+  isolation: string,
+  work: (tx: Query) => Promise<Result>,
+): Promise<Result> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return (await sql.begin(isolation, work)) as Result;
+    } catch (error) {
+      if (!LOST_RACES.has((error as { code?: string }).code) || tries === MOST_TRIES) throw error;
+    }
+  }
+}

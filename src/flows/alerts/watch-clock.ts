@@ -1,0 +1,71 @@
+/**
+ * Watches that this machine's clock agrees with the database's, and reports where it does not
+ * (docs/operations.md#outages).
+ */
+
+import { hostname } from "node:os";
+import { pid } from "node:process";
+import type { Condition } from "../../alerts/condition.ts";
+import { beginCondition, endConditionNamed, keepCondition } from "../../alerts/condition-store.ts";
+import { showDuration } from "../../clock.ts";
+import type { DatabaseClock } from "../../db/database-clock.ts";
+import { describeError } from "../../errors.ts";
+import type { FlowContext } from "../context.ts";
+
+/** The interval of measuring; somebody may set the clock at any time. */
+export const MEASURE_EVERY_MS = 5_000;
+
+/** The process with the clock, and the consequence of a wrong one: "plans, compares and verifies nothing". */
+export interface ClockUser {
+  readonly name: "worker" | "callbacks server";
+  readonly consequence: string;
+}
+
+/**
+ * @returns a function that measures whether this machine's clock is right. A change of the result writes a log line
+ * and an alert. The function never rejects: while the database does not answer, the last result counts.
+ */
+export function openClockWatch(
+  { sql, log }: FlowContext,
+  clock: DatabaseClock,
+  user: ClockUser,
+): () => Promise<boolean> {
+  const subject = `${user.name} ${pid} on ${hostname()}`;
+  let isReported = false;
+  const report = async () => {
+    const isRight = clock.isRight();
+    if (!isRight && !isReported) {
+      const condition = describeWrong(subject, user, clock.aheadMs() ?? 0);
+      log.error({ aheadMs: clock.aheadMs() }, `${condition.what}. ${condition.toDo}`);
+      await beginCondition(sql, condition, clock.now());
+      isReported = true;
+    } else if (!isRight) {
+      await keepCondition(sql, { kind: "clock-wrong", subject }, clock.now());
+    } else if (isReported) {
+      log.info({ aheadMs: clock.aheadMs() }, `the clock of the ${subject} is right again: it goes on`);
+      await endConditionNamed(sql, { kind: "clock-wrong", subject }, clock.now());
+      isReported = false;
+    }
+  };
+  return async () => {
+    try {
+      await clock.measure();
+      await report();
+    } catch (error) {
+      log.warn({ error: describeError(error) }, "the clock cannot be compared with the database's");
+    }
+    return clock.isRight();
+  };
+}
+
+function describeWrong(subject: string, { consequence }: ClockUser, aheadMs: number): Condition {
+  const by = `${showDuration(Math.abs(aheadMs))} ${aheadMs > 0 ? "ahead of" : "behind"}`;
+  return {
+    kind: "clock-wrong",
+    subject,
+    productId: null,
+    what: `the clock of the ${subject} is ${by} the database's: ${consequence}`,
+    toDo: "Set that machine's clock right, and keep it right with NTP. It goes on by itself.",
+    whatWhenOver: `the clock of the ${subject} is right again, or it has ended`,
+  };
+}

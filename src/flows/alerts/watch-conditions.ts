@@ -1,0 +1,118 @@
+/** Begins and ends conditions: stalls, refused credentials, undelivered alerts. */
+
+import {
+  type Condition,
+  type ConditionName,
+  isClockGone,
+  isSame,
+  type StandingCondition,
+} from "../../alerts/condition.ts";
+import { beginCondition, endCondition, readConditions } from "../../alerts/condition-store.ts";
+import { readBacklogs } from "../../alerts/delivery-store.ts";
+import { formatInstant, type Instant, showInstant } from "../../clock.ts";
+import { type PullProgress, readGapReason, readPullProgress } from "../../sync/progress-store.ts";
+import type { FlowContext } from "../context.ts";
+import { judgeWork, seeWork } from "../read/read-work.ts";
+import { isAboutTransfers } from "../verify/report-refused-credentials.ts";
+
+/** The limit of counting waiting work. */
+const MOST_COUNTED = 10_000;
+
+/** Alerts that wait longer than this cause another alert through the working channels. */
+const LONGEST_WAIT_MS = 300_000;
+
+/**
+ * Reads stored state only, so that no condition is missed, whichever worker runs (decision 43).
+ * @param channels the names of the configured channels
+ */
+export async function watchConditions(context: FlowContext, channels: readonly string[]): Promise<void> {
+  const { sql, clock } = context;
+  const now = clock.now();
+  const standing = await readConditions(sql);
+  const progress = await readPullProgress(sql);
+  const work = { ...(await seeWork(context, now, MOST_COUNTED)), progress };
+  const certain = [
+    ...(await findStalled(context, progress)),
+    ...findRefused(progress),
+    ...(await findUndelivered(context, channels, now)),
+  ];
+  for (const condition of [...certain, ...judgeWork(context, work, "begins").stalls]) {
+    if (!standing.some((one) => isSame(one, condition))) await beginCondition(sql, condition, now);
+  }
+  // Work that nobody watched gets time to continue (decision 108). A reported stall ends only when its work has
+  // continued (decision 107).
+  const present: ConditionName[] = [...certain, ...judgeWork(context, work, "reported").stalls];
+  for (const condition of standing) {
+    // The verifying process itself notices new answers about transfers.
+    if (isAboutTransfers(condition)) continue;
+    // A process with a wrong clock itself notices the right clock, unless the process has ended.
+    if (condition.kind === "clock-wrong" && !isClockGone(condition, now)) continue;
+    if (present.some((one) => isSame(one, condition)) || !isProvenOver(condition, progress)) continue;
+    await endCondition(sql, condition, now);
+  }
+}
+
+async function findStalled({ sql, config }: FlowContext, progress: readonly PullProgress[]) {
+  const found: Condition[] = [];
+  for (const { productId, gaps, firstGapAt } of progress) {
+    if (gaps === 0 || firstGapAt === null) continue;
+    if (!config.products.some((one) => one.productId === productId)) continue;
+    const reason = await readGapReason(sql, productId);
+    found.push({
+      kind: "product-stalled",
+      subject: productId,
+      productId,
+      what: `${productId} is stalled: its records from ${showInstant(firstGapAt)} on cannot be fetched${reason === null ? "" : ` (${reason})`}`,
+      toDo: `Pulling goes on behind the gap, which is tried again by itself. To see what is missing: recon coverage --product ${productId} --from ${formatInstant(firstGapAt)} --to …`,
+      whatWhenOver: `${productId} is not stalled any more: no gap is left`,
+    });
+  }
+  return found;
+}
+
+/** One condition for all products, because they share the credentials. */
+function findRefused(progress: readonly PullProgress[]): Condition[] {
+  const stopped = progress.filter(({ stoppedUntil }) => stoppedUntil !== null);
+  if (stopped.length === 0) return [];
+  const products = stopped.map(({ productId }) => productId).join(", ");
+  return [
+    {
+      kind: "credentials-refused",
+      subject: "provider",
+      productId: null,
+      what: `the provider refuses the credentials: nothing is pulled of ${products}`,
+      toDo: "Check PROVIDER_USERNAME and PROVIDER_PASSWORD, then restart the worker; without that it tries again every hour.",
+      whatWhenOver: "the provider accepts the credentials again",
+      heads: Object.fromEntries(stopped.map(({ productId, head }) => [productId, head])),
+    },
+  ];
+}
+
+async function findUndelivered(
+  { sql }: FlowContext,
+  channels: readonly string[],
+  now: Instant,
+): Promise<Condition[]> {
+  if (channels.length === 0) return [];
+  const backlogs = await readBacklogs(sql, channels, now - LONGEST_WAIT_MS);
+  return backlogs.map(({ channel, waiting, oldestAt, lastError }) => ({
+    kind: "alerts-undelivered",
+    subject: channel,
+    productId: null,
+    what: `${channel} does not take alerts: ${waiting} wait, the oldest since ${showInstant(oldestAt)}${lastError === null ? "" : `; ${lastError}`}`,
+    toDo: "None is lost: they are sent as soon as it takes them again. To try it out: recon alerts test",
+    whatWhenOver: `no alert waits for ${channel} any more`,
+  }));
+}
+
+/**
+ * Whether a condition is proven over. A starting worker tries again, so credentials count as accepted only after a
+ * fetch.
+ */
+function isProvenOver({ kind, heads }: StandingCondition, progress: readonly PullProgress[]): boolean {
+  if (kind === "clock-wrong") return true;
+  return Object.entries(heads).every(([productId, head]) => {
+    const state = progress.find((one) => one.productId === productId);
+    return state === undefined || state.head > head;
+  });
+}

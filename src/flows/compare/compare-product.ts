@@ -1,0 +1,186 @@
+/** Compares the due marks of one product in steps, each in its own transaction. */
+
+import { recordAlert } from "../../alerts/store.ts";
+import { formatInstant, type Instant } from "../../clock.ts";
+import type { ProductConfig } from "../../config-file.ts";
+import type { Query } from "../../db/client.ts";
+import { isOfData } from "../../db/database-error.ts";
+import { inOneMoment } from "../../db/transactions.ts";
+import type { StaleKind } from "../../diff/stale-store.ts";
+import { type DiffMark, lockProduct, takeMarks } from "../../diff/store.ts";
+import { isFailing } from "../../work/stall.ts";
+import { readFailures } from "../../work/work-store.ts";
+import { type FlowContext, findProduct } from "../context.ts";
+import { openLedgerStart, readLedgerMoment } from "../ledger/known-ledger.ts";
+import { compareMarkedBets } from "./compare-bets.ts";
+import { type Compare, compareInParts, compareOneByOne } from "./compare-in-parts.ts";
+import { compareMarkedSessions } from "./compare-sessions.ts";
+import {
+  COMPARE_LIMITS,
+  type CompareLimits,
+  type ComparisonContext,
+  type ComparisonResult,
+  openComparison,
+} from "./comparison-context.ts";
+import { screenProduct } from "./screen-product.ts";
+import { endOfSetAside, leaveSetAside, partsOf } from "./set-aside.ts";
+
+const MARKS_PER_STEP = 500;
+const MOST_STEPS_PER_RUN = 1_000;
+/** The longest turn of a product where other products wait (decision 124). */
+const LONGEST_TURN_MS = 20_000;
+
+export interface CompareProductResult {
+  /** the number of compared neighbourhoods, or of players where the product has sessions */
+  readonly compared: number;
+  /** confirm fetches were planned, so the product should be pulled */
+  readonly wantsFetch: boolean;
+  /**
+   * everything that had arrived by then was judged, or waits for its graces; null: the comparison did not reach the
+   * end
+   */
+  readonly upTo: Instant | null;
+  /** another worker compares the product; its progress is unknown */
+  readonly isBusy: boolean;
+  /** the turn is over and more marks may be due: the product needs another turn, after all that wait */
+  readonly wantsTurn: boolean;
+}
+
+export interface CompareOptions {
+  /** the least number of due marks for which screening goes first; Infinity: no screening */
+  readonly screenFrom?: number;
+  readonly limits?: CompareLimits;
+  /** called after every step, so that a long run shows progress */
+  readonly onStep?: () => void;
+}
+
+/** Compares all due marks of one product. */
+export async function compareProduct(
+  context: FlowContext,
+  productId: string,
+  signal: AbortSignal,
+  { screenFrom, limits = COMPARE_LIMITS, onStep = () => {} }: CompareOptions = {},
+): Promise<CompareProductResult> {
+  const product = findProduct(context.config, productId);
+  let compared = 0;
+  let wantsFetch = false;
+  const nothing = { compared, wantsFetch, upTo: null, isBusy: false, wantsTurn: false };
+  if (product.walletMode === "transfer") return nothing;
+  // Later entries of the relation are unknown, so everything is judged as of its last reading (decision 25).
+  const now = await readLedgerMoment(context);
+  if (now === null) return nothing;
+  const startedAt = context.clock.now();
+
+  // After repeated failures the failing parts are found one by one, and set aside: they would fail the next tick too.
+  let isCareful = isFailing(await readFailures(context.sql, { work: "comparing", subject: productId }));
+  if (product.settlement === "bets" && !isCareful)
+    await screenProduct(context, product, now, signal, LONGEST_TURN_MS, screenFrom);
+  for (let steps = 0; steps < MOST_STEPS_PER_RUN && !signal.aborted; steps += 1) {
+    const step = await compareStep(context, product, now, { limits, isCareful });
+    isCareful = step.isUnfinished;
+    compared += step.compared;
+    wantsFetch ||= step.wantsFetch;
+    const isBusy = step.taken === "busy";
+    if (!isBusy) onStep();
+    if (step.marks < MARKS_PER_STEP && !step.isUnfinished) {
+      const upTo = step.taken === "compared" ? now : null;
+      return { compared, wantsFetch, upTo, isBusy, wantsTurn: false };
+    }
+    if (context.clock.now() - startedAt >= LONGEST_TURN_MS) break;
+  }
+  return { compared, wantsFetch, upTo: null, isBusy: false, wantsTurn: !signal.aborted };
+}
+
+async function compareStep(
+  context: FlowContext,
+  product: ProductConfig,
+  now: Instant,
+  { limits, isCareful }: { readonly limits: CompareLimits; readonly isCareful: boolean },
+) {
+  const compare = product.settlement === "session" ? compareMarkedSessions : compareMarkedBets;
+  // Coverage newer than the records would turn a page committed in between into a missing record (decision 5).
+  const compareAll = (how: HowToCompare) =>
+    inOneMoment(context.sql, async (tx) => {
+      const taken = await takeDue(context, tx, product, now, limits);
+      if (typeof taken === "string") return { ...NOTHING, taken };
+      const { comparison, marks } = taken;
+      if (marks.length === 0) return { ...NOTHING, taken: "compared" as const };
+      const { together, slow } = await leaveSetAside(comparison, marks);
+      const apart = how === "one by one" ? [...partsOf(comparison, together), ...slow] : slow;
+      const first =
+        how === "one by one" ? NOTHING_COMPARED : await compareTogether(comparison, together, how, compare);
+      const then = await compareOneByOne(comparison, apart, compare);
+      await endOfSetAside(comparison, [...(how === "one by one" ? [] : together), ...then.comparedMarks]);
+      for (const kind of new Set([...first.stale, ...then.stale])) await reportStale(comparison, kind);
+      return {
+        taken: "compared" as const,
+        marks: marks.length,
+        compared: first.compared + then.compared,
+        wantsFetch: first.wantsFetch || then.wantsFetch,
+        isUnfinished: then.isUnfinished,
+      };
+    });
+  try {
+    return await compareAll(isCareful ? "one by one" : "together");
+  } catch (error) {
+    if (isCareful || !isOfData(error)) throw error;
+    return await compareAll("in halves");
+  }
+}
+
+/** "in halves" finds parts that cannot be judged; "one by one" also finds parts that take too long */
+type HowToCompare = "together" | "in halves" | "one by one";
+
+const NOTHING = { marks: 0, compared: 0, wantsFetch: false, isUnfinished: false };
+const NOTHING_COMPARED: ComparisonResult = { compared: 0, wantsFetch: false, stale: new Set() };
+
+async function compareTogether(
+  comparison: ComparisonContext,
+  marks: readonly DiffMark[],
+  how: HowToCompare,
+  compare: Compare,
+) {
+  return how === "together"
+    ? await compare(comparison, marks)
+    : await compareInParts(comparison, partsOf(comparison, marks), compare);
+}
+
+/** @returns "busy" where another worker compares the product, "no ledger" where there are no entries */
+async function takeDue(
+  context: FlowContext,
+  tx: Query,
+  product: ProductConfig,
+  now: Instant,
+  limits: CompareLimits,
+) {
+  const { productId } = product;
+  if (!(await lockProduct(tx, productId))) return "busy" as const;
+  const ledgerStart = await openLedgerStart(tx, context.config, product, now);
+  if (ledgerStart === null) return "no ledger" as const;
+  const marks = await takeMarks(tx, productId, now, MARKS_PER_STEP);
+  return { comparison: openComparison(context, tx, product, ledgerStart, now, limits), marks };
+}
+
+const STALE_SENTENCE: Readonly<Record<StaleKind, string>> = {
+  "ledger-stale":
+    "none of the newest bets that the provider lists has any callback in the ledger: is the ledger still being written?",
+  "provider-stale":
+    "none of the newest settled bets has a record at the provider: does its report lag behind?",
+};
+
+const DAY_MS = 24 * 3_600_000;
+
+/** Writes one alert a day while the side is stale. */
+async function reportStale(
+  { tx, product: { productId }, now }: ComparisonContext,
+  kind: StaleKind,
+): Promise<void> {
+  const day = formatInstant(Math.floor(now / DAY_MS) * DAY_MS).slice(0, 10);
+  await recordAlert(tx, {
+    idempotencyKey: `${kind}/${productId}/${day}`,
+    kind,
+    productId,
+    body: { what: `${productId}: ${STALE_SENTENCE[kind]}`, productId, since: formatInstant(now) },
+    at: now,
+  });
+}

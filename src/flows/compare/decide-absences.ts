@@ -1,0 +1,136 @@
+/** Decides which records of a comparison are absent, and which are in doubt because a fetch did not return them. */
+
+import type { LedgerBet, StoredRecord } from "../../bet.ts";
+import type { Instant } from "../../clock.ts";
+import {
+  hasNotedAbsences,
+  type NotedAbsence,
+  readNotedAbsences,
+  writeAbsent,
+} from "../../diff/absence-store.ts";
+import type { RestOfRound } from "../../diff/rest-of-round.ts";
+import type { Lack } from "../../diff/ripeness.ts";
+import {
+  type AbsenceConditions,
+  type Absences,
+  type BetTimes,
+  longestRest,
+  NO_ABSENCES,
+  whatAbsenceLacks,
+  whatAbsenceNeeds,
+} from "../../diff/vanished.ts";
+import { readTimesOfRound } from "../../diff/wide-store.ts";
+import type { ComparisonContext } from "./comparison-context.ts";
+import { loadPasses } from "./load-what-decides.ts";
+
+/** Records that are compared together, with the bets that may share an id or a round with them. */
+export interface BothSides {
+  readonly records: readonly StoredRecord[];
+  readonly bets: readonly LedgerBet[];
+  /** stand-ins for bets that are not loaded */
+  readonly rest?: readonly RestOfRound[];
+}
+
+/** The absent records and those in doubt. */
+export interface DecidedAbsences extends Absences {
+  /** what the decision about each record in doubt still lacks */
+  readonly lacks: ReadonlyMap<StoredRecord, Lack>;
+  /** the latest time at which one of these records was first missed; null: none was */
+  readonly missedAt: Instant | null;
+}
+
+const NOTHING_ABSENT: DecidedAbsences = { ...NO_ABSENCES, lacks: new Map(), missedAt: null };
+
+/** Decides which missed records are absent, and stores the decision. */
+export async function decideAbsences(
+  comparison: ComparisonContext,
+  sides: readonly BothSides[],
+): Promise<(one: BothSides) => DecidedAbsences> {
+  const { tx, product, graces, now } = comparison;
+  const noted = await readNoted(comparison, sides);
+  if (noted.size === 0) return () => NOTHING_ABSENT;
+  const missed: { readonly record: StoredRecord; readonly needs: AbsenceConditions }[] = [];
+  for (const { records, bets, rest = [] } of sides) {
+    const inDoubt = records.flatMap((record) => {
+      const absence = noted.get(keyOf(record));
+      return absence === undefined || absence.absentSince !== null ? [] : [{ record, ...absence }];
+    });
+    const others = inDoubt.length === 0 ? [] : await readTimesOfRest(comparison, rest);
+    for (const { record, missedAt } of inDoubt)
+      missed.push({ record, needs: whatAbsenceNeeds({ record, missedAt }, [...bets, ...others], graces) });
+  }
+  const searches = missed.map(({ needs }) => needs.search);
+  const restsSince = now - longestRest(searches, now);
+  const passes = await loadPasses(
+    comparison,
+    missed.flatMap(({ needs }) => [
+      needs.again,
+      { ...needs.search, since: Math.min(needs.search.since, restsSince) },
+    ]),
+  );
+  const lacks = new Map<StoredRecord, Lack>();
+  const decided: StoredRecord[] = [];
+  for (const { record, needs } of missed) {
+    const lack = whatAbsenceLacks(needs, passes, now);
+    if (lack === null) decided.push(record);
+    else lacks.set(record, lack);
+  }
+  await writeAbsent(tx, product.productId, decided, now);
+  return ({ records }) => {
+    const doubtful = records.filter((record) => lacks.has(record));
+    const missedAt = records.flatMap((record) => noted.get(keyOf(record))?.missedAt ?? []);
+    return {
+      missedAt: missedAt.length === 0 ? null : missedAt.reduce((a, b) => Math.max(a, b)),
+      absent: records.filter((record) => noted.has(keyOf(record)) && !lacks.has(record)),
+      doubtful,
+      lacks: new Map(doubtful.flatMap((record) => lackOf(lacks, record))),
+    };
+  };
+}
+
+/** The provider could list a record at the time of any bet of its round. */
+async function readTimesOfRest(
+  { tx, graces }: ComparisonContext,
+  rest: readonly RestOfRound[],
+): Promise<BetTimes[]> {
+  const times: BetTimes[] = [];
+  for (const round of rest) {
+    const ranges = await readTimesOfRound(tx, round.productId, round, graces.overlapMs);
+    for (const { from, to } of ranges)
+      times.push({ txnId: null, roundId: round.roundId, firstEntryAt: from, lastEntryAt: to });
+  }
+  return times;
+}
+
+function lackOf(lacks: ReadonlyMap<StoredRecord, Lack>, record: StoredRecord): [StoredRecord, Lack][] {
+  const lack = lacks.get(record);
+  return lack === undefined ? [] : [[record, lack]];
+}
+
+/** Reads the stored decisions, for read-only callers. A record without a decision is in doubt. */
+export async function readAbsences(
+  comparison: ComparisonContext,
+  sides: readonly BothSides[],
+): Promise<(one: BothSides) => Absences> {
+  const noted = await readNoted(comparison, sides);
+  if (noted.size === 0) return () => NO_ABSENCES;
+  const isAbsent = (record: StoredRecord) => (noted.get(keyOf(record))?.absentSince ?? null) !== null;
+  return ({ records }) => ({
+    absent: records.filter(isAbsent),
+    doubtful: records.filter((record) => noted.has(keyOf(record)) && !isAbsent(record)),
+  });
+}
+
+async function readNoted(
+  { tx, product: { productId } }: ComparisonContext,
+  sides: readonly BothSides[],
+): Promise<Map<string, NotedAbsence>> {
+  if (!(await hasNotedAbsences(tx, productId))) return new Map();
+  const all = sides.flatMap(({ records }) => records);
+  const noted = await readNotedAbsences(tx, productId, all);
+  return new Map(noted.map((one) => [keyOf(one), one]));
+}
+
+function keyOf({ username, betId, id }: Pick<NotedAbsence, "username" | "betId" | "id">): string {
+  return JSON.stringify([username, betId, id]);
+}

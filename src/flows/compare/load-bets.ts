@@ -1,0 +1,141 @@
+/** Loads a comparison of bets: all rows that can influence the verdicts on the marks, assessed. */
+
+import type { LedgerBet, StoredRecord } from "../../bet.ts";
+import type { CallbackEntry } from "../../callback.ts";
+import type { AssessedPair } from "../../diff/assess.ts";
+import { findBalances, subjectOfRequest } from "../../diff/balance.ts";
+import { type AssessedInDoubt, assessInDoubt } from "../../diff/in-doubt.ts";
+import {
+  type Reference,
+  readBetsOfOthers,
+  readBetsOfRequests,
+  readMisnamedBy,
+  readRecordsOfOthers,
+} from "../../diff/link-store.ts";
+import type { Neighbourhood } from "../../diff/neighbourhood.ts";
+import { betsOfRest, recordsOfRest } from "../../diff/rest-of-round.ts";
+import type { DiffMark } from "../../diff/store.ts";
+import { askedByEntry, foldEntries } from "../../ledger/fold.ts";
+import { readEntries } from "../../ledger/store.ts";
+import type { ComparisonContext } from "./comparison-context.ts";
+import { type DecidedAbsences, decideAbsences } from "./decide-absences.ts";
+import { type ComparedRequests, keyOfRequest } from "./judge-one-sided.ts";
+import { type Loaded, loadNeighbourhoods } from "./load-neighbourhoods.ts";
+import { reportedRounds, WideRounds } from "./wide-rounds.ts";
+
+/** A neighbourhood with its bets, its absent records, and what was assessed of it. */
+export interface Assessment extends AssessedInDoubt {
+  readonly neighbourhood: Neighbourhood;
+  readonly username: string;
+  readonly bets: readonly LedgerBet[];
+  readonly absences: DecidedAbsences;
+}
+
+/** Everything that a comparison of bets judges. */
+export interface LoadedBets extends Omit<Loaded, "neighbourhoods"> {
+  readonly assessments: readonly Assessment[];
+  readonly requests: ComparedRequests;
+  readonly wide: WideRounds;
+}
+
+/** The assessment shows whether more must be loaded. Then everything is loaded and assessed again. */
+export async function loadBets(
+  comparison: ComparisonContext,
+  marks: readonly DiffMark[],
+): Promise<LoadedBets> {
+  const wide = new WideRounds();
+  const load = async (given: readonly DiffMark[]) => {
+    const { neighbourhoods, ...loaded } = await loadNeighbourhoods(comparison, given, wide);
+    return { ...loaded, assessments: await assessAll(comparison, neighbourhoods) };
+  };
+  let loaded = await load(marks);
+  const others = await loadOthers(comparison, loaded.assessments);
+  // Bets of other players are rare.
+  if (others.length > 0) loaded = await load([...loaded.marks, ...others]);
+  if (wide.compareAsOneNow(loaded.assessments.flatMap(reportedRounds))) loaded = await load(loaded.marks);
+  const entries = loaded.assessments.flatMap(({ neighbourhood }) => neighbourhood.entries);
+  return { ...loaded, requests: await loadRequests(comparison, entries), wide };
+}
+
+async function assessAll(
+  comparison: ComparisonContext,
+  neighbourhoods: readonly Neighbourhood[],
+): Promise<Assessment[]> {
+  const sides = neighbourhoods.map((neighbourhood) => ({
+    neighbourhood,
+    records: neighbourhood.records,
+    bets: foldEntries(neighbourhood.entries, comparison.fold),
+    rest: neighbourhood.rest,
+  }));
+  const absencesOf = await decideAbsences(comparison, sides);
+  return sides.map((one) => {
+    const { neighbourhood, records, bets, rest } = one;
+    const absences = absencesOf(one);
+    const [listed, held] = [
+      [...records, ...rest.flatMap(recordsOfRest)],
+      [...bets, ...rest.flatMap(betsOfRest)],
+    ];
+    const assessed = assessInDoubt(listed, held, comparison.settings, absences);
+    return { neighbourhood, username: neighbourhood.username, bets, absences, ...assessed };
+  });
+}
+
+/**
+ * Loads marks of other players that share an id with a one-sided bet, or whose mismatch names a compared player.
+ */
+async function loadOthers(
+  { tx, product: { productId } }: ComparisonContext,
+  assessed: readonly { readonly pairs: readonly AssessedPair[] }[],
+): Promise<DiffMark[]> {
+  const pairs = assessed.flatMap((one) => one.pairs.map(({ pair }) => pair));
+  const bets = pairs.filter(({ records }) => records.length === 0).flatMap((pair) => pair.bets);
+  const agreeing = pairs.filter((pair) => pair.bets.length === 0).flatMap(({ records }) => records);
+  const matched = pairs.filter((pair) => pair.bets.length > 0).flatMap(({ records }) => records);
+  const [records, ledgerBets, misnamed] = await Promise.all([
+    readRecordsOfOthers(
+      tx,
+      productId,
+      bets.map(({ username, txnId }) => ({ username, ref: txnId })),
+    ),
+    readBetsOfOthers(tx, productId, agreeing.flatMap(referencesOf)),
+    readMisnamedBy(
+      tx,
+      productId,
+      matched.map(({ username, betId }) => ({ username, ref: betId })),
+    ),
+  ]);
+  return [...records, ...ledgerBets, ...misnamed];
+}
+
+function referencesOf({ username, betId, id }: StoredRecord): Reference[] {
+  return [...new Set([betId, id])].map((ref) => ({ username, ref }));
+}
+
+/**
+ * Collects the requests of a comparison. Where the items of a request do not explain its balance, loads its items of
+ * other rounds too.
+ */
+async function loadRequests(
+  { tx, product, fold, settings }: ComparisonContext,
+  entries: readonly CallbackEntry[],
+): Promise<ComparedRequests> {
+  const askedBy = (of: readonly CallbackEntry[]) =>
+    new Map(
+      [...Map.groupBy(of, ({ username }) => username).values()].flatMap((own) => [
+        ...askedByEntry(own, fold),
+      ]),
+    );
+  const asked = askedBy(entries);
+  const byPlayer = [...Map.groupBy(entries, ({ username }) => username).values()];
+  const doubtful = byPlayer.flatMap((own) => {
+    const subjects = new Set(findBalances(own, asked, settings.tolerance).map(({ subject }) => subject));
+    return own.filter((entry) => subjects.has(subjectOfRequest(entry)));
+  });
+  if (doubtful.length === 0) return { itemsOf: Map.groupBy(entries, keyOfRequest), asked };
+  const { productId } = product;
+  const bets = await readBetsOfRequests(tx, productId, doubtful);
+  const all = new Map(entries.map((entry) => [entry.entryId, entry]));
+  for (const entry of await readEntries(tx, productId, { rounds: [], bets })) all.set(entry.entryId, entry);
+  const whole = [...all.values()];
+  return { itemsOf: Map.groupBy(whole, keyOfRequest), asked: askedBy(whole) };
+}

@@ -1,0 +1,217 @@
+/**
+ * Rounds with too many bets to load all of them for a comparison (docs/operations.md#limits). A comparison loads the
+ * touched bets, and those that did not agree by themselves at the last comparison. All other bets change no verdict
+ * but by being there.
+ */
+
+import type { StoredRecord } from "../../bet.ts";
+import type { Query } from "../../db/client.ts";
+import { namingRulesOf } from "../../diff/agreeing-bets.ts";
+import type { AssessedPair, Verdict } from "../../diff/assess.ts";
+import { idRulesOf } from "../../diff/match.ts";
+import { type Frontier, type Key, type Neighbourhood, roundKey } from "../../diff/neighbourhood.ts";
+import { holdsRest, type RestOfRound } from "../../diff/rest-of-round.ts";
+import type { DiffMark } from "../../diff/store.ts";
+import {
+  countOthers,
+  findWideRound,
+  gatherMarks,
+  hasWideRounds,
+  preferIndexes,
+  readWideRounds,
+  type WideRound,
+  writeWideRound,
+} from "../../diff/wide-store.ts";
+import type { ComparisonContext } from "./comparison-context.ts";
+
+/** Where more bets of a round were touched, the database finds those that do not agree: most of them do. */
+const MOST_TOUCHED = 5_000;
+
+/** The wide rounds of one comparison. */
+export class WideRounds {
+  /** rounds of which not all bets are loaded */
+  readonly narrow = new Map<Key, WideRound>();
+  /** wide rounds that are compared as one */
+  readonly whole = new Map<Key, WideRound>();
+  private readonly gathered = new Set<Key>();
+  private readonly waiting: readonly DiffMark[] | null;
+  private hasAny: boolean | null = null;
+  private prefersIndexes = false;
+
+  /** @param waiting for read-only callers: the marks of the players, which stay; nothing is written */
+  constructor(waiting: readonly DiffMark[] | null = null) {
+    this.waiting = waiting;
+  }
+
+  /**
+   * Learns which rounds of a step are known to be wide.
+   * @param marks of the comparison so far
+   * @returns the other due marks of these rounds, which are taken
+   */
+  async enter(
+    comparison: ComparisonContext,
+    { rounds }: Frontier,
+    marks: readonly DiffMark[],
+  ): Promise<DiffMark[]> {
+    const { tx, product } = comparison;
+    const unknown = rounds.filter(
+      ([username, roundId]) => this.roundOf(roundKey(username, roundId)) === undefined,
+    );
+    if (unknown.length === 0) return [];
+    this.hasAny ??= await hasWideRounds(tx, product.productId);
+    if (!this.hasAny) return [];
+    await this.prefer(tx);
+    const found = await readWideRounds(tx, product.productId, unknown);
+    const { taken, isMore } = await this.gather(comparison, found);
+    for (const round of found) {
+      const touched = (this.waiting === null ? [...marks, ...taken] : taken).filter(
+        ({ username, roundId }) => username === round.username && roundId === round.roundId,
+      );
+      const refs = touched.flatMap(({ betRef }) => betRef ?? []);
+      const isVague = isMore || refs.length < touched.length || refs.length > MOST_TOUCHED;
+      if (round.currency === null) this.whole.set(keyOf(round), round);
+      else if (isVague) await this.find(comparison, round.username, round.roundId);
+      else this.narrow.set(keyOf(round), { ...round, apart: [...new Set([...round.apart, ...refs])] });
+    }
+    return taken;
+  }
+
+  /** Adds rounds that turned out to be wide. @returns their other due marks, which are taken */
+  async widen(
+    comparison: ComparisonContext,
+    rounds: readonly (readonly [string, string])[],
+  ): Promise<DiffMark[]> {
+    await this.prefer(comparison.tx);
+    for (const [username, roundId] of rounds) await this.find(comparison, username, roundId);
+    this.hasAny = true;
+    const { taken } = await this.gather(
+      comparison,
+      rounds.map(([username, roundId]) => ({ username, roundId })),
+    );
+    return taken;
+  }
+
+  /** Compares a round as one from now on, because an entry acts on all of the round. */
+  async compareAsOne({ tx, product: { productId } }: ComparisonContext, key: Key): Promise<void> {
+    const round = this.narrow.get(key);
+    if (round === undefined) return;
+    const asOne = { ...round, currency: null, apart: [], entryTimes: null };
+    this.narrow.delete(key);
+    this.whole.set(key, asOne);
+    if (this.waiting === null) await writeWideRound(tx, productId, asOne);
+  }
+
+  /** Compares the narrow rounds among these as one, this time only. @returns whether there were any */
+  compareAsOneNow(keys: Iterable<Key>): boolean {
+    let any = false;
+    for (const key of keys) {
+      const round = this.narrow.get(key);
+      if (round === undefined) continue;
+      this.narrow.delete(key);
+      this.whole.set(key, round);
+      any = true;
+    }
+    return any;
+  }
+
+  /** The bets to load of the narrow rounds of a step. */
+  betsOfNarrow({ rounds }: Frontier): [string, string][] {
+    return rounds.flatMap(([username, roundId]) =>
+      (this.narrow.get(roundKey(username, roundId))?.apart ?? []).map((ref): [string, string] => [
+        username,
+        ref,
+      ]),
+    );
+  }
+
+  /** The stand-ins for the bets that are not loaded. */
+  async restOf({ tx, product }: ComparisonContext, records: readonly StoredRecord[]): Promise<RestOfRound[]> {
+    const { productId } = product;
+    const rest: RestOfRound[] = [];
+    for (const round of this.narrow.values()) {
+      const { username, roundId, currency, entryTimes } = round;
+      if (currency === null || entryTimes === null) continue;
+      const betIds = records.filter((one) => one.username === username).map(({ betId }) => betId);
+      const bets = await countOthers(tx, productId, round, betIds);
+      if (bets > 0) rest.push({ productId, username, roundId, currency, bets, entryTimes });
+    }
+    return rest;
+  }
+
+  isEmpty(): boolean {
+    return this.narrow.size + this.whole.size === 0;
+  }
+
+  roundOf(key: Key): WideRound | undefined {
+    return this.narrow.get(key) ?? this.whole.get(key);
+  }
+
+  private async prefer(tx: Query): Promise<void> {
+    if (!this.prefersIndexes) await preferIndexes(tx);
+    this.prefersIndexes = true;
+  }
+
+  private async gather(
+    comparison: ComparisonContext,
+    rounds: readonly { username: string; roundId: string }[],
+  ) {
+    const fresh = rounds.filter((round) => !this.gathered.has(keyOf(round)));
+    if (fresh.length === 0) return { taken: [], isMore: false };
+    const most = fresh.length * MOST_TOUCHED;
+    if (this.waiting !== null) {
+      const keys = new Set(fresh.map(keyOf));
+      const taken = this.waiting.filter(({ username, roundId }) =>
+        keys.has(roundKey(username, roundId ?? "")),
+      );
+      return { taken, isMore: taken.length > most };
+    }
+    const taken = await gatherMarks(
+      comparison.tx,
+      comparison.product.productId,
+      fresh,
+      comparison.now,
+      most + 1,
+    );
+    for (const round of fresh) this.gathered.add(keyOf(round));
+    return { taken, isMore: taken.length > most };
+  }
+
+  private async find(comparison: ComparisonContext, username: string, roundId: string): Promise<void> {
+    const { tx, product } = comparison;
+    const { lostBets, matchBy, productId } = product;
+    const dropsOmittedLosses = lostBets === "omitted" && idRulesOf(matchBy).length > 0;
+    const rules = { dropsOmittedLosses, namedBy: namingRulesOf(matchBy) };
+    const round = await findWideRound(tx, productId, { username, roundId }, rules);
+    if (round === null) {
+      this.whole.set(roundKey(username, roundId), {
+        username,
+        roundId,
+        currency: null,
+        apart: [],
+        entryTimes: null,
+      });
+      return;
+    }
+    (round.currency === null ? this.whole : this.narrow).set(keyOf(round), round);
+    if (this.waiting === null) await writeWideRound(tx, productId, round);
+  }
+}
+
+/** The rounds with a finding about all of their bets, although not all of the bets are loaded. */
+export function reportedRounds({
+  neighbourhood: { rest },
+  pairs,
+  otherwise,
+}: {
+  readonly neighbourhood: Pick<Neighbourhood, "rest">;
+  readonly pairs: readonly AssessedPair[];
+  readonly otherwise: readonly Verdict[];
+}): Key[] {
+  const reported = [...pairs.filter(({ verdict }) => verdict !== null), ...otherwise];
+  if (!reported.some(({ pair }) => holdsRest(pair))) return [];
+  return rest.map(({ username, roundId }) => roundKey(username, roundId));
+}
+
+function keyOf({ username, roundId }: { readonly username: string; readonly roundId: string }): Key {
+  return roundKey(username, roundId);
+}

@@ -1,0 +1,136 @@
+/** Writes the judgements of a comparison: mismatches, confirm fetches, and the marks that wait. */
+
+import type { Instant } from "../../clock.ts";
+import { untilNow } from "../../diff/ripeness.ts";
+import { type DiffMark, distinctMarks, putMarks } from "../../diff/store.ts";
+import { readKnownOf } from "../../mismatches/store.ts";
+import {
+  decideTransitions,
+  type KnownMismatch,
+  type SeenFinding,
+  type Transition,
+} from "../../mismatches/transitions.ts";
+import { readUnfinishedConfirms } from "../../sync/coverage-store.ts";
+import { planConfirm } from "../../sync/plan-confirm.ts";
+import { readPullState } from "../../sync/pull-state-store.ts";
+import { extendGaps, planWindows } from "../../sync/window-store.ts";
+import { hoursOf, mergeRanges, type TimeRange } from "../../window.ts";
+import { recordTransitions } from "../mismatches/record-transitions.ts";
+import type { ComparisonContext } from "./comparison-context.ts";
+import type { Wait } from "./judge-ripeness.ts";
+
+/** The judgement on a neighbourhood, or on the sessions of a player. */
+export interface JudgedPart {
+  readonly username: string;
+  /** all compared subjects, with or without findings */
+  readonly subjects: readonly string[];
+  readonly seen: readonly SeenFinding[];
+  /** the marks that led here: they are due again when the first wait is over, and done without waits */
+  readonly marks: readonly DiffMark[];
+  /** the waits before the final judgement */
+  readonly waits: readonly Wait[];
+}
+
+/** @returns whether confirm fetches were planned, so that the product should be pulled */
+export async function writeJudgements(
+  comparison: ComparisonContext,
+  parts: readonly JudgedPart[],
+): Promise<boolean> {
+  await writeFindings(comparison, parts);
+  return await rescheduleMarks(comparison, parts);
+}
+
+/** Mismatches begin, change and end, all at once. */
+async function writeFindings(
+  { context, tx, product, now }: ComparisonContext,
+  found: readonly JudgedPart[],
+): Promise<void> {
+  const transitions = new Map<string, Transition>();
+  const others: DiffMark[] = [];
+  const asked = found.flatMap(({ username, subjects }) => subjects.map((one) => [username, one] as const));
+  const knownOf = Map.groupBy(await readKnownOf(tx, product.productId, asked), ({ username }) => username);
+  for (const { username, subjects, seen } of found) {
+    const own = new Set(subjects);
+    const known = knownOf.get(username)?.filter(({ subject }) => own.has(subject)) ?? [];
+    for (const transition of decideTransitions(known, seen)) {
+      transitions.set(keyOf(transition), transition);
+      others.push(...otherPlayers(known, transition));
+    }
+  }
+  await recordTransitions(tx, [...transitions.values()], context.config, now);
+  await putMarks(
+    tx,
+    product.productId,
+    others.map((mark) => ({ ...mark, dueAt: now })),
+  );
+}
+
+/** Two parts of a comparison may find the same request. */
+function keyOf(transition: Transition): string {
+  if (transition.change !== "open") return `${transition.id}`;
+  const { username, subject, kind } = transition.finding;
+  return JSON.stringify([username, subject, kind]);
+}
+
+/** Marks the other player's record of a bet that is no longer under two names: another mismatch must explain it. */
+function otherPlayers(known: readonly KnownMismatch[], transition: Transition): DiffMark[] {
+  if (transition.change !== "resolve") return [];
+  const ended = known.find(({ id }) => id === transition.id);
+  if (ended?.kind !== "username-differs" || ended.provider === null || !("betId" in ended.provider))
+    return [];
+  return [{ username: ended.provider.username, roundId: null, betRef: ended.provider.betId }];
+}
+
+async function rescheduleMarks(
+  comparison: ComparisonContext,
+  parts: readonly JudgedPart[],
+): Promise<boolean> {
+  const asked = parts.flatMap(({ waits }) => waits.flatMap((wait) => ("fetch" in wait ? wait.fetch : [])));
+  const { wantsFetch, seenAt } = await planConfirmFetches(comparison, asked);
+  const endOf = (wait: Wait) =>
+    "until" in wait ? wait.until : wait.fetch.length === 0 ? null : seenAt(wait.fetch);
+  const again = parts.flatMap(({ marks, waits }) => {
+    const ends = waits.map(endOf).filter((end) => end !== null);
+    if (ends.length === 0) return [];
+    const dueAt = ends.reduce((first, end) => Math.min(first, end));
+    return distinctMarks(marks).map((mark) => ({ ...mark, dueAt }));
+  });
+  await putMarks(comparison.tx, comparison.product.productId, again);
+  return wantsFetch;
+}
+
+/** The confirm fetches of a comparison. */
+interface ConfirmFetches {
+  /** some were planned just now, so the product should be pulled */
+  readonly wantsFetch: boolean;
+  /**
+   * The time at which the result of these ranges can be checked: at the next comparison, or after the retry of a gap.
+   */
+  readonly seenAt: (ranges: readonly TimeRange[]) => Instant;
+}
+
+/**
+ * Plans the confirm fetches of a comparison, all at once. Ranges with an unfinished fetch are not planned again
+ * (decision 96).
+ */
+async function planConfirmFetches(
+  { context, tx, product: { productId }, now }: ComparisonContext,
+  asked: readonly TimeRange[],
+): Promise<ConfirmFetches> {
+  const { diff, pull } = context.config;
+  const ranges = mergeRanges(untilNow(asked, now));
+  if (ranges.length === 0) return { wantsFetch: false, seenAt: () => now + diff.every };
+  const hours = ranges.flatMap((range) => hoursOf(range, now));
+  const [state, unfinished] = await Promise.all([
+    readPullState(tx, productId),
+    readUnfinishedConfirms(tx, productId, hours),
+  ]);
+  const { windows, extended } = planConfirm(ranges, now, state?.windowMs ?? pull.windowMax, unfinished);
+  await extendGaps(tx, extended);
+  await planWindows(tx, productId, "confirm", windows);
+  const seenAt = (own: readonly TimeRange[]) => {
+    const touching = unfinished.filter(({ from, to }) => own.some((one) => from < one.to && to > one.from));
+    return touching.reduce((last, { nextAttemptAt }) => Math.max(last, nextAttemptAt ?? 0), now) + diff.every;
+  };
+  return { wantsFetch: windows.length > 0, seenAt };
+}

@@ -1,0 +1,28 @@
+/** The operator's side of the sandbox: writes the callbacks of its world to the ledger. */
+
+import type { Instant } from "../../clock.ts";
+import { appendEntries, readLedgerExtent } from "../../ledger/store.ts";
+import type { World } from "../../sandbox/world/world.ts";
+import { cutIntoPieces } from "../../window.ts";
+import type { FlowContext } from "../context.ts";
+
+const PIECE_MS = 10 * 60_000;
+
+/**
+ * Writes the missing callbacks that were received before `until`.
+ * @param from the begin of a ledger without entries
+ * @returns the number of new entries
+ */
+export async function deliverCallbacks(
+  context: FlowContext,
+  world: World,
+  from: Instant,
+  until: Instant,
+): Promise<number> {
+  const { lastReceivedAt } = await readLedgerExtent(context.sql);
+  let added = 0;
+  for (const piece of cutIntoPieces({ from: lastReceivedAt ?? from, to: until }, PIECE_MS)) {
+    added += await appendEntries(context.sql, world.entriesReceived(piece));
+  }
+  return added;
+}

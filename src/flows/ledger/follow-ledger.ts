@@ -1,0 +1,189 @@
+/**
+ * Follows the operator's relation: copies new and changed rows to `callback_entries`, whose triggers write the marks.
+ */
+
+import type { Instant } from "../../clock.ts";
+import type { Config } from "../../config-file.ts";
+import type { Query } from "../../db/client.ts";
+import {
+  askRereads,
+  lockFollowing,
+  nextReread,
+  type Reread,
+  readFollowing,
+  writeFollowing,
+  writeLedgerSettings,
+  writeReread,
+} from "../../ledger/follow-store.ts";
+import {
+  type Copied,
+  type CopyRange,
+  copyRows,
+  findsUndatedRows,
+  type LedgerRelation,
+  openRelation,
+  type RelationPosition,
+  rejectUndatedRows,
+} from "../../ledger/relation-store.ts";
+import { watchEntries } from "../../ledger/store.ts";
+import type { TimeRange } from "../../window.ts";
+import type { FlowContext } from "../context.ts";
+
+const ROWS_PER_BATCH = 2_000;
+/** The most batches of one run; the next run continues after them. */
+const MOST_BATCHES = 5_000;
+/** The most batches of reading hours again, so that new rows do not wait for long. */
+const MOST_REREAD_BATCHES = 50;
+/** The shortest interval between two readings of an hour: a resweep may request the same hour every minute. */
+const REREAD_PAUSE_MS = 3_600_000;
+/** The time before the newest row that every run reads again, for rows that were changed in place. */
+const TAIL_MS = 60_000;
+/** The ages, as shares of `ledger.lookback`, at which older rows are read again. */
+const AGES = [1 / 8, 1 / 4, 1 / 2, 1];
+const UNDATED_EVERY_MS = 3_600_000;
+
+export interface FollowResult {
+  /** the number of new entries */
+  readonly added: number;
+  /** the number of newly rejected rows */
+  readonly rejected: number;
+}
+
+/**
+ * Copies news of `ledger.relation`: rows after the newest received_at, late commits within `ledger.lookback`, rows
+ * changed in place, and the hours that a resweep requested. Does nothing without a relation, or while another worker
+ * follows it.
+ * @throws ReconError `ledger-unreadable` where the relation cannot be read; copied rows stay
+ */
+export async function followLedger(context: FlowContext, signal: AbortSignal): Promise<FollowResult> {
+  const { sql, config, clock, log } = context;
+  const { relation: name, rowsChange } = config.ledger;
+  const result = { added: 0, rejected: 0 };
+  await writeLedgerSettings(sql, rowsChange);
+  if (await watchEntries(sql)) {
+    log.warn("triggers of callback_entries were off; they are on again, and every entry is compared again");
+  }
+  if (name === null) return result;
+  const run: FollowRun = {
+    context,
+    signal,
+    now: clock.now(),
+    relation: await openRelation(sql, name),
+    count: ({ added, rejected }) => {
+      result.added += added;
+      result.rejected += rejected;
+    },
+  };
+  if (await followNews(run)) await readHoursAgain(run);
+  if (result.added > 0) log.debug({ relation: name, ...result }, "the ledger was read");
+  return result;
+}
+
+interface FollowRun {
+  readonly context: FlowContext;
+  readonly signal: AbortSignal;
+  readonly relation: LedgerRelation;
+  /** the begin of this run */
+  readonly now: Instant;
+  readonly count: (copied: FollowResult) => void;
+}
+
+/** @returns false where another worker follows, or this one was stopped */
+async function followNews(run: FollowRun): Promise<boolean> {
+  const { sql, config } = run.context;
+  const following = await readFollowing(sql, run.relation.name);
+  const readUntil = following?.readUntil ?? null;
+  const readAt = following?.readAt ?? null;
+  const { lookback } = config.ledger;
+  for (const range of rangesToRead({ readUntil, readAt, now: run.now, lookbackMs: lookback })) {
+    if (!(await readRange(run, range))) return false;
+  }
+  if (readAt === null || Math.floor(readAt / UNDATED_EVERY_MS) < Math.floor(run.now / UNDATED_EVERY_MS)) {
+    await rejectUndated(run);
+  }
+  await writeFollowing(sql, run.relation.name, { readUntil: null, readAt: run.now });
+  return true;
+}
+
+/** The progress that decides what a run reads. */
+interface FollowProgress {
+  /** the newest received_at seen; null: none yet */
+  readonly readUntil: Instant | null;
+  /** the begin of the last complete run; null: there was none */
+  readonly readAt: Instant | null;
+  readonly now: Instant;
+  readonly lookbackMs: number;
+}
+
+/**
+ * The ranges of received_at that a run reads: unknown rows within the lookback, all rows since shortly before the
+ * newest one, and older rows that have just reached one of a few ages. So a changed row is noticed at twice its age
+ * at most, and no row is read more than a few times.
+ */
+export function rangesToRead({ readUntil, readAt, now, lookbackMs }: FollowProgress): CopyRange[] {
+  if (readUntil === null) return [{ from: null, to: null }];
+  const tail = readUntil - Math.min(lookbackMs, TAIL_MS);
+  const late: CopyRange = { from: readUntil - lookbackMs, to: tail, onlyUnknown: true };
+  const aged = AGES.map((share) => share * lookbackMs)
+    .filter((ageMs) => ageMs > TAIL_MS && readAt !== null)
+    .map((ageMs) => ({ from: (readAt ?? now) - ageMs, to: Math.min(now - ageMs, tail) }));
+  return [late, { from: tail, to: null }, ...aged].filter(
+    ({ from, to }) => to === null || from === null || from < to,
+  );
+}
+
+/** @returns whether the range was read to its end */
+async function readRange(run: FollowRun, range: CopyRange): Promise<boolean> {
+  let after: RelationPosition | null = null;
+  for (let batch = 0; batch < MOST_BATCHES && !run.signal.aborted; batch += 1) {
+    const copied: Copied | null = await run.context.sql.begin(async (tx) => {
+      if (!(await lockFollowing(tx, run.relation.name))) return null;
+      const step = await copyRows(tx, run.relation, range, after, ROWS_PER_BATCH);
+      // A row dated in the future must not make all others look old.
+      const readUntil = step.newest === null ? null : Math.min(step.newest, run.now);
+      await writeFollowing(tx, run.relation.name, { readUntil, readAt: null });
+      return step;
+    });
+    if (copied === null) return false;
+    run.count(copied);
+    after = copied.after;
+    if (after === null) return true;
+  }
+  return false;
+}
+
+/** Reads the hours of received_at that a resweep fetches again: rows may have arrived there late. */
+async function readHoursAgain(run: FollowRun): Promise<void> {
+  for (let batch = 0; batch < MOST_REREAD_BATCHES && !run.signal.aborted; batch += 1) {
+    const copied = await run.context.sql.begin(async (tx) => {
+      if (!(await lockFollowing(tx, run.relation.name))) return null;
+      const hour = await nextReread(tx, run.now, REREAD_PAUSE_MS);
+      return hour === null ? null : await readHourOn(run, tx, hour);
+    });
+    if (copied === null) return;
+    run.count(copied);
+  }
+}
+
+async function readHourOn(run: FollowRun, tx: Query, hour: Reread): Promise<Copied> {
+  const copied = await copyRows(tx, run.relation, hour, hour.after, ROWS_PER_BATCH);
+  await writeReread(tx, hour, copied.after);
+  return copied;
+}
+
+/** Rejects rows without a received_at, which are in no range, where an index helps to find them (decision 85). */
+async function rejectUndated(run: FollowRun): Promise<void> {
+  const { sql } = run.context;
+  if (!(await findsUndatedRows(sql, run.relation))) return;
+  run.count(await rejectUndatedRows(sql, run.relation, ROWS_PER_BATCH));
+}
+
+/** Requests another reading of the ledger for the time of a resweep, in the transaction that plans the resweep. */
+export async function rereadWith(
+  tx: Query,
+  { ledger }: Config,
+  ranges: readonly TimeRange[],
+  now: Instant,
+): Promise<void> {
+  if (ledger.relation !== null) await askRereads(tx, ranges, now);
+}

@@ -1,0 +1,53 @@
+/** Reports rejected rows of the ledger: once per kind, product and day, with the table that has them. */
+
+import { recordAlert } from "../../alerts/store.ts";
+import { formatInstant } from "../../clock.ts";
+import { takeUnreported } from "../../ledger/follow-store.ts";
+import { forgetMended } from "../../ledger/rejected-store.ts";
+import type { RejectedKind } from "../../rejected.ts";
+import type { FlowContext } from "../context.ts";
+
+const MOST_AT_ONCE = 10_000;
+const LONGEST_REASON = 300;
+
+interface Words {
+  readonly kind: string;
+  /** @param rows how many: "1 row", "2 rows" */
+  readonly what: (rows: string) => string;
+  readonly toDo: string;
+}
+
+const WORDS: Readonly<Record<RejectedKind, Words>> = {
+  unusable: {
+    kind: "rejected-entries",
+    what: (rows) => `${rows} of the ledger cannot be used`,
+    toDo: "They are kept with their text and the reason (recon rejected list --side entry), and what they speak of is not called missing. Correct them where they are written.",
+  },
+  changed: {
+    kind: "ledger-changed",
+    what: (rows) => `a program changed or deleted ${rows} of the ledger; the first content stays`,
+    toDo: 'The refused content is kept (recon rejected list --side entry). Find out who changes the ledger. If rows of your ledger may change, set ledger.rowsChange to "replace", restart the worker, and run recon rejected retry.',
+  },
+};
+
+/** Reports rejected rows without an alert so far. Corrected rows are no longer rejected. */
+export async function reportRejectedEntries({ sql, clock, log }: FlowContext): Promise<void> {
+  const now = clock.now();
+  const day = formatInstant(now).slice(0, 10);
+  await sql.begin(async (tx) => {
+    await forgetMended(tx, now);
+    for (const { kind, productId, entries, reason } of await takeUnreported(tx, now, MOST_AT_ONCE)) {
+      const words = WORDS[kind];
+      const found = words.what(`${entries} ${entries === 1 ? "row" : "rows"}`);
+      const what = `${productId ?? "the ledger"}: ${found}, such as one with: ${reason.slice(0, LONGEST_REASON)}`;
+      log.warn({ productId, rows: entries, reason }, found);
+      await recordAlert(tx, {
+        idempotencyKey: `${words.kind}/${productId ?? ""}/${day}`,
+        kind: words.kind,
+        productId,
+        body: { what, toDo: words.toDo, productId, since: formatInstant(now), count: entries },
+        at: now,
+      });
+    }
+  });
+}

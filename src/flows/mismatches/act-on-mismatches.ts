@@ -1,0 +1,182 @@
+/** Actions of people on mismatches, chosen by id or by filter: all or none change, with the alerts that follow. */
+
+import { createHash } from "node:crypto";
+import type { Query } from "../../db/client.ts";
+import { inTurn } from "../../db/transactions.ts";
+import { ReconError } from "../../errors.ts";
+import type { MismatchStatus } from "../../mismatch.ts";
+import { ACTS, type Adjustment, type MismatchAction, refusalOf } from "../../mismatches/act.ts";
+import {
+  type ChosenMismatch,
+  chooseByFilter,
+  chooseByIds,
+  writeAction,
+  writeAdjustment,
+} from "../../mismatches/action-store.ts";
+import type { MismatchChoice } from "../../mismatches/store.ts";
+import { formatAmount, parseAmount, sumAmounts } from "../../money.ts";
+import type { FlowContext } from "../context.ts";
+import { markReopened } from "./mark-reopened.ts";
+import { recordChanges } from "./record-transitions.ts";
+
+/** The most mismatches that one filter may change. */
+const MOST_AT_ONCE = 100_000;
+/** The most ids that a refusal names. */
+const MOST_NAMED = 5;
+
+export type MismatchTarget =
+  /** changes all, or none where one is unknown or its status does not allow the action */
+  | {
+      readonly ids: readonly string[];
+      /** the status that the person has seen of each, where they differ */
+      readonly seen?: ReadonlyMap<string, MismatchStatus>;
+    }
+  /** the matching mismatches whose status allows the action */
+  | {
+      readonly filter: MismatchChoice;
+      /** the ids that the preview counted; null: all that match now */
+      readonly shown: readonly string[] | null;
+      /** the mark of the preview (`markOf`): a different choice is a conflict; null or absent: not checked */
+      readonly mark?: string | null;
+    };
+
+export interface RequestedAction {
+  readonly action: MismatchAction;
+  readonly target: MismatchTarget;
+  readonly note: string;
+  /** the person who acts */
+  readonly by: string;
+  /** the status that the person has seen; null: any */
+  readonly expected: MismatchStatus | null;
+  /** only for resolving a single mismatch */
+  readonly adjustment: Adjustment | null;
+  /** a UUID for undoing the action (`undoStep`); an adjustment is money and cannot be undone */
+  readonly step?: string | null;
+}
+
+/** Money of one currency; null: of mismatches without a currency. Amounts are decimal text. */
+interface ActionSum {
+  readonly currency: string | null;
+  readonly amount: string;
+  readonly count: number;
+}
+
+/** The result of an action, or of its preview. */
+export interface ActionResult {
+  readonly ids: readonly string[];
+  readonly count: number;
+  /** the money at risk, by currency */
+  readonly amounts: readonly ActionSum[];
+}
+
+/**
+ * Previews an action. Changes nothing.
+ * @throws ReconError as `actOnMismatches`
+ */
+export async function previewAction(context: FlowContext, requested: RequestedAction): Promise<ActionResult> {
+  return describe(await choose(context.sql, requested, false));
+}
+
+/**
+ * Carries an action out, in one transaction.
+ * @throws ReconError `not-found` that names the unknown ids; `conflict` where the status has changed, the action is
+ * not possible, or the ref belongs to another adjustment; `usage` where the filter chooses too many
+ */
+export async function actOnMismatches(
+  context: FlowContext,
+  requested: RequestedAction,
+): Promise<ActionResult> {
+  const { action, note, by, adjustment } = requested;
+  const step = adjustment === null ? (requested.step ?? null) : null;
+  return await inTurn(context.sql, async (tx) => {
+    const at = context.clock.now();
+    const chosen = await choose(tx, requested, true);
+    const [only] = chosen;
+    if (requested.adjustment !== null && only !== undefined) {
+      const written = { currency: currencyOf(only), note, by, at };
+      const isNew = await writeAdjustment(tx, only.id, requested.adjustment, written);
+      // A repetition after a lost answer: the action was done already.
+      if (!isNew && only.status === "resolved") return describe(chosen);
+      refuse(requested, chosen);
+    }
+    const changes = await writeAction(tx, chosen, { action, note, by, at, step });
+    await recordChanges(tx, changes, context.config, at);
+    if (action === "reopen") await markReopened(tx, chosen, at);
+    return describe(chosen);
+  });
+}
+
+async function choose(sql: Query, requested: RequestedAction, locks: boolean): Promise<ChosenMismatch[]> {
+  const { action, target, expected } = requested;
+  if ("ids" in target) {
+    const chosen = await chooseByIds(sql, knownIds(target.ids), locks);
+    const found = new Set(chosen.map(({ id }) => String(id)));
+    const unknown = target.ids.filter((id) => !found.has(id));
+    if (unknown.length > 0) throw new ReconError("not-found", `there is no mismatch ${nameSome(unknown)}`);
+    // With an adjustment the result depends on whether the adjustment is known.
+    if (requested.adjustment === null || !locks) refuse(requested, chosen);
+    return chosen;
+  }
+  const possible = ACTS[action].from.filter((status) => expected === null || status === expected);
+  const { statuses } = target.filter;
+  const wanted = statuses.length === 0 ? possible : possible.filter((status) => statuses.includes(status));
+  if (wanted.length === 0) return [];
+  const options = { byPerson: action === "reopen", locks, most: MOST_AT_ONCE + 1 };
+  const chosen = await chooseByFilter(sql, { ...target.filter, statuses: wanted }, options);
+  if (chosen.length > MOST_AT_ONCE) {
+    throw new ReconError("usage", `the filter chooses more than ${MOST_AT_ONCE} mismatches: narrow it`);
+  }
+  const shown = target.shown === null ? null : new Set(target.shown);
+  const kept = chosen.filter(({ id }) => shown?.has(String(id)) ?? true);
+  if (target.mark !== undefined && target.mark !== null && target.mark !== markOf(describe(kept))) {
+    throw new ReconError(
+      "conflict",
+      "the filter now matches other mismatches than those shown: nothing was changed",
+    );
+  }
+  return kept;
+}
+
+/** A short text that changes with the mismatches and the money of a result. */
+export function markOf({ ids, amounts }: ActionResult): string {
+  return createHash("sha256")
+    .update(JSON.stringify([ids, amounts]))
+    .digest("base64url");
+}
+
+/** @throws ReconError `conflict` that names the first mismatch that does not allow the action */
+function refuse({ action, target, expected }: RequestedAction, chosen: readonly ChosenMismatch[]): void {
+  const seen = "ids" in target ? target.seen : undefined;
+  const refusals = chosen
+    .map((one) => refusalOf(action, one, seen?.get(String(one.id)) ?? expected))
+    .filter((refusal) => refusal !== null);
+  if (refusals.length === 0) return;
+  const others = refusals.length - MOST_NAMED;
+  const more = others > 0 ? `; and ${others} more` : "";
+  const all = chosen.length > 1 ? "; nothing was changed" : "";
+  throw new ReconError("conflict", `${refusals.slice(0, MOST_NAMED).join("; ")}${more}${all}`);
+}
+
+function currencyOf({ id, currency }: ChosenMismatch): string {
+  if (currency !== null) return currency;
+  throw new ReconError("conflict", `mismatch ${id} has no currency: an adjustment of it cannot be counted`);
+}
+
+function describe(chosen: readonly ChosenMismatch[]): ActionResult {
+  const currencies = [...new Set(chosen.map(({ currency }) => currency))].sort();
+  const amounts = currencies.map((currency) => {
+    const own = chosen.filter((one) => one.currency === currency);
+    const amount = sumAmounts(own.map((one) => parseAmount(one.amount, "amountAtRisk")));
+    return { currency, amount: formatAmount(amount), count: own.length };
+  });
+  return { ids: chosen.map(({ id }) => String(id)), count: chosen.length, amounts };
+}
+
+function knownIds(ids: readonly string[]): number[] {
+  return ids.filter((id) => /^[1-9]\d{0,14}$/.test(id)).map(Number);
+}
+
+function nameSome(ids: readonly string[]): string {
+  const named = ids.slice(0, MOST_NAMED).map((id) => `"${id}"`);
+  return `${named.join(", ")}${ids.length > MOST_NAMED ? ` and ${ids.length - MOST_NAMED} more` : ""}`;
+}

@@ -1,0 +1,209 @@
+/** Backfills as people use them: plans, queues, lists, pauses, resumes and cancels. */
+
+import { formatInstant, type Instant, showDuration } from "../../clock.ts";
+import type { Query } from "../../db/client.ts";
+import { ReconError } from "../../errors.ts";
+import { type Backfill, type BackfillChange, type BackfillStatus, statusAfter } from "../../sync/backfill.ts";
+import {
+  cancelWindows,
+  forgiveGaps,
+  insertBackfill,
+  listBackfills,
+  lockBackfill,
+  readBackfill,
+  withdrawLeases,
+  writeBackfillStatus,
+} from "../../sync/backfill-store.ts";
+import { measureCovered } from "../../sync/coverage-store.ts";
+import { readPullState } from "../../sync/pull-state-store.ts";
+import { cutIntoPieces, lengthOf, type ProductRange, type TimeRange } from "../../window.ts";
+import type { FlowContext } from "../context.ts";
+
+/** Eleven years of hours. */
+const MOST_WINDOWS = 100_000;
+
+/** The plan of a backfill. */
+export interface BackfillPlan {
+  readonly asked: ProductRange;
+  readonly windows: readonly TimeRange[];
+  readonly windowMs: number;
+  /** the part of the range that was fetched before */
+  readonly coveredMs: number;
+}
+
+/**
+ * Cuts a range into windows of the product's present length. Changes nothing.
+ * @throws ReconError `usage` for a range that has not settled yet, or needs too many windows
+ */
+export async function planBackfill(context: FlowContext, asked: ProductRange): Promise<BackfillPlan> {
+  const { pull } = context.config;
+  checkSettled(asked, context.clock.now() - pull.settleDelay);
+  const learnedMs = (await readPullState(context.sql, asked.productId))?.windowMs ?? pull.windowMax;
+  const windowMs = Math.min(learnedMs, pull.windowMax);
+  const count = Math.ceil(lengthOf(asked) / windowMs);
+  if (count > MOST_WINDOWS) {
+    throw new ReconError(
+      "usage",
+      `from ${formatInstant(asked.from)} to ${formatInstant(asked.to)} are ${count} windows of ` +
+        `${showDuration(windowMs)}; a backfill has at most ${MOST_WINDOWS}: ask for a shorter range`,
+    );
+  }
+  return {
+    asked,
+    windows: cutIntoPieces(asked, windowMs),
+    windowMs,
+    coveredMs: await measureCovered(context.sql, asked.productId, asked),
+  };
+}
+
+function checkSettled({ to }: TimeRange, settledUntil: Instant): void {
+  if (to <= settledUntil) return;
+  throw new ReconError(
+    "usage",
+    `to "${formatInstant(to)}" has not settled yet (pull.settleDelay): a backfill ends at ${formatInstant(settledUntil)} at the latest`,
+  );
+}
+
+/** Queues a planned backfill with all its windows, in one transaction. */
+export async function requestBackfill(
+  context: FlowContext,
+  { asked, windows }: BackfillPlan,
+): Promise<Backfill> {
+  const requestedAt = context.clock.now();
+  const id = await context.sql.begin((tx) => insertBackfill(tx, { ...asked, requestedAt }, windows));
+  return await findBackfill(context, String(id));
+}
+
+/**
+ * Pauses, resumes or cancels. Running fetches commit no further page. A paused backfill continues after its last
+ * page; a cancelled one keeps its records.
+ * @throws ReconError `not-found`, or `conflict` where the status does not allow the change
+ */
+export async function changeBackfill(
+  context: FlowContext,
+  idText: string,
+  change: BackfillChange,
+): Promise<Backfill> {
+  const id = readId(idText);
+  await context.sql.begin(async (tx) => {
+    const locked = await lockBackfill(tx, id);
+    if (locked === null) throw noBackfill(idText);
+    const status = statusAfter(change, locked);
+    if (status === null) {
+      throw new ReconError("conflict", `backfill ${id} is ${locked.status}: it cannot be ${PAST_OF[change]}`);
+    }
+    await writeBackfillStatus(tx, id, status, status === "cancelled" ? context.clock.now() : null);
+    await changeWindows(tx, id, change);
+  });
+  return await findBackfill(context, idText);
+}
+
+const PAST_OF: Readonly<Record<BackfillChange, string>> = {
+  pause: "paused",
+  resume: "resumed",
+  cancel: "cancelled",
+};
+
+async function changeWindows(tx: Query, id: number, change: BackfillChange): Promise<void> {
+  if (change === "pause") await withdrawLeases(tx, id);
+  else if (change === "resume") await forgiveGaps(tx, id);
+  else await cancelWindows(tx, id);
+}
+
+/** One page, the newest first. @param page `after` is the `next` of the page before */
+export async function listBackfillPage(
+  { sql }: FlowContext,
+  page: { readonly limit: number; readonly after: string | null },
+): Promise<{ readonly backfills: Backfill[]; readonly next: string | null }> {
+  const found = await listBackfills(sql, page.limit + 1, page.after === null ? null : Number(page.after));
+  const backfills = found.slice(0, page.limit);
+  return { backfills, next: found.length > page.limit ? String(backfills.at(-1)?.id) : null };
+}
+
+/** @throws ReconError `not-found` */
+export async function findBackfill({ sql }: FlowContext, idText: string): Promise<Backfill> {
+  const backfill = await readBackfill(sql, readId(idText));
+  if (backfill === null) throw noBackfill(idText);
+  return backfill;
+}
+
+function readId(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw noBackfill(text);
+}
+
+function noBackfill(idText: string): ReconError {
+  return new ReconError("not-found", `there is no backfill "${idText.slice(0, 60)}"`);
+}
+
+/** A backfill as JSON for commands and HTTP. */
+export interface BackfillDocument {
+  /** null: a dry run, nothing was queued */
+  readonly id: string | null;
+  readonly productId: string;
+  readonly from: string;
+  readonly to: string;
+  readonly status: BackfillStatus | null;
+  readonly windowsTotal: number;
+  readonly windowsDone: number;
+  readonly records: number;
+  readonly created: number;
+  readonly changed: number;
+  readonly unchanged: number;
+  readonly startedAt: string | null;
+  readonly endedAt: string | null;
+}
+
+export function describeBackfill(backfill: Backfill): BackfillDocument {
+  const { id, productId, status, windowsTotal, windowsDone, records, created, changed, unchanged } = backfill;
+  return {
+    id: String(id),
+    productId,
+    from: formatInstant(backfill.from),
+    to: formatInstant(backfill.to),
+    status,
+    windowsTotal,
+    windowsDone,
+    records,
+    created,
+    changed,
+    unchanged,
+    startedAt: backfill.startedAt === null ? null : formatInstant(backfill.startedAt),
+    endedAt: backfill.endedAt === null ? null : formatInstant(backfill.endedAt),
+  };
+}
+
+/** The answer of a dry run: the planned backfill, and the state of its range. */
+export interface PlanDocument {
+  readonly backfill: BackfillDocument;
+  readonly plan: {
+    readonly windowSeconds: number;
+    readonly rangeSeconds: number;
+    readonly coveredSeconds: number;
+  };
+}
+
+export function describePlan({ asked, windows, windowMs, coveredMs }: BackfillPlan): PlanDocument {
+  return {
+    backfill: {
+      id: null,
+      productId: asked.productId,
+      from: formatInstant(asked.from),
+      to: formatInstant(asked.to),
+      status: null,
+      windowsTotal: windows.length,
+      windowsDone: 0,
+      records: 0,
+      created: 0,
+      changed: 0,
+      unchanged: 0,
+      startedAt: null,
+      endedAt: null,
+    },
+    plan: {
+      windowSeconds: windowMs / 1000,
+      rangeSeconds: lengthOf(asked) / 1000,
+      coveredSeconds: coveredMs / 1000,
+    },
+  };
+}

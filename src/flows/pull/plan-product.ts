@@ -1,0 +1,198 @@
+/** Plans the due windows of one product, for any free fetcher. */
+
+import type { Instant } from "../../clock.ts";
+import type { ProductConfig } from "../../config-file.ts";
+import type { Query } from "../../db/client.ts";
+import { readCoverage } from "../../sync/coverage-store.ts";
+import { rangesOf, writeLost, writeLostTurn } from "../../sync/lost-store.ts";
+import { isWaiting } from "../../sync/outage.ts";
+import { type LivePlan, planLive } from "../../sync/plan-live.ts";
+import { planResweep } from "../../sync/plan-resweep.ts";
+import {
+  ensurePullState,
+  lockPullState,
+  type PullPlan,
+  type PullState,
+  readPullPlan,
+  stopPulling,
+  writeResweep,
+} from "../../sync/pull-state-store.ts";
+import { initialRange } from "../../sync/range-control.ts";
+import { planWindows, readPlannedResweeps } from "../../sync/window-store.ts";
+import { subtractRanges, type TimeRange } from "../../window.ts";
+import { findProduct, type PullContext } from "../context.ts";
+import { rereadWith } from "../ledger/follow-ledger.ts";
+import { rangeLimits } from "./fetch-leased-window.ts";
+
+/**
+ * Plans what is due of a product at `now`: the next step of live pulling, otherwise the resweeps. One worker at a
+ * time plans a product; a check without the lock shows whether anything is due.
+ * @returns whether anything was due; null: the product must not be pulled, because it has transfers only or its
+ * credentials were refused
+ */
+export async function planProduct(
+  context: PullContext,
+  productId: string,
+  now: Instant,
+): Promise<boolean | null> {
+  const product = findProduct(context.config, productId);
+  if (product.walletMode === "transfer") return null;
+  const plan = await readPullPlan(context.sql, productId);
+  if (plan !== null && (await isStopped(context, productId, plan, now))) return null;
+  const begun = plan ?? (await beginPulling(context, product, now));
+  return await planDue(context, productId, begun, untilWhen(context, begun, now));
+}
+
+/** The time up to which to plan: catching up may take longer than a tick, and must not fall behind meanwhile. */
+function untilWhen({ clock, config }: PullContext, plan: PullPlan | null, now: Instant): Instant {
+  const isLong = plan !== null && plan.lost.length > 0 && clock.now() - now >= config.pull.every;
+  return isLong ? clock.now() : now;
+}
+
+/**
+ * Plans the next step of a product after a live window. New time of at least a tick and lost time take turns. Shorter
+ * new time waits for the next tick; otherwise half of all requests would be for the last moments.
+ */
+export async function planNextStep(context: PullContext, productId: string): Promise<void> {
+  const { clock, config } = context;
+  const { settleDelay, every } = config.pull;
+  const plan = await readPullPlan(context.sql, productId);
+  if (plan === null) return;
+  const now = clock.now();
+  const isBehind = now - settleDelay - plan.head >= Math.min(plan.windowMs, every);
+  if (isBehind) await planDue(context, productId, plan, now);
+  else if (plan.lost.length > 0) await planDue(context, productId, plan, plan.head + settleDelay);
+}
+
+async function isStopped(
+  { sql }: PullContext,
+  productId: string,
+  { stoppedUntil }: PullState,
+  now: Instant,
+): Promise<boolean> {
+  if (stoppedUntil === null) return false;
+  if (stoppedUntil > now) return true;
+  await stopPulling(sql, productId, null);
+  return false;
+}
+
+/**
+ * Begins to pull every product that was never pulled: each is behind from the first start on
+ * (docs/settings.md#products).
+ */
+export async function beginPullingAll(context: PullContext): Promise<void> {
+  const now = context.clock.now();
+  for (const product of context.config.products) {
+    if (product.walletMode === "seamless") await beginPulling(context, product, now);
+  }
+}
+
+async function beginPulling(
+  context: PullContext,
+  { productId, since }: ProductConfig,
+  now: Instant,
+): Promise<PullPlan | null> {
+  const head = since ?? now - context.config.pull.settleDelay;
+  await ensurePullState(context.sql, productId, head, initialRange(rangeLimits(context)));
+  return await readPullPlan(context.sql, productId);
+}
+
+/** The due windows of a product. */
+interface Due {
+  readonly live: LivePlan;
+  readonly resweeps: readonly { readonly ageMs: number; readonly ranges: readonly TimeRange[] }[];
+}
+
+const NOTHING: Due = { live: { windows: [], lost: [] }, resweeps: [] };
+
+function whatIsDue({ config: { pull } }: PullContext, plan: PullPlan | null, now: Instant): Due {
+  // Planned windows go first, except old time: where old time cannot be fetched, new time continues.
+  if (plan === null || plan.hasPlannedNewest || isWaiting(plan, now)) return NOTHING;
+  const { head, begin, sweptUntil, hasPlannedLive } = plan;
+  const { settleDelay: settleDelayMs, overlap: overlapMs } = pull;
+  const isProbe = plan.probeAt !== null;
+  const windowMs = plan.probeMs ?? plan.windowMs;
+  const lost = rangesOf(plan.lost);
+  const live = planLive({
+    head,
+    now,
+    windowMs,
+    settleDelayMs,
+    overlapMs,
+    lost,
+    isProbe,
+    lostTurn: plan.lostTurn && !hasPlannedLive,
+  });
+  if (hasPlannedLive && live.windows.every(({ to }) => to <= head)) return NOTHING;
+  // Live pulling comes before resweeps.
+  if (live.windows.length > 0 || isProbe || plan.hasPlannedResweep) return { live, resweeps: [] };
+  const resweeps = pull.resweepAfter.map((ageMs) => ({
+    ageMs,
+    ranges: planResweep({ ageMs, sweptUntil: sweptUntil.get(ageMs) ?? begin, head, now, windowMs }),
+  }));
+  return { live, resweeps: resweeps.filter(({ ranges }) => ranges.length > 0) };
+}
+
+/**
+ * Plans under the product's lock: one worker at a time.
+ * @param plan the state, read without the lock
+ * @param now the end of new time to plan; the head: lost time only
+ * @returns whether anything was due
+ */
+async function planDue(
+  context: PullContext,
+  productId: string,
+  plan: PullPlan | null,
+  now: Instant,
+): Promise<boolean> {
+  const { live, resweeps } = whatIsDue(context, plan, now);
+  if (live.windows.length === 0 && resweeps.length === 0) return false;
+  await context.sql.begin(async (tx) => {
+    const locked = await lockPullState(tx, productId);
+    const due = whatIsDue(context, locked, now);
+    if (locked !== null) await planLiveWindows(tx, productId, locked, due.live);
+    for (const { ageMs, ranges } of due.resweeps) await planResweeps(tx, productId, ageMs, ranges);
+    await rereadWith(
+      tx,
+      context.config,
+      due.resweeps.flatMap(({ ranges }) => ranges),
+      now,
+    );
+  });
+  return true;
+}
+
+async function planLiveWindows(tx: Query, productId: string, plan: PullPlan, live: LivePlan): Promise<void> {
+  if (live.windows.length === 0) return;
+  const isProbe = plan.probeAt !== null;
+  const isTried = (one: TimeRange) =>
+    plan.lost.some(({ attempts, from, to }) => attempts > 0 && from < one.to && to > one.from);
+  // A failed probe leaves the time lost: only an answer elsewhere proves a failure of the window itself.
+  const attempts = !isProbe && live.windows.some(isTried) ? 1 : 0;
+  await planWindows(tx, productId, "live", live.windows, attempts);
+  await writeLost(tx, productId, plan.lost, live.lost, isProbe);
+  const isNewest = live.windows.some(({ to }) => to > plan.head);
+  const isNext = isNewest && live.lost.length > 0;
+  if (isNext !== plan.lostTurn) await writeLostTurn(tx, productId, isNext);
+}
+
+/**
+ * Plans resweeps, except for time that was fetched at this age already, or that another resweep covers (decision 120).
+ */
+async function planResweeps(
+  tx: Query,
+  productId: string,
+  ageMs: number,
+  ranges: readonly TimeRange[],
+): Promise<void> {
+  const last = ranges.at(-1);
+  if (last === undefined) return;
+  const missing: TimeRange[] = [];
+  for (const range of ranges) {
+    const covered = await readCoverage(tx, productId, range, range.to + ageMs);
+    const planned = await readPlannedResweeps(tx, productId, range);
+    missing.push(...subtractRanges(range, [...covered, ...planned]));
+  }
+  await planWindows(tx, productId, "resweep", missing);
+  await writeResweep(tx, productId, ageMs, last.to);
+}

@@ -1,0 +1,86 @@
+/** Runs backfills: several windows at once, with turns between backfills. */
+
+import { ReconError } from "../../errors.ts";
+import type { Log } from "../../log.ts";
+import {
+  endBackfills,
+  leaseBackfillWindow,
+  listRunningBackfills,
+  type RunningBackfill,
+  startQueuedBackfills,
+} from "../../sync/backfill-store.ts";
+import { doesLiveWait } from "../../sync/turn-store.ts";
+import { type PullContext, pulledProducts } from "../context.ts";
+import { fetchLeasedWindow } from "./fetch-leased-window.ts";
+
+/**
+ * Starts queued backfills, and fetches until nothing is due. Runs may overlap. `log` names the run in its lines; the
+ * default is the context's log.
+ */
+export type RunBackfills = (signal: AbortSignal, log?: Log) => Promise<void>;
+
+/**
+ * All runs of one runner together fetch at most `pull.concurrency` windows at once. The runners of other processes
+ * share the windows. While a live window waits for a fetcher, no window begins; the next run continues. A run rejects
+ * with the error that stopped it, such as refused credentials; then nothing runs for `pull.every`.
+ */
+export function openBackfillRunner(context: PullContext): RunBackfills {
+  const { sql, clock } = context;
+  const { pull } = context.config;
+  const products = pulledProducts(context.config);
+  /** the backfills with due windows, by id; the first is served next and then goes to the end */
+  const turns = new Map<number, RunningBackfill>();
+  let freeFetchers = pull.concurrency;
+  let restUntil = Number.NEGATIVE_INFINITY;
+
+  const isResting = (signal: AbortSignal) => signal.aborted || clock.now() < restUntil;
+
+  const fetchInTurn = async (signal: AbortSignal, log: Log) => {
+    while (!isResting(signal)) {
+      const [backfill] = turns.values();
+      if (backfill === undefined) return;
+      turns.delete(backfill.id);
+      turns.set(backfill.id, backfill);
+      if (await doesLiveWait(sql, products, clock.now())) return;
+      const window = await leaseBackfillWindow(sql, backfill, clock.now(), pull.attempts);
+      if (window === null) {
+        turns.delete(backfill.id);
+      } else {
+        await fetchLeasedWindow({ ...context, log }, window, signal).catch(tolerateLostLease);
+        // After a split its parts are due, although another fetcher may have found nothing before.
+        if (!isResting(signal)) turns.set(backfill.id, backfill);
+      }
+    }
+  };
+
+  const runFetcher = async (signal: AbortSignal, log: Log) => {
+    freeFetchers -= 1;
+    try {
+      await fetchInTurn(signal, log);
+    } catch (error) {
+      restUntil = clock.now() + pull.every;
+      // Reads again which backfills may continue.
+      turns.clear();
+      throw error;
+    } finally {
+      freeFetchers += 1;
+    }
+  };
+
+  return async (signal, log = context.log) => {
+    if (isResting(signal)) return;
+    await startQueuedBackfills(sql, clock.now());
+    for (const backfill of await listRunningBackfills(sql, clock.now())) turns.set(backfill.id, backfill);
+    const count = turns.size === 0 ? 0 : freeFetchers;
+    const fetchers = await Promise.allSettled(Array.from({ length: count }, () => runFetcher(signal, log)));
+    for (const { id, productId, status } of await endBackfills(sql, clock.now(), pull.attempts)) {
+      log.info({ backfillId: id, productId, status }, "a backfill has ended");
+    }
+    for (const fetcher of fetchers) if (fetcher.status === "rejected") throw fetcher.reason;
+  };
+}
+
+/** A lost lease is no error: pausing and cancelling withdraw leases, and another worker may take an expired one. */
+function tolerateLostLease(error: unknown): void {
+  if (!(error instanceof ReconError && error.code === "lease-lost")) throw error;
+}

@@ -1,0 +1,68 @@
+/** Reads the fetched and the missing time of a product (the JSON of `recon coverage` and `/api/coverage`). */
+
+import { formatInstant } from "../../clock.ts";
+import { ReconError } from "../../errors.ts";
+import { findGaps, NOT_FETCHED } from "../../sync/coverage.ts";
+import { readTriedWindows } from "../../sync/coverage-store.ts";
+import type { WindowKind } from "../../sync/window-store.ts";
+import type { ProductRange, TimeRange } from "../../window.ts";
+import type { FlowContext } from "../context.ts";
+
+/** The most windows of an answer: nobody reads more, and they would fill the worker's memory. */
+const MOST_WINDOWS = 100_000;
+
+export interface Coverage {
+  readonly productId: string;
+  readonly from: string;
+  readonly to: string;
+  /** there are no gaps */
+  readonly complete: boolean;
+  /** the unfetched time before now − settleDelay; the reason is `not-fetched` or an error code */
+  readonly gaps: { readonly from: string; readonly to: string; readonly reason: string }[];
+  /** the windows that were fetched to their last page, in order of time */
+  readonly windows: {
+    readonly from: string;
+    readonly to: string;
+    readonly kind: WindowKind;
+    readonly records: number;
+    readonly pages: number;
+    readonly fetchedAt: string;
+  }[];
+}
+
+/** @throws ReconError `usage` where the range has too many windows */
+export async function readCoverageOf(context: FlowContext, asked: ProductRange): Promise<Coverage> {
+  const { productId } = asked;
+  const tried = await readTriedWindows(context.sql, productId, asked, MOST_WINDOWS + 1);
+  if (tried.length > MOST_WINDOWS) {
+    throw new ReconError(
+      "usage",
+      `from ${formatInstant(asked.from)} to ${formatInstant(asked.to)} there are more than ${MOST_WINDOWS} windows: ask for a shorter range`,
+    );
+  }
+  const fetched = tried.flatMap(({ fetchedAt, ...window }) =>
+    fetchedAt === null ? [] : [{ ...window, fetchedAt }],
+  );
+  const failed = tried.flatMap(({ fetchedAt, errorCode, ...window }) =>
+    fetchedAt === null ? [{ from: window.from, to: window.to, reason: errorCode ?? NOT_FETCHED }] : [],
+  );
+  const settledUntil = context.clock.now() - context.config.pull.settleDelay;
+  const gaps = findGaps(asked, settledUntil, fetched, failed);
+  return {
+    productId,
+    ...showRange(asked),
+    complete: gaps.length === 0,
+    gaps: gaps.map((gap) => ({ ...showRange(gap), reason: gap.reason })),
+    windows: fetched.map(({ kind, records, pages, fetchedAt, ...range }) => ({
+      ...showRange(range),
+      kind,
+      records,
+      pages,
+      fetchedAt: formatInstant(fetchedAt),
+    })),
+  };
+}
+
+function showRange({ from, to }: TimeRange): { from: string; to: string } {
+  return { from: formatInstant(from), to: formatInstant(to) };
+}

@@ -1,0 +1,263 @@
+/** Reads the overview: the progress of every product, the problems, and their money. */
+
+import { readConditions } from "../../alerts/condition-store.ts";
+import { countUndelivered } from "../../alerts/store.ts";
+import type { Instant } from "../../clock.ts";
+import type { ProductConfig } from "../../config-file.ts";
+import { countRows } from "../../db/row-counts.ts";
+import { readLastReceived } from "../../ledger/newest-store.ts";
+import { countFirstRejected } from "../../ledger/rejected-store.ts";
+import { type Risk, readRisk } from "../../mismatches/risk-store.ts";
+import { type PresentBackfill, readPresentBackfills } from "../../sync/backfill-overview-store.ts";
+import { type CoverageHour, describeHours } from "../../sync/coverage-hours.ts";
+import { describeHistory, type HistoryStep } from "../../sync/fetched-history.ts";
+import {
+  type FetchedSteps,
+  type PullStand,
+  readFetchedSteps,
+  readPullStands,
+  readUnfetched,
+  type Unfetched,
+} from "../../sync/pull-overview-store.ts";
+import { countWaiting, type WaitingCount } from "../../verify/waiting-store.ts";
+import type { TimeRange } from "../../window.ts";
+import type { FlowContext } from "../context.ts";
+import { judgeWork, seeWork, type WorkReport } from "./read-work.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** Today is one of them. */
+const COVERAGE_DAYS = 7;
+const HISTORY_MS = 12 * HOUR_MS;
+const HISTORY_STEP_MS = 900_000;
+/** The time for which a failed backfill is shown. */
+const RECENTLY_MS = DAY_MS;
+const MOST_BACKFILLS = 20;
+
+export interface ProductOverview {
+  readonly productId: string;
+  readonly state: ProductState;
+  /** null: pulling has not begun, or the product is not pulled */
+  readonly pulled: PulledOverview | null;
+  /** the unresolved mismatches, by status and currency */
+  readonly risk: readonly Risk[];
+}
+
+/**
+ * transfers-only: the product is not pulled; not-begun: nothing was fetched yet; stopped: the credentials are
+ * refused; stalled: there are gaps; behind: the lag is too long; current: everything that may be fetched was fetched.
+ */
+export type ProductState = "transfers-only" | "not-begun" | "stopped" | "stalled" | "behind" | "current";
+
+interface PulledOverview {
+  readonly head: Instant;
+  /** everything before this time was fetched */
+  readonly watermark: Instant;
+  readonly lagMs: number;
+  readonly windowMs: number;
+  readonly stoppedUntil: Instant | null;
+  /** in order of time */
+  readonly gaps: readonly Unfetched[];
+  /** of the last days, or since pulling began */
+  readonly hours: readonly CoverageHour[];
+  /** of the last hours */
+  readonly history: readonly HistoryStep[];
+}
+
+export interface Overview {
+  readonly now: Instant;
+  /** in the order of the config */
+  readonly products: readonly ProductOverview[];
+  /** of all products together, including those that have left the config */
+  readonly risk: readonly Risk[];
+  readonly waiting: readonly WaitingCount[];
+  readonly undelivered: number;
+  /** channels that have not accepted alerts for some minutes */
+  readonly failingChannels: readonly string[];
+  /** processes whose clocks are wrong: "worker 12 on host" */
+  readonly wrongClocks: readonly string[];
+  /** records and entries that cannot be used */
+  readonly rejected: RejectedCounts;
+  /** the time of the newest entry; null: there is none */
+  readonly lastReceivedAt: Instant | null;
+  /** running backfills and recently failed ones; the newest first */
+  readonly backfills: readonly PresentBackfill[];
+  /** whether pulling, comparing, following, verifying and alerting go on */
+  readonly work: WorkReport;
+}
+
+interface RejectedCounts {
+  readonly records: number;
+  readonly entries: number;
+  /** there are more entries than were counted */
+  readonly hasMore: boolean;
+}
+
+/** The limit of counting for an overview. */
+const MOST_COUNTED = 10_000;
+
+/**
+ * The shortest interval of reading the history: it costs more than all the rest, and its steps change slowly.
+ */
+const KEEP_HISTORY_MS = 15_000;
+
+type ReadHistory = (products: readonly string[], now: Instant) => Promise<FetchedSteps[]>;
+
+/** Opens a reader for repeated use. Every reading is new, except the history of the last hours. */
+export function openOverview(context: FlowContext): () => Promise<Overview> {
+  let kept: { readonly at: Instant; readonly history: Promise<FetchedSteps[]> } | null = null;
+  const readHistory: ReadHistory = (products, now) => {
+    if (kept !== null && now >= kept.at && now - kept.at < KEEP_HISTORY_MS) return kept.history;
+    const history = readFetchedSteps(context.sql, products, rangeOfHistory(now).from, HISTORY_STEP_MS);
+    kept = { at: now, history };
+    history.catch(() => {
+      kept = null;
+    });
+    return history;
+  };
+  return () => readOverview(context, readHistory);
+}
+
+/** Reads the overview with a few statements for all products. None of them counts history. */
+async function readOverview(context: FlowContext, readHistory: ReadHistory): Promise<Overview> {
+  const { sql, config, clock } = context;
+  const now = clock.now();
+  const products = config.products
+    .filter(({ walletMode }) => walletMode === "seamless")
+    .map(({ productId }) => productId);
+  const [
+    stands,
+    unfetched,
+    fetched,
+    risk,
+    waiting,
+    undelivered,
+    conditions,
+    rejected,
+    lastReceivedAt,
+    backfills,
+    work,
+  ] = await Promise.all([
+    readPullStands(sql, products),
+    readUnfetched(sql, products),
+    readHistory(products, now),
+    readRisk(sql),
+    countWaiting(sql),
+    countUndelivered(sql),
+    readConditions(sql),
+    countRejected(sql),
+    readLastReceived(sql),
+    readPresentBackfills(sql, now - RECENTLY_MS, MOST_BACKFILLS),
+    seeWork(context, now, MOST_COUNTED),
+  ]);
+  const [standOf, unfetchedOf, fetchedOf, riskOf] = [
+    new Map(stands.map((one) => [one.productId, one])),
+    Map.groupBy(unfetched, (one) => one.productId),
+    Map.groupBy(fetched, (one) => one.productId),
+    Map.groupBy(risk, (one) => one.productId),
+  ];
+  const progressOf = ({ productId, head, stoppedUntil }: PullStand) => {
+    const gaps = unfetchedOf.get(productId)?.filter(({ isGap }) => isGap).length ?? 0;
+    return { productId, head, stoppedUntil, gaps };
+  };
+  const describe = (product: ProductConfig): ProductOverview => {
+    const { productId } = product;
+    const found = {
+      stand: standOf.get(productId) ?? null,
+      unfetched: unfetchedOf.get(productId) ?? [],
+      fetched: fetchedOf.get(productId) ?? [],
+    };
+    const pulled = product.walletMode === "transfer" ? null : describePulled(context, now, found);
+    const state =
+      product.walletMode === "transfer" ? "transfers-only" : stateOf(context, pulled, found.stand);
+    return { productId, state, pulled, risk: riskOf.get(productId) ?? [] };
+  };
+  return {
+    now,
+    products: config.products.map(describe),
+    risk: riskOf.get(null) ?? [],
+    waiting,
+    undelivered,
+    failingChannels: conditions
+      .filter(({ kind }) => kind === "alerts-undelivered")
+      .map(({ subject }) => subject),
+    wrongClocks: conditions.filter(({ kind }) => kind === "clock-wrong").map(({ subject }) => subject),
+    rejected,
+    lastReceivedAt,
+    backfills,
+    work: judgeWork(context, { ...work, progress: stands.map(progressOf) }, "as-is"),
+  };
+}
+
+async function countRejected(sql: FlowContext["sql"]): Promise<RejectedCounts> {
+  const [records, entries] = await Promise.all([
+    countRows(sql, "rejected_records"),
+    countFirstRejected(sql, MOST_COUNTED + 1),
+  ]);
+  return { records, entries: Math.min(entries, MOST_COUNTED), hasMore: entries > MOST_COUNTED };
+}
+
+interface PulledRows {
+  readonly stand: PullStand | null;
+  readonly unfetched: readonly Unfetched[];
+  readonly fetched: readonly FetchedSteps[];
+}
+
+function describePulled(
+  { config }: FlowContext,
+  now: Instant,
+  { stand, unfetched, fetched }: PulledRows,
+): PulledOverview | null {
+  if (stand === null) return null;
+  const { begin, head, windowMs, stoppedUntil } = stand;
+  const gaps = unfetched.filter(({ isGap }) => isGap);
+  const watermark = Math.min(head, ...unfetched.map(({ from }) => from));
+  const settledUntil = now - config.pull.settleDelay;
+  const stoppedBy = stoppedUntil === null ? null : "provider-refused";
+  return {
+    head,
+    watermark,
+    lagMs: Math.max(0, now - watermark),
+    windowMs,
+    stoppedUntil,
+    gaps,
+    hours: describeHours(rangeOfHours(begin, now), {
+      begin,
+      head,
+      settledUntil,
+      missing: unfetched,
+      stoppedBy,
+    }),
+    history: describeHistory(rangeOfHistory(now), HISTORY_STEP_MS, fetched),
+  };
+}
+
+/** The range of the coverage strip: the last days to the end of today, but not before pulling began. */
+function rangeOfHours(begin: Instant, now: Instant): TimeRange {
+  const today = Math.floor(now / DAY_MS) * DAY_MS;
+  const from = Math.max(today - (COVERAGE_DAYS - 1) * DAY_MS, Math.floor(begin / HOUR_MS) * HOUR_MS);
+  return { from, to: Math.max(today, Math.floor(from / DAY_MS) * DAY_MS) + DAY_MS };
+}
+
+function rangeOfHistory(now: Instant): TimeRange {
+  const to = (Math.floor(now / HISTORY_STEP_MS) + 1) * HISTORY_STEP_MS;
+  return { from: to - HISTORY_MS, to };
+}
+
+/** The lag that a product may have before it counts as behind. */
+const PATIENCE_TICKS = 5;
+const LEAST_PATIENCE_MS = 300_000;
+
+function stateOf(
+  { config }: FlowContext,
+  pulled: PulledOverview | null,
+  stand: PullStand | null,
+): ProductState {
+  if (pulled === null) return "not-begun";
+  if (pulled.stoppedUntil !== null) return "stopped";
+  if (pulled.gaps.length > 0) return "stalled";
+  if (stand?.head === stand?.begin) return "not-begun";
+  const { settleDelay, every } = config.pull;
+  const mayLag = settleDelay + Math.max(PATIENCE_TICKS * every, LEAST_PATIENCE_MS);
+  return pulled.lagMs > mayLag ? "behind" : "current";
+}

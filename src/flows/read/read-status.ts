@@ -1,0 +1,137 @@
+/** Reads the state of all products and work (the JSON of `recon status` and `/api/status`). */
+
+import { countUndelivered } from "../../alerts/store.ts";
+import { formatInstant, type Instant } from "../../clock.ts";
+import { countRejectedEntries } from "../../ledger/follow-store.ts";
+import { readLedgerExtent } from "../../ledger/store.ts";
+import { countByStatus, countOpenByProduct, type StatusCounts } from "../../mismatches/store.ts";
+import { isStalled, readPullProgress, watermarkOf } from "../../sync/progress-store.ts";
+import { countRecords } from "../../sync/record-store.ts";
+import type { TransferStatus } from "../../transfer.ts";
+import { countTransfers } from "../../verify/store.ts";
+import type { FlowContext } from "../context.ts";
+import { judgeWork, seeWork, type WorkReport } from "./read-work.ts";
+
+interface ProductStatus {
+  readonly productId: string;
+  /** the head of pulling */
+  readonly head: string | null;
+  /** everything before this time was fetched; differs from the head while there are gaps */
+  readonly watermark: string | null;
+  /**
+   * since the watermark, or since `since` where nothing was pulled yet; null: the product is not pulled, or no worker
+   * has begun
+   */
+  readonly lagSeconds: number | null;
+  readonly windowSeconds: number | null;
+  readonly stalled: boolean;
+  readonly gaps: number;
+  readonly records: number;
+  readonly rejected: number;
+  readonly openMismatches: number;
+}
+
+export interface Status {
+  readonly products: ProductStatus[];
+  readonly ledger: { readonly entries: number; readonly lastReceivedAt: string | null };
+  readonly mismatches: StatusCounts;
+  readonly transfers: Record<TransferStatus, number>;
+  readonly alerts: { readonly undelivered: number };
+  readonly comparing: {
+    /** everything that had arrived by then has been judged, or waits for its graces; null: nothing was judged yet */
+    readonly upTo: string | null;
+    readonly behindSeconds: number | null;
+    /** touched rounds and bets that are due for a comparison */
+    readonly waiting: number;
+    /** rounds and bets that cannot be compared */
+    readonly setAside: number;
+    /** the problem in a sentence; null: there is none */
+    readonly problem: string | null;
+  };
+  readonly verifying: {
+    /**
+     * the longest wait of a due question; where nothing waits, the time since the last check for due questions; null:
+     * there was no check
+     */
+    readonly behindSeconds: number | null;
+    readonly due: number;
+  };
+  /** records of the provider and entries of the ledger that cannot be used */
+  readonly rejected: { readonly records: number; readonly entries: number };
+}
+
+/** The status with more facts about the work, for people. */
+export interface StatusForPeople {
+  readonly status: Status;
+  readonly work: WorkReport;
+}
+
+export async function readStatus(context: FlowContext): Promise<Status> {
+  return (await readStatusForPeople(context)).status;
+}
+
+export async function readStatusForPeople(context: FlowContext): Promise<StatusForPeople> {
+  const { sql, config, clock } = context;
+  const [progress, records, open, ledger, mismatches, transfers, undelivered, rejected] = await Promise.all([
+    readPullProgress(sql),
+    countRecords(sql),
+    countOpenByProduct(sql),
+    readLedgerExtent(sql),
+    countByStatus(sql),
+    countTransfers(sql),
+    countUndelivered(sql),
+    countRejectedEntries(sql),
+  ]);
+  const now = clock.now();
+  const work = judgeWork(context, { ...(await seeWork(context, now, null)), progress }, "as-is");
+  const { comparing, verifying } = work;
+  const products = config.products.map(({ productId, walletMode, since }): ProductStatus => {
+    const state = progress.find((one) => one.productId === productId);
+    const watermark = state === undefined ? null : watermarkOf(state);
+    // Nothing is missing before the begin of pulling, which is unknown before a worker's first start.
+    const lagsSince = walletMode === "transfer" ? null : (watermark ?? since);
+    return {
+      productId,
+      head: showTime(state?.head ?? null),
+      watermark: showTime(watermark),
+      lagSeconds: lagsSince === null ? null : Math.max(0, Math.round((now - lagsSince) / 1000)),
+      windowSeconds: state === undefined ? null : state.windowMs / 1000,
+      stalled: state !== undefined && isStalled(state),
+      gaps: state?.gaps ?? 0,
+      records: records.get(productId)?.records ?? 0,
+      rejected: records.get(productId)?.rejected ?? 0,
+      openMismatches: open.get(productId) ?? 0,
+    };
+  });
+  const status = {
+    products,
+    ledger: { entries: ledger.entries, lastReceivedAt: showTime(ledger.lastReceivedAt) },
+    mismatches,
+    transfers,
+    alerts: { undelivered },
+    comparing: {
+      upTo: showTime(comparing.upTo),
+      behindSeconds: comparing.upTo === null ? null : secondsOf(Math.max(0, now - comparing.upTo)),
+      waiting: comparing.waiting,
+      setAside: comparing.setAside,
+      problem: comparing.problem,
+    },
+    verifying: {
+      behindSeconds: verifying.behindMs === null ? null : secondsOf(verifying.behindMs),
+      due: verifying.due,
+    },
+    rejected: {
+      records: [...records.values()].reduce((sum, one) => sum + one.rejected, 0),
+      entries: rejected.unusable + rejected.changed,
+    },
+  };
+  return { status, work };
+}
+
+function secondsOf(lengthMs: number): number {
+  return Math.round(lengthMs / 1000);
+}
+
+function showTime(instant: Instant | null): string | null {
+  return instant === null ? null : formatInstant(instant);
+}

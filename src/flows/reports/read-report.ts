@@ -1,0 +1,78 @@
+/** The day's statement of every product (the JSON of `recon report` and `/api/report`). */
+
+import type { ProductConfig } from "../../config-file.ts";
+import { cancelledBy } from "../../db/cancel-store.ts";
+import type { Query } from "../../db/client.ts";
+import { inOneMoment } from "../../db/transactions.ts";
+import { addUp, type DayReport, type ReportRow, type Totals, toRows } from "../../report.ts";
+import { findGaps } from "../../sync/coverage.ts";
+import { readCoverage } from "../../sync/coverage-store.ts";
+import type { TimeRange } from "../../window.ts";
+import { type CompareLimits, openComparison, REPORT_LIMITS } from "../compare/comparison-context.ts";
+import type { FlowContext } from "../context.ts";
+import { findLedgerStart } from "../ledger/known-ledger.ts";
+import { reportBets } from "./report-bets.ts";
+import { reportSessions } from "./report-sessions.ts";
+
+/** A day of a zone, with its begin and end. */
+export interface RequestedDay extends TimeRange {
+  readonly day: string;
+  readonly zone: string;
+}
+
+/**
+ * Adds up both sides of a day, and what explains each difference. Each product is read in one snapshot, so that
+ * records, entries and mismatches belong together. Products with transfer wallets have no bets and no row.
+ * @param signal cancels the report, in the database too; the report rejects with the signal's reason
+ * @param rest awaited between pieces of work, so that other work gets time
+ */
+export async function readReport(
+  context: FlowContext,
+  { day, zone, ...range }: RequestedDay,
+  signal: AbortSignal = new AbortController().signal,
+  limits: CompareLimits = REPORT_LIMITS,
+  rest: () => Promise<void> = async () => {},
+): Promise<DayReport> {
+  const rows: ReportRow[] = [];
+  for (const product of context.config.products) {
+    if (product.walletMode === "transfer") continue;
+    const report = (tx: Query) =>
+      cancelledBy(context.sql, tx, signal, () =>
+        reportProduct(context, tx, product, range, { signal, limits, rest }),
+      );
+    rows.push(...(await inOneMoment(context.sql, report)));
+  }
+  return { day, zone, rows };
+}
+
+/** How a report is made. */
+interface Making {
+  readonly signal: AbortSignal;
+  readonly limits: CompareLimits;
+  readonly rest: () => Promise<void>;
+}
+
+async function reportProduct(
+  context: FlowContext,
+  tx: Query,
+  product: ProductConfig,
+  range: TimeRange,
+  { signal, limits, rest }: Making,
+): Promise<ReportRow[]> {
+  const now = context.clock.now();
+  const settledUntil = now - context.config.pull.settleDelay;
+  const covered = await readCoverage(tx, product.productId, range, 0);
+  const complete = findGaps(range, settledUntil, covered, []).length === 0;
+  const ledgerStart = await findLedgerStart(tx, context.config, product);
+  // With an empty ledger nothing is compared.
+  if (ledgerStart === null) return [];
+  const comparison = openComparison(context, tx, product, ledgerStart, now, limits);
+  const totals: Totals = new Map();
+  const report = product.settlement === "session" ? reportSessions : reportBets;
+  for await (const contribution of report(comparison, range)) {
+    await rest();
+    signal.throwIfAborted();
+    addUp(totals, contribution);
+  }
+  return toRows(product.productId, totals, complete);
+}

@@ -1,0 +1,217 @@
+/** Adds the bets of a day to its statement, each with what explains its difference. */
+
+import { type LedgerBet, realRound, type StoredRecord } from "../../bet.ts";
+import { type Instant, parseInstant } from "../../clock.ts";
+import { readActivity, readWaiting } from "../../diff/activity-store.ts";
+import type { AssessedPair } from "../../diff/assess.ts";
+import { subjectsOf } from "../../diff/finding.ts";
+import { type AssessedInDoubt, assessInDoubt } from "../../diff/in-doubt.ts";
+import { readRejected } from "../../diff/link-store.ts";
+import {
+  betsOfRest,
+  holdsRest,
+  isOfRest,
+  type RestOfRound,
+  recordsOfRest,
+} from "../../diff/rest-of-round.ts";
+import { countsAt, howCompared, statePair, stillRuns } from "../../diff/statement-lines.ts";
+import type { DiffMark } from "../../diff/store.ts";
+import { foldEntries } from "../../ledger/fold.ts";
+import type { MismatchKind } from "../../mismatch.ts";
+import { type ExplainingRow, readExplaining } from "../../mismatches/explaining-store.ts";
+import { sumAmounts, ZERO } from "../../money.ts";
+import { type Contribution, type ExplainingMismatch, explainDifference } from "../../report.ts";
+import type { TimeRange } from "../../window.ts";
+import type { ComparisonContext } from "../compare/comparison-context.ts";
+import { readAbsences } from "../compare/decide-absences.ts";
+import { loadNeighbourhoods } from "../compare/load-neighbourhoods.ts";
+import { reportedRounds, type WideRounds } from "../compare/wide-rounds.ts";
+import { findUnusableEntries } from "../ledger/known-ledger.ts";
+import { narrowActive, stateRest } from "./report-wide-rounds.ts";
+
+/** Adds every bet of the product that counts on the day, player by player. */
+export async function* reportBets(
+  comparison: ComparisonContext,
+  day: TimeRange,
+): AsyncGenerator<Contribution> {
+  const { tx, product } = comparison;
+  for await (const active of readActivity(tx, product.productId, day, "bets")) {
+    const usernames = [...new Set(active.map(({ username }) => username))];
+    const standing = await readExplaining(tx, product.productId, usernames);
+    const marks = await readWaiting(tx, product.productId, usernames);
+    const waiting = Map.groupBy(marks, ({ username }) => username);
+    const { wide, marks: given } = await narrowActive(comparison, active, standing, marks);
+    let assessments = await assessAll(comparison, given, wide);
+    if (wide.compareAsOneNow(assessments.flatMap(reportedRounds)))
+      assessments = await assessAll(comparison, given, wide);
+    for (const { neighbourhood, ...assessed } of assessments) {
+      const { username, records, rest } = neighbourhood;
+      const own = standing.filter((row) => row.username === username || row.providerUsername === username);
+      const reported = { username, records, rest, ...assessed };
+      yield* reportNeighbourhood(comparison, day, reported, own, waiting.get(username) ?? []);
+    }
+  }
+}
+
+async function assessAll(comparison: ComparisonContext, marks: readonly DiffMark[], wide: WideRounds) {
+  const { neighbourhoods } = await loadNeighbourhoods(comparison, marks, wide);
+  const sides = neighbourhoods.map((neighbourhood) => ({
+    neighbourhood,
+    records: neighbourhood.records,
+    bets: foldEntries(neighbourhood.entries, comparison.fold),
+  }));
+  const absencesOf = await readAbsences(comparison, sides);
+  return sides.map((one) => {
+    const { rest } = one.neighbourhood;
+    const listed = [...one.records, ...rest.flatMap(recordsOfRest)];
+    const held = [...one.bets, ...rest.flatMap(betsOfRest)];
+    const assessed = assessInDoubt(listed, held, comparison.settings, absencesOf(one));
+    return { neighbourhood: one.neighbourhood, ...assessed };
+  });
+}
+
+/** A neighbourhood of a player, without absent records; records in doubt count as before. */
+interface Reported extends AssessedInDoubt {
+  readonly username: string;
+  readonly records: readonly StoredRecord[];
+  readonly rest: readonly RestOfRound[];
+}
+
+async function* reportNeighbourhood(
+  comparison: ComparisonContext,
+  day: TimeRange,
+  { username, records, rest, pairs: all, undecided }: Reported,
+  own: readonly ExplainingRow[],
+  waiting: readonly DiffMark[],
+): AsyncGenerator<Contribution> {
+  const isMarked = isMarkedFor(waiting);
+  const loaded = new Map(all.map((one) => [one, withoutRest(one)]));
+  const asOneAt = new Map<AssessedPair, Instant>();
+  for (const one of rest) {
+    const asOne = all.find(({ pair }) => pair.matchedBy === "round" && holdsRest(pair, one.roundId));
+    const part = asOne === undefined ? undefined : loaded.get(asOne);
+    const own = part === undefined ? null : latestOf(part.pair.records);
+    const { contribution, lastAccountedAt } = await stateRest(comparison, one, records, day, own);
+    if (part !== undefined) asOneAt.set(part, Math.max(own ?? 0, lastAccountedAt));
+    yield contribution;
+  }
+  const pairs = [...loaded.values()].filter(({ pair }) => pair.records.length + pair.bets.length > 0);
+  const subjectsOfPair = shareSubjects(pairs);
+  for (const assessed of pairs) {
+    const at = asOneAt.get(assessed) ?? countsAt(assessed.pair);
+    if (at < day.from || at >= day.to) continue;
+    for (const statement of statePair(assessed, comparison.settings)) {
+      const difference = statement.provider.net.minus(statement.ledger.net);
+      const mismatch = findStanding(
+        assessed,
+        subjectsOfPair.get(assessed) ?? [],
+        { username, currency: statement.currency },
+        own,
+      );
+      const isOpen = !difference.eq(ZERO) && (mismatch === null || explainsOnlyItsPart(assessed));
+      const isInDoubt = assessed.verdict !== null && undecided.has(assessed.verdict);
+      const waits = isInDoubt || isMarked(assessed) || (isOpen && (await isHeldBack(comparison, assessed)));
+      const compared = howCompared(assessed, statement.currency, comparison.settings);
+      yield { ...statement, ...explainDifference(difference, mismatch, waits, compared) };
+    }
+  }
+}
+
+/** Removes the stand-ins for bets that are not loaded, because the database adds these up. */
+function withoutRest(one: AssessedPair): AssessedPair {
+  if (!holdsRest(one.pair)) return one;
+  const { records, bets } = one.pair;
+  const isLoaded = (side: StoredRecord | LedgerBet) => !isOfRest(side);
+  return { ...one, pair: { ...one.pair, records: records.filter(isLoaded), bets: bets.filter(isLoaded) } };
+}
+
+function latestOf(records: readonly StoredRecord[]): Instant {
+  const times = records.map((record) => parseInstant(record.accountingDate, "accountingDate"));
+  return times.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
+}
+
+/** Kinds that concern two players or currencies; each part is explained separately. */
+const EXPLAINS_TWO: ReadonlySet<MismatchKind> = new Set(["username-differs", "currency-differs"]);
+/** Kinds that concern one side only, so that they explain no difference. */
+const EXPLAINS_ALONE: ReadonlySet<MismatchKind> = new Set(["balance-differs", "provider-inconsistent"]);
+
+/**
+ * The subjects of each pair. A mismatch of a round belongs to one pair only: the pair that is compared by the round's
+ * sums, or the first pair of the round.
+ */
+function shareSubjects(all: readonly AssessedPair[]): ReadonlyMap<AssessedPair, readonly string[]> {
+  const subjects = new Map(all.map((one) => [one, subjectsOf(one.pair.records, one.pair.bets)]));
+  const ofRound = new Map<string, AssessedPair>();
+  for (const [one, own] of subjects) {
+    for (const subject of own.filter(isOfRound)) {
+      if (one.pair.matchedBy === "round" || !ofRound.has(subject)) ofRound.set(subject, one);
+    }
+  }
+  return new Map(
+    [...subjects].map(([one, own]) => [
+      one,
+      own.filter((subject) => !isOfRound(subject) || ofRound.get(subject) === one),
+    ]),
+  );
+}
+
+function isOfRound(subject: string): boolean {
+  return subject.startsWith("round:");
+}
+
+/**
+ * The mismatch that explains a pair; for a pair that agrees, all its adjustments. An adjustment belongs to the player
+ * and the currency of the ledger; for one part alone it is unknown whether the adjustment was enough.
+ */
+function findStanding(
+  { pair, verdict }: AssessedPair,
+  subjects: readonly string[],
+  { username, currency }: { readonly username: string; readonly currency: string },
+  rows: readonly ExplainingRow[],
+): ExplainingMismatch | null {
+  const names = (row: ExplainingRow) =>
+    (row.username === username && subjects.includes(row.subject)) ||
+    (row.kind === "username-differs" && pair.records.some((record) => record.betId === row.betId));
+  const isOfLedger = (row: ExplainingRow) =>
+    row.username === username && (pair.bets[0]?.currency ?? currency) === currency;
+  const about = rows.filter((row) => !EXPLAINS_ALONE.has(row.kind) && names(row));
+  if (verdict === null) {
+    const corrections = about.filter(isOfLedger).flatMap(({ adjustments }) => adjustments ?? []);
+    if (corrections.length === 0) return null;
+    return { amountAtRisk: null, resolved: true, adjustments: sumAmounts(corrections) };
+  }
+  const found =
+    about.find((row) => row.stands && row.kind === verdict.finding.kind) ??
+    about.find((row) => row.stands || row.adjustments !== null);
+  if (found === undefined) return null;
+  if (!EXPLAINS_TWO.has(found.kind)) return found;
+  return { amountAtRisk: null, resolved: false, adjustments: isOfLedger(found) ? found.adjustments : null };
+}
+
+function isMarkedFor(waiting: readonly DiffMark[]): (assessed: AssessedPair) => boolean {
+  const rounds = new Set(waiting.map((mark) => mark.roundId).filter((round) => round !== null));
+  const refs = new Set(waiting.map((mark) => mark.betRef).filter((ref) => ref !== null));
+  return ({ pair: { records, bets } }) =>
+    records.some((record) => refs.has(record.betId) || refs.has(record.id)) ||
+    bets.some((bet) => refs.has(bet.txnId)) ||
+    [...records, ...bets].some((side) => rounds.has(realRound(side.roundId) ?? ""));
+}
+
+/** While a bet runs, its stake need not agree: a mismatch explains only the additional movement (decision 77). */
+function explainsOnlyItsPart({ pair, verdict }: AssessedPair): boolean {
+  return verdict?.finding.kind === "net-differs" && stillRuns(pair);
+}
+
+/** Whether a pair waits without a mark: the bet still runs, or one side was rejected. */
+async function isHeldBack(
+  { tx, product }: ComparisonContext,
+  { pair, verdict }: AssessedPair,
+): Promise<boolean> {
+  if (stillRuns(pair)) return true;
+  if (verdict === null) return false;
+  const { username, transactionId } = verdict.finding;
+  if (verdict.waitsForRound) return true;
+  if ((await findUnusableEntries(tx, [verdict])).length > 0) return true;
+  const bet = { username, ref: transactionId ?? "" };
+  return pair.records.length === 0 && (await readRejected(tx, product.productId, [bet])).length > 0;
+}

@@ -1,0 +1,90 @@
+/** Adds wide rounds to a day's statement: the database adds up the bets that agree, without loading them. */
+
+import type { StoredRecord } from "../../bet.ts";
+import { roundKey } from "../../diff/neighbourhood.ts";
+import type { RestOfRound } from "../../diff/rest-of-round.ts";
+import type { DiffMark } from "../../diff/store.ts";
+import { sumOthers } from "../../diff/wide-store.ts";
+import type { ExplainingRow } from "../../mismatches/explaining-store.ts";
+import { ZERO } from "../../money.ts";
+import type { Contribution, SideSums } from "../../report.ts";
+import type { TimeRange } from "../../window.ts";
+import type { ComparisonContext } from "../compare/comparison-context.ts";
+import { WideRounds } from "../compare/wide-rounds.ts";
+
+/** What to load for a statement. */
+interface ToLoad {
+  readonly wide: WideRounds;
+  readonly marks: readonly DiffMark[];
+}
+
+/**
+ * Finds the wide rounds of some players.
+ * @param active the records and entries of the day
+ * @param standing the mismatches with adjustments, which count even where their bets agree
+ * @param waiting the players' marks
+ */
+export async function narrowActive(
+  comparison: ComparisonContext,
+  active: readonly DiffMark[],
+  standing: readonly ExplainingRow[],
+  waiting: readonly DiffMark[],
+): Promise<ToLoad> {
+  const wide = new WideRounds(waiting);
+  const keyOf = ({ username, roundId }: DiffMark) => roundKey(username, roundId ?? "");
+  const byRound = Map.groupBy(
+    active.filter(({ roundId }) => roundId !== null),
+    keyOf,
+  );
+  const rounds = [...byRound.values()].flatMap(([mark]): [string, string][] =>
+    mark === undefined ? [] : [[mark.username, mark.roundId ?? ""]],
+  );
+  await wide.enter(comparison, { rounds, bets: [] }, []);
+  const isKnown = (key: string) => wide.narrow.has(key) || wide.whole.has(key);
+  const large = rounds.filter(([username, roundId]) => {
+    const key = roundKey(username, roundId);
+    return !isKnown(key) && (byRound.get(key)?.length ?? 0) > 2 * comparison.limits.wholeRound;
+  });
+  if (large.length > 0) await wide.widen(comparison, large);
+  const narrow = [...wide.narrow.values()].map(({ username, roundId }) => ({
+    username,
+    roundId,
+    betRef: null,
+  }));
+  const players = new Set(narrow.map(({ username }) => username));
+  const corrected = standing
+    .filter((row) => players.has(row.username) && row.adjustments !== null && row.subject.startsWith("bet:"))
+    .map(({ username, subject }) => ({ username, roundId: null, betRef: subject.slice("bet:".length) }));
+  const others = active.filter((mark) => !wide.narrow.has(keyOf(mark)));
+  return { wide, marks: [...others, ...narrow, ...corrected] };
+}
+
+/**
+ * Adds the bets that are not loaded: each on its own day, or, where the round agrees as one, all on the day of the
+ * latest bet.
+ * @param loaded the player's records
+ * @param agreedAt the time at which a round that agrees as one counts; null: the round does not
+ */
+export async function stateRest(
+  { tx, product: { productId }, settings }: ComparisonContext,
+  rest: RestOfRound,
+  loaded: readonly StoredRecord[],
+  day: TimeRange,
+  agreedAt: number | null,
+): Promise<{ readonly contribution: Contribution; readonly lastAccountedAt: number }> {
+  const betIds = loaded.filter(({ username }) => username === rest.username).map(({ betId }) => betId);
+  const sums = await sumOthers(tx, productId, rest, betIds, agreedAt === null ? day : null);
+  const lastAccountedAt = sums.lastAccountedAt ?? Number.NEGATIVE_INFINITY;
+  const at = Math.max(agreedAt ?? 0, lastAccountedAt);
+  const isBefore = Math.max(rest.entryTimes.lastEntryAt, lastAccountedAt) < settings.ledgerStart;
+  const counts = !isBefore && (agreedAt === null || (at >= day.from && at < day.to));
+  const { bets, stake, payout } = sums;
+  const side: SideSums = counts
+    ? { bets, stake, payout, net: payout.minus(stake) }
+    : { bets: 0, stake: ZERO, payout: ZERO, net: ZERO };
+  const nothing = { mismatches: ZERO, adjustments: ZERO, pending: ZERO, rounding: ZERO };
+  return {
+    contribution: { currency: rest.currency, provider: side, ledger: side, ...nothing },
+    lastAccountedAt,
+  };
+}

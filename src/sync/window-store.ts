@@ -1,0 +1,61 @@
+/** The planned windows, in PostgreSQL (decision 2). */
+
+import type { Instant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+import type { TimeRange } from "../window.ts";
+
+/** The kinds of windows that may be leased, most urgent first. */
+export const WINDOW_KINDS = ["live", "confirm", "resweep", "backfill"] as const;
+export type WindowKind = (typeof WINDOW_KINDS)[number];
+
+/**
+ * Plans windows, except for ranges that an unfinished window of the same kind contains.
+ * @param attempts 1: a request for a part of the range has failed already
+ */
+export async function planWindows(
+  sql: Query,
+  productId: string,
+  kind: WindowKind,
+  ranges: readonly TimeRange[],
+  attempts = 0,
+): Promise<void> {
+  if (ranges.length === 0) return;
+  await sql`
+    insert into windows (product_id, kind, from_at, to_at, attempts)
+    select ${productId}, ${kind}, asked.from_at, asked.to_at, ${attempts}
+    from unnest(${ranges.map((r) => r.from)}::timestamptz[], ${ranges.map((r) => r.to)}::timestamptz[])
+      as asked (from_at, to_at)
+    where not exists (
+      select from windows w
+      where w.product_id = ${productId} and w.kind = ${kind} and w.status in ('planned', 'gap')
+        and w.from_at <= asked.from_at and w.to_at >= asked.to_at
+    )
+    order by asked.from_at`;
+}
+
+/** Moves the ends of gaps that nobody works on, so that one fetch covers what was added (decision 116). */
+export async function extendGaps(
+  sql: Query,
+  extended: readonly { readonly id: number; readonly to: Instant }[],
+): Promise<void> {
+  if (extended.length === 0) return;
+  await sql`
+    update windows w set to_at = longer.to_at
+    from unnest(${extended.map(({ id }) => id)}::bigint[], ${extended.map(({ to }) => to)}::timestamptz[])
+      as longer (id, to_at)
+    where w.id = longer.id and w.status = 'gap' and w.cursor is null and w.to_at < longer.to_at
+      and (w.lease_until is null or w.lease_until < clock_timestamp())`;
+}
+
+/** The resweeps of a range that nobody has begun. They serve every age that is due now (decision 120). */
+export async function readPlannedResweeps(
+  sql: Query,
+  productId: string,
+  range: TimeRange,
+): Promise<TimeRange[]> {
+  return await sql<TimeRange[]>`
+    select from_at as "from", to_at as "to" from windows
+    where product_id = ${productId} and kind = 'resweep' and status in ('planned', 'gap') and started_at is null
+      and from_at < ${range.to} and to_at > ${range.from}
+    order by from_at`;
+}

@@ -1,0 +1,42 @@
+/** The decisions of `src/README.md`: their numbers are stable, and whoever cites one leads to it. */
+
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+
+const ROOT = join(import.meta.dirname, "../..");
+const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
+
+const decisions = read("src/README.md").split("\n## Decisions\n")[1] ?? "";
+const numbers = Array.from(decisions.matchAll(/^- \*\*(\d+)\. /gm), ([, number]) => Number(number));
+
+/** "decision 7", "decisions 7 and 12". */
+function citedIn(text: string): number[] {
+  const lists = text.matchAll(/\bdecisions? (\d+(?:(?:, | and )\d+)*)/gi);
+  return Array.from(lists, ([, list = ""]) => list.match(/\d+/g) ?? [])
+    .flat()
+    .map(Number);
+}
+
+describe("a decision", () => {
+  test("has a number of its own", () => {
+    expect(numbers.filter((number, index) => numbers.indexOf(number) !== index)).toEqual([]);
+    expect(numbers.length).toBeGreaterThan(100);
+  });
+
+  test("is there where code, tests or documentation cite it", () => {
+    const files = ["{src,jobs,test,bench}/**/*.{ts,md}", "docs/*.md", "*.md"];
+    const cited = globSync(files, { cwd: ROOT }).flatMap((path) =>
+      citedIn(read(path)).map((number) => ({ path, number })),
+    );
+    expect(cited.length).toBeGreaterThan(100);
+    expect(cited.filter(({ number }) => !numbers.includes(number))).toEqual([]);
+  });
+
+  test("is there where another one names it", () => {
+    // What begins at 400 is an HTTP status.
+    const named = Array.from(decisions.matchAll(/\(([1-3]?\d{1,2})\)/g), ([, number]) => Number(number));
+    expect(named.length).toBeGreaterThan(0);
+    expect(named.filter((number) => !numbers.includes(number))).toEqual([]);
+  });
+});

@@ -1,0 +1,185 @@
+import { randomUUID } from "node:crypto";
+import { beforeEach, describe, expect, test } from "vitest";
+import { parseConfig } from "../../../src/config-file.ts";
+import { actOnMismatches, type RequestedAction } from "../../../src/flows/mismatches/act-on-mismatches.ts";
+import { recordTransitions } from "../../../src/flows/mismatches/record-transitions.ts";
+import { undoStep } from "../../../src/flows/mismatches/undo-step.ts";
+import { readMismatchStory } from "../../../src/flows/read/read-mismatch.ts";
+import { silentLog } from "../../../src/log.ts";
+import type { Transition } from "../../../src/mismatches/transitions.ts";
+import { createTestClock } from "../../support/clock.ts";
+import { emptyTables, useDatabase } from "../../support/database.ts";
+import { MINUTE_MS, NOON } from "../../support/examples.ts";
+import { exampleFinding, PROVIDER_SIDE } from "../../support/findings.ts";
+import { readStatuses } from "../../support/open-mismatches.ts";
+
+const { sql } = useDatabase();
+const clock = createTestClock(NOON);
+const config = parseConfig({ products: [{ productId: "P1" }] });
+const context = { sql, config, clock, log: silentLog };
+
+beforeEach(async () => {
+  clock.set(NOON);
+  await emptyTables(sql);
+});
+
+const change = (...transitions: Transition[]) => {
+  clock.advance(MINUTE_MS);
+  return sql.begin((tx) => recordTransitions(tx, transitions, config, clock.now()));
+};
+const open = (count: number) =>
+  change(
+    ...Array.from({ length: count }, (_, index) => ({
+      change: "open" as const,
+      finding: exampleFinding({ betId: `bet-${index + 1}` }),
+    })),
+  );
+/** @returns the step, by which the action can be undone */
+const act = async (
+  action: RequestedAction["action"],
+  {
+    ids = ["1"],
+    ...more
+  }: Partial<Pick<RequestedAction, "note" | "by" | "adjustment">> & { ids?: string[] } = {},
+) => {
+  clock.advance(MINUTE_MS);
+  const step = randomUUID();
+  const said = { note: `to ${action}`, by: "olga", expected: null, adjustment: null };
+  await actOnMismatches(context, { action, target: { ids }, ...said, ...more, step });
+  return step;
+};
+const undo = (step: string, by = "olga") => {
+  clock.advance(MINUTE_MS);
+  return undoStep(context, { step, by });
+};
+const read = (id = "1") => readMismatchStory(context, id);
+const statuses = () => readStatuses(sql);
+/** All values that a step may change, and an undo must restore. */
+const standing = async (id = 1) =>
+  (await sql`select status, note, resolved_at, resolved_by, ceased_at from mismatches where id = ${id}`)[0];
+
+describe("an undo", () => {
+  test.each<[RequestedAction["action"], RequestedAction["action"][]]>([
+    ["ack", []],
+    ["resolve", []],
+    ["resolve", ["ack"]],
+    ["ignore", ["ack"]],
+    ["reopen", ["resolve"]],
+    ["reopen", ["ack", "ignore"]],
+  ])("leaves the mismatch as it was before: %s after %j", async (action, before) => {
+    await open(1);
+    for (const one of before) await act(one, { by: "anna", note: `anna: ${one}` });
+    const was = await standing();
+    const step = await act(action);
+    expect(await standing()).not.toEqual(was);
+    expect(await undo(step)).toEqual({ ids: ["1"], changed: [] });
+    expect(await standing()).toEqual(was);
+  });
+
+  test("stays in the history, with the person who did it", async () => {
+    await open(1);
+    const step = await act("ack", { note: "asked the provider" });
+    await undo(step, "bo");
+    const { history } = await read();
+    expect(history.map(({ fromStatus, toStatus, by, note }) => [fromStatus, toStatus, by, note])).toEqual([
+      [null, "open", "recon", null],
+      ["open", "acknowledged", "olga", "asked the provider"],
+      ["acknowledged", "open", "bo", "undone by bo: asked the provider"],
+    ]);
+  });
+
+  test("keeps the note of an earlier step through several undone ones", async () => {
+    await open(1);
+    await act("ack", { note: "first" });
+    const second = await act("resolve", { note: "second" });
+    await undo(second);
+    const third = await act("ignore", { note: "third" });
+    await undo(third);
+    expect(await read()).toMatchObject({ status: "acknowledged", note: "first", resolvedBy: null });
+  });
+
+  test("of a step that no longer counted restores the decision, which stands until a value changes again", async () => {
+    await open(1);
+    await act("resolve");
+    await change({ change: "cease", id: 1 });
+    const was = await standing();
+    const step = await act("reopen");
+    await undo(step);
+    expect(await standing()).toEqual(was);
+  });
+
+  test("of many leaves alone what has changed since, and names it", async () => {
+    await open(4);
+    const step = await act("ack", { ids: ["1", "2", "3", "4"] });
+    await act("resolve", { ids: ["2"], by: "anna" });
+    await change({ change: "resolve", id: 3 });
+    expect(await undo(step)).toEqual({ ids: ["1", "4"], changed: ["2", "3"] });
+    expect(await statuses()).toBe("open resolved resolved open");
+  });
+
+  test("is refused where another way led back to the same status", async () => {
+    await open(1);
+    const step = await act("ack");
+    await act("resolve", { by: "anna" });
+    await act("reopen", { by: "anna" });
+    await act("ack", { by: "anna" });
+    expect(await undo(step)).toEqual({ ids: [], changed: ["1"] });
+    expect(await read()).toMatchObject({ status: "acknowledged", note: "to ack" });
+  });
+
+  test("is possible once", async () => {
+    await open(1);
+    const step = await act("ack");
+    await undo(step);
+    expect(await undo(step)).toEqual({ ids: [], changed: ["1"] });
+    expect((await read()).history).toHaveLength(3);
+  });
+
+  test("by two people at once is done by one of them", async () => {
+    await open(1);
+    const step = await act("ack");
+    const results = await Promise.all([undo(step, "anna"), undo(step, "bo")]);
+    expect(results.flatMap(({ ids }) => ids)).toEqual(["1"]);
+    expect((await read()).history).toHaveLength(3);
+  });
+
+  test("does not restore a decision for values that it was not made about", async () => {
+    await open(1);
+    await act("ignore");
+    const step = await act("reopen");
+    const finding = exampleFinding({ provider: { ...PROVIDER_SIDE, payout: "99.00" } });
+    await change({ change: "refresh", id: 1, finding });
+    expect(await undo(step)).toEqual({ ids: [], changed: ["1"] });
+    expect(await statuses()).toBe("open");
+  });
+});
+
+test("a mismatch that an undo opens is compared again, because it may no longer hold", async () => {
+  await open(1);
+  const resolved = await act("resolve");
+  await undo(resolved);
+  expect(await sql`select usernames, round_ids from diff_marks`).toEqual([
+    { usernames: ["anna"], round_ids: ["round-1"] },
+  ]);
+});
+
+test("an undo reopens an incident that ended by mistake, and ends one that a mistaken reopening began", async () => {
+  const reported = async () =>
+    (await sql<{ kind: string }[]>`select kind from alerts order by id`).map(({ kind }) => kind.slice(9));
+  await open(2);
+  await undo(await act("ack", { ids: ["1", "2"] }));
+  expect(await reported()).toEqual(["opened"]);
+  await undo(await act("resolve", { ids: ["1", "2"] }));
+  expect(await reported()).toEqual(["opened", "over", "opened"]);
+  await act("resolve", { ids: ["1", "2"] });
+  await undo(await act("reopen", { ids: ["1"] }));
+  expect(await reported()).toEqual(["opened", "over", "opened", "over", "opened", "over"]);
+  expect(await sql`select sum(open)::int as open from incidents`).toEqual([{ open: 0 }]);
+});
+
+test.each(["an adjustment", "an unknown step"])("%s cannot be undone", async (what) => {
+  await open(1);
+  const adjustment = { amount: "-4.5", ref: "R-1" };
+  const step = what === "a step that never was" ? randomUUID() : await act("resolve", { adjustment });
+  await expect(undo(step)).rejects.toMatchObject({ code: "not-found" });
+});
