@@ -1,10 +1,8 @@
 /** Reads filters and ids of rejected records and entries as typed, with the same names for HTTP and the command line. */
 
-import { parseInstant } from "../../clock.ts";
 import type { Config } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import { countRejectedRows } from "../../db/rejected-rows.ts";
-import { describeError } from "../../errors.ts";
 import { TABLES } from "../../flows/rejected/retry-rejected.ts";
 import {
   parseRejectedId,
@@ -13,7 +11,16 @@ import {
   type RejectedChoice,
   type RejectedRef,
 } from "../../rejected.ts";
-import { checkFields, usage } from "./fields.ts";
+import {
+  checkFields,
+  isObject,
+  readFilters,
+  readOneOf,
+  readTime,
+  show,
+  type Typed,
+  usage,
+} from "./fields.ts";
 import { type PageQuery, readPage } from "./page-query.ts";
 
 /** As typed; absent filters do not filter. */
@@ -43,12 +50,8 @@ const FILTERS: readonly (keyof RejectedQuery)[] = [
  * The filters of a query string.
  * @throws ReconError `usage` that names an unknown filter, or one that is not a single text
  */
-export function rejectedQueryOf(query: Readonly<Record<string, unknown>>): RejectedQuery {
-  for (const [name, value] of Object.entries(checkFields(query, FILTERS))) {
-    if (typeof value !== "string") throw usage(`${name} stands more than once`);
-    if (value.includes("\0")) throw usage(`${name} holds a character that nothing stored can hold`);
-  }
-  return query;
+export function rejectedQueryOf(query: Typed): RejectedQuery {
+  return readFilters(query, FILTERS);
 }
 
 /** Which part of a list to read. */
@@ -70,11 +73,11 @@ export async function readRejectedChoice(
 ): Promise<RejectedChoice> {
   if (product !== undefined) await checkProduct(sql, product, config);
   return {
-    side: readOneOf("side", side, REJECTED_SIDES),
-    kind: readOneOf("kind", kind, REJECTED_KINDS),
+    side: side === undefined ? null : readOneOf("side", side, REJECTED_SIDES),
+    kind: kind === undefined ? null : readOneOf("kind", kind, REJECTED_KINDS),
     productId: product ?? null,
     reason: reason ?? null,
-    since: since === undefined ? null : readTime(since),
+    since: since === undefined ? null : readTime({ since }, "since"),
   };
 }
 
@@ -102,12 +105,8 @@ export type RetryRequest = { readonly ids: readonly RejectedRef[] } | RejectedPa
  */
 export function readRetry(body: unknown): RetryRequest {
   const given = body ?? {};
-  if (typeof given !== "object" || Array.isArray(given)) throw usage("the body must be a JSON object");
-  const { ids, limit, after } = checkFields(given as Readonly<Record<string, unknown>>, [
-    "ids",
-    "limit",
-    "after",
-  ]);
+  if (!isObject(given)) throw usage("the body must be a JSON object");
+  const { ids, limit, after } = checkFields(given, ["ids", "limit", "after"]);
   if (ids !== undefined) {
     if (limit !== undefined || after !== undefined) throw usage("give either ids, or limit and after");
     return { ids: readIds(ids) };
@@ -134,27 +133,4 @@ export function readRef(field: string, text: string): RejectedRef {
   const ref = parseRejectedId(text);
   if (ref !== null) return ref;
   throw usage(`${field} "${text.slice(0, 60)}" is no id of a rejected one, such as record-12 or entry-7`);
-}
-
-function readOneOf<Choice extends string>(
-  name: string,
-  value: string | undefined,
-  choices: readonly Choice[],
-): Choice | null {
-  if (value === undefined) return null;
-  const found = choices.find((one) => one === value);
-  if (found !== undefined) return found;
-  throw usage(`there is no ${name} "${value.slice(0, 60)}"; it is one of ${choices.join(", ")}`);
-}
-
-function readTime(text: string): number {
-  try {
-    return parseInstant(text, "since");
-  } catch (error) {
-    throw usage(describeError(error));
-  }
-}
-
-function show(value: unknown): string {
-  return (JSON.stringify(value) ?? "nothing").slice(0, 60);
 }
