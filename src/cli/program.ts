@@ -18,6 +18,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   mismatches: async () => (await import("./commands/mismatches/mismatches.ts")).addMismatchCommands,
   report: async () => (await import("./commands/report.ts")).addReportCommand,
   transfers: async () => (await import("./commands/transfers.ts")).addTransferCommands,
+  rejected: async () => (await import("./commands/rejected.ts")).addRejectedCommands,
   alerts: async () => (await import("./commands/alerts.ts")).addAlertCommands,
   provider: async () => (await import("./commands/provider/provider.ts")).addProviderCommands,
   ledger: async () => (await import("./commands/ledger.ts")).addLedgerCommands,

@@ -108,6 +108,22 @@ function readItem(
   }
 }
 
+/**
+ * Reads a rejected record again, of the product that it names itself.
+ * @param raw its stored text
+ * @returns null: the text is not JSON, because only its beginning was stored
+ * @throws ReconError `bad-record`, `bad-amount` or `bad-time` naming field and value
+ */
+export function readRecordAgain(raw: string): BetRecord | null {
+  let item: unknown;
+  try {
+    item = withoutStacks(() => parse(raw));
+  } catch {
+    return null;
+  }
+  return readBetRecord(item, null);
+}
+
 /** Reads without stack traces: recording one takes longer than reading a record, and nobody reads them. */
 function withoutStacks<Result>(read: () => Result): Result {
   const { stackTraceLimit } = Error;
@@ -156,8 +172,12 @@ const KNOWN_FIELDS = new Set([
   "payoutStatus",
 ]);
 
-/** One item of `txns` (§2.4). @throws ReconError `bad-record`, `bad-amount` or `bad-time` naming field and value */
-function readBetRecord(item: unknown, productId: string): BetRecord {
+/**
+ * One item of `txns` (§2.4).
+ * @throws ReconError `bad-record`, `bad-amount` or `bad-time` naming field and value.
+ * @param productId of the product that was asked for; null: of any
+ */
+function readBetRecord(item: unknown, productId: string | null): BetRecord {
   if (!isObject(item)) throw new ReconError("bad-record", "the item is not an object");
   const record: BetRecord = {
     id: readKey(item, "id"),
@@ -176,7 +196,7 @@ function readBetRecord(item: unknown, productId: string): BetRecord {
     payoutStatus: readOneOf<PayoutStatus>(item, "payoutStatus", PAYOUT_STATUSES),
     extra: readExtra(item),
   };
-  if (record.productId !== productId) {
+  if (productId !== null && record.productId !== productId) {
     throw new ReconError(
       "bad-record",
       `productId is "${record.productId}", but "${productId}" was asked for`,

@@ -7,6 +7,7 @@ import { silentLog } from "../../src/log.ts";
 import { writeTransitions } from "../../src/mismatches/transition-store.ts";
 import { addApi } from "../../src/ops/api/api.ts";
 import { openReportQueue } from "../../src/ops/http/report-queue.ts";
+import { writeRejected } from "../../src/sync/rejected-store.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { exampleEntry, exampleRecord, exampleSettle, NOON } from "../support/examples.ts";
@@ -94,6 +95,19 @@ const RIGHT: Readonly<
   },
   importEntries: { lines: "{}" },
   importCallbacks: { lines: "{}" },
+  listRejected: {
+    query: {
+      side: "record",
+      kind: "unusable",
+      product: "P1",
+      reason: "stake",
+      since: HOUR.from,
+      limit: "5",
+      after: "record-9",
+    },
+  },
+  readRejected: { path: { id: "record-1" } },
+  retryRejected: { body: { limit: 5, after: "record-9" } },
   listAudit: { query: { limit: "5", after: "9" } },
 };
 
@@ -306,6 +320,7 @@ async function fillWorld(): Promise<void> {
   });
   await pullProduct({ ...context, fetchPage }, "P1", new AbortController().signal);
   clock.set(NOON);
+  await writeRejected(sql, "P1", [{ raw: '{"stake":"ten"}', reason: "stake must be a number" }], NOON);
   await appendEntries(sql, [exampleEntry(), exampleSettle()]);
   const missing = exampleFinding({ kind: "missing-in-ledger", betId: "other", ledger: null, roundId: null });
   await writeTransitions(

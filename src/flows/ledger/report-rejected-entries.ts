@@ -2,7 +2,9 @@
 
 import { recordAlert } from "../../alerts/store.ts";
 import { formatInstant } from "../../clock.ts";
-import { forgetMended, type RejectedKind, takeUnreported } from "../../ledger/follow-store.ts";
+import { takeUnreported } from "../../ledger/follow-store.ts";
+import { forgetMended } from "../../ledger/rejected-store.ts";
+import type { RejectedKind } from "../../rejected.ts";
 import type { FlowContext } from "../context.ts";
 
 const MOST_AT_ONCE = 10_000;
@@ -19,12 +21,12 @@ const WORDS: Readonly<Record<RejectedKind, Words>> = {
   unusable: {
     kind: "rejected-entries",
     what: (rows) => `${rows} of the ledger cannot be used`,
-    toDo: "They are kept in rejected_entries with their text and the reason, and what they speak of is not called missing. Correct them where they are written.",
+    toDo: "They are kept with their text and the reason (recon rejected list --side entry), and what they speak of is not called missing. Correct them where they are written.",
   },
   changed: {
     kind: "ledger-changed",
     what: (rows) => `a program changed or deleted ${rows} of the ledger; the first content stays`,
-    toDo: 'The refused content is kept in rejected_entries. Find out who changes the ledger. If rows of your ledger may change, set ledger.rowsChange to "replace".',
+    toDo: 'The refused content is kept (recon rejected list --side entry). Find out who changes the ledger. If rows of your ledger may change, set ledger.rowsChange to "replace", restart the worker, and run recon rejected retry.',
   },
 };
 

@@ -25,7 +25,7 @@ export async function reportRejectedRecords(
     productId,
     body: {
       what: `${productId}: ${many} of the provider cannot be used, such as one with: ${first.reason.slice(0, LONGEST_REASON)}`,
-      toDo: "They are kept in rejected_records with their text and the reason, and are never called missing. This alert comes once a day; recon status counts all of them. Ask the provider to correct them.",
+      toDo: "They are kept with their text and the reason (recon rejected list), and are never called missing. This alert comes once a day; recon status counts all of them. Ask the provider to correct them.",
       productId,
       since: formatInstant(now),
       count: isNew,

@@ -14,6 +14,7 @@ import { addBackfillRoutes } from "./backfill-routes.ts";
 import { addLedgerRoutes } from "./ledger-routes.ts";
 import { addMismatchRoutes } from "./mismatch-routes.ts";
 import { describeOperation } from "./operation.ts";
+import { addRejectedRoutes } from "./rejected-routes.ts";
 import { fieldsOf } from "./schema.ts";
 import { COVERAGE, COVERAGE_QUERY, REPORT, REPORT_QUERY, STATUS } from "./state-schema.ts";
 import { addTransferRoutes } from "./transfer-routes.ts";
@@ -68,6 +69,7 @@ export async function addApi(
   addBackfillRoutes(api, context);
   addTransferRoutes(api, context);
   addLedgerRoutes(api, context);
+  addRejectedRoutes(api, context);
   addAuditRoutes(api, context);
 }
 
