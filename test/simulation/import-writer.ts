@@ -1,4 +1,4 @@
-/** An operator whose ledger nobody can read: it hands over files of entries, or of its callbacks and answers. */
+/** An operator whose ledger nobody can read. It hands over files of entries, or of its callbacks and answers. */
 
 import type { CallbackEntry } from "../../src/callback.ts";
 import type { Instant } from "../../src/clock.ts";
@@ -8,6 +8,7 @@ import type { ImportFormat } from "../../src/flows/ledger/read-import.ts";
 import { type Amount, formatAmount, parseAmount } from "../../src/money.ts";
 import type { Random } from "../../src/sandbox/world/random.ts";
 import type { World } from "../../src/sandbox/world/world.ts";
+import { movesAnswered } from "./answered-moves.ts";
 import { writeBody } from "./callback-requests.ts";
 import { COLUMNS, rowOf } from "./operator-ledger.ts";
 
@@ -94,20 +95,15 @@ function cellOf(value: string | boolean | null): string {
 
 /**
  * The callbacks of a world as an operator's log has them: one line for each item, so that the answer's balances say
- * what moved for it. Whatever is asked for again is the same again.
+ * what moved for it. A callback that several files contain has the same line in each.
  */
 function openCallbackLog(all: readonly CallbackEntry[]) {
-  // A log has the answers of a request each time, or never.
-  const moves = new Map(
-    all.flatMap((entry) =>
-      entry.moved === null || entry.moved.eq("0") ? [] : [[nameAsked(entry), entry.moved]],
-    ),
-  );
+  const movedBy = movesAnswered(all);
   const balances = new Map<string, Amount>();
   const lines = new Map<string, string>();
   const writeLine = (entry: CallbackEntry): string => {
     const { callback, receivedAt, productId, username, currency } = entry;
-    const moved = entry.moved ?? moves.get(nameAsked(entry)) ?? null;
+    const moved = movedBy(entry);
     const wallet = JSON.stringify([productId, username, currency]);
     const before = entry.balanceBefore ?? balances.get(wallet) ?? FIRST_BALANCE;
     const after = entry.balanceAfter ?? (moved === null ? null : before.plus(moved));
@@ -127,11 +123,7 @@ function openCallbackLog(all: readonly CallbackEntry[]) {
     });
 }
 
-function nameAsked({ productId, callback, requestId, txnId }: CallbackEntry): string {
-  return JSON.stringify([productId, callback, requestId, txnId]);
-}
-
-/** Its balances say something else than what moved: of a recorded callback they are all that is known. */
+/** Whether the balances contradict what moved. Of a recorded callback only the balances are known. */
 function isMiscounted({ balanceBefore, balanceAfter, moved }: CallbackEntry): boolean {
   if (balanceBefore === null || balanceAfter === null || moved === null) return false;
   return !balanceAfter.minus(balanceBefore).eq(moved);

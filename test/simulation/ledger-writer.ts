@@ -9,6 +9,7 @@ import { followLedger } from "../../src/flows/ledger/follow-ledger.ts";
 import type { MismatchKind } from "../../src/mismatch.ts";
 import { createRandom, hashText } from "../../src/sandbox/world/random.ts";
 import type { World } from "../../src/sandbox/world/world.ts";
+import { movesAnswered } from "./answered-moves.ts";
 import { openImportWriter } from "./import-writer.ts";
 import { OperatorLedger } from "./operator-ledger.ts";
 import { TappedLedger } from "./tapped-ledger.ts";
@@ -71,7 +72,10 @@ export async function openLedgerWriter(
     };
   }
   if (habit === "tap") {
-    const tapped = new TappedLedger(databaseUrl);
+    const tapped = new TappedLedger(
+      databaseUrl,
+      movesAnswered(world.entriesReceived({ from: 0, to: world.quietAt() + 1 })),
+    );
     await tapped.open();
     let passedTo = begin;
     return {

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { CallbackEntry } from "../../src/callback.ts";
 import type { Instant } from "../../src/clock.ts";
-import { openStoring } from "../../src/flows/ledger/store-tapped.ts";
+import { openStoring } from "../../src/flows/tap/store-tapped.ts";
 import { silentLog } from "../../src/log.ts";
 import { type Amount, formatAmount, parseAmount } from "../../src/money.ts";
 import { startTap, type Tap } from "../../src/tap/tap.ts";
@@ -27,6 +27,7 @@ export class TappedLedger {
   readonly #problems: string[] = [];
   readonly #target: Server;
   readonly #databaseUrl: string;
+  readonly #movedBy: (entry: CallbackEntry) => Amount | null;
   #tap: Tap | null = null;
   #storing = Promise.resolve();
   readonly #balances = new Map<string, Amount>();
@@ -34,8 +35,10 @@ export class TappedLedger {
   #now: Instant = 0;
   #stored = 0;
 
-  constructor(databaseUrl: string) {
+  /** @param movedBy what the answer to a callback says that it moved; null: the answer has no balances */
+  constructor(databaseUrl: string, movedBy: (entry: CallbackEntry) => Amount | null) {
     this.#databaseUrl = databaseUrl;
+    this.#movedBy = movedBy;
     this.#target = createServer((asked, reply) => {
       asked.resume().on("end", () => reply.end(this.#answer));
     });
@@ -56,6 +59,7 @@ export class TappedLedger {
       this.#stored += lines;
       if (problem !== null) this.#problems.push(problem);
       if (stored.rejected > 0) this.#problems.push(`${stored.rejected} lines were rejected`);
+      if (stored.changed > 0) this.#problems.push(`${stored.changed} entries are changed`);
     });
     this.#storing = storing.run(this.#stopped.signal, () => false).finally(() => storing.close());
   }
@@ -83,7 +87,9 @@ export class TappedLedger {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  #answerTo({ requestId, username, currency, moved }: CallbackEntry): string {
+  #answerTo(entry: CallbackEntry): string {
+    const { requestId, username, currency } = entry;
+    const moved = this.#movedBy(entry);
     const id = JSON.stringify(requestId);
     if (moved === null) return `{"id":${id},"statusCode":0}`;
     const wallet = JSON.stringify([username, currency]);

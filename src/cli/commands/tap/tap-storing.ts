@@ -3,7 +3,7 @@
 import { Worker } from "node:worker_threads";
 import { systemClock } from "../../../clock.ts";
 import { describeError } from "../../../errors.ts";
-import type { StoringOrder, StoringState } from "../../../flows/ledger/store-tapped.ts";
+import type { StoringOrder, StoringState } from "../../../flows/tap/store-tapped.ts";
 import type { Log } from "../../../log.ts";
 import type { StoredCounts } from "../../../tap/store-journal.ts";
 

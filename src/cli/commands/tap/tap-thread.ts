@@ -2,7 +2,7 @@
 
 import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
-import { openStoring, type StoringOrder } from "../../../flows/ledger/store-tapped.ts";
+import { openStoring, type StoringOrder } from "../../../flows/tap/store-tapped.ts";
 
 /** On Linux this is the thread's alone: where the machine is busy, callbacks come first. */
 const NICE = 10;
