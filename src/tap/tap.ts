@@ -5,17 +5,13 @@
 
 import { type Instant, systemClock } from "../clock.ts";
 import type { Log } from "../log.ts";
-import { openJournal } from "./journal.ts";
+import { type JournalSettings, openJournal } from "./journal.ts";
 import { type ProxySettings, startProxy } from "./proxy.ts";
 import { openTally, type Tally } from "./tally.ts";
 import { openTapWatch } from "./watch.ts";
 
-export interface TapSettings extends ProxySettings {
-  /** of the journal; exists, and no other tap has it */
-  readonly folder: string;
-  /** of the journal; what does not fit is not recorded */
-  readonly mostBytes: number;
-}
+/** The folder of the journal exists, and no other tap uses it. */
+export interface TapSettings extends ProxySettings, JournalSettings {}
 
 export interface Tap {
   /** where it listens: "http://127.0.0.1:3001" */

@@ -11,6 +11,7 @@ import { silentLog } from "../../src/log.ts";
 import type { AnsweredCallback } from "../../src/tap/conversation.ts";
 import { listSegments } from "../../src/tap/segments.ts";
 import { startTap, type Tap, type TapSettings } from "../../src/tap/tap.ts";
+import { PATIENT_MS } from "./patience.ts";
 
 export interface Tapped extends Tap {
   readonly port: number;
@@ -31,6 +32,7 @@ export async function startTapped(target: string, settings: Partial<TapSettings>
     isAllowed: () => true,
     folder,
     mostBytes: NINE_MB,
+    patienceMs: PATIENT_MS,
     ...settings,
   };
   const tap = await startTap(all, silentLog, systemClock.now);
