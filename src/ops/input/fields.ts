@@ -1,12 +1,13 @@
 /**
- * The building blocks of what people send and type. Each kind of error has one message, for HTTP and the command line.
- * A schema made of them checks a value, reads it, and describes it in the OpenAPI document.
+ * The building blocks of what people send and type, for HTTP and the command line. A schema made of them checks a
+ * value, reads it, and describes it in the OpenAPI document (decision 59).
  */
 
 import { z } from "zod";
 import { parseInstant } from "../../clock.ts";
-import { describeError, ReconError } from "../../errors.ts";
+import { ReconError } from "../../errors.ts";
 import { formatAmount, parseAmount } from "../../money.ts";
+import { fieldOf, messageOf, sayNone, sayRepeated, type TextReader } from "./messages.ts";
 
 /** What was sent or typed, by the names of its fields. */
 export type Typed = Readonly<Record<string, unknown>>;
@@ -47,29 +48,28 @@ export const FILTER = ONCE.refine((text) => !text.includes("\0"), {
 /** A flag; where it is missing, it is not set. */
 export const FLAG = z.boolean().default(false);
 
-/** A text that a function reads; the function's error is the message. @param text the type of the text */
-export function readBy<Value>(read: (text: string, field: string) => Value, text: z.ZodString = TEXT) {
+/** A text that a function parses; the function's error is the message. @param text the type of the text */
+export function readBy<Value>(parse: TextReader<Value>, text: z.ZodString = TEXT) {
   return text.transform((value, context): Value => {
     try {
-      return read(value, "");
+      return parse(value, "");
     } catch {
-      context.issues.push({ code: "custom", input: value, params: { read } });
+      context.issues.push({ code: "custom", input: value, params: { read: parse } });
       return z.NEVER;
     }
   });
 }
 
 /** ISO 8601 with its offset, read as an instant. */
-export const TIME = readBy(parseInstant, TEXT.meta({ format: "date-time" }));
-
-/** The text of an exact decimal. */
-export const DECIMAL = TEXT.meta({
-  pattern: String.raw`^-?\d+(\.\d+)?$`,
-  description: "an exact decimal, as text",
-});
+export function timeIn(text: z.ZodString) {
+  return readBy(parseInstant, text.meta({ format: "date-time" }));
+}
 
 /** An exact decimal, read in plain digits. */
-export const AMOUNT = readBy((text, field) => formatAmount(parseAmount(text, field)), DECIMAL);
+export function amountIn(text: z.ZodString, readAmount = readPlainAmount) {
+  const pattern = String.raw`^-?\d+(\.\d+)?$`;
+  return readBy(readAmount, text.meta({ pattern, description: "an exact decimal, as text" }));
+}
 
 /** Several of some names, separated by commas. */
 export function severalOf<Name extends string>(names: readonly Name[]) {
@@ -99,78 +99,13 @@ export function orNull<Value extends z.ZodType>(schema: Value) {
   return schema.optional().transform((value) => value ?? null);
 }
 
-/** The message of a value that breaks a rule. @param rule "be above zero" */
-export function must(rule: string) {
-  return {
-    error: (issue: Issue) => {
-      const { input } = issue;
-      if (input === undefined) return undefined;
-      return `${fieldOf(issue)} must ${rule}, but is ${typeof input === "number" ? "the number " : ""}${show(input)}`;
-    },
-  };
-}
-
-/** The message of a body that is no object. @param fields what the object should have */
-export function bodyWith(fields: string) {
-  return {
-    error: (issue: Issue) =>
-      issue.code === "invalid_type" ? `the body must be a JSON object with ${fields}` : undefined,
-  };
-}
-
 /** One of some names. */
 export function readOneOf<Name extends string>(field: string, value: string, names: readonly Name[]): Name {
   const found = names.find((name) => name === value);
   if (found !== undefined) return found;
-  throw usage(`there is no ${field} "${value.slice(0, SHOWN)}"; it is one of ${names.join(", ")}`);
+  throw usage(sayNone(field, value, names));
 }
 
-const SHOWN = 60;
-
-export function show(value: unknown): string {
-  const text = JSON.stringify(value) ?? "nothing";
-  return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
-}
-
-/** The field of an error; the list, for an item of a list. */
-export function fieldOf({ path = [] }: Issue): string {
-  return String(path.findLast((key) => typeof key === "string") ?? "the body");
-}
-
-/** The message of a broken rule that has none of its own. */
-function messageOf(issue: Issue): string | undefined {
-  const { code, input } = issue;
-  const field = fieldOf(issue);
-  if (code === "unrecognized_keys") return sayUnknown(issue);
-  if (code === "too_big")
-    return `${field} has ${String(input).length} characters, more than ${issue.maximum}`;
-  if (code === "custom") return sayUnread(issue, field);
-  if (input === undefined) return `${field} is missing`;
-  if (code === "invalid_type")
-    return `${field} must be ${TYPES[issue.expected] ?? "a text"}, but is ${show(input)}`;
-  if (code !== "invalid_value") return undefined;
-  if (Array.isArray(input)) return sayRepeated(issue);
-  if (typeof input !== "string") return `${field} must be a text, but is ${show(input)}`;
-  return `there is no ${field} "${input.slice(0, SHOWN)}"; it is one of ${issue.values.join(", ")}`;
-}
-
-const TYPES: Readonly<Record<string, string>> = { boolean: "true or false", object: "an object" };
-
-function sayUnknown({ inst, keys }: Issue): string {
-  const fields = inst instanceof z.ZodObject ? Object.keys(inst.shape).join(", ") : "";
-  return `there is no field "${(keys as string[])[0]}"; it is one of ${fields}`;
-}
-
-function sayRepeated(issue: Issue): string {
-  return `${fieldOf(issue)} stands more than once`;
-}
-
-/** What `readBy` could not read, with the field that only the whole form knows. */
-function sayUnread({ params, input }: Issue, field: string): string | undefined {
-  try {
-    (params as { readonly read: (text: unknown, field: string) => unknown }).read(input, field);
-  } catch (error) {
-    return describeError(error);
-  }
-  return undefined;
+function readPlainAmount(text: string, field: string): string {
+  return formatAmount(parseAmount(text, field));
 }

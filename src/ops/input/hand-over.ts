@@ -4,7 +4,8 @@ import { z } from "zod";
 import { formatInstant, type Instant } from "../../clock.ts";
 import { parseAmount } from "../../money.ts";
 import { TRANSFER_TYPES, type Transfer } from "../../transfer.ts";
-import { fieldOf, must, read, readBy, readOneOf, show, TEXT, TIME, type Typed, usage } from "./fields.ts";
+import { read, readBy, TEXT, type Typed, timeIn, usage } from "./fields.ts";
+import { fieldOf, must, show } from "./messages.ts";
 
 const LONGEST_TEXT = 200;
 /** Clocks differ a little. A `sentAt` further in the future than this is a mistake. */
@@ -36,7 +37,7 @@ export const HAND_OVER_FORM = z.strictObject(
         .regex(/^\d{1,40}\.\d{2}$/, CENTS)
         .refine((text) => /[1-9]/.test(text), CENTS),
     ),
-    sentAt: TIME,
+    sentAt: timeIn(TEXT),
   },
   {
     error: ({ code, keys }) =>
@@ -56,7 +57,11 @@ export function readTransfer(
   known: { readonly products: readonly string[]; readonly now: Instant },
 ): Transfer {
   const transfer = read(HAND_OVER_FORM, value);
-  readOneOf("productId", transfer.productId, known.products);
+  if (!known.products.includes(transfer.productId)) {
+    throw usage(
+      `there is no productId ${show(transfer.productId)}; it is one of ${known.products.join(", ")}`,
+    );
+  }
   const { sentAt } = value as Typed;
   if (transfer.sentAt < 0) throw usage(`sentAt ${show(sentAt)} lies before 1970`);
   if (transfer.sentAt <= known.now + MOST_AHEAD_MS) return transfer;

@@ -6,19 +6,8 @@ import type { MismatchTarget, RequestedAction } from "../../flows/mismatches/act
 import { MISMATCH_STATUSES } from "../../mismatch.ts";
 import type { Adjustment, MismatchAction } from "../../mismatches/act.ts";
 import { formatAmount, parseAmount, ZERO } from "../../money.ts";
-import {
-  bodyWith,
-  DECIMAL,
-  FLAG,
-  must,
-  orNull,
-  read,
-  readBy,
-  show,
-  type Typed,
-  usage,
-  words,
-} from "./fields.ts";
+import { amountIn, FLAG, orNull, read, TEXT, type Typed, usage, words } from "./fields.ts";
+import { bodyWith, must, show } from "./messages.ts";
 import { CHOICE, CHOICES, checkChoice } from "./mismatch-query.ts";
 
 const LONGEST_NOTE = 2000;
@@ -33,7 +22,7 @@ const RESOLVE_FORM = z.strictObject(
     from: orNull(z.enum(MISMATCH_STATUSES, must(`be one of ${MISMATCH_STATUSES.join(", ")}`))).meta({
       description: "the status that you saw: 409 where it has changed since",
     }),
-    adjustment: readBy(readCorrection, DECIMAL)
+    adjustment: amountIn(TEXT, readCorrection)
       .meta({ description: "a manual correction, signed; positive: the player received it" })
       .optional(),
     ref: words(LONGEST_REF).optional(),

@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { FlowContext } from "../../flows/context.ts";
 import { MISMATCH_KINDS, MISMATCH_STATUSES } from "../../mismatch.ts";
 import { hasMismatches, type MismatchChoice, type MismatchFilter } from "../../mismatches/store.ts";
-import { AMOUNT, FILTER, orNull, read, readOneOf, severalOf, TIME, type Typed } from "./fields.ts";
+import { amountIn, FILTER, orNull, read, readOneOf, severalOf, type Typed, timeIn } from "./fields.ts";
 import { PAGE, type PageQuery } from "./page-query.ts";
 import { checkOrder } from "./range-query.ts";
 
@@ -16,9 +16,9 @@ export const CHOICE = z.strictObject({
   kind: orNull(z.enum(MISMATCH_KINDS)),
   product: orNull(FILTER),
   username: orNull(FILTER),
-  from: orNull(TIME).meta({ description: "first seen at this time or later" }),
-  to: orNull(TIME).meta({ description: "first seen before this time" }),
-  minAmount: orNull(AMOUNT).meta({ description: "the least amount at risk" }),
+  from: orNull(timeIn(FILTER)).meta({ description: "first seen at this time or later" }),
+  to: orNull(timeIn(FILTER)).meta({ description: "first seen before this time" }),
+  minAmount: orNull(amountIn(FILTER)).meta({ description: "the least amount at risk" }),
 });
 
 export const LIST_QUERY = CHOICE.extend(PAGE);

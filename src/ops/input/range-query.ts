@@ -3,17 +3,18 @@
 import { z } from "zod";
 import type { Config } from "../../config-file.ts";
 import type { ProductRange, TimeRange } from "../../window.ts";
-import { bodyWith, FLAG, read, readOneOf, TEXT, TIME, type Typed, usage } from "./fields.ts";
+import { FLAG, ONCE, read, readOneOf, TEXT, type Typed, timeIn, usage } from "./fields.ts";
+import { bodyWith } from "./messages.ts";
 
 /** A product's range in a query or a form. */
-export const RANGE_QUERY = z.strictObject({ product: TEXT, from: TIME, to: TIME });
+export const RANGE_QUERY = z.strictObject({ product: ONCE, from: timeIn(ONCE), to: timeIn(ONCE) });
 
 /** The body that requests a backfill. */
 export const BACKFILL_FORM = z.strictObject(
   {
     productId: TEXT,
-    from: TIME,
-    to: TIME.meta({ description: "not included" }),
+    from: timeIn(TEXT),
+    to: timeIn(TEXT).meta({ description: "not included" }),
     dryRun: FLAG.meta({ description: "only report the effect of the backfill" }),
   },
   bodyWith("productId, from and to"),

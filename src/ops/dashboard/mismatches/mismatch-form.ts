@@ -3,7 +3,8 @@
 import { z } from "zod";
 import { isMismatchStatus, MISMATCH_STATUSES, type MismatchStatus } from "../../../mismatch.ts";
 import { MISMATCH_ACTIONS, type MismatchAction } from "../../../mismatches/act.ts";
-import { must, ONCE, orNull, read, readBy, show, usage } from "../../input/fields.ts";
+import { ONCE, orNull, read, readBy, usage } from "../../input/fields.ts";
+import { must, show } from "../../input/messages.ts";
 import { STEP } from "../parts/notice.ts";
 
 const BLANK = ONCE.default("");
