@@ -1,4 +1,4 @@
-/** The meaning of each kind of mismatch in one sentence, for the person whom an alert wakes up. */
+/** The meaning of each kind of mismatch in one sentence, for the person who receives an alert. */
 
 import type { MismatchKind } from "../mismatch.ts";
 

@@ -1,6 +1,6 @@
 /**
  * Verdicts while some records may be absent: only a verdict that holds with and without them is certain (decision 93,
- * docs/mismatches.md#when-one-opens).
+ * docs/mismatches.md#when-a-mismatch-opens).
  */
 
 import type { LedgerBet, StoredRecord } from "../bet.ts";

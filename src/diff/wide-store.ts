@@ -125,8 +125,8 @@ const findApart = (agreement: AgreementRules) => {
 };
 
 /**
- * Finds a round's bets that do not agree by themselves, by reading all of it in the database.
- * @returns null where the round has no records: nothing of it agrees
+ * Finds a round's bets that do not agree by themselves, by reading the whole round in the database.
+ * @returns null where the round has no records, so that no bet agrees
  */
 export async function findWideRound(
   tx: Query,

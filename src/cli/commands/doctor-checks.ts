@@ -101,7 +101,7 @@ async function checkLedgerRelation({ context }: OpenRecon): Promise<CheckResult>
     if (idleTriggers.length > 0) {
       return wrong(
         `${source}, but triggers of callback_entries are missing or switched off (${idleTriggers.join(", ")}): new rows may never be compared`,
-        "start a worker: it switches them on, and compares every entry anew",
+        "start a worker: it switches the triggers on, and compares every entry again",
       );
     }
     if (rejected.unusable > 0) {

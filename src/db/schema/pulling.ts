@@ -64,7 +64,7 @@ export const pullTurns = pgTable(
   "pull_turns",
   {
     productId: text("product_id").notNull(),
-    /** live, rest */
+    /** the fetchers that served it: "live", or "rest" for all others */
     lanes: text("lanes").notNull(),
     servedAt: instant("served_at").notNull(),
   },

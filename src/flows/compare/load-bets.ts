@@ -23,7 +23,7 @@ import { type ComparedRequests, keyOfRequest } from "./judge-one-sided.ts";
 import { type Loaded, loadNeighbourhoods } from "./load-neighbourhoods.ts";
 import { reportedRounds, WideRounds } from "./wide-rounds.ts";
 
-/** A neighbourhood with its bets, its absent records, and what was assessed of it. */
+/** A neighbourhood with its bets, its absent records, and the result of the assessment. */
 export interface Assessment extends AssessedInDoubt {
   readonly neighbourhood: Neighbourhood;
   readonly username: string;

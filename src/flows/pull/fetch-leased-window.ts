@@ -102,8 +102,8 @@ function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
           requestedAt: page.requestedAt,
           now,
         });
-        const isNew = await writeRejected(tx, window.productId, page.rejected, now);
-        await reportRejectedRecords(tx, window.productId, page.rejected, isNew, now);
+        const newlyRejected = await writeRejected(tx, window.productId, page.rejected, now);
+        await reportRejectedRecords(tx, window.productId, page.rejected, newlyRejected, now);
         const counts = {
           ...written,
           rejected: page.rejected.length,

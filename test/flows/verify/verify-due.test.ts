@@ -289,7 +289,7 @@ describe("many transfers and several workers", () => {
     await world.hand(...HUNDRED);
     world.clock.advance(MINUTE_MS);
     const ended = verifyDue(world.context(), ending.signal);
-    await eventually("all lanes wait for an answer", () => provider.questions.length === 8);
+    await eventually("all slots wait for an answer", () => provider.questions.length === 8);
     ending.abort();
     expect(await ended).toEqual({ settled: 0, refused: null });
     provider.answer((question) => bookedAs(question));

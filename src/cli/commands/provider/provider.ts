@@ -135,7 +135,10 @@ function topUpPathOf(config: Parameters<typeof findProduct>[0], productId: strin
   if (productId === undefined) throw new ReconError("usage", "either --product or --path must be given");
   const { topUpPath } = findProduct(config, productId);
   if (topUpPath !== null) return topUpPath;
-  throw new ReconError("usage", `the config gives "${productId}" no topUpPath; --path names one`);
+  throw new ReconError(
+    "usage",
+    `product "${productId}" has no topUpPath in the config: set it, or give --path`,
+  );
 }
 
 interface MoveOptions extends PlayerOptions {
