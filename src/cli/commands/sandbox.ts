@@ -36,7 +36,7 @@ export function addSandboxCommand(program: Command): void {
     .option("--seed <number>", "the seed of a new world; default: random")
     .option(
       "--from <time>",
-      "with --to and --seed: the begin of a fixed period; the play is the same at each start and is not stored",
+      "with --to and --seed: the beginning of a fixed period; the play is the same at each start and is not stored",
     )
     .option("--to <time>", "the end of the fixed period")
     .option(

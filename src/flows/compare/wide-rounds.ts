@@ -44,7 +44,7 @@ export class WideRounds {
   }
 
   /**
-   * Learns which rounds of a step are known to be wide.
+   * Reads which rounds of a step are known to be wide.
    * @param marks of the comparison so far
    * @returns the other due marks of these rounds, which are taken
    */

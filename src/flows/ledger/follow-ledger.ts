@@ -83,7 +83,7 @@ interface FollowRun {
   readonly context: FlowContext;
   readonly signal: AbortSignal;
   readonly relation: LedgerRelation;
-  /** the begin of this run */
+  /** the beginning of this run */
   readonly now: Instant;
   readonly count: (copied: FollowResult) => void;
 }
@@ -109,7 +109,7 @@ async function followNews(run: FollowRun): Promise<boolean> {
 interface FollowProgress {
   /** the newest received_at seen; null: none yet */
   readonly readUntil: Instant | null;
-  /** the begin of the last complete run; null: there was none */
+  /** the beginning of the last complete run; null: there was none */
   readonly readAt: Instant | null;
   readonly now: Instant;
   readonly lookbackMs: number;

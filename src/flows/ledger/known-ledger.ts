@@ -46,7 +46,7 @@ export async function openLedgerStart(
 
 /**
  * The time up to which the ledger is completely known: now, where entries are written to `callback_entries`;
- * otherwise the begin of the last complete reading of the relation; null: there was none.
+ * otherwise the beginning of the last complete reading of the relation; null: there was none.
  */
 export async function readLedgerMoment({ sql, config, clock }: FlowContext): Promise<Instant | null> {
   const now = clock.now();

@@ -1,6 +1,6 @@
 /**
- * Brings a page up to date without a reload: the server names the topic that has changed, and the script fetches the page
- * again and exchanges only what differs. What the visitor types, selects or has opened stays.
+ * Brings a page up to date without a reload: the server reports a change of one of the page's topics, and the script
+ * fetches the page again and exchanges only what differs. What the visitor types, selects or has opened stays.
  */
 
 import { Idiomorph } from "./idiomorph.js";
