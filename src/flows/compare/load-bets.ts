@@ -52,7 +52,7 @@ export async function loadBets(
   const others = await loadOthers(comparison, loaded.assessments);
   // Bets of other players are rare.
   if (others.length > 0) loaded = await load([...loaded.marks, ...others]);
-  if (wide.compareAsOneNow(loaded.assessments.flatMap(reportedRounds))) loaded = await load(loaded.marks);
+  if (wide.compareWholeNow(loaded.assessments.flatMap(reportedRounds))) loaded = await load(loaded.marks);
   const entries = loaded.assessments.flatMap(({ neighbourhood }) => neighbourhood.entries);
   return { ...loaded, requests: await loadRequests(comparison, entries), wide };
 }

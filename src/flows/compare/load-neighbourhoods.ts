@@ -81,7 +81,7 @@ export async function loadNeighbourhoods(
     const roundId = roundActedOn(entry);
     // Such an entry acts on every bet of the round, so the round is compared as one from now on.
     if (roundId !== null && wide.narrow.has(roundKey(entry.username, roundId))) {
-      await wide.compareAsOne(comparison, roundKey(entry.username, roundId));
+      await wide.compareWhole(comparison, roundKey(entry.username, roundId));
       return await loadNeighbourhoods(comparison, marks, wide);
     }
   }

@@ -228,7 +228,8 @@ describe("a transfer that a person closes", () => {
     const close = () => closeTransfer(world.context(), REF_1, CLOSE);
     await expect(close()).rejects.toMatchObject({
       code: "conflict",
-      message: 'transfer "ref-1" cannot be closed: it is pending: only an inconclusive one can be closed',
+      message:
+        'transfer "ref-1" cannot be closed: it is pending, and only an inconclusive transfer can be closed',
     });
     provider.answer(() => replyWith("<html>"));
     await world.liveUntil(DAY_MS);
