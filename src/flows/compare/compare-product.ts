@@ -98,7 +98,7 @@ async function compareStep(
   { limits, isCareful }: { readonly limits: CompareLimits; readonly isCareful: boolean },
 ) {
   const compare = product.settlement === "session" ? compareMarkedSessions : compareMarkedBets;
-  // Coverage newer than the records would turn a page committed in between into a missing record (decision 5).
+  // All reads share one snapshot: coverage newer than the records would make a present record look missing (decision 5).
   const compareAll = (how: HowToCompare) =>
     inOneMoment(context.sql, async (tx) => {
       const taken = await takeDue(context, tx, product, now, limits);

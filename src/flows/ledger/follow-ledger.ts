@@ -88,7 +88,7 @@ interface FollowRun {
   readonly count: (copied: FollowResult) => void;
 }
 
-/** @returns false where another worker follows, or this one was stopped */
+/** @returns false where another worker follows, or this run was stopped or reached its limit */
 async function followNews(run: FollowRun): Promise<boolean> {
   const { sql, config } = run.context;
   const following = await readFollowing(sql, run.relation.name);
@@ -117,8 +117,8 @@ interface FollowProgress {
 
 /**
  * The ranges of received_at that a run reads: unknown rows within the lookback, all rows since shortly before the
- * newest one, and older rows that have just reached one of a few ages. So a changed row is noticed at twice its age
- * at most, and no row is read more than a few times.
+ * newest one, and older rows that have just reached one of a few ages. So a change is noticed before the age of its
+ * row has doubled, and no row is read more than a few times.
  */
 export function rangesToRead({ readUntil, readAt, now, lookbackMs }: FollowProgress): CopyRange[] {
   if (readUntil === null) return [{ from: null, to: null }];

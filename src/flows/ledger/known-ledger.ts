@@ -23,9 +23,9 @@ export async function findLedgerStart(
 }
 
 /**
- * As `findLedgerStart`, for a comparison. Entries may be inserted in any order, and settings may change, so the begin
- * may move back. Then records after the new begin were compared without a ledger, and entries were left out as too
- * old: this marks both for another comparison.
+ * As `findLedgerStart`, for a comparison. Entries may be inserted in any order, and settings may change, so the
+ * beginning may move back. Then records between the new and the former beginning were not compared, and entries were
+ * left out as too old. This function marks both for a comparison.
  */
 export async function openLedgerStart(
   tx: Query,
