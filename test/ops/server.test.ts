@@ -237,7 +237,7 @@ test("status shows the state of each product, and what the ledger and the lists 
       behindSeconds: null,
       waiting: 2,
       setAside: 0,
-      problem: "nothing of P1 has been compared yet",
+      problem: "P1 has not been compared yet",
     },
     verifying: { behindSeconds: null, due: 0 },
     rejected: { records: 1, entries: 0 },

@@ -19,12 +19,12 @@ const WORDS: Readonly<Record<RejectedKind, Words>> = {
   unusable: {
     kind: "rejected-entries",
     what: (rows) => `${rows} of the ledger cannot be used`,
-    toDo: "They are kept in rejected_entries with their text and the reason, and what they speak of is not called missing. Correct them where they are written.",
+    toDo: "The table rejected_entries has their text and the reason. The bets that they name are not reported as missing. Insert the corrected rows with the same entry_id.",
   },
   changed: {
     kind: "ledger-changed",
     what: (rows) => `a program changed or deleted ${rows} of the ledger; the first content stays`,
-    toDo: 'The refused content is kept in rejected_entries. Find out who changes the ledger. If rows of your ledger may change, set ledger.rowsChange to "replace".',
+    toDo: 'The table rejected_entries has the refused content. Find out who changes the ledger. If rows of your ledger may change, set ledger.rowsChange to "replace".',
   },
 };
 
@@ -37,7 +37,7 @@ export async function reportRejectedEntries({ sql, clock, log }: FlowContext): P
     for (const { kind, productId, entries, reason } of await takeUnreported(tx, now, MOST_AT_ONCE)) {
       const words = WORDS[kind];
       const found = words.what(`${entries} ${entries === 1 ? "row" : "rows"}`);
-      const what = `${productId ?? "the ledger"}: ${found}, such as one with: ${reason.slice(0, LONGEST_REASON)}`;
+      const what = `${productId ?? "the ledger"}: ${found}; for example, ${reason.slice(0, LONGEST_REASON)}`;
       log.warn({ productId, rows: entries, reason }, found);
       await recordAlert(tx, {
         idempotencyKey: `${words.kind}/${productId ?? ""}/${day}`,

@@ -146,7 +146,7 @@ function printResult({ action, target }: RequestedAction, result: ActionResult):
   if ("ids" in target && result.count === 1) printLine(`Mismatch ${only} is ${done}.`);
   else printLine(`${done[0]?.toUpperCase()}${done.slice(1)}: ${showResult(result)}.`);
   const changed = "filter" in target && target.shown !== null ? target.shown.length - result.count : 0;
-  if (changed > 0) printLine(`${changed} changed meanwhile. They were not touched.`);
+  if (changed > 0) printLine(`${changed} of them had changed in the meantime, and stay as they are.`);
 }
 
 /** "12 mismatches, 120.50 THB and 3.00 USD at risk" */

@@ -100,7 +100,7 @@ function readOrder(sort: string): MismatchOrder {
   const by = MISMATCH_SORTS.find((one) => one === sort.slice(descending ? 1 : 0));
   if (by !== undefined) return { by, descending };
   throw usage(
-    `there is no sort "${sort}"; it is one of ${MISMATCH_SORTS.join(", ")}, with a minus for the largest or newest first`,
+    `sort must be one of ${MISMATCH_SORTS.join(", ")}, with a minus for the largest or newest first, but is "${sort}"`,
   );
 }
 
@@ -120,6 +120,6 @@ function readPosition(name: string, text: string, { by }: MismatchOrder): OrderP
     if (by !== "amountAtRisk") parseInstant(value, name);
     return { value: by === "amountAtRisk" ? formatAmount(parseAmount(value, name)) : value, id };
   } catch {
-    throw usage(`${name} "${text}" is not a place in a list by ${by}`);
+    throw usage(`${name} "${text}" is not a position in the list by ${by}`);
   }
 }
