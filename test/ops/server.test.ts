@@ -353,6 +353,7 @@ describe("mismatches", () => {
     ["kind=lost", /there is no kind "lost"; it is one of .*payout-differs/],
     ["product=P9", /there is no product "P9"; it is one of P1, P2, T1/],
     ["username=a&username=b", /username stands more than once/],
+    ["from=2026-11-20T00:00:00Z&from=2026-11-21T00:00:00Z", /from stands more than once/],
     ["limit=0", /limit "0" is not a number from 1 to 1000/],
     ["limit=1001", /limit "1001"/],
     ["limit=ten", /limit "ten"/],

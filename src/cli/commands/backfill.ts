@@ -51,7 +51,8 @@ export function addBackfillCommands(program: Command): void {
     .option("--json", "one JSON document")
     .action(
       withRecon(["database"], async ({ context }, options: RequestOptions) => {
-        const plan = await planBackfill(context, readProductRange({ ...options }, context.config));
+        const { product, from, to } = options;
+        const plan = await planBackfill(context, readProductRange({ product, from, to }, context.config));
         if (options.dryRun) showPlan(plan, options);
         else await request(context, plan, options);
       }),
@@ -63,9 +64,9 @@ export function addBackfillCommands(program: Command): void {
     .option("--after <next>", 'the "next" of the page before')
     .option("--json", "one JSON document")
     .action(
-      withRecon(["database"], async ({ context }, options: PageQuery & { json?: boolean }) => {
-        const { backfills, next } = await listBackfillPage(context, readPage(options));
-        if (options.json) printJson({ backfills: backfills.map(describeBackfill), next });
+      withRecon(["database"], async ({ context }, { json, ...typed }: PageQuery & { json?: boolean }) => {
+        const { backfills, next } = await listBackfillPage(context, readPage(typed));
+        if (json) printJson({ backfills: backfills.map(describeBackfill), next });
         else printList(backfills, next);
       }),
     );
