@@ -90,7 +90,7 @@ export function addLedgerRoutes(api: FastifyInstance, context: FlowContext): voi
 async function takeSent(context: FlowContext, format: ImportFormat, body: unknown): Promise<Taken> {
   if (!(body instanceof SentLines)) throw refusal(415, wrongType(format, undefined));
   if (body.count > MOST_LINES) {
-    const detail = `the body has ${body.count} lines, but may have ${MOST_LINES}: send them in several requests, or use "recon ledger import"../. Nothing was taken`;
+    const detail = `the body has ${body.count} lines, but may have ${MOST_LINES}: send them in several requests, or use "recon ledger import". Nothing was taken`;
     throw refusal(413, detail);
   }
   let taken = NOTHING_TAKEN;
@@ -121,7 +121,7 @@ function takeLinesOnly(scope: FastifyInstance, format: ImportFormat): void {
     const limit = `${MOST_BYTES / 1024 / 1024} MB`;
     throw refusal(
       413,
-      `the body is larger than ${limit}: send it in several requests, or use "recon ledger import"../. Nothing was taken`,
+      `the body is larger than ${limit}: send it in several requests, or use "recon ledger import". Nothing was taken`,
     );
   });
 }
