@@ -90,13 +90,13 @@ function questionOf(index: number): TransferQuestion {
 
 async function askAll(client: ProviderClient): Promise<void> {
   let next = 0;
-  const lane = async () => {
+  const askInTurn = async () => {
     while (next < COUNT) {
       const { success } = await client.verifyDepositWithdraw(questionOf(next++));
       if (!success) throw new Error("a transfer was not booked");
     }
   };
-  await Promise.all(Array.from({ length: concurrency }, lane));
+  await Promise.all(Array.from({ length: concurrency }, askInTurn));
 }
 
 async function timeOf(work: () => Promise<unknown>): Promise<number> {

@@ -22,7 +22,7 @@ import type { WireReport } from "./support/slow-page-server.ts";
 import type { WorkerOrder } from "./support/worker-process.ts";
 
 const ANSWER_MS = 200;
-const LANES = 2;
+const FETCHERS = 2;
 /** More pages than the time allows, so that no worker runs out of work. */
 const HOURS = 4_000;
 const MEASURED_MS = 8_000;
@@ -37,13 +37,13 @@ interface Throughput {
 }
 
 export async function measureWorkers(): Promise<Figure[]> {
-  const wide = 4 * LANES;
-  const one = await measure(1, wide);
-  const two = await measure(2, wide);
-  const four = await measure(4, wide);
-  const alone = await measure(1, LANES);
-  const crowd = await measure(4, LANES);
-  const best = (workers: number) => `${(workers * LANES * 1000) / ANSWER_MS} pages/s are possible`;
+  const wideBudget = 4 * FETCHERS;
+  const one = await measure(1, wideBudget);
+  const two = await measure(2, wideBudget);
+  const four = await measure(4, wideBudget);
+  const alone = await measure(1, FETCHERS);
+  const crowd = await measure(4, FETCHERS);
+  const best = (workers: number) => `${(workers * FETCHERS * 1000) / ANSWER_MS} pages/s are possible`;
   return [
     atLeast(
       "workers-2",
@@ -59,9 +59,9 @@ export async function measureWorkers(): Promise<Figure[]> {
     ),
     atMost(
       "workers-budget",
-      Math.max(crowd.mostAtOnce, alone.mostAtOnce) / LANES,
+      Math.max(crowd.mostAtOnce, alone.mostAtOnce) / FETCHERS,
       1,
-      `${crowd.mostAtOnce} requests at once by 4 workers in a budget of ${LANES}, at ${tell(crowd)}; ${tell(alone)} by 1`,
+      `${crowd.mostAtOnce} requests at once by 4 workers in a budget of ${FETCHERS}, at ${tell(crowd)}; ${tell(alone)} by 1`,
     ),
   ];
 }
@@ -81,7 +81,7 @@ async function measure(workers: number, budget: number): Promise<Throughput> {
       databaseUrl,
       redisUrl: redis.url,
       providerUrl: `http://127.0.0.1:${port}`,
-      lanes: LANES,
+      fetchers: FETCHERS,
       budget,
     };
     const crew = Array.from({ length: workers }, (_, index) =>

@@ -91,7 +91,7 @@ function openPostgresBackend(databaseUrl: string, log: Log, traced: Traced): Que
       const worker = new Worker(name, run, options, createWatchfulBackend);
       return listen(worker, report);
     },
-    // The opener of the database checks the database.
+    // The queues are in the database, which has a check of its own.
     check: async () => {},
     close,
   };

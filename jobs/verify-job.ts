@@ -21,7 +21,7 @@ export function openVerifyJob(context: VerifyContext, onProgress: NoteProgress):
     // for slow answers.
     concurrency: concurrency + 1,
     run: async (signal, log) => {
-      // The answers since the last tick, including those of runs that have not ended.
+      // Stores the counts of answers since the last tick, including those of runs that have not ended.
       await answers.flush();
       const { refused } = await verify(signal, log).finally(() => answers.flush());
       onProgress({ work: "verifying", subject: "" });

@@ -268,7 +268,7 @@ function alertProblems(given: NodeJS.ProcessEnv, production: boolean): string[] 
     problems.push(`${name} is plain http: in production ${what} sent over https only`);
   }
   if (given["ALERT_WEBHOOK_URL"] !== undefined && given["ALERT_WEBHOOK_SECRET"] === undefined) {
-    problems.push("ALERT_WEBHOOK_SECRET is not set: it signs what is sent to ALERT_WEBHOOK_URL");
+    problems.push("ALERT_WEBHOOK_SECRET is not set: it signs the alerts that are sent to ALERT_WEBHOOK_URL");
   }
   return problems;
 }

@@ -18,7 +18,7 @@ interface LogInRequest {
   readonly callbackUrl?: string;
 }
 
-interface Documented {
+interface WithExtraFields {
   /** the fields that the interface does not name, as JSON text of an object; null: there are none */
   readonly extra: string | null;
 }
@@ -39,7 +39,7 @@ export interface TransferLogInRequest extends LogInRequest {
   readonly betLimit?: object;
 }
 
-export interface SeamlessLogIn extends Documented {
+export interface SeamlessLogIn extends WithExtraFields {
   /** the game's address, the first of `urls`; only for the player, because it may hold a token */
   readonly url: string;
   /** all answered addresses in order, at least one; some providers answer a list */
@@ -51,7 +51,7 @@ export interface TransferLogIn extends SeamlessLogIn {
 }
 
 /** §2.5 */
-export interface Game extends Documented {
+export interface Game extends WithExtraFields {
   /** null: a seamless list may lack it */
   readonly name: string | null;
   readonly category: string;
@@ -66,12 +66,12 @@ export interface Game extends Documented {
 }
 
 /** §2.6 */
-export interface BetLimitGroup extends Documented {
+export interface BetLimitGroup extends WithExtraFields {
   readonly productId: string;
   readonly limits: readonly BetLimit[];
 }
 
-interface BetLimit extends Documented {
+interface BetLimit extends WithExtraFields {
   /** the value for the `limit` of a log-in */
   readonly limit: number;
   readonly most: Amount;
@@ -101,7 +101,7 @@ export interface FreeGameRequest {
   readonly productId: string;
 }
 
-export interface FreeGame extends Documented {
+export interface FreeGame extends WithExtraFields {
   /** digits as they came */
   readonly freeGameId: string;
 }

@@ -62,7 +62,7 @@ describe("a secret is not shown", () => {
     "in a field that is called %s",
     (field) => {
       const { log, text } = listen();
-      const hidden = "nobody has told the log of it";
+      const hidden = "a text that the log does not know as a secret";
       log.info({ [field]: hidden, request: { [field]: hidden, headers: { [field]: hidden } } }, "a request");
       expect(text()).not.toContain(hidden);
       expect(text()).toContain('"msg":"a request"');

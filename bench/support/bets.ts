@@ -103,7 +103,7 @@ export function countDiffering({ from, count }: BetRange): number {
 
 /** The bets of one statement. Two statements run at a time, one for each core of a small machine. */
 const BETS_AT_ONCE = 100_000;
-const LANES = 2;
+const STATEMENTS_AT_ONCE = 2;
 
 /**
  * Writes a long history: first the rows, in order of time, and then the indexes.
@@ -127,13 +127,13 @@ export async function loadBets(
       })),
     );
     let next = 0;
-    const runFetcher = async () => {
+    const runStatements = async () => {
       for (let statement = statements[next++]; statement !== undefined; statement = statements[next++]) {
         await sql.unsafe(statement.text, [statement.start, statement.count]);
         if (next % 20 === 0) tell(`${statement.start} of ${from + count} bets written`);
       }
     };
-    await Promise.all(Array.from({ length: LANES }, runFetcher));
+    await Promise.all(Array.from({ length: STATEMENTS_AT_ONCE }, runStatements));
   });
 }
 

@@ -14,22 +14,25 @@ export interface WorkerOrder {
   readonly redisUrl: string;
   readonly providerUrl: string;
   /** the windows at once in this process */
-  readonly lanes: number;
+  readonly fetchers: number;
   /** the requests at once of all processes */
   readonly budget: number;
 }
 
 const order = JSON.parse(process.argv[2] ?? "{}") as WorkerOrder;
-const { databaseUrl, redisUrl, lanes } = order;
+const { databaseUrl, redisUrl, fetchers } = order;
 // A real worker has as many fetchers as the budget has slots. Here either the workers or the budget must be the
 // limit.
-const config = parseConfig({ products: [{ productId: "P1" }], pull: { every: "PT1H", concurrency: lanes } });
+const config = parseConfig({
+  products: [{ productId: "P1" }],
+  pull: { every: "PT1H", concurrency: fetchers },
+});
 const sql = openDatabase(databaseUrl);
 const { requestTimeout } = config.pull;
 const budget = openBudget(sql, { concurrency: order.budget, minIntervalMs: 0 }, requestTimeout, systemClock);
 const provider = openProvider(
   { baseUrl: order.providerUrl, username: order.name, password: "p" },
-  { requestTimeoutMs: requestTimeout, connections: lanes, production: false },
+  { requestTimeoutMs: requestTimeout, connections: fetchers, production: false },
   systemClock,
 );
 const fetchPage = withinBudget(provider.fetchBetPage, budget);

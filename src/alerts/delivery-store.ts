@@ -147,7 +147,7 @@ export async function closeDelivered(sql: Query, channels: readonly string[], no
 export interface Backlog {
   readonly channel: string;
   readonly waiting: number;
-  /** the time of the oldest one */
+  /** the time of the oldest waiting alert */
   readonly oldestAt: Instant;
   /** the last error of the channel, or of an alert that the channel refuses; null: no attempt failed */
   readonly lastError: string | null;

@@ -1,18 +1,18 @@
-/** The meaning of each kind of mismatch in one sentence, for the person whom an alert wakes up. */
+/** The meaning of each kind of mismatch in one sentence, for the person who receives an alert. */
 
 import type { MismatchKind } from "../mismatch.ts";
 
 export const MEANING_OF_KIND: Readonly<Record<MismatchKind, string>> = {
   "username-differs": "the provider has the bet under another player's name",
-  "currency-differs": "the same bet in another currency",
+  "currency-differs": "the two sides have the same bet in different currencies",
   "missing-in-ledger": "the provider has bets for which no callback was received",
   "missing-at-provider": "the ledger has settled bets that the provider does not know",
   "vanished-at-provider": "the provider listed the bets once, and no longer lists them",
   "missing-placement": "bets were settled without a placement",
   "missing-settlement": "bets have ended at the provider and are still open in the ledger",
   "status-differs": "bets ended differently on the two sides, or on one side only",
-  "stake-differs": "the same bet with another stake",
-  "payout-differs": "the same bet with another payout",
+  "stake-differs": "the two sides have the same bet with different stakes",
+  "payout-differs": "the two sides have the same bet with different payouts",
   "round-differs": "the sums of a round differ",
   "net-differs": "both sides agree, but the wallet moved another amount",
   "session-differs": "the sums of a player's session differ",

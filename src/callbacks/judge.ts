@@ -23,7 +23,7 @@ export interface PlayerState {
   readonly bets: readonly BetState[];
   /** bets and rounds that were cancelled before they arrived */
   readonly tombstones: Tombstones;
-  /** those of the items' refIds that an earlier adjustBalance used */
+  /** the refIds of items that an earlier adjustBalance used */
   readonly takenRefs: ReadonlySet<string>;
 }
 
@@ -106,7 +106,7 @@ export function judgeRequest(
  * take the item for a repeat.
  */
 function refuseSecondItem(): never {
-  throw new CallbackRefusal(20002, "an item before it has the same id");
+  throw new CallbackRefusal(20002, "an earlier item has the same id");
 }
 
 function openDraft({ bets, tombstones, takenRefs }: PlayerState, balance: Amount): WalletDraft {

@@ -38,7 +38,7 @@ export interface Received {
 /**
  * Judges a request and applies it in one transaction: all items or none. Rejects where the request was certainly not
  * applied. Rejects with `OutcomeUnknown` where that is not certain (decision 126).
- * @param deadline the request is not applied after it
+ * @param deadline after this time the request is not applied
  */
 export async function applyRequest(
   pool: PipelinedPool,

@@ -23,7 +23,7 @@ export interface Wallet {
 
 /**
  * Changes a balance by hand; the first credit creates the player. The same credit again has no effect.
- * @returns the wallet after it, and whether this call changed it
+ * @returns the wallet after the credit, and whether this call changed it
  * @throws ReconError `conflict` where the ref was used for another credit, or the balance would fall below zero
  */
 export async function creditWallet(

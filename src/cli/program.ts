@@ -33,7 +33,7 @@ export async function createProgram(asked?: string): Promise<Command> {
   const program = new Command("recon")
     .description("Finds every difference between what a game provider reports and what your own ledger says.")
     .showHelpAfterError("(--help shows how)")
-    // An option behind a subcommand is the subcommand's, also where the command before it has one of the same name.
+    // An option after a subcommand belongs to the subcommand, even if the parent command has an option of that name.
     .enablePositionalOptions()
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, "recon: ")) })
     .exitOverride();

@@ -38,7 +38,7 @@ export interface PipelinedPool {
    * Reads, decides and writes in one transaction (read committed). Begins again after a lost race. Rejects with
    * `OutcomeUnknown` where the commit may have happened, and with another error where it certainly never will.
    * @param decide called with the rows of each statement; synchronous, because other transactions wait for the locks
-   * @param deadline nothing is written after it
+   * @param deadline after this time nothing is written
    */
   transact<Result>(
     ask: readonly SqlStatement[],

@@ -82,13 +82,13 @@ export async function keepRowCounts(
     if (lock?.locked !== true) return false;
     const [kept] = await tx<{ countedAt: Instant }[]>`
       select counted_at as "countedAt" from row_counts where table_name = ${table} and product_id = ''`;
-    const counts =
+    const countsWhole =
       kept === undefined ? !(await isSmaller(tx, table, largeBytes)) : kept.countedAt <= now - recountMs;
-    if (counts) {
+    if (countsWhole) {
       await takeTime(tx, LONGEST_COUNT_MS);
       await countWhole(tx, table, now);
     } else await addNoted(tx, table);
-    return counts;
+    return countsWhole;
   });
 }
 

@@ -33,7 +33,7 @@ export function namesOf({ namedBy: [rule, another] }: StatementRules): { name: s
     : { name: "records.b", other: "records.i" };
 }
 
-/** Where either id may name the bet, the betId names it, unless the ledger knows only the other id (decision 137). */
+/** If either id may name the bet, the betId names the bet, unless the ledger knows only the other id (decision 137). */
 const NAMED_BY_EITHER = `txns as materialized (select distinct t from entries),
   records as materialized (
     select found.*, case when of_bet.t is null and of_record.t is not null then found.i else found.b end as n
@@ -84,8 +84,8 @@ export function entry(rules: StatementRules): string {
 }
 
 /**
- * Times for flagged settlements: before its placement, such a settlement does something else (decision 92). Costs
- * time, so it is asked only where the product has any.
+ * Times for flagged settlements: before its placement, such a settlement does something else (decision 92). These
+ * columns cost time, so a statement has them only where the product has such settlements.
  */
 const FLAGS = `case when f.callback = 'placeBets' then f.occurred_at end as placed_at,
   case when f.callback = 'settleBets' and f.single_state is not null then f.occurred_at end as flagged_at,`;

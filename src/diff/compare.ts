@@ -55,7 +55,7 @@ function whenOnlyListed({ records }: Pair): Difference | null {
   if (provider.status === "VOID") return null;
   return {
     kind: "missing-in-ledger",
-    reason: `the provider has a bet that is ${describeSums(provider)}, the ledger has nothing: no callback of it was received`,
+    reason: `the provider has a bet that is ${describeSums(provider)}, but the ledger has no such bet: no callback for it was received`,
   };
 }
 
@@ -68,14 +68,14 @@ function whenOnlyHeld(pair: Pair, settings: CompareSettings): Difference | null 
   if (isExpected && !isTip) {
     return {
       kind: "missing-at-provider",
-      reason: `the ledger has a bet that is ${describeSums(ledger)}, the provider has no record of it`,
+      reason: `the ledger has a bet that is ${describeSums(ledger)}, but the provider has no record of it`,
     };
   }
   const money = moneyDifference(pair, settings);
   if (money !== null || ledger.status !== "open") return money;
   return {
     kind: "stuck-open",
-    reason: `open in the ledger with a stake of ${formatMoney(ledger.stake, ledger.currency)} for too long, the provider has no record of it: neither settleBets nor cancelBets was received`,
+    reason: `open in the ledger with a stake of ${formatMoney(ledger.stake, ledger.currency)} for too long, and the provider has no record of it: neither settleBets nor cancelBets was received`,
   };
 }
 

@@ -1,6 +1,6 @@
 /**
  * Verdicts while some records may be absent: only a verdict that holds with and without them is certain (decision 93,
- * docs/mismatches.md#when-one-opens).
+ * docs/mismatches.md#when-a-mismatch-opens).
  */
 
 import type { LedgerBet, StoredRecord } from "../bet.ts";
@@ -29,10 +29,10 @@ export function assessInDoubt(
   if (doubtful.length === 0) return { pairs, undecided: new Set(), otherwise: [] };
   const listed = verdictsOf(pairs);
   const unlisted = verdictsOf(assessPairs(records, bets, settings, [...absent, ...doubtful]));
-  const saidEitherWay = new Set(unlisted.map(wordsOf));
+  const unlistedWords = new Set(unlisted.map(wordsOf));
   const identities = new Set(listed.map(identityOf));
   const isUndecided = (verdict: Verdict) =>
-    containsAny(verdict, doubtful) || !saidEitherWay.has(wordsOf(verdict));
+    containsAny(verdict, doubtful) || !unlistedWords.has(wordsOf(verdict));
   return {
     pairs,
     undecided: new Set(listed.filter(isUndecided)),

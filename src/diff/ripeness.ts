@@ -33,7 +33,7 @@ export interface Fetched {
 export interface Conditions {
   /** the verdict is not ripe before this time */
   readonly notBefore: Instant;
-  /** one of these must be fetched completely; empty: our copy of the record is fresh already */
+  /** one of these must be fetched completely; empty: no fetch is needed, for example because our copy is fresh */
   readonly eitherFetched: readonly Fetched[];
   /** the pair has records that may be stale, so passes with `resumed` do not count (decision 97) */
   readonly ofRecords?: boolean;
@@ -93,7 +93,7 @@ export function whatMustHold(verdict: Verdict, graces: Graces): Conditions {
     since: lastReceivedAt + graces.providerGraceMs,
   };
   const ofRecords = records.length > 0 ? { ofRecords: true } : {};
-  if (verdict.asksAgain || !speakOfLastEntry(verdict.pair, entryTimes))
+  if (verdict.asksAgain || !includeLastEntry(verdict.pair, entryTimes))
     return { notBefore, eitherFetched: [confirm], ...ofRecords };
   const settledAt = lastReceivedAt + graces.settleDelayMs;
   if (records.every((record) => record.requestedAt > settledAt)) return { notBefore, eitherFetched: [] };
@@ -174,17 +174,18 @@ export function fetchable(
 }
 
 /**
- * Whether all records were updated after the bets' last entry. A record of the same moment counts only where both
- * sides run, or neither does, because a bet may be placed and settled in one moment. Records of a provider that
- * writes whole seconds seem older than its callbacks, so their pairs need the confirm fetch (decision 6).
+ * Whether all records contain the bets' last entry: they were updated after it. A record of the same moment counts
+ * only where both sides run, or neither does, because a bet may be placed and settled in one moment. Records of a
+ * provider that writes whole seconds seem older than its callbacks, so their pairs need the confirm fetch (decision
+ * 6).
  */
-function speakOfLastEntry({ records, bets }: Pair, { lastEntryAt }: EntryTimes): boolean {
+function includeLastEntry({ records, bets }: Pair, { lastEntryAt }: EntryTimes): boolean {
   const runs = bets.some((bet) => bet.status === "open");
-  const speaks = (record: StoredRecord) => {
+  const includesIt = (record: StoredRecord) => {
     const updatedAt = parseInstant(record.updatedDate, "updatedDate");
     return updatedAt > lastEntryAt || (updatedAt === lastEntryAt && isRunning(record) === runs);
   };
-  return records.length > 0 && records.every(speaks);
+  return records.length > 0 && records.every(includesIt);
 }
 
 /** Reduces instead of spreading: a long round has too many times for the arguments of one call. */

@@ -118,7 +118,7 @@ export function compareSession(session: PlayerSession, settings: SessionSettings
     roundId: null,
     transactionRef: null,
     amountAtRisk: net.ledger.minus(net.provider).abs(),
-    reason: `the session of ${formatInstant(session.firstAt)} to ${formatInstant(session.lastAt)} came to ${formatMoney(net.provider, currency)} at the provider in ${records.length} records, to ${formatMoney(net.ledger, currency)} in the ledger in ${entries.length} adjustBalance entries`,
+    reason: `the session from ${formatInstant(session.firstAt)} to ${formatInstant(session.lastAt)} has a net of ${formatMoney(net.provider, currency)} at the provider (records: ${records.length}), and of ${formatMoney(net.ledger, currency)} in the ledger (adjustBalance entries: ${entries.length})`,
     provider:
       records.length === 0
         ? null

@@ -19,7 +19,7 @@ const MOST_SETTLES = 50;
 export type StaleKind = "ledger-stale" | "provider-stale";
 
 export interface StaleLimits {
-  /** nothing before it is compared */
+  /** nothing before this time is compared */
   readonly ledgerStart: Instant;
   readonly now: Instant;
 }

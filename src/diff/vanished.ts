@@ -1,6 +1,6 @@
 /**
  * When a record that the provider no longer returns counts as absent, and what must be fetched before that
- * (docs/mismatches.md#when-one-opens).
+ * (docs/mismatches.md#when-a-mismatch-opens).
  */
 
 import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";

@@ -115,18 +115,18 @@ const findApart = (agreement: AgreementRules) => {
     union select txn_id from callback_entries
       where product_id = $1 and username = $2 and round_id = $3 and callback = 'adjustBalance'
   ),
-  heard as (
+  times as (
     select min(occurred_at) as first_at, max(occurred_at) as last_at, max(received_at) as received_at
     from entries where not exists (select from apart where apart.id = entries.t)
   )
   select array(select distinct id from apart where id is not null) as apart, first_at as "firstEntryAt",
     last_at as "lastEntryAt", received_at as "lastReceivedAt"
-  from heard`;
+  from times`;
 };
 
 /**
- * Finds a round's bets that do not agree by themselves, by reading all of it in the database.
- * @returns null where the round has no records: nothing of it agrees
+ * Finds a round's bets that do not agree by themselves, by reading the whole round in the database.
+ * @returns null where the round has no records, so that no bet agrees
  */
 export async function findWideRound(
   tx: Query,

@@ -86,7 +86,7 @@ async function putInPlace(root: string, unpacked: string): Promise<void> {
   }
 }
 
-/** Downloads the packages with apt that redis-server needs and this machine lacks. */
+/** Downloads with apt the packages that redis-server needs and this machine lacks. */
 async function fetchPackages(work: string): Promise<string[]> {
   for (const name of ["lists/partial", "archives/partial"])
     await mkdir(join(work, name), { recursive: true });

@@ -34,8 +34,7 @@ export interface AppliedEntry {
   readonly impossible: Impossible | null;
   /**
    * one change for each bet that the entry acts on; the first bet carries what cannot be shared. For an impossible
-   * entry: what
-   * the entry did if the operator applied it nevertheless; empty where there is no bet to act on.
+   * entry: what the entry did if the operator applied it nevertheless. Empty where there is no bet to act on.
    */
   readonly changes: readonly Change[];
 }

@@ -177,15 +177,15 @@ function ranBefore(own: Folding | undefined, entry: CallbackEntry, { runningUnti
  */
 function isKnown({ targets, isCertain }: Scope, { callback }: CallbackEntry): boolean {
   if (!isCertain) return false;
-  const stands = callback === "placeBets" || callback === "settleBets" || callback === "winRewards";
-  return stands || targets.every(({ state, singleState }) => state.placed || singleState || state.tip);
+  const namesAmount = callback === "placeBets" || callback === "settleBets" || callback === "winRewards";
+  return namesAmount || targets.every(({ state, singleState }) => state.placed || singleState || state.tip);
 }
 
 /** @returns the amount that the entry asks to move */
 function foldEntry({ targets, changes }: Scope, entry: CallbackEntry, settings: FoldSettings): Amount {
   const asked = targets.map((bet, index) => {
     const change = changes[index];
-    if (change === undefined || !declaresAnew(bet, entry, change)) return ZERO;
+    if (change === undefined || !isNewDeclaration(bet, entry, change)) return ZERO;
     adopt(bet, change, entry, targets.length === 1, settings);
     return change.asked;
   });
@@ -204,7 +204,7 @@ function foldEntry({ targets, changes }: Scope, entry: CallbackEntry, settings: 
  * repeat, even where it comes first (decision 26). An adjustment that skips the balance never moves anything, so it
  * is never a repeat (decision 89).
  */
-function declaresAnew({ declared }: Folding, entry: CallbackEntry, { asked, said }: Change): boolean {
+function isNewDeclaration({ declared }: Folding, entry: CallbackEntry, { asked, said }: Change): boolean {
   const { callback, skipBalanceUpdate, moved } = entry;
   if (callback === "rollback" || (callback === "adjustBets" && skipBalanceUpdate)) return true;
   const movedNothing = moved?.eq(ZERO) ?? false;

@@ -22,7 +22,7 @@ export interface FollowPosition {
   readonly readAt: Instant | null;
 }
 
-/** @returns null where nothing of the relation was read yet */
+/** @returns null where the relation was never read */
 export async function readFollowing(sql: Query, relation: string): Promise<FollowPosition | null> {
   const [row] = await sql<FollowPosition[]>`
     select read_until as "readUntil", read_at as "readAt" from ledger_follows where relation = ${relation}`;

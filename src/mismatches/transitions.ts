@@ -25,7 +25,7 @@ export interface SeenFinding {
 
 export type Transition =
   | { readonly change: "open"; readonly finding: Finding }
-  /** open again, or still open with other values */
+  /** "reopen": open again; "refresh": still open, perhaps with other values */
   | { readonly change: "reopen" | "refresh"; readonly id: number; readonly finding: Finding }
   | { readonly change: "resolve"; readonly id: number }
   /** the person's decision stays; the row only notes that the difference no longer held */

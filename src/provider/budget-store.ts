@@ -24,7 +24,7 @@ const unhurried = (sql: Sql) => sql`set_config('synchronous_commit', 'off', true
 
 /** The time after which a silent waiter is forgotten. */
 const WAITER_SECONDS = 3;
-/** The lease of a slot: the slots of a dead process become free after it; a living process renews its slots. */
+/** The lease of a slot: the slots of a dead process become free after this time; a living process renews its slots. */
 export const SLOT_LEASE_MS = 5_000;
 
 /** Creates the budget's one row, without a pause. */

@@ -1,5 +1,7 @@
-/** Requests that may hang: slow ones make room for others, so that hanging requests hold at most half of the slots
- * (decision 135). */
+/**
+ * Requests that may hang: slow ones make room for others, so that hanging requests hold at most half of the slots
+ * (decision 135).
+ */
 
 import { monotonicMs } from "../clock.ts";
 import type { RequestSlot } from "./budget-store.ts";

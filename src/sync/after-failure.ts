@@ -11,7 +11,7 @@ export type NextStep =
   | { readonly step: "restart"; readonly waitMs: number }
   /** give up for now: the window becomes a gap, is retried later, and pulling goes on with newer time */
   | { readonly step: "gap"; readonly retryInMs: number }
-  /** stop the product until a person acts (decision 20) */
+  /** stop the product for an hour, or until a worker starts (decision 20) */
   | { readonly step: "stop" };
 
 export interface FailureSeen {

@@ -44,7 +44,7 @@ export type WindowOutcome =
   /** the process is ending; the window stays planned, with its committed pages */
   | { readonly outcome: "abandoned" };
 
-/** @throws ReconError `provider-refused` where a person must act, `lease-lost` where another worker has the window */
+/** @throws ReconError `provider-refused` for refused credentials, `lease-lost` where another worker has the window */
 export async function fetchWindow(
   window: LeasedWindow,
   steps: WindowSteps,
@@ -215,7 +215,7 @@ function checkAge(window: LeasedWindow, ageMs: number, limits: WindowLimits): vo
   if (ageMs <= limits.cursorMaxAgeMs) return;
   throw new ReconError(
     "cursor-expired",
-    `${window.productId}: the nextId of a window is older than cursorMaxAge`,
+    `${window.productId}: the nextId of a window is older than pull.cursorMaxAge`,
   );
 }
 
@@ -236,7 +236,7 @@ function checkCursor(
   if (pagesBefore + pages + 1 >= limits.maxPages) {
     throw new ReconError(
       "page-limit",
-      `${window.productId}: more than ${limits.maxPages} pages in one window`,
+      `${window.productId}: more than ${limits.maxPages} pages in one window (pull.maxPages)`,
     );
   }
 }

@@ -104,8 +104,9 @@ export async function lockPullState(tx: Query, productId: string): Promise<PullP
 }
 
 /**
- * Moves the head to the beginning of the first planned live window after it; without one, to the end of the last live
- * window. Windows may end in any order, so the lock comes first: each transaction then sees the others' windows.
+ * Moves the head to the beginning of the first planned live window that ends after it. Without such a window, moves it
+ * to the end of the last live window that is done or a gap. The head never moves back. Windows may end in any order, so
+ * the lock comes first: each transaction then sees the others' windows.
  */
 export async function advanceHead(tx: Query, productId: string): Promise<void> {
   await tx`select from pull_states where product_id = ${productId} for update`;

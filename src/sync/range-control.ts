@@ -7,7 +7,7 @@ export interface RangeState {
   readonly ceilingMs: number | null;
   /** the number of comfortable answers before the ceiling is tried again; doubles with each failed try */
   readonly holdFor: number;
-  /** comfortable answers in a row below the ceiling */
+  /** answers since the last slow one, whose pace would allow the length of the ceiling */
   readonly quickAnswers: number;
   /** the duration of the last answer per hour of its window; null: no answer since the last time-out */
   readonly msPerHour: number | null;

@@ -45,7 +45,7 @@ export function firstVerifyAt(sentAt: Instant, settings: VerifySettings): Instan
   return sentAt + firstDelayMs(settings);
 }
 
-/** @param the state of a row that is neither accepted nor closed */
+/** @param state that of a row that is neither accepted nor closed */
 export function decide(
   sent: Transfer | TopUp,
   state: VerifyState,

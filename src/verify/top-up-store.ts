@@ -7,7 +7,7 @@ import { noteAddedText } from "../db/row-counts.ts";
 /**
  * Adds the top-up of every adjustBalance entry that was committed since the last call, in any order. Each entry has
  * the id of its transaction, and the search begins at the oldest transaction that was open at the last call (decision
- * 32). A database that was restored elsewhere counts transactions anew; then the search reads all entries.
+ * 32). A database that was restored elsewhere has smaller transaction ids; then the search reads all entries.
  * @param products `since`: the beginning of the product's ledger, before which top-ups are not verified; null: all
  * are verified
  * @param pick `firstDelayMs`: from the top-up to its first question

@@ -8,9 +8,8 @@ import { clearTimeout, setTimeout } from "node:timers";
 export interface Turns {
   /**
    * Runs the work when its queue has a turn. Settles as the work does.
-   * @param work its signal aborts where the work is slow and its queue must make room; `isCrowding`: the queue had to
-   * make room, and no
-   * question of it was answered quickly since
+   * @param work its signal aborts where the work is slow and its queue must make room. `isCrowding`: the queue had to
+   * make room, and has had no quick answer since
    */
   take<Result>(
     queue: string,
@@ -30,7 +29,7 @@ interface RunningQuestion {
 }
 
 interface QuestionQueue {
-  /** the queue had to make room, and no question of it was answered quickly since: it may use half of the slots */
+  /** the queue had to make room, and has had no quick answer since: it may use half of the slots */
   isCrowding: boolean;
   /** the number of the queue's last turn, counted over all queues */
   lastTurn: number;
@@ -43,7 +42,7 @@ interface QuestionQueue {
  * Opens the turns of the queues. A queue has the questions of one endpoint and product, which may hang together. The
  * next turn goes to the queue with the fewest running questions, and among these to the one whose last turn is the
  * longest ago. Where all slots are taken and a waiting queue has none, a queue with several gives up a slow question,
- * and may use half of the slots until a question of it is answered quickly.
+ * and may use half of the slots until it gets a quick answer.
  * @param atOnce the number of slots: questions that may run at once
  */
 export function openTurns(atOnce: number, slowMs = SLOW_MS): Turns {

@@ -83,8 +83,8 @@ function judgeProduct(seen: ComparingSeen, { productId, oldestDueAt }: WaitingMa
   if (upTo !== null) return { upTo, stall: null, waitsFor: null };
   const waitsFor =
     doneAt === null
-      ? `nothing of ${productId} has been compared yet`
-      : `nothing of ${productId} is compared until the ledger has its first entry`;
+      ? `${productId} has not been compared yet`
+      : `${productId} is not compared until the ledger has its first entry`;
   return { upTo, stall: null, waitsFor };
 }
 
@@ -102,7 +102,7 @@ function describeLate(productId: string, doneAt: Instant | null, error: string |
     kind: "comparing-stalled",
     subject: productId,
     productId,
-    what: `${productId} ${sayLate(doneAt)}${error === null ? ", and no comparison of it is under way" : `: ${error}`}`,
+    what: `${productId} ${sayLate(doneAt)}${error === null ? ", and no comparison is under way" : `: ${error}`}`,
     toDo: error === null ? NO_WORKER : FAILING,
     whatWhenOver: `${productId} is compared again`,
     isWhole: false,

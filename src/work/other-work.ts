@@ -25,7 +25,7 @@ export interface PullingSeen extends StatesSeen {
   readonly settleDelayMs: number;
 }
 
-/** The stalls of products that are behind while nothing of them is fetched. */
+/** The stalls of products that are behind and are not being fetched. */
 export function judgePulling(seen: PullingSeen): Stall[] {
   const patienceMs = patienceOf(seen.everyMs, false);
   const late = seen.products.flatMap(({ productId, head }): Stall[] => {
@@ -147,14 +147,14 @@ export function judgeQueues({ states, ...moment }: StatesSeen): Stall[] {
     subject,
     productId: null,
     what: `${which} has ${last === null ? "ever begun" : `begun since ${showInstant(last)}`}: no worker takes them`,
-    toDo: `${NO_WORKER} Check that the queues can be reached (REDIS_URL; PostgreSQL where there is none).`,
+    toDo: `${NO_WORKER} Check that the queues can be reached (at REDIS_URL, or in PostgreSQL where REDIS_URL is not set).`,
     whatWhenOver: `${subject === ALL_QUEUES ? "the queues are" : `the queue "${subject}" is`} served again`,
     isWhole: subject === ALL_QUEUES,
   });
   const times = queues.flatMap(({ doneAt }) => doneAt ?? []);
   const newest = times.length === 0 ? null : Math.max(...times);
-  const mostOften = Math.min(...queues.map(({ everyMs }) => everyMs ?? 0));
-  if (queues.length > 1 && isLate(newest, Math.max(2 * mostOften, ALL_SILENT_MS), moment)) {
+  const shortestEveryMs = Math.min(...queues.map(({ everyMs }) => everyMs ?? 0));
+  if (queues.length > 1 && isLate(newest, Math.max(2 * shortestEveryMs, ALL_SILENT_MS), moment)) {
     return [describe(ALL_QUEUES, "no job of any queue", newest)];
   }
   return late.map(({ subject, doneAt }) => describe(subject, `no job of the queue "${subject}"`, doneAt));

@@ -29,8 +29,7 @@ export interface Watch {
   readonly now: Instant;
   /**
    * since when the work was watched without a pause: time before that does not count as late (decision 108); null:
-   * all time counts,
-   * and work that was never done is not late
+   * all time counts, and work that was never done is not late
    */
   readonly watchedSince: Instant | null;
 }

@@ -43,19 +43,19 @@ export function judgeVerifying(seen: VerifyingSeen): Verifying {
   const ran = findState(states, "verifying", "");
   const stopped =
     ran !== null && isLate(ran.doneAt, patienceMs, seen) ? describeStopped(ran.doneAt, countAll(due)) : null;
-  const lines = new Map<string, DueOfProduct | null>(
+  const queues = new Map<string, DueOfProduct | null>(
     states
       .filter(({ work, subject }) => work === "verifying" && subject !== "")
       .map((one) => [one.subject, null]),
   );
-  for (const one of due) lines.set(queueNameOf(one.kind, one.productId), one);
-  const silent = [...lines].flatMap(([line, waits]) => {
-    const state = findState(states, "verifying", line);
+  for (const one of due) queues.set(queueNameOf(one.kind, one.productId), one);
+  const silent = [...queues].flatMap(([queue, waits]) => {
+    const state = findState(states, "verifying", queue);
     // Refused credentials have their own condition.
     if (state?.errorCode === "provider-refused") return [];
     const isSilent =
       isUnanswered(state, now) || (waits !== null && isWaiting(waits, state, patienceMs, seen));
-    return isSilent ? [describeSilent(line, waits, state)] : [];
+    return isSilent ? [describeSilent(queue, waits, state)] : [];
   });
   const stalls = stopped === null ? silent : [stopped];
   const oldest = due.length === 0 ? null : Math.min(...due.map(({ oldestDueAt }) => oldestDueAt));
@@ -95,16 +95,16 @@ function describeStopped(doneAt: Instant | null, due: number): Stall {
   };
 }
 
-function describeSilent(line: string, waits: DueOfProduct | null, state: WorkState | null): Stall {
-  const place = line.indexOf(" ");
-  const [kind, productId] = [line.slice(0, place), line.slice(place + 1)];
+function describeSilent(queue: string, waits: DueOfProduct | null, state: WorkState | null): Stall {
+  const place = queue.indexOf(" ");
+  const [kind, productId] = [queue.slice(0, place), queue.slice(place + 1)];
   const since = state?.failingSince ?? waits?.oldestDueAt ?? null;
   const error = state?.error ?? null;
   const many =
     waits === null ? "" : `; ${waits.due} are due, the oldest since ${showInstant(waits.oldestDueAt)}`;
   return {
     kind: "verifying-stalled",
-    subject: line,
+    subject: queue,
     productId,
     what: `no question about ${kind}s of ${productId} is answered${since === null ? "" : ` since ${showInstant(since)}`}${error === null ? "" : ` (${error})`}${many}`,
     toDo: "Ask the provider about its verify endpoint. The worker asks again by itself, and decides nothing without an answer. Other products go on. recon transfers list shows what waits.",

@@ -38,8 +38,8 @@ describe("a webhook", () => {
   test("says what happened in fields and in text, with a signature that its receiver can verify", async () => {
     expect(await send(webhook())).toEqual({ outcome: "delivered" });
     const { body, headers } = firstHeard();
-    const told = new Webhook(WEBHOOK_SECRET).verify(body, headers as Record<string, string>);
-    expect(told).toEqual({
+    const message = new Webhook(WEBHOOK_SECRET).verify(body, headers as Record<string, string>);
+    expect(message).toEqual({
       type: "ledger-stale",
       timestamp: "2026-11-20T12:00:00.000Z",
       idempotencyKey: "ledger-stale/P1/2026-11-20",

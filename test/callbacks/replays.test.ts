@@ -75,7 +75,7 @@ describe("a replay", () => {
     expect(await operator.outcomeOf("settleBets", { payoutAmount: 5 }, request)).toBe("0 95");
   });
 
-  test("of a failed request is judged anew", async () => {
+  test("of a failed request is judged again", async () => {
     const request = newRequest();
     expect(await place({ betAmount: 150 }, request)).toBe("10002");
     await creditWallet(

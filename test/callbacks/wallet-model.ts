@@ -134,12 +134,12 @@ export function answerInModel(
 
 function contentOf({ username, currency, items }: ModelRequest): string {
   const steps = (text: string | null) => (text === null ? null : toSteps(text).toString());
-  const told = items.map((one) => ({
+  const counted = items.map((one) => ({
     ...one,
     betAmount: steps(one.betAmount),
     payoutAmount: steps(one.payoutAmount),
   }));
-  return JSON.stringify([username, currency, told]);
+  return JSON.stringify([username, currency, counted]);
 }
 
 function withTombstones(state: ModelState, { productId, username, items }: ModelRequest): ModelState {

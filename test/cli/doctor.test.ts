@@ -91,8 +91,8 @@ test("doctor names every column that is missing or has another type, with both t
       balance_after text, occurred_at timestamp, received_at bigint)`;
   const { code, stdout, stderr } = await doctor("casino.ledger", url, []);
   expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
-  const [, told = ""] = stdout.split("WRONG  ledger      ");
-  expect(told.split("\n").map((line) => line.trim())).toEqual([
+  const [, problem = ""] = stdout.split("WRONG  ledger      ");
+  expect(problem.split("\n").map((line) => line.trim())).toEqual([
     'ledger.relation "casino.ledger" cannot be read:',
     "the column entry_id is bigint, but must be text; cast it with ::text",
     "the column round_id is missing; it must be text",

@@ -101,7 +101,7 @@ test("an inconclusive transfer is closed with a note, in the name of the person 
   expect(recon(["close", "ref-1", "--note", "x"])).toMatchObject({
     code: 1,
     stderr:
-      'recon: transfer "ref-1" cannot be closed: it is pending: only an inconclusive one can be closed\n',
+      'recon: transfer "ref-1" cannot be closed: it is pending, and only an inconclusive transfer can be closed\n',
   });
   await sql`update transfers set status = 'inconclusive'`;
   expect(recon(["close", "ref-1"])).toMatchObject({ code: 2, stderr: expect.stringContaining("--note") });

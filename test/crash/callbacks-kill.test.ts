@@ -20,7 +20,7 @@ const { sql, url: databaseUrl } = useDatabase();
 const SENDERS = 6;
 const REQUESTS = 50;
 const KILLS = 4;
-/** Each kill starts the command anew, which takes long on a busy machine. */
+/** After each kill the command starts again, which takes long on a busy machine. */
 const LONGEST_MS = 600_000;
 /** A failure prints the seed. */
 const SEED = Math.floor(Math.random() * 2 ** 31);

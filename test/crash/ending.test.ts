@@ -27,7 +27,7 @@ writeFileSync(
   }),
 );
 
-/** Has no records, and at /silent never answers. */
+/** The requests to /silent, which the provider never answers. At other paths it has no records. */
 let silentlyAsked = 0;
 const provider = createServer(({ url }, response) => {
   if (url?.startsWith("/silent")) silentlyAsked += 1;
@@ -40,13 +40,13 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** What a process depends on, and what the test can take away. */
-interface Ground {
+/** The services that a process needs. The test can take each of them away. */
+interface Services {
   readonly database: TcpProxy;
   readonly redis: TcpProxy;
 }
 
-async function standOn(databaseUrl: string, { onTestFinished }: TestContext): Promise<Ground> {
+async function openServices(databaseUrl: string, { onTestFinished }: TestContext): Promise<Services> {
   const database = await startTcpProxy(databaseUrl);
   const redis = await startTcpProxy(inject("redisUrl"));
   onTestFinished(async () => {
@@ -61,7 +61,7 @@ let redisDatabases = 0;
 
 function start(
   { name, awaited }: typeof WORKER,
-  { database, redis }: Ground,
+  { database, redis }: Services,
   { onTestFinished }: TestContext,
   { queues = "PostgreSQL" as Queues, path = "" } = {},
 ): ReconProcess {
@@ -108,7 +108,7 @@ interface State {
   readonly state: string;
   readonly queues: Queues;
   readonly path?: string;
-  happen(ground: Ground, worker: ReconProcess): unknown;
+  happen(services: Services, worker: ReconProcess): unknown;
 }
 
 const REFUSED = /ECONNREFUSED|broke|closed|terminated/i;
@@ -154,12 +154,12 @@ describe.each(["PostgreSQL", "Redis"] as const)("queues in %s", (queues) => {
   test.concurrent.for(states)(
     "a worker that is asked to end ends in good order: $state",
     async (state, context) => {
-      const ground = await standOn(state.url, context);
-      const worker = start(WORKER, ground, context, state);
+      const services = await openServices(state.url, context);
+      const worker = start(WORKER, services, context, state);
       const { sql } = state;
       expect({ up: await worker.ready, said: worker.lastLines() }).toMatchObject({ up: true });
       await eventually("it pulls", async () => (await sql`select from pull_states`).length === 1);
-      await state.happen(ground, worker);
+      await state.happen(services, worker);
       expect((await expectToEnd(worker)).length).toBeLessThanOrEqual(1);
       expect(worker.lines.join("\n")).toContain("the worker ends");
     },
@@ -176,9 +176,9 @@ describe.concurrent("the start", () => {
   test.concurrent.for(commands)(
     "$command.name that waits for its database says so, and ends when asked",
     async ({ command, signal }, context) => {
-      const ground = await standOn(url, context);
-      await ground.database.refuse();
-      const recon = start(command, ground, context);
+      const services = await openServices(url, context);
+      await services.database.refuse();
+      const recon = start(command, services, context);
       await untilSaid(
         recon,
         /the database \w+ at 127\.0\.0\.1:\d+ does not answer: .*ECONNREFUSED.* recon waits for/,
@@ -191,15 +191,15 @@ describe.concurrent("the start", () => {
   test.concurrent.for(commands)(
     "$command.name that waits begins when its database and its queues come up",
     async ({ command }, context) => {
-      const ground = await standOn(url, context);
-      await ground.database.refuse();
-      await ground.redis.refuse();
-      const recon = start(command, ground, context, { queues: "Redis" });
+      const services = await openServices(url, context);
+      await services.database.refuse();
+      await services.redis.refuse();
+      const recon = start(command, services, context, { queues: "Redis" });
       await untilSaid(recon, /the database .* recon waits for/);
-      await ground.database.restore();
+      await services.database.restore();
       if (command === WORKER) {
         await untilSaid(recon, /Redis at 127\.0\.0\.1:\d+ does not answer: .*ECONNREFUSED.* recon waits for/);
-        await ground.redis.restore();
+        await services.redis.restore();
       }
       await untilSaid(recon, new RegExp(command.awaited));
       expect(await expectToEnd(recon)).toEqual([]);
@@ -211,7 +211,7 @@ describe.concurrent("recon callbacks", () => {
   const { url, sql } = useDatabase();
 
   test("ends although a callback waits for a lock, and logs that the callback is cut off", async (context) => {
-    const recon = start(CALLBACKS, await standOn(url, context), context);
+    const recon = start(CALLBACKS, await openServices(url, context), context);
     await untilSaid(recon, new RegExp(CALLBACKS.awaited));
     const [base = ""] = /http:\/\/127\.0\.0\.1:\d+/.exec(recon.lines.join("\n")) ?? [];
     await sql.begin(async (tx) => {

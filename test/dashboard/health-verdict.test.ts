@@ -122,7 +122,7 @@ test.each<[tone: string, text: string, changes: Partial<JudgedOverview>]>([
   ],
   [
     "unknown",
-    "nothing of P1 has been compared yet",
+    "P1 has not been compared yet",
     {
       work: goesOn({
         comparing: {
@@ -130,7 +130,7 @@ test.each<[tone: string, text: string, changes: Partial<JudgedOverview>]>([
           isFarBehind: false,
           waiting: 0,
           setAside: 0,
-          problem: "nothing of P1 has been compared yet",
+          problem: "P1 has not been compared yet",
           stalls: [],
         },
       }),
@@ -184,7 +184,7 @@ test.each<[tone: string, text: string, changes: Partial<JudgedOverview>]>([
     { waiting: [{ kind: "transfer", status: "inconclusive", count: 1 }] },
   ],
   ["bad", "2 top-ups are inconclusive", { waiting: [{ kind: "top-up", status: "inconclusive", count: 2 }] }],
-  ["bad", "webhook does not take alerts: 7 wait", { failingChannels: ["webhook"], undelivered: 7 }],
+  ["bad", "webhook does not accept alerts: 7 wait", { failingChannels: ["webhook"], undelivered: 7 }],
   [
     "bad",
     "the clock of the worker 12 on host is wrong: correct the clock, and work there goes on",

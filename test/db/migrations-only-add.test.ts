@@ -15,7 +15,7 @@ const journal: { entries: { tag: string }[] } = JSON.parse(
 /** What a migration may do to a table that existed before. */
 const HARMLESS: readonly RegExp[] = [
   /^ALTER TABLE "\w+" ADD COLUMN "\w+" (?!.*\b(?:NOT NULL|DEFAULT|GENERATED|REFERENCES|UNIQUE)\b)[^;]+$/,
-  // The catalogue keeps a literal; any other default may write every row anew.
+  // The catalogue keeps a literal; any other default may rewrite every row.
   /^ALTER TABLE "\w+" ADD COLUMN "\w+" (?!.*\b(?:GENERATED|REFERENCES|UNIQUE)\b)[^;]*\bDEFAULT (?:'[^']*'|-?\d+|true|false|now\(\))(?: NOT NULL)?$/,
   /^ALTER TABLE "\w+" ALTER COLUMN "\w+" (?:SET DEFAULT .+|DROP NOT NULL)$/,
   // Nobody calls a new function yet.

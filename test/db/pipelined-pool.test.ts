@@ -142,7 +142,7 @@ describe("a pipelined connection that is lost", () => {
     const proxy = await startTcpProxy(url);
     onTestFinished(() => proxy.close());
     const pipelined = openOwn([], proxy.url, 2_000);
-    await eventually("a lane is open", () => hasWritten(pipelined));
+    await eventually("a connection is open", () => hasWritten(pipelined));
     proxy.hang();
     await expect(write(pipelined, insert("a"))).rejects.toThrow("the database has not answered for 2 s");
     await proxy.restore();

@@ -1,6 +1,6 @@
 /**
  * `src/db/schema.sql` is what all migrations together make of an empty database, so that a review shows the whole effect
- * of one. `npm run db:schema` writes it anew.
+ * of a migration. `npm run db:schema` writes the file again.
  */
 
 import { expect, test } from "vitest";

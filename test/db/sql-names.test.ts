@@ -129,7 +129,7 @@ beforeAll(async () => {
   columns = new Map(tables.map(({ table, names }) => [table, new Set(names)]));
 });
 
-/** A table, or whatever else is read, and how a row of it is called. */
+/** A table or another source of rows, and the name that the statement gives its rows. */
 const NAMED_ROW = /\b(?:from|join|update|into)\s+([a-z]\w*|\$|\()\s*(?:as\s+)?([a-z]\w*)?/g;
 
 /** @returns a line for each name that nothing has, and each column that the table of its row does not have */

@@ -274,12 +274,12 @@ describe("the reason is one sentence that names both values", () => {
     {
       sides: { records: [record({ payout: "25.5" })] },
       reason:
-        "the provider has a bet that is SETTLED with a stake of 10.00 THB and a payout of 25.50 THB, the ledger has nothing: no callback of it was received",
+        "the provider has a bet that is SETTLED with a stake of 10.00 THB and a payout of 25.50 THB, but the ledger has no such bet: no callback for it was received",
     },
     {
       sides: { bets: [bet({ payout: "25.5" })] },
       reason:
-        "the ledger has a bet that is settled with a stake of 10.00 THB and a payout of 25.50 THB, the provider has no record of it",
+        "the ledger has a bet that is settled with a stake of 10.00 THB and a payout of 25.50 THB, but the provider has no record of it",
     },
     {
       sides: { records: [record({ payout: "25" })], bets: [bet({ status: "open" })] },

@@ -13,8 +13,8 @@ const { sql } = useDatabase();
 const config = parseConfig({ products: [{ productId: "P1" }] });
 const context = { sql, clock: createTestClock(NOON), log: silentLog, config };
 
-/** What only a worker adds to the server, with tests of its own. */
-const BROUGHT = ["GET /metrics", "GET /queues"];
+/** Routes that only a worker adds to the server. Other tests check them. */
+const WORKER_ROUTES = ["GET /metrics", "GET /queues"];
 
 describe("docs/api.md", () => {
   const shown = rowsOf("docs/api.md", "path").flatMap(([cell = ""]) => codesIn(cell));
@@ -30,7 +30,7 @@ describe("docs/api.md", () => {
 
   test("names no other path that does not exist", async () => {
     const ask = await serveOps(context);
-    for (const one of shown.filter((route) => !route.includes(" /api/") && !BROUGHT.includes(route))) {
+    for (const one of shown.filter((route) => !route.includes(" /api/") && !WORKER_ROUTES.includes(route))) {
       const [method = "", path = ""] = one.split(" ");
       expect([one, (await ask(method, path)).status]).not.toEqual([one, 404]);
     }

@@ -31,8 +31,8 @@ describe.each(PAGES)("%s", (page) => {
 
 test("every page of docs/ can be reached from README.md", () => {
   const readme = readPage("README.md");
-  const lonely = PAGES.filter((page) => page.startsWith("docs/") && !readme.includes(`](${page}`));
-  expect(lonely).toEqual([]);
+  const unlinked = PAGES.filter((page) => page.startsWith("docs/") && !readme.includes(`](${page}`));
+  expect(unlinked).toEqual([]);
 });
 
 test("README.md has at most 200 lines", () => {

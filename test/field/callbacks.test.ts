@@ -1,4 +1,4 @@
-/** Each row of the table "Callbacks" of what is seen in the field, by name, over real HTTP. */
+/** What providers' callbacks do in the field: each habit, played over real HTTP. */
 
 import { readFileSync } from "node:fs";
 import { pino } from "pino";
@@ -313,7 +313,7 @@ test("an operator may check the sessionToken of checkBalance and placeBets: the 
   expect(JSON.stringify(bodies)).not.toContain("token-of-anna");
 });
 
-describe('status code 30001 is "invalid token" in the vendor\'s list, 40003 "forbidden"', () => {
+describe('status code 30001 is "invalid token" in the provider\'s list, 40003 "forbidden"', () => {
   test("a request without a required field fails with 30001, and docs/callbacks.md says what else the code means", async () => {
     expect(await outcomeOf("placeBets", {}, { currency: undefined })).toBe("30001");
     const page = readFileSync(new URL("../../docs/callbacks.md", import.meta.url), "utf8");

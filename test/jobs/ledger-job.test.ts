@@ -61,7 +61,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     await write("one");
     await arrives("one");
     await sql`drop view casino.ledger`;
-    await eventually("the failure is told", () => errors.includes("ledger-unreadable"));
+    await eventually("the failure is reported", () => errors.includes("ledger-unreadable"));
     await write("two");
     await createView();
     await arrives("two");

@@ -6,15 +6,15 @@ import { NOON } from "../support/examples.ts";
 
 test("an error that comes many times a second is logged at once, and then every ten seconds with its count", () => {
   const clock = createTestClock(NOON);
-  const told: unknown[] = [];
-  const log = Object.assign(Object.create(silentLog), { warn: (about: object) => told.push(about) });
-  const tell = reportRepeatedErrors(log, "Redis reports an error", clock);
+  const logged: unknown[] = [];
+  const log = Object.assign(Object.create(silentLog), { warn: (about: object) => logged.push(about) });
+  const report = reportRepeatedErrors(log, "Redis reports an error", clock);
   for (let tries = 0; tries < 100; tries += 1) {
-    tell(new Error("refused"));
+    report(new Error("refused"));
     clock.advance(200);
   }
-  tell(new Error("something else"));
-  expect(told).toEqual([
+  report(new Error("something else"));
+  expect(logged).toEqual([
     { error: "refused" },
     { error: "refused", repeated: 49 },
     { error: "something else" },

@@ -385,7 +385,7 @@ describe("a row that cannot be used is kept with its reason, and the others are 
       {
         kind: "rejected-entries",
         what: expect.stringMatching(
-          /^P1: 1 row of the ledger cannot be used, such as one with: callback is "placeBet"/,
+          /^P1: 1 row of the ledger cannot be used; for example, callback is "placeBet"/,
         ),
       },
     ]);

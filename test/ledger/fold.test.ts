@@ -284,15 +284,12 @@ describe("by round", () => {
     expect(shown(entries)).toEqual(["bet-1 settled 50 40", "bet-2 void 0 0", "bet-3 settled 0 -3"]);
   });
 
-  test.each(["", "UNKNOWN", null])(
-    "a round called %j is none: the entry acts on its own bet only",
-    (roundId) => {
-      const none = { roundId };
-      expect(
-        shown([place(none), place({ ...second, ...none }), settle("50", { ...byRound, ...none })]),
-      ).toEqual(["bet-1 settled 50 40", "bet-2 open 0 -10"]);
-    },
-  );
+  test.each(["", "UNKNOWN", null])("%j names no round: the entry acts on its own bet only", (roundId) => {
+    const none = { roundId };
+    expect(
+      shown([place(none), place({ ...second, ...none }), settle("50", { ...byRound, ...none })]),
+    ).toEqual(["bet-1 settled 50 40", "bet-2 open 0 -10"]);
+  });
 
   test("bets that were settled together remember each other until they open again", () => {
     const flags = (entries: CallbackEntry[]) =>

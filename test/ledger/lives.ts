@@ -1,5 +1,5 @@
 /**
- * Lives of the bets of one round, played by a model that knows nothing of the fold. The model knows what each bet is worth to
+ * Lives of the bets of one round, played by a model that does not use the fold. The model knows what each bet is worth to
  * the player, and its wallet moves the difference.
  */
 

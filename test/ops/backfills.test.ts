@@ -120,6 +120,8 @@ test.each<[what: string, changes: object, detail: string]>([
     { dryRun: "yes" },
     'dryRun must be true or false, but is "yes"',
   ],
+  ["a dry run that is null", { dryRun: null }, "dryRun must be true or false, but is null"],
+  ["a misspelled field", { form: ASKED.from, from: undefined }, 'there is no field "form"'],
   [
     "an unknown field",
     { dryrun: true },

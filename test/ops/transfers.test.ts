@@ -140,7 +140,9 @@ test("an inconclusive transfer is closed in the name of the token; any other is 
   expect((await add(ask, {}, hand.token)).status).toBe(201);
   const close = (body: object, token: string = hand.token) =>
     ask("POST", "/api/transfers/ref-1/close", { body, token });
-  expect(await close({ note: "seen" })).toEqual(problemWith(409, "only an inconclusive one can be closed"));
+  expect(await close({ note: "seen" })).toEqual(
+    problemWith(409, "only an inconclusive transfer can be closed"),
+  );
   await sql`update transfers set status = 'inconclusive'`;
   expect(await close({ note: "seen" }, eye.token)).toEqual(problemWith(403, "may only read"));
   expect(await close({})).toEqual(problemWith(400, "note is missing"));

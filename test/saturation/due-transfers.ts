@@ -8,8 +8,8 @@ export const otherProducts = {
   pull: { concurrency: 16 },
 };
 
-/** Hands over so many transfers that are due now. */
-export async function bookTransfers(
+/** Hands over this many transfers, all due now. */
+export async function handOverDueTransfers(
   sql: Sql,
   productId: string,
   count: number,

@@ -1,5 +1,5 @@
 /**
- * Loaded into a process at its start (`node --import`). Measures the longest block of its event loop, begins anew at SIGUSR2,
+ * Loaded into a process at its start (`node --import`). Measures the longest block of its event loop, begins again at SIGUSR2,
  * and writes the result into the file of MEASURE_INTO.
  */
 

@@ -140,7 +140,7 @@ async function auditRejected(sql: Sql): Promise<string[]> {
   ];
 }
 
-/** Records and the counts of their windows commit together, and nothing of this world ever changes. */
+/** Records and the counts of their windows commit together, and nothing in this world ever changes. */
 async function auditCounts(sql: Sql): Promise<string[]> {
   const [counted] = await sql<{ records: number; created: number; changed: number; replaced: number }[]>`
     select (select count(*) from bet_records) as records, (select count(*) from bet_record_versions) as replaced,

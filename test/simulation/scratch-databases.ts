@@ -7,7 +7,7 @@ import { startEmbeddedPostgres } from "../../src/embedded/postgres/postgres.ts";
 
 const HOME = join(import.meta.dirname, "../../.recon/test");
 
-/** A connection lives for seconds here, and would plan nearly every statement anew. */
+/** A connection lives for seconds here, and would plan nearly every statement again. */
 const SETTINGS = {
   fsync: "off",
   synchronous_commit: "off",

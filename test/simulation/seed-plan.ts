@@ -1,4 +1,4 @@
-/** What a seed stands for: a world, and the settings of the worker. */
+/** The plan of a seed: a world, and the settings of the worker. */
 
 import { type Config, parseConfig } from "../../src/config-file.ts";
 import type { Fault } from "../../src/sandbox/faults/fault.ts";

@@ -1,4 +1,4 @@
-/** What a seed stands for in a run with transfers: what is sent when, what becomes of it, and what happens to the workers. */
+/** The plan of a seed in a run with transfers: what is sent when, the outcome of each, and what happens to the workers. */
 
 import type { Instant } from "../../src/clock.ts";
 import { type Config, parseConfig } from "../../src/config-file.ts";

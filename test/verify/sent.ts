@@ -63,7 +63,7 @@ export function live(sent: Transfer | TopUp, settings = VERIFY, handedAt = NOON)
     failed: (when: When) => hear(when, { says: "failed" }),
     nothing: (when: When) => hear(when, { says: "nothing" }),
     state: () => state,
-    /** "2 min" of `+2 min after noon` in milliseconds; null: no question follows */
+    /** the time from noon to the next question, in milliseconds; null: no question follows */
     nextAfterMs: () => (state.nextVerifyAt === null ? null : state.nextVerifyAt - NOON),
   };
 }

@@ -37,21 +37,22 @@ export function addBackfillCommands(program: Command): void {
     .command("backfill")
     .description("fetch a past range of a product again; the worker fetches it after all more urgent work")
     .enablePositionalOptions()
-    // What stands behind it is meant as a command of its own, and none there is.
+    // Commander accepts an unknown word after "backfill" here, and the hook rejects it as an unknown command.
     .allowExcessArguments()
     .hook("preAction", (own, asked) => {
       const [name] = own === asked ? own.args : [];
       if (name !== undefined) own.error(`error: unknown command '${name}'`);
     })
     .option("--product <product>", "the product")
-    .option("--from <time>", "the begin of the range, such as 2026-11-01T00:00:00Z")
+    .option("--from <time>", "the beginning of the range, such as 2026-11-01T00:00:00Z")
     .option("--to <time>", "up to when")
     .option("--wait", "show the progress, and end with the backfill")
     .option("--dry-run", "only show the effect of the backfill")
     .option("--json", "one JSON document")
     .action(
       withRecon(["database"], async ({ context }, options: RequestOptions) => {
-        const plan = await planBackfill(context, readProductRange({ ...options }, context.config));
+        const { product, from, to } = options;
+        const plan = await planBackfill(context, readProductRange({ product, from, to }, context.config));
         if (options.dryRun) showPlan(plan, options);
         else await request(context, plan, options);
       }),
@@ -63,9 +64,9 @@ export function addBackfillCommands(program: Command): void {
     .option("--after <next>", 'the "next" of the page before')
     .option("--json", "one JSON document")
     .action(
-      withRecon(["database"], async ({ context }, options: PageQuery & { json?: boolean }) => {
-        const { backfills, next } = await listBackfillPage(context, readPage(options));
-        if (options.json) printJson({ backfills: backfills.map(describeBackfill), next });
+      withRecon(["database"], async ({ context }, { json, ...typed }: PageQuery & { json?: boolean }) => {
+        const { backfills, next } = await listBackfillPage(context, readPage(typed));
+        if (json) printJson({ backfills: backfills.map(describeBackfill), next });
         else printList(backfills, next);
       }),
     );

@@ -19,7 +19,7 @@ export function addCoverageCommand(program: Command): void {
     .command("coverage")
     .description("show the fetched time of a product, and the gaps")
     .option("--product <product>", "the product")
-    .option("--from <time>", "the begin of the range, such as 2026-11-01T00:00:00Z")
+    .option("--from <time>", "the beginning of the range, such as 2026-11-01T00:00:00Z")
     .option("--to <time>", "up to when")
     .option("--json", "one JSON document")
     .action(

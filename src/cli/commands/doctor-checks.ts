@@ -42,7 +42,7 @@ export async function runChecks(recon: OpenRecon): Promise<Diagnosis[]> {
 function sayUnchecked(error: unknown): CheckResult {
   return wrong(
     `the check failed: ${describeError(error)}`,
-    "mend the problems above, then run the doctor again",
+    "correct the problems above, then run the doctor again",
   );
 }
 
@@ -101,13 +101,13 @@ async function checkLedgerRelation({ context }: OpenRecon): Promise<CheckResult>
     if (idleTriggers.length > 0) {
       return wrong(
         `${source}, but triggers of callback_entries are missing or switched off (${idleTriggers.join(", ")}): new rows may never be compared`,
-        "start a worker: it switches them on, and compares every entry anew",
+        "start a worker: it switches the triggers on, and compares every entry again",
       );
     }
     if (rejected.unusable > 0) {
       return wrong(
         `${source}, but ${rejected.unusable} of its rows cannot be used`,
-        `recon rejected list --side entry shows them with their reasons; ${relation === null ? "insert a row again as it should be, with the same entry_id" : "mended rows are read again with their day"}`,
+        `recon rejected list --side entry shows them with their reasons; ${relation === null ? "insert a row again as it should be, with the same entry_id" : "a resweep reads corrected rows again with their day"}`,
       );
     }
     if (rejected.changed > 0) {
@@ -118,7 +118,7 @@ async function checkLedgerRelation({ context }: OpenRecon): Promise<CheckResult>
     }
     if (!findsUndated) {
       return right(
-        `${source}; rows without a received_at are not found, because no index leads to them: declare the column not null`,
+        `${source}; recon does not find rows without a received_at, because no index leads to them: declare the column not null`,
       );
     }
     if (foreignProducts.length > 0) {
@@ -137,8 +137,8 @@ async function checkLedgerRelation({ context }: OpenRecon): Promise<CheckResult>
 }
 
 /**
- * The comparison uses every digit, so the rounding noise of a sender becomes a difference. The check speaks only
- * where such amounts exist.
+ * The comparison uses every digit, so the rounding noise of a sender becomes a difference. The check reports
+ * something only where such amounts exist.
  */
 async function checkAmounts({ context: { sql, config } }: OpenRecon): Promise<Diagnosis[]> {
   const productIds = config.products.map(({ productId }) => productId);
@@ -180,9 +180,9 @@ const MEND_PROVIDER: Partial<Record<ErrorCode, string>> = {
   "provider-refused":
     "correct PROVIDER_USERNAME and PROVIDER_PASSWORD, and ask the provider whether this machine's address may call",
   "provider-unreachable":
-    "correct PROVIDER_BASE_URL, and see that this machine may reach it (name, firewall, proxy)",
+    "correct PROVIDER_BASE_URL, and check that this machine can reach it (name, firewall, proxy)",
   "provider-timeout":
-    "see that this machine may reach it (firewalls often drop silently); a slow provider needs a longer pull.requestTimeout",
+    "check that this machine can reach the provider (a firewall may drop packets silently); a slow provider needs a longer pull.requestTimeout",
   "provider-throttled": "the provider limits requests for now: run the doctor again later",
   "provider-rejected":
     "the provider refuses this product: check products[].productId with the provider's support",
@@ -193,7 +193,8 @@ function judgeProvider({ asked, tookMs, error }: ProviderVisit): CheckResult {
     return right(`it answers and accepts the credentials (${asked}, in ${(tookMs / 1000).toFixed(1)} s)`);
   }
   const mend =
-    MEND_PROVIDER[error.code] ?? "check that PROVIDER_BASE_URL is the agent API, and ask its support";
+    MEND_PROVIDER[error.code] ??
+    "check that PROVIDER_BASE_URL is the agent API, and ask the provider's support";
   return wrong(`${describeError(error)} (${error.code})`, mend);
 }
 

@@ -2,7 +2,7 @@
 
 import { describeError, ReconError } from "../../errors.ts";
 import type { GivenTransfer } from "../../flows/verify/hand-over-transfers.ts";
-import { readTransfer } from "../../verify/hand-over.ts";
+import { readTransfer } from "../../ops/input/hand-over.ts";
 
 const MOST_LINES = 100_000;
 const MOST_BYTES = 32 * 1024 * 1024;

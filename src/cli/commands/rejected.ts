@@ -10,12 +10,7 @@ import {
   type RejectedStory,
   readRejected,
 } from "../../flows/rejected/read-rejected.ts";
-import {
-  type RejectedQuery,
-  readRef,
-  readRejectedChoice,
-  readRejectedPage,
-} from "../../ops/input/rejected-query.ts";
+import { type RejectedQuery, readRef, readRejectedQuery } from "../../ops/input/rejected-query.ts";
 import type { RejectedRef } from "../../rejected.ts";
 import { actorName } from "../run/actor-name.ts";
 import { withRecon } from "../run/run-command.ts";
@@ -39,8 +34,8 @@ export function addRejectedCommands(program: Command): void {
     .option("--json", "one JSON document")
     .action(
       withRecon(["database"], async ({ context }, { json, ...query }: RejectedQuery & { json?: boolean }) => {
-        const page = readRejectedPage(query);
-        const list = await listRejected(context, await readRejectedChoice(context, query), page);
+        const { choice, page } = await readRejectedQuery(context, query);
+        const list = await listRejected(context, choice, page);
         if (json) printJson(list);
         else printList(list);
       }),

@@ -36,7 +36,7 @@ export function addSandboxCommand(program: Command): void {
     .option("--seed <number>", "the seed of a new world; default: random")
     .option(
       "--from <time>",
-      "with --to and --seed: the begin of a fixed period; the play is the same at each start and is not stored",
+      "with --to and --seed: the beginning of a fixed period; the play is the same at each start and is not stored",
     )
     .option("--to <time>", "the end of the fixed period")
     .option(
@@ -88,10 +88,11 @@ type Play =
 function readPlay({ from, to, seed: given }: SandboxFlags): Play {
   const seed = given === undefined ? null : readWhole("--seed", given, 0xffff_ffff);
   if (from === undefined && to === undefined) return { seed, period: null };
-  if (from === undefined || to === undefined) throw usage("--from and --to are only given together");
+  if (from === undefined || to === undefined) throw usage("give both --from and --to, or neither");
   const period = { from: readTime("--from", from), to: readTime("--to", to) };
   if (period.from >= period.to) throw usage(`--from ${from} is not before --to ${to}`);
-  if (seed === null) throw usage("--from and --to need --seed, without which no two worlds are the same");
+  if (seed === null)
+    throw usage("--from and --to need --seed: without a seed, each start plays another world");
   return { seed, period };
 }
 
@@ -106,7 +107,7 @@ function readTime(name: string, text: string): number {
 /** In basic authentication a name ends at its first colon. */
 function readUsername(text: string): string {
   if (text !== "" && !text.includes(":")) return text;
-  throw usage(`--username "${text}" must be neither empty nor contain a colon`);
+  throw usage(`--username "${text}" must not be empty and must not contain a colon`);
 }
 
 function readWhole(name: string, text: string, most: number): number {

@@ -55,10 +55,10 @@ export function addTransferCommands(program: Command): void {
     .option("--after <next>", 'the "next" of the page before')
     .option("--json", "one JSON document")
     .action(
-      withRecon(["database"], async ({ context }, options: TransferQuery & { json?: boolean }) => {
-        const page = await listTransfers(context.sql, readTransferQuery(options, context.config));
+      withRecon(["database"], async ({ context }, { json, ...typed }: TransferQuery & { json?: boolean }) => {
+        const page = await listTransfers(context.sql, readTransferQuery(typed, context.config));
         const documents = page.transfers.map(describeTransfer);
-        if (options.json) printJson({ transfers: documents, next: page.next });
+        if (json) printJson({ transfers: documents, next: page.next });
         else printList(documents, page.next);
       }),
     );

@@ -1,4 +1,4 @@
-/** The name that the history gives to whoever runs a command. */
+/** The name under which the history shows the person who runs a command. */
 
 import { userInfo } from "node:os";
 import { getuid } from "node:process";

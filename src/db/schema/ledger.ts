@@ -59,7 +59,7 @@ export const ledgerFollows = pgTable("ledger_follows", {
   readAt: instant("read_at"),
 });
 
-/** Hours whose rows are read again, because a resweep fetches them again. */
+/** Hours whose rows are read again, because a resweep fetches the records of these hours again. */
 export const ledgerRereads = pgTable("ledger_rereads", {
   /** the first moment of the hour, UTC */
   day: instant("day").primaryKey(),

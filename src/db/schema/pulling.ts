@@ -29,7 +29,7 @@ export const pullStates = pgTable("pull_states", {
   stoppedUntil: instant("stopped_until"),
   /** the number of comfortable answers before the ceiling is tried again */
   holdFor: integer("hold_for").notNull().default(1),
-  /** comfortable answers in a row below the ceiling */
+  /** answers since the last slow one, whose pace would allow the length of the ceiling */
   quickAnswers: integer("quick_answers").notNull().default(0),
   /** the duration of the last answer per hour of its window; null: no answer since the last time-out */
   msPerHour: doublePrecision("ms_per_hour"),
@@ -64,7 +64,7 @@ export const pullTurns = pgTable(
   "pull_turns",
   {
     productId: text("product_id").notNull(),
-    /** live, rest */
+    /** the fetchers that served it: "live", or "rest" for all others */
     lanes: text("lanes").notNull(),
     servedAt: instant("served_at").notNull(),
   },

@@ -1,4 +1,4 @@
-/** The side of a holder: the server runs while the holder's connection to the supervisor lives. */
+/** Joins the embedded PostgreSQL as a holder: the server runs while a holder's connection to the supervisor lives. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";

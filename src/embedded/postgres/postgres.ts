@@ -51,8 +51,8 @@ export async function startEmbeddedPostgres(options: {
     await hold.release();
     throw new ReconError(
       "embedded-failed",
-      `The embedded PostgreSQL runs on port ${hold.port}, but the database "${database}" could not be created ` +
-        `in it: ${describeError(error)}. Its log is ${hold.logFile}.`,
+      `The embedded PostgreSQL runs on port ${hold.port}, but it could not create the database ` +
+        `"${database}": ${describeError(error)}. Its log is ${hold.logFile}.`,
       { cause: error },
     );
   }

@@ -65,7 +65,7 @@ function describeWrong(subject: string, { consequence }: ClockUser, aheadMs: num
     subject,
     productId: null,
     what: `the clock of the ${subject} is ${by} the database's: ${consequence}`,
-    toDo: "Set that machine's clock right, and keep it right with NTP. It goes on by itself.",
+    toDo: "Set that machine's clock right, and keep it right with NTP. All work then goes on by itself.",
     whatWhenOver: `the clock of the ${subject} is right again, or it has ended`,
   };
 }

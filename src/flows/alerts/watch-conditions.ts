@@ -15,7 +15,7 @@ import type { FlowContext } from "../context.ts";
 import { judgeWork, seeWork } from "../read/read-work.ts";
 import { isAboutTransfers } from "../verify/report-refused-credentials.ts";
 
-/** The limit of counting waiting work. */
+/** Waiting work is counted up to this number. */
 const MOST_COUNTED = 10_000;
 
 /** Alerts that wait longer than this cause another alert through the working channels. */
@@ -63,7 +63,7 @@ async function findStalled({ sql, config }: FlowContext, progress: readonly Pull
       subject: productId,
       productId,
       what: `${productId} is stalled: its records from ${showInstant(firstGapAt)} on cannot be fetched${reason === null ? "" : ` (${reason})`}`,
-      toDo: `Pulling goes on behind the gap, which is tried again by itself. To see what is missing: recon coverage --product ${productId} --from ${formatInstant(firstGapAt)} --to …`,
+      toDo: `Newer time is still fetched. The worker tries the gap again by itself. To see what is missing: recon coverage --product ${productId} --from ${formatInstant(firstGapAt)} --to …`,
       whatWhenOver: `${productId} is not stalled any more: no gap is left`,
     });
   }
@@ -80,8 +80,8 @@ function findRefused(progress: readonly PullProgress[]): Condition[] {
       kind: "credentials-refused",
       subject: "provider",
       productId: null,
-      what: `the provider refuses the credentials: nothing is pulled of ${products}`,
-      toDo: "Check PROVIDER_USERNAME and PROVIDER_PASSWORD, then restart the worker; without that it tries again every hour.",
+      what: `the provider refuses the credentials: the worker cannot pull ${products}`,
+      toDo: "Check PROVIDER_USERNAME and PROVIDER_PASSWORD, then restart the worker. Without a restart the worker tries again every hour.",
       whatWhenOver: "the provider accepts the credentials again",
       heads: Object.fromEntries(stopped.map(({ productId, head }) => [productId, head])),
     },
@@ -99,8 +99,8 @@ async function findUndelivered(
     kind: "alerts-undelivered",
     subject: channel,
     productId: null,
-    what: `${channel} does not take alerts: ${waiting} wait, the oldest since ${showInstant(oldestAt)}${lastError === null ? "" : `; ${lastError}`}`,
-    toDo: "None is lost: they are sent as soon as it takes them again. To try it out: recon alerts test",
+    what: `${channel} does not accept alerts: ${waiting} wait, the oldest since ${showInstant(oldestAt)}${lastError === null ? "" : `; ${lastError}`}`,
+    toDo: "No alert is lost: all are sent when the channel accepts alerts again. To test the channel: recon alerts test",
     whatWhenOver: `no alert waits for ${channel} any more`,
   }));
 }

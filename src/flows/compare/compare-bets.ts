@@ -8,10 +8,10 @@ import { judgeRipeness } from "./judge-ripeness.ts";
 import { judgeWideRounds } from "./judge-wide-rounds.ts";
 import { loadBets } from "./load-bets.ts";
 import { loadWhatDecides } from "./load-what-decides.ts";
-import { endOfSetAside } from "./set-aside.ts";
+import { noteCompared } from "./set-aside.ts";
 import { type JudgedPart, writeJudgements } from "./write-judgements.ts";
 
-/** What decides whether a finding is ripe depends on the finding: it is loaded in between. */
+/** The data that decides whether a verdict is ripe depends on the verdict, so it is loaded after finding the verdicts. */
 export async function compareMarkedBets(
   comparison: ComparisonContext,
   marks: readonly DiffMark[],
@@ -39,7 +39,7 @@ export async function compareMarkedBets(
       }),
     ),
   );
-  // Also for marks that were taken together with the given ones.
-  if (loaded.marks.length > marks.length) await endOfSetAside(comparison, loaded.marks);
+  // Loading may have taken more marks of the same rounds. Their parts were compared too.
+  if (loaded.marks.length > marks.length) await noteCompared(comparison, loaded.marks);
   return { compared: judgements.length, wantsFetch, stale };
 }

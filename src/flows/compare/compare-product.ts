@@ -23,7 +23,7 @@ import {
   openComparison,
 } from "./comparison-context.ts";
 import { screenProduct } from "./screen-product.ts";
-import { endOfSetAside, leaveSetAside, partsOf } from "./set-aside.ts";
+import { leaveSetAside, noteCompared, partsOf } from "./set-aside.ts";
 
 const MARKS_PER_STEP = 500;
 const MOST_STEPS_PER_RUN = 1_000;
@@ -98,7 +98,7 @@ async function compareStep(
   { limits, isCareful }: { readonly limits: CompareLimits; readonly isCareful: boolean },
 ) {
   const compare = product.settlement === "session" ? compareMarkedSessions : compareMarkedBets;
-  // Coverage newer than the records would turn a page committed in between into a missing record (decision 5).
+  // All reads share one snapshot: coverage newer than the records would make a present record look missing (decision 5).
   const compareAll = (how: HowToCompare) =>
     inOneMoment(context.sql, async (tx) => {
       const taken = await takeDue(context, tx, product, now, limits);
@@ -110,7 +110,7 @@ async function compareStep(
       const first =
         how === "one by one" ? NOTHING_COMPARED : await compareTogether(comparison, together, how, compare);
       const then = await compareOneByOne(comparison, apart, compare);
-      await endOfSetAside(comparison, [...(how === "one by one" ? [] : together), ...then.comparedMarks]);
+      await noteCompared(comparison, [...(how === "one by one" ? [] : together), ...then.comparedMarks]);
       for (const kind of new Set([...first.stale, ...then.stale])) await reportStale(comparison, kind);
       return {
         taken: "compared" as const,

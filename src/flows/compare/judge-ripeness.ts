@@ -47,7 +47,7 @@ const STALE_OF: ReadonlyMap<MismatchKind, StaleKind> = new Map([
   ["missing-at-provider", "provider-stale"],
 ]);
 
-/** A stale side holds a verdict back until then, for the provider's grace at most. */
+/** The time until which a stale side may hold back a verdict. */
 function staleUntil({ eitherFetched, notBefore }: Conditions, { graces }: JudgeContext): Instant {
   return (eitherFetched.at(-1)?.since ?? notBefore) + graces.providerGraceMs;
 }

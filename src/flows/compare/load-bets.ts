@@ -23,7 +23,7 @@ import { type ComparedRequests, keyOfRequest } from "./judge-one-sided.ts";
 import { type Loaded, loadNeighbourhoods } from "./load-neighbourhoods.ts";
 import { reportedRounds, WideRounds } from "./wide-rounds.ts";
 
-/** A neighbourhood with its bets, its absent records, and what was assessed of it. */
+/** A neighbourhood with its bets, its absent records, and the result of the assessment. */
 export interface Assessment extends AssessedInDoubt {
   readonly neighbourhood: Neighbourhood;
   readonly username: string;
@@ -52,7 +52,7 @@ export async function loadBets(
   const others = await loadOthers(comparison, loaded.assessments);
   // Bets of other players are rare.
   if (others.length > 0) loaded = await load([...loaded.marks, ...others]);
-  if (wide.compareAsOneNow(loaded.assessments.flatMap(reportedRounds))) loaded = await load(loaded.marks);
+  if (wide.compareWholeNow(loaded.assessments.flatMap(reportedRounds))) loaded = await load(loaded.marks);
   const entries = loaded.assessments.flatMap(({ neighbourhood }) => neighbourhood.entries);
   return { ...loaded, requests: await loadRequests(comparison, entries), wide };
 }

@@ -81,7 +81,7 @@ export async function loadNeighbourhoods(
     const roundId = roundActedOn(entry);
     // Such an entry acts on every bet of the round, so the round is compared as one from now on.
     if (roundId !== null && wide.narrow.has(roundKey(entry.username, roundId))) {
-      await wide.compareAsOne(comparison, roundKey(entry.username, roundId));
+      await wide.compareWhole(comparison, roundKey(entry.username, roundId));
       return await loadNeighbourhoods(comparison, marks, wide);
     }
   }
@@ -173,6 +173,6 @@ function tooWide({ limits, product }: ComparisonContext, marks: readonly DiffMar
   const what = roundId === null ? `what belongs to bet ${betRef}` : `round ${roundId}`;
   return new ReconError(
     "round-too-wide",
-    `${product.productId}: ${what} of player ${username} has more than ${limits.rows} entries and records that can only be compared together, so nothing of it is compared. Are bets missing on one side, or does the provider use one round id for ever with BY_ROUND callbacks? The worker tries again every hour.`,
+    `${product.productId}: ${what} of player ${username} has more than ${limits.rows} entries and records that can only be compared together, so the worker compares none of them. Are bets missing on one side, or does the provider use one round id for ever with BY_ROUND callbacks? The worker tries again every hour.`,
   );
 }

@@ -34,7 +34,8 @@ function keyOfPart(settlement: ComparisonContext["product"]["settlement"]): (mar
 
 /**
  * Removes the marks of parts that were set aside for their size, because each mark would load the part in vain. The
- * removed marks wait for the next attempt; one stored mark stands for a whole round.
+ * next attempt compares the whole part: a stored mark stands for a round or a bet, and marks of sessions are
+ * rescheduled.
  * @returns the marks to compare together, and the parts that took too long before and are compared one by one
  */
 export async function leaveSetAside(
@@ -67,10 +68,7 @@ function keyed({ username, subject }: SetAside): [string, string] {
 }
 
 /** Notes that the parts of these marks were compared, except those that this comparison has set aside. */
-export async function endOfSetAside(
-  comparison: ComparisonContext,
-  marks: readonly DiffMark[],
-): Promise<void> {
+export async function noteCompared(comparison: ComparisonContext, marks: readonly DiffMark[]): Promise<void> {
   const { tx, product, now } = comparison;
   const compared = marks.map(keyOfPart(product.settlement));
   await endSetAside(tx, product.productId, compared, now + RETRY_MS);

@@ -1,7 +1,7 @@
 /**
  * Rounds with too many bets to load all of them for a comparison (docs/operations.md#limits). A comparison loads the
- * touched bets, and those that did not agree by themselves at the last comparison. All other bets change no verdict
- * but by being there.
+ * touched bets, and those that did not agree by themselves at the last comparison. All other bets
+ * influence a verdict only by their existence.
  */
 
 import type { StoredRecord } from "../../bet.ts";
@@ -24,14 +24,14 @@ import {
 } from "../../diff/wide-store.ts";
 import type { ComparisonContext } from "./comparison-context.ts";
 
-/** Where more bets of a round were touched, the database finds those that do not agree: most of them do. */
+/** If more bets of a round were touched, the database finds those that do not agree, because most of them agree. */
 const MOST_TOUCHED = 5_000;
 
 /** The wide rounds of one comparison. */
 export class WideRounds {
   /** rounds of which not all bets are loaded */
   readonly narrow = new Map<Key, WideRound>();
-  /** wide rounds that are compared as one */
+  /** wide rounds of which all bets are loaded and compared */
   readonly whole = new Map<Key, WideRound>();
   private readonly gathered = new Set<Key>();
   private readonly waiting: readonly DiffMark[] | null;
@@ -44,7 +44,7 @@ export class WideRounds {
   }
 
   /**
-   * Learns which rounds of a step are known to be wide.
+   * Reads which rounds of a step are known to be wide.
    * @param marks of the comparison so far
    * @returns the other due marks of these rounds, which are taken
    */
@@ -91,8 +91,8 @@ export class WideRounds {
     return taken;
   }
 
-  /** Compares a round as one from now on, because an entry acts on all of the round. */
-  async compareAsOne({ tx, product: { productId } }: ComparisonContext, key: Key): Promise<void> {
+  /** Compares a round whole from now on, because an entry acts on the whole round. */
+  async compareWhole({ tx, product: { productId } }: ComparisonContext, key: Key): Promise<void> {
     const round = this.narrow.get(key);
     if (round === undefined) return;
     const asOne = { ...round, currency: null, apart: [], entryTimes: null };
@@ -101,8 +101,8 @@ export class WideRounds {
     if (this.waiting === null) await writeWideRound(tx, productId, asOne);
   }
 
-  /** Compares the narrow rounds among these as one, this time only. @returns whether there were any */
-  compareAsOneNow(keys: Iterable<Key>): boolean {
+  /** Compares the narrow rounds among these whole, this time only. @returns whether there were any */
+  compareWholeNow(keys: Iterable<Key>): boolean {
     let any = false;
     for (const key of keys) {
       const round = this.narrow.get(key);

@@ -10,7 +10,7 @@ const PIECE_MS = 10 * 60_000;
 
 /**
  * Writes the missing callbacks that were received before `until`.
- * @param from the begin of a ledger without entries
+ * @param from the beginning of a ledger without entries
  * @returns the number of new entries
  */
 export async function deliverCallbacks(

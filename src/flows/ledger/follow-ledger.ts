@@ -83,12 +83,12 @@ interface FollowRun {
   readonly context: FlowContext;
   readonly signal: AbortSignal;
   readonly relation: LedgerRelation;
-  /** the begin of this run */
+  /** the beginning of this run */
   readonly now: Instant;
   readonly count: (copied: FollowResult) => void;
 }
 
-/** @returns false where another worker follows, or this one was stopped */
+/** @returns false where another worker follows, or this run was stopped or reached its limit */
 async function followNews(run: FollowRun): Promise<boolean> {
   const { sql, config } = run.context;
   const following = await readFollowing(sql, run.relation.name);
@@ -109,7 +109,7 @@ async function followNews(run: FollowRun): Promise<boolean> {
 interface FollowProgress {
   /** the newest received_at seen; null: none yet */
   readonly readUntil: Instant | null;
-  /** the begin of the last complete run; null: there was none */
+  /** the beginning of the last complete run; null: there was none */
   readonly readAt: Instant | null;
   readonly now: Instant;
   readonly lookbackMs: number;
@@ -117,8 +117,8 @@ interface FollowProgress {
 
 /**
  * The ranges of received_at that a run reads: unknown rows within the lookback, all rows since shortly before the
- * newest one, and older rows that have just reached one of a few ages. So a changed row is noticed at twice its age
- * at most, and no row is read more than a few times.
+ * newest one, and older rows that have just reached one of a few ages. So a change is noticed before the age of its
+ * row has doubled, and no row is read more than a few times.
  */
 export function rangesToRead({ readUntil, readAt, now, lookbackMs }: FollowProgress): CopyRange[] {
   if (readUntil === null) return [{ from: null, to: null }];

@@ -23,9 +23,9 @@ export async function findLedgerStart(
 }
 
 /**
- * As `findLedgerStart`, for a comparison. Entries may be inserted in any order, and settings may change, so the begin
- * may move back. Then records after the new begin were compared without a ledger, and entries were left out as too
- * old: this marks both for another comparison.
+ * As `findLedgerStart`, for a comparison. Entries may be inserted in any order, and settings may change, so the
+ * beginning may move back. Then records between the new and the former beginning were not compared, and entries were
+ * left out as too old. This function marks both for a comparison.
  */
 export async function openLedgerStart(
   tx: Query,
@@ -46,7 +46,7 @@ export async function openLedgerStart(
 
 /**
  * The time up to which the ledger is completely known: now, where entries are written to `callback_entries`;
- * otherwise the begin of the last complete reading of the relation; null: there was none.
+ * otherwise the beginning of the last complete reading of the relation; null: there was none.
  */
 export async function readLedgerMoment({ sql, config, clock }: FlowContext): Promise<Instant | null> {
   const now = clock.now();

@@ -21,12 +21,12 @@ const WORDS: Readonly<Record<RejectedKind, Words>> = {
   unusable: {
     kind: "rejected-entries",
     what: (rows) => `${rows} of the ledger cannot be used`,
-    toDo: "They are kept with their text and the reason (recon rejected list --side entry), and what they speak of is not called missing. Correct them where they are written.",
+    toDo: "recon rejected list --side entry shows their text and the reason. The bets that they name are not reported as missing. Insert the corrected rows with the same entry_id.",
   },
   changed: {
     kind: "ledger-changed",
     what: (rows) => `a program changed or deleted ${rows} of the ledger; the first content stays`,
-    toDo: 'The refused content is kept (recon rejected list --side entry). Find out who changes the ledger. If rows of your ledger may change, set ledger.rowsChange to "replace", restart the worker, and run recon rejected retry.',
+    toDo: 'recon rejected list --side entry shows the refused content. Find out who changes the ledger. If rows of your ledger may change, set ledger.rowsChange to "replace", restart the worker, and run recon rejected retry.',
   },
 };
 
@@ -39,7 +39,7 @@ export async function reportRejectedEntries({ sql, clock, log }: FlowContext): P
     for (const { kind, productId, entries, reason } of await takeUnreported(tx, now, MOST_AT_ONCE)) {
       const words = WORDS[kind];
       const found = words.what(`${entries} ${entries === 1 ? "row" : "rows"}`);
-      const what = `${productId ?? "the ledger"}: ${found}, such as one with: ${reason.slice(0, LONGEST_REASON)}`;
+      const what = `${productId ?? "the ledger"}: ${found}; for example, ${reason.slice(0, LONGEST_REASON)}`;
       log.warn({ productId, rows: entries, reason }, found);
       await recordAlert(tx, {
         idempotencyKey: `${words.kind}/${productId ?? ""}/${day}`,

@@ -159,7 +159,7 @@ function refuse({ action, target, expected }: RequestedAction, chosen: readonly 
 
 function currencyOf({ id, currency }: ChosenMismatch): string {
   if (currency !== null) return currency;
-  throw new ReconError("conflict", `mismatch ${id} has no currency: an adjustment of it cannot be counted`);
+  throw new ReconError("conflict", `mismatch ${id} has no currency, so an adjustment cannot be counted`);
 }
 
 function describe(chosen: readonly ChosenMismatch[]): ActionResult {

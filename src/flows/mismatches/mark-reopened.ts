@@ -1,4 +1,4 @@
-/** Marks reopened mismatches for another comparison, because they may hold no longer. */
+/** Marks reopened mismatches for another comparison, because their differences may no longer exist. */
 
 import type { Instant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";

@@ -16,8 +16,8 @@ export interface UndoResult {
 }
 
 /**
- * Restores the mismatches of a step that have not changed since. Open ones are marked for a comparison, because they
- * may hold no longer. A repetition changes nothing.
+ * Restores the mismatches of a step that have not changed since. Open ones are marked for a comparison, because their
+ * differences may no longer exist. A repetition changes nothing.
  * @param step the id given to `actOnMismatches`
  * @throws ReconError `not-found` where there is no such step, or it cannot be undone
  */
@@ -39,10 +39,10 @@ export async function undoStep(
       chosen.filter(({ id }) => reopened.has(id)),
       at,
     );
-    const back = new Set(undone.map(({ id }) => id));
+    const restored = new Set(undone.map(({ id }) => id));
     return {
       ids: undone.map(({ id }) => String(id)),
-      changed: members.filter((id) => !back.has(id)).map(String),
+      changed: members.filter((id) => !restored.has(id)).map(String),
     };
   });
 }

@@ -35,7 +35,7 @@ import { keepReturned, takeReturned } from "./postponed-passes.ts";
 import { reportRejectedRecords } from "./report-rejected-records.ts";
 
 /**
- * @returns what became of the window
+ * @returns the outcome; "cut": the window was divided without a request
  * @throws ReconError `provider-refused` where the credentials are not accepted, `lease-lost` where the lease was taken
  */
 export async function fetchLeasedWindow(
@@ -102,8 +102,8 @@ function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
           requestedAt: page.requestedAt,
           now,
         });
-        const isNew = await writeRejected(tx, window.productId, page.rejected, page.requestedAt);
-        await reportRejectedRecords(tx, window.productId, page.rejected, isNew, now);
+        const newlyRejected = await writeRejected(tx, window.productId, page.rejected, page.requestedAt);
+        await reportRejectedRecords(tx, window.productId, page.rejected, newlyRejected, now);
         const counts = {
           ...written,
           rejected: page.rejected.length,
@@ -178,7 +178,10 @@ function whatWasSeen(window: LeasedWindow, outcome: WindowOutcome): WindowSeen |
   }
 }
 
-/** Whether a window lies before the head and its overlap. A failure of old time says little about the provider. */
+/**
+ * Whether a live window reaches beyond the start of the overlap. A failure of older time says little about the
+ * provider.
+ */
 function isNewest({ config }: PullContext, { kind, to }: LeasedWindow, { head }: PullState): boolean {
   return kind === "live" && to > head - config.pull.overlap;
 }
@@ -229,7 +232,7 @@ function logOutcome(log: Log, outcome: WindowOutcome): void {
     const { error, retryAt } = outcome;
     log.debug(
       { code: error.code, retryAt: formatInstant(retryAt) },
-      "a request failed; it is made again then",
+      "a request failed; it is sent again at retryAt",
     );
   } else if (outcome.outcome === "gap") {
     const { code, message } = outcome.error;

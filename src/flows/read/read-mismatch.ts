@@ -25,7 +25,7 @@ const MOST_SHOWN = 1_000;
 const MOST_FETCHES = 20;
 
 /**
- * One callback entry, or one version of a record. Times are ISO 8601, amounts decimal text, null where it names none.
+ * One callback entry, or one version of a record. Times are ISO 8601. Amounts are decimal text; null: not named.
  */
 interface TimelineItem {
   /** the time of the event, according to that side */
@@ -95,11 +95,11 @@ export async function readMismatchStory(context: FlowContext, id: string): Promi
 async function readTimeline(sql: Query, mismatch: Mismatch): Promise<TimelineItem[]> {
   // The answers about a transfer or a top-up are shown with the transfer, not here.
   if (mismatch.transactionRef !== null) return [];
-  const choice = placesOf(mismatch);
+  const choice = choiceOf(mismatch);
   const { productId } = mismatch;
   const [versions, entries] = await Promise.all([
     readRecordVersions(sql, productId, choice, MOST_SHOWN),
-    readLedgerWords(sql, mismatch, choice),
+    readLedgerEntries(sql, mismatch, choice),
   ]);
   return [...entries.slice(0, MOST_SHOWN).map(showEntry), ...versions.map(showVersion)].sort(inTime);
 }
@@ -135,7 +135,7 @@ async function readFetches(
   }));
 }
 
-async function readLedgerWords(
+async function readLedgerEntries(
   sql: Query,
   mismatch: Mismatch,
   choice: VersionChoice,
@@ -157,7 +157,7 @@ async function readLedgerWords(
 }
 
 /** The choice of record versions: a whole round, the time of a session, or the ids that the sides name. */
-function placesOf(mismatch: Mismatch): VersionChoice {
+function choiceOf(mismatch: Mismatch): VersionChoice {
   const { kind, provider, ledger } = mismatch;
   const sides = { ...ledger, ...provider } as Readonly<Record<string, string | null | undefined>>;
   const ids = distinct([mismatch.transactionId, mismatch.betId, sides["id"], sides["betId"], sides["txnId"]]);

@@ -26,7 +26,7 @@ import { judgeWork, seeWork, type WorkReport } from "./read-work.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** Today is one of them. */
+/** The days of the coverage strip, including today. */
 const COVERAGE_DAYS = 7;
 const HISTORY_MS = 12 * HOUR_MS;
 const HISTORY_STEP_MS = 900_000;

@@ -88,7 +88,7 @@ export async function readStatusForPeople(context: FlowContext): Promise<StatusF
   const products = config.products.map(({ productId, walletMode, since }): ProductStatus => {
     const state = progress.find((one) => one.productId === productId);
     const watermark = state === undefined ? null : watermarkOf(state);
-    // Nothing is missing before the begin of pulling, which is unknown before a worker's first start.
+    // Nothing is missing before the beginning of pulling, which is unknown before a worker's first start.
     const lagsSince = walletMode === "transfer" ? null : (watermark ?? since);
     return {
       productId,

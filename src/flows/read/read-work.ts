@@ -66,7 +66,7 @@ export async function seeWork(
 }
 
 /**
- * How to judge work. "as-is": without further rules. "begins": for the begin of an alert; work is late only after
+ * How to judge work. "as-is": without further rules. "begins": for the beginning of an alert; work is late only after
  * some time of watching without a pause. "reported": for the end of an alert; work that was never done stays late.
  */
 export type Judging = "as-is" | "begins" | "reported";

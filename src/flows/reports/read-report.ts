@@ -14,7 +14,7 @@ import { findLedgerStart } from "../ledger/known-ledger.ts";
 import { reportBets } from "./report-bets.ts";
 import { reportSessions } from "./report-sessions.ts";
 
-/** A day of a zone, with its begin and end. */
+/** A day of a time zone, with its beginning and end. */
 export interface RequestedDay extends TimeRange {
   readonly day: string;
   readonly zone: string;

@@ -42,7 +42,7 @@ export async function* reportBets(
     const waiting = Map.groupBy(marks, ({ username }) => username);
     const { wide, marks: given } = await narrowActive(comparison, active, standing, marks);
     let assessments = await assessAll(comparison, given, wide);
-    if (wide.compareAsOneNow(assessments.flatMap(reportedRounds)))
+    if (wide.compareWholeNow(assessments.flatMap(reportedRounds)))
       assessments = await assessAll(comparison, given, wide);
     for (const { neighbourhood, ...assessed } of assessments) {
       const { username, records, rest } = neighbourhood;

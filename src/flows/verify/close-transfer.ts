@@ -15,7 +15,7 @@ import { findTransfer, showRef, type TransferChoice } from "../read/read-transfe
 /**
  * Stops verifying an inconclusive transfer or top-up. Its status stays; its mismatch is resolved in the person's
  * name.
- * @throws ReconError `not-found`, or `conflict` where the status is another one, or it was closed before
+ * @throws ReconError `not-found`, or `conflict` where it is not inconclusive, or was closed before
  */
 export async function closeTransfer(
   context: FlowContext,
@@ -54,7 +54,7 @@ async function resolveFor(
 function refusalOf({ kind, sent, state, closedBy }: Verification): ReconError {
   const reason =
     closedBy === null
-      ? `it is ${state.status}: only an inconclusive one can be closed`
+      ? `it is ${state.status}, and only an inconclusive ${kind} can be closed`
       : `${closedBy} closed it at ${formatInstant(state.decidedAt ?? 0)}`;
   return new ReconError("conflict", `${kind} "${showRef(sent.transactionRef)}" cannot be closed: ${reason}`);
 }

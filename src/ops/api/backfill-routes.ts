@@ -12,17 +12,15 @@ import {
   requestBackfill,
 } from "../../flows/pull/backfill.ts";
 import type { BackfillChange } from "../../sync/backfill.ts";
-import { checkFields, readFlag, readObject } from "../input/fields.ts";
-import { readPage } from "../input/page-query.ts";
-import { readProductRange } from "../input/range-query.ts";
-import { BACKFILL_LIST, LIST_QUERY, ONE_BACKFILL, PLAN, REQUEST_FORM } from "./backfill-schema.ts";
+import { PAGE_QUERY, readPage } from "../input/page-query.ts";
+import { BACKFILL_FORM, readBackfill } from "../input/range-query.ts";
+import { BACKFILL_LIST, ONE_BACKFILL, PLAN } from "./backfill-schema.ts";
 import { describeOperation, ONE_ID } from "./operation.ts";
-import { fieldsOf } from "./schema.ts";
 
 const LIST = describeOperation({
   id: "listBackfills",
   summary: "backfills, the newest first",
-  query: LIST_QUERY,
+  query: PAGE_QUERY,
   answers: { 200: BACKFILL_LIST },
 });
 
@@ -36,7 +34,7 @@ const SHOW = describeOperation({
 const REQUEST = describeOperation({
   id: "requestBackfill",
   summary: "queues a backfill (201), or only reports its effect (200)",
-  body: REQUEST_FORM,
+  body: BACKFILL_FORM,
   answers: { 200: PLAN, 201: ONE_BACKFILL },
 });
 
@@ -46,20 +44,17 @@ function describeChange(change: BackfillChange) {
 }
 
 export function addBackfillRoutes(api: FastifyInstance, context: FlowContext): void {
-  api.get<{ Querystring: Record<string, unknown> }>("/backfills", { schema: LIST }, async ({ query }) => {
-    const { backfills, next } = await listBackfillPage(
-      context,
-      readPage(checkFields(query, fieldsOf(LIST_QUERY))),
-    );
+  api.get("/backfills", { schema: LIST }, async ({ query }) => {
+    const { backfills, next } = await listBackfillPage(context, readPage(query));
     return { backfills: backfills.map(describeBackfill), next };
   });
   api.get<{ Params: { id: string } }>("/backfills/:id", { schema: SHOW }, async ({ params }) => ({
     backfill: describeBackfill(await findBackfill(context, params.id)),
   }));
   api.post("/backfills", { schema: REQUEST }, async ({ body }, reply) => {
-    const { isDryRun, ...asked } = readBody(context, body);
+    const { dryRun, ...asked } = readBackfill(body, context.config);
     const plan = await planBackfill(context, asked);
-    if (isDryRun) return describePlan(plan);
+    if (dryRun) return describePlan(plan);
     const backfill = describeBackfill(await requestBackfill(context, plan));
     return await reply.code(201).header("location", `/api/backfills/${backfill.id}`).send({ backfill });
   });
@@ -69,10 +64,4 @@ export function addBackfillRoutes(api: FastifyInstance, context: FlowContext): v
       backfill: describeBackfill(await changeBackfill(context, params.id, change)),
     }));
   }
-}
-
-function readBody(context: FlowContext, body: unknown) {
-  const typed = checkFields(readObject(body, "productId, from and to"), fieldsOf(REQUEST_FORM));
-  const isDryRun = readFlag(typed, "dryRun");
-  return { ...readProductRange(typed, context.config, "productId"), isDryRun };
 }

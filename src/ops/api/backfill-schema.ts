@@ -2,15 +2,7 @@
 
 import type { BackfillDocument, PlanDocument } from "../../flows/pull/backfill.ts";
 import { BACKFILL_STATUSES } from "../../sync/backfill.ts";
-import { NEXT, PAGE_FIELDS } from "./page-schema.ts";
-import { COUNT, documentOf, FLAG, formOf, INSTANT, listOf, oneOf, orNull, TEXT } from "./schema.ts";
-
-export const LIST_QUERY = formOf({}, PAGE_FIELDS);
-
-export const REQUEST_FORM = formOf(
-  { productId: TEXT, from: INSTANT, to: { ...INSTANT, description: "not included" } },
-  { dryRun: { ...FLAG, description: "only report the effect of the backfill" } },
-);
+import { COUNT, documentOf, INSTANT, listOf, NEXT, oneOf, orNull, TEXT } from "./schema.ts";
 
 const BACKFILL = documentOf<BackfillDocument>({
   id: orNull({ ...TEXT, description: "null: a dry run" }),

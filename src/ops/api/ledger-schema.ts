@@ -1,7 +1,8 @@
 /** The API's schemas of imports. */
 
+import { z } from "zod";
 import type { Taken } from "../../ledger/take-lines.ts";
-import { COUNT, documentOf, listOf, type Schema, TEXT } from "./schema.ts";
+import { COUNT, documentOf, listOf, TEXT } from "./schema.ts";
 
 const REJECTED_LINE = documentOf<Taken["rejected"][number]>({ line: COUNT, reason: TEXT });
 
@@ -14,7 +15,7 @@ export const TAKEN = documentOf<Taken>({
   rejected: listOf(REJECTED_LINE),
 });
 
-const linesOf = (what: string): Schema => ({ type: "string", description: what });
+const linesOf = (what: string) => z.string().meta({ description: what });
 
 export const ENTRY_LINES = linesOf("one JSON object with the columns of callback_entries on each line");
 export const CALLBACK_LINES = linesOf(

@@ -3,29 +3,15 @@
 import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import type { FlowContext } from "../../flows/context.ts";
-import {
-  actOnMismatches,
-  type MismatchTarget,
-  previewAction,
-  type RequestedAction,
-} from "../../flows/mismatches/act-on-mismatches.ts";
+import { actOnMismatches, previewAction } from "../../flows/mismatches/act-on-mismatches.ts";
 import { readMismatchStory } from "../../flows/read/read-mismatch.ts";
 import { MISMATCH_ACTIONS, type MismatchAction } from "../../mismatches/act.ts";
 import { listMismatches } from "../../mismatches/store.ts";
 import { listAsCsv } from "../csv/mismatch-csv.ts";
-import {
-  checkFields,
-  isObject,
-  readFilters,
-  readFlag,
-  readObject,
-  show,
-  type Typed,
-  usage,
-} from "../input/fields.ts";
-import { checkAdjustedOnce, fieldsOf, readAction, readIds } from "../input/mismatch-action.ts";
-import { CHOICES, LIST_CHOICES, readChoice, readMismatchQuery } from "../input/mismatch-query.ts";
-import { actionForm, BULK_RESULT, bulkForm, LIST_QUERY, MISMATCH_LIST, STORY } from "./mismatch-schema.ts";
+import type { Typed } from "../input/fields.ts";
+import { actionForm, bulkForm, readAction, readBulk } from "../input/mismatch-action.ts";
+import { LIST_QUERY, readMismatchQuery } from "../input/mismatch-query.ts";
+import { BULK_RESULT, MISMATCH_LIST, STORY } from "./mismatch-schema.ts";
 import { describeOperation, ONE_ID } from "./operation.ts";
 import { TEXT } from "./schema.ts";
 
@@ -66,7 +52,7 @@ function describeBulk(action: MismatchAction) {
 export function addMismatchRoutes(api: FastifyInstance, context: FlowContext): void {
   const { sql } = context;
   api.get<{ Querystring: Typed }>("/mismatches", { schema: LIST }, async ({ query, headers }, reply) => {
-    const filter = await readMismatchQuery(context, readFilters(query, LIST_CHOICES));
+    const filter = await readMismatchQuery(context, query);
     reply.header("vary", "accept");
     if (!/\btext\/csv\b/i.test(headers.accept ?? "")) return await listMismatches(sql, filter);
     reply.header("content-disposition", 'attachment; filename="mismatches.csv"');
@@ -79,9 +65,9 @@ export function addMismatchRoutes(api: FastifyInstance, context: FlowContext): v
   for (const action of MISMATCH_ACTIONS) {
     const one = { schema: describeAct(action) };
     api.post<{ Params: { id: string } }>(`/mismatches/:id/${action}`, one, async (request) => {
-      const body = checkFields(readObject(request.body, "a note"), fieldsOf(action));
       const target = { ids: [request.params.id] };
-      await actOnMismatches(context, { action, target, ...readAction(body), by: request.asker.name });
+      const said = readAction(request.body, action);
+      await actOnMismatches(context, { action, target, ...said, by: request.asker.name });
       return await readMismatchStory(context, request.params.id);
     });
     const many = { schema: describeBulk(action), bodyLimit: LONGEST_BULK };
@@ -92,26 +78,4 @@ export function addMismatchRoutes(api: FastifyInstance, context: FlowContext): v
       return { action, dryRun: isDryRun, ...result };
     });
   }
-}
-
-async function readBulk(
-  context: FlowContext,
-  action: MismatchAction,
-  body: unknown,
-): Promise<Omit<RequestedAction, "by"> & { isDryRun: boolean }> {
-  const typed = checkFields(readObject(body, "a note"), ["ids", "filter", "dryRun", ...fieldsOf(action)]);
-  const isDryRun = readFlag(typed, "dryRun");
-  // A dry run only counts, so it needs no note yet.
-  const said = isDryRun && typed["note"] === undefined ? { ...typed, note: "-" } : typed;
-  const asked = { action, target: await readTarget(context, typed), ...readAction(said), isDryRun };
-  checkAdjustedOnce(asked.adjustment, "ids" in asked.target ? asked.target.ids : null);
-  return asked;
-}
-
-async function readTarget(context: FlowContext, { ids, filter }: Typed): Promise<MismatchTarget> {
-  if ((ids === undefined) === (filter === undefined)) throw usage("give either ids or filter");
-  if (ids !== undefined) return { ids: readIds(ids) };
-  if (!isObject(filter)) throw usage(`filter must be an object, but is ${show(filter)}`);
-  if (Object.keys(filter).length === 0) throw usage(`filter is empty: name one of ${CHOICES.join(", ")}`);
-  return { filter: await readChoice(context, readFilters(filter, CHOICES)), shown: null };
 }

@@ -10,22 +10,18 @@ import {
   type ProviderSide,
   type TransferSide,
 } from "../../mismatch.ts";
-import { MISMATCH_ACTIONS, type MismatchAction } from "../../mismatches/act.ts";
+import { MISMATCH_ACTIONS } from "../../mismatches/act.ts";
 import type { StoredAdjustment } from "../../mismatches/action-store.ts";
 import type { MismatchEvent } from "../../mismatches/store.ts";
 import { WINDOW_KINDS } from "../../sync/window-store.ts";
-import { type ActionField, fieldsOf, LONGEST_NOTE, LONGEST_REF, MOST_IDS } from "../input/mismatch-action.ts";
-import type { ChoiceQuery } from "../input/mismatch-query.ts";
-import { NEXT, PAGE_FIELDS } from "./page-schema.ts";
 import {
   AMOUNT,
   COUNT,
   documentOf,
   FLAG,
-  formOf,
   INSTANT,
   listOf,
-  type ObjectSchema,
+  NEXT,
   oneOf,
   orNull,
   type Schema,
@@ -33,46 +29,6 @@ import {
 } from "./schema.ts";
 
 const STATUS = oneOf(MISMATCH_STATUSES);
-
-const CHOICE_FIELDS: Readonly<Record<keyof ChoiceQuery, Schema>> = {
-  status: {
-    type: "string",
-    pattern: `^(${MISMATCH_STATUSES.join("|")})(,(${MISMATCH_STATUSES.join("|")}))*$`,
-    description: "several separated by commas; default: open and acknowledged",
-  },
-  kind: oneOf(MISMATCH_KINDS),
-  product: TEXT,
-  username: TEXT,
-  from: { ...INSTANT, description: "first seen at this time or later" },
-  to: { ...INSTANT, description: "first seen before this time" },
-  minAmount: { ...AMOUNT, description: "the least amount at risk" },
-};
-
-/** The choice of mismatches. */
-const CHOICE = formOf({}, CHOICE_FIELDS);
-export const LIST_QUERY = formOf({}, { ...CHOICE_FIELDS, ...PAGE_FIELDS });
-
-const SAID: Readonly<Record<ActionField, Schema>> = {
-  note: { type: "string", minLength: 1, maxLength: LONGEST_NOTE, pattern: String.raw`\S` },
-  from: { ...STATUS, description: "the status that you saw: 409 where it has changed since" },
-  adjustment: { ...AMOUNT, description: "a manual correction, signed; positive: the player received it" },
-  ref: { type: "string", minLength: 1, maxLength: LONGEST_REF, pattern: String.raw`\S` },
-};
-
-/** The body of an action on one mismatch. */
-export function actionForm(action: MismatchAction): ObjectSchema {
-  const { note = TEXT, ...optional } = pick(SAID, fieldsOf(action));
-  return formOf({ note }, optional);
-}
-
-/** The body of an action on many. */
-export function bulkForm(action: MismatchAction): ObjectSchema {
-  const ids = { type: "array", items: TEXT, minItems: 1, maxItems: MOST_IDS };
-  const dryRun = { ...FLAG, description: "only count them" };
-  const filter = { ...CHOICE, minProperties: 1 };
-  const form = formOf({}, { ids, filter, dryRun, ...actionForm(action).properties });
-  return { ...form, oneOf: [{ required: ["ids"] }, { required: ["filter"] }] };
-}
 
 const PROVIDER_SIDE = documentOf<ProviderSide>({
   id: orNull(TEXT),
@@ -209,7 +165,3 @@ export const BULK_RESULT = documentOf<ActionResult & { action: unknown; dryRun: 
   count: COUNT,
   amounts: listOf(SUM),
 });
-
-function pick(fields: Readonly<Record<string, Schema>>, names: readonly string[]): Record<string, Schema> {
-  return Object.fromEntries(Object.entries(fields).filter(([name]) => names.includes(name)));
-}

@@ -2,16 +2,17 @@
 
 import "@fastify/swagger";
 import type { FastifySchema } from "fastify";
-import { COUNT, documentOf, formOf, type ObjectSchema, type Schema, TEXT } from "./schema.ts";
+import { z } from "zod";
+import { COUNT, documentOf, type Schema, TEXT } from "./schema.ts";
 
 export interface Operation {
   /** unique among all routes */
   readonly id: string;
   /** one line */
   readonly summary: string;
-  readonly params?: ObjectSchema;
-  readonly query?: ObjectSchema;
-  readonly body?: Schema;
+  readonly params?: z.ZodType;
+  readonly query?: z.ZodType;
+  readonly body?: z.ZodType;
   /** the media types of the body; without them it is application/json */
   readonly takes?: readonly string[];
   /** the answers by status, apart from problems */
@@ -21,7 +22,7 @@ export interface Operation {
 }
 
 /** The path of a route about one of something. */
-export const ONE_ID = formOf({ id: TEXT });
+export const ONE_ID = z.strictObject({ id: z.string() });
 
 const PROBLEM = documentOf<Record<"type" | "title" | "status" | "detail", unknown>>({
   type: TEXT,
@@ -47,12 +48,27 @@ export function describeOperation(operation: Operation): FastifySchema {
   return {
     operationId: id,
     summary,
-    ...(params === undefined ? {} : { params }),
-    ...(query === undefined ? {} : { querystring: query }),
-    ...(body === undefined ? {} : { body }),
+    ...(params === undefined ? {} : { params: describeInput(params) }),
+    ...(query === undefined ? {} : { querystring: describeInput(query) }),
+    ...(body === undefined ? {} : { body: describeInput(body) }),
     ...(takes === undefined ? {} : { consumes: takes }),
     response: { ...Object.fromEntries(described), ...PROBLEMS },
   };
+}
+
+/** The JSON Schema of what may be sent. */
+function describeInput(input: z.ZodType): Schema {
+  const { $schema, ...schema } = z.toJSONSchema(input, { io: "input", override: keepDefault });
+  return schema;
+}
+
+/** Zod leaves out the defaults of values that it transforms. */
+function keepDefault({
+  zodSchema,
+  jsonSchema,
+}: Parameters<NonNullable<z.core.ToJSONSchemaParams["override"]>>[0]) {
+  const { def } = zodSchema._zod;
+  if (def.type === "default" && !Array.isArray(def.defaultValue)) jsonSchema.default = def.defaultValue;
 }
 
 function asProblem(description: string) {

@@ -4,20 +4,15 @@ import type { FastifyInstance } from "fastify";
 import type { FlowContext } from "../../flows/context.ts";
 import { listRejected, readRejected } from "../../flows/rejected/read-rejected.ts";
 import { retryNext, retryThese } from "../../flows/rejected/retry-rejected.ts";
-import { readRejectedChoice, readRejectedPage, readRetry, rejectedQueryOf } from "../input/rejected-query.ts";
+import type { Typed } from "../input/fields.ts";
+import { LIST_QUERY, RETRY_FORM, readRejectedQuery, readRetry } from "../input/rejected-query.ts";
 import { describeOperation, ONE_ID } from "./operation.ts";
-import {
-  REJECTED_LIST,
-  REJECTED_QUERY,
-  REJECTED_STORY,
-  RETRY_FORM,
-  RETRY_RESULT,
-} from "./rejected-schema.ts";
+import { REJECTED_LIST, REJECTED_STORY, RETRY_RESULT } from "./rejected-schema.ts";
 
 const LIST = describeOperation({
   id: "listRejected",
   summary: "records before entries that cannot be used, each the newest first",
-  query: REJECTED_QUERY,
+  query: LIST_QUERY,
   answers: { 200: REJECTED_LIST },
 });
 
@@ -39,15 +34,10 @@ const RETRY = describeOperation({
 const LONGEST_RETRY = 64 * 1024;
 
 export function addRejectedRoutes(api: FastifyInstance, context: FlowContext): void {
-  api.get<{ Querystring: Readonly<Record<string, unknown>> }>(
-    "/rejected",
-    { schema: LIST },
-    async ({ query }) => {
-      const typed = rejectedQueryOf(query);
-      const page = readRejectedPage(typed);
-      return await listRejected(context, await readRejectedChoice(context, typed), page);
-    },
-  );
+  api.get<{ Querystring: Typed }>("/rejected", { schema: LIST }, async ({ query }) => {
+    const { choice, page } = await readRejectedQuery(context, query);
+    return await listRejected(context, choice, page);
+  });
   api.get<{ Params: { id: string } }>("/rejected/:id", { schema: SHOW }, ({ params }) =>
     readRejected(context, params.id),
   );

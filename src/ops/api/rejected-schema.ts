@@ -3,26 +3,9 @@
 import type { RejectedDocument, RejectedList, RejectedStory } from "../../flows/rejected/read-rejected.ts";
 import type { RetryCounts, RetryResult } from "../../flows/rejected/retry-rejected.ts";
 import { REJECTED_ID, REJECTED_KINDS, REJECTED_SIDES } from "../../rejected.ts";
-import { MOST_RETRIED, type RejectedQuery } from "../input/rejected-query.ts";
-import { NEXT, PAGE_FIELDS } from "./page-schema.ts";
-import { COUNT, documentOf, formOf, INSTANT, listOf, oneOf, orNull, type Schema, TEXT } from "./schema.ts";
+import { COUNT, documentOf, INSTANT, listOf, NEXT, oneOf, orNull, type Schema, TEXT } from "./schema.ts";
 
 const ID: Schema = { type: "string", pattern: REJECTED_ID.source };
-
-const PAGE = {
-  limit: PAGE_FIELDS.limit,
-  after: { ...ID, description: "the `next` of the page before; without it the first page" },
-};
-
-const QUERY_FIELDS: Readonly<Record<keyof RejectedQuery, Schema>> = {
-  side: oneOf(REJECTED_SIDES),
-  kind: oneOf(REJECTED_KINDS),
-  product: TEXT,
-  reason: { ...TEXT, description: "a part of the reason" },
-  since: { ...INSTANT, description: "first seen then or later" },
-  ...PAGE,
-};
-export const REJECTED_QUERY = formOf({}, QUERY_FIELDS);
 
 const FIELDS: Readonly<Record<Exclude<keyof RejectedDocument, "excerpt">, Schema>> = {
   id: ID,
@@ -41,14 +24,6 @@ export const REJECTED_LIST = documentOf<RejectedList>({
 });
 
 export const REJECTED_STORY = documentOf<RejectedStory>({ ...FIELDS, raw: TEXT, toDo: TEXT });
-
-export const RETRY_FORM = formOf(
-  {},
-  {
-    ids: { type: "array", items: ID, minItems: 1, maxItems: MOST_RETRIED },
-    ...PAGE,
-  },
-);
 
 const COUNTS = documentOf<RetryCounts>({ accepted: COUNT, known: COUNT, stillRejected: COUNT });
 

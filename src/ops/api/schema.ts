@@ -41,20 +41,4 @@ export function documentOf<Document>(
   return { type: "object", properties, required: Object.keys(properties), additionalProperties: false };
 }
 
-/** The schema of a form. */
-export function formOf(
-  required: Readonly<Record<string, Schema>>,
-  optional: Readonly<Record<string, Schema>> = {},
-): ObjectSchema {
-  return {
-    type: "object",
-    properties: { ...required, ...optional },
-    required: Object.keys(required),
-    additionalProperties: false,
-  };
-}
-
-/** The names of a schema's fields; readers refuse all others. */
-export function fieldsOf({ properties }: ObjectSchema): string[] {
-  return Object.keys(properties);
-}
+export const NEXT: Schema = orNull({ ...TEXT, description: "`after` of the next page; null: there is none" });

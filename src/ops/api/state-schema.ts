@@ -7,15 +7,14 @@ import { MISMATCH_STATUSES } from "../../mismatch.ts";
 import type { DayReport, ReportRow, ReportSide } from "../../report.ts";
 import { WINDOW_KINDS } from "../../sync/window-store.ts";
 import { TRANSFER_STATUSES } from "../../transfer.ts";
-import { NEXT, PAGE_FIELDS } from "./page-schema.ts";
 import {
   AMOUNT,
   COUNT,
   documentOf,
   FLAG,
-  formOf,
   INSTANT,
   listOf,
+  NEXT,
   oneOf,
   orNull,
   type Schema,
@@ -62,8 +61,6 @@ export const STATUS = documentOf<Status>({
   rejected: documentOf<Status["rejected"]>({ records: COUNT, entries: COUNT }),
 });
 
-export const COVERAGE_QUERY = formOf({ product: TEXT, from: INSTANT, to: INSTANT });
-
 export const COVERAGE = documentOf<Coverage>({
   productId: TEXT,
   from: INSTANT,
@@ -88,11 +85,6 @@ export const COVERAGE = documentOf<Coverage>({
   ),
 });
 
-export const REPORT_QUERY = formOf(
-  { day: { type: "string", format: "date" } },
-  { zone: { ...TEXT, description: "a name such as Asia/Bangkok; without it UTC" } },
-);
-
 const REPORT_SIDE = documentOf<ReportSide>({ bets: COUNT, stake: AMOUNT, payout: AMOUNT, net: AMOUNT });
 
 export const REPORT = documentOf<DayReport>({
@@ -114,8 +106,6 @@ export const REPORT = documentOf<DayReport>({
     }),
   ),
 });
-
-export const AUDIT_QUERY = formOf({}, PAGE_FIELDS);
 
 export const AUDIT = documentOf<{ audit: unknown; next: unknown }>({
   audit: listOf(

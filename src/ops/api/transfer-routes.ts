@@ -1,31 +1,30 @@
 /** Transfers over HTTP: hand over, list, show, close. */
 
 import type { FastifyInstance } from "fastify";
+import { z } from "zod";
 import type { FlowContext } from "../../flows/context.ts";
 import { describeTransfer, findTransfer, readTransferStory } from "../../flows/read/read-transfer.ts";
 import { closeTransfer } from "../../flows/verify/close-transfer.ts";
 import { handOverTransfers } from "../../flows/verify/hand-over-transfers.ts";
-import { readTransfer } from "../../verify/hand-over.ts";
 import { listTransfers } from "../../verify/store.ts";
-import { checkFields, readFilters, readObject, type Typed } from "../input/fields.ts";
-import { FILTERS, readNote, readTransferChoice, readTransferQuery } from "../input/transfer-query.ts";
-import { describeOperation } from "./operation.ts";
-import { fieldsOf } from "./schema.ts";
+import { HAND_OVER_FORM, readTransfer } from "../input/hand-over.ts";
 import {
   CHOICE,
   CLOSE_FORM,
-  HAND_OVER_FORM,
   LIST_QUERY,
-  ONE_REF,
-  ONE_TRANSFER,
-  STORY,
-  TRANSFER_LIST,
-} from "./transfer-schema.ts";
+  readNote,
+  readTransferChoice,
+  readTransferQuery,
+} from "../input/transfer-query.ts";
+import { describeOperation } from "./operation.ts";
+import { ONE_TRANSFER, STORY, TRANSFER_LIST } from "./transfer-schema.ts";
 
 interface TransferRoute {
   Params: { ref: string };
-  Querystring: Typed;
 }
+
+/** The path of a route about one of them. */
+const ONE_REF = z.strictObject({ ref: z.string() });
 
 const LIST = describeOperation({
   id: "listTransfers",
@@ -60,8 +59,8 @@ const CLOSE = describeOperation({
 
 export function addTransferRoutes(api: FastifyInstance, context: FlowContext): void {
   const { sql, config, clock } = context;
-  api.get<{ Querystring: Typed }>("/transfers", { schema: LIST }, async ({ query }) => {
-    const filter = readTransferQuery(readFilters(query, FILTERS), config);
+  api.get("/transfers", { schema: LIST }, async ({ query }) => {
+    const filter = readTransferQuery(query, config);
     const { transfers, next } = await listTransfers(sql, filter);
     return { transfers: transfers.map(describeTransfer), next };
   });
@@ -82,7 +81,7 @@ export function addTransferRoutes(api: FastifyInstance, context: FlowContext): v
   });
   api.post<TransferRoute>("/transfers/:ref/close", { schema: CLOSE }, async (request) => {
     const choice = readTransferChoice(request.params.ref, request.query);
-    const note = readNote(checkFields(readObject(request.body, "a note"), fieldsOf(CLOSE_FORM)));
+    const note = readNote(request.body);
     const closed = await closeTransfer(context, choice, { by: request.asker.name, note });
     return { transfer: describeTransfer(closed) };
   });

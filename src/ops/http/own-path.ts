@@ -7,8 +7,8 @@ const HERE = "http://here.invalid";
 /**
  * Reads the path that the visitor wanted to open.
  * @param to the text in the address or the form, perhaps written by a stranger
- * @returns the path; that of the overview where the text is no path of this server: another host in any of its
- * spellings ("//host", "/\host",   "/.//host"), a text that is no path, or one that is too long
+ * @returns the path; "/" where the text names another host in any spelling ("//host", "/\host", "/.//host"), is not a
+ * path, or is too long
  */
 export function readOwnPath(to: unknown): string {
   if (typeof to !== "string" || to.length > LONGEST_PATH || !to.startsWith("/") || !URL.canParse(to, HERE))

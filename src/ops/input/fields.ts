@@ -1,96 +1,111 @@
-/** Reads the fields of requests and forms: one message for each kind of error, for HTTP and the command line. */
+/**
+ * The building blocks of what people send and type, for HTTP and the command line. A schema made of them checks a
+ * value, reads it, and describes it in the OpenAPI document (decision 59).
+ */
 
+import { z } from "zod";
 import { parseInstant } from "../../clock.ts";
-import { describeError, ReconError } from "../../errors.ts";
+import { ReconError } from "../../errors.ts";
+import { formatAmount, parseAmount } from "../../money.ts";
+import { fieldOf, messageOf, sayNone, sayRepeated, type TextReader } from "./messages.ts";
 
 /** What was sent or typed, by the names of its fields. */
 export type Typed = Readonly<Record<string, unknown>>;
+
+type Issue = z.core.$ZodRawIssue;
 
 /** @param message names the field and its value */
 export function usage(message: string): ReconError {
   return new ReconError("usage", message);
 }
 
-/** @throws ReconError `usage` where the body is no JSON object */
-export function readObject(body: unknown, fields: string): Typed {
-  if (isObject(body)) return body;
-  throw usage(`the body must be a JSON object with ${fields}`);
-}
-
-export function isObject(value: unknown): value is Typed {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /**
- * Refuses unknown fields, which would silently have no effect.
- * @throws ReconError `usage` that names the field
+ * Checks a value, and reads it.
+ * @throws ReconError `usage` that names an unknown field, or the first wrong one and its value
  */
-export function checkFields<Fields extends Typed>(typed: Fields, fields: readonly string[]): Fields {
-  for (const name of Object.keys(typed)) {
-    if (!fields.includes(name)) throw usage(`there is no field "${name}"; it is one of ${fields.join(", ")}`);
-  }
-  return typed;
+export function read<Form extends z.ZodType>(form: Form, value: unknown): z.output<Form> {
+  const result = form.safeParse(value, { error: messageOf });
+  if (result.success) return result.data;
+  const { issues } = result.error;
+  // A misspelled field is also missing. Its name says more.
+  const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
+  throw usage(issue?.message ?? "the request has an error");
 }
 
-/**
- * The filters of a query string, or of a JSON object.
- * @throws ReconError `usage` that names an unknown filter, a repeated one, or one that is not text
- */
-export function readFilters(typed: Typed, fields: readonly string[]): Readonly<Record<string, string>> {
-  for (const [name, value] of Object.entries(checkFields(typed, fields))) {
-    if (Array.isArray(value)) throw usage(`${name} stands more than once`);
-    if (readText(typed, name).includes("\0"))
-      throw usage(`${name} holds a character that nothing stored can hold`);
-  }
-  return typed as Readonly<Record<string, string>>;
-}
+/** A text; any other type is an error. */
+export const TEXT = z.string();
 
-/** @param hint what is missing, for a person */
-export function readText(typed: Typed, field: string, hint = ""): string {
-  const value = typed[field];
-  if (value === undefined) throw usage(`${field} is missing${hint}`);
-  if (typeof value === "string") return value;
-  throw usage(`${field} must be a text, but is ${show(value)}`);
-}
+/** A value of a query or a form, which stands at most once. */
+export const ONCE = z.string({
+  error: (issue) => (Array.isArray(issue.input) ? sayRepeated(issue) : undefined),
+});
 
-/** A text that is stored and shown to people, such as a note. */
-export function readWords(typed: Typed, field: string, longest: number, hint = ""): string {
-  const text = readText(typed, field, hint);
-  if (text.trim() === "") throw usage(`${field} is empty${hint}`);
-  if (text.length > longest) throw usage(`${field} has ${text.length} characters, more than ${longest}`);
-  if (text.includes("\0")) throw usage(`${field} holds a character that cannot be stored`);
-  return text.toWellFormed();
-}
+/** A filter. No stored text contains a NUL, and PostgreSQL refuses to search for it. */
+export const FILTER = ONCE.refine((text) => !text.includes("\0"), {
+  error: (issue) => `${fieldOf(issue)} holds a character that nothing stored can hold`,
+});
 
 /** A flag; where it is missing, it is not set. */
-export function readFlag(typed: Typed, field: string): boolean {
-  const value = typed[field] ?? false;
-  if (typeof value === "boolean") return value;
-  throw usage(`${field} must be true or false, but is ${show(value)}`);
+export const FLAG = z.boolean().default(false);
+
+/** A text that a function parses; the function's error is the message. @param text the type of the text */
+export function readBy<Value>(parse: TextReader<Value>, text: z.ZodString = TEXT) {
+  return text.transform((value, context): Value => {
+    try {
+      return parse(value, "");
+    } catch {
+      context.issues.push({ code: "custom", input: value, params: { read: parse } });
+      return z.NEVER;
+    }
+  });
 }
 
-export function readTime(typed: Typed, field: string): number {
-  return reading(() => parseInstant(readText(typed, field), field));
+/** ISO 8601 with its offset, read as an instant. */
+export function timeIn(text: z.ZodString) {
+  return readBy(parseInstant, text.meta({ format: "date-time" }));
 }
 
-/** Reads a value, and says what is wrong with it as an error of usage. */
-export function reading<Value>(read: () => Value): Value {
-  try {
-    return read();
-  } catch (error) {
-    throw usage(describeError(error));
-  }
+/** An exact decimal, read in plain digits. */
+export function amountIn(text: z.ZodString, readAmount = readPlainAmount) {
+  const pattern = String.raw`^-?\d+(\.\d+)?$`;
+  return readBy(readAmount, text.meta({ pattern, description: "an exact decimal, as text" }));
+}
+
+/** Several of some names, separated by commas. */
+export function severalOf<Name extends string>(names: readonly Name[]) {
+  const one = `(${names.join("|")})`;
+  const text = FILTER.meta({ pattern: `^${one}(,${one})*$` });
+  return readBy((typed, field) => typed.split(",").map((name) => readOneOf(field, name, names)), text);
+}
+
+/** A text that is stored and shown to people, such as a note. @param hint what is missing, for a person */
+export function words(longest: number, hint = "") {
+  const error = (issue: Issue) =>
+    issue.input === undefined ? `${fieldOf(issue)} is missing${hint}` : undefined;
+  const empty = (issue: Issue) => `${fieldOf(issue)} is empty${hint}`;
+  return z
+    .string({ error })
+    .min(1, { error: empty })
+    .max(longest)
+    .regex(/\S/, { error: empty })
+    .refine((text) => !text.includes("\0"), {
+      error: (issue) => `${fieldOf(issue)} holds a character that cannot be stored`,
+    })
+    .transform((text) => text.toWellFormed());
+}
+
+/** A value that may be missing: null then. */
+export function orNull<Value extends z.ZodType>(schema: Value) {
+  return schema.optional().transform((value) => value ?? null);
 }
 
 /** One of some names. */
 export function readOneOf<Name extends string>(field: string, value: string, names: readonly Name[]): Name {
   const found = names.find((name) => name === value);
   if (found !== undefined) return found;
-  throw usage(`there is no ${field} "${value.slice(0, SHOWN)}"; it is one of ${names.join(", ")}`);
+  throw usage(sayNone(field, value, names));
 }
 
-const SHOWN = 60;
-
-export function show(value: unknown): string {
-  return (JSON.stringify(value) ?? "nothing").slice(0, SHOWN);
+function readPlainAmount(text: string, field: string): string {
+  return formatAmount(parseAmount(text, field));
 }

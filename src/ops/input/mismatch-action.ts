@@ -1,44 +1,88 @@
-/** Reads an action on mismatches as typed, with the same names for HTTP and the command line. */
+/** Actions on mismatches, with the same names for HTTP and the command line. */
 
-import type { RequestedAction } from "../../flows/mismatches/act-on-mismatches.ts";
-import { isMismatchStatus, MISMATCH_STATUSES, type MismatchStatus } from "../../mismatch.ts";
+import { z } from "zod";
+import type { FlowContext } from "../../flows/context.ts";
+import type { MismatchTarget, RequestedAction } from "../../flows/mismatches/act-on-mismatches.ts";
+import { MISMATCH_STATUSES } from "../../mismatch.ts";
 import type { Adjustment, MismatchAction } from "../../mismatches/act.ts";
 import { formatAmount, parseAmount, ZERO } from "../../money.ts";
-import { reading, readText, readWords, show, type Typed, usage } from "./fields.ts";
+import { amountIn, FLAG, orNull, read, TEXT, type Typed, usage, words } from "./fields.ts";
+import { bodyWith, must, show } from "./messages.ts";
+import { CHOICE, CHOICES, checkChoice } from "./mismatch-query.ts";
 
-/** The fields of an action. */
-export type ActionField = "note" | "from" | "adjustment" | "ref";
+const LONGEST_NOTE = 2000;
+const LONGEST_REF = 200;
+const MOST_IDS = 10_000;
 
-export const LONGEST_NOTE = 2000;
-export const LONGEST_REF = 200;
-export const MOST_IDS = 10_000;
+const BODY = bodyWith("a note");
 
-/** The fields that an action accepts, besides the choice of mismatches. */
-export function fieldsOf(action: MismatchAction): ActionField[] {
-  return action === "resolve" ? ["note", "from", "adjustment", "ref"] : ["note", "from"];
+const RESOLVE_FORM = z.strictObject(
+  {
+    note: words(LONGEST_NOTE),
+    from: orNull(z.enum(MISMATCH_STATUSES, must(`be one of ${MISMATCH_STATUSES.join(", ")}`))).meta({
+      description: "the status that you saw: 409 where it has changed since",
+    }),
+    adjustment: amountIn(TEXT, readCorrection)
+      .meta({ description: "a manual correction, signed; positive: the player received it" })
+      .optional(),
+    ref: words(LONGEST_REF).optional(),
+  },
+  BODY,
+);
+/** Only a resolution has a correction. */
+const OTHER_FORM = RESOLVE_FORM.omit({ adjustment: true, ref: true });
+
+/** The body of an action on one mismatch. */
+export function actionForm(action: MismatchAction) {
+  return action === "resolve" ? RESOLVE_FORM : OTHER_FORM;
 }
+
+const IDS = must(`be a list of 1 to ${MOST_IDS} ids`);
+const TARGET = {
+  ids: z
+    .array(z.string({ error: ({ input }) => `ids must be texts, but one is ${show(input)}` }), IDS)
+    .min(1, IDS)
+    .max(MOST_IDS, IDS)
+    .optional(),
+  filter: CHOICE.meta({ minProperties: 1 }).optional(),
+  dryRun: FLAG.meta({ description: "only count them" }),
+};
+
+/** The body of an action on many. */
+export function bulkForm(action: MismatchAction) {
+  const { note, ...rest } = actionForm(action).shape;
+  return z
+    .strictObject({ ...TARGET, note: note.optional(), ...rest }, BODY)
+    .meta({ oneOf: [{ required: ["ids"] }, { required: ["filter"] }] });
+}
+
+type Said = Pick<RequestedAction, "note" | "expected" | "adjustment">;
 
 /**
  * Reads note, from, adjustment and ref.
  * @throws ReconError `usage` that names the field and its value
  */
-export function readAction(typed: Typed): Pick<RequestedAction, "note" | "expected" | "adjustment"> {
-  return {
-    note: readWords(typed, "note", LONGEST_NOTE),
-    expected: readExpected(typed["from"]),
-    adjustment: readAdjustment(typed),
-  };
+export function readAction(typed: unknown, action: MismatchAction = "resolve"): Said {
+  return checkSaid(read(actionForm(action), typed));
 }
 
-/** @throws ReconError `usage` where the value is not a list of ids */
-export function readIds(value: unknown): string[] {
-  if (!Array.isArray(value) || value.length === 0 || value.length > MOST_IDS) {
-    throw usage(`ids must be a list of 1 to ${MOST_IDS} ids, but is ${show(value)}`);
-  }
-  return value.map((id: unknown) => {
-    if (typeof id === "string") return id;
-    throw usage(`ids must be texts, but one is ${show(id)}`);
-  });
+/**
+ * Reads an action on many.
+ * @throws ReconError `usage` that names the field and its value
+ */
+export async function readBulk(
+  context: FlowContext,
+  action: MismatchAction,
+  body: unknown,
+): Promise<Omit<RequestedAction, "by"> & { readonly isDryRun: boolean }> {
+  const asked = read(bulkForm(action), body);
+  const target = await readTarget(context, asked, (body as { readonly filter?: Typed }).filter);
+  // A dry run only counts, so it needs no note yet.
+  const { dryRun: isDryRun, note = isDryRun ? "-" : undefined } = asked;
+  if (note === undefined) throw usage("note is missing");
+  const said = checkSaid({ ...asked, note });
+  checkAdjustedOnce(said.adjustment, "ids" in target ? target.ids : null);
+  return { action, target, ...said, isDryRun };
 }
 
 /** A correction belongs to one mismatch. @throws ReconError `usage` where there are several */
@@ -48,20 +92,29 @@ export function checkAdjustedOnce(adjustment: Adjustment | null, ids: readonly s
   }
 }
 
-function readExpected(value: unknown): MismatchStatus | null {
-  if (value === undefined) return null;
-  if (typeof value === "string" && isMismatchStatus(value)) return value;
-  throw usage(`from must be one of ${MISMATCH_STATUSES.join(", ")}, but is ${show(value)}`);
+async function readTarget(
+  context: FlowContext,
+  { ids, filter }: z.output<ReturnType<typeof bulkForm>>,
+  typed: Typed = {},
+): Promise<MismatchTarget> {
+  if (ids !== undefined && filter === undefined) return { ids };
+  if (ids !== undefined || filter === undefined) throw usage("give either ids or filter");
+  if (Object.keys(typed).length === 0) throw usage(`filter is empty: name one of ${CHOICES.join(", ")}`);
+  return { filter: await checkChoice(context, typed, filter), shown: null };
 }
 
-function readAdjustment(typed: Typed): Adjustment | null {
-  const { adjustment, ref } = typed;
-  if (adjustment === undefined && ref === undefined) return null;
-  if (adjustment === undefined) throw usage("adjustment is missing: a ref needs one");
+/** A correction needs its reference, and the reference a correction. */
+function checkSaid({ note, from, adjustment: amount, ref }: z.output<typeof RESOLVE_FORM>): Said {
+  const said = { note, expected: from };
+  if (amount === undefined && ref === undefined) return { ...said, adjustment: null };
+  if (amount === undefined) throw usage("adjustment is missing: a ref needs one");
   if (ref === undefined)
     throw usage("ref is missing: an adjustment needs one, so that it cannot count twice");
-  const text = readText(typed, "adjustment");
-  const amount = reading(() => parseAmount(text, "adjustment"));
-  if (amount.eq(ZERO)) throw usage(`adjustment "${text}" corrects nothing`);
-  return { amount: formatAmount(amount), ref: readWords(typed, "ref", LONGEST_REF) };
+  return { ...said, adjustment: { amount, ref } };
+}
+
+function readCorrection(text: string, field: string): string {
+  const amount = parseAmount(text, field);
+  if (amount.eq(ZERO)) throw usage(`${field} "${text}" corrects nothing`);
+  return formatAmount(amount);
 }

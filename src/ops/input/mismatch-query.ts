@@ -1,68 +1,63 @@
-/** Reads the filters of the mismatch list, with the same names for HTTP and the command line. */
+/** The filters of the mismatch list, with the same names for HTTP and the command line. */
 
+import { z } from "zod";
 import type { FlowContext } from "../../flows/context.ts";
 import { MISMATCH_KINDS, MISMATCH_STATUSES } from "../../mismatch.ts";
 import { hasMismatches, type MismatchChoice, type MismatchFilter } from "../../mismatches/store.ts";
-import { formatAmount, parseAmount } from "../../money.ts";
-import { reading, readOneOf, readTime, usage } from "./fields.ts";
-import { type PageQuery, readPage } from "./page-query.ts";
+import { amountIn, FILTER, orNull, read, readOneOf, severalOf, type Typed, timeIn } from "./fields.ts";
+import { PAGE, type PageQuery } from "./page-query.ts";
+import { checkOrder } from "./range-query.ts";
 
-/** The filters as typed; absent ones do not filter. */
-export type ChoiceQuery = {
-  /** several separated by commas */
-  readonly status?: string | undefined;
-  readonly kind?: string | undefined;
-  readonly product?: string | undefined;
-  readonly username?: string | undefined;
-  /** first seen then or later */
-  readonly from?: string | undefined;
-  /** first seen before then */
-  readonly to?: string | undefined;
-  /** the least amount at risk */
-  readonly minAmount?: string | undefined;
-};
+/** The choice of mismatches; absent filters do not filter. */
+export const CHOICE = z.strictObject({
+  status: severalOf(MISMATCH_STATUSES)
+    .default([])
+    .meta({ description: "several separated by commas; default: open and acknowledged" }),
+  kind: orNull(z.enum(MISMATCH_KINDS)),
+  product: orNull(FILTER),
+  username: orNull(FILTER),
+  from: orNull(timeIn(FILTER)).meta({ description: "first seen at this time or later" }),
+  to: orNull(timeIn(FILTER)).meta({ description: "first seen before this time" }),
+  minAmount: orNull(amountIn(FILTER)).meta({ description: "the least amount at risk" }),
+});
 
+export const LIST_QUERY = CHOICE.extend(PAGE);
+
+/** As typed. */
+export type ChoiceQuery = { readonly [Name in keyof typeof CHOICE.shape]?: string | undefined };
 export type MismatchQuery = ChoiceQuery & PageQuery;
 
 /** The names of the filters. */
-export const CHOICES = ["status", "kind", "product", "username", "from", "to", "minAmount"] as const;
-export const LIST_CHOICES: readonly string[] = [...CHOICES, "limit", "after"];
+export const CHOICES = Object.keys(CHOICE.shape) as readonly (keyof ChoiceQuery)[];
 
 /**
  * Turns typed filters into the filter of the list.
  * @throws ReconError `usage` that names the filter and its value
  */
-export async function readMismatchQuery(context: FlowContext, query: MismatchQuery): Promise<MismatchFilter> {
-  return { ...(await readChoice(context, query)), ...readPage(query) };
+export async function readMismatchQuery(context: FlowContext, typed: Typed): Promise<MismatchFilter> {
+  const { limit, after, ...asked } = read(LIST_QUERY, typed);
+  return { ...(await checkChoice(context, typed, asked)), limit, after };
 }
 
 /** @throws ReconError `usage` that names the filter and its value */
-export async function readChoice(context: FlowContext, query: ChoiceQuery): Promise<MismatchChoice> {
-  const given = query.status === undefined ? [] : query.status.split(",");
-  const statuses = given.map((status) => readOneOf("status", status, MISMATCH_STATUSES));
-  const kind = query.kind === undefined ? null : readOneOf("kind", query.kind, MISMATCH_KINDS);
-  await checkProduct(context, query.product);
-  const from = query.from === undefined ? null : readTime(query, "from");
-  const to = query.to === undefined ? null : readTime(query, "to");
-  const { minAmount } = query;
-  if (from !== null && to !== null && from >= to) {
-    throw usage(`from "${query.from}" is not before to "${query.to}"`);
-  }
-  return {
-    statuses,
-    kind,
-    productId: query.product ?? null,
-    username: query.username ?? null,
-    from,
-    to,
-    minAmount:
-      minAmount === undefined ? null : reading(() => formatAmount(parseAmount(minAmount, "minAmount"))),
-  };
+export async function readChoice(context: FlowContext, typed: Typed): Promise<MismatchChoice> {
+  return await checkChoice(context, typed, read(CHOICE, typed));
+}
+
+/** @param typed the filters as typed; `asked`: as read @throws ReconError `usage` */
+export async function checkChoice(
+  context: FlowContext,
+  typed: Typed,
+  { status: statuses, product: productId, ...rest }: z.output<typeof CHOICE>,
+): Promise<MismatchChoice> {
+  await checkProduct(context, productId);
+  checkOrder(typed, rest);
+  return { statuses, productId, ...rest };
 }
 
 /** A product that has left the config may still have mismatches. */
-async function checkProduct({ sql, config }: FlowContext, product: string | undefined): Promise<void> {
+async function checkProduct({ sql, config }: FlowContext, product: string | null): Promise<void> {
   const known = config.products.map(({ productId }) => productId);
-  if (product === undefined || known.includes(product) || (await hasMismatches(sql, product))) return;
+  if (product === null || known.includes(product) || (await hasMismatches(sql, product))) return;
   readOneOf("product", product, known);
 }

@@ -1,25 +1,57 @@
-/** Reads a range of a product's time as typed, with the same names for HTTP and the command line. */
+/** A range of a product's time, with the same names for HTTP and the command line. */
 
+import { z } from "zod";
 import type { Config } from "../../config-file.ts";
-import type { ProductRange } from "../../window.ts";
-import { readOneOf, readText, readTime, type Typed, usage } from "./fields.ts";
+import type { ProductRange, TimeRange } from "../../window.ts";
+import { FLAG, ONCE, read, readOneOf, TEXT, type Typed, timeIn, usage } from "./fields.ts";
+import { bodyWith } from "./messages.ts";
+
+/** A product's range in a query or a form. */
+export const RANGE_QUERY = z.strictObject({ product: ONCE, from: timeIn(ONCE), to: timeIn(ONCE) });
+
+/** The body that requests a backfill. */
+export const BACKFILL_FORM = z.strictObject(
+  {
+    productId: TEXT,
+    from: timeIn(TEXT),
+    to: timeIn(TEXT).meta({ description: "not included" }),
+    dryRun: FLAG.meta({ description: "only report the effect of the backfill" }),
+  },
+  bodyWith("productId, from and to"),
+);
 
 /**
  * Reads product, from and to.
- * @param productField the name of the product's field
  * @throws ReconError `usage` that names the field and its value
  */
-export function readProductRange(
+export function readProductRange(typed: Typed, config: Config): ProductRange {
+  const { product: productId, ...range } = read(RANGE_QUERY, typed);
+  checkPulled("product", productId, config);
+  checkOrder(typed, range);
+  return { productId, ...range };
+}
+
+/** @throws ReconError `usage` that names the field and its value */
+export function readBackfill(body: unknown, config: Config): ProductRange & { readonly dryRun: boolean } {
+  const asked = read(BACKFILL_FORM, body);
+  checkPulled("productId", asked.productId, config);
+  checkOrder(body as Typed, asked);
+  return asked;
+}
+
+/** @param typed the times as typed @throws ReconError `usage` where a range ends before it begins */
+export function checkOrder(
   typed: Typed,
-  { products }: Config,
-  productField: "product" | "productId" = "product",
-): ProductRange {
+  { from, to }: { readonly [End in keyof TimeRange]: TimeRange[End] | null },
+): void {
+  if (from === null || to === null || from < to) return;
+  throw usage(`from "${typed["from"]}" is not before to "${typed["to"]}"`);
+}
+
+function checkPulled(field: string, value: string, { products }: Config): void {
   const known = products.map((one) => one.productId);
-  const productId = readOneOf(productField, readText(typed, productField), known);
+  const productId = readOneOf(field, value, known);
   if (products.find((one) => one.productId === productId)?.walletMode === "transfer") {
-    throw usage(`${productField} "${productId}" has the wallet mode transfer: nothing is fetched of it`);
+    throw usage(`${field} "${productId}" has the wallet mode transfer: nothing is fetched of it`);
   }
-  const [from, to] = [readTime(typed, "from"), readTime(typed, "to")];
-  if (from >= to) throw usage(`from "${typed["from"]}" is not before to "${typed["to"]}"`);
-  return { productId, from, to };
 }

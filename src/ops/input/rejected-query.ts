@@ -1,58 +1,37 @@
-/** Reads filters and ids of rejected records and entries as typed, with the same names for HTTP and the command line. */
+/** Filters and ids of rejected records and entries, with the same names for HTTP and the command line. */
 
+import { z } from "zod";
 import type { Config } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import { countRejectedRows } from "../../db/rejected-rows.ts";
 import { TABLES } from "../../flows/rejected/retry-rejected.ts";
 import {
   parseRejectedId,
+  REJECTED_ID,
   REJECTED_KINDS,
   REJECTED_SIDES,
   type RejectedChoice,
   type RejectedRef,
 } from "../../rejected.ts";
-import {
-  checkFields,
-  isObject,
-  readFilters,
-  readOneOf,
-  readTime,
-  show,
-  type Typed,
-  usage,
-} from "./fields.ts";
-import { type PageQuery, readPage } from "./page-query.ts";
+import { FILTER, orNull, read, readBy, TEXT, timeIn, usage } from "./fields.ts";
+import { must, show } from "./messages.ts";
+import { PAGE } from "./page-query.ts";
 
-/** As typed; absent filters do not filter. */
-export interface RejectedQuery extends PageQuery {
-  /** record, entry */
-  readonly side?: string | undefined;
-  /** unusable, changed */
-  readonly kind?: string | undefined;
-  readonly product?: string | undefined;
-  /** a part of the reason */
-  readonly reason?: string | undefined;
-  /** ISO 8601 */
-  readonly since?: string | undefined;
-}
+const NEXT = { description: "the `next` of the page before; without it the first page" };
 
-const FILTERS: readonly (keyof RejectedQuery)[] = [
-  "side",
-  "kind",
-  "product",
-  "reason",
-  "since",
-  "limit",
-  "after",
-];
+/** The filters of the list; absent ones do not filter. */
+export const LIST_QUERY = z.strictObject({
+  side: orNull(z.enum(REJECTED_SIDES)),
+  kind: orNull(z.enum(REJECTED_KINDS)),
+  product: orNull(FILTER),
+  reason: orNull(FILTER).meta({ description: "a part of the reason" }),
+  since: orNull(timeIn(FILTER)).meta({ description: "first seen at this time or later" }),
+  limit: PAGE.limit,
+  after: orNull(refIn(FILTER)).meta(NEXT),
+});
 
-/**
- * The filters of a query string.
- * @throws ReconError `usage` that names an unknown filter, or one that is not a single text
- */
-export function rejectedQueryOf(query: Typed): RejectedQuery {
-  return readFilters(query, FILTERS);
-}
+/** As typed. */
+export type RejectedQuery = { readonly [Name in keyof typeof LIST_QUERY.shape]?: string | undefined };
 
 /** Which part of a list to read. */
 export interface RejectedPage {
@@ -60,28 +39,20 @@ export interface RejectedPage {
   readonly limit: number;
 }
 
-/** @throws ReconError `usage` that names the field and its value */
-export function readRejectedPage({ limit, after }: PageQuery): RejectedPage {
-  const page = readPage({ limit });
-  return { limit: page.limit, after: after === undefined ? null : readRef("after", after) };
-}
-
-/** @throws ReconError `usage` that names the filter and its value */
-export async function readRejectedChoice(
+/**
+ * Turns typed filters into a choice and a page.
+ * @throws ReconError `usage` that names the filter and its value
+ */
+export async function readRejectedQuery(
   { sql, config }: { readonly sql: Query; readonly config: Config },
-  { side, kind, product, reason, since }: RejectedQuery,
-): Promise<RejectedChoice> {
-  if (product !== undefined) await checkProduct(sql, product, config);
-  return {
-    side: side === undefined ? null : readOneOf("side", side, REJECTED_SIDES),
-    kind: kind === undefined ? null : readOneOf("kind", kind, REJECTED_KINDS),
-    productId: product ?? null,
-    reason: reason ?? null,
-    since: since === undefined ? null : readTime({ since }, "since"),
-  };
+  typed: unknown,
+): Promise<{ readonly choice: RejectedChoice; readonly page: RejectedPage }> {
+  const { limit, after, product: productId, ...rest } = read(LIST_QUERY, typed);
+  if (productId !== null) await checkProduct(sql, productId, config);
+  return { choice: { productId, ...rest }, page: { limit, after } };
 }
 
-/** What is rejected may name a product that is not in the config, maybe for that very reason. */
+/** A rejected record or entry may name a product that is not in the config, maybe for that very reason. */
 async function checkProduct(sql: Query, product: string, { products }: Config): Promise<void> {
   if (products.some(({ productId }) => productId === product)) return;
   const choice = { side: null, kind: null, productId: product, reason: null, since: null };
@@ -94,38 +65,45 @@ async function checkProduct(sql: Query, product: string, { products }: Config): 
   );
 }
 
-export const MOST_RETRIED = 1_000;
+const MOST_RETRIED = 1_000;
+const DEFAULT_LIMIT = 100;
+const LIMIT = {
+  error: ({ input }: { readonly input?: unknown }) =>
+    input === undefined
+      ? undefined
+      : `limit ${show(String(input))} is not a number from 1 to ${MOST_RETRIED}`,
+};
+const IDS = must(`be a list of 1 to ${MOST_RETRIED} ids`);
+const ID = z.string({ error: ({ input }) => `ids must be texts, but one is ${show(input)}` });
+
+/** The body of a retry: `{ "ids" }`, or `{ "limit", "after" }`. An empty object chooses the first ones. */
+export const RETRY_FORM = z.strictObject(
+  {
+    ids: z.array(refIn(ID), IDS).min(1, IDS).max(MOST_RETRIED, IDS).optional(),
+    limit: z.int(LIMIT).min(1, LIMIT).max(MOST_RETRIED, LIMIT).optional().meta({ default: DEFAULT_LIMIT }),
+    after: refIn(TEXT).optional().meta(NEXT),
+  },
+  {
+    error: ({ code }) => (code === "invalid_type" ? "the body must be a JSON object" : undefined),
+  },
+);
 
 /** What is to be read again: these, or the next ones. */
 export type RetryRequest = { readonly ids: readonly RejectedRef[] } | RejectedPage;
 
-/**
- * The body of a retry: `{ "ids" }`, or `{ "limit", "after" }`; nothing: the first ones.
- * @throws ReconError `usage` that names the field and its value
- */
+/** @throws ReconError `usage` that names the field and its value */
 export function readRetry(body: unknown): RetryRequest {
-  const given = body ?? {};
-  if (!isObject(given)) throw usage("the body must be a JSON object");
-  const { ids, limit, after } = checkFields(given, ["ids", "limit", "after"]);
-  if (ids !== undefined) {
-    if (limit !== undefined || after !== undefined) throw usage("give either ids, or limit and after");
-    return { ids: readIds(ids) };
-  }
-  if (limit !== undefined && typeof limit !== "number")
-    throw usage(`limit must be a number, but is ${show(limit)}`);
-  if (after !== undefined && typeof after !== "string")
-    throw usage(`after must be a text, but is ${show(after)}`);
-  return readRejectedPage({ limit: limit === undefined ? undefined : String(limit), after });
+  const { ids, limit, after } = read(RETRY_FORM, body ?? {});
+  if (ids === undefined) return { limit: limit ?? DEFAULT_LIMIT, after: after ?? null };
+  if (limit !== undefined || after !== undefined) throw usage("give either ids, or limit and after");
+  return { ids };
 }
 
-function readIds(ids: unknown): RejectedRef[] {
-  if (!Array.isArray(ids) || ids.length === 0 || ids.length > MOST_RETRIED) {
-    throw usage(`ids must be a list of 1 to ${MOST_RETRIED} ids, but is ${show(ids)}`);
-  }
-  return ids.map((id: unknown) => {
-    if (typeof id === "string") return readRef("ids", id);
-    throw usage(`ids must be texts, but one is ${show(id)}`);
-  });
+function refIn(text: z.ZodString) {
+  return readBy(
+    (typed, field) => readRef(field, typed),
+    text.meta({ pattern: REJECTED_ID.source }),
+  );
 }
 
 /** @throws ReconError `usage` that names the field and its value */

@@ -1,14 +1,14 @@
-/** Reads the day of a statement, with the same names for HTTP and the command line. */
+/** The day of a statement, with the same names for HTTP and the command line. */
 
 import { DateTime, IANAZone } from "luxon";
+import { z } from "zod";
 import type { TimeRange } from "../../window.ts";
-import { usage } from "./fields.ts";
+import { ONCE, read, usage } from "./fields.ts";
 
-/** As it is typed. */
-export interface ReportQuery {
-  readonly day?: unknown;
-  readonly zone?: unknown;
-}
+export const REPORT_QUERY = z.strictObject({
+  day: ONCE.meta({ format: "date" }),
+  zone: ONCE.meta({ description: "a name such as Asia/Bangkok; without it UTC" }).default("UTC"),
+});
 
 /** A day of a time zone, with its begin and end. */
 export interface ReportDay extends TimeRange {
@@ -22,10 +22,8 @@ export interface ReportDay extends TimeRange {
  * Reads the day and its zone (UTC where none is given); a day has 23 or 25 hours where the clocks change.
  * @throws ReconError `usage` that names the field and its value
  */
-export function readReportDay({ day, zone = "UTC" }: ReportQuery): ReportDay {
-  if (typeof day !== "string")
-    throw usage(day === undefined ? "day is missing" : "day stands more than once");
-  if (typeof zone !== "string") throw usage("zone stands more than once");
+export function readReportDay(typed: unknown): ReportDay {
+  const { day, zone } = read(REPORT_QUERY, typed);
   // Luxon accepts more names than those of zones: "local" would be the server's zone.
   if (!IANAZone.isValidZone(zone)) {
     throw usage(`there is no zone "${zone.slice(0, 60)}"; it is a name such as Asia/Bangkok or UTC`);

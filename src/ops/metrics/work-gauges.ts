@@ -36,7 +36,7 @@ export function addWorkGauges(gauge: AddGauge, config: Config) {
   );
   const stalls = gauge(
     "stalls",
-    "What stands still, by the kind of its alert: products, relations, kinds of questions, queues. alerting-stalled: the alert job does not run, or never ran.",
+    "What stands still, by the kind of its alert: products, relations, kinds of questions, queues. alerting-stalled: the alert job does not run, or has never run.",
     "kind",
   );
   const waiting = gauge(

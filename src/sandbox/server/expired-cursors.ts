@@ -1,4 +1,4 @@
-/** The queries whose cursors the provider has dropped. The client must begin such a query anew. */
+/** The queries whose cursors the provider has dropped. The client must begin such a query again at its first page. */
 
 import type { BetQuery } from "./bet-query.ts";
 

@@ -174,7 +174,7 @@ describe("a channel that is down", () => {
     await tickFor(20 * MINUTE_MS);
     expect(keysAt(slack)).toEqual([
       ...texts("first", "second"),
-      "webhook does not take alerts: 2 wait, the oldest since 2026-11-20 12:00:00Z; ALERT_WEBHOOK_URL answered with HTTP 503",
+      "webhook does not accept alerts: 2 wait, the oldest since 2026-11-20 12:00:00Z; ALERT_WEBHOOK_URL answered with HTTP 503",
     ]);
     webhook.answer((_, response) => response.writeHead(200).end());
     const vain = webhook.heard.length;

@@ -101,7 +101,7 @@ describe("refused credentials", () => {
       {
         kind: "credentials-refused",
         productId: null,
-        body: { what: "the provider refuses the credentials: nothing is pulled of P1, P2" },
+        body: { what: "the provider refuses the credentials: the worker cannot pull P1, P2" },
       },
     ]);
     clock.advance(HOUR_MS + MINUTE_MS);
@@ -157,7 +157,7 @@ test("rejected records are reported once a day, with the first reason, and only 
       kind: "rejected-records",
       productId: "P1",
       body: {
-        what: "P1: a record of the provider cannot be used, such as one with: stake: is no amount <b>",
+        what: "P1: a record of the provider cannot be used; for example, stake: is no amount <b>",
         count: 1,
       },
     },

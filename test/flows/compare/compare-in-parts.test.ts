@@ -39,7 +39,7 @@ async function differFor(...usernames: string[]): Promise<void> {
   );
 }
 
-/** An amount that is none, as an operator's own ledger may contain it. */
+/** NaN instead of an amount, as an operator's own ledger may contain it. */
 const spoil = (username: string) =>
   changeEntriesUnseen(
     sql,

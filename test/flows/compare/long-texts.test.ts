@@ -1,4 +1,4 @@
-/** Texts of any length from either side: which of them a comparison loads. */
+/** Texts of any length from either side: a comparison does not load them whole. */
 
 import { expect, test } from "vitest";
 import { putMarks, readRecords } from "../../../src/diff/store.ts";

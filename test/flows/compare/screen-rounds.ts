@@ -46,7 +46,7 @@ export const agreeing: Readonly<Record<string, Round>> = {
     records: [listedAs(), listedAs({ betId: "bet-2", id: "rec-2" })],
   },
   "whose record has one id": { entries: [placed(), settled()], records: [listedAs({ id: "bet-1" })] },
-  "whose settlement is told to have come first": {
+  "whose settlement is dated before its placement": {
     entries: [placed(), settled({ occurredAt: NOON - 9 * MINUTE_MS })],
     records: [listedAs()],
   },
@@ -174,7 +174,7 @@ export const uncertain: Readonly<Record<string, Round>> = {
   },
   "listed with another payout": { ...plain, records: [listedAs({ payout: amount("26") })] },
   "that is not listed": { ...plain, records: [] },
-  "that no callback told of": { ...plain, entries: [] },
+  "without a callback": { ...plain, entries: [] },
   "listed as running": { ...plain, records: [listedAs({ betStatus: "UNSETTLED" })] },
   "listed as a win that pays nothing": {
     entries: [placed(), settled({ payoutAmount: amount("0") })],

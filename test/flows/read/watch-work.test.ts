@@ -401,6 +401,6 @@ test("a ledger without entries is shown as empty, and is no stall", async () => 
   expect(await kinds()).toEqual([]);
   expect((await readStatus(context)).comparing).toMatchObject({
     upTo: null,
-    problem: "nothing of P1 is compared until the ledger has its first entry",
+    problem: "P1 is not compared until the ledger has its first entry",
   });
 });

@@ -228,7 +228,8 @@ describe("a transfer that a person closes", () => {
     const close = () => closeTransfer(world.context(), REF_1, CLOSE);
     await expect(close()).rejects.toMatchObject({
       code: "conflict",
-      message: 'transfer "ref-1" cannot be closed: it is pending: only an inconclusive one can be closed',
+      message:
+        'transfer "ref-1" cannot be closed: it is pending, and only an inconclusive transfer can be closed',
     });
     provider.answer(() => replyWith("<html>"));
     await world.liveUntil(DAY_MS);
@@ -289,7 +290,7 @@ describe("many transfers and several workers", () => {
     await world.hand(...HUNDRED);
     world.clock.advance(MINUTE_MS);
     const ended = verifyDue(world.context(), ending.signal);
-    await eventually("all lanes wait for an answer", () => provider.questions.length === 8);
+    await eventually("all slots wait for an answer", () => provider.questions.length === 8);
     ending.abort();
     expect(await ended).toEqual({ settled: 0, refused: null });
     provider.answer((question) => bookedAs(question));

@@ -76,7 +76,7 @@ describe("while the questions of one product hang", () => {
     const context = world.context({ config, requestTimeoutMs: 60_000 });
     const runner = openVerifyRunner(context);
     const first = runner(ending.signal);
-    await eventually("all lanes are taken", () => askedOf("P1") === 4);
+    await eventually("all slots are taken", () => askedOf("P1") === 4);
     await world.hand(...transfersOf("P2", 30));
     world.clock.advance(MINUTE_MS);
     const second = runner(ending.signal);

@@ -178,7 +178,7 @@ describe("the search for top-ups finds", () => {
     expect(await pick(NOON)).toBe(0);
   });
 
-  test("all entries in a database that counts its transactions anew", async () => {
+  test("all entries in a database whose transaction ids began again at a small number", async () => {
     await append(debit());
     await pick();
     await sql`update top_up_states set picked_until = '9000000000000000000'`;

@@ -94,8 +94,8 @@ describe("recon sandbox", () => {
   });
 
   it.each([
-    [["--from", "2026-11-20T03:00:00Z"], "--from and --to are only given together"],
-    [PLAYED, "--from and --to need --seed, without which no two worlds are the same"],
+    [["--from", "2026-11-20T03:00:00Z"], "give both --from and --to, or neither"],
+    [PLAYED, "--from and --to need --seed: without a seed, each start plays another world"],
     [
       ["--from", "2026-11-20T03:00:00Z", "--to", "2026-11-20T03:00:00Z"],
       "--from 2026-11-20T03:00:00Z is not before --to 2026-11-20T03:00:00Z",
@@ -106,7 +106,7 @@ describe("recon sandbox", () => {
     ],
     [["--port", "99999"], '--port "99999" is not a whole number from 0 to 65535'],
     [["--seed", "-1"], '--seed "-1" is not a whole number from 0 to 4294967295'],
-    [["--username", "a:b"], '--username "a:b" must be neither empty nor contain a colon'],
+    [["--username", "a:b"], '--username "a:b" must not be empty and must not contain a colon'],
   ])("does not start with %j", async (flags, message) => {
     expect(await refusalOf(...flags)).toMatchObject({ code: "usage", message });
   });

@@ -1,5 +1,5 @@
 import { atMost, type SaturationCase } from "../case.ts";
-import { bookTransfers, otherProducts } from "../due-transfers.ts";
+import { handOverDueTransfers, otherProducts } from "../due-transfers.ts";
 import { countByProduct, unfairness } from "../pulling.ts";
 import { whileWorking } from "../standing-still.ts";
 
@@ -17,8 +17,8 @@ export const saturation: SaturationCase = {
         workers: 1,
         inRedis: false,
         prepare: async (sql) => {
-          await bookTransfers(sql, BUSY, MANY);
-          for (const { productId } of OTHERS) await bookTransfers(sql, productId, FEW);
+          await handOverDueTransfers(sql, BUSY, MANY);
+          for (const { productId } of OTHERS) await handOverDueTransfers(sql, productId, FEW);
         },
       },
       async ({ secondsUntil, asked }) => {

@@ -1,7 +1,7 @@
 /** A budget of two slots, a product whose questions hang, one that is pulled, and one whose transfers become due later. */
 
 import { atMost, type SaturationCase } from "../case.ts";
-import { bookTransfers } from "../due-transfers.ts";
+import { handOverDueTransfers } from "../due-transfers.ts";
 import { whileWorking } from "../standing-still.ts";
 
 const EVERY_SECONDS = 2;
@@ -24,13 +24,13 @@ export const saturation: SaturationCase = {
         workers: 2,
         inRedis: false,
         transfers: (productId) => (productId === "HANGS" ? "hang" : "answer"),
-        prepare: (sql) => bookTransfers(sql, "HANGS", 1_000),
+        prepare: (sql) => handOverDueTransfers(sql, "HANGS", 1_000),
       },
       async ({ sql, secondsUntil, asked, pulledAtMs, nowMs }) => {
         const of = (productId: string) => asked.filter((one) => one.productId === productId).length;
         await secondsUntil(() => of("HANGS") >= 2, 60);
         const from = nowMs();
-        await bookTransfers(sql, "A", 20);
+        await handOverDueTransfers(sql, "A", 20);
         const others = await secondsUntil(() => of("A") >= 20, 300);
         await secondsUntil(() => nowMs() - from >= WATCHED_SECONDS * 1000, 2 * WATCHED_SECONDS);
         const times = [from, ...pulledAtMs.filter((at) => at > from), nowMs()];

@@ -1,7 +1,7 @@
 /** 10,000 due transfers of a product whose questions are refused, and 100 of two others. */
 
 import { atMost, type SaturationCase } from "../case.ts";
-import { bookTransfers, otherProducts } from "../due-transfers.ts";
+import { handOverDueTransfers, otherProducts } from "../due-transfers.ts";
 import { isAlerted, whileWorking } from "../standing-still.ts";
 
 export const saturation: SaturationCase = {
@@ -15,9 +15,9 @@ export const saturation: SaturationCase = {
         inRedis: false,
         transfers: (productId) => (productId === "HANGS" ? "refuse" : "answer"),
         prepare: async (sql) => {
-          await bookTransfers(sql, "HANGS", 10_000);
-          await bookTransfers(sql, "A", 50);
-          await bookTransfers(sql, "B", 50);
+          await handOverDueTransfers(sql, "HANGS", 10_000);
+          await handOverDueTransfers(sql, "A", 50);
+          await handOverDueTransfers(sql, "B", 50);
         },
       },
       async ({ sql, secondsUntil }) => {

@@ -11,7 +11,7 @@ const SETTLED_AFTER_MS = 15_000;
 
 export const saturation: SaturationCase = {
   name: "stranded-connections",
-  what: "the database fails over under 400 placements, and the connections that were open never hear of it",
+  what: "the database fails over under 400 placements, and its open connections are never closed",
   run: (report) =>
     withCasino(PLAYERS, async ({ sql, databaseUrl, serve }) => {
       const proxy = await startTcpProxy(databaseUrl);

@@ -79,7 +79,7 @@ describe("a world full of oddities", () => {
   });
 
   it("has every callback, and every variant of each", () => {
-    const said = new Set(
+    const variants = new Set(
       entries.flatMap((entry) => [
         `${entry.callback} ${entry.status}`,
         ...(entry.transactionType === "BY_ROUND" ? [`${entry.callback} BY_ROUND`] : []),
@@ -87,17 +87,17 @@ describe("a world full of oddities", () => {
         ...(entry.callback === "rollback" && entry.transactionType === null ? ["rollback of no type"] : []),
         ...(entry.singleState === null ? [] : [`isSingleState ${entry.singleState}`]),
         ...(entry.skipBalanceUpdate ? ["skipBalanceUpdate"] : []),
-        ...(entry.moved === null ? ["moved is not said"] : []),
-        ...(entry.balanceAfter === null ? [] : ["balances are said"]),
+        ...(entry.moved === null ? ["no moved"] : []),
+        ...(entry.balanceAfter === null ? [] : ["balances"]),
         ...(entry.roundId === "" || entry.roundId === "UNKNOWN" ? [`round "${entry.roundId}"`] : []),
       ]),
     );
-    expect([...said].sort()).toEqual(
+    expect([...variants].sort()).toEqual(
       [
         "adjustBalance CREDIT",
         "adjustBalance DEBIT",
         "adjustBets OPEN",
-        "balances are said",
+        "balances",
         "cancelBets BY_BET",
         "cancelBets BY_ROUND",
         "cancelBets REFUND",
@@ -105,7 +105,7 @@ describe("a world full of oddities", () => {
         "cancelTips REFUND",
         "isSingleState false",
         "isSingleState true",
-        "moved is not said",
+        "no moved",
         "placeBets OPEN",
         "placeBets WAITING",
         "placeTips TIPS",

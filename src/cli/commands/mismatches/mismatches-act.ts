@@ -12,7 +12,7 @@ import {
 } from "../../../flows/mismatches/act-on-mismatches.ts";
 import { ACTS, type MismatchAction } from "../../../mismatches/act.ts";
 import { formatMoney, parseAmount } from "../../../money.ts";
-import { readFilters, usage } from "../../../ops/input/fields.ts";
+import { usage } from "../../../ops/input/fields.ts";
 import { checkAdjustedOnce, readAction } from "../../../ops/input/mismatch-action.ts";
 import { CHOICES, type ChoiceQuery, readChoice } from "../../../ops/input/mismatch-query.ts";
 import { actorName } from "../../run/actor-name.ts";
@@ -109,7 +109,7 @@ async function readRequested(
   if (ids.length > 0) return { action, target: { ids }, by, ...said };
   return {
     action,
-    target: { filter: await readChoice(context, readFilters(typed, CHOICES)), shown: null },
+    target: { filter: await readChoice(context, typed), shown: null },
     by,
     ...said,
   };
@@ -146,7 +146,7 @@ function printResult({ action, target }: RequestedAction, result: ActionResult):
   if ("ids" in target && result.count === 1) printLine(`Mismatch ${only} is ${done}.`);
   else printLine(`${done[0]?.toUpperCase()}${done.slice(1)}: ${showResult(result)}.`);
   const changed = "filter" in target && target.shown !== null ? target.shown.length - result.count : 0;
-  if (changed > 0) printLine(`${changed} changed meanwhile. They were not touched.`);
+  if (changed > 0) printLine(`${changed} of them had changed in the meantime, and stay as they are.`);
 }
 
 /** "12 mismatches, 120.50 THB and 3.00 USD at risk" */

@@ -33,8 +33,11 @@ export function addProviderCommands(program: Command): void {
     (one, id) => one.listSeamlessGames(id),
   );
   addBetCommand(provider);
-  addListCommand(provider, "freeGameList", "GET /seamless/freeGameList (§4.B4): its free games", (one, id) =>
-    one.listFreeGames(id),
+  addListCommand(
+    provider,
+    "freeGameList",
+    "GET /seamless/freeGameList (§4.B4): the free games of a product",
+    (one, id) => one.listFreeGames(id),
   );
   addTopUpCommand(provider);
   addMoveCommand(provider, "deposit", "DEPOSIT", "POST /deposit (§4.C2): credit to a player at a product");
@@ -78,7 +81,7 @@ function addBetCommand(parent: Command): void {
     .command("betTransactionsV2")
     .description("GET /seamless/betTransactionsV2 (§4.B3): one chunk of bet records, by range or by day")
     .requiredOption("--product <product>", "the product")
-    .option("--from <time>", "the begin of the range, such as 2026-11-20T10:00:00Z")
+    .option("--from <time>", "the beginning of the range, such as 2026-11-20T10:00:00Z")
     .option("--to <time>", "the end of the range, at most an hour later")
     .option("--date <day>", "instead of a range: a day such as 2026-11-20; providers often time out")
     .option("--next-id <cursor>", "the nextId of the chunk before")
@@ -90,7 +93,7 @@ function addBetCommand(parent: Command): void {
         return;
       }
       if (date !== undefined || from === undefined || to === undefined) {
-        throw new ReconError("usage", "either --from and --to, or --date, must be given");
+        throw new ReconError("usage", "give either --from and --to, or --date");
       }
       const range = { from: readTime("--from", from), to: readTime("--to", to) };
       const request = { productId, ...range, nextId };
@@ -121,7 +124,7 @@ function addTopUpCommand(parent: Command): void {
     .requiredOption("--username <username>", "which player")
     .requiredOption("--transaction-id <id>", "the refId of its adjustBalance callback")
     .option("--product <product>", "the product whose topUpPath the config has")
-    .option("--path <segment>", "that path itself, such as P1_seamless")
+    .option("--path <segment>", "instead of --product: the path segment itself, such as P1_seamless")
     .option("--json", "the answer as one JSON document")
     .action(async (options: TopUpOptions) => {
       const { username, transactionId } = options;
@@ -132,10 +135,13 @@ function addTopUpCommand(parent: Command): void {
 }
 
 function topUpPathOf(config: Parameters<typeof findProduct>[0], productId: string | undefined): string {
-  if (productId === undefined) throw new ReconError("usage", "either --product or --path must be given");
+  if (productId === undefined) throw new ReconError("usage", "give either --product or --path");
   const { topUpPath } = findProduct(config, productId);
   if (topUpPath !== null) return topUpPath;
-  throw new ReconError("usage", `the config gives "${productId}" no topUpPath; --path names one`);
+  throw new ReconError(
+    "usage",
+    `product "${productId}" has no topUpPath in the config: set it, or give --path`,
+  );
 }
 
 interface MoveOptions extends PlayerOptions {
@@ -228,7 +234,7 @@ function addFreeGameCommand(parent: Command): void {
   parent
     .command("free-game")
     .description(
-      "POST /free-game (§4.C7): games that the operator pays for; a repeated request may grant twice",
+      "POST /free-game (§4.C7): games that the operator pays for; a repeated request may grant them twice",
     )
     .requiredOption("--username <username>", "which player")
     .requiredOption("--product <product>", "the product")

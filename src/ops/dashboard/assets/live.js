@@ -1,6 +1,6 @@
 /**
- * Brings a page up to date without a reload: the server tells what kind of thing has changed, the page is fetched
- * again, and only what differs in it is exchanged. What somebody types, selects or has opened stays.
+ * Brings a page up to date without a reload: the server reports a change of one of the page's topics, and the script
+ * fetches the page again and exchanges only what differs. What the visitor types, selects or has opened stays.
  */
 
 import { Idiomorph } from "./idiomorph.js";
@@ -21,7 +21,7 @@ export function keepLive() {
     isWaiting = true;
     const pause = Math.max(0, lastAt + SHORTEST_PAUSE_MS - Date.now());
     setTimeout(() => {
-      // What changes while this fetch is under way asks for one more, behind it.
+      // A change during this fetch asks for another fetch after it.
       isWaiting = false;
       lastAt = Date.now();
       refreshing = refreshing.then(() => refresh(main)).catch(() => {});
@@ -32,12 +32,12 @@ export function keepLive() {
     changes = new EventSource(`/changes?topics=${topics.join(",")}`);
     changes.addEventListener("open", () => {
       connection.dataset.state = "live";
-      // What changed while nobody listened was not told: before this page did, or while the connection was lost.
+      // No event reported the changes before this connection opened, or while the last one was lost.
       refreshSoon();
     });
     changes.addEventListener("error", () => {
       connection.dataset.state = "lost";
-      // Refused for good: the page itself knows why (signed out, say).
+      // The server refused the stream for good, for example because the visitor has signed out.
       if (changes.readyState === EventSource.CLOSED) setTimeout(resume, 5_000);
     });
     changes.addEventListener("changed", refreshSoon);
@@ -47,7 +47,7 @@ export function keepLive() {
     listen();
   };
   listen();
-  // A browser opens only six connections to one server: pages in the background let go of theirs.
+  // A browser opens only six connections to one server: a page in the background closes its connection.
   document.addEventListener("visibilitychange", () => {
     if (document.visibilityState === "visible") resume();
     else changes.close();
@@ -55,22 +55,22 @@ export function keepLive() {
 }
 
 async function refresh(main) {
-  // The header keeps the notice of a step for the page that its visitor opens next.
+  // With this header the server keeps the notice of a step for the next page that the visitor opens.
   const headers = { accept: "text/html", "x-refresh": "1" };
   const answer = await fetch(location.href, { headers }).catch(() => null);
   if (answer === null || !answer.ok) return;
-  // Signed out meanwhile: the sign-in page must not appear inside this one.
+  // The visitor has signed out: the sign-in page must not appear inside this page.
   if (answer.redirected) return location.reload();
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("main");
   if (fresh === null) return;
-  // A notice tells of one step and is gone with the next page, not with the next change.
+  // A notice is about one step. It stays until the visitor opens the next page, not only until the next change.
   fresh.querySelector("#notice")?.replaceWith(document.querySelector("#notice").cloneNode(true));
   Idiomorph.morph(main, fresh.innerHTML, {
     morphStyle: "innerHTML",
     ignoreActiveValue: true,
     callbacks: {
       beforeAttributeUpdated: keepsWhatIsTheVisitors,
-      // What was typed into one is no attribute of it.
+      // No attribute holds the text that the visitor typed into a textarea.
       beforeNodeMorphed: (element) => element.tagName !== "TEXTAREA",
     },
   });
@@ -82,7 +82,7 @@ function keepsWhatIsTheVisitors(attribute, element) {
   if (attribute === "open" && element.tagName === "DETAILS") return false;
   if (attribute === "selected" && element.tagName === "OPTION") return false;
   if (element.tagName !== "INPUT") return true;
-  // The value of these is the server's, not typed.
+  // The server sets the values of these types; nobody types them.
   const isFixed = ["hidden", "checkbox", "radio", "submit"].includes(element.type);
   return !(attribute === "checked" || (attribute === "value" && !isFixed));
 }

@@ -1,4 +1,4 @@
-/** What every page does in the browser: stay up to date, and the small things that HTML alone cannot. */
+/** What every page does in the browser: it stays up to date, and counts the selected rows. */
 
 import { keepLive } from "./live.js";
 import { countSelected } from "./select.js";

@@ -13,7 +13,6 @@ import {
 import { watchBackfill } from "../../../flows/read/watch-backfill.ts";
 import { type Notice, renderPage } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
-import { checkFields } from "../../input/fields.ts";
 import { readPage } from "../../input/page-query.ts";
 import { readProductRange } from "../../input/range-query.ts";
 import { typedRangeOf } from "../parts/fields.ts";
@@ -28,7 +27,6 @@ interface BackfillRoute {
 }
 
 const HTML = "text/html; charset=utf-8";
-const RANGE_FIELDS = ["product", "from", "to"] as const;
 const PAGE_SIZE = 25;
 
 export function addBackfillsPage(pages: FastifyInstance, context: FlowContext): void {
@@ -38,7 +36,7 @@ export function addBackfillsPage(pages: FastifyInstance, context: FlowContext): 
   pages.post("/backfills", async (request: BackfillsRequest, reply) => {
     const typed = (request.body ?? {}) as Typed;
     try {
-      const asked = readProductRange(checkFields(typed, RANGE_FIELDS), context.config);
+      const asked = readProductRange(typed, context.config);
       const { id } = await requestBackfill(context, await planBackfill(context, asked));
       setNotice(reply, { tone: "good", text: `Backfill ${id} is queued.` });
       return await reply.redirect(`/backfills/${id}`, 303);
@@ -102,8 +100,8 @@ async function readForm(
     typed: typedRangeOf(typed),
   };
   try {
-    const { after: afterText, ...range } = checkFields(typed, [...RANGE_FIELDS, "after"]);
-    const { after } = readPage(typeof afterText === "string" ? { after: afterText } : {});
+    const { after: typedAfter, ...range } = typed;
+    const { after } = readPage({ after: typedAfter });
     const isAsked = Object.keys(range).length > 0;
     const plan: BackfillPlan | null = isAsked
       ? await planBackfill(context, readProductRange(range, config))

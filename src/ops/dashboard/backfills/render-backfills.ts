@@ -47,10 +47,10 @@ function renderPlan({ asked, windows, windowMs, coveredMs }: BackfillPlan): Safe
   const length = lengthOf(asked);
   const covered =
     coveredMs === 0
-      ? "none of it was fetched before"
+      ? "none of this time was fetched before"
       : coveredMs === length
-        ? "all of it was fetched before"
-        : `${showDuration(coveredMs)} of it was fetched before`;
+        ? "all of this time was fetched before"
+        : `${showDuration(coveredMs)} of this time was fetched before`;
   const count = `${showCount(windows.length)} ${windows.length === 1 ? "window" : "windows"}`;
   return html`<form method="post" action="/backfills" class="row plan" id="plan">
 <input type="hidden" name="product" value="${asked.productId}">

@@ -4,10 +4,10 @@ import type { Instant } from "../../../clock.ts";
 import type { Sql } from "../../../db/client.ts";
 import type { LiveTopic } from "../../http/layout.ts";
 
-/** A running backfill changes all the time: pages hear of it in these steps. */
+/** A running backfill changes all the time: pages are notified in these steps. */
 const RUNNING_STEP_MS = 2_000;
 
-/** Lags grow while nothing happens: pages hear of them in these steps. */
+/** Lags grow while nothing happens: pages are notified in these steps. */
 const LAG_STEP_MS = 15_000;
 
 /**

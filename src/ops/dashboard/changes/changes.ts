@@ -137,7 +137,7 @@ function watchChanges({ sql, clock, log }: FlowContext) {
   };
   return {
     end: rest,
-    /** Resolves when the baseline is read: listeners added afterwards hear of every later change. */
+    /** Resolves when the baseline is read: listeners that are added afterwards get every later change. */
     begin: async () => {
       if (known === null) await check();
     },

@@ -1,4 +1,4 @@
-/** Decides which topics open pages hear of: most changes at once, frequent changes in intervals. */
+/** Decides of which topics open pages are notified: most changes at once, frequent changes in intervals. */
 
 import type { Instant } from "../../../clock.ts";
 import type { LiveTopic } from "../../http/layout.ts";

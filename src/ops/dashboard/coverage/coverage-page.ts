@@ -5,7 +5,6 @@ import { formatInstant } from "../../../clock.ts";
 import { ReconError } from "../../../errors.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { type Coverage, readCoverageOf } from "../../../flows/read/read-coverage.ts";
-import { checkFields } from "../../input/fields.ts";
 import { readProductRange } from "../../input/range-query.ts";
 import { typedRangeOf } from "../parts/fields.ts";
 import { renderPage } from "../../http/layout.ts";
@@ -13,7 +12,6 @@ import { takeNotice } from "../parts/notice.ts";
 import { type CoverageForm, renderCoverage } from "./render-coverage.ts";
 
 const HOUR_MS = 3_600_000;
-const FIELDS = ["product", "from", "to"] as const;
 
 type QueryFields = Readonly<Record<string, unknown>>;
 
@@ -46,7 +44,7 @@ async function readCoveragePage(
   query: QueryFields,
 ): Promise<{ readonly coverage: Coverage | null; readonly problem: string | null }> {
   try {
-    const asked = readProductRange(checkFields(query, FIELDS), context.config);
+    const asked = readProductRange(query, context.config);
     return { coverage: await readCoverageOf(context, asked), problem: null };
   } catch (error) {
     if (error instanceof ReconError && error.code === "usage") {

@@ -1,5 +1,6 @@
 /** Reads the address of the mismatch list: filters by the API's names, order, and page. */
 
+import { z } from "zod";
 import { parseInstant } from "../../../clock.ts";
 import {
   MISMATCH_SORTS,
@@ -9,7 +10,7 @@ import {
   type OrderPosition,
 } from "../../../mismatches/order-store.ts";
 import { formatAmount, parseAmount } from "../../../money.ts";
-import { readFilters, usage } from "../../input/fields.ts";
+import { FILTER, read, readBy, usage } from "../../input/fields.ts";
 import { CHOICES, type ChoiceQuery } from "../../input/mismatch-query.ts";
 
 export interface ListQuery {
@@ -22,8 +23,19 @@ export interface ListQuery {
 
 type QueryFields = Readonly<Record<string, unknown>>;
 
+const AS_TYPED = FILTER.optional();
 /** The newest first. */
 const USUAL_ORDER: MismatchOrder = { by: "firstSeenAt", descending: true };
+/** The filters stay as typed: the page shows them again, and `readChoice` reads them. */
+const ADDRESS = z.strictObject({
+  ...(Object.fromEntries(CHOICES.map((name) => [name, AS_TYPED])) as Record<
+    keyof ChoiceQuery,
+    typeof AS_TYPED
+  >),
+  sort: readBy(readOrder, FILTER).default(USUAL_ORDER),
+  after: AS_TYPED,
+  before: AS_TYPED,
+});
 /** The format of a browser's time field, without an offset; all times here are UTC. */
 const LOCAL_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?$/;
 
@@ -48,10 +60,8 @@ export function tidyQuery(query: QueryFields): Record<string, string> | null {
 
 /** @throws ReconError `usage` that names the field and its value */
 export function readListQuery(query: QueryFields): ListQuery {
-  const fields = readFilters(query, [...CHOICES, "sort", "after", "before"]);
-  const { sort, after, before, ...filters } = fields;
+  const { sort: order, after, before, ...filters } = read(ADDRESS, query);
   if (after !== undefined && before !== undefined) throw usage("give either after or before");
-  const order = sort === undefined ? USUAL_ORDER : readOrder(sort);
   return { filters, order, from: readFrom(order, after, before) };
 }
 
@@ -90,7 +100,7 @@ function readOrder(sort: string): MismatchOrder {
   const by = MISMATCH_SORTS.find((one) => one === sort.slice(descending ? 1 : 0));
   if (by !== undefined) return { by, descending };
   throw usage(
-    `there is no sort "${sort}"; it is one of ${MISMATCH_SORTS.join(", ")}, with a minus for the largest or newest first`,
+    `sort must be one of ${MISMATCH_SORTS.join(", ")}, with a minus for the largest or newest first, but is "${sort}"`,
   );
 }
 
@@ -110,6 +120,6 @@ function readPosition(name: string, text: string, { by }: MismatchOrder): OrderP
     if (by !== "amountAtRisk") parseInstant(value, name);
     return { value: by === "amountAtRisk" ? formatAmount(parseAmount(value, name)) : value, id };
   } catch {
-    throw usage(`${name} "${text}" is not a place in a list by ${by}`);
+    throw usage(`${name} "${text}" is not a position in the list by ${by}`);
   }
 }

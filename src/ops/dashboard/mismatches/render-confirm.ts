@@ -24,7 +24,7 @@ export function renderConfirm(query: ListQuery, { action, note }: BulkForm, prev
 <div class="sheet">
 <p>${renderFilter(query)} ${showCount(count)} of them can be ${ACTS[action].done}.</p>
 <div class="scroll"><table class="confirmed">
-<caption>Money at risk in them</caption>
+<caption>Money at risk in these mismatches</caption>
 <thead><tr><th scope="col">Currency</th><th scope="col" class="number">Mismatches</th><th scope="col" class="number">At risk</th></tr></thead>
 <tbody>${rows}</tbody>
 </table></div>

@@ -29,7 +29,7 @@ export interface MismatchList {
   readonly before: OrderPosition | null;
   readonly after: OrderPosition | null;
   readonly sums: readonly SumOfCurrency[];
-  /** those of the config */
+  /** the products of the config */
   readonly products: readonly string[];
   /** whether the visitor may change anything */
   readonly mayAct: boolean;

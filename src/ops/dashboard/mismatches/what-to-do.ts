@@ -4,13 +4,14 @@ import type { MismatchKind } from "../../../mismatch.ts";
 
 const ASK_FOR_CALLBACK =
   "Ask the provider to send the callback again. Or correct the player's balance by hand, and resolve this mismatch with the correction.";
-const BEFORE_PAYING =
-  "The wrong side must be corrected. Either the provider corrects the record, or you correct the balance and record the correction here.";
+const CORRECT_ONE_SIDE =
+  "Find out which side is wrong. Either the provider corrects the record, or you correct the balance and record the correction here.";
 
 export const WHAT_TO_DO: Readonly<Record<MismatchKind, string>> = {
   "username-differs":
     "Find out who played: one of the two players has the other's money. Ask the provider to correct the name, or move the money.",
-  "currency-differs": "Ask the provider for the currency of the bet. Then the other side must be corrected.",
+  "currency-differs":
+    "Ask the provider in which currency the bet was played. Then correct the side that has another one.",
   "missing-in-ledger": ASK_FOR_CALLBACK,
   "missing-at-provider":
     "Ask the provider for the outcome of the bet. If nobody played the bet there, give the player's money back.",
@@ -21,8 +22,8 @@ export const WHAT_TO_DO: Readonly<Record<MismatchKind, string>> = {
   "missing-settlement": ASK_FOR_CALLBACK,
   "status-differs":
     "A settle, cancel or rollback was lost. Find the side that ended the bet last, and correct the other side.",
-  "stake-differs": BEFORE_PAYING,
-  "payout-differs": BEFORE_PAYING,
+  "stake-differs": CORRECT_ONE_SIDE,
+  "payout-differs": CORRECT_ONE_SIDE,
   "round-differs":
     "Compare the whole round below. Its bets cannot be distinguished by their ids, and their sums differ.",
   "net-differs":

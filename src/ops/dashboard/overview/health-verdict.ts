@@ -139,7 +139,7 @@ function judgeTransfers({ waiting }: JudgedOverview): HealthFinding[] {
 
 function judgeAlerts({ failingChannels, undelivered }: JudgedOverview): HealthFinding[] {
   if (failingChannels.length === 0) return [];
-  const text = `${failingChannels.join(" and ")} ${failingChannels.length === 1 ? "does" : "do"} not take alerts: ${undelivered} wait`;
+  const text = `${failingChannels.join(" and ")} ${failingChannels.length === 1 ? "does" : "do"} not accept alerts: ${undelivered} wait`;
   return [{ tone: "bad", text, href: null }];
 }
 

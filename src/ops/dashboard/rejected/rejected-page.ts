@@ -7,12 +7,7 @@ import { listRejected, readRejected } from "../../../flows/rejected/read-rejecte
 import { retryThese } from "../../../flows/rejected/retry-rejected.ts";
 import { type Notice, renderPage } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
-import {
-  readRef,
-  readRejectedChoice,
-  readRejectedPage,
-  rejectedQueryOf,
-} from "../../input/rejected-query.ts";
+import { readRef, readRejectedQuery } from "../../input/rejected-query.ts";
 import { setNotice, takeNotice } from "../parts/notice.ts";
 import { renderRejected } from "./render-rejected.ts";
 import { type RejectedFilters, renderRejectedList } from "./render-rejected-list.ts";
@@ -58,9 +53,8 @@ async function sendList(
   const products = context.config.products.map(({ productId }) => productId);
   const now = context.clock.now();
   try {
-    const typed = rejectedQueryOf(query);
-    const page = readRejectedPage(typed);
-    const list = await listRejected(context, await readRejectedChoice(context, typed), page);
+    const { choice, page } = await readRejectedQuery(context, query);
+    const list = await listRejected(context, choice, page);
     const main = renderRejectedList(filters, { products, list, problem: null }, now);
     return await send(request, reply, "Rejected", main, takeNotice(request, reply));
   } catch (error) {

@@ -9,7 +9,6 @@ import { reportAsCsv } from "../../csv/report-csv.ts";
 import { renderPage } from "../../http/layout.ts";
 import { refusalOf } from "../../http/refusals.ts";
 import type { ReportQueue } from "../../http/report-queue.ts";
-import { checkFields } from "../../input/fields.ts";
 import { readReportDay } from "../../input/report-query.ts";
 import { takeNotice } from "../parts/notice.ts";
 import { renderReport } from "./render-report.ts";
@@ -25,7 +24,7 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
     let problem: string | null = null;
     let status = 200;
     try {
-      report = await reports.read(readReportDay(checkFields(query, ["day", "zone"])), reply);
+      report = await reports.read(readReportDay(query), reply);
     } catch (error) {
       const refusal = refusalOf(context.sql, error);
       if (refusal === null) throw error;
@@ -42,7 +41,7 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
     return await reply.code(status).type("text/html; charset=utf-8").send(page);
   });
   pages.get("/report.csv", async ({ query }: ReportRequest, reply) => {
-    const day = readReportDay(checkFields(query, ["day", "zone"]));
+    const day = readReportDay(query);
     reply.header("content-disposition", `attachment; filename="report-${day.day}.csv"`);
     return await reply.type("text/csv; charset=utf-8").send(reportAsCsv(await reports.read(day, reply)));
   });

@@ -16,7 +16,7 @@ export interface TransferFilters {
 }
 
 export interface TransferList {
-  /** those of the config */
+  /** the products of the config */
   readonly products: readonly string[];
   /** of transfers, without top-ups */
   readonly counts: Readonly<Record<TransferStatus, number>>;

@@ -11,8 +11,7 @@ import { closeTransfer } from "../../../flows/verify/close-transfer.ts";
 import { countTransfers, listTransfers } from "../../../verify/store.ts";
 import { type Notice, renderPage } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
-import { checkFields, readFilters } from "../../input/fields.ts";
-import { FILTERS, readNote, readTransferChoice, readTransferQuery } from "../../input/transfer-query.ts";
+import { readNote, readTransferChoice, readTransferQuery } from "../../input/transfer-query.ts";
 import { setNotice, takeNotice } from "../parts/notice.ts";
 import { renderTransfer } from "./render-transfer.ts";
 import { pathOfTransfer, renderTransfers, type TransferFilters } from "./render-transfers.ts";
@@ -33,10 +32,10 @@ export function addTransfersPage(pages: FastifyInstance, context: FlowContext): 
     return await sendTransfer(context, request, reply, { notice, typed: "" });
   });
   pages.post("/transfers/:ref/close", async (request: TransferRequest, reply) => {
-    const { note } = checkFields((request.body ?? {}) as QueryFields, ["note"]);
+    const body = (request.body ?? {}) as QueryFields;
     try {
       const choice = readTransferChoice(request.params.ref, request.query);
-      const said = { by: request.asker.name, note: readNote({ note }) };
+      const said = { by: request.asker.name, note: readNote(body) };
       const closed = describeTransfer(await closeTransfer(context, choice, said));
       const text = `${closed.transactionRef} is closed. The worker does not verify it any more, and its mismatch is resolved.`;
       setNotice(reply, { tone: "good", text });
@@ -46,7 +45,7 @@ export function addTransfersPage(pages: FastifyInstance, context: FlowContext): 
       const status = statusOfRefusal(error);
       if (status !== 400 && status !== 409) throw error;
       const notice = { tone: "bad", text: `Not closed: ${describeError(error)}.` } as const;
-      const typed = typeof note === "string" ? note : "";
+      const typed = typeof body["note"] === "string" ? body["note"] : "";
       return await sendTransfer(context, request, reply.code(status), { notice, typed });
     }
   });
@@ -66,7 +65,7 @@ async function sendTransfers(
   let main: ReturnType<typeof renderTransfers>;
   let isRefused = false;
   try {
-    const asked = readTransferQuery({ status: UNSETTLED, ...readFilters(query, FILTERS) }, config);
+    const asked = readTransferQuery({ status: UNSETTLED, ...query }, config);
     const { transfers, next } = await listTransfers(sql, { ...asked, limit: PAGE_SIZE });
     const page = { transfers: transfers.map(describeTransfer), next };
     main = renderTransfers(filters, { products, counts, page, problem: null }, context.clock.now());
