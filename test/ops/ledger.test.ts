@@ -165,7 +165,7 @@ describe("what is refused says what would be right, and takes nothing", () => {
     });
     expect(await send(ask, "entries", entries("e1"), NDJSON, bearer(READER))).toMatchObject({
       status: 403,
-      json: { detail: expect.stringContaining("needs one that may write") },
+      json: { detail: expect.stringContaining("needs a token that may write") },
     });
     expect(await count()).toBe(0);
   });

@@ -232,7 +232,9 @@ describe("a request", () => {
       const wrong = { unheardOf: "x" };
       const isQueried = parameters.some((one) => one.in === "query");
       if (isQueried) await expectRefused(ask, operation, { query: { ...query, ...wrong } });
-      if (requestBody !== undefined) await expectRefused(ask, operation, { body: { ...body, ...wrong } });
+      // A body of lines has no fields.
+      const hasFields = requestBody?.content["application/json"] !== undefined;
+      if (hasFields) await expectRefused(ask, operation, { body: { ...body, ...wrong } });
     }
   });
 

@@ -100,10 +100,7 @@ export function readRetry(body: unknown): RetryRequest {
 }
 
 function refIn(text: z.ZodString) {
-  return readBy(
-    (typed, field) => readRef(field, typed),
-    text.meta({ pattern: REJECTED_ID.source }),
-  );
+  return readBy((typed, field) => readRef(field, typed), text.meta({ pattern: REJECTED_ID.source }));
 }
 
 /** @throws ReconError `usage` that names the field and its value */
