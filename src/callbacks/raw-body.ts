@@ -14,10 +14,7 @@ export interface ReadBody {
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 const TOKEN = /session_?token/i;
 const REMOVED = "(removed: it names a session token)";
-/**
- * The name of a token field may be written with escapes. In a body that is not JSON, the end of a token cannot be
- * found.
- */
+/** A body that may hold a session token. Escapes may hide the name of its field. */
 const MAY_HOLD_TOKEN = /token|\\/i;
 
 export function readBody(bytes: Uint8Array): ReadBody {
@@ -28,6 +25,7 @@ export function readBody(bytes: Uint8Array): ReadBody {
     return { value, kept: clean === value ? text : (stringify(clean) ?? "") };
   } catch {
     const text = Buffer.from(bytes).toString("utf8").replaceAll("\0", "\uFFFD");
+    // Without JSON nobody knows where a token ends.
     const kept = MAY_HOLD_TOKEN.test(text)
       ? `(not JSON, ${bytes.length} bytes; not stored, because it may hold a session token)`
       : text;
