@@ -36,8 +36,7 @@ export function cutIntoParts<Item>(
 /** The columns of a page, as parameters. */
 export type ColumnArrays = readonly (string | readonly (string | null)[])[];
 
-/** An escape of JSON that PostgreSQL reads differently in an array literal, such as \
- or \\u. */
+/** An escape of JSON that PostgreSQL reads differently in an array literal: a backslash and a letter, as in \\u0000. */
 const ESCAPED_LETTER = /\\[a-z]/;
 
 /**
