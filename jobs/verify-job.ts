@@ -17,8 +17,8 @@ export function openVerifyJob(context: VerifyContext, onProgress: NoteProgress):
   return {
     queue: "verify",
     everyMs: every,
-    // One more than the number of simultaneous questions, so that a tick finds due transfers while all questions wait
-    // for slow answers.
+    // One more than the number of simultaneous questions, so that a tick finds due transfers and top-ups while all
+    // questions wait for slow answers.
     concurrency: concurrency + 1,
     run: async (signal, log) => {
       // Stores the counts of answers since the last tick, including those of runs that have not ended.

@@ -90,7 +90,11 @@ export function judgeRequest(
   const bets = [...draft.bets.values()].filter((bet) => !before.has(bet));
   const sums = bets.flatMap(({ debited, settlement, reward }) => [debited, settlement, reward]);
   if ([draft.balance, ...moved, ...sums].some(isTooLong)) {
-    return { statusCode: 30001, reason: "the balance would have too many digits", tombstones: none };
+    return {
+      statusCode: 30001,
+      reason: "the balance, or an amount of a bet, would have too many digits",
+      tombstones: none,
+    };
   }
   return {
     statusCode: 0,

@@ -14,10 +14,7 @@ export interface ReadBody {
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 const TOKEN = /session_?token/i;
 const REMOVED = "(removed: it names a session token)";
-/**
- * The name of a token field may be written with escapes. In a body that is not JSON, the end of a token cannot be
- * found.
- */
+/** A body that may hold a session token. Escapes may hide the name of its field. */
 const MAY_HOLD_TOKEN = /token|\\/i;
 
 export function readBody(bytes: Uint8Array): ReadBody {
@@ -40,7 +37,10 @@ export function keepText(text: string, value: unknown): string {
   return clean === value ? text : (stringify(clean) ?? "");
 }
 
-/** What may be stored of a text that is not JSON. @param bytes its length before it was decoded */
+/**
+ * What may be stored of a text that is not JSON. Without JSON nobody knows where a token ends.
+ * @param bytes its length before it was decoded
+ */
 export function keepUnread(text: string, bytes: number): string {
   return MAY_HOLD_TOKEN.test(text)
     ? `(not JSON, ${bytes} bytes; not stored, because it may hold a session token)`

@@ -2,7 +2,7 @@
 
 export type ColumnArray = string | readonly (string | null)[];
 
-/** An escape of JSON that PostgreSQL reads differently in an array literal, such as \n or \u. */
+/** An escape of JSON that PostgreSQL reads differently in an array literal: a backslash and a letter, as in \u0000. */
 const ESCAPED_LETTER = /\\[a-z]/;
 
 /**

@@ -33,15 +33,6 @@ export async function readNotedAbsences(
     where a.product_id = ${productId} and not a.elsewhere`;
 }
 
-/**
- * Whether a product has any noted absence. Most products have none, and the comparison then skips its other queries.
- */
-export async function hasNotedAbsences(tx: Query, productId: string): Promise<boolean> {
-  const [row] = await tx<{ any: boolean }[]>`
-    select exists (select from record_absences where product_id = ${productId}) as any`;
-  return row?.any === true;
-}
-
 /** Stores that these records are absent, because the windows that prove it are deleted later (decision 94). */
 export async function writeAbsent(
   tx: Query,

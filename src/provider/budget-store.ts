@@ -120,7 +120,7 @@ export async function releaseSlot(sql: Sql, slot: RequestSlot): Promise<void> {
     returning ${unhurried(sql)}`;
 }
 
-/** Whether a waiter is at least as urgent, and all slots are taken. */
+/** Whether all slots are taken, and a request of this urgency or a greater one waits. */
 export async function isPlaceWanted(sql: Sql, urgency: number, slots: number): Promise<boolean> {
   const [row] = await sql<{ wanted: boolean }[]>`
     select exists (

@@ -51,6 +51,13 @@ function keyOf(...ids: readonly [string, string, string]): string {
   return ids.join("\0");
 }
 
+/** Whether a product has any noted absence. Most products have none, and need no other query then. */
+export async function hasNotedAbsences(tx: Query, productId: string): Promise<boolean> {
+  const [row] = await tx<{ any: boolean }[]>`
+    select exists (select from record_absences where product_id = ${productId}) as any`;
+  return row?.any === true;
+}
+
 /**
  * Ends the absences of the records that a page returned. Where the window does not contain a record's accountingDate,
  * the provider lists the record under another of its times: the record is then missed only where the window's range
@@ -63,9 +70,7 @@ export async function endAbsences(
   now: Instant,
 ): Promise<void> {
   const { productId } = window;
-  const [any] = await tx<{ any: boolean }[]>`
-    select exists (select from record_absences where product_id = ${productId}) as any`;
-  if (any?.any !== true) return;
+  if (!(await hasNotedAbsences(tx, productId))) return;
   const own = records.map(({ accountingDate }) =>
     contains(window, parseInstant(accountingDate, "accountingDate")),
   );

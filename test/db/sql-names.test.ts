@@ -1,7 +1,7 @@
 /**
- * Every name in the SQL of the program is one that the database knows: a misspelt column is found here, with its place,
- * where no other test runs the statement too. Whole statements are judged by PostgreSQL itself. Of those that are put
- * together from parts, each part's names are looked up.
+ * The database knows every name in the SQL of the program. These tests find a misspelt column, with its file and line, also
+ * in a statement that no other test runs. PostgreSQL itself judges whole statements. In statements that are put together
+ * from parts, these tests look up the names of each part.
  */
 
 import { globSync, readFileSync } from "node:fs";
@@ -25,7 +25,7 @@ const texts = globSync(["src/**/{store,*-store}.ts", "src/db/*.ts"], { cwd: ROOT
   readSql(path, readFileSync(join(ROOT, path), "utf8")),
 );
 
-/** A text is SQL where it has a tag or begins as a statement does; in a store too where it has names as columns have them. */
+/** A text is SQL where it has a tag or begins like a statement; in a store also where it has a name like a column. */
 function readSql(path: string, source: string): SqlText[] {
   const isSql = ({ tag, chunks }: Literal) =>
     tag !== "" ||
@@ -46,7 +46,7 @@ const TABLES: Readonly<Record<string, string>> = {
 };
 const TAKES_TABLE = /\b(?:from|join|update|into)\s+$/;
 const IS_PART = /\bas \($/;
-/** PostgreSQL has found every name, and does not know what type a value has: one before it was left out. */
+/** PostgreSQL knows every name, but not the type of a value, because the test left out what stands before it. */
 const OF_NO_TYPE = "42P18";
 const UNKNOWN_NAME = new Set(["42P01", "42703", "42883", "42704"]);
 /** A part of a statement that refers to a row of the whole. */
@@ -58,7 +58,7 @@ interface Judgement {
   readonly fault: string | null;
 }
 
-/** Has PostgreSQL read a statement: with values in its holes, and nothing in the holes that take no value. */
+/** Lets PostgreSQL prepare a statement, with values in its holes, and nothing in the holes that take no value. */
 async function judge({ chunks, holes, at }: SqlText): Promise<Judgement> {
   const filled = holes.map(
     (hole, index) => (TAKES_TABLE.test(chunks[index] ?? "") ? TABLES[hole] : undefined) ?? `$${index + 1}`,

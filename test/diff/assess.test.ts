@@ -158,7 +158,7 @@ describe("callbacks by round", () => {
     expect(show([first], single(false))).toEqual(["missing-settlement bet:t1 10"]);
   });
 
-  test("a settlement of a round with one bet is compared as any other settlement", () => {
+  test("a settlement of a round with one bet is compared like any other settlement", () => {
     const bets = fold([place("t1"), settle("t1", "19", byRound)]);
     expect(show([first], bets)).toEqual(["payout-differs bet:t1 1"]);
   });

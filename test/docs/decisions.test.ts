@@ -1,4 +1,4 @@
-/** The decisions of `src/README.md`: their numbers are stable, and whoever cites one leads to it. */
+/** The decisions of `src/README.md`: each has a number of its own, and each cited number exists. */
 
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -31,7 +31,7 @@ test("a refusal names the status, the person who set it, and the action that is 
   );
 });
 
-test("a person who saw another status is asked to look again", () => {
+test("an action is refused where the status is no longer the one that the person saw", () => {
   const acknowledged = { id: 7, status: "acknowledged", resolvedBy: null } as const;
   expect(refusalOf("resolve", acknowledged, "open")).toBe(
     "mismatch 7 is acknowledged: it is no longer open; read it again before you decide",

@@ -8,7 +8,7 @@ function fail(failures: ReturnType<typeof countFailedSignIns>, address: string, 
 }
 
 describe("failed sign-ins", () => {
-  test("from one address stop this address at the tenth failure, and no other address", () => {
+  test("from one address slow the wrong tokens of that address from the tenth failure on, and of no other", () => {
     const failures = countFailedSignIns(createTestClock(NOON));
     fail(failures, "203.0.113.7", 9);
     expect(failures.waitOf("203.0.113.7")).toBe(0);
@@ -30,7 +30,7 @@ describe("failed sign-ins", () => {
     expect(failures.waitOf("203.0.113.7")).toBe(0);
   });
 
-  test("from many addresses stop all at the hundredth failure", () => {
+  test("from many addresses slow all wrong tokens from the hundredth failure on", () => {
     const failures = countFailedSignIns(createTestClock(NOON));
     for (let i = 0; i < 99; i += 1) failures.note(`203.0.113.${i}`);
     expect(failures.waitOf("198.51.100.1")).toBe(0);

@@ -23,7 +23,7 @@ export interface Surroundings {
 export interface VerifyWorker {
   readonly context: VerifyContext;
   readonly provider: ProviderClient;
-  /** Verifies what is due. @returns false: the worker was killed meanwhile */
+  /** Verifies the due transfers and top-ups. @returns false: the worker was killed meanwhile */
   verify(): Promise<boolean>;
   stop(): Promise<void>;
 }

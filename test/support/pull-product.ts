@@ -1,6 +1,6 @@
 /**
- * Pulls one product alone, on a clock that the test moves: plans what is due and fetches it, the most urgent first, until the
- * product is up to date.
+ * Pulls one product alone, on a clock that the test moves. Plans windows and fetches the due ones, the most urgent first,
+ * until the product is up to date.
  */
 
 import type { Instant } from "../../src/clock.ts";

@@ -13,7 +13,7 @@ test("a range that several windows have fetched together has no gap", () => {
   expect(findGaps(range, FOREVER, [at(0, 20), at(30, 60), at(20, 35)], [])).toEqual([]);
 });
 
-test("time that no window has fetched is a gap, with that reason", () => {
+test('time that no window has fetched is a gap with the reason "not-fetched"', () => {
   expect(findGaps(range, FOREVER, [at(20, 30)], [])).toEqual([
     because(NOT_FETCHED, 10, 20),
     because(NOT_FETCHED, 30, 50),
@@ -50,7 +50,7 @@ test("time that failed once and was fetched by another window is no gap", () => 
   expect(findGaps(range, FOREVER, [at(10, 50)], [because("provider-timeout", 20, 30)])).toEqual([]);
 });
 
-test("time that has not settled yet is no gap", () => {
+test("time that is too new to be fetched is no gap", () => {
   expect(findGaps(range, 25, [at(10, 20)], [because("provider-timeout", 22, 30)])).toEqual([
     because(NOT_FETCHED, 20, 22),
     because("provider-timeout", 22, 25),
@@ -58,7 +58,7 @@ test("time that has not settled yet is no gap", () => {
   expect(findGaps(range, 10, [], [])).toEqual([]);
 });
 
-test("gaps and fetched time make up exactly the range up to what has settled, each gap with the reason of its instants", () => {
+test("gaps and fetched time fill exactly the time that is due, and each gap has a reason that holds for all of it", () => {
   const part = fc
     .tuple(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 1, max: 20 }))
     .map(([from, length]) => at(from, from + length));

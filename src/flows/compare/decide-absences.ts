@@ -2,12 +2,7 @@
 
 import type { LedgerBet, StoredRecord } from "../../bet.ts";
 import type { Instant } from "../../clock.ts";
-import {
-  hasNotedAbsences,
-  type NotedAbsence,
-  readNotedAbsences,
-  writeAbsent,
-} from "../../diff/absence-store.ts";
+import { type NotedAbsence, readNotedAbsences, writeAbsent } from "../../diff/absence-store.ts";
 import type { RestOfRound } from "../../diff/rest-of-round.ts";
 import type { Lack } from "../../diff/ripeness.ts";
 import {
@@ -20,6 +15,7 @@ import {
   whatAbsenceNeeds,
 } from "../../diff/vanished.ts";
 import { readTimesOfRound } from "../../diff/wide-store.ts";
+import { hasNotedAbsences } from "../../sync/absence-store.ts";
 import type { ComparisonContext } from "./comparison-context.ts";
 import { loadPasses } from "./load-what-decides.ts";
 

@@ -57,7 +57,7 @@ async function writeFindings(
       others.push(...otherPlayers(known, transition));
     }
   }
-  await recordTransitions(tx, [...transitions.values()], context.config, now);
+  await recordTransitions(tx, inOrder(transitions), context.config, now);
   await putMarks(
     tx,
     product.productId,
@@ -70,6 +70,17 @@ function keyOf(transition: Transition): string {
   if (transition.change !== "open") return `${transition.id}`;
   const { username, subject, kind } = transition.finding;
   return JSON.stringify([username, subject, kind]);
+}
+
+/**
+ * In the order of time, because mismatches get their ids in this order, and the database returns the compared rows in
+ * any order.
+ */
+function inOrder(transitions: ReadonlyMap<string, Transition>): Transition[] {
+  const timeOf = (one: Transition) => (one.change === "open" ? one.finding.occurredAt : 0);
+  return [...transitions]
+    .sort(([a, one], [b, other]) => timeOf(one) - timeOf(other) || (a < b ? -1 : 1))
+    .map(([, transition]) => transition);
 }
 
 /** Marks the other player's record of a bet that is no longer under two names: another mismatch must explain it. */

@@ -12,12 +12,12 @@ export function isChange(method: string): boolean {
 /**
  * Whether a change may come from the visitor, where the browser alone gives access: by a cookie, or because it runs
  * on this machine. The rules are those of CrossOriginProtection in Go's net/http. `Sec-Fetch-Site`, which no page can
- * set, must be same-origin, or none (the visitor typed the address). Old browsers, and browsers with plain http, do
+ * set, must be same-origin, or none (the visitor typed the address). Old browsers, and browsers over plain http, do
  * not send that header: then `Origin` must name this host. Without both headers, no browser sent the request, because
  * every browser sends one of them with a change.
  *
- * @param whereSilent the answer in the last case: false for a session, which belongs to a browser; true on this
- * machine, for curl
+ * @param whereSilent the answer in the last case: "refuse" for a session, which belongs to a browser; "accept" for curl
+ * on this machine, and for signing in, which needs a token anyway
  */
 export function isOwnChange(
   { host, origin, "sec-fetch-site": site }: IncomingHttpHeaders,

@@ -1,5 +1,7 @@
 /** Helpers for the JSON Schemas of the API. */
 
+import { AMOUNT_TEXT } from "../input/fields.ts";
+
 /** A piece of JSON Schema. */
 export type Schema = Readonly<Record<string, unknown>>;
 
@@ -16,11 +18,7 @@ export const FLAG: Schema = { type: "boolean" };
 export const COUNT: Schema = { type: "integer", minimum: 0 };
 /** ISO 8601 with its offset. */
 export const INSTANT: Schema = { type: "string", format: "date-time" };
-export const AMOUNT: Schema = {
-  type: "string",
-  pattern: String.raw`^-?\d+(\.\d+)?$`,
-  description: "an exact decimal, as text",
-};
+export const AMOUNT: Schema = { type: "string", ...AMOUNT_TEXT };
 
 export function orNull(schema: Schema): Schema {
   return { anyOf: [schema, { type: "null" }] };

@@ -54,7 +54,7 @@ export const STATUS = documentOf<Status>({
     behindSeconds: orNull({
       ...COUNT,
       description:
-        "the longest wait for a question to the provider; where nothing waits, the time since the last run",
+        "the longest wait of a due question; where nothing waits, the time since the last check; null: no check yet",
     }),
     due: { ...COUNT, description: "transfers and top-ups whose question is due now" },
   }),
@@ -112,7 +112,10 @@ export const AUDIT = documentOf<{ audit: unknown; next: unknown }>({
     documentOf<AuditedRequest & { id: unknown }>({
       id: TEXT,
       at: INSTANT,
-      who: { ...TEXT, description: "the name of the token; of a command, the account" },
+      who: {
+        ...TEXT,
+        description: "the name of the token; of a command, the account; local: without tokens",
+      },
       role: oneOf(["read", "write"]),
       by: oneOf(["token", "session", "loopback", "command"]),
       address: TEXT,

@@ -65,10 +65,15 @@ export function timeIn(text: z.ZodString) {
   return readBy(parseInstant, text.meta({ format: "date-time" }));
 }
 
+/** How the OpenAPI document describes an amount, in requests and in answers. */
+export const AMOUNT_TEXT = {
+  pattern: String.raw`^-?\d+(\.\d+)?$`,
+  description: "an exact decimal, as text",
+} as const;
+
 /** An exact decimal, read in plain digits. */
 export function amountIn(text: z.ZodString, readAmount = readPlainAmount) {
-  const pattern = String.raw`^-?\d+(\.\d+)?$`;
-  return readBy(readAmount, text.meta({ pattern, description: "an exact decimal, as text" }));
+  return readBy(readAmount, text.meta(AMOUNT_TEXT));
 }
 
 /** Several of some names, separated by commas. */

@@ -153,6 +153,23 @@ describe("a comparison", () => {
     expect(await readAll()).toHaveLength(510);
   });
 
+  test("numbers the mismatches that it opens in the order of time, whatever order their rows have", async () => {
+    await ledgerBegins();
+    const minutesAgo = [7, 3, 9, 5, 8, 4, 6];
+    await listed(
+      ...minutesAgo.map((ago) =>
+        recordOf("1", {
+          betId: `b${ago}`,
+          id: `r${ago}`,
+          roundId: `round-${ago}`,
+          accountingDate: iso(-ago),
+        }),
+      ),
+    );
+    await diffAt(STALE_NO_MORE);
+    expect((await readAll()).map(({ betId }) => betId)).toEqual(["b9", "b8", "b7", "b6", "b5", "b4", "b3"]);
+  });
+
   test("takes only what was touched, or whose grace has ended", async () => {
     await ledgerBegins();
     await diff();

@@ -261,7 +261,7 @@ describe("many transfers and several workers", () => {
     expect(provider.mostAtOnce()).toBe(3);
   });
 
-  test("share what is due between two workers, and decide nothing twice", async () => {
+  test("are shared by two workers, each of which decides other transfers", async () => {
     const bothAsked = Promise.withResolvers<void>();
     provider.answer(async (question) => {
       // Each of them asks eight questions at once.

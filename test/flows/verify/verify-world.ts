@@ -31,7 +31,7 @@ export interface VerifyWorld {
     readonly places?: number;
   }): VerifyContext;
   hand(...transfers: readonly Transfer[]): Promise<void>;
-  /** Verifies what is due at this time after noon. */
+  /** Verifies the transfers and top-ups that are due at this time after noon. */
   verifyAt(afterMs: number, context?: VerifyContext): ReturnType<typeof verifyDue>;
   /** Moves the clock from question to question, up to this time after noon. */
   liveUntil(afterMs: number): Promise<void>;

@@ -144,7 +144,7 @@ export function planShortRun(seed: number): LiveRunPlan {
       overlap: 4 * SECOND_MS,
       stuckOpenAfter: 12 * SECOND_MS,
       // The later ones find vanished records where a slow machine stored them late; elsewhere the run is over by then.
-      resweepAfter: [8 * SECOND_MS, 40 * SECOND_MS, 160 * SECOND_MS],
+      resweepAfter: [8 * SECOND_MS, 40 * SECOND_MS, 160 * SECOND_MS, 260 * SECOND_MS],
       rejectedFinalAfter: 6 * SECOND_MS,
     },
     times: { ...TIMES, lateSettlement: 8 * SECOND_MS, callbackLag: 400, reportLag: 400, lateReport: 4_800 },
