@@ -122,11 +122,6 @@ function openRegistry(read: () => TapState): Registry {
     },
   });
   gauge("recon_tap_connections", "Connections that are open.", ({ tally }) => tally.connections);
-  gauge(
-    "recon_tap_unreachable",
-    "Connections that got 502 since the start.",
-    ({ tally }) => tally.unreachable,
-  );
   gauge("recon_tap_journal_bytes", "What the journal takes up.", ({ journalBytes }) => journalBytes);
   gauge("recon_tap_journal_limit_bytes", "What it may take up.", ({ mostBytes }) => mostBytes);
   gauge("recon_tap_storing", "1: what is recorded is stored.", ({ storing }) =>
