@@ -4,7 +4,7 @@
  */
 
 import { once } from "node:events";
-import { connect as connectPlain, createServer, type Socket } from "node:net";
+import { connect as connectPlain, createServer, isIP, type Socket } from "node:net";
 import { Transform } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { describeError, ReconError } from "../errors.ts";
@@ -133,7 +133,7 @@ function passOn(caller: Socket, conversation: Conversation, context: ProxyContex
       caller.resetAndDestroy();
     } else {
       context.tally.unreachable += 1;
-      context.onUnreachable(error);
+      context.onUnreachable(explain(error));
       refuse(caller);
     }
   });
@@ -157,11 +157,24 @@ function passOn(caller: Socket, conversation: Conversation, context: ProxyContex
 function connectTo({ protocol, hostname, port }: URL): Socket {
   const host = hostname.replace(/^\[|\]$/g, "");
   const common = { host, allowHalfOpen: true };
+  // An address is no name of a server (RFC 6066, 3).
+  const name = isIP(host) === 0 ? { servername: host } : {};
   const upstream =
     protocol === "https:"
-      ? connectTls({ ...common, port: Number(port || 443), servername: host, ALPNProtocols: ["http/1.1"] })
+      ? connectTls({ ...common, ...name, port: Number(port || 443), ALPNProtocols: ["http/1.1"] })
       : connectPlain({ ...common, port: Number(port || 80) });
   return upstream.setNoDelay(true).setKeepAlive(true, PROBE_AFTER_MS);
+}
+
+/** Codes of OpenSSL for a certificate whose signer is not known. */
+const UNTRUSTED = /SELF_SIGNED_CERT|UNABLE_TO_(?:GET_ISSUER_CERT|VERIFY_LEAF_SIGNATURE)/;
+
+function explain(error: NodeJS.ErrnoException): Error {
+  if (!UNTRUSTED.test(error.code ?? "")) return error;
+  const code = error.code?.toLowerCase().replaceAll("_", " ");
+  return new Error(
+    `nobody known has signed its certificate (${code}). If you have, name the file with your authority's certificate in NODE_EXTRA_CA_CERTS, and start the tap again`,
+  );
 }
 
 /** Ends what the other side of a connection does not end. */
