@@ -10,7 +10,7 @@ import { formatInstant } from "../clock.ts";
 import { describeError, ReconError } from "../errors.ts";
 import { type LedgerTime, type LineContent, readLedgerTime, toLedgerRow } from "../ledger/ledger-row.ts";
 import { type Amount, formatAmount, parseAmount } from "../money.ts";
-import { keepText, keepUnread } from "./raw-body.ts";
+import { keepText, keepUnread, withoutTokens } from "./raw-body.ts";
 import {
   bad,
   CALLBACK_AT,
@@ -77,16 +77,15 @@ function contentOf(recorded: unknown): LineContent {
   }
   const callback = callbackOf(recorded);
   if (callback === null) {
-    throw bad(
-      `callback must be one of ${CALLBACKS.join(", ")} or checkBalance, but is ${excerpt(recorded["callback"])}`,
-    );
+    const given = excerpt(withoutTokens(recorded["callback"]));
+    throw bad(`callback must be one of ${CALLBACKS.join(", ")} or checkBalance, but is ${given}`);
   }
   const receivedAt = timeOf(recorded["receivedAt"]);
   const answer = answerOf(recorded["response"]);
   if (answer === "refused" || callback === "checkBalance") return { kind: "skipped" };
   if (!isFields(recorded["request"])) {
     throw bad(
-      `request must be the body of the callback, an object or its JSON text, but is ${excerpt(recorded["request"])}`,
+      `request must be the body of the callback, an object or its JSON text, but is ${showBody(recorded["request"])}`,
     );
   }
   const request = readRequest(callback, recorded["request"], receivedAt.instant);
@@ -102,7 +101,7 @@ function callbackOf(recorded: Fields) {
 function timeOf(value: unknown): LedgerTime {
   if (typeof value !== "string") {
     throw bad(
-      `receivedAt must be a date-time with an offset such as "2026-11-20T10:00:00Z", but is ${excerpt(value)}`,
+      `receivedAt must be a date-time with an offset such as 2026-11-20T10:00:00Z, but is ${excerpt(value)}`,
     );
   }
   return readLedgerTime(value, "receivedAt");
@@ -120,13 +119,19 @@ function answerOf(response: unknown): Answer | "refused" {
   if (response === null) return { before: null, after: null };
   if (!isFields(response)) {
     throw bad(
-      `response must be your answer, an object or its JSON text, or null, but is ${excerpt(response)}`,
+      `response must be your answer, an object or its JSON text, or null, but is ${showBody(response)}`,
     );
   }
   const code = response["statusCode"];
   if (!isLosslessNumber(code)) throw bad(`response.statusCode must be a number, but is ${excerpt(code)}`);
   if (Number(code.toString()) !== 0) return "refused";
   return { before: balanceOf(response, "balanceBefore"), after: balanceOf(response, "balanceAfter") };
+}
+
+/** What is no object, without any session token: a reason is kept and shown as the text is. */
+function showBody(body: unknown): string {
+  const isText = typeof body === "string";
+  return excerpt(isText ? keepUnread(body, Buffer.byteLength(body)) : withoutTokens(body));
 }
 
 function balanceOf(response: Fields, field: string): Amount | null {

@@ -54,7 +54,7 @@ export function keptText(bytes: Buffer): string {
 }
 
 /** @returns the value itself where it holds no token, else a copy without it */
-function withoutTokens(value: unknown): unknown {
+export function withoutTokens(value: unknown): unknown {
   if (typeof value === "string") return TOKEN.test(value) ? REMOVED : value;
   if (typeof value !== "object" || value === null || isLosslessNumber(value)) return value;
   if (Array.isArray(value)) {

@@ -80,7 +80,7 @@ function readValue({ name, kind, nullable }: Column, given: unknown, format: "js
   if (kind === "boolean") return format === "csv" ? readCsvFlag(name, value) : readFlag(name, value);
   if (typeof value === "string") return toLedgerTime(value, name);
   throw bad(
-    `${name} must be a date-time with an offset such as "2026-11-20T10:00:00Z", but is ${excerpt(value)}`,
+    `${name} must be a date-time with an offset such as 2026-11-20T10:00:00Z, but is ${excerpt(value)}`,
   );
 }
 

@@ -39,7 +39,7 @@ test("a file is tried, imported, and known the second time; a bad line is named 
   expect(await run(file, "--format", "entries")).toEqual({
     code: 0,
     stdout:
-      "Entries: 2 added, 0 known already, 0 changed; 0 callbacks skipped, 1 line rejected.\nRejected lines are kept with their reason. Correct them, and import them again.\n",
+      "Entries: 2 added, 0 known already, 0 changed; 0 callbacks skipped, 1 line rejected.\nRejected lines are kept with their reasons (recon rejected list). Correct them, and import them again.\n",
     // On a slow machine the progress comes before it.
     stderr: expect.stringMatching(/(?:^|\n)line 2 is rejected: the line is not JSON\n$/),
   });
@@ -61,5 +61,9 @@ test("a format or a file that is none is wrong usage", async () => {
   expect(await run(join(folder, "none"), "--format", "entries")).toMatchObject({
     code: 2,
     stderr: expect.stringMatching(/none cannot be read: ENOENT/),
+  });
+  expect(await run(folder, "--format", "entries")).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/cannot be read: it is a folder\n$/),
   });
 });

@@ -138,6 +138,26 @@ describe("what is refused says what would be right, and takes nothing", () => {
     expect(await count()).toBe(0);
   });
 
+  test("a body that is packed", async () => {
+    const ask = await serveOps(context);
+    const headers = { ...bearer(WRITER), "content-type": NDJSON, "content-encoding": "gzip" };
+    expect(await ask("POST", "/api/ledger/entries", { headers, body: entries("e1") })).toMatchObject({
+      status: 415,
+      json: { detail: 'the content encoding is "gzip", but must be none: send it as it is' },
+    });
+    expect(await count()).toBe(0);
+  });
+
+  test.each([
+    ["callbacks", () => entries("e1"), "these lines are entries, not callbacks. Nothing was taken"],
+    ["entries", () => JSON.stringify(CALLBACK), "these lines are callbacks, not entries. Nothing was taken"],
+  ])("lines that belong elsewhere, as %s", async (path, body, detail) => {
+    const ask = await serveOps(context);
+    expect(await send(ask, path, body())).toMatchObject({ status: 400, json: { detail } });
+    expect(await count()).toBe(0);
+    expect(await sql`select from rejected_entries`).toHaveLength(0);
+  });
+
   test("more than 16 MB", async () => {
     const ask = await serveOps(context);
     const headers = { ...bearer(WRITER), "content-type": NDJSON, "content-length": 16 * 1024 * 1024 + 1 };

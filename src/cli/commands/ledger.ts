@@ -87,10 +87,11 @@ interface Input {
 async function openInput(file: string): Promise<Input> {
   if (file === "-") return { chunks: stdin, bytes: null };
   try {
-    const { size } = await stat(file);
+    const found = await stat(file);
+    if (found.isDirectory()) throw new Error("it is a folder");
     const stream = createReadStream(file);
     await new Promise((opened, failed) => stream.once("open", opened).once("error", failed));
-    return { chunks: stream, bytes: size };
+    return { chunks: stream, bytes: found.size };
   } catch (error) {
     throw new ReconError("usage", `${showText(file)} cannot be read: ${describeError(error)}`);
   }
@@ -134,7 +135,9 @@ function printTaken(totals: ImportTotals, dryRun: boolean): void {
     );
   }
   if (rejectedLines > 0 && !dryRun) {
-    printLine("Rejected lines are kept with their reason. Correct them, and import them again.");
+    printLine(
+      "Rejected lines are kept with their reasons (recon rejected list). Correct them, and import them again.",
+    );
   }
 }
 

@@ -139,7 +139,9 @@ function printList({ rejected, next, counts }: RejectedList): void {
       one.reason.slice(0, LONGEST_REASON),
     ]),
   );
-  printLine(`${counts.records} records and ${counts.entries} entries match.`);
+  const records = `${counts.records} ${counts.records === 1 ? "record" : "records"}`;
+  const entries = `${counts.entries} ${counts.entries === 1 ? "entry" : "entries"}`;
+  printLine(`In all: ${records} and ${entries}.`);
   if (next !== null) printLine(`There are more: --after ${next}`);
 }
 

@@ -19,7 +19,8 @@ const MOST_CHARACTERS = 8 * 1024 * 1024;
 
 /**
  * @param shape null: found out by the first lines
- * @throws ReconError `usage` for a wrong header of CSV, or where nobody can say what the bytes are
+ * @throws ReconError `usage` for a wrong header of CSV, lines of the other format, or where nobody can say what the
+ * bytes are
  */
 export async function* readImport(
   chunks: AsyncIterable<Uint8Array>,
@@ -32,6 +33,7 @@ export async function* readImport(
   const isFull = () => part.length >= MOST_LINES || characters >= MOST_CHARACTERS;
   for await (const lines of cutLines(chunks)) {
     if (lines.length === 0) continue;
+    if (reader === null) checkFormat(lines, format);
     reader ??= openReader(format, shape ?? findShape(lines, format));
     for (const cut of lines) {
       for (const read of reader.take(cut)) part.push(read);
@@ -47,6 +49,18 @@ export async function* readImport(
 }
 
 const MOST_LOOKED_AT = 100;
+
+const HAS_ENTRY_ID = /"entry_id"\s*:/;
+const HAS_REQUEST = /"request"\s*:/;
+
+/** One wrong word would keep every line of a file as rejected. */
+function checkFormat(lines: readonly CutLine[], format: ImportFormat): void {
+  const [right, wrong, other] =
+    format === "entries" ? [HAS_ENTRY_ID, HAS_REQUEST, "callbacks"] : [HAS_REQUEST, HAS_ENTRY_ID, "entries"];
+  const first = lines.slice(0, MOST_LOOKED_AT);
+  const isOther = first.some(({ text }) => wrong.test(text)) && !first.some(({ text }) => right.test(text));
+  if (isOther) throw new ReconError("usage", `these lines are ${other}, not ${format}. Nothing was taken`);
+}
 
 /** By the first lines: JSON begins with a brace, and the header of a CSV file names entry_id. */
 function findShape(lines: readonly CutLine[], format: ImportFormat): ImportShape {

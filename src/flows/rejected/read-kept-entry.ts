@@ -19,7 +19,8 @@ export function readKeptEntry(raw: string): KeptEntry | null {
   } catch {
     return null;
   }
-  const isObject = typeof given === "object" && given !== null && !isLosslessNumber(given);
+  const isObject =
+    typeof given === "object" && given !== null && !Array.isArray(given) && !isLosslessNumber(given);
   if (isObject && Object.hasOwn(given as object, "request")) {
     return { content: readRecordedCallback(raw), sameness: "replays" };
   }

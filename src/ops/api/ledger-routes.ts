@@ -69,6 +69,13 @@ export function addLedgerRoutes(api: FastifyInstance, context: FlowContext): voi
     api.register(async (scope) => {
       const { schema } = ROUTES[format];
       takeLinesOnly(scope, format);
+      scope.addHook("onRequest", async ({ headers: { "content-encoding": coding } }) => {
+        if (coding === undefined || coding === "identity") return;
+        throw refusal(
+          415,
+          `the content encoding is "${coding.slice(0, 100)}", but must be none: send it as it is`,
+        );
+      });
       scope.addHook("onRequest", async (_request, reply) => {
         if (underWay >= MOST_AT_ONCE) {
           reply.header("retry-after", 1);

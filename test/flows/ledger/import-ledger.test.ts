@@ -332,6 +332,16 @@ describe("recorded callbacks", () => {
       recorded({ request: "hello" }),
       'request must be the body of the callback, an object or its JSON text, but is "hello"',
     ],
+    [
+      "a text of a request that holds a token",
+      recorded({ request: "sessionToken=secret" }),
+      /^request must be .* but is "\(not JSON, 19 bytes; not stored, because it may hold a sess/,
+    ],
+    [
+      "a callback's name that holds a token",
+      recorded({ callback: "placeBets?sessionToken=secret" }),
+      /^callback must be one of .* but is "\(removed: it names a session token\)"$/,
+    ],
     ["no answer", recorded({ response: undefined }), "response is missing; it may be null"],
     [
       "an answer without statusCode",
@@ -359,7 +369,11 @@ describe("recorded callbacks", () => {
       counts({ added: 1, rejected: [answer] }),
     );
     expect(await rejected()).toEqual([
-      expect.objectContaining({ kind: "unusable", raw: expect.not.stringContaining("secret") }),
+      expect.objectContaining({
+        kind: "unusable",
+        raw: expect.not.stringContaining("secret"),
+        reason: expect.not.stringContaining("secret"),
+      }),
     ]);
   });
 

@@ -293,8 +293,12 @@ test("lines of an import are read again as the import reads them: JSON, CSV, and
     `${JSON.stringify({ callback: "placeBets", receivedAt: at, request, response: null })}\n`,
     "callbacks",
   );
-  await importText("{no JSON\n", "entries").catch(() => {});
-  expect((await retryAll(context)).entries).toMatchObject({ accepted: 0 });
+  await importText("{no JSON\n[]\n", "entries");
+  const first = await retryAll(context);
+  expect(first.entries).toMatchObject({ accepted: 0 });
+  expect(first.stayed.map(({ reason }) => reason)).toContain(
+    "the line must be an object with the columns of the ledger",
+  );
   await sql`update rejected_entries set raw = replace(replace(raw, '"betAmount":"wrong"', '"betAmount":10'), '"bet_amount":"wrong"', '"bet_amount":"10.00"')`;
   const { entries, stayed } = await retryAll(context);
   expect({ entries, stayed }).toMatchObject({ entries: { accepted: 2 } });
