@@ -1,17 +1,10 @@
-/** Writes rows that a program hands over into `callback_entries`, and keeps the lines that cannot be used. */
+/** The statements that write rows of the ledger into `callback_entries`, and that judge what is there already. */
 
-import { hash } from "node:crypto";
 import postgres from "postgres";
 import type { Query } from "../db/client.ts";
 import { toColumnArray } from "../db/column-array.ts";
-import { columnOf, type LedgerRow, type RowNames } from "./ledger-row.ts";
+import { columnOf, type LedgerRow } from "./ledger-row.ts";
 import { LEDGER_COLUMNS } from "./relation.ts";
-
-/**
- * What became of a row. `known`: there is such an entry with the same content. `changed`: there is one with other
- * content, and `ledger.rowsChange` decides which of them stays.
- */
-export type RowFate = "added" | "known" | "changed" | { readonly rejected: string };
 
 /**
  * Which contents are the same. `replays`: a request that the provider sent again is the same however late it came,
@@ -34,7 +27,8 @@ const GIVEN = `given as materialized (
 
 /** What a replay may say otherwise. */
 const OF_ARRIVAL = ["occurred_at", "received_at"];
-const OF_ANSWER = ["moved", "balance_before", "balance_after"];
+/** What the operator answered; all other columns say what was asked for, and when. */
+export const OF_ANSWER = ["moved", "balance_before", "balance_after"];
 const ASKED = NAMES.filter((name) => ![...OF_ARRIVAL, ...OF_ANSWER].includes(name));
 const IS_SAME: Readonly<Record<Sameness, string>> = {
   exact: `${of("k", NAMES)} is not distinct from ${of("g", NAMES)}`,
@@ -53,97 +47,8 @@ const IS_AGAIN: Readonly<Record<Sameness, string>> = {
     and k.balance_after is not null and g.balance_after is not null`,
 };
 
-/**
- * Writes rows, of several with one entry_id the first; part of a transaction. The triggers of the table ask for the
- * comparison of what is written. Rows that cannot be entries are left out.
- * @returns the fate of each row
- */
-export async function writeRows(
-  tx: Query,
-  rows: readonly LedgerRow[],
-  sameness: Sameness,
-): Promise<RowFate[]> {
-  return await inParts(rows, async (part) => {
-    const someKnown = await areKnown(tx, part);
-    const fates: Judgement[] = someKnown ? await judgeRows(tx, part, sameness) : part.map(() => "added");
-    const places = [...part.keys()].filter((place) => fates[place] === "added");
-    const rowsAt = (of: readonly number[]) => of.map((place) => part[place] as LedgerRow);
-    const left = someKnown
-      ? (await insertUnknown(tx, rowsAt(places))).map((place) => places[place] as number)
-      : await insertAll(tx, part);
-    const judged = await judgeRows(tx, rowsAt(left), sameness);
-    for (const [index, place] of left.entries()) fates[place] = judged[index] as Judgement;
-    const settled = await settleAgain(part, fates, (again) => writeRows(tx, again, sameness));
-    const changed = part.filter((_, place) => settled[place] === "changed" && fates[place] === "changed");
-    await replaceRows(tx, changed);
-    return settled;
-  });
-}
-
-/** What would become of rows; writes nothing. */
-export async function tryRows(
-  sql: Query,
-  rows: readonly LedgerRow[],
-  sameness: Sameness,
-): Promise<RowFate[]> {
-  return await inParts(rows, async (part) =>
-    settleAgain(part, await judgeRows(sql, part, sameness), (again) => tryRows(sql, again, sameness)),
-  );
-}
-
-/** @param take takes rows under ids of their own */
-async function settleAgain(
-  part: readonly LedgerRow[],
-  fates: readonly Judgement[],
-  take: (rows: readonly LedgerRow[]) => Promise<RowFate[]>,
-): Promise<RowFate[]> {
-  const again = part.filter((_, place) => fates[place] === "again");
-  const taken = again.length === 0 ? [] : await take(again.map(nameAgain));
-  let next = 0;
-  return fates.map((fate) => (fate === "again" ? (taken[next++] as RowFate) : fate));
-}
-
-/** The id says which answer it was, and thus is the same for the same line. */
-function nameAgain(row: LedgerRow): LedgerRow {
-  const answer = JSON.stringify(OF_ANSWER.map((name) => columnOf(row, name)));
-  return [`${row[0]}-${hash("sha256", answer, "base64url")}`, ...row.slice(1)];
-}
-
-/** A statement takes each entry_id once: what comes again with the same content is known, with other content it waits. */
-async function inParts(
-  rows: readonly LedgerRow[],
-  take: (part: readonly LedgerRow[]) => Promise<RowFate[]>,
-): Promise<RowFate[]> {
-  const fates: RowFate[] = [];
-  let part: LedgerRow[] = [];
-  let places: { readonly place: number; readonly isRepeat: boolean }[] = [];
-  let known = new Map<string, number>();
-  const flush = async () => {
-    const taken = part.length === 0 ? [] : await take(part);
-    for (const { place, isRepeat } of places) {
-      const fate = taken[place] as RowFate;
-      fates.push(isRepeat && fate === "added" ? "known" : fate);
-    }
-    [part, places, known] = [[], [], new Map()];
-  };
-  for (const row of rows) {
-    const id = columnOf(row, "entry_id") ?? "";
-    const earlier = known.get(id);
-    if (earlier !== undefined && JSON.stringify(part[earlier]) === JSON.stringify(row)) {
-      places.push({ place: earlier, isRepeat: true });
-      continue;
-    }
-    if (earlier !== undefined) await flush();
-    known.set(id, part.length);
-    places.push({ place: part.length, isRepeat: false });
-    part.push(row);
-  }
-  await flush();
-  return fates;
-}
-
 /** Whether there is an entry of any of the rows: most parts are all new, or all known. */
-async function areKnown(tx: Query, rows: readonly LedgerRow[]): Promise<boolean> {
+export async function areKnown(tx: Query, rows: readonly LedgerRow[]): Promise<boolean> {
   const [found] = await tx.unsafe<{ any: boolean }[]>(
     `select exists (
       select from unnest($1::text[]) as g (id) join callback_entries k on k.entry_id = g.id
@@ -159,7 +64,7 @@ async function areKnown(tx: Query, rows: readonly LedgerRow[]): Promise<boolean>
  * meanwhile fails it (`isOfRace`).
  * @returns the places, from 0, of the rows that cannot be entries
  */
-async function insertAll(tx: Query, rows: readonly LedgerRow[]): Promise<number[]> {
+export async function insertAll(tx: Query, rows: readonly LedgerRow[]): Promise<number[]> {
   const left = await tx.unsafe<{ place: number }[]>(
     `with ${GIVEN},
     added as (
@@ -174,7 +79,7 @@ async function insertAll(tx: Query, rows: readonly LedgerRow[]): Promise<number[
 }
 
 /** @returns the places, from 0, of the rows that were not inserted */
-async function insertUnknown(tx: Query, rows: readonly LedgerRow[]): Promise<number[]> {
+export async function insertUnknown(tx: Query, rows: readonly LedgerRow[]): Promise<number[]> {
   if (rows.length === 0) return [];
   const left = await tx.unsafe<{ place: number }[]>(
     `with ${GIVEN},
@@ -200,10 +105,17 @@ interface JudgedRow {
   readonly isAgain: boolean;
 }
 
-/** `again`: an entry of its own beside the known one */
-type Judgement = RowFate | "again";
+/**
+ * What a row is beside the entries that are there. `added`: there is none with its entry_id. `again`: it is an entry
+ * of its own beside the known one.
+ */
+export type Judgement = "added" | "known" | "changed" | "again" | { readonly rejected: string };
 
-async function judgeRows(tx: Query, rows: readonly LedgerRow[], sameness: Sameness): Promise<Judgement[]> {
+export async function judgeRows(
+  tx: Query,
+  rows: readonly LedgerRow[],
+  sameness: Sameness,
+): Promise<Judgement[]> {
   const judged = await tx.unsafe<JudgedRow[]>(
     `with ${GIVEN}
     select case when g.fault is not null then recon_describe_fault(g.fault,
@@ -224,7 +136,7 @@ async function judgeRows(tx: Query, rows: readonly LedgerRow[], sameness: Samene
 }
 
 /** A trigger of the table decides what becomes of the update. */
-async function replaceRows(tx: Query, rows: readonly LedgerRow[]): Promise<void> {
+export async function replaceRows(tx: Query, rows: readonly LedgerRow[]): Promise<void> {
   if (rows.length === 0) return;
   await tx.unsafe(
     `with ${GIVEN}
@@ -236,50 +148,6 @@ async function replaceRows(tx: Query, rows: readonly LedgerRow[]): Promise<void>
 
 function toParameters(rows: readonly LedgerRow[]) {
   return LEDGER_COLUMNS.map((_, column) => toColumnArray(rows.map((row) => row[column] ?? null)));
-}
-
-/** A line that cannot be used. */
-export interface RejectedLine {
-  readonly raw: string;
-  readonly reason: string;
-  readonly names: RowNames;
-}
-
-/**
- * Keeps lines that cannot be used, each once, as the triggers keep rows: until its entry is written as it should be.
- * A line that speaks of an entry that is known already is a refused change of it.
- */
-export async function keepRejectedLines(tx: Query, lines: readonly RejectedLine[]): Promise<void> {
-  if (lines.length === 0) return;
-  const columns = [
-    lines.map(({ raw }) => raw),
-    lines.map(({ reason }) => reason),
-    ...(["entryId", "productId", "username", "txnId", "roundId"] as const).map((name) =>
-      lines.map(({ names }) => names[name]),
-    ),
-  ].map((values) =>
-    toColumnArray(values.map((value) => value?.toWellFormed().replaceAll("\0", "\uFFFD") ?? null)),
-  );
-  await tx.unsafe(
-    `insert into rejected_entries
-      (entry_digest, kind, entry_id, product_id, username, txn_id, round_id, raw, reason, first_seen_at)
-    select distinct on (digest) digest, kind, entry_id, product_id, username, txn_id, round_id, raw, reason, now()
-    from (
-      select t.*, k.kind, md5(case k.kind when 'changed' then 'changed ' || t.reason || t.raw
-        else coalesce(t.entry_id, t.raw) end) as digest
-      from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[]) with ordinality
-        as t (raw, reason, entry_id, product_id, username, txn_id, round_id, place)
-      cross join lateral (select case when exists (select from callback_entries e where e.entry_id = t.entry_id)
-        then 'changed' else 'unusable' end as kind) k
-    ) lines
-    order by digest, place desc
-    on conflict (entry_digest) do update set raw = excluded.raw, reason = excluded.reason,
-      product_id = excluded.product_id, username = excluded.username, txn_id = excluded.txn_id,
-      round_id = excluded.round_id, reported_at = null
-      where rejected_entries.raw <> excluded.raw`,
-    columns,
-    { prepare: true },
-  );
 }
 
 /** Whether PostgreSQL refused a value, or what is made of it, so that other rows may be taken. */

@@ -3,17 +3,10 @@
 import type { Query, Sql } from "../db/client.ts";
 import { inTurn } from "../db/transactions.ts";
 import { describeError } from "../errors.ts";
-import {
-  isOfRace,
-  isOfValue,
-  keepRejectedLines,
-  type RejectedLine,
-  type RowFate,
-  type Sameness,
-  tryRows,
-  writeRows,
-} from "./import-store.ts";
+import { isOfRace, isOfValue, type Sameness } from "./import-store.ts";
 import { NO_NAMES, namesOfRow, type ReadLine } from "./ledger-row.ts";
+import { keepRejectedLines, type RejectedLine } from "./rejected-lines-store.ts";
+import { type RowFate, tryRows, writeRows } from "./write-rows.ts";
 
 /** What became of lines; the first three count entries. */
 export interface Taken {

@@ -1,9 +1,8 @@
-/** Reads along on one connection, and puts each callback together with its answer (docs/tap.md). */
+/** Reads the bytes of one connection as they pass, and pairs each callback with its answer (docs/tap.md). */
 
-import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
-import { keptText } from "../callbacks/raw-body.ts";
 import { CALLBACK_AT } from "../callbacks/request.ts";
 import type { Instant } from "../clock.ts";
+import { dropBodies, type Exchange, emptyBody, type KeptBytes, keepPart, textOf } from "./exchange.ts";
 import {
   type Framing,
   fieldOf,
@@ -28,42 +27,20 @@ export interface AnsweredCallback {
 export interface ConversationContext {
   readonly now: () => Instant;
   readonly tally: Tally;
-  /** bytes of bodies that all conversations keep at the moment */
-  readonly kept: { bytes: number };
-  /** hears of the path of a POST request that is no callback */
+  readonly kept: KeptBytes;
+  /** called with the path of each POST request that names no callback */
   readonly onOther?: (path: string) => void;
   readonly onUnreadable?: (reason: string) => void;
 }
 
-/** More than any callback or answer has; the callbacks server takes no more either. */
-const MOST_BODY_BYTES = 1024 * 1024;
-const MOST_KEPT_BYTES = 128 * 1024 * 1024;
-/** Requests of one connection that are sent before the first of them is answered. */
+/** Requests of one connection that wait for an answer. */
 const MOST_OPEN = 1_000;
-
-interface Exchange {
-  readonly method: string;
-  /** null: no callback that moves money, and nothing of it is kept */
-  readonly callback: string | null;
-  readonly receivedAt: Instant;
-  readonly request: Body;
-  readonly answer: Body;
-  status: number;
-}
-
-interface Body {
-  parts: Buffer[];
-  bytes: number;
-  coding: string | null;
-  isWhole: boolean;
-  isTooLarge: boolean;
-}
 
 export class Conversation {
   readonly #context: ConversationContext;
-  /** that are not answered yet, in their order */
+  /** requests without an answer, in their order */
   readonly #open: Exchange[] = [];
-  /** that were answered before they had been sent whole */
+  /** requests whose answer came before the request had been sent whole */
   readonly #early: Exchange[] = [];
   #sending: Exchange | null = null;
   #isFinal = true;
@@ -72,12 +49,17 @@ export class Conversation {
   #isHeld = false;
   readonly #requests = new MessageReader({
     head: (head) => this.#beginRequest(head),
-    data: (part) => this.#keep(this.#sending, this.#sending?.request, part),
+    data: (part) => {
+      if (this.#sending !== null) keepPart(this.#sending, "request", part, this.#context.kept);
+    },
     end: () => this.#endRequest(),
   });
   readonly #answers = new MessageReader({
     head: (head) => this.#beginAnswer(head),
-    data: (part) => this.#keep(this.#open[0], this.#open[0]?.answer, part),
+    data: (part) => {
+      const [exchange] = this.#open;
+      if (exchange !== undefined) keepPart(exchange, "answer", part, this.#context.kept);
+    },
     end: () => this.#endAnswer(),
   });
 
@@ -90,37 +72,38 @@ export class Conversation {
     return !this.#isHeld && (this.#isBlind || (this.#open.length === 0 && !this.#requests.isWithin));
   }
 
-  /** An answer that has come is held back until `recorded` resolves. */
+  /** Holds an answer back until `recorded` resolves. The conversation is not idle meanwhile. */
   async holdFor(recorded: Promise<void>): Promise<void> {
     this.#isHeld = true;
     await recorded;
     this.#isHeld = false;
   }
 
-  /** @returns where the paths of the requests begin that begin in these bytes */
+  /** Reads bytes of the caller. @returns the index of the path of each request that begins in these bytes */
   request(bytes: Buffer): number[] {
     const paths: number[] = [];
     this.#read(() => this.#requests.read(bytes, paths));
     return paths;
   }
 
+  /** Reads bytes of the target. */
   answer(bytes: Buffer): void {
     this.#read(() => this.#answers.read(bytes));
   }
 
-  /** Nothing more comes from the target: an answer without a length has ended. */
+  /** The target sends nothing more. An answer without a length ends here. */
   finish(): void {
     this.#read(() => this.#answers.finish());
   }
 
-  /** @returns the callbacks that have been answered since the last time */
+  /** @returns the callbacks that were answered since the last call */
   take(): AnsweredCallback[] {
     const answered = this.#answered;
     if (answered.length > 0) this.#answered = [];
     return answered;
   }
 
-  /** The connection is over: what is not answered by now never will be. */
+  /** The connection is over. Callbacks without an answer count as unanswered. */
   close(): void {
     if (this.#isBlind) return;
     const left = [...this.#open, ...this.#early].filter(({ callback }) => callback !== null);
@@ -144,7 +127,7 @@ export class Conversation {
     this.#isBlind = true;
     this.#requests.becomeTunnel();
     this.#answers.becomeTunnel();
-    for (const exchange of [...this.#open, ...this.#early]) this.#release(exchange);
+    for (const exchange of [...this.#open, ...this.#early]) dropBodies(exchange, this.#context.kept);
     this.#open.length = 0;
     this.#early.length = 0;
   }
@@ -209,26 +192,6 @@ export class Conversation {
     else this.#early.push(exchange);
   }
 
-  #keep(exchange: Exchange | null | undefined, body: Body | undefined, part: Buffer): void {
-    if (exchange?.callback == null || body === undefined || body.isTooLarge) return;
-    const { kept } = this.#context;
-    if (body.bytes + part.length > MOST_BODY_BYTES || kept.bytes + part.length > MOST_KEPT_BYTES) {
-      body.isTooLarge = true;
-      return;
-    }
-    body.parts.push(part);
-    body.bytes += part.length;
-    kept.bytes += part.length;
-  }
-
-  #release({ request, answer }: Exchange): void {
-    for (const body of [request, answer]) {
-      this.#context.kept.bytes -= body.bytes;
-      body.parts = [];
-      body.bytes = 0;
-    }
-  }
-
   #record(exchange: Exchange): void {
     const { callback, receivedAt, request, answer, status } = exchange;
     const { tally } = this.#context;
@@ -237,34 +200,11 @@ export class Conversation {
       tally.lost["too-large"] += 1;
     } else {
       const response = textOf(answer);
-      // Such as the page of a gateway: what is no answer of the interface took nothing.
+      // For example, the error page of a gateway: the operator has moved no money for it.
       const isRefusal = (status < 200 || status > 299) && !response.trimStart().startsWith("{");
       if (isRefusal) tally.refused += 1;
       else this.#answered.push({ callback, receivedAt, request: textOf(request), response });
     }
-    this.#release(exchange);
+    dropBodies(exchange, this.#context.kept);
   }
-}
-
-function emptyBody(head: MessageHead | null): Body {
-  const coding = head === null ? null : fieldOf(head, "content-encoding");
-  return { parts: [], bytes: 0, coding, isWhole: false, isTooLarge: false };
-}
-
-/** As text and without session tokens. What cannot be unpacked stays as it is: whoever reads it says so. */
-function textOf({ parts, coding }: Body): string {
-  const bytes = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
-  return keptText(unpack(bytes, coding?.trim().toLowerCase() ?? ""));
-}
-
-function unpack(bytes: Buffer, coding: string): Buffer {
-  const limit = { maxOutputLength: MOST_BODY_BYTES };
-  try {
-    if (coding === "gzip" || coding === "x-gzip") return gunzipSync(bytes, limit);
-    if (coding === "deflate") return inflateSync(bytes, limit);
-    if (coding === "br") return brotliDecompressSync(bytes, limit);
-  } catch {
-    // It is kept as it came.
-  }
-  return bytes;
 }

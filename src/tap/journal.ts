@@ -1,6 +1,6 @@
 /**
- * The journal of the tap: answered callbacks are appended to files before the caller gets the answer. The system has
- * them then, so that the end of this process loses none; the disk has them within a second or so.
+ * The journal of the tap. It appends an answered callback to a file before the caller gets the answer. The operating
+ * system has the callback then, so that the end of this process loses nothing. The disk has it about a second later.
  */
 
 import { type FileHandle, open } from "node:fs/promises";
@@ -10,31 +10,31 @@ import { listSegments, type Segment, segmentOf, sizeOfSegments } from "./segment
 import type { Loss, Tally } from "./tally.ts";
 
 export interface Journal {
-  /** Resolves when these are written, or at once where they cannot be; never rejects. */
+  /** Writes these. Resolves when they are written, or when it is known that they cannot be; never rejects. */
   record(answered: readonly AnsweredCallback[]): Promise<void>;
-  /** bytes of all files, as far as they are not removed yet */
+  /** bytes of all files that are there */
   readonly bytes: number;
-  /** Writes what is left. */
+  /** Writes what waits, and closes the file. */
   close(): Promise<void>;
 }
 
 export interface JournalSettings {
   readonly folder: string;
-  /** of all files together; what does not fit is not recorded */
+  /** the limit of all files together; what does not fit is not recorded */
   readonly mostBytes: number;
   /** the longest that an answer waits for the disk */
   readonly patienceMs?: number;
-  /** of one file, about */
+  /** a file of this size is followed by a new one */
   readonly segmentBytes?: number;
 }
 
 const SEGMENT_BYTES = 8 * 1024 * 1024;
 const MOST_WAITING_BYTES = 16 * 1024 * 1024;
-/** Callers wait for seconds. A disk that answers at all does so in less than a millisecond. */
+/** Callers wait for seconds. A disk that works writes a callback in less than a millisecond. */
 const PATIENCE_MS = 1_000;
 const TEND_EVERY_MS = 1_000;
 
-/** What waits to be written. */
+/** Lines that wait, and are written together. */
 interface Batch {
   readonly lines: string[];
   bytes: number;
@@ -42,9 +42,9 @@ interface Batch {
 }
 
 /**
- * @param folder exists and is nobody else's
+ * @param folder exists, and no other process writes to it
  * @param tally counts what is recorded and what is not
- * @param onProblem hears why something could not be written
+ * @param onProblem called with the reason why something could not be written
  */
 export async function openJournal(
   { folder, mostBytes, patienceMs = PATIENCE_MS, segmentBytes = SEGMENT_BYTES }: JournalSettings,
@@ -78,7 +78,8 @@ export async function openJournal(
   };
 
   /**
-   * What a failure leaves of a line stays the last of its file: whoever reads it must never find other bytes there.
+   * Writes to the end of the file. After a failure a new file begins, so that nothing follows the beginning of a line
+   * that could not be written whole.
    * @returns how many bytes were written
    */
   const append = async (text: Buffer): Promise<number> => {
@@ -149,7 +150,7 @@ export async function openJournal(
         if (file === synced) onProblem(error);
       });
     }
-    // The other side removes files.
+    // The thread that stores the journal removes files.
     if (writing === null) {
       const before = total;
       const size = await sizeOfSegments(folder);
@@ -206,7 +207,7 @@ function lineOf({ callback, receivedAt, request, response }: AnsweredCallback): 
   return `{"callback":"${callback}","receivedAt":"${formatInstant(receivedAt)}","request":${jsonOf(request)},"response":${jsonOf(response)}}\n`;
 }
 
-/** An object as it came, digit by digit, which costs its reader least; anything else as text. */
+/** A JSON object as it came, digit by digit. Any other body as JSON text. */
 function jsonOf(body: string): string {
   if (body.startsWith("{") && !body.includes("\n") && isJson(body)) return body;
   return JSON.stringify(body);

@@ -1,6 +1,6 @@
 /**
- * Finds where the HTTP/1.1 messages of a connection begin and end (RFC 9112), while their bytes pass by. It changes
- * nothing: whoever sends and receives them knows HTTP by itself.
+ * Finds where the HTTP/1.1 messages of a connection begin and end (RFC 9112), while their bytes pass. It changes
+ * nothing: caller and target speak HTTP with each other.
  */
 
 /** The first line and the header fields of a message. */
@@ -14,16 +14,16 @@ export interface MessageHead {
 /** How a body ends: after so many bytes, with its last chunk, or with the connection; "tunnel": no message follows. */
 export type Framing = number | "chunked" | "until-end" | "tunnel";
 
-/** Hears of a connection's messages in their order. */
+/** Is called with a connection's messages, in their order. */
 export interface MessageListener {
-  /** @throws UnreadableMessage where nobody can say how the body ends */
+  /** @throws UnreadableMessage where the head does not say how the body ends */
   head(head: MessageHead): Framing;
   /** a part of the body, without the framing of chunks */
   data(part: Buffer): void;
   end(): void;
 }
 
-/** Where a message ends cannot be said: nothing behind it can be read. */
+/** The end of a message is not known, so that nothing behind it can be read. */
 export class UnreadableMessage extends Error {}
 
 const LONGEST_HEAD = 64 * 1024;
@@ -53,8 +53,8 @@ export class MessageReader {
   }
 
   /**
-   * @param paths is given where in these bytes the path of a request begins (with its slash), for each that begins
-   * @throws UnreadableMessage; nothing may be read afterwards
+   * @param paths receives the index of the path (of its slash) of each request that begins in these bytes
+   * @throws UnreadableMessage: then call `becomeTunnel`, or read nothing more
    */
   read(bytes: Buffer, paths: number[] = []): void {
     let at = 0;
@@ -78,12 +78,12 @@ export class MessageReader {
     }
   }
 
-  /** The connection ends: so does a body that ends with it. */
+  /** The connection ends, and with it a body without a length. */
   finish(): void {
     if (this.#state === "until-end") this.#endMessage();
   }
 
-  /** What follows are no messages. */
+  /** No messages follow. */
   becomeTunnel(): void {
     this.#state = "tunnel";
     this.#begun = NOTHING;
@@ -92,7 +92,7 @@ export class MessageReader {
   #readHead(bytes: Buffer, at: number): number {
     const known = this.#begun.length;
     const head = known === 0 ? bytes.subarray(at) : Buffer.concat([this.#begun, bytes.subarray(at)]);
-    // An empty line before a message means nothing.
+    // RFC 9112, 2.2: empty lines before a message are ignored.
     let start = 0;
     while (head[start] === CR || head[start] === LF) start += 1;
     const end = endOfHead(head, Math.max(start, known - 3));
@@ -182,7 +182,7 @@ function parseHead(text: string): MessageHead {
   return { startLine, fields };
 }
 
-/** The value of a field; values of a field that comes several times, joined by commas; null: it is not there. */
+/** The value of a field, or its values joined by commas; null: the field is missing. */
 export function fieldOf({ fields }: MessageHead, name: string): string | null {
   const values = fields.filter(([one]) => one === name).map(([, value]) => value);
   return values.length === 0 ? null : values.join(", ");
@@ -206,7 +206,7 @@ function declaredFraming(head: MessageHead, of: "request" | "answer"): Framing |
   const coding = fieldOf(head, "transfer-encoding");
   const length = fieldOf(head, "content-length");
   if (coding !== null) {
-    // Two readers may disagree where such a message ends.
+    // Receivers disagree on where such a message ends.
     if (length !== null) throw new UnreadableMessage("a message has both a length and a transfer coding");
     if (/(?:^|,)\s*chunked$/i.test(coding)) return "chunked";
     if (of === "answer") return "until-end";

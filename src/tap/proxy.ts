@@ -1,6 +1,6 @@
 /**
- * The tap's connections: each one of a caller has one of its own to the target, and bytes pass between them as they
- * are. The end of a callback's answer waits until the journal has it.
+ * The tap's connections. Each connection of a caller has a connection of its own to the target, and bytes pass between
+ * them unchanged. The end of a callback's answer waits until the journal has the callback.
  */
 
 import { once } from "node:events";
@@ -19,11 +19,11 @@ export interface ProxySettings {
 }
 
 export interface ProxyContext extends ConversationContext {
-  /** Resolves when the answers may be given to the caller; never rejects. */
+  /** Resolves when the caller may have the answers; never rejects. */
   readonly record: (answered: readonly AnsweredCallback[]) => Promise<void>;
   readonly onUnreachable: (error: unknown) => void;
   readonly onStranger: (address: string | undefined) => void;
-  /** connections that the tap could not take */
+  /** called where the tap could not take a connection */
   readonly onTrouble: (error: unknown) => void;
 }
 
@@ -37,7 +37,7 @@ export interface TapProxy {
 /** Far more than a provider opens. */
 const MOST_CONNECTIONS = 5_000;
 const CONNECT_MS = 10_000;
-/** How long one side of a connection waits for the other side's end, once its own has come. */
+/** After one side has ended a connection, the other side has so long to end it too. */
 const LINGER_MS = 30_000;
 const PROBE_AFTER_MS = 30_000;
 const SWEEP_EVERY_MS = 50;
@@ -73,7 +73,7 @@ export async function startProxy(context: ProxyContext, settings: ProxySettings)
       open.delete(caller);
       context.tally.connections = open.size;
     });
-    // The target hears of a connection with its first bytes, and nothing of probes.
+    // The tap connects to the target with the first bytes, so that a probe of the tap's port does not reach the target.
     caller.once("readable", () => {
       if (caller.readableLength === 0) caller.end();
       else passOn(caller, conversation, context, settings.target);
@@ -129,7 +129,7 @@ function passOn(caller: Socket, conversation: Conversation, context: ProxyContex
   upstream.on("error", () => {});
   upstream.once("error", (error) => {
     if (isConnected) {
-      // As the target cut it.
+      // The target has cut the connection, and so does the tap.
       caller.resetAndDestroy();
     } else {
       context.tally.unreachable += 1;
@@ -141,11 +141,11 @@ function passOn(caller: Socket, conversation: Conversation, context: ProxyContex
   upstream.once("close", () => {
     clearTimeout(giveUp);
     conversation.close();
-    // What has come is passed on first.
+    // After an end, bytes that have come are passed on first.
     if (isConnected && !upstream.readableEnded) caller.destroy();
   });
   caller.once("close", () => {
-    // The target hears that the caller is gone. What it answers all the same is recorded.
+    // The target is notified that the caller has gone. If it answers all the same, the answer is recorded.
     answers.unpipe(caller);
     answers.resume();
     if (isConnected) requests.end();
@@ -177,7 +177,7 @@ function explain(error: NodeJS.ErrnoException): Error {
   );
 }
 
-/** Ends what the other side of a connection does not end. */
+/** Closes connections whose other side does not end in time. */
 function lingerOver(...sockets: readonly Socket[]): void {
   setTimeout(() => {
     for (const socket of sockets) socket.destroy();
@@ -224,14 +224,14 @@ function readAnswers(conversation: Conversation, context: ProxyContext): Transfo
 
 const REFUSAL = '{"error":"the tap cannot reach the target"}';
 
-/** The only answer of the tap's own. */
+/** Sends the only answer that the tap gives by itself. */
 function refuse(caller: Socket): void {
   const first: unknown = caller.read();
   const isHead = Buffer.isBuffer(first) && first.toString("latin1", 0, 5) === "HEAD ";
   caller.end(
     `HTTP/1.1 502 Bad Gateway\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${REFUSAL.length}\r\nConnection: close\r\n\r\n${isHead ? "" : REFUSAL}`,
   );
-  // What is still sent is not read, so that the answer arrives.
+  // Drains what the caller still sends: unread bytes would reset the connection before the answer arrives.
   caller.resume();
   lingerOver(caller);
 }

@@ -1,4 +1,4 @@
-/** The files of the journal: numbered, each of JSON lines that an import reads too. */
+/** The numbered files of the journal. Each has JSON lines, which an import can read too. */
 
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ export function segmentOf(folder: string, number: number): Segment {
   return { number, path: join(folder, `${String(number).padStart(12, "0")}.ndjson`) };
 }
 
-/** Those that are there, the oldest first. */
+/** The files that are there, the oldest first. */
 export async function listSegments(folder: string): Promise<Segment[]> {
   const names = (await readdir(folder)).sort();
   return names.flatMap((name) => {
@@ -23,7 +23,7 @@ export async function listSegments(folder: string): Promise<Segment[]> {
   });
 }
 
-/** What they take up, in bytes. One that is removed meanwhile counts nothing. */
+/** The size of all files in bytes. A file that is removed meanwhile counts 0. */
 export async function sizeOfSegments(folder: string): Promise<number> {
   const sizes = (await listSegments(folder)).map(async ({ path }) => {
     try {

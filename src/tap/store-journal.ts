@@ -1,4 +1,4 @@
-/** Takes the journal into the ledger: in its order, again after every failure, and removes the files that are stored. */
+/** Stores the journal in the ledger: in its order, again after every failure. Removes files that are stored whole. */
 
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import type { Clock, Instant } from "../clock.ts";
@@ -10,28 +10,28 @@ export interface StoredCounts {
   readonly added: number;
   readonly known: number;
   readonly changed: number;
-  /** that the operator refused */
+  /** callbacks that the operator refused, and checkBalance */
   readonly skipped: number;
   readonly rejected: number;
 }
 
 /**
  * Stores lines in one transaction. Lines that were stored before count as known.
- * Rejects where the database does not take them, and has stored none then.
+ * Rejects where the database cannot take them; then none is stored.
  */
 type StoreLines = (lines: readonly string[]) => Promise<StoredCounts>;
 
 export interface StoreProgress {
   readonly stored: StoredCounts;
-  /** of the journal, that are stored now */
+  /** how many lines of the journal this was */
   readonly lines: number;
-  /** lines that are cut off, or no JSON: what a full disk or a loss of power leaves behind */
+  /** lines that were cut off by a full disk, a kill or a loss of power */
   readonly torn: number;
-  /** when the last line that was stored was received */
+  /** when the last of these callbacks was received; null: not known */
   readonly storedTo: Instant | null;
-  /** whether everything was stored that the journal had when this was found out */
+  /** the journal had nothing more to store when it was last read */
   readonly isCaughtUp: boolean;
-  /** why nothing is stored at the moment; null: nothing hinders it */
+  /** why nothing can be stored at the moment; null: storing works */
   readonly problem: string | null;
 }
 
@@ -50,8 +50,9 @@ const LF = 0x0a;
 const NO_COUNTS: StoredCounts = { added: 0, known: 0, changed: 0, skipped: 0, rejected: 0 };
 
 /**
- * Stores until `stopped` aborts; the lines under way are stored first.
- * @param isLast whether nobody writes to the journal any more: then it ends, with an empty folder, once all is stored
+ * Stores until `stopped` aborts; lines under way are stored first.
+ * @param isLast whether nobody writes to the journal any more: then it ends once all is stored, and leaves an empty
+ * folder
  */
 export async function storeJournal(
   { folder, store, clock, onProgress }: StoreContext,
@@ -101,11 +102,11 @@ export async function storeJournal(
   }
 }
 
-/** Reads the files from the oldest line on. What was read is read again until it is advanced over. */
+/** Reads the files from the oldest line on. Returns the same lines until `advance` is called. */
 class JournalReader {
   readonly #folder: string;
   #file: (Segment & { readonly handle: FileHandle }) | null = null;
-  /** where the bytes begin that have been read and not advanced over */
+  /** where the lines begin that are not stored yet */
   #offset = 0;
   #bytes: Buffer = Buffer.alloc(0);
   #torn = 0;
@@ -114,13 +115,13 @@ class JournalReader {
     this.#folder = folder;
   }
 
-  /** @returns the next lines, none where nothing is new; a file that is read to its end is removed */
+  /** Removes files that are stored whole. @returns the next lines; none: nothing is new */
   async read(): Promise<string[]> {
     for (;;) {
       const lines = this.#cut();
       if (lines.length > 0) return lines;
       if (this.#file === null && !(await this.#openOldest())) return [];
-      // In this order: what was written to this file before the next one was begun is there.
+      // Listed before it reads: where a next file has begun, this one has all its bytes.
       const isSealed = (await listSegments(this.#folder)).some(
         ({ number }) => number > (this.#file?.number ?? 0),
       );
@@ -130,7 +131,7 @@ class JournalReader {
     }
   }
 
-  /** Those lines are stored. */
+  /** Notes that so many of the lines that were read are stored. */
   advance(lines: number): void {
     let end = 0;
     for (let line = 0; line < lines; line += 1) end = this.#bytes.indexOf(LF, end) + 1;
@@ -144,7 +145,7 @@ class JournalReader {
     return torn;
   }
 
-  /** Removes the file that is read to its end. What is left of a line there was never answered. */
+  /** Removes a file that is stored whole. The beginning of a line at its end is counted as torn. */
   async removeLast(): Promise<void> {
     if (this.#file === null) return;
     if (this.#bytes.length > 0) this.#torn += 1;

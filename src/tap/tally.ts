@@ -1,10 +1,10 @@
-/** What the tap counts of itself: for its metrics, and for the log. */
+/** What the tap counts, for its metrics and its log. */
 
 /** Why a callback that was answered is not in the journal. */
 export const LOSSES = ["journal-full", "disk-error", "disk-slow", "too-large", "unreadable"] as const;
 export type Loss = (typeof LOSSES)[number];
 
-/** What became of the requests that passed, as far as they were callbacks. */
+/** What became of the requests that passed. */
 export interface Tally {
   /** callbacks and their answers that were written to the journal */
   recorded: number;
@@ -12,9 +12,9 @@ export interface Tally {
   readonly lost: Record<Loss, number>;
   /** callbacks whose connection ended before the target's answer had come whole */
   unanswered: number;
-  /** callbacks that were answered by something that is no answer of the interface, with a status that is no success */
+  /** callbacks that got an HTTP error without an answer of the interface, such as the page of a gateway */
   refused: number;
-  /** requests that are no callbacks that move money */
+  /** requests that move no money: other paths, other methods, checkBalance */
   others: number;
   /** connections for which the target could not be reached */
   unreachable: number;

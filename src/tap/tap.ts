@@ -1,6 +1,6 @@
 /**
- * The tap (docs/tap.md): stands in front of the operator's own callback endpoint, passes everything on unchanged, and records
- * each callback with its answer.
+ * The tap (docs/tap.md): stands in front of the operator's own callback endpoint, passes everything unchanged, and
+ * records each callback with its answer.
  */
 
 import { type Instant, systemClock } from "../clock.ts";
@@ -17,17 +17,17 @@ export interface Tap {
   /** where it listens: "http://127.0.0.1:3001" */
   readonly url: string;
   readonly tally: Tally;
-  /** of the journal, what is stored and not yet removed too */
+  /** the size of the journal, with files that are stored and not removed yet */
   readonly journalBytes: () => number;
-  /** Requests under way have `longestMs` for their answers. Resolves when the journal has all of them. */
+  /** Waits at most `longestMs` for the answers of requests under way. Resolves when the journal has all of them. */
   close(longestMs: number): Promise<void>;
 }
 
 const LOOK_EVERY_MS = 1_000;
 
 /**
- * Starts to listen; the entries are stored by `storeJournal`.
- * @param now when a callback is received
+ * Starts to listen. `storeJournal` makes entries of what it records.
+ * @param now says when a callback is received
  * @throws ReconError `listen-failed` where the port is taken
  */
 export async function startTap(settings: TapSettings, log: Log, now: () => Instant): Promise<Tap> {

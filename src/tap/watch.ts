@@ -1,4 +1,4 @@
-/** Says in the log what goes wrong with the tap, once when it begins and every minute while it lasts. */
+/** Logs what goes wrong with the tap: when it begins, and every minute while it lasts. */
 
 import { type Instant, showDuration } from "../clock.ts";
 import { describeError } from "../errors.ts";
@@ -12,17 +12,16 @@ const WHY: Readonly<Record<Loss, string>> = {
   "journal-full": "the journal has reached its limit. Bring PostgreSQL back, or give --journal-mb more",
   "disk-error": "the journal cannot be written. Make room on its disk, or mend it",
   "disk-slow": "the disk of the journal stands still. Mend it",
-  "too-large": "their bodies, or too many at once, are larger than a callback's can be",
-  unreadable:
-    "what passed on their connections is not HTTP/1.1 as it must be. Look at who sends and answers there",
+  "too-large": "a body is larger than 1 MiB, or all bodies under way are larger than 128 MiB together",
+  unreadable: "a connection carried something that is not HTTP/1.1. Look at the caller and at your endpoint",
 };
 
 export interface TapWatch {
-  /** a problem that is no callback's: each text once in a minute */
+  /** Logs a problem that concerns no single callback; each text at most once a minute. */
   warn(what: string, error: unknown): void;
-  /** the path of a request that is no callback, each once */
+  /** Logs the path of a request that is no callback; each path once. */
   noteOther(path: string): void;
-  /** Reports what was lost since the last time; to be called every second or so. */
+  /** Logs what was not recorded since the last call; to be called about every second. */
   look(): void;
 }
 
@@ -52,7 +51,7 @@ export function openTapWatch(log: Log, tally: Tally, now: () => Instant): TapWat
         if (losingSince === null || now() - reportedAt < AGAIN_MS) return;
         log.warn(
           { unrecorded: sumOfLost(tally) },
-          `callbacks are recorded again; those of ${showDuration(now() - losingSince)} before may miss. Import them (recon ledger import)`,
+          `callbacks are recorded again. Of the ${showDuration(now() - losingSince)} before, some were not: import them from your own log (recon ledger import)`,
         );
         losingSince = null;
         return;
@@ -65,7 +64,7 @@ export function openTapWatch(log: Log, tally: Tally, now: () => Instant): TapWat
         reported[loss] = tally.lost[loss];
         log.error(
           { reason: loss, count, unrecorded: sumOfLost(tally) },
-          `callbacks were answered and not recorded: ${WHY[loss]}. Their bets will look as if they were missing in the ledger: import them (recon ledger import)`,
+          `callbacks were answered and not recorded: ${WHY[loss]}. Their bets will look as if they were missing in the ledger: import them from your own log (recon ledger import)`,
         );
       }
     },

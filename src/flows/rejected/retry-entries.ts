@@ -4,14 +4,7 @@ import type { Query } from "../../db/client.ts";
 import { giveReasons } from "../../db/rejected-rows.ts";
 import { inTurn } from "../../db/transactions.ts";
 import { describeError } from "../../errors.ts";
-import {
-  isOfRace,
-  isOfValue,
-  type RowFate,
-  type Sameness,
-  tryRows,
-  writeRows,
-} from "../../ledger/import-store.ts";
+import { isOfRace, isOfValue, type Sameness } from "../../ledger/import-store.ts";
 import type { LedgerRow } from "../../ledger/ledger-row.ts";
 import {
   deleteEntry,
@@ -21,6 +14,7 @@ import {
   lockRejectedEntries,
   readLaterChanges,
 } from "../../ledger/rejected-store.ts";
+import { type RowFate, tryRows, writeRows } from "../../ledger/write-rows.ts";
 import type { RetriedRows, StayingRow } from "../../rejected.ts";
 import type { FlowContext } from "../context.ts";
 import { readKeptEntry } from "./read-kept-entry.ts";

@@ -1,4 +1,4 @@
-/** Stores what the tap has recorded as entries of the ledger (docs/tap.md), whenever the database can take it. */
+/** Makes entries of what the tap has recorded (docs/tap.md), whenever the database can take them. */
 
 import { readRecordedCallback } from "../../callbacks/entries-of-callback.ts";
 import { systemClock } from "../../clock.ts";
@@ -10,17 +10,17 @@ import { createLog } from "../../log.ts";
 import { type StoreProgress, storeJournal } from "../../tap/store-journal.ts";
 import { MEASURE_EVERY_MS, openClockWatch } from "../alerts/watch-clock.ts";
 
-/** What the storing needs to know. */
+/** What the thread that stores needs to know. */
 export interface StoringOrder {
-  /** of the journal */
+  /** the journal's folder */
   readonly folder: string;
   readonly databaseUrl: string;
   readonly logLevel: string;
-  /** that no line of the log may show */
+  /** texts that no line of the log may show */
   readonly secrets: readonly string[];
 }
 
-/** What the storing tells of itself. */
+/** What the thread that stores reports. */
 export type StoringState = StoreProgress & {
   /** by how much this machine's clock is ahead of the database's, in milliseconds; null: not known */
   readonly aheadMs: number | null;
@@ -68,7 +68,7 @@ export function openStoring(
             if (progress.torn > 0) {
               log.warn(
                 { torn: progress.torn },
-                "the journal of the tap ends within a line; nobody was given its answer",
+                "the journal of the tap has a line that was cut off. A kill cut it before its answer was given; a full disk cut what the log counts as not recorded",
               );
             }
             onState({ ...progress, aheadMs: clock.aheadMs() });

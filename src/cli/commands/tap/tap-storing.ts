@@ -1,4 +1,4 @@
-/** Keeps the thread that stores the tap's journal: one that ends is started again. */
+/** Runs the thread that stores the tap's journal, and starts it again if it ends. */
 
 import { Worker } from "node:worker_threads";
 import { systemClock } from "../../../clock.ts";

@@ -4,7 +4,7 @@ import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import { openStoring, type StoringOrder } from "../../../flows/tap/store-tapped.ts";
 
-/** On Linux this is the thread's alone: where the machine is busy, callbacks come first. */
+/** Linux sets the priority of this thread only, so that callbacks come first on a busy machine. */
 const NICE = 10;
 if (process.platform === "linux") setPriority(NICE);
 const stopped = new AbortController();

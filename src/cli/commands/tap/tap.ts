@@ -24,7 +24,7 @@ interface TapOptions {
   readonly journalMb: string;
 }
 
-/** Requests under way at the end have this long for their answers, and the journal for being stored. */
+/** At the end: the wait for answers of requests under way, and the wait until the journal is stored. */
 const LONGEST_STOP_MS = 5_000;
 const LONGEST_STORING_MS = 2_500;
 const BYTES_OF_MB = 1024 * 1024;
@@ -90,7 +90,7 @@ async function start(
   log.info({ tap: tap.url, target: target.origin }, "the tap passes callbacks on");
 }
 
-/** Money passes without it: a port that is taken is no reason to end. */
+/** Callbacks pass without health and metrics, so a port that is taken does not end the tap. */
 async function serveHealth(
   opened: Part[],
   log: Log,
