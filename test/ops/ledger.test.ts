@@ -5,8 +5,9 @@ import { parseConfig } from "../../src/config-file.ts";
 import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
 import { NOON } from "../support/examples.ts";
-import { type AskRaw, bearer, READER, serveOps, WRITER } from "../support/ops-browser.ts";
+import { type AskRaw, bearer, READER, serveOps, TOKENS, WRITER } from "../support/ops-browser.ts";
 
 const { sql } = useDatabase();
 const config = parseConfig({ products: [{ productId: "P1" }] });
@@ -165,6 +166,42 @@ describe("what is refused says what would be right, and takes nothing", () => {
       status: 413,
       json: { detail: expect.stringContaining("the body is larger than 16 MB: send it in several requests") },
     });
+    expect(await count()).toBe(0);
+  });
+
+  test("more than four at once", async () => {
+    const ask = await serveOps(context);
+    const longer = { ...bearer(WRITER), "content-type": NDJSON, "content-length": entries("e1").length + 1 };
+    for (let begun = 0; begun < 4; begun += 1) {
+      // The last byte never comes: the end of the server ends them.
+      void ask("POST", "/api/ledger/entries", { headers: longer, body: entries("e1") }).catch(() => {});
+    }
+    const send5 = () => send(ask, "callbacks", "");
+    await eventually("four are under way", async () => (await send5()).status === 503);
+    expect(await send5()).toMatchObject({
+      status: 503,
+      headers: { "retry-after": "1" },
+      json: {
+        detail: expect.stringMatching(
+          /^4 imports are under way.* send it again when one of them is answered/,
+        ),
+      },
+    });
+  });
+
+  test("a body that does not arrive, so that it holds no other up", async () => {
+    const ask = await serveOps(context, TOKENS, { requestMs: 1_000 });
+    const longer = { ...bearer(WRITER), "content-type": NDJSON, "content-length": entries("e1").length + 1 };
+    const late = Array.from({ length: 4 }, () =>
+      ask("POST", "/api/ledger/entries", { headers: longer, body: entries("e1") }),
+    );
+    for (const answer of await Promise.all(late)) {
+      expect(answer).toMatchObject({
+        status: 408,
+        json: { detail: "the request did not arrive whole in time: send it again" },
+      });
+    }
+    await eventually("there is room", async () => (await send(ask, "entries", "")).status === 200);
     expect(await count()).toBe(0);
   });
 
