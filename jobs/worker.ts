@@ -7,7 +7,7 @@ import type { AlertChannel } from "../src/alerts/channel.ts";
 import type { DatabaseClock } from "../src/db/database-clock.ts";
 import { describeLimit } from "../src/db/database-error.ts";
 import { describeError, ReconError } from "../src/errors.ts";
-import { compareUnsettledAgain } from "../src/flows/compare/compare-unsettled-again.ts";
+import { compareOpenAgain } from "../src/flows/compare/compare-open-again.ts";
 import type { PullContext } from "../src/flows/context.ts";
 import { type NoteProgress, openProgress } from "../src/flows/note-work.ts";
 import { openFetchers } from "../src/flows/pull/fetchers.ts";
@@ -81,7 +81,7 @@ export async function startWorker(
   await backend.check();
   await resumeStopped(context.sql);
   await beginPullingAll(context);
-  await compareUnsettledAgain(context);
+  await compareOpenAgain(context);
   const ending = new AbortController();
   const alertJob = openAlertJob(context, context.channels ?? []);
   const clockGuard = await openClockGuard(context, context.databaseClock, alertJob, ending.signal);
@@ -117,11 +117,11 @@ export async function startWorker(
       if (!clockGuard.isRight()) return;
       const own = log.child({ queue: job.queueName, jobId: job.id });
       const name = [job.queueName, job.data.productId ?? ""].join(" ").trimEnd();
-      const isServed = () => onProgress({ work: "queue", subject: job.queueName });
-      isServed();
+      const noteServed = () => onProgress({ work: "queue", subject: job.queueName });
+      noteServed();
       try {
         await runningJobs.during(name, work(job.data, own));
-        isServed();
+        noteServed();
       } catch (error) {
         if (ending.signal.aborted) return;
         logFailure(own, job, describeLimit(context.sql, error) ?? error);

@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../../src/config-file.ts";
-import { compareUnsettledAgain } from "../../../src/flows/compare/compare-unsettled-again.ts";
+import { compareOpenAgain } from "../../../src/flows/compare/compare-open-again.ts";
 import { readReport } from "../../../src/flows/reports/read-report.ts";
 import { silentLog } from "../../../src/log.ts";
 import { readReportDay } from "../../../src/ops/input/report-query.ts";
@@ -81,7 +81,7 @@ describe("a lost bet whose settlement the operator does not write", () => {
     await diffAt(90);
     expect(await mismatches()).toEqual(["missing-settlement of bet-1 is open"]);
     clock.set(minute(95));
-    await compareUnsettledAgain({ sql, config: parseConfig(settings), clock, log: silentLog });
+    await compareOpenAgain({ sql, config: parseConfig(settings), clock, log: silentLog });
     await look(95);
     expect(await mismatches()).toEqual(["missing-settlement of bet-1 is resolved"]);
   });
