@@ -110,13 +110,13 @@ export type IncidentNews = "opened" | "grown" | "over";
 /**
  * What to report about an incident now: its beginning, its tenfold growth since the last alert, or its end. An
  * incident without an alert ends without one.
- * @param isLoud whether its money reaches the minimum; matters only before the first alert
+ * @param reachesMinimum whether its money reaches the minimum; matters only before the first alert
  */
-export function newsOf(incident: Incident, isLoud: boolean): IncidentNews | null {
+export function newsOf(incident: Incident, reachesMinimum: boolean): IncidentNews | null {
   const { open, total, alertedTotal, kind } = incident;
   const atOnce = REPORTED_AT_ONCE.has(kind);
   if (open === 0) return alertedTotal > 0 ? "over" : null;
-  if (alertedTotal === 0) return isLoud || atOnce ? "opened" : null;
+  if (alertedTotal === 0) return reachesMinimum || atOnce ? "opened" : null;
   if (atOnce) return total > alertedTotal ? "grown" : null;
   return total >= alertedTotal * GROWTH ? "grown" : null;
 }
