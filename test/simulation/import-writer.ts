@@ -123,8 +123,11 @@ function openCallbackLog(all: readonly CallbackEntry[]) {
     });
 }
 
-/** Whether the balances contradict what moved. Of a recorded callback only the balances are known. */
+/**
+ * Whether the balances may contradict what moved: of a recorded callback only the balances are known. An entry that does
+ * not say what moved stands for what it asks for, which its balances may contradict too.
+ */
 function isMiscounted({ balanceBefore, balanceAfter, moved }: CallbackEntry): boolean {
-  if (balanceBefore === null || balanceAfter === null || moved === null) return false;
-  return !balanceAfter.minus(balanceBefore).eq(moved);
+  if (balanceBefore === null || balanceAfter === null) return false;
+  return moved === null || !balanceAfter.minus(balanceBefore).eq(moved);
 }
