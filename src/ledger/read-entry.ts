@@ -37,19 +37,22 @@ export function readCsvEntry(fields: Readonly<Record<string, string | null>>): L
 
 /**
  * Checks the header of a CSV file.
- * @throws ReconError `usage` that names every wrong and every missing column
+ * @throws ReconError `usage` that names the wrong and the missing columns, at most 20
  */
 export function checkCsvHeader(header: readonly string[]): void {
   const unknown = header.filter((name, index) => !COLUMN_NAMES.has(name) || header.indexOf(name) < index);
   const missing = LEDGER_COLUMNS.filter(({ name, nullable }) => !nullable && !header.includes(name));
   const problems = [
-    ...unknown.map((name) => `there is no column "${name.slice(0, SHOWN_CHARACTERS)}", or it stands twice`),
+    ...unknown.map((name) => {
+      const shown = `"${name.slice(0, SHOWN_CHARACTERS)}"`;
+      return COLUMN_NAMES.has(name) ? `the column ${shown} stands twice` : `there is no column ${shown}`;
+    }),
     ...missing.map(({ name }) => `the column ${name} is missing`),
   ];
   if (problems.length === 0) return;
   throw new ReconError(
     "usage",
-    `the first line must name the columns of the ledger: ${problems.slice(0, 20).join("; ")}. There are ${[...COLUMN_NAMES].join(", ")}.`,
+    `the first line must name the columns of the ledger: ${problems.slice(0, 20).join("; ")}. The columns are ${[...COLUMN_NAMES].join(", ")}.`,
   );
 }
 
@@ -93,7 +96,7 @@ function readText(name: string, value: unknown): string {
 
 const PLAIN_AMOUNT = /^-?\d{1,40}(?:\.\d{1,40})?$/;
 
-/** @returns the digits as they came */
+/** @returns the exact amount as text; of a JSON number perhaps in another notation ("10" for 10.0) */
 function readAmount(name: string, value: unknown): string {
   const isNumber = typeof value === "number" || isLosslessNumber(value);
   if (!isNumber && typeof value !== "string") {
@@ -124,10 +127,10 @@ function readCsvFlag(name: string, value: unknown): string {
   return flag;
 }
 
-/** A number that a float might not hold with every digit; text may look like one, and only costs time. */
+/** Finds a number that a float might not hold exactly. It may also match inside a text, which only costs time. */
 const MAY_LOSE_DIGITS = /:\s*-?(?:\d[\d.]{14}|\d[\d.]*[eE])/;
 
-/** The native parser is six times as fast, and as good where no number is long. */
+/** The native parser is six times as fast, and as exact where no number is long or has an exponent. */
 function parseExactly(text: string): unknown {
   return MAY_LOSE_DIGITS.test(text) ? parse(text) : JSON.parse(text);
 }

@@ -1,4 +1,4 @@
-/** Reads all rejected records and entries again, part by part, and says how far it is. */
+/** Reads all rejected records and entries again, part by part, and shows the progress. */
 
 import { stderr } from "node:process";
 import type { FlowContext } from "../../flows/context.ts";
@@ -21,7 +21,7 @@ export interface RetriedAll extends Omit<RetryResult, "next"> {
   readonly unlisted: number;
 }
 
-/** @param refs null: all there are */
+/** @param refs null: all rejected records and entries */
 export async function retryAll(
   context: FlowContext,
   refs: readonly RejectedRef[] | null,

@@ -431,7 +431,13 @@ describe("files", () => {
   test("of CSV with a wrong header are refused as a whole", async () => {
     const header = COLUMNS.join(",").replace("username", "player");
     await expect(run(`${header}\n${row("e1")}`)).rejects.toThrow(
-      /there is no column "player", or it stands twice; the column username is missing/,
+      /there is no column "player"; the column username is missing/,
+    );
+  });
+
+  test("of CSV with the same column twice are refused as a whole", async () => {
+    await expect(run(`${COLUMNS.join(",")},username\n`)).rejects.toThrow(
+      /the column "username" stands twice/,
     );
   });
 
