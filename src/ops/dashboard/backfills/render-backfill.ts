@@ -40,7 +40,7 @@ function renderProgress({ backfill, pace }: WatchedBackfill): SafeHtml {
 
 function explainNoStart(status: Backfill["status"]): string {
   if (status === "cancelled") return "The backfill was cancelled before it began.";
-  if (status === "paused") return "The backfill has not begun yet, and is paused.";
+  if (status === "paused") return "The backfill has not begun yet. Resume it, and a worker will begin it.";
   return "The backfill has not begun yet. A worker will begin it.";
 }
 
