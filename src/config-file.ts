@@ -27,6 +27,9 @@ function duration(defaultText: string) {
     });
 }
 
+/** As `duration`; null: no limit. */
+const durationOrNull = duration("PT0S").nullable().default(null);
+
 /** The interval of repeated work, or a time limit: with 0 the work would never pause, or every wait would fail. */
 const period = (defaultText: string) => duration(defaultText).refine((ms) => ms > 0, "must be longer than 0");
 
@@ -184,9 +187,42 @@ export const configSchema = z.strictObject({
     .strictObject({
       recordVersions: duration("P90D"),
       rawBodies: duration("P90D"),
+      windows: duration("P90D").nullable(),
+      records: durationOrNull,
+      entries: durationOrNull,
+      mismatches: durationOrNull,
     })
     .prefault({}),
 });
+
+/** The settings of `retain` whose rows belong to closed days. */
+const RETAINED_BY_DAY = ["windows", "records", "entries", "mismatches"] as const;
+
+/**
+ * A row must be kept until the last resweep may have fetched its time again, and until its day is closed (§3.10).
+ * @param closingAfterMs `closing.after`; null: days are closed by hand
+ * @returns a problem for each setting that is too short, with its value
+ */
+export function findShortRetention(
+  { pull, retain }: Pick<Config, "pull" | "retain">,
+  closingAfterMs: number | null,
+): string[] {
+  const longestResweep = Math.max(0, ...pull.resweepAfter);
+  return RETAINED_BY_DAY.flatMap((name) => {
+    const keptMs = retain[name];
+    if (keptMs === null) return [];
+    const tooShort = (than: string, ms: number) =>
+      `retain.${name} is ${formatDuration(keptMs)}, which is shorter than ${than} (${formatDuration(ms)})`;
+    if (keptMs < longestResweep) return [tooShort("the longest age in pull.resweepAfter", longestResweep)];
+    if (closingAfterMs !== null && keptMs < closingAfterMs) return [tooShort("closing.after", closingAfterMs)];
+    return [];
+  });
+}
+
+/** A duration as in the settings: "P90D", "P1DT2H". */
+function formatDuration(ms: number): string {
+  return Duration.fromMillis(ms).shiftTo("days", "hours", "minutes", "seconds").normalize().toISO().replace(/(?<=\D)0[HMS]/g, "").replace(/T$/, "");
+}
 
 /** Checked settings of `recon.config.json`; every duration is in milliseconds. */
 export type Config = z.output<typeof configSchema>;
@@ -198,8 +234,10 @@ export type ProductConfig = Config["products"][number];
  */
 export function parseConfig(value: unknown): Config {
   const parsed = configSchema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  throw settingsError(describeIssues(parsed.error, value, ""));
+  if (!parsed.success) throw settingsError(describeIssues(parsed.error, value, ""));
+  const short = findShortRetention(parsed.data, null);
+  if (short.length > 0) throw settingsError(short);
+  return parsed.data;
 }
 
 /**
@@ -226,7 +264,11 @@ export function readConfigFile(path: string, required: boolean, problems: string
     return null;
   }
   const parsed = configSchema.safeParse(value);
-  if (parsed.success) return parsed.data;
+  if (parsed.success) {
+    const short = findShortRetention(parsed.data, null);
+    problems.push(...short.map((problem) => `${path}: ${problem}`));
+    return short.length > 0 ? null : parsed.data;
+  }
   problems.push(...describeIssues(parsed.error, value, `${path}: `));
   return null;
 }
