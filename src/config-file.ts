@@ -6,6 +6,7 @@ import { z } from "zod";
 import { parseInstant } from "./clock.ts";
 import { parseAmount } from "./money.ts";
 import { describeIssues, settingsError } from "./settings-problems.ts";
+import { findShortRetention } from "./short-retention.ts";
 import { LONGEST_WINDOW_MS } from "./window.ts";
 
 const DAY_MS = 86_400_000;
@@ -14,21 +15,26 @@ const LONGEST_DURATION_MS = 365_250 * DAY_MS;
 
 /** ISO 8601 text in, milliseconds out. */
 function duration(defaultText: string) {
-  return z
-    .string()
-    .default(defaultText)
-    .transform((text, context) => {
-      const parsed = Duration.fromISO(text);
-      const hasLength = /^P[^-]*[WDHMS]$/.test(text) && !parsed.years && !parsed.months;
-      const lengthMs = hasLength ? Math.round(parsed.toMillis()) : Number.NaN;
-      if (lengthMs <= LONGEST_DURATION_MS) return lengthMs;
-      context.addIssue(`must be an ISO 8601 duration of weeks, days or less such as "PT15M"`);
-      return z.NEVER;
-    });
+  return z.string().default(defaultText).transform(readDuration);
 }
 
-/** As `duration`; null: no limit. */
-const durationOrNull = duration("PT0S").nullable().default(null);
+/** As `duration`; null: without a limit. */
+function durationOrNull(defaultText: string | null) {
+  return z
+    .string()
+    .nullable()
+    .default(defaultText)
+    .transform((text, context) => (text === null ? null : readDuration(text, context)));
+}
+
+function readDuration(text: string, context: z.RefinementCtx): number {
+  const parsed = Duration.fromISO(text);
+  const hasLength = /^P[^-]*[WDHMS]$/.test(text) && !parsed.years && !parsed.months;
+  const lengthMs = hasLength ? Math.round(parsed.toMillis()) : Number.NaN;
+  if (lengthMs <= LONGEST_DURATION_MS) return lengthMs;
+  context.addIssue(`must be an ISO 8601 duration of weeks, days or less such as "PT15M"`);
+  return z.NEVER;
+}
 
 /** The interval of repeated work, or a time limit: with 0 the work would never pause, or every wait would fail. */
 const period = (defaultText: string) => duration(defaultText).refine((ms) => ms > 0, "must be longer than 0");
@@ -185,44 +191,15 @@ export const configSchema = z.strictObject({
     .prefault({}),
   retain: z
     .strictObject({
-      recordVersions: duration("P90D"),
-      rawBodies: duration("P90D"),
-      windows: duration("P90D").nullable(),
-      records: durationOrNull,
-      entries: durationOrNull,
-      mismatches: durationOrNull,
+      recordVersions: durationOrNull("P90D"),
+      rawBodies: durationOrNull("P90D"),
+      windows: durationOrNull("P90D"),
+      records: durationOrNull(null),
+      entries: durationOrNull(null),
+      mismatches: durationOrNull(null),
     })
     .prefault({}),
 });
-
-/** The settings of `retain` whose rows belong to closed days. */
-const RETAINED_BY_DAY = ["windows", "records", "entries", "mismatches"] as const;
-
-/**
- * A row must be kept until the last resweep may have fetched its time again, and until its day is closed (§3.10).
- * @param closingAfterMs `closing.after`; null: days are closed by hand
- * @returns a problem for each setting that is too short, with its value
- */
-export function findShortRetention(
-  { pull, retain }: Pick<Config, "pull" | "retain">,
-  closingAfterMs: number | null,
-): string[] {
-  const longestResweep = Math.max(0, ...pull.resweepAfter);
-  return RETAINED_BY_DAY.flatMap((name) => {
-    const keptMs = retain[name];
-    if (keptMs === null) return [];
-    const tooShort = (than: string, ms: number) =>
-      `retain.${name} is ${formatDuration(keptMs)}, which is shorter than ${than} (${formatDuration(ms)})`;
-    if (keptMs < longestResweep) return [tooShort("the longest age in pull.resweepAfter", longestResweep)];
-    if (closingAfterMs !== null && keptMs < closingAfterMs) return [tooShort("closing.after", closingAfterMs)];
-    return [];
-  });
-}
-
-/** A duration as in the settings: "P90D", "P1DT2H". */
-function formatDuration(ms: number): string {
-  return Duration.fromMillis(ms).shiftTo("days", "hours", "minutes", "seconds").normalize().toISO().replace(/(?<=\D)0[HMS]/g, "").replace(/T$/, "");
-}
 
 /** Checked settings of `recon.config.json`; every duration is in milliseconds. */
 export type Config = z.output<typeof configSchema>;
@@ -235,7 +212,7 @@ export type ProductConfig = Config["products"][number];
 export function parseConfig(value: unknown): Config {
   const parsed = configSchema.safeParse(value);
   if (!parsed.success) throw settingsError(describeIssues(parsed.error, value, ""));
-  const short = findShortRetention(parsed.data, null);
+  const short = findShortRetention(parsed.data);
   if (short.length > 0) throw settingsError(short);
   return parsed.data;
 }
@@ -265,7 +242,7 @@ export function readConfigFile(path: string, required: boolean, problems: string
   }
   const parsed = configSchema.safeParse(value);
   if (parsed.success) {
-    const short = findShortRetention(parsed.data, null);
+    const short = findShortRetention(parsed.data);
     problems.push(...short.map((problem) => `${path}: ${problem}`));
     return short.length > 0 ? null : parsed.data;
   }

@@ -26,38 +26,27 @@ export async function readDeletedUpTo(tx: Query, productId: string): Promise<Del
   return { records: of(recordsWalk(productId)), entries: of(ENTRIES_WALK) };
 }
 
-/** The progress of a walk through rows in the order of their time. */
-export interface WalkProgress {
-  readonly startedAt: Instant;
-  /** the sort key of the last visited row; null: the walk begins with the first row */
-  readonly after: readonly string[] | null;
-}
+/** Where a walk through rows goes on: the sort key of the last visited row; null: it begins with the first row. */
+export type WalkPosition = readonly string[] | null;
 
 /**
- * Announces, before anything is deleted, that rows before `upTo` may be deleted. The time never goes back.
- * @returns the progress of the walk; null: it begins now
+ * Announces, before anything is deleted, that rows before `upTo` may be deleted. The time never goes back. A later
+ * time than before begins a new walk, which also visits the rows that had to stay.
  */
-export async function openWalk(
-  tx: Query,
-  walk: string,
-  upTo: Instant,
-  now: Instant,
-): Promise<WalkProgress> {
+export async function openWalk(tx: Query, walk: string, upTo: Instant): Promise<WalkPosition> {
   const beganAt = walk === ENTRIES_WALK ? tx`(select min(occurred_at) from callback_entries)` : tx`null`;
-  const [row] = await tx<{ startedAt: Instant; after: string | null }[]>`
-    insert into retention_states as s (walk, deleted_up_to, began_at, started_at)
-    values (${walk}, ${upTo}, ${beganAt}, ${now})
-    on conflict (walk) do update set deleted_up_to = greatest(s.deleted_up_to, excluded.deleted_up_to)
-    returning started_at as "startedAt", after`;
-  const after = row?.after == null ? null : (JSON.parse(row.after) as string[]);
-  return { startedAt: row?.startedAt ?? now, after };
+  const [row] = await tx<{ after: string | null }[]>`
+    insert into retention_states as s (walk, deleted_up_to, began_at) values (${walk}, ${upTo}, ${beganAt})
+    on conflict (walk) do update set deleted_up_to = greatest(s.deleted_up_to, excluded.deleted_up_to),
+      after = case when excluded.deleted_up_to > s.deleted_up_to then null else s.after end
+    returning after`;
+  return row?.after == null ? null : (JSON.parse(row.after) as string[]);
 }
 
-/** Stores the progress of a walk, in the transaction of its deletions, so that a killed worker repeats nothing. */
-export async function saveWalk(tx: Query, walk: string, progress: WalkProgress): Promise<void> {
-  const after = progress.after === null ? null : JSON.stringify(progress.after);
+/** Stores the position of a walk, in the transaction of its deletions, so that a killed worker repeats nothing. */
+export async function saveWalk(tx: Query, walk: string, after: WalkPosition): Promise<void> {
   await tx`
-    update retention_states set started_at = ${progress.startedAt}, after = ${after} where walk = ${walk}`;
+    update retention_states set after = ${after === null ? null : JSON.stringify(after)} where walk = ${walk}`;
 }
 
 /** Locks a walk for one worker until its transaction ends. @returns false where another worker has the lock */
@@ -104,7 +93,11 @@ export async function rememberDeleted(
 }
 
 /** For each name, whether a bet of this name was deleted. */
-export async function wereDeleted(tx: Query, productId: string, names: readonly BetName[]): Promise<boolean[]> {
+export async function wereDeleted(
+  tx: Query,
+  productId: string,
+  names: readonly BetName[],
+): Promise<boolean[]> {
   if (names.length === 0) return [];
   const rows = await tx.unsafe<{ deleted: boolean }[]>(
     `select exists (select from deleted_bets d where d.digest = ${DIGEST}) as deleted
@@ -113,4 +106,13 @@ export async function wereDeleted(tx: Query, productId: string, names: readonly 
     { prepare: true },
   );
   return rows.map(({ deleted }) => deleted);
+}
+
+/** Forgets deleted bets whose last entry is older than a time. @returns their number */
+export async function forgetDeletedBets(sql: Query, to: Instant, most: number): Promise<number> {
+  const { count } = await sql`
+    delete from deleted_bets where digest = any(array(
+      select digest from deleted_bets where last_entry_at < ${to} order by last_entry_at limit ${most}
+      for update skip locked))`;
+  return count;
 }

@@ -276,6 +276,13 @@ alter table corrections add constraint corrections_pkey PRIMARY KEY (id);
 CREATE INDEX corrections_at ON public.corrections USING btree (at);
 CREATE INDEX corrections_day ON public.corrections USING btree (day);
 
+create table deleted_bets (
+  digest bigint not null,
+  last_entry_at timestamp(6) with time zone not null
+);
+alter table deleted_bets add constraint deleted_bets_pkey PRIMARY KEY (digest);
+CREATE INDEX deleted_bets_last ON public.deleted_bets USING btree (last_entry_at);
+
 create table diff_marks (
   id bigint generated always as identity not null,
   product_id text not null,
@@ -528,6 +535,14 @@ create table resweep_states (
   swept_until timestamp(6) with time zone not null
 );
 alter table resweep_states add constraint resweep_states_product_id_age_ms_pk PRIMARY KEY (product_id, age_ms);
+
+create table retention_states (
+  walk text not null,
+  deleted_up_to timestamp(6) with time zone not null,
+  began_at timestamp(6) with time zone,
+  after text
+);
+alter table retention_states add constraint retention_states_pkey PRIMARY KEY (walk);
 
 create table row_counts (
   table_name text not null,

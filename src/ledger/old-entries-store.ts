@@ -2,6 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import { type DroppedById, dropById } from "../db/drop-rows.ts";
 import { noteAddedText } from "../db/row-counts.ts";
 
 /** An old entry that a walk visits. */
@@ -48,10 +49,16 @@ export async function lockEntries(tx: Query, entryIds: readonly string[]): Promi
  * entry. Wakes no trigger, so nothing is compared (decision 160).
  * @returns the number of deleted entries
  */
-export async function deleteEntries(tx: Query, productId: string, entryIds: readonly string[]): Promise<number> {
+export async function deleteEntries(
+  tx: Query,
+  productId: string,
+  entryIds: readonly string[],
+): Promise<number> {
   if (entryIds.length === 0) return 0;
   await tx`select set_config('wallet_recon.writes', 'own', true)`;
-  const deleted = await tx<{ username: string; txnId: string; callback: string; requestId: string; at: string }[]>`
+  const deleted = await tx<
+    { username: string; txnId: string; callback: string; requestId: string; at: string }[]
+  >`
     with deleted as (
       delete from callback_entries where entry_id = any(${entryIds as string[]})
       returning username, txn_id, callback, request_id, received_at
@@ -80,4 +87,14 @@ export async function deleteEntries(tx: Query, productId: string, entryIds: read
       and not exists (select from callback_entries e where e.received_at = gone.received_at
         and e.product_id = ${productId} and e.callback = gone.callback and e.request_id = gone.request_id)`;
   return deleted.length;
+}
+
+/** Deletes rejected rows that were first seen before a time. */
+export function dropOldRejectedEntries(
+  tx: Query,
+  to: Instant,
+  after: number,
+  most: number,
+): Promise<DroppedById> {
+  return dropById(tx, "rejected_entries", tx`t.first_seen_at < ${to}`, after, most);
 }

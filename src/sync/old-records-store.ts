@@ -2,6 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import { type DroppedById, dropById } from "../db/drop-rows.ts";
 import { noteAddedText } from "../db/row-counts.ts";
 
 /** The key of a record of one product. */
@@ -40,7 +41,11 @@ const keyColumns = (keys: readonly RecordKey[]) =>
   [keys.map(({ betId }) => betId), keys.map(({ username }) => username), keys.map(({ id }) => id)] as const;
 
 /** Locks records to delete, in key order. @returns the records that no other transaction has locked */
-export async function lockRecords(tx: Query, productId: string, keys: readonly RecordKey[]): Promise<RecordKey[]> {
+export async function lockRecords(
+  tx: Query,
+  productId: string,
+  keys: readonly RecordKey[],
+): Promise<RecordKey[]> {
   const [betIds, usernames, ids] = keyColumns(keys);
   return await tx<RecordKey[]>`
     select r.username, r.bet_id as "betId", r.id
@@ -50,7 +55,11 @@ export async function lockRecords(tx: Query, productId: string, keys: readonly R
 }
 
 /** Deletes records with their older versions and noted absences. @returns the number of deleted records */
-export async function deleteRecords(tx: Query, productId: string, keys: readonly RecordKey[]): Promise<number> {
+export async function deleteRecords(
+  tx: Query,
+  productId: string,
+  keys: readonly RecordKey[],
+): Promise<number> {
   if (keys.length === 0) return 0;
   const [betIds, usernames, ids] = keyColumns(keys);
   const [row] = await tx<{ deleted: number }[]>`
@@ -73,4 +82,38 @@ export async function deleteRecords(tx: Query, productId: string, keys: readonly
     noted as (${tx.unsafe(noteAddedText("bet_records", "-count(*)::integer", "from deleted group by product_id", "product_id"))})
     select count(*) as deleted from deleted`;
   return row?.deleted ?? 0;
+}
+
+/** Deletes rejected records that were first seen before a time. */
+export async function dropOldRejected(
+  tx: Query,
+  to: Instant,
+  after: number,
+  most: number,
+): Promise<DroppedById> {
+  const mayGo = tx`t.first_seen_at < ${to}`;
+  await tx`
+    insert into rows_added (table_name, product_id, added)
+    select 'rejected_records', product_id, -count(*)::integer from rejected_records t
+    where id in (select id from rejected_records where id > ${after} order by id limit ${most}) and ${mayGo}
+    group by product_id`;
+  return await dropById(tx, "rejected_records", mayGo, after, most);
+}
+
+export function textOfKey({ username, betId, id }: RecordKey): string {
+  return `${betId}\0${username}\0${id}`;
+}
+
+/** Which of these records are stored, as `textOfKey`. */
+export async function readKnownKeys(
+  tx: Query,
+  productId: string,
+  keys: readonly RecordKey[],
+): Promise<Set<string>> {
+  const [betIds, usernames, ids] = keyColumns(keys);
+  const rows = await tx<RecordKey[]>`
+    select r.username, r.bet_id as "betId", r.id
+    from unnest(${betIds}::text[], ${usernames}::text[], ${ids}::text[]) as k (bet_id, username, id)
+    join bet_records r on r.product_id = ${productId} and r.bet_id = k.bet_id and r.username = k.username and r.id = k.id`;
+  return new Set(rows.map(textOfKey));
 }

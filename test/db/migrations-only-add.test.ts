@@ -18,6 +18,8 @@ const HARMLESS: readonly RegExp[] = [
   // The catalogue keeps a literal; any other default may rewrite every row.
   /^ALTER TABLE "\w+" ADD COLUMN "\w+" (?!.*\b(?:GENERATED|REFERENCES|UNIQUE)\b)[^;]*\bDEFAULT (?:'[^']*'|-?\d+|true|false|now\(\))(?: NOT NULL)?$/,
   /^ALTER TABLE "\w+" ALTER COLUMN "\w+" (?:SET DEFAULT .+|DROP NOT NULL)$/,
+  // Waits for no reader or writer, and makes none wait.
+  /^ALTER TABLE "\w+" SET \((?:autovacuum_\w+ = [\d.]+(?:, )?)+\)$/,
   // Nobody calls a new function yet.
   /^CREATE FUNCTION /,
 ];

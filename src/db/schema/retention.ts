@@ -11,8 +11,6 @@ export const retentionStates = pgTable("retention_states", {
   deletedUpTo: instant("deleted_up_to").notNull(),
   /** of entries: the time of the first entry before the first deletion; null: there was none, or not of entries */
   beganAt: instant("began_at"),
-  /** when the present walk began; a new one begins with the first row, and finds rows that had to stay */
-  startedAt: instant("started_at").notNull(),
   /** the walk goes on after this row, as JSON text; null: with the first row */
   after: text("after"),
 });

@@ -52,7 +52,8 @@ export function decideGroup(group: BetGroup, context: GroupContext): Deletable {
   );
   // A late row can still change the comparison of the other side, so a side waits for the other to be as old.
   const oldEnough = (at: Instant | null) =>
-    entries.every((one) => isBefore(one.receivedAt, at)) && records.every((one) => isBefore(one.versionSeenAt, at));
+    entries.every((one) => isBefore(one.receivedAt, at)) &&
+    records.every((one) => isBefore(one.versionSeenAt, at));
   return {
     records: recordsAreOld && oldEnough(context.records) ? records : [],
     entries: entriesAreOld && oldEnough(context.entries) ? entries : [],

@@ -1,6 +1,7 @@
 /** Walks through old records and entries, and deletes those that nobody needs any more (§3.10). */
 
-import { formatInstant, type Instant } from "../../clock.ts";
+import type { Instant } from "../../clock.ts";
+import { forgetClosedBets } from "../../closing/closed-bet-store.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import {
@@ -13,11 +14,12 @@ import {
   saveWalk,
 } from "../../db/retention-store.ts";
 import { inTurn } from "../../db/transactions.ts";
+import { subjectsOf } from "../../diff/finding.ts";
 import { deleteEntries, lockEntries, readOldEntries } from "../../ledger/old-entries-store.ts";
 import { readNamedByMismatches } from "../../mismatches/evidence-store.ts";
-import { deleteRecords, lockRecords, type RecordKey, readOldRecords } from "../../sync/old-records-store.ts";
+import { deleteRecords, lockRecords, readOldRecords, textOfKey } from "../../sync/old-records-store.ts";
 import type { FlowContext } from "../context.ts";
-import { type Deletable, type DeleteUpTo, decideGroup } from "./decide-group.ts";
+import { type BetGroup, type Deletable, type DeleteUpTo, decideGroup } from "./decide-group.ts";
 import type { DropLimits } from "./drop-expired.ts";
 import { loadGroups, type VisitedRow } from "./load-groups.ts";
 
@@ -27,8 +29,6 @@ export interface DroppedBets {
   readonly entries: number;
 }
 
-/** A walk begins again with the first row after this time, and finds rows that had to stay before. */
-const WALK_AGAIN_MS = 24 * 3_600_000;
 /** A callback of a bet that began earlier is no longer expected (`LONGEST_BET_MS` of a comparison). */
 export const LONGEST_BET_MS = 400 * 24 * 3_600_000;
 
@@ -40,7 +40,9 @@ export async function dropBets(
   signal: AbortSignal,
 ): Promise<DroppedBets> {
   const walks = [
-    ...(upTo.records === null ? [] : context.config.products.map(({ productId }) => recordsOf(productId, upTo.records))),
+    ...(upTo.records === null
+      ? []
+      : context.config.products.map(({ productId }) => recordsOf(productId, upTo.records))),
     ...(upTo.entries === null ? [] : [entriesOf(upTo.entries)]),
   ];
   const total = { records: 0, entries: 0 };
@@ -103,20 +105,24 @@ async function takeStep(
   const over = { records: 0, entries: 0, isOver: true };
   if (!(await lockWalk(tx, walk.name))) return over;
   const now = context.clock.now();
-  const progress = await openWalk(tx, walk.name, walk.to, now);
-  const beginsAgain = progress.startedAt <= now - WALK_AGAIN_MS;
-  const { startedAt, after } = beginsAgain ? { startedAt: now, after: null } : progress;
+  const after = await openWalk(tx, walk.name, walk.to);
   const visited = await walk.read(tx, after, most);
   const total = { records: 0, entries: 0 };
   for (const [productId, rows] of Map.groupBy(visited, (one) => one.productId)) {
     const product = context.config.products.find((one) => one.productId === productId);
     // Nobody knows how the bets of an unknown product end.
     if (product === undefined) continue;
-    const dropped = await dropVisited(tx, product, rows.map(({ row }) => row), upTo, now);
+    const dropped = await dropVisited(
+      tx,
+      product,
+      rows.map(({ row }) => row),
+      upTo,
+      now,
+    );
     total.records += dropped.records;
     total.entries += dropped.entries;
   }
-  await saveWalk(tx, walk.name, { startedAt, after: visited.at(-1)?.key ?? after });
+  await saveWalk(tx, walk.name, visited.at(-1)?.key ?? after);
   return { ...total, isOver: visited.length < most };
 }
 
@@ -134,7 +140,9 @@ async function dropVisited(
   const mismatches = await readNamedByMismatches(tx, productId, usernames);
   const { records: deletedRecords } = await readDeletedUpTo(tx, productId);
   const omitsLostBets = product.lostBets === "omitted";
-  const decided = groups.map((group) => decideGroup(group, { ...upTo, omitsLostBets, deletedRecords, mismatches }));
+  const decided = groups.map((group) =>
+    decideGroup(group, { ...upTo, omitsLostBets, deletedRecords, mismatches }),
+  );
   const free = await lockAll(tx, productId, decided);
   const entries = free.flatMap((one) => one.entries);
   const lastAt = new Map<string, { username: string; ref: string; lastAt: Instant }>();
@@ -145,27 +153,57 @@ async function dropVisited(
     lastAt.set(key, { username, ref: txnId, lastAt: last });
   }
   await rememberDeleted(tx, productId, [...lastAt.values()]);
+  await forgetClosedBets(tx, productId, wholly(free, decided, groups).flatMap(subjectsOfGroup));
   return {
-    records: await deleteRecords(tx, productId, free.flatMap((one) => one.records)),
-    entries: await deleteEntries(tx, productId, entries.map(({ entryId }) => entryId)),
+    records: await deleteRecords(
+      tx,
+      productId,
+      free.flatMap((one) => one.records),
+    ),
+    entries: await deleteEntries(
+      tx,
+      productId,
+      entries.map(({ entryId }) => entryId),
+    ),
   };
 }
 
 /** Locks the rows of each group. @returns the groups whose rows are all locked now */
 async function lockAll(tx: Query, productId: string, groups: readonly Deletable[]): Promise<Deletable[]> {
   const wanted = groups.filter(({ records, entries }) => records.length + entries.length > 0);
-  const keyOf = ({ username, betId, id }: RecordKey) => `${betId}\0${username}\0${id}`;
-  const locked = await lockRecords(tx, productId, wanted.flatMap(({ records }) => records));
-  const records = new Set(locked.map(keyOf));
-  const entries = await lockEntries(tx, wanted.flatMap((one) => one.entries.map(({ entryId }) => entryId)));
+  const locked = await lockRecords(
+    tx,
+    productId,
+    wanted.flatMap(({ records }) => records),
+  );
+  const records = new Set(locked.map(textOfKey));
+  const entries = await lockEntries(
+    tx,
+    wanted.flatMap((one) => one.entries.map(({ entryId }) => entryId)),
+  );
   return wanted.filter(
     (one) =>
-      one.records.every((record) => records.has(keyOf(record))) &&
+      one.records.every((record) => records.has(textOfKey(record))) &&
       one.entries.every(({ entryId }) => entries.has(entryId)),
   );
 }
 
-/** One sentence for people: why a time cannot be fetched any more. */
-export function describeDeleted(productId: string, upTo: Instant): string {
-  return `${productId}: records before ${formatInstant(upTo)} were deleted (retain.records); fetching that time again would bring them back as new`;
+/** The groups of which every row is deleted. */
+function wholly(
+  free: readonly Deletable[],
+  decided: readonly Deletable[],
+  groups: readonly BetGroup[],
+): BetGroup[] {
+  return free.flatMap((one) => {
+    const group = groups[decided.indexOf(one)];
+    const isWhole =
+      group?.records.length === one.records.length && group.entries.length === one.entries.length;
+    return isWhole ? [group] : [];
+  });
+}
+
+/** The keys under which closed days know a group. */
+function subjectsOfGroup({ records, entries, bets }: BetGroup): { username: string; subject: string }[] {
+  const username = records[0]?.username ?? entries[0]?.username ?? "";
+  return subjectsOf(records, bets).map((subject) => ({ username, subject }));
 }

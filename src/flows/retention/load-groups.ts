@@ -39,7 +39,10 @@ export async function loadGroups(
   // An id that only one side names may lead to rows of the other side without a round.
   const named = distinct([
     ...visitedBets,
-    ...first.records.flatMap(({ username, betId, id }): Key[] => [[username, betId], [username, id]]),
+    ...first.records.flatMap(({ username, betId, id }): Key[] => [
+      [username, betId],
+      [username, id],
+    ]),
     ...first.entries.map(({ username, txnId }): Key => [username, txnId]),
   ]);
   const whole = named.length > visitedBets.length ? await load(tx, product.productId, rounds, named) : first;
@@ -53,13 +56,20 @@ interface Rows {
   readonly wide: ReadonlySet<string>;
 }
 
-async function load(tx: Query, productId: string, rounds: readonly Key[], bets: readonly Key[]): Promise<Rows> {
+async function load(
+  tx: Query,
+  productId: string,
+  rounds: readonly Key[],
+  bets: readonly Key[],
+): Promise<Rows> {
   const most = { ofRound: MOST_OF_ROUND, inAll: null };
   const [records, entries] = await Promise.all([
     readRecords(tx, productId, { rounds, bets }, most),
     readEntries(tx, productId, { rounds, bets }, most),
   ]);
-  const ownRecords = [...new Map(records.map((one) => [keyOf(one.username, one.betId, one.id), one])).values()];
+  const ownRecords = [
+    ...new Map(records.map((one) => [keyOf(one.username, one.betId, one.id), one])).values(),
+  ];
   const sizes = new Map<string, number>();
   for (const { username, roundId } of [...ownRecords, ...entries]) {
     const round = keyOf(username, realRound(roundId) ?? "");
@@ -108,7 +118,11 @@ function group({ records, entries }: Rows, wide: ReadonlySet<string>, product: P
   const fold = { singleState: product.singleState, omitsLostBets: product.lostBets === "omitted" };
   return [...Map.groupBy(rooted, ({ root }) => find(root)).values()].map((rows) => {
     const own = rows.flatMap(({ entry }) => entry ?? []);
-    return { records: rows.flatMap(({ record }) => record ?? []), entries: own, bets: foldEntries(own, fold) };
+    return {
+      records: rows.flatMap(({ record }) => record ?? []),
+      entries: own,
+      bets: foldEntries(own, fold),
+    };
   });
 }
 
