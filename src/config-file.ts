@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { Duration } from "luxon";
 import { z } from "zod";
-import { parseInstant } from "./clock.ts";
+import { isZone, parseInstant } from "./clock.ts";
 import { parseAmount } from "./money.ts";
 import { describeIssues, settingsError } from "./settings-problems.ts";
 import { findShortRetention } from "./short-retention.ts";
@@ -187,6 +187,15 @@ export const configSchema = z.strictObject({
       since: instant,
       lookback: duration("PT15M"),
       rowsChange: z.enum(["never", "replace"]).default("never"),
+    })
+    .prefault({}),
+  closing: z
+    .strictObject({
+      zone: z
+        .string()
+        .refine(isZone, "must be the name of a time zone such as Asia/Bangkok or UTC")
+        .default("UTC"),
+      after: duration("PT0S").nullable().prefault(null),
     })
     .prefault({}),
   retain: z

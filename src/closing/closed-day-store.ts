@@ -1,7 +1,23 @@
 /** The closed days in PostgreSQL. */
 
 import type { Instant } from "../clock.ts";
-import type { Query } from "../db/client.ts";
+import type { Query, Sql } from "../db/client.ts";
+import { ReconError } from "../errors.ts";
+import type { TimeRange } from "../window.ts";
+import type { ZonedDay } from "./day-bounds.ts";
+import type { Statement, StatementBody } from "./statement.ts";
+
+/** A stored closed day. */
+export interface ClosedDay extends Statement {
+  readonly hash: string;
+}
+
+/** The triggers that note what may change a closed day, with their tables. */
+const TRIGGERS = [
+  ["diff_marks", "note_compared_marks"],
+  ["mismatches", "note_new_mismatches"],
+  ["mismatches", "note_changed_mismatches"],
+] as const;
 
 /**
  * The exclusive end of the closed time, which has no gap from the first closed day on; null: no day is closed.
@@ -9,4 +25,92 @@ import type { Query } from "../db/client.ts";
 export async function readClosedUpTo(tx: Query): Promise<Instant | null> {
   const [row] = await tx<{ upTo: Instant | null }[]>`select max(to_at) as "upTo" from closed_days`;
   return row?.upTo ?? null;
+}
+
+/**
+ * Makes the triggers note changes, before the first day is closed. Changes the catalogue and not a row, because a
+ * comparison with an older snapshot would not see a row. `alter table` waits for all transactions that have written
+ * to the table.
+ */
+export async function startNoting(sql: Sql): Promise<void> {
+  const [state] = await sql`select from closing_states`;
+  if (state !== undefined) return;
+  for (const [table, trigger] of TRIGGERS) {
+    await sql.unsafe(`alter table ${table} enable trigger ${trigger}`);
+  }
+  await sql`insert into closing_states (id) values (1) on conflict do nothing`;
+}
+
+/**
+ * Lets only one transaction close days or correct them. Must be the first statement of its transaction: the snapshot
+ * of the transaction begins afterwards.
+ * @throws ReconError `conflict` where the wait is too long
+ */
+export async function lockClosing(tx: Query): Promise<void> {
+  try {
+    await tx`lock table closing_states in exclusive mode`;
+  } catch (error) {
+    if ((error as { code?: string }).code !== "55P03") throw error;
+    throw new ReconError("conflict", "another process closes a day at this moment; try again in a minute", {
+      cause: error,
+      retryable: true,
+    });
+  }
+}
+
+/** The closed day with the highest number; null: no day is closed. */
+export async function readLastClosed(tx: Query): Promise<ClosedDay | null> {
+  const [row] = await tx<ClosedDayRow[]>`
+    select ${columns(tx)} from closed_days order by number desc limit 1`;
+  return row === undefined ? null : toClosedDay(row);
+}
+
+/** @returns null: the day is open */
+export async function readClosedDay(tx: Query, day: string): Promise<ClosedDay | null> {
+  const [row] = await tx<
+    ClosedDayRow[]
+  >`select ${columns(tx)} from closed_days where day = ${day}::text::date`;
+  return row === undefined ? null : toClosedDay(row);
+}
+
+/** Closed days by their number, from `after` (exclusive) on. */
+export async function readClosedDays(tx: Query, after: number, most: number): Promise<ClosedDay[]> {
+  const rows = await tx<ClosedDayRow[]>`
+    select ${columns(tx)} from closed_days where number > ${after} order by number limit ${most}`;
+  return rows.map(toClosedDay);
+}
+
+/** The closed days with a date of a month, in their order. @param month YYYY-MM */
+export async function readClosedDaysOf(tx: Query, month: string): Promise<ClosedDay[]> {
+  const rows = await tx<ClosedDayRow[]>`
+    select ${columns(tx)} from closed_days
+    where day >= ${`${month}-01`}::text::date and day < ${`${month}-01`}::text::date + interval '1 month' order by number`;
+  return rows.map(toClosedDay);
+}
+
+/** The bounds of all closed days, in their order: consecutive ranges. */
+export async function readClosedBounds(tx: Query): Promise<(TimeRange & { readonly day: string })[]> {
+  return await tx`select day::text as day, from_at as "from", to_at as "to" from closed_days order by number`;
+}
+
+/** Stores a closed day. */
+export async function writeClosedDay(tx: Query, closed: ClosedDay): Promise<void> {
+  const { day, zone, from, to, number, closedAt, hash, previousHash, rows, corrections } = closed;
+  const statement: StatementBody = { rows, corrections };
+  await tx`
+    insert into closed_days (day, zone, from_at, to_at, number, closed_at, hash, previous_hash, statement)
+    values (${day}::text::date, ${zone}, ${from}, ${to}, ${number}, ${closedAt}, ${hash}, ${previousHash},
+      ${JSON.stringify(statement)}::text::jsonb)`;
+}
+
+type ClosedDayRow = ZonedDay &
+  Pick<ClosedDay, "number" | "closedAt" | "hash" | "previousHash"> & { readonly statement: StatementBody };
+
+function columns(tx: Query) {
+  return tx`day::text as day, zone, from_at as "from", to_at as "to", number, closed_at as "closedAt", hash,
+    previous_hash as "previousHash", statement`;
+}
+
+function toClosedDay({ statement, ...day }: ClosedDayRow): ClosedDay {
+  return { ...day, rows: statement.rows, corrections: statement.corrections };
 }

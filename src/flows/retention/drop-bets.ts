@@ -1,7 +1,7 @@
 /** Walks through old records and entries, and deletes those that nobody needs any more (§3.10). */
 
 import type { Instant } from "../../clock.ts";
-import { forgetClosedBets } from "../../closing/closed-bet-store.ts";
+import { forgetClosedBets } from "../../closing/old-closed-bets-store.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import {
