@@ -34,19 +34,29 @@ export async function loadGroups(
       return round === null || isSession ? [] : [[username, round]];
     }),
   );
-  const visitedBets = visited.flatMap(({ username, refs }) => refs.map((ref): Key => [username, ref]));
-  const first = await load(tx, product.productId, rounds, distinct(visitedBets));
-  // An id that only one side names may lead to rows of the other side without a round.
-  const named = distinct([
-    ...visitedBets,
+  const visitedBets = distinct(
+    visited.flatMap(({ username, refs }) => refs.map((ref): Key => [username, ref])),
+  );
+  const first = await load(tx, product.productId, rounds, visitedBets);
+  // An id that only one side names may lead to rows of the other side in another round, or in none.
+  const known = new Set(visitedBets.map((key) => keyOf(...key)));
+  const others = distinct([
     ...first.records.flatMap(({ username, betId, id }): Key[] => [
       [username, betId],
       [username, id],
     ]),
     ...first.entries.map(({ username, txnId }): Key => [username, txnId]),
-  ]);
-  const whole = named.length > visitedBets.length ? await load(tx, product.productId, rounds, named) : first;
-  return group(whole, whole.wide, product);
+  ]).filter((key) => !known.has(keyOf(...key)));
+  if (others.length === 0) return group(first, product);
+  const then = await load(tx, product.productId, [], others);
+  return group(
+    {
+      records: distinctBy([...first.records, ...then.records], keyOfRecord),
+      entries: distinctBy([...first.entries, ...then.entries], ({ entryId }) => entryId),
+      wide: new Set([...first.wide, ...then.wide]),
+    },
+    product,
+  );
 }
 
 interface Rows {
@@ -67,9 +77,7 @@ async function load(
     readRecords(tx, productId, { rounds, bets }, most),
     readEntries(tx, productId, { rounds, bets }, most),
   ]);
-  const ownRecords = [
-    ...new Map(records.map((one) => [keyOf(one.username, one.betId, one.id), one])).values(),
-  ];
+  const ownRecords = distinctBy(records, keyOfRecord);
   const sizes = new Map<string, number>();
   for (const { username, roundId } of [...ownRecords, ...entries]) {
     const round = keyOf(username, realRound(roundId) ?? "");
@@ -80,7 +88,7 @@ async function load(
 }
 
 /** Rows with a common round or id are one group. */
-function group({ records, entries }: Rows, wide: ReadonlySet<string>, product: ProductConfig): BetGroup[] {
+function group({ records, entries, wide }: Rows, product: ProductConfig): BetGroup[] {
   const parents = new Map<string, string>();
   const find = (key: string): string => {
     let root = key;
@@ -130,6 +138,14 @@ function keyOf(...parts: readonly string[]): string {
   return parts.join("\0");
 }
 
+function keyOfRecord({ username, betId, id }: StoredRecord): string {
+  return keyOf(username, betId, id);
+}
+
 function distinct(keys: readonly Key[]): Key[] {
-  return [...new Map(keys.map((key) => [keyOf(...key), key])).values()];
+  return distinctBy(keys, (key) => keyOf(...key));
+}
+
+function distinctBy<Item>(items: readonly Item[], textOf: (item: Item) => string): Item[] {
+  return [...new Map(items.map((item) => [textOf(item), item])).values()];
 }
