@@ -25,7 +25,7 @@ const BETS = Number(process.env["RECON_BENCH_BETS"] ?? 1_000_000);
 const ROUNDS = 3;
 const DAY_MS = 24 * HOUR_MS;
 /** The old bets that one round deletes alone. */
-const DELETED_ALONE = 30_000;
+const DELETED_ALONE = 10_000;
 
 export async function measureRetain(): Promise<Figure[]> {
   return await withDatabase(async (sql) => {
