@@ -25,7 +25,7 @@ const BETS = Number(process.env["RECON_BENCH_BETS"] ?? 1_000_000);
 const ROUNDS = 3;
 const DAY_MS = 24 * HOUR_MS;
 /** The old bets that one round deletes alone. */
-const DELETED_ALONE = 10_000;
+const DELETED_ALONE = 6_000;
 
 export async function measureRetain(): Promise<Figure[]> {
   return await withDatabase(async (sql) => {
@@ -89,7 +89,7 @@ function openDeletion(sql: Sql) {
 
 /** Pulls a backfill from HTTP to committed rows. @returns the records per second */
 async function pull(sql: Sql, name: string): Promise<number> {
-  const volume: Volume = { products: [`${name}a`, `${name}b`], hours: 10, pagesPerHour: 10, pageSize: 1000 };
+  const volume: Volume = { products: [`${name}a`, `${name}b`], hours: 2, pagesPerHour: 10, pageSize: 1000 };
   const server = await startPageProvider(volume);
   const { context, close } = openPull(sql, volume, server.url);
   for (const productId of volume.products) {

@@ -194,10 +194,12 @@ function wholly(
   decided: readonly Deletable[],
   groups: readonly BetGroup[],
 ): BetGroup[] {
-  return free.flatMap((one) => {
-    const group = groups[decided.indexOf(one)];
+  const isFree = new Set(free);
+  return groups.flatMap((group, index) => {
+    const one = decided[index];
+    if (one === undefined || !isFree.has(one)) return [];
     const isWhole =
-      group?.records.length === one.records.length && group.entries.length === one.entries.length;
+      group.records.length === one.records.length && group.entries.length === one.entries.length;
     return isWhole ? [group] : [];
   });
 }
