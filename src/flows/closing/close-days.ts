@@ -1,4 +1,4 @@
-/** Closes days: stores a day's statement in the chain, with what each bet counted for (§3.10). */
+/** Closes days: stores a day's statement in the chain, with what each bet counted for. */
 
 import { mergeBets } from "../../closing/changed-bets.ts";
 import { writeClosedBets } from "../../closing/closed-bet-store.ts";
@@ -42,6 +42,24 @@ export async function closeDueDays(context: FlowContext, signal: AbortSignal): P
     const next = await findNextDay(context, zone);
     if (next === null || next.to + after > context.clock.now()) break;
     const result = await closeDay(context, next);
+    results.push(result);
+    if ("reason" in result) break;
+  }
+  return results;
+}
+
+/**
+ * Closes dates in their order, and stops at the first one that stays open. Dates before the first closed day, or before
+ * the first whole day that was pulled, are left out.
+ * @param days of the present `closing.zone`
+ */
+export async function closeDays(context: FlowContext, days: readonly ZonedDay[]): Promise<Closing[]> {
+  const next = await findNextDay(context, context.config.closing.zone);
+  const results: Closing[] = [];
+  for (const day of days) {
+    const isClosed = (await readClosedDay(context.sql, day.day)) !== null;
+    if (!isClosed && next !== null && day.day < next.day) continue;
+    const result = await closeDay(context, day);
     results.push(result);
     if ("reason" in result) break;
   }

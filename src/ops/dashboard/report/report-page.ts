@@ -2,9 +2,9 @@
 
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { DateTime } from "luxon";
+import type { DayStatement } from "../../../closed.ts";
 import { describeError } from "../../../errors.ts";
 import type { FlowContext } from "../../../flows/context.ts";
-import type { DayReport } from "../../../report.ts";
 import { reportAsCsv } from "../../csv/report-csv.ts";
 import { renderPage } from "../../http/layout.ts";
 import { refusalOf } from "../../http/refusals.ts";
@@ -18,13 +18,14 @@ type ReportRequest = FastifyRequest<{ Querystring: QueryFields }>;
 
 export function addReportPage(pages: FastifyInstance, context: FlowContext, reports: ReportQueue): void {
   pages.get("/report", async (request: ReportRequest, reply) => {
+    const { zone } = context.config.closing;
     const query = { day: yesterday(context), ...request.query };
-    const form = { day: textOf(query.day), zone: textOf(request.query["zone"] ?? "UTC") };
-    let report: DayReport | null = null;
+    const form = { day: textOf(query.day), zone: textOf(request.query["zone"] ?? zone) };
+    let report: DayStatement | null = null;
     let problem: string | null = null;
     let status = 200;
     try {
-      report = await reports.read(readReportDay(query), reply);
+      report = await reports.read(readReportDay(query, zone), reply);
     } catch (error) {
       const refusal = refusalOf(context.sql, error);
       if (refusal === null) throw error;
@@ -41,15 +42,17 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
     return await reply.code(status).type("text/html; charset=utf-8").send(page);
   });
   pages.get("/report.csv", async ({ query }: ReportRequest, reply) => {
-    const day = readReportDay(query);
+    const day = readReportDay(query, context.config.closing.zone);
     reply.header("content-disposition", `attachment; filename="report-${day.day}.csv"`);
     return await reply.type("text/csv; charset=utf-8").send(reportAsCsv(await reports.read(day, reply)));
   });
 }
 
 /** Yesterday, the last complete day. */
-function yesterday({ clock }: FlowContext): string {
-  return DateTime.fromMillis(clock.now(), { zone: "utc" }).minus({ days: 1 }).toFormat("yyyy-MM-dd");
+function yesterday({ clock, config }: FlowContext): string {
+  return DateTime.fromMillis(clock.now(), { zone: config.closing.zone })
+    .minus({ days: 1 })
+    .toFormat("yyyy-MM-dd");
 }
 
 function textOf(value: unknown): string {
