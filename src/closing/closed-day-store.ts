@@ -12,12 +12,8 @@ export interface ClosedDay extends Statement {
   readonly hash: string;
 }
 
-/** The triggers that note what may change a closed day, with their tables. */
-const TRIGGERS = [
-  ["diff_marks", "note_compared_marks"],
-  ["mismatches", "note_new_mismatches"],
-  ["mismatches", "note_changed_mismatches"],
-] as const;
+/** The tables whose triggers note what may change a closed day; they have no other triggers. */
+const NOTED = ["diff_marks", "mismatches"] as const;
 
 /**
  * The exclusive end of the closed time, which has no gap from the first closed day on; null: no day is closed.
@@ -35,9 +31,7 @@ export async function readClosedUpTo(tx: Query): Promise<Instant | null> {
 export async function startNoting(sql: Sql): Promise<void> {
   const [state] = await sql`select from closing_states`;
   if (state !== undefined) return;
-  for (const [table, trigger] of TRIGGERS) {
-    await sql.unsafe(`alter table ${table} enable trigger ${trigger}`);
-  }
+  for (const table of NOTED) await sql.unsafe(`alter table ${table} enable trigger user`);
   await sql`insert into closing_states (id) values (1) on conflict do nothing`;
 }
 

@@ -2,6 +2,7 @@
 
 import process from "node:process";
 import type { Command } from "commander";
+import { ReconError } from "../../errors.ts";
 import { type Closing, closeDay, closeDays } from "../../flows/closing/close-days.ts";
 import { findCorrections } from "../../flows/closing/find-corrections.ts";
 import { usage } from "../../ops/input/fields.ts";
@@ -35,6 +36,10 @@ export function addCloseCommand(program: Command): void {
               );
         // What changed in other closed days meanwhile.
         await findCorrections(context, new AbortController().signal);
+        const [only] = results;
+        if (!json && month === undefined && only !== undefined && "reason" in only) {
+          throw new ReconError("conflict", describe(only));
+        }
         if (json) printJson({ closings: results.map(toJson) });
         else if (results.length === 0)
           printLine(

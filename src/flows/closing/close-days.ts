@@ -21,7 +21,7 @@ import { addUp, type Counted, type ReportRow, type Totals, toRows } from "../../
 import { readFirstBegin } from "../../sync/pull-state-store.ts";
 import type { FlowContext } from "../context.ts";
 import { countAll, openReport } from "../reports/read-report.ts";
-import { whyOpen } from "./why-open.ts";
+import { whyFuture, whyOpen } from "./why-open.ts";
 
 /** The most days that one run of the job closes; the next run goes on. */
 const MOST_AT_ONCE = 40;
@@ -113,6 +113,8 @@ export async function closeDay(context: FlowContext, day: ZonedDay): Promise<Clo
 
 /** @throws ReconError `conflict` where another day must be closed first */
 async function findReason(context: FlowContext, tx: Query, day: ZonedDay): Promise<Closing | null> {
+  const future = whyFuture(day, context.clock.now());
+  if (future !== null) return { day: day.day, reason: future };
   const last = await readLastClosed(tx);
   const next = last === null ? day : dayAfter(last, day.zone);
   if (next.day !== day.day) throw notNext(day, last, next);
