@@ -8,6 +8,8 @@ import type { TickJob } from "./schedules.ts";
 const EVERY_MS = 60_000;
 
 export function openClosingJob(context: FlowContext): TickJob {
+  /** what was logged last of the day that stays open */
+  let logged = "";
   return {
     queue: "closing",
     everyMs: EVERY_MS,
@@ -16,8 +18,11 @@ export function openClosingJob(context: FlowContext): TickJob {
       const own = { ...context, log };
       await findCorrections(own, signal);
       for (const result of await closeDueDays(own, signal)) {
-        if ("reason" in result) log.warn({ day: result.day }, `the day stays open: ${result.reason}`);
-        else log.info({ day: result.closed.day, number: result.closed.number }, "the day was closed");
+        if ("reason" in result) {
+          const sentence = `${result.day} stays open. ${result.reason}`;
+          if (sentence !== logged) log.warn({ day: result.day }, sentence);
+          logged = sentence;
+        } else log.info({ day: result.closed.day, number: result.closed.number }, "the day was closed");
       }
     },
   };

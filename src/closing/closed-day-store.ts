@@ -27,11 +27,20 @@ export async function readClosedUpTo(tx: Query): Promise<Instant | null> {
  * Makes the triggers note changes, before the first day is closed. Changes the catalogue and not a row, because a
  * comparison with an older snapshot would not see a row. `alter table` waits for all transactions that have written
  * to the table.
+ * @throws ReconError `conflict` where that takes too long
  */
 export async function startNoting(sql: Sql): Promise<void> {
   const [state] = await sql`select from closing_states`;
   if (state !== undefined) return;
-  for (const table of NOTED) await sql.unsafe(`alter table ${table} enable trigger user`);
+  for (const table of NOTED) {
+    await orBusy(() =>
+      sql.begin(async (tx) => {
+        // Live work waits behind a statement that waits for a table.
+        await tx`select set_config('lock_timeout', '2s', true)`;
+        await tx.unsafe(`alter table ${table} enable trigger user`);
+      }),
+    );
+  }
   await sql`insert into closing_states (id) values (1) on conflict do nothing`;
 }
 
@@ -41,11 +50,15 @@ export async function startNoting(sql: Sql): Promise<void> {
  * @throws ReconError `conflict` where the wait is too long
  */
 export async function lockClosing(tx: Query): Promise<void> {
+  await orBusy(async () => await tx`lock table closing_states in exclusive mode`);
+}
+
+async function orBusy(work: () => Promise<unknown>): Promise<void> {
   try {
-    await tx`lock table closing_states in exclusive mode`;
+    await work();
   } catch (error) {
     if ((error as { code?: string }).code !== "55P03") throw error;
-    throw new ReconError("conflict", "another process closes a day at this moment; try again in a minute", {
+    throw new ReconError("conflict", "other work holds what closing a day needs; try again in a minute", {
       cause: error,
       retryable: true,
     });

@@ -11,6 +11,7 @@ import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, exampleEntry, exampleRecord, exampleSettle, HOUR_MS } from "../support/examples.ts";
 import { problemWith, serveApi } from "../support/ops-api.ts";
+import { OWN_PAGE, serveOps } from "../support/ops-browser.ts";
 import { startRecon } from "./run-recon.ts";
 
 const { sql, url } = useDatabase();
@@ -93,6 +94,11 @@ test("a day is closed with a number and a hash, and its statement stays when the
     expect.stringMatching(
       /^2025-10-26,Europe\/Berlin,P1,THB,0,0,5,5,0,0,0,0,5,0,0,0,0,5,true,.*bet-1,bet-1,/,
     ),
+  ]);
+  const page = await (await serveOps(context, []))("GET", "/report?month=2025-10", { headers: OWN_PAGE });
+  expect([page.status, page.text]).toEqual([
+    200,
+    expect.stringContaining("The provider changed payout from 20.00 THB to 25.00 THB"),
   ]);
   expect((await recon("report", "--month", "2025-10")).stdout).toContain(
     "The provider changed payout from 20.00 THB to 25.00 THB",
