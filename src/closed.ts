@@ -1,4 +1,4 @@
-/** Closed books: the statement of a closed day, the corrections that later changes cause, and the month (§3.10). */
+/** Closed books: the statement of a closed day, the corrections that later changes cause, and the month. */
 
 import type { DayReport, ReportRow, ReportSide } from "./report.ts";
 

@@ -1,15 +1,19 @@
 /** Finds what changed in the bets of closed days, and says it as corrections. Pure. */
 
 import type { BetFigures, Correction } from "../closed.ts";
-import { type Amount, formatAmount, formatMoney, ZERO } from "../money.ts";
+import { type Amount, formatAmount, formatMoney, parseAmount, ZERO } from "../money.ts";
 import {
   addContribution,
   type Contribution,
   type Counted,
+  type Explained,
   NO_SUMS,
+  type ReportRow,
   type SideSums,
+  toRow,
   toSide,
 } from "../report.ts";
+import { toSums } from "./sum-rows.ts";
 
 /** What a bet counts for on a closed day. */
 export interface ClosedBet extends Omit<Counted, "at" | "betId" | "transactionId"> {
@@ -25,6 +29,12 @@ export interface ChangedBet {
   /** the key of the rows to delete first */
   readonly replaced: readonly ClosedBet[];
   readonly correction: Omit<Correction, "productId" | "at">;
+}
+
+/** What a correction adds to the sums of its day, as a row. */
+export function rowOf({ productId, currency, before, after }: Correction): ReportRow {
+  const [was, is] = [toContribution(before, currency), toContribution(after, currency)];
+  return toRow(productId, addContribution(is, negated(was)), true);
 }
 
 /** Adds up what has the same names, and leaves out what counts for nothing. */
@@ -199,4 +209,30 @@ function isEqual(a: Contribution, b: Contribution): boolean {
 
 function isEqualSide(a: SideSums, b: SideSums): boolean {
   return a.bets === b.bets && a.stake.eq(b.stake) && a.payout.eq(b.payout) && a.net.eq(b.net);
+}
+
+function toContribution({ provider, ledger, ...explained }: BetFigures, currency: string): Contribution {
+  const parts = EXPLAINED.map((part) => [part, parseAmount(explained[part], part)] as const);
+  return {
+    currency,
+    provider: toSums(provider),
+    ledger: toSums(ledger),
+    ...(Object.fromEntries(parts) as unknown as Explained),
+  };
+}
+
+function negated({ currency, provider, ledger, ...explained }: Contribution): Contribution {
+  const side = ({ bets, stake, payout, net }: SideSums): SideSums => ({
+    bets: -bets,
+    stake: stake.neg(),
+    payout: payout.neg(),
+    net: net.neg(),
+  });
+  const parts = EXPLAINED.map((part) => [part, explained[part].neg()] as const);
+  return {
+    currency,
+    provider: side(provider),
+    ledger: side(ledger),
+    ...(Object.fromEntries(parts) as unknown as Explained),
+  };
 }

@@ -12,12 +12,8 @@ export interface ClosedDay extends Statement {
   readonly hash: string;
 }
 
-/** The triggers that note what may change a closed day, with their tables. */
-const TRIGGERS = [
-  ["diff_marks", "note_compared_marks"],
-  ["mismatches", "note_new_mismatches"],
-  ["mismatches", "note_changed_mismatches"],
-] as const;
+/** The tables whose triggers note what may change a closed day; they have no other triggers. */
+const NOTED = ["diff_marks", "mismatches"] as const;
 
 /**
  * The exclusive end of the closed time, which has no gap from the first closed day on; null: no day is closed.
@@ -31,12 +27,19 @@ export async function readClosedUpTo(tx: Query): Promise<Instant | null> {
  * Makes the triggers note changes, before the first day is closed. Changes the catalogue and not a row, because a
  * comparison with an older snapshot would not see a row. `alter table` waits for all transactions that have written
  * to the table.
+ * @throws ReconError `conflict` where that takes too long
  */
 export async function startNoting(sql: Sql): Promise<void> {
   const [state] = await sql`select from closing_states`;
   if (state !== undefined) return;
-  for (const [table, trigger] of TRIGGERS) {
-    await sql.unsafe(`alter table ${table} enable trigger ${trigger}`);
+  for (const table of NOTED) {
+    await orBusy(() =>
+      sql.begin(async (tx) => {
+        // Live work waits behind a statement that waits for a table.
+        await tx`select set_config('lock_timeout', '2s', true)`;
+        await tx.unsafe(`alter table ${table} enable trigger user`);
+      }),
+    );
   }
   await sql`insert into closing_states (id) values (1) on conflict do nothing`;
 }
@@ -47,11 +50,15 @@ export async function startNoting(sql: Sql): Promise<void> {
  * @throws ReconError `conflict` where the wait is too long
  */
 export async function lockClosing(tx: Query): Promise<void> {
+  await orBusy(async () => await tx`lock table closing_states in exclusive mode`);
+}
+
+async function orBusy(work: () => Promise<unknown>): Promise<void> {
   try {
-    await tx`lock table closing_states in exclusive mode`;
+    await work();
   } catch (error) {
     if ((error as { code?: string }).code !== "55P03") throw error;
-    throw new ReconError("conflict", "another process closes a day at this moment; try again in a minute", {
+    throw new ReconError("conflict", "other work holds what closing a day needs; try again in a minute", {
       cause: error,
       retryable: true,
     });

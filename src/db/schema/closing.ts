@@ -4,7 +4,7 @@ import { sql } from "drizzle-orm";
 import { bigint, date, index, integer, jsonb, numeric, pgTable, primaryKey, text } from "drizzle-orm/pg-core";
 import { identity, instant } from "./columns.ts";
 
-/** The closed days. A row is never changed (§3.10). */
+/** The closed days. A row is never changed. */
 export const closedDays = pgTable("closed_days", {
   /** the date in `zone` */
   day: date("day").primaryKey(),

@@ -1,4 +1,4 @@
-/** Closes days: stores a day's statement in the chain, with what each bet counted for (§3.10). */
+/** Closes days: stores a day's statement in the chain, with what each bet counted for. */
 
 import { mergeBets } from "../../closing/changed-bets.ts";
 import { writeClosedBets } from "../../closing/closed-bet-store.ts";
@@ -21,7 +21,7 @@ import { addUp, type Counted, type ReportRow, type Totals, toRows } from "../../
 import { readFirstBegin } from "../../sync/pull-state-store.ts";
 import type { FlowContext } from "../context.ts";
 import { countAll, openReport } from "../reports/read-report.ts";
-import { whyOpen } from "./why-open.ts";
+import { whyFuture, whyOpen } from "./why-open.ts";
 
 /** The most days that one run of the job closes; the next run goes on. */
 const MOST_AT_ONCE = 40;
@@ -48,8 +48,26 @@ export async function closeDueDays(context: FlowContext, signal: AbortSignal): P
   return results;
 }
 
+/**
+ * Closes dates in their order, and stops at the first one that stays open. Dates before the first closed day, or before
+ * the first whole day that was pulled, are left out.
+ * @param days of the present `closing.zone`
+ */
+export async function closeDays(context: FlowContext, days: readonly ZonedDay[]): Promise<Closing[]> {
+  const next = await findNextDay(context, context.config.closing.zone);
+  const results: Closing[] = [];
+  for (const day of days) {
+    const isClosed = (await readClosedDay(context.sql, day.day)) !== null;
+    if (!isClosed && next !== null && day.day < next.day) continue;
+    const result = await closeDay(context, day);
+    results.push(result);
+    if ("reason" in result) break;
+  }
+  return results;
+}
+
 /** The day to close next: after the last closed one, or the first whole day that was pulled; null: nothing was pulled. */
-export async function findNextDay({ sql }: FlowContext, zone: string): Promise<ZonedDay | null> {
+async function findNextDay({ sql }: FlowContext, zone: string): Promise<ZonedDay | null> {
   const last = await readLastClosed(sql);
   if (last !== null) return dayAfter(last, zone);
   const begin = await readFirstBegin(sql);
@@ -95,6 +113,8 @@ export async function closeDay(context: FlowContext, day: ZonedDay): Promise<Clo
 
 /** @throws ReconError `conflict` where another day must be closed first */
 async function findReason(context: FlowContext, tx: Query, day: ZonedDay): Promise<Closing | null> {
+  const future = whyFuture(day, context.clock.now());
+  if (future !== null) return { day: day.day, reason: future };
   const last = await readLastClosed(tx);
   const next = last === null ? day : dayAfter(last, day.zone);
   if (next.day !== day.day) throw notNext(day, last, next);

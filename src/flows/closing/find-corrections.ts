@@ -1,4 +1,4 @@
-/** Finds what changed in closed days since they were closed, and stores it as corrections (§3.10). */
+/** Finds what changed in closed days since they were closed, and stores it as corrections. */
 
 import { parseInstant } from "../../clock.ts";
 import { type ChangedBet, type ClosedBet, findChangedBets } from "../../closing/changed-bets.ts";

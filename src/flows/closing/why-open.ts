@@ -1,6 +1,6 @@
 /** Whether a day can be closed: it has ended, everything of it was fetched, and what was fetched was compared. */
 
-import { formatInstant, showInstant } from "../../clock.ts";
+import { formatInstant, type Instant, showInstant } from "../../clock.ts";
 import type { ZonedDay } from "../../closing/day-bounds.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
@@ -17,7 +17,8 @@ import { findLedgerStart } from "../ledger/known-ledger.ts";
  */
 export async function whyOpen(context: FlowContext, tx: Query, day: ZonedDay): Promise<string | null> {
   const now = context.clock.now();
-  if (day.to > now) return `The day ends at ${showInstant(day.to)}, which is in the future.`;
+  const future = whyFuture(day, now);
+  if (future !== null) return future;
   if (day.to > now - context.config.pull.settleDelay) {
     return "The day has just ended; pull.settleDelay is not over.";
   }
@@ -34,6 +35,11 @@ export async function whyOpen(context: FlowContext, tx: Query, day: ZonedDay): P
   return hasWhole
     ? null
     : "No product was fetched from the beginning of this day to its end (recon backfill fetches it).";
+}
+
+/** @returns one sentence where the day has not ended */
+export function whyFuture({ to }: ZonedDay, now: Instant): string | null {
+  return to > now ? `The day ends at ${showInstant(to)}, which is in the future.` : null;
 }
 
 async function whyIncomplete(

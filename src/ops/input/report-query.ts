@@ -2,21 +2,59 @@
 
 import { z } from "zod";
 import { isZone } from "../../clock.ts";
-import { dayOf, type ZonedDay } from "../../closing/day-bounds.ts";
+import { datesOf, dayOf, type ZonedDay } from "../../closing/day-bounds.ts";
 import { ONCE, read, usage } from "./fields.ts";
 
 export const REPORT_QUERY = z.strictObject({
-  day: ONCE.meta({ format: "date" }),
-  zone: ONCE.meta({ description: "a name such as Asia/Bangkok; without it UTC" }).default("UTC"),
+  day: ONCE.meta({ format: "date", description: "the day; either this or month" }).optional(),
+  month: ONCE.meta({ description: "such as 2026-11; the closed days of closing.zone" }).optional(),
+  zone: ONCE.meta({
+    description:
+      "of the day: a name such as Asia/Bangkok; without it the zone in which the day was closed, or closing.zone",
+  }).optional(),
 });
 
+/** Which day a person asked for. */
+export interface AskedDay extends ZonedDay {
+  /** false: a closed day is shown in the zone in which it was closed */
+  readonly isZoneAsked: boolean;
+}
+
+export interface AskedMonth {
+  /** YYYY-MM */
+  readonly month: string;
+  /** its dates in order */
+  readonly dates: readonly string[];
+}
+
 /**
- * Reads the day and its zone (UTC where none is given); a day has 23 or 25 hours where the clocks change.
+ * Reads which day or month was asked for.
+ * @param defaultZone `closing.zone`
  * @throws ReconError `usage` that names the field and its value
  */
-export function readReportDay(typed: unknown): ZonedDay {
-  const { day, zone } = read(REPORT_QUERY, typed);
-  return parseDay(day, zone);
+export function readReportAsk(typed: unknown, defaultZone: string): AskedDay | AskedMonth {
+  const { day, month, zone } = read(REPORT_QUERY, typed);
+  if (month !== undefined) {
+    if (day !== undefined) throw usage("give either day or month");
+    if (zone !== undefined && zone !== defaultZone) {
+      throw usage(
+        `a month is stated in closing.zone, which is ${defaultZone}; leave out zone, which is "${zone.slice(0, 60)}"`,
+      );
+    }
+    return parseMonth(month);
+  }
+  if (day === undefined) throw usage("day is missing");
+  return { ...parseDay(day, zone ?? defaultZone), isZoneAsked: zone !== undefined };
+}
+
+/**
+ * As `readReportAsk`, where only a day can be asked for.
+ * @throws ReconError `usage` that names the field and its value
+ */
+export function readReportDay(typed: unknown, defaultZone = "UTC"): AskedDay {
+  const asked = readReportAsk(typed, defaultZone);
+  if ("month" in asked) throw usage("day is missing");
+  return asked;
 }
 
 /** @throws ReconError `usage` that names the wrong value */
@@ -27,4 +65,11 @@ export function parseDay(day: string, zone: string): ZonedDay {
   const found = dayOf(day, zone);
   if (found === null) throw usage(`day must be a date such as 2026-11-20, but is "${day.slice(0, 60)}"`);
   return found;
+}
+
+/** @throws ReconError `usage` that names the wrong value */
+export function parseMonth(month: string): AskedMonth {
+  const dates = datesOf(month);
+  if (dates === null) throw usage(`month must be a month such as 2026-11, but is "${month.slice(0, 60)}"`);
+  return { month, dates };
 }
