@@ -3,7 +3,7 @@
  * --seed N | --seeds A..B [--json]`: runs seeds
  * and audits them. With `--callbacks` a world is played through real callbacks to real processes that are killed.
  * Without, with kills or faults, the worker pulls as real processes that are killed; else a world is played through,
- * with `--transfers` one of transfers and top-ups. `--cost` shows instead what an hour of play costs in requests.
+ * with `--transfers` one of transfers and top-ups, with `--year` a thinned year with closing and retention. `--cost` shows instead what an hour of play costs in requests.
  */
 
 import { parseArgs } from "node:util";
@@ -14,6 +14,7 @@ import { openPlays } from "./plays.ts";
 import { showCost } from "./show-cost.ts";
 import { holds, runSeeds, type SeedRun } from "./simulation.ts";
 import { openTransferPlays } from "./transfer-plays.ts";
+import { openYears } from "./year/year-plays.ts";
 
 const MOST_SHOWN = 5;
 
@@ -27,6 +28,7 @@ const { values } = parseArgs({
     transfers: { type: "boolean", default: false },
     callbacks: { type: "boolean", default: false },
     cost: { type: "boolean", default: false },
+    year: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
   },
 });
@@ -35,9 +37,11 @@ if (values.cost) {
   process.exit();
 }
 const [first, last] = readSeeds(values.seeds ?? values.seed ?? "1");
-const open = values.transfers
-  ? openTransferPlays
-  : chooseSimulation(values.faults, values.kills, values.callbacks, readLedger(values.ledger));
+const open = values.year
+  ? () => openYears((line) => (values.json ? console.error(line) : console.log(line)))
+  : values.transfers
+    ? openTransferPlays
+    : chooseSimulation(values.faults, values.kills, values.callbacks, readLedger(values.ledger));
 
 const seeds = Array.from({ length: last - first + 1 }, (_, index) => first + index);
 const simulation = await open();

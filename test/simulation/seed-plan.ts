@@ -17,7 +17,7 @@ const LATE_MS = 2 * HOUR_MS;
 const STEP_MS = 15 * MINUTE_MS;
 const LATER_STEP_MS = 45 * MINUTE_MS;
 /** A bet without news is stuck after this time. No correct bet of the world runs as long. */
-const STUCK_MS = 3.25 * HOUR_MS;
+export const STUCK_MS = 3.25 * HOUR_MS;
 const STUCK = "PT3H15M";
 /** After the last fault is complete: time for a confirm fetch, and for the comparisons after it. */
 const AFTERWARDS_MS = 105 * MINUTE_MS;
@@ -43,7 +43,7 @@ export function withOutage(plan: SeedPlan, whose: "ours" | "the provider's"): Se
   return { ...plan, steps: plan.steps.filter((step) => step < outage.from || step >= outage.to) };
 }
 
-interface Product {
+export interface SimulatedProduct {
   readonly productId: string;
   readonly style: StyleName;
   readonly roundsPerMinute: number;
@@ -51,18 +51,18 @@ interface Product {
   readonly settings?: object;
 }
 
-const PLAIN: readonly Product[] = [
+const PLAIN: readonly SimulatedProduct[] = [
   { productId: "TABLE", style: "table", roundsPerMinute: 0.2 },
   { productId: "SLOT", style: "slot", roundsPerMinute: 0.3 },
   { productId: "SPORT", style: "sport", roundsPerMinute: 0.2 },
 ];
-const ODD: Product = {
+const ODD: SimulatedProduct = {
   productId: "ODD",
   style: "odd",
   roundsPerMinute: 0.9,
   settings: { stuckOpenAfter: STUCK },
 };
-const SPECIAL: readonly Product[] = [
+const SPECIAL: readonly SimulatedProduct[] = [
   { productId: "SINGLE", style: "single-state", roundsPerMinute: 0.2, settings: { singleState: true } },
   {
     productId: "LISTED",
@@ -75,7 +75,7 @@ const SPECIAL: readonly Product[] = [
 ];
 
 /** The ways in which operators keep their ledger; each seed has one. */
-const LEDGERS: readonly Product[] = [
+const LEDGERS: readonly SimulatedProduct[] = [
   {
     productId: "OMITTED",
     style: "lost-omitted",
@@ -86,7 +86,7 @@ const LEDGERS: readonly Product[] = [
 ];
 
 /** Five products for each seed, so that a seed takes seconds: the odd one always, the others in turn. */
-function productsOf(seed: number): Product[] {
+export function simulatedProducts(seed: number): SimulatedProduct[] {
   const special = seed % SPECIAL.length;
   // The second special product is each of the others in turn.
   const other = (special + 1 + (Math.floor(seed / SPECIAL.length) % (SPECIAL.length - 1))) % SPECIAL.length;
@@ -102,7 +102,7 @@ function productsOf(seed: number): Product[] {
 export function planSeed(seed: number, ledger: LedgerHabit = "own"): SeedPlan {
   const begin = BEGIN + seed * 29 * HOUR_MS + (seed % 7) * 11 * MINUTE_MS;
   const steps = planSteps(begin);
-  const products = productsOf(seed);
+  const products = simulatedProducts(seed);
   return {
     begin,
     steps,
@@ -149,7 +149,7 @@ function planSteps(begin: number): number[] {
 }
 
 /** Either an hour in which long ranges time out, or a few faults of many kinds. */
-function planFaults(seed: number, begin: number): Fault[] {
+export function planFaults(seed: number, begin: number): Fault[] {
   const slow: Fault = {
     when: { hoursUtc: [new Date(begin + HOUR_MS).getUTCHours()], longerThan: "PT20M" },
     do: seed % 16 === 0 ? { kind: "hang" } : { kind: "status", status: 504 },

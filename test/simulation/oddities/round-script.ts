@@ -192,7 +192,7 @@ export class RoundScript {
     const isSilent = (line: { unasked: boolean }) => this.#style.silentWallet && !line.unasked;
     return {
       startedAt: this.context.startedAt,
-      entries: this.#lines.map((line) => (isSilent(line) ? { ...line.entry, moved: null } : line.entry)),
+      entries: this.#lines.map((line) => (isSilent(line) ? silence(line.entry) : line.entry)),
       records: [...this.#records.values()],
       fault,
     };
@@ -229,6 +229,20 @@ export class RoundScript {
   #last(name: string): ShownVersion | undefined {
     return this.#records.get(name)?.at(-1);
   }
+}
+
+const SILENCED = new WeakMap<CallbackEntry, Amount>();
+
+/** The entry of a wallet that does not say what it moved. */
+function silence(entry: CallbackEntry): CallbackEntry {
+  const silent = { ...entry, moved: null };
+  SILENCED.set(silent, entry.moved ?? ZERO);
+  return silent;
+}
+
+/** What the wallet moved for an entry of the world, even where the entry does not say so. */
+export function trueMove(entry: CallbackEntry): Amount {
+  return entry.moved ?? SILENCED.get(entry) ?? ZERO;
 }
 
 const HAVE_TYPE: ReadonlySet<CallbackName> = new Set(["settleBets", "cancelBets", "voidSettled", "rollback"]);

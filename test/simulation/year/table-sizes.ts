@@ -1,0 +1,99 @@
+/** The sizes of tables: after the retention periods they must level off. */
+
+import type { Instant } from "../../../src/clock.ts";
+import type { Sql } from "../../../src/db/client.ts";
+
+const DAY_MS = 86_400_000;
+/** Rows that may go are gone so long after their time of `retain`. */
+const SLACK_MS = 4 * DAY_MS;
+
+/** Tables that keep a row for each closed day, each correction, or each deleted bet. */
+const GROW: ReadonlySet<string> = new Set(["closed_days", "corrections", "deleted_bets"]);
+/** The later of two months may be so much larger: chance decides how much is played. */
+const MOST_GROWTH = 1.5;
+/** A table of so few rows is no burden. */
+const FEW_ROWS = 400;
+
+export type TableSizes = ReadonlyMap<string, number>;
+
+export async function countRows(sql: Sql): Promise<TableSizes> {
+  const tables = await sql<{ name: string }[]>`
+    select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace order by 1`;
+  const sizes = new Map<string, number>();
+  for (const { name } of tables) {
+    const [row] = await sql<{ rows: number }[]>`select count(*)::integer as rows from ${sql(name)}`;
+    sizes.set(name, row?.rows ?? 0);
+  }
+  return sizes;
+}
+
+/** @param sizes of each month, from the first one after the retention periods on */
+export function findGrowth(sizes: readonly TableSizes[], kept: readonly number[]): string[] {
+  const [first, last] = [sizes[0], sizes.at(-1)];
+  if (first === undefined || last === undefined || sizes.length < 3) return [];
+  const added = (kept.at(-1) ?? 0) - (kept[0] ?? 0);
+  return [...last].flatMap(([name, rows]) => {
+    const before = first.get(name) ?? 0;
+    const most = Math.max(FEW_ROWS, before * MOST_GROWTH) + added;
+    if (GROW.has(name) || rows <= most) return [];
+    return [`the table ${name} grew from ${before} to ${rows} rows; ${added} more rows had to stay`];
+  });
+}
+
+/** How long rows are kept, in milliseconds. */
+export interface Kept {
+  readonly records: number;
+  readonly entries: number;
+  readonly mismatches: number;
+  readonly windows: number;
+}
+
+/** Old rows that stayed without a reason: no mismatch names their bet or round, and none of its bets runs. */
+export async function findLeftovers(
+  sql: Sql,
+  now: Instant,
+  keep: Kept,
+  open: ReadonlySet<string>,
+): Promise<string[]> {
+  const before = (ms: number) => now - ms - SLACK_MS;
+  const both = Math.max(keep.records, keep.entries);
+  const named = (names: ReturnType<Sql>) => sql`
+    not exists (select from mismatches m where m.product_id = t.product_id
+      and (m.username = t.username or m.provider ->> 'username' = t.username)
+      and (m.subject like 'session:%' or m.bet_id in (${names}) or m.transaction_id in (${names})
+        or m.round_id = t.round_id))`;
+  const rows = await sql<{ name: string; names: string[]; at: Date }[]>`
+    select 'bet_records' as name, array[t.bet_id, t.id, t.round_id] as names, accounting_date as at,
+      product_id as "productId", username
+    from bet_records t
+    where greatest(accounting_date, version_seen_at) < ${before(both)} and ${named(sql`t.bet_id, t.id`)}
+    union all
+    select 'callback_entries', array[t.txn_id, t.round_id], occurred_at, product_id, username
+    from callback_entries t
+    where greatest(occurred_at, received_at) < ${before(both)} and ${named(sql`t.txn_id`)}
+    union all
+    select 'windows', array[t.id::text], to_at, product_id, ''
+    from windows t where to_at < ${before(keep.windows)} and coalesce(fetched_at, to_at) < ${before(keep.windows)}
+    union all
+    select 'mismatches', array[t.id::text], occurred_at, product_id, username
+    from mismatches t
+    where status in ('resolved', 'ignored') and last_seen_at < ${before(both)} and occurred_at < ${before(both)}
+      and coalesce(resolved_at, last_seen_at) < ${before(both)}
+      and not exists (select from adjustments a where a.mismatch_id = t.id)`;
+  return (
+    rows as unknown as {
+      name: string;
+      names: (string | null)[];
+      at: number;
+      productId: string;
+      username: string;
+    }[]
+  )
+    .filter(
+      ({ productId, username, names }) => !names.some((name) => open.has(`${productId} ${username} ${name}`)),
+    )
+    .map(
+      ({ name, names, at, productId, username }) =>
+        `an old row stayed in ${name}: ${productId} ${username} ${names.join(" ")} of ${new Date(at).toISOString()}`,
+    );
+}

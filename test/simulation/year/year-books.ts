@@ -1,0 +1,86 @@
+/** What the books of a year must say, from what the world knows alone. */
+
+import type { BetRecord } from "../../../src/bet.ts";
+import type { Instant } from "../../../src/clock.ts";
+import { type Amount, formatAmount, parseAmount, ZERO } from "../../../src/money.ts";
+import type { World } from "../../../src/sandbox/world/world.ts";
+import type { TimeRange } from "../../../src/window.ts";
+import { trueMove } from "../oddities/round-script.ts";
+import { type ChangingBet, type Side, stateAt } from "./changing-bet.ts";
+
+/** Sums by name, such as "CHANGING THB provider.net". */
+export class Sums {
+  readonly #amounts = new Map<string, Amount>();
+
+  add(name: string, amount: Amount): void {
+    this.#amounts.set(name, (this.#amounts.get(name) ?? ZERO).plus(amount));
+  }
+
+  addText(name: string, text: string | number): void {
+    this.add(name, parseAmount(String(text), name));
+  }
+
+  addSide(name: string, { bets, stake, payout, net }: Side): void {
+    this.addText(`${name}.bets`, bets);
+    this.add(`${name}.stake`, stake);
+    this.add(`${name}.payout`, payout);
+    this.add(`${name}.net`, net);
+  }
+
+  /** One line for each sum that differs, of the names that a test accepts. */
+  differences(expected: Sums, about: string, accepts: (name: string) => boolean = () => true): string[] {
+    const names = [...new Set([...this.#amounts.keys(), ...expected.#amounts.keys()])].sort();
+    return names.filter(accepts).flatMap((name) => {
+      const [is, must] = [this.#amounts.get(name) ?? ZERO, expected.#amounts.get(name) ?? ZERO];
+      if (is.eq(must)) return [];
+      return [`${about}: ${name} is ${formatAmount(is)}, and must be ${formatAmount(must)}`];
+    });
+  }
+}
+
+/** The sums of thinned play in a range near whose ends nothing happens. Of the ledger, only the money that moved. */
+export function sumThinned(world: World, { from, to }: TimeRange): Sums {
+  const sums = new Sums();
+  const quiet = Number.MAX_SAFE_INTEGER;
+  const tips = new Set<string>();
+  for (const entry of world.entriesReceived({ from, to })) {
+    const { productId, currency, txnId, callback } = entry;
+    if (callback === "placeTips" || callback === "cancelTips") tips.add(`${productId} ${txnId}`);
+    else sums.add(`${productId} ${currency} ledger.net`, trueMove(entry));
+  }
+  for (const { productId } of world.products) {
+    for (const record of world.recordsIn(productId, { from, to }, quiet)) {
+      const isTip = tips.has(`${productId} ${record.betId}`) || tips.has(`${productId} ${record.id}`);
+      if (record.betStatus === "VOID" || isTip) continue;
+      const { stake, payout } = record;
+      const side = { bets: 1, stake, payout, net: netOf(record) };
+      sums.addSide(`${productId} ${record.currency} provider`, side);
+    }
+  }
+  return sums;
+}
+
+function netOf({ betStatus, stake, payout }: BetRecord): Amount {
+  return betStatus === "SETTLED" ? payout.minus(stake) : stake.neg();
+}
+
+/** What the changing bets count for at a moment, on the days of some bounds. */
+export function sumChanging(
+  bets: readonly ChangingBet[],
+  now: Instant,
+  dayOf: (at: Instant) => string | null,
+): Map<string, Sums> {
+  const days = new Map<string, Sums>();
+  for (const bet of bets) {
+    for (const { at, provider, ledger } of stateAt(bet, now)?.counts ?? []) {
+      const day = dayOf(at);
+      if (day === null) continue;
+      const sums = days.get(day) ?? new Sums();
+      days.set(day, sums);
+      const name = `${bet.productId} ${bet.currency}`;
+      sums.addSide(`${name} provider`, provider);
+      sums.addSide(`${name} ledger`, ledger);
+    }
+  }
+  return days;
+}

@@ -1,0 +1,164 @@
+/** The plan of a year: its days and steps, its zones, its settings, and what its worker does not do. */
+
+import { DateTime } from "luxon";
+import type { Instant } from "../../../src/clock.ts";
+import { type Config, parseConfig } from "../../../src/config-file.ts";
+import { createRandom, hashText, type Random } from "../../../src/sandbox/world/random.ts";
+import type { OddWorldPlan } from "../oddities/odd-plan.ts";
+import { planFaults, type SimulatedProduct, STUCK_MS, simulatedProducts } from "../seed-plan.ts";
+import { DAY_MS, MINUTE_MS } from "./bet-stories.ts";
+
+const HOUR_MS = 60 * MINUTE_MS;
+/** So long ago that every simulated moment has passed for real processes too. */
+const BEGIN = Date.parse("2025-01-01T00:00:00Z");
+/** Play begins when whole days are pulled in every zone. */
+const FIRST_PLAY_DAY = 2;
+const PLAYED_MS = 30 * MINUTE_MS;
+const LATE_MS = 2 * HOUR_MS;
+/** The moments of a day at which the worker works. */
+const STEPS: readonly number[] = [3 * HOUR_MS + 10 * MINUTE_MS, 11 * HOUR_MS + 10 * MINUTE_MS, 19 * HOUR_MS];
+/** Nothing changes so shortly before a step that the provider's report could not show it yet. */
+const QUIET_MS = 40 * MINUTE_MS;
+
+/** The products whose bets change after their day. */
+export const CHANGING = { bets: "CHANGING", sessions: "REEF" } as const;
+
+/** Zones with and without daylight saving time; some seeds change the zone on the way. */
+const ZONES: readonly [string, ...string[]][] = [
+  ["Europe/Berlin"],
+  ["UTC", "Asia/Bangkok"],
+  ["America/New_York", "Europe/London"],
+  ["Asia/Bangkok", "America/New_York"],
+];
+
+export interface YearLength {
+  readonly days: number;
+  /** how many products play besides those whose bets change */
+  readonly products: number;
+}
+
+export const WHOLE_YEAR: YearLength = { days: 365, products: 3 };
+
+export interface YearPlan {
+  readonly seed: number;
+  readonly begin: Instant;
+  readonly length: YearLength;
+  readonly world: OddWorldPlan;
+  /** as in the config file, for the zone of a moment */
+  settingsAt(now: Instant): object;
+  zoneAt(now: Instant): string;
+  readonly zones: readonly string[];
+  /** the moments at which the worker works, by day; an empty list: it is down */
+  readonly days: readonly (readonly Instant[])[];
+  readonly faults: ReturnType<typeof planFaults>;
+  /** moves a moment away from the steps */
+  quiet(at: Instant): Instant;
+  /** the first and the last day, by number, on which bets begin */
+  readonly played: { readonly first: number; readonly last: number };
+}
+
+/** Days after the last play: changes arrive, and the last days are closed. */
+const AFTERWARDS_DAYS = 24;
+
+export function planYear(seed: number, length: YearLength = WHOLE_YEAR): YearPlan {
+  const begin = BEGIN;
+  const random = createRandom(hashText(`${seed}|year`));
+  const products = playedProducts(seed, length);
+  const zones = ZONES[seed % ZONES.length] ?? ["UTC"];
+  const changesAt =
+    begin + Math.floor(length.days * 0.4) * DAY_MS + (12 - dayOfMonth(begin, length)) * DAY_MS;
+  const zoneAt = (now: Instant) => zones[now >= changesAt ? zones.length - 1 : 0] ?? "UTC";
+  const played = { first: FIRST_PLAY_DAY, last: length.days - 1 };
+  const numbers = Array.from({ length: length.days + AFTERWARDS_DAYS }, (_, day) => day);
+  return {
+    seed,
+    begin,
+    length,
+    zones,
+    zoneAt,
+    played,
+    settingsAt: (now) => settingsOf(begin, products, zoneAt(now)),
+    world: {
+      seed,
+      periods: numbers.slice(played.first, length.days).map((day) => {
+        const from = begin + day * DAY_MS + hourOfPlay(random, begin + day * DAY_MS) * HOUR_MS;
+        return { from, to: from + PLAYED_MS };
+      }),
+      products: products.map(({ settings: _, ...product }) => ({
+        ...product,
+        roundsPerMinute: product.roundsPerMinute / 3,
+      })),
+      players: 12,
+      lateSettlementMs: LATE_MS,
+      callbackLagMs: 10 * MINUTE_MS,
+      reportLagMs: 2 * MINUTE_MS,
+      lateReportMs: 45 * MINUTE_MS,
+      faultEveryMinutes: 47,
+    },
+    days: planDays(random, begin, numbers),
+    faults: planFaults(seed, begin),
+    quiet: (at) => {
+      const time = (((at - begin) % DAY_MS) + DAY_MS) % DAY_MS;
+      const step = STEPS.find((one) => time > one - QUIET_MS && time <= one);
+      return step === undefined ? at : at - time + step + MINUTE_MS;
+    },
+  };
+}
+
+/** The odd product always, and others in turn. */
+function playedProducts(seed: number, { products }: YearLength): SimulatedProduct[] {
+  const [odd, ...others] = simulatedProducts(seed);
+  const first = seed % Math.max(1, others.length);
+  const turned = [...others.slice(first), ...others.slice(0, first)];
+  return [...(odd === undefined ? [] : [odd]), ...turned].slice(0, products);
+}
+
+export function configAt(plan: YearPlan, now: Instant): Config {
+  return parseConfig(plan.settingsAt(now));
+}
+
+/** No round is near the end of a month in any zone, so that its month is known without the code under test. */
+function hourOfPlay(random: Random, day: Instant): number {
+  const date = DateTime.fromMillis(day, { zone: "utc" });
+  const isAtEdge = date.day === 1 || date.day === date.daysInMonth;
+  return isAtEdge ? random.between(6, 12) : random.between(0, 20);
+}
+
+/** One day of a hundred, or two in a row, have no step: the worker is down. Others lack some steps. */
+function planDays(random: Random, begin: Instant, numbers: readonly number[]): (readonly Instant[])[] {
+  let down = 0;
+  return numbers.map((day) => {
+    if (day > 5 && day < numbers.length - 10 && down === 0 && random.oneIn(40)) down = random.between(1, 2);
+    const steps = STEPS.map((step) => begin + day * DAY_MS + step);
+    if (down === 0) return random.oneIn(12) ? steps.filter(() => !random.oneIn(3)) : steps;
+    down -= 1;
+    return [];
+  });
+}
+
+function dayOfMonth(begin: Instant, { days }: YearLength): number {
+  return DateTime.fromMillis(begin + Math.floor(days * 0.4) * DAY_MS, { zone: "utc" }).day;
+}
+
+function settingsOf(begin: Instant, products: readonly SimulatedProduct[], zone: string): object {
+  const since = new Date(begin).toISOString();
+  return {
+    products: [
+      ...products.map(({ productId, settings }) => ({ productId, since, ...settings })),
+      { productId: CHANGING.bets, since, stuckOpenAfter: "P120D" },
+      { productId: CHANGING.sessions, since, settlement: "session" },
+    ],
+    pull: { requestTimeout: "PT0.4S", overlap: "PT15M", resweepAfter: ["P2D"] },
+    diff: { tolerance: { EUR: "0.01" } },
+    ledger: { since: new Date(begin - STUCK_MS - HOUR_MS).toISOString(), rowsChange: "replace" },
+    closing: { zone, after: "P2D" },
+    retain: {
+      recordVersions: "P15D",
+      rawBodies: "P15D",
+      windows: "P20D",
+      records: "P26D",
+      entries: "P22D",
+      mismatches: "P18D",
+    },
+  };
+}
