@@ -12,6 +12,7 @@ type ConditionKind =
   | "comparing-set-aside"
   | "ledger-unreadable"
   | "verifying-stalled"
+  | "closing-stalled"
   | "queue-unserved";
 
 /** The identity of a condition. */

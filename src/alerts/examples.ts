@@ -67,6 +67,14 @@ const CONDITIONS: readonly Condition[] = [
     whatWhenOver: `questions about transfers of ${PRODUCT} are answered again`,
   },
   {
+    kind: "closing-stalled",
+    subject: "closing",
+    productId: null,
+    what: `no day has been closed since noon: 2026-11-20 stays open. ${PRODUCT} was not fetched from 03:00 to 04:00`,
+    toDo: "Mend what the reason names. The worker then closes the day by itself.",
+    whatWhenOver: "days are closed again",
+  },
+  {
     kind: "queue-unserved",
     subject: "backfill",
     productId: null,

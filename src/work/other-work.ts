@@ -1,7 +1,16 @@
 /** Whether pulling, following the ledger, alerting and the queues go on. */
 
 import { type Instant, showInstant } from "../clock.ts";
-import { findState, isFailing, isLate, NO_WORKER, patienceOf, type Stall, type Watch } from "./stall.ts";
+import {
+  DAY_OPEN,
+  findState,
+  isFailing,
+  isLate,
+  NO_WORKER,
+  patienceOf,
+  type Stall,
+  type Watch,
+} from "./stall.ts";
 import type { WorkState } from "./work-store.ts";
 
 interface StatesSeen extends Watch {
@@ -106,6 +115,30 @@ export function judgeFollowing(seen: FollowingSeen): Following {
     isWhole: true,
   };
   return { readAt, problem: what, stalls: [stall] };
+}
+
+/** Longer than a confirm fetch or a repeated window takes. */
+const LONGEST_OPEN_MS = 3_600_000;
+
+/** The stall of closing: for an hour a due day has stayed open, or corrections could not be found. */
+export function judgeClosing({ states, ...moment }: StatesSeen): Stall[] {
+  const state = findState(states, "closing", "");
+  const failingSince = state?.failingSince ?? null;
+  if (failingSince === null || !isLate(failingSince, LONGEST_OPEN_MS, moment)) return [];
+  const isOpen = state?.errorCode === DAY_OPEN;
+  return [
+    {
+      kind: "closing-stalled",
+      subject: "closing",
+      productId: null,
+      what: `no day has been closed and no correction found since ${showInstant(failingSince)}: ${state?.error ?? "unknown error"}`,
+      toDo: isOpen
+        ? "Mend what the reason names: fetch the time with recon backfill, or let comparing go on. The worker then closes the day by itself. Later days wait for it."
+        : FAILING,
+      whatWhenOver: "days are closed again",
+      isWhole: false,
+    },
+  ];
 }
 
 export interface Alerting {

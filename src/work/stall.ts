@@ -9,6 +9,7 @@ export type StallKind =
   | "comparing-set-aside"
   | "ledger-unreadable"
   | "verifying-stalled"
+  | "closing-stalled"
   | "queue-unserved";
 
 /** A stall, with the texts of the alerts at its beginning and end. */
@@ -68,6 +69,9 @@ export function isLate(last: Instant | null, patienceMs: number, { now, watchedS
 export function findState(states: readonly WorkState[], work: WorkKind, subject: string): WorkState | null {
   return states.find((one) => one.work === work && one.subject === subject) ?? null;
 }
+
+/** The error code of closing where a due day stays open. */
+export const DAY_OPEN = "day-open";
 
 export const NO_WORKER =
   "Check that a worker runs and takes jobs: /readyz and the worker's log name the problem, and /queues shows the jobs. Nothing is lost: the work goes on where it stopped.";

@@ -4,7 +4,7 @@ import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 
 /** Work that must go on (docs/alerts.md#what-stands-still), and the queues whose jobs do it. */
-export type WorkKind = "pulling" | "comparing" | "following" | "verifying" | "alerting" | "queue";
+export type WorkKind = "pulling" | "comparing" | "following" | "verifying" | "closing" | "alerting" | "queue";
 
 export interface WorkName {
   readonly work: WorkKind;

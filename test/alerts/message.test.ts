@@ -67,6 +67,8 @@ test("the examples are one alert of each kind, all marked as tests, each with a 
     "alerts-undelivered-over",
     "clock-wrong",
     "clock-wrong-over",
+    "closing-stalled",
+    "closing-stalled-over",
     "comparing-set-aside",
     "comparing-set-aside-over",
     "comparing-stalled",

@@ -16,7 +16,7 @@ const environment = () => ({
   ALERT_WEBHOOK_SECRET: WEBHOOK_SECRET,
   ALERT_SLACK_URL: slack.url(),
 });
-const KINDS = 27;
+const KINDS = 29;
 
 describe("recon alerts test", () => {
   test("sends one of each, marked as a test, to every channel, and says that they arrived", async () => {

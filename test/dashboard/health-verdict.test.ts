@@ -103,6 +103,7 @@ test.each<[tone: string, text: string, changes: Partial<JudgedOverview>]>([
       "comparing-set-aside",
       "ledger-unreadable",
       "verifying-stalled",
+      "closing-stalled",
       "queue-unserved",
     ] as const
   ).map((kind): [string, string, Partial<JudgedOverview>] => [

@@ -11,6 +11,7 @@ import {
   type Alerting,
   type Following,
   judgeAlerting,
+  judgeClosing,
   judgeFollowing,
   judgePulling,
   judgeQueues,
@@ -110,6 +111,7 @@ export function judgeWork(
     ...comparing.stalls,
     ...(following?.stalls ?? []),
     ...verifying.stalls,
+    ...judgeClosing(seen),
     ...judgeQueues(seen),
   ];
   const isRefused = pulled.length > 0 && pulled.every(({ productId }) => isStopped(progress, productId));

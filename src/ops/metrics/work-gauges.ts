@@ -19,6 +19,7 @@ const STALL_KINDS: readonly StallKind[] = [
   "comparing-set-aside",
   "ledger-unreadable",
   "verifying-stalled",
+  "closing-stalled",
   "queue-unserved",
 ];
 

@@ -29,6 +29,7 @@ const comparing = (subject: string): WorkName => ({ work: "comparing", subject }
 const FOLLOWING: WorkName = { work: "following", subject: "wallet.ledger" };
 const ALERTING: WorkName = { work: "alerting", subject: "" };
 const VERIFYING: WorkName = { work: "verifying", subject: "" };
+const CLOSING: WorkName = { work: "closing", subject: "" };
 const transfersOf = (productId: string): WorkName => ({
   work: "verifying",
   subject: `transfer ${productId}`,
@@ -272,6 +273,18 @@ const STALLS: Readonly<Record<string, StallCase>> = {
     },
     within: 3,
     says: /no question about transfers of P2 has been answered since .*; 1 are due/,
+  },
+  "a due day stays open for more than an hour": {
+    kind: "closing-stalled",
+    breaks: () =>
+      noteFailed(sql, CLOSING, clock.now() - 2 * HOUR_MS, {
+        code: "day-open",
+        message: "2026-11-17 stays open. P1 was not fetched from 03:00 to 04:00.",
+      }),
+    except: [],
+    mends: () => noteDone(sql, CLOSING, clock.now()),
+    within: 62,
+    says: /no day has been closed .* 2026-11-17 stays open. P1 was not fetched from 03:00 to 04:00/,
   },
   "a queue has no worker": {
     kind: "queue-unserved",

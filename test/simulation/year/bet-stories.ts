@@ -7,10 +7,6 @@ import { type ChangingBet, entry, NO_SIDE, place, running, settle, settled, show
 
 export const MINUTE_MS = 60_000;
 export const DAY_MS = 24 * 60 * MINUTE_MS;
-/** A change arrives so many days after the bet: later than `closing.after`, sooner than retention. */
-const LATE_DAYS = { least: 3, most: 12 } as const;
-/** A bet of this story runs longer than retention keeps ended ones. */
-const LONG_DAYS = { least: 30, most: 70 } as const;
 /** The report shows a record so long after it was made. */
 const REPORT_LAG_MS = 30_000;
 
@@ -24,6 +20,9 @@ export interface Beginning {
   readonly random: Random;
   /** moves a moment away from the times at which the worker works */
   readonly quiet: (at: Instant) => Instant;
+  /** the days after which the change arrives, and after which the longest bets end */
+  readonly lateDays: number;
+  readonly longDays: number;
 }
 
 type Told = Pick<ChangingBet, "entries" | "records" | "states"> &
@@ -42,10 +41,9 @@ interface Drawn extends Beginning {
 }
 
 export function tellBet(beginning: Beginning): ChangingBet {
-  const { random, startedAt, quiet, productId, username, currency, txnId } = beginning;
+  const { random, startedAt, quiet, productId, username, currency, txnId, lateDays } = beginning;
   const stake = drawMoney(random);
   const payout = random.oneIn(3) ? ZERO : stake.times(random.pick(["0.5", "1", "1.95", "2", "36"]));
-  const lateDays = random.between(LATE_DAYS.least, LATE_DAYS.most);
   const drawn: Drawn = {
     ...beginning,
     roundId: `round-${txnId}`,
@@ -142,7 +140,7 @@ const restated: Story = (bet) => {
   const { startedAt, endsAt, changesAt, stake, payout, other, random, quiet } = bet;
   const before = settled(stake, payout);
   const after = settled(stake, other);
-  const backAt = random.oneIn(3) ? quiet(changesAt + random.between(2, 5) * DAY_MS) : null;
+  const backAt = random.oneIn(3) ? quiet(changesAt + random.between(1, 2) * DAY_MS) : null;
   const back = backAt ?? 0;
   const at = { from: endsAt, to: endsAt + 1 };
   return {
@@ -261,8 +259,8 @@ const replacedEntry: Story = (bet) => {
 
 /** A bet on something far away. It counts on the day of its placement while it runs, then on that of its end. */
 const long: Story = (bet) => {
-  const { startedAt, stake, payout, random, quiet } = bet;
-  const endsAt = quiet(startedAt + random.between(LONG_DAYS.least, LONG_DAYS.most) * DAY_MS);
+  const { startedAt, stake, payout, quiet, longDays } = bet;
+  const endsAt = quiet(startedAt + longDays * DAY_MS);
   const side = settled(stake, payout);
   const runs = running(stake);
   return {

@@ -112,7 +112,9 @@ function namesOf(changing: readonly ChangingBet[]) {
 
 function identify(one: PlantedFault | SeenMismatch): string {
   const atRisk = formatAmount(parseAmount(one.amountAtRisk, "amountAtRisk"));
-  const { kind, productId, username, betId, transactionId, roundId } = one;
+  const { productId, username, betId, transactionId, roundId } = one;
+  // A record that was gone before the worker saw it is missing.
+  const kind = one.kind === "vanished-at-provider" ? "missing-at-provider" : one.kind;
   return JSON.stringify([kind, productId, username, betId, transactionId, roundId, atRisk]);
 }
 

@@ -27,6 +27,7 @@ import { judgeDeletions, seeBeforeDeletion } from "./deletion-audit.ts";
 import { MismatchAudit } from "./mismatch-audit.ts";
 import { MonthAudit } from "./month-audit.ts";
 import { decide, type PaidByHand } from "./people.ts";
+import { skipQuietHours } from "./quiet-hours.ts";
 import { setTime, simulateTime, takeDeleted } from "./simulated-time.ts";
 import { countRows, findGrowth, findLeftovers, type TableSizes } from "./table-sizes.ts";
 import { configAt, type YearPlan } from "./year-plan.ts";
@@ -34,8 +35,8 @@ import { createYearWorld, type YearWorld } from "./year-world.ts";
 
 const CREDENTIALS = { username: "simulation", password: "a seeded year" };
 const HOUR_MS = 3_600_000;
-/** A month is audited when all changes of its bets have arrived and were fetched. */
-const AUDITED_AFTER_DAYS = 19;
+/** The worker pulls so long after the last record of some play. */
+const SOON_MS = 15 * 60_000;
 /** Changed time is fetched again every so many days: sooner than the rows of a changed bet may be deleted. */
 const REFETCHED_EVERY_DAYS = 2;
 
@@ -145,6 +146,8 @@ class Year {
       for (const now of steps) await this.#step(now);
       if (steps.length === 0) this.#counts.downDays += 1;
       else await this.#endDay(day);
+
+        this.#progress(`day ${day} ${JSON.stringify(process.cpuUsage().user / 1e6)}`);
       const now = this.#plan.begin + (day + 1) * DAY_MS;
       const due = months.find(({ auditedAt }) => auditedAt > now - DAY_MS && auditedAt <= now);
       if (due !== undefined) await this.#audit(environmentAt(now), [due.month]);
@@ -162,22 +165,45 @@ class Year {
     return { ...this.#context, config: configAt(this.#plan, this.#clock.now()) };
   }
 
-  /** One run of each of the worker's jobs. */
+  /** One run of each of the worker's jobs. Time with records is pulled soon after it, as a worker does. */
   async #step(now: Instant): Promise<void> {
+    for (const soon of this.#endsOfPlay(this.#clock.now(), now - HOUR_MS)) {
+      this.#clock.set(Math.max(soon, this.#clock.now()));
+      await this.#pull();
+    }
     this.#clock.set(Math.max(now, this.#clock.now()));
     await this.#setTime();
     const context = this.#now;
     await followLedger(context, this.#never);
     await this.#deliver(now);
     const ids = context.config.products.map(({ productId }) => productId);
-    await Promise.all(
-      ids.flatMap((productId) => [
-        pullProduct(context, productId, this.#never),
-        compareProduct(context, productId, this.#never),
-      ]),
-    );
+    await Promise.all([
+      this.#pull(),
+      ...ids.map((productId) => compareProduct(context, productId, this.#never)),
+    ]);
     await Promise.all(ids.map((productId) => compareProduct(context, productId, this.#never)));
     await this.#close();
+  }
+
+  /** Moments right after records, in a range. Records with less than an hour between them have one. */
+  #endsOfPlay(from: Instant, to: Instant): Instant[] {
+    const times = this.#world.products
+      .flatMap(({ productId }) => this.#world.recordsIn(productId, { from, to }, to))
+      .map(({ accountingDate }) => Date.parse(accountingDate))
+      .sort((a, b) => a - b);
+    return times.flatMap((at, index) => ((times[index + 1] ?? to) - at > HOUR_MS ? [at + SOON_MS] : []));
+  }
+
+  async #pull(): Promise<void> {
+    const context = this.#now;
+    const now = this.#clock.now();
+    const ageMs = Math.max(...context.config.pull.resweepAfter);
+    await Promise.all(
+      context.config.products.map(async ({ productId }) => {
+        await skipQuietHours(context.sql, this.#world, productId, now, ageMs);
+        await pullProduct(context, productId, this.#never);
+      }),
+    );
   }
 
   async #setTime(): Promise<void> {
@@ -249,7 +275,13 @@ class Year {
     const before = await seeBeforeDeletion(sql, now, this.#world.changing, planted);
     const { retain } = this.#now.config;
     const [records, entries] = [retain.records ?? 0, retain.entries ?? 0];
-    const keep = { records, entries, mismatches: retain.mismatches ?? 0, windows: retain.windows ?? 0 };
+    const keep = {
+      records,
+      entries,
+      mismatches: retain.mismatches ?? 0,
+      windows: retain.windows ?? 0,
+      slack: this.#slackMs,
+    };
     this.#problems.push(
       ...this.#mismatches.findProblems(planted, this.#world.changing, now),
       ...(await this.#months.compare(sql, environment, months, this.#paid, now)),
@@ -265,6 +297,11 @@ class Year {
         `${count("windows")} windows, ${count("mismatches")} mismatches, ${count("closed_bets")} closed bets` +
         `${this.#problems.length === 0 ? "" : `; ${this.#problems.length} problems`}`,
     );
+  }
+
+  /** The latest change of a bet, a pause of the worker, and some days. */
+  get #slackMs(): number {
+    return (this.#plan.length.late.most + 7) * DAY_MS;
   }
 
   #describe(): PlayedYear {
@@ -292,6 +329,6 @@ function monthsOf({ begin, length }: YearPlan): { readonly month: string; readon
   );
   return [...months].map((month) => {
     const end = DateTime.fromISO(`${month}-01`, { zone: "utc" }).plus({ months: 1 });
-    return { month, auditedAt: end.toMillis() + AUDITED_AFTER_DAYS * DAY_MS };
+    return { month, auditedAt: end.toMillis() + length.auditedAfter * DAY_MS };
   });
 }

@@ -7,10 +7,10 @@ import { type BetState, type ChangingBet, entry, type Side, shown } from "./chan
 
 /** A session of one debit, three shots and one credit. Its credit, or a shot, may come late or change. */
 export function tellSession(beginning: Beginning): ChangingBet {
-  const { random, startedAt, quiet, productId, username, currency, txnId } = beginning;
+  const { random, startedAt, quiet, productId, username, currency, txnId, lateDays } = beginning;
   const names = { productId, username, currency };
   const story = random.pick(["plain", "late credit", "late shot", "restated shot"] as const);
-  const changesAt = quiet(startedAt + random.between(3, 12) * DAY_MS + random.below(1_200) * MINUTE_MS);
+  const changesAt = quiet(startedAt + lateDays * DAY_MS + random.below(1_200) * MINUTE_MS);
   const endsAt = startedAt + 20 * MINUTE_MS;
   const shots = [3, 8, 14].map((minute, index) => ({
     at: startedAt + minute * MINUTE_MS,

@@ -3,10 +3,6 @@
 import type { Instant } from "../../../src/clock.ts";
 import type { Sql } from "../../../src/db/client.ts";
 
-const DAY_MS = 86_400_000;
-/** Rows that may go are gone so long after their time of `retain`. */
-const SLACK_MS = 4 * DAY_MS;
-
 /** Tables that keep a row for each closed day, each correction, or each deleted bet. */
 const GROW: ReadonlySet<string> = new Set(["closed_days", "corrections", "deleted_bets"]);
 /** The later of two months may be so much larger: chance decides how much is played. */
@@ -46,6 +42,17 @@ export interface Kept {
   readonly entries: number;
   readonly mismatches: number;
   readonly windows: number;
+  /** rows that may go are gone so long afterwards: a late change of a bet keeps all of it */
+  readonly slack: number;
+}
+
+interface OldRow {
+  readonly name: string;
+  readonly names: readonly (string | null)[];
+  /** null: unknown */
+  readonly at: Instant | null;
+  readonly productId: string;
+  readonly username: string;
 }
 
 /** Old rows that stayed without a reason: no mismatch names their bet or round, and none of its bets runs. */
@@ -55,14 +62,21 @@ export async function findLeftovers(
   keep: Kept,
   open: ReadonlySet<string>,
 ): Promise<string[]> {
-  const before = (ms: number) => now - ms - SLACK_MS;
+  const before = (ms: number) => now - ms - keep.slack;
   const both = Math.max(keep.records, keep.entries);
   const named = (names: ReturnType<Sql>) => sql`
     not exists (select from mismatches m where m.product_id = t.product_id
       and (m.username = t.username or m.provider ->> 'username' = t.username)
       and (m.subject like 'session:%' or m.bet_id in (${names}) or m.transaction_id in (${names})
-        or m.round_id = t.round_id))`;
-  const rows = await sql<{ name: string; names: string[]; at: Date }[]>`
+        or m.round_id = t.round_id))
+    -- A bet that runs on either side keeps its round.
+    and not exists (select from bet_records r where r.product_id = t.product_id and r.username = t.username
+      and r.round_id = t.round_id and r.bet_status in ('OPEN', 'UNSETTLED'))
+    and not exists (select from callback_entries e where e.product_id = t.product_id and e.username = t.username
+      and e.round_id = t.round_id and (e.callback = 'rollback' or not exists (select from callback_entries x
+        where x.product_id = e.product_id and x.username = e.username and x.txn_id = e.txn_id
+          and x.callback not in ('placeBets', 'adjustBets'))))`;
+  const rows = await sql<OldRow[]>`
     select 'bet_records' as name, array[t.bet_id, t.id, t.round_id] as names, accounting_date as at,
       product_id as "productId", username
     from bet_records t
@@ -72,6 +86,14 @@ export async function findLeftovers(
     from callback_entries t
     where greatest(occurred_at, received_at) < ${before(both)} and ${named(sql`t.txn_id`)}
     union all
+    select 'closed_bets', array[t.bet_ref, t.subject], null, product_id, username
+    from closed_bets t
+    where t.day < ${new Date(before(both)).toISOString()}::timestamptz::date and t.bet_ref <> ''
+      and not exists (select from bet_records r where r.product_id = t.product_id and r.username = t.username
+        and (r.bet_id = t.bet_ref or r.id = t.bet_ref or t.subject = 'sessions'))
+      and not exists (select from callback_entries e where e.product_id = t.product_id and e.username = t.username
+        and (e.txn_id = t.bet_ref or t.subject = 'sessions'))
+    union all
     select 'windows', array[t.id::text], to_at, product_id, ''
     from windows t where to_at < ${before(keep.windows)} and coalesce(fetched_at, to_at) < ${before(keep.windows)}
     union all
@@ -80,20 +102,12 @@ export async function findLeftovers(
     where status in ('resolved', 'ignored') and last_seen_at < ${before(both)} and occurred_at < ${before(both)}
       and coalesce(resolved_at, last_seen_at) < ${before(both)}
       and not exists (select from adjustments a where a.mismatch_id = t.id)`;
-  return (
-    rows as unknown as {
-      name: string;
-      names: (string | null)[];
-      at: number;
-      productId: string;
-      username: string;
-    }[]
-  )
+  return rows
     .filter(
       ({ productId, username, names }) => !names.some((name) => open.has(`${productId} ${username} ${name}`)),
     )
     .map(
       ({ name, names, at, productId, username }) =>
-        `an old row stayed in ${name}: ${productId} ${username} ${names.join(" ")} of ${new Date(at).toISOString()}`,
+        `an old row stayed in ${name}: ${productId} ${username} ${names.join(" ")} of ${at === null ? "unknown time" : new Date(at).toISOString()}`,
     );
 }

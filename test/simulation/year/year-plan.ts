@@ -31,13 +31,53 @@ const ZONES: readonly [string, ...string[]][] = [
   ["Asia/Bangkok", "America/New_York"],
 ];
 
-export interface YearLength {
-  readonly days: number;
-  /** how many products play besides those whose bets change */
-  readonly products: number;
+/** A range of days. */
+interface Days {
+  readonly least: number;
+  readonly most: number;
 }
 
-export const WHOLE_YEAR: YearLength = { days: 365, products: 3 };
+export interface YearLength {
+  readonly days: number;
+  /** days after the last play: changes arrive, and the last days are closed */
+  readonly afterwards: number;
+  /** how many products play besides those whose bets change */
+  readonly products: number;
+  /** how many days after its bet a change arrives: later than `closing.after`, sooner than retention */
+  readonly late: Days;
+  /** how many days the longest bets run: longer than retention keeps ended ones */
+  readonly long: Days;
+  /** a month is audited so many days after its end: all changes of its bets have arrived and were fetched */
+  readonly auditedAfter: number;
+  /** in days, by setting */
+  readonly retain: {
+    readonly records: number;
+    readonly entries: number;
+    readonly mismatches: number;
+    readonly windows: number;
+  };
+}
+
+export const WHOLE_YEAR: YearLength = {
+  days: 365,
+  afterwards: 24,
+  products: 3,
+  late: { least: 3, most: 12 },
+  long: { least: 30, most: 70 },
+  auditedAfter: 19,
+  retain: { records: 26, entries: 22, mismatches: 18, windows: 20 },
+};
+
+/** Weeks that show the same in seconds. */
+export const SHORT_YEAR: YearLength = {
+  days: 12,
+  afterwards: 11,
+  products: 1,
+  late: { least: 3, most: 4 },
+  long: { least: 9, most: 10 },
+  auditedAfter: 19,
+  retain: { records: 8, entries: 7, mismatches: 7, windows: 7 },
+};
 
 export interface YearPlan {
   readonly seed: number;
@@ -57,9 +97,6 @@ export interface YearPlan {
   readonly played: { readonly first: number; readonly last: number };
 }
 
-/** Days after the last play: changes arrive, and the last days are closed. */
-const AFTERWARDS_DAYS = 24;
-
 export function planYear(seed: number, length: YearLength = WHOLE_YEAR): YearPlan {
   const begin = BEGIN;
   const random = createRandom(hashText(`${seed}|year`));
@@ -69,7 +106,7 @@ export function planYear(seed: number, length: YearLength = WHOLE_YEAR): YearPla
     begin + Math.floor(length.days * 0.4) * DAY_MS + (12 - dayOfMonth(begin, length)) * DAY_MS;
   const zoneAt = (now: Instant) => zones[now >= changesAt ? zones.length - 1 : 0] ?? "UTC";
   const played = { first: FIRST_PLAY_DAY, last: length.days - 1 };
-  const numbers = Array.from({ length: length.days + AFTERWARDS_DAYS }, (_, day) => day);
+  const numbers = Array.from({ length: length.days + length.afterwards }, (_, day) => day);
   return {
     seed,
     begin,
@@ -77,7 +114,7 @@ export function planYear(seed: number, length: YearLength = WHOLE_YEAR): YearPla
     zones,
     zoneAt,
     played,
-    settingsAt: (now) => settingsOf(begin, products, zoneAt(now)),
+    settingsAt: (now) => settingsOf(begin, products, zoneAt(now), length.retain),
     world: {
       seed,
       periods: numbers.slice(played.first, length.days).map((day) => {
@@ -140,7 +177,13 @@ function dayOfMonth(begin: Instant, { days }: YearLength): number {
   return DateTime.fromMillis(begin + Math.floor(days * 0.4) * DAY_MS, { zone: "utc" }).day;
 }
 
-function settingsOf(begin: Instant, products: readonly SimulatedProduct[], zone: string): object {
+function settingsOf(
+  begin: Instant,
+  products: readonly SimulatedProduct[],
+  zone: string,
+  retain: YearLength["retain"],
+): object {
+  const days = (count: number) => `P${count}D`;
   const since = new Date(begin).toISOString();
   return {
     products: [
@@ -153,12 +196,12 @@ function settingsOf(begin: Instant, products: readonly SimulatedProduct[], zone:
     ledger: { since: new Date(begin - STUCK_MS - HOUR_MS).toISOString(), rowsChange: "replace" },
     closing: { zone, after: "P2D" },
     retain: {
-      recordVersions: "P15D",
-      rawBodies: "P15D",
-      windows: "P20D",
-      records: "P26D",
-      entries: "P22D",
-      mismatches: "P18D",
+      recordVersions: days(retain.mismatches),
+      rawBodies: days(retain.mismatches),
+      windows: days(retain.windows),
+      records: days(retain.records),
+      entries: days(retain.entries),
+      mismatches: days(retain.mismatches),
     },
   };
 }

@@ -85,6 +85,8 @@ function tellYear(plan: YearPlan): ChangingBet[] {
         startedAt: startOf(plan, day, random.oneIn(4), random.below(24 * 60)),
         random,
         quiet: (at) => plan.quiet(at),
+        lateDays: random.between(plan.length.late.least, plan.length.late.most),
+        longDays: random.between(plan.length.long.least, plan.length.long.most),
       };
       told.push(isSession ? tellSession(beginning) : tellBet(beginning));
     }
