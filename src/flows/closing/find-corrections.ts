@@ -18,7 +18,9 @@ import {
   writeCorrections,
   writeMarkAgain,
 } from "../../closing/correction-store.ts";
+import { type LoadedBets, mayLackRecords, namesWithoutEntries } from "../../closing/cut-bets.ts";
 import type { Query } from "../../db/client.ts";
+import { readDeletedUpTo, wereDeleted } from "../../db/retention-store.ts";
 import { inOneMoment } from "../../db/transactions.ts";
 import { readTouchedTimes } from "../../diff/session-store.ts";
 import { ReconError } from "../../errors.ts";
@@ -94,15 +96,52 @@ async function correctBets(
       await readClosedBets(tx, product.productId, subjects.flat()),
       ({ username, subject }) => JSON.stringify([username, subject]),
     );
-    const changed = neighbourhoods.flatMap(({ counted, narrow, ids }, index) =>
-      findChangedBets(
-        (subjects[index] ?? []).flatMap((key) => before.get(JSON.stringify(key)) ?? []),
-        counted.map((one) => onDay(one, days)),
+    const loaded = neighbourhoods.map((one, index) => ({
+      ...one,
+      isNarrow: one.narrow.size > 0,
+      before: (subjects[index] ?? []).flatMap((key) => before.get(JSON.stringify(key)) ?? []),
+    }));
+    const cut = await findCut(comparison, days, loaded);
+    const changed = loaded.flatMap((one) => {
+      const { counted, narrow, ids } = one;
+      const found = findChangedBets(
+        one.before,
+        counted.map((bet) => onDay(bet, days)),
         (bet) => !narrow.has(bet.subject.slice("round:".length)) || ids.has(bet.betRef),
-      ),
-    );
+      );
+      if (!cut.has(one) || found.length === 0) return found;
+      logCut(comparison, found);
+      return [];
+    });
     return await writeChanged(comparison, changed);
   });
+}
+
+/** The neighbourhoods of which rows were deleted. */
+async function findCut<Loaded extends LoadedBets>(
+  { tx, product: { productId } }: ComparisonContext,
+  days: readonly ClosedBounds[],
+  loaded: readonly Loaded[],
+): Promise<ReadonlySet<Loaded>> {
+  const deleted = await readDeletedUpTo(tx, productId);
+  const named = loaded.flatMap((one) => namesWithoutEntries(one).map((name) => ({ one, name })));
+  const gone = await wereDeleted(
+    tx,
+    productId,
+    named.map(({ name }) => name),
+  );
+  return new Set([
+    ...loaded.filter((one) => mayLackRecords(one, days, deleted)),
+    ...named.filter((_, index) => gone[index]).map(({ one }) => one),
+  ]);
+}
+
+function logCut({ context, product }: ComparisonContext, changed: readonly ChangedBet[]): void {
+  const [first] = changed;
+  context.log.warn(
+    { productId: product.productId, day: first?.correction.day, username: first?.correction.username },
+    "a bet of a closed day changed after one side of it was deleted (retain): its day is not corrected",
+  );
 }
 
 function subjectsOf({ ids, rounds, marks }: CountedNeighbourhood): string[] {

@@ -42,6 +42,9 @@ export interface CountedNeighbourhood {
   readonly username: string;
   /** every id of a loaded bet or record */
   readonly ids: ReadonlySet<string>;
+  /** the same of the loaded entries, and of the loaded records */
+  readonly txnIds: ReadonlySet<string>;
+  readonly recordIds: ReadonlySet<string>;
   readonly rounds: ReadonlySet<string>;
   /** the marks that led here */
   readonly marks: readonly DiffMark[];
@@ -76,12 +79,13 @@ export async function* reportActive(
     for await (const one of reportNeighbourhood(comparison, days, reported, own, waiting.get(username) ?? []))
       counted.push(one);
     const rounds = [...records, ...entries].flatMap(({ roundId }) => realRound(roundId) ?? []);
+    const recordIds = new Set(records.flatMap(({ betId, id }) => [betId, id]));
+    const txnIds = new Set(entries.map(({ txnId }) => txnId));
     yield {
       username,
-      ids: new Set([
-        ...records.flatMap(({ betId, id }) => [betId, id]),
-        ...entries.map(({ txnId }) => txnId),
-      ]),
+      ids: new Set([...recordIds, ...txnIds]),
+      txnIds,
+      recordIds,
       rounds: new Set([...rounds, ...rest.map(({ roundId }) => roundId)]),
       marks: neighbourhood.marks,
       narrow: new Set(rest.map(({ roundId }) => roundId)),

@@ -5,6 +5,7 @@ import type { CallbackEntry } from "../../callback.ts";
 import { type Instant, parseInstant } from "../../clock.ts";
 import { subjectOfRequest } from "../../diff/balance.ts";
 import { subjectsOf } from "../../diff/finding.ts";
+import { type PlayerSession, subjectsOfSession } from "../../diff/sessions.ts";
 import { isRunning } from "../../diff/sums.ts";
 import type { NamedByMismatch } from "../../mismatches/evidence-store.ts";
 
@@ -14,6 +15,10 @@ export interface BetGroup {
   readonly entries: readonly CallbackEntry[];
   /** the fold of the entries */
   readonly bets: readonly LedgerBet[];
+  /** the group is a whole session */
+  readonly session?: PlayerSession;
+  /** the group is one bet of a round that is too large to be loaded whole */
+  readonly isPart?: boolean;
 }
 
 /** Rows of earlier time may be deleted; null: rows are kept. */
@@ -40,8 +45,9 @@ const NOTHING: Deletable = { records: [], entries: [] };
 
 /** A group with an open bet, a mismatch, or a row of a later time stays whole; each side has its own time. */
 export function decideGroup(group: BetGroup, context: GroupContext): Deletable {
-  const { records, entries } = group;
+  const { records, entries, session } = group;
   if (isOpen(group, context) || hasMismatch(group, context.mismatches)) return NOTHING;
+  if (session !== undefined) return decideSession(group, context);
   const recordsAreOld = records.every(
     (one) =>
       isBefore(parseInstant(one.accountingDate, "accountingDate"), context.records) &&
@@ -60,6 +66,18 @@ export function decideGroup(group: BetGroup, context: GroupContext): Deletable {
   };
 }
 
+/** A part of a session would look like another session, so both sides go together. */
+function decideSession({ records, entries }: BetGroup, context: DeleteUpTo): Deletable {
+  if (context.records === null || context.entries === null) return NOTHING;
+  const limit = Math.min(context.records, context.entries);
+  const isOld =
+    records.every(
+      (one) =>
+        parseInstant(one.accountingDate, "accountingDate") < limit && isBefore(one.versionSeenAt, limit),
+    ) && entries.every((one) => isBefore(one.occurredAt, limit) && isBefore(one.receivedAt, limit));
+  return isOld ? { records, entries } : NOTHING;
+}
+
 function isBefore(at: Instant, limit: Instant | null): boolean {
   return limit !== null && at < limit;
 }
@@ -73,12 +91,19 @@ function isOpen({ records, bets }: BetGroup, { omitsLostBets, deletedRecords }: 
   return !open.every(hasEnded);
 }
 
-function hasMismatch({ records, entries, bets }: BetGroup, mismatches: readonly NamedByMismatch[]): boolean {
+function hasMismatch(
+  { records, entries, bets, session }: BetGroup,
+  mismatches: readonly NamedByMismatch[],
+): boolean {
   if (mismatches.length === 0) return false;
   const players = new Set([...records, ...entries].map(({ username }) => username));
   const own = mismatches.filter(({ username }) => players.has(username));
   if (own.length === 0) return false;
-  const subjects = new Set([...subjectsOf(records, bets), ...entries.map(subjectOfRequest)]);
+  const subjects = new Set([
+    ...subjectsOf(records, bets),
+    ...entries.map(subjectOfRequest),
+    ...(session === undefined ? [] : subjectsOfSession(session)),
+  ]);
   const ids = new Set([
     ...records.flatMap(({ betId, id }) => [betId, id]),
     ...entries.map(({ txnId }) => txnId),
@@ -87,8 +112,6 @@ function hasMismatch({ records, entries, bets }: BetGroup, mismatches: readonly 
   return own.some(
     ({ subject, betId, transactionId, roundId }) =>
       subjects.has(subject) ||
-      // The subject of a session names no bet, so the player's rows stay.
-      subject.startsWith("session:") ||
       (betId !== null && ids.has(betId)) ||
       (transactionId !== null && ids.has(transactionId)) ||
       (roundId !== null && rounds.has(roundId)),

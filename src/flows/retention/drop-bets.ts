@@ -1,7 +1,7 @@
 /** Walks through old records and entries, and deletes those that nobody needs any more (§3.10). */
 
-import type { Instant } from "../../clock.ts";
-import { forgetClosedBets } from "../../closing/old-closed-bets-store.ts";
+import { formatInstant, type Instant } from "../../clock.ts";
+import { type ForgottenBet, forgetClosedBets } from "../../closing/old-closed-bets-store.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import {
@@ -22,6 +22,7 @@ import type { FlowContext } from "../context.ts";
 import { type BetGroup, type Deletable, type DeleteUpTo, decideGroup } from "./decide-group.ts";
 import type { DropLimits } from "./drop-expired.ts";
 import { loadGroups, type VisitedRow } from "./load-groups.ts";
+import { loadSessionGroups } from "./load-session-groups.ts";
 
 /** The numbers of deleted rows. */
 export interface DroppedBets {
@@ -104,7 +105,6 @@ async function takeStep(
 ): Promise<DroppedBets & { readonly isOver: boolean }> {
   const over = { records: 0, entries: 0, isOver: true };
   if (!(await lockWalk(tx, walk.name))) return over;
-  const now = context.clock.now();
   const after = await openWalk(tx, walk.name, walk.to);
   const visited = await walk.read(tx, after, most);
   const total = { records: 0, entries: 0 };
@@ -113,11 +113,11 @@ async function takeStep(
     // Nobody knows how the bets of an unknown product end.
     if (product === undefined) continue;
     const dropped = await dropVisited(
+      context,
       tx,
       product,
       rows.map(({ row }) => row),
       upTo,
-      now,
     );
     total.records += dropped.records;
     total.entries += dropped.entries;
@@ -128,14 +128,16 @@ async function takeStep(
 
 /** Deletes the old groups of some rows, but no group of which another transaction has locked a row. */
 async function dropVisited(
+  context: FlowContext,
   tx: Query,
   product: ProductConfig,
   visited: readonly VisitedRow[],
   upTo: DeleteUpTo,
-  now: Instant,
 ): Promise<DroppedBets> {
-  const { productId } = product;
-  const groups = await loadGroups(tx, product, visited);
+  const { productId, settlement } = product;
+  const now = context.clock.now();
+  const loaded = await loadGroups(tx, product, visited);
+  const groups = settlement === "session" ? await loadSessionGroups(context, tx, product, loaded) : loaded;
   const usernames = [...new Set(visited.map(({ username }) => username))];
   const mismatches = await readNamedByMismatches(tx, productId, usernames);
   const { records: deletedRecords } = await readDeletedUpTo(tx, productId);
@@ -153,7 +155,7 @@ async function dropVisited(
     lastAt.set(key, { username, ref: txnId, lastAt: last });
   }
   await rememberDeleted(tx, productId, [...lastAt.values()]);
-  await forgetClosedBets(tx, productId, wholly(free, decided, groups).flatMap(subjectsOfGroup));
+  await forgetClosedBets(tx, productId, wholly(free, decided, groups).flatMap(keysOfGroup));
   return {
     records: await deleteRecords(
       tx,
@@ -205,7 +207,16 @@ function wholly(
 }
 
 /** The keys under which closed days know a group. */
-function subjectsOfGroup({ records, entries, bets }: BetGroup): { username: string; subject: string }[] {
+function keysOfGroup({ records, entries, bets, session, isPart }: BetGroup): ForgottenBet[] {
   const username = records[0]?.username ?? entries[0]?.username ?? "";
-  return subjectsOf(records, bets).map((subject) => ({ username, subject }));
+  if (session !== undefined) {
+    const { firstAt, currency } = session;
+    return [{ username, subject: "sessions", betRef: formatInstant(firstAt), currency }];
+  }
+  const ids = [...records.flatMap(({ betId, id }) => [betId, id]), ...bets.map(({ txnId }) => txnId)];
+  // The other bets of a large round may stay.
+  const betRefs = isPart === true ? [...new Set(ids)] : [null];
+  return subjectsOf(records, bets).flatMap((subject) =>
+    betRefs.map((betRef) => ({ username, subject, betRef, currency: null })),
+  );
 }

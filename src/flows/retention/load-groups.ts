@@ -126,10 +126,14 @@ function group({ records, entries, wide }: Rows, product: ProductConfig): BetGro
   const fold = { singleState: product.singleState, omitsLostBets: product.lostBets === "omitted" };
   return [...Map.groupBy(rooted, ({ root }) => find(root)).values()].map((rows) => {
     const own = rows.flatMap(({ entry }) => entry ?? []);
+    const records = rows.flatMap(({ record }) => record ?? []);
+    const isWide = ({ username, roundId }: { username: string; roundId: string | null }) =>
+      wide.has(keyOf(username, realRound(roundId) ?? ""));
     return {
-      records: rows.flatMap(({ record }) => record ?? []),
+      records,
       entries: own,
       bets: foldEntries(own, fold),
+      isPart: [...records, ...own].some(isWide),
     };
   });
 }

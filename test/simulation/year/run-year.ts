@@ -147,7 +147,7 @@ class Year {
       if (steps.length === 0) this.#counts.downDays += 1;
       else await this.#endDay(day);
 
-        this.#progress(`day ${day} ${JSON.stringify(process.cpuUsage().user / 1e6)}`);
+      this.#progress(`day ${day} ${JSON.stringify(process.cpuUsage().user / 1e6)}`);
       const now = this.#plan.begin + (day + 1) * DAY_MS;
       const due = months.find(({ auditedAt }) => auditedAt > now - DAY_MS && auditedAt <= now);
       if (due !== undefined) await this.#audit(environmentAt(now), [due.month]);

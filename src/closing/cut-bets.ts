@@ -1,0 +1,40 @@
+/** Finds bets of closed days of which one side was deleted: what is left says nothing about them (decision 162). Pure. */
+
+import type { Instant } from "../clock.ts";
+import type { BetName, DeletedUpTo } from "../db/retention-store.ts";
+import type { TimeRange } from "../window.ts";
+import type { ClosedBet } from "./changed-bets.ts";
+
+/** The stored bets of a neighbourhood, and the names of its loaded rows. */
+export interface LoadedBets {
+  readonly before: readonly ClosedBet[];
+  readonly txnIds: ReadonlySet<string>;
+  readonly recordIds: ReadonlySet<string>;
+  /** some bets of a large round are not loaded */
+  readonly isNarrow: boolean;
+}
+
+type ClosedBounds = TimeRange & { readonly day: string };
+
+/** The bets that had entries when they were stored, and have none now: they were deleted, or a person deleted them. */
+export function namesWithoutEntries({ before, txnIds }: LoadedBets): BetName[] {
+  return before.flatMap(({ username, betRef, ledger }) => {
+    const hadEntries = ledger.bets > 0 || !ledger.net.eq("0");
+    return hadEntries && betRef !== "" && !txnIds.has(betRef) ? [{ username, ref: betRef }] : [];
+  });
+}
+
+/** Whether records of a neighbourhood, or parts of its large round, may have been deleted. */
+export function mayLackRecords(
+  { before, recordIds, isNarrow }: LoadedBets,
+  days: readonly ClosedBounds[],
+  deleted: DeletedUpTo,
+): boolean {
+  const beganBefore = (day: string, limit: Instant) =>
+    limit !== Number.NEGATIVE_INFINITY && (days.find((one) => one.day === day)?.from ?? limit) < limit;
+  return before.some(({ day, betRef, provider }) => {
+    if (isNarrow && beganBefore(day, Math.max(deleted.records, deleted.entries))) return true;
+    // A matched bet is stored by its txn id, which one of the ids of its record need not be.
+    return provider.bets > 0 && betRef !== "" && recordIds.size === 0 && beganBefore(day, deleted.records);
+  });
+}
