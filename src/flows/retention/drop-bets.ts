@@ -1,6 +1,7 @@
 /** Walks through old records and entries, and deletes those that nobody needs any more (§3.10). */
 
-import type { Instant } from "../../clock.ts";
+import { realRound } from "../../bet.ts";
+import { formatInstant, type Instant } from "../../clock.ts";
 import { forgetClosedBets } from "../../closing/old-closed-bets-store.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
@@ -9,11 +10,12 @@ import {
   lockWalk,
   openWalk,
   readDeletedUpTo,
+  readWalk,
   recordsWalk,
   rememberDeleted,
   saveWalk,
 } from "../../db/retention-store.ts";
-import { inTurn } from "../../db/transactions.ts";
+import { ifUndisturbed, inOneMoment, inTurn } from "../../db/transactions.ts";
 import { subjectsOf } from "../../diff/finding.ts";
 import { deleteEntries, lockEntries, readOldEntries } from "../../ledger/old-entries-store.ts";
 import { readNamedByMismatches } from "../../mismatches/evidence-store.ts";
@@ -21,7 +23,9 @@ import { deleteRecords, lockRecords, readOldRecords, textOfKey } from "../../syn
 import type { FlowContext } from "../context.ts";
 import { type BetGroup, type Deletable, type DeleteUpTo, decideGroup } from "./decide-group.ts";
 import type { DropLimits } from "./drop-expired.ts";
-import { loadGroups, type VisitedRow } from "./load-groups.ts";
+import { loadGroups, MOST_OF_ROUND, type VisitedRow } from "./load-groups.ts";
+import { dropPlainBets } from "./plain-bets-store.ts";
+import type { PlainParameters } from "./plain-groups-store.ts";
 
 /** The numbers of deleted rows. */
 export interface DroppedBets {
@@ -47,6 +51,8 @@ export async function dropBets(
   ];
   const total = { records: 0, entries: 0 };
   for (const walk of walks) {
+    // Committed before the first row is deleted.
+    await openWalk(context.sql, walk.name, walk.to);
     for (let batch = 0; batch < batches && !signal.aborted; batch += 1) {
       const step = await inTurn(context.sql, (tx) => takeStep(context, tx, walk, upTo, rows));
       total.records += step.records;
@@ -102,28 +108,84 @@ async function takeStep(
   upTo: DeleteUpTo,
   most: number,
 ): Promise<DroppedBets & { readonly isOver: boolean }> {
-  const over = { records: 0, entries: 0, isOver: true };
-  if (!(await lockWalk(tx, walk.name))) return over;
-  const now = context.clock.now();
-  const after = await openWalk(tx, walk.name, walk.to);
-  const visited = await walk.read(tx, after, most);
   const total = { records: 0, entries: 0 };
+  if (!(await lockWalk(tx, walk.name))) return { ...total, isOver: true };
+  const after = await readWalk(tx, walk.name);
+  const visited = await walk.read(tx, after, most);
   for (const [productId, rows] of Map.groupBy(visited, (one) => one.productId)) {
     const product = context.config.products.find((one) => one.productId === productId);
     // Nobody knows how the bets of an unknown product end.
     if (product === undefined) continue;
-    const dropped = await dropVisited(
-      tx,
-      product,
-      rows.map(({ row }) => row),
-      upTo,
-      now,
-    );
-    total.records += dropped.records;
-    total.entries += dropped.entries;
+    const own = rows.map(({ row }) => row);
+    for (const dropped of await Promise.all(
+      lanesOf(own).map((lane) => dropLane(context, product, lane, upTo)),
+    )) {
+      total.records += dropped.records;
+      total.entries += dropped.entries;
+    }
   }
   await saveWalk(tx, walk.name, visited.at(-1)?.key ?? after);
   return { ...total, isOver: visited.length < most };
+}
+
+/** Two transactions at a time, because one alone deletes more slowly than pulling writes. */
+const LANES = 2;
+
+/** Groups belong to one player, so the rows of a player stay together. */
+function lanesOf(rows: readonly VisitedRow[]): VisitedRow[][] {
+  const lanes = Array.from({ length: LANES }, (): VisitedRow[] => []);
+  for (const [index, own] of [...Map.groupBy(rows, ({ username }) => username).values()].entries())
+    lanes[index % LANES]?.push(...own);
+  return lanes.filter((lane) => lane.length > 0);
+}
+
+/** The longest wait for a lock. The rows are then deleted one by one, without those that are locked. */
+const LONGEST_WAIT_MS = 200;
+
+/** Deletes the plain groups of some rows at once, and loads and judges all others. */
+async function dropLane(
+  context: FlowContext,
+  product: ProductConfig,
+  rows: readonly VisitedRow[],
+  upTo: DeleteUpTo,
+): Promise<DroppedBets> {
+  const { sql } = context;
+  const now = context.clock.now();
+  const plain =
+    product.settlement === "session"
+      ? null
+      : await ifUndisturbed(sql, LONGEST_WAIT_MS, async (tx) => {
+          const deleted = await readDeletedUpTo(tx, product.productId);
+          return await dropPlainBets(tx, parametersOf(product, rows, upTo, deleted.records, now));
+        });
+  const left = plain === null ? rows : plain.left.flatMap((index) => rows[index] ?? []);
+  const { records = 0, entries = 0 } = plain ?? {};
+  if (left.length === 0) return { records, entries };
+  const others = await inOneMoment(sql, (tx) => dropVisited(tx, product, left, upTo, now));
+  return { records: records + others.records, entries: entries + others.entries };
+}
+
+function parametersOf(
+  product: ProductConfig,
+  rows: readonly VisitedRow[],
+  upTo: DeleteUpTo,
+  deletedRecords: Instant,
+  now: Instant,
+): PlainParameters {
+  const timeOf = (at: Instant | null) => (at === null ? null : formatInstant(at));
+  return [
+    product.productId,
+    rows.map(({ username }) => username),
+    rows.map(({ roundId }) => realRound(roundId)),
+    rows.map(({ refs: [ref] }) => ref),
+    rows.map(({ refs: [, other] }) => other ?? null),
+    timeOf(upTo.records),
+    timeOf(upTo.entries),
+    product.lostBets === "omitted",
+    deletedRecords === Number.NEGATIVE_INFINITY ? "-infinity" : formatInstant(deletedRecords),
+    formatInstant(now - LONGEST_BET_MS),
+    MOST_OF_ROUND,
+  ];
 }
 
 /** Deletes the old groups of some rows, but no group of which another transaction has locked a row. */
