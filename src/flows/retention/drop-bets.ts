@@ -1,7 +1,6 @@
 /** Walks through old records and entries, and deletes those that nobody needs any more (§3.10). */
 
-import { realRound } from "../../bet.ts";
-import { formatInstant, type Instant } from "../../clock.ts";
+import type { Instant } from "../../clock.ts";
 import { forgetClosedBets } from "../../closing/old-closed-bets-store.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
@@ -14,18 +13,18 @@ import {
   recordsWalk,
   rememberDeleted,
   saveWalk,
+  type WalkPosition,
 } from "../../db/retention-store.ts";
 import { ifUndisturbed, inOneMoment, inTurn } from "../../db/transactions.ts";
 import { subjectsOf } from "../../diff/finding.ts";
-import { deleteEntries, lockEntries, readOldEntries } from "../../ledger/old-entries-store.ts";
+import { deleteEntries, findOldEntries, lockEntries, readOldEntries } from "../../ledger/old-entries-store.ts";
 import { readNamedByMismatches } from "../../mismatches/evidence-store.ts";
-import { deleteRecords, lockRecords, readOldRecords, textOfKey } from "../../sync/old-records-store.ts";
+import { deleteRecords, findOldRecords, lockRecords, readOldRecords, textOfKey } from "../../sync/old-records-store.ts";
 import type { FlowContext } from "../context.ts";
 import { type BetGroup, type Deletable, type DeleteUpTo, decideGroup } from "./decide-group.ts";
 import type { DropLimits } from "./drop-expired.ts";
 import { loadGroups, MOST_OF_ROUND, type VisitedRow } from "./load-groups.ts";
-import { dropPlainBets } from "./plain-bets-store.ts";
-import type { PlainParameters } from "./plain-groups-store.ts";
+import { type DroppedPlain, dropPlainBets } from "./plain-bets-store.ts";
 
 /** The numbers of deleted rows. */
 export interface DroppedBets {
@@ -43,10 +42,9 @@ export async function dropBets(
   { rows, batches }: DropLimits,
   signal: AbortSignal,
 ): Promise<DroppedBets> {
+  const { records: to } = upTo;
   const walks = [
-    ...(upTo.records === null
-      ? []
-      : context.config.products.map(({ productId }) => recordsOf(productId, upTo.records))),
+    ...(to === null ? [] : context.config.products.map(({ productId }) => recordsOf(productId, to))),
     ...(upTo.entries === null ? [] : [entriesOf(upTo.entries)]),
   ];
   const total = { records: 0, entries: 0 };
@@ -63,27 +61,42 @@ export async function dropBets(
   return total;
 }
 
+/** Rows of a walk, in its order. */
+interface Slice {
+  readonly count: number;
+  /** the sort keys: of the row before the first one, and of the last one */
+  readonly after: WalkPosition;
+  readonly last: readonly string[];
+  readonly productIds: readonly string[];
+}
+
 /** A walk through one table. */
 interface Walk {
   readonly name: string;
+  readonly side: "records" | "entries";
   readonly to: Instant;
-  readonly read: (
+  readonly find: (
     tx: Query,
-    after: readonly string[] | null,
+    after: WalkPosition,
     most: number,
-  ) => Promise<{ readonly productId: string; readonly row: VisitedRow; readonly key: readonly string[] }[]>;
+  ) => Promise<Pick<Slice, "count" | "last" | "productIds"> | null>;
+  readonly read: (tx: Query, productId: string, slice: Slice) => Promise<VisitedRow[]>;
 }
 
-function recordsOf(productId: string, upTo: Instant | null): Walk {
-  const to = upTo ?? Number.NEGATIVE_INFINITY;
+function recordsOf(productId: string, to: Instant): Walk {
   return {
     name: recordsWalk(productId),
+    side: "records",
     to,
-    read: async (tx, after, most) =>
-      (await readOldRecords(tx, productId, to, after, most)).map(({ username, betId, id, roundId, key }) => ({
-        productId,
-        row: { username, roundId, refs: [betId, id] },
-        key,
+    find: async (tx, after, most) => {
+      const found = await findOldRecords(tx, productId, to, after, most);
+      return found === null ? null : { ...found, productIds: [productId] };
+    },
+    read: async (tx, _, { after, last }) =>
+      (await readOldRecords(tx, productId, after, last)).map(({ username, betId, id, roundId }) => ({
+        username,
+        roundId,
+        refs: [betId, id],
       })),
   };
 }
@@ -91,16 +104,19 @@ function recordsOf(productId: string, upTo: Instant | null): Walk {
 function entriesOf(to: Instant): Walk {
   return {
     name: ENTRIES_WALK,
+    side: "entries",
     to,
-    read: async (tx, after, most) =>
-      (await readOldEntries(tx, to, after, most)).map(({ productId, username, txnId, roundId, key }) => ({
-        productId,
-        row: { username, roundId, refs: [txnId] },
-        key,
+    find: (tx, after, most) => findOldEntries(tx, to, after, most),
+    read: async (tx, productId, { after, last }) =>
+      (await readOldEntries(tx, productId, after, last)).map(({ username, txnId, roundId }) => ({
+        username,
+        roundId,
+        refs: [txnId],
       })),
   };
 }
 
+/** Deletes the next old bets, and stores the position afterwards: a killed worker visits at most these rows again. */
 async function takeStep(
   context: FlowContext,
   tx: Query,
@@ -111,81 +127,68 @@ async function takeStep(
   const total = { records: 0, entries: 0 };
   if (!(await lockWalk(tx, walk.name))) return { ...total, isOver: true };
   const after = await readWalk(tx, walk.name);
-  const visited = await walk.read(tx, after, most);
-  for (const [productId, rows] of Map.groupBy(visited, (one) => one.productId)) {
+  const found = await walk.find(tx, after, most);
+  if (found === null) return { ...total, isOver: true };
+  for (const productId of found.productIds) {
     const product = context.config.products.find((one) => one.productId === productId);
     // Nobody knows how the bets of an unknown product end.
     if (product === undefined) continue;
-    const own = rows.map(({ row }) => row);
-    for (const dropped of await Promise.all(
-      lanesOf(own).map((lane) => dropLane(context, product, lane, upTo)),
-    )) {
-      total.records += dropped.records;
-      total.entries += dropped.entries;
-    }
+    const dropped = await dropSlice(context, walk, { ...found, after }, product, upTo);
+    total.records += dropped.records;
+    total.entries += dropped.entries;
   }
-  await saveWalk(tx, walk.name, visited.at(-1)?.key ?? after);
-  return { ...total, isOver: visited.length < most };
+  await saveWalk(tx, walk.name, found.last);
+  return { ...total, isOver: found.count < most };
 }
 
-/** Two transactions at a time, because one alone deletes more slowly than pulling writes. */
+/** Two transactions at a time, because one alone deletes more slowly than pulling writes. Each has its own players. */
 const LANES = 2;
-
-/** Groups belong to one player, so the rows of a player stay together. */
-function lanesOf(rows: readonly VisitedRow[]): VisitedRow[][] {
-  const lanes = Array.from({ length: LANES }, (): VisitedRow[] => []);
-  for (const [index, own] of [...Map.groupBy(rows, ({ username }) => username).values()].entries())
-    lanes[index % LANES]?.push(...own);
-  return lanes.filter((lane) => lane.length > 0);
-}
-
-/** The longest wait for a lock. The rows are then deleted one by one, without those that are locked. */
+/** The longest wait for a lock. The rows are then deleted bet by bet, without those that are locked. */
 const LONGEST_WAIT_MS = 200;
 
-/** Deletes the plain groups of some rows at once, and loads and judges all others. */
-async function dropLane(
+/** Deletes the plain groups of a slice at once, and loads and judges all others (decision 162). */
+async function dropSlice(
   context: FlowContext,
+  walk: Walk,
+  slice: Slice,
   product: ProductConfig,
-  rows: readonly VisitedRow[],
   upTo: DeleteUpTo,
 ): Promise<DroppedBets> {
   const { sql } = context;
   const now = context.clock.now();
-  const plain =
-    product.settlement === "session"
-      ? null
-      : await ifUndisturbed(sql, LONGEST_WAIT_MS, async (tx) => {
-          const deleted = await readDeletedUpTo(tx, product.productId);
-          return await dropPlainBets(tx, parametersOf(product, rows, upTo, deleted.records, now));
-        });
-  const left = plain === null ? rows : plain.left.flatMap((index) => rows[index] ?? []);
-  const { records = 0, entries = 0 } = plain ?? {};
-  if (left.length === 0) return { records, entries };
+  const { records: deletedRecords } = await readDeletedUpTo(sql, product.productId);
+  const dropLane = (lane: number) =>
+    ifUndisturbed(sql, LONGEST_WAIT_MS, (tx) =>
+      dropPlainBets(tx, walk.side, [
+        product.productId,
+        LANES,
+        lane,
+        upTo.records,
+        upTo.entries,
+        product.lostBets === "omitted",
+        deletedRecords === Number.NEGATIVE_INFINITY ? null : deletedRecords,
+        now - LONGEST_BET_MS,
+        MOST_OF_ROUND,
+        ...(slice.after ?? (walk.side === "records" ? ["-infinity", "", "", ""] : ["-infinity", ""])),
+        ...slice.last,
+      ]),
+    );
+  const lanes = Array.from({ length: LANES }, (_, lane) => lane);
+  const plain = product.settlement === "session" ? [null] : await Promise.all(lanes.map(dropLane));
+  const left = plain.includes(null)
+    ? await walk.read(sql, product.productId, slice)
+    : plain.flatMap((lane) => lane?.left ?? []).map(toVisited);
+  const total = {
+    records: plain.reduce((sum, lane) => sum + (lane?.records ?? 0), 0),
+    entries: plain.reduce((sum, lane) => sum + (lane?.entries ?? 0), 0),
+  };
+  if (left.length === 0) return total;
   const others = await inOneMoment(sql, (tx) => dropVisited(tx, product, left, upTo, now));
-  return { records: records + others.records, entries: entries + others.entries };
+  return { records: total.records + others.records, entries: total.entries + others.entries };
 }
 
-function parametersOf(
-  product: ProductConfig,
-  rows: readonly VisitedRow[],
-  upTo: DeleteUpTo,
-  deletedRecords: Instant,
-  now: Instant,
-): PlainParameters {
-  const timeOf = (at: Instant | null) => (at === null ? null : formatInstant(at));
-  return [
-    product.productId,
-    rows.map(({ username }) => username),
-    rows.map(({ roundId }) => realRound(roundId)),
-    rows.map(({ refs: [ref] }) => ref),
-    rows.map(({ refs: [, other] }) => other ?? null),
-    timeOf(upTo.records),
-    timeOf(upTo.entries),
-    product.lostBets === "omitted",
-    deletedRecords === Number.NEGATIVE_INFINITY ? "-infinity" : formatInstant(deletedRecords),
-    formatInstant(now - LONGEST_BET_MS),
-    MOST_OF_ROUND,
-  ];
+function toVisited([username, roundId, ref, other]: DroppedPlain["left"][number]): VisitedRow {
+  return { username, roundId, refs: other === null ? [ref] : [ref, other] };
 }
 
 /** Deletes the old groups of some rows, but no group of which another transaction has locked a row. */

@@ -3,13 +3,13 @@
 import type { Query } from "../../db/client.ts";
 import { digestText } from "../../db/retention-store.ts";
 import { noteAddedText } from "../../db/row-counts.ts";
-import { PLAIN_GROUPS, type PlainParameters } from "./plain-groups-store.ts";
+import { PLAIN_GROUPS, type PlainParameters, VISITED } from "./plain-groups-store.ts";
 
 export interface DroppedPlain {
   readonly records: number;
   readonly entries: number;
-  /** the positions of the visited rows whose groups were not judged, from 0 on */
-  readonly left: readonly number[];
+  /** the visited rows whose groups were not judged: player, real round, and up to two ids */
+  readonly left: readonly (readonly [string, string | null, string, string | null])[];
 }
 
 /** Deletes the rows of `table` that `found` leads to. A search by index for each, whatever the planner assumes. */
@@ -18,7 +18,7 @@ const deleteFound = (table: string, from: string, columns: string, condition: st
     select t.ctid from (select distinct ${columns} from ${from}) d
     cross join lateral (select ctid from ${table} t where t.product_id = $1 and t.username = d.username and ${condition} offset 0) t))`;
 
-const STATEMENT = `with ${PLAIN_GROUPS},
+const statementOf = (visited: string) => `with ${visited}, ${PLAIN_GROUPS},
   doomed_entries as materialized (
     select e.* from entries e join groups g using (username, key) where g.drops_entries
   ),
@@ -56,8 +56,8 @@ const STATEMENT = `with ${PLAIN_GROUPS},
     delete from closed_bets where ctid = any(array(
       select c.ctid from (
         select username, 'round:' || substr(key, 2) as subject from whole where key like 'r%'
-        union
-        select refs.username, 'bet:' || refs.id from refs join whole using (username, key) where refs.is_loose
+        union all
+        select distinct refs.username, 'bet:' || refs.id from refs join whole using (username, key) where refs.is_loose
       ) d
       cross join lateral (
         select ctid from closed_bets c where c.product_id = $1 and c.username = d.username and c.subject = d.subject offset 0) c))
@@ -65,21 +65,27 @@ const STATEMENT = `with ${PLAIN_GROUPS},
   remembered as (
     insert into deleted_bets (digest, last_entry_at)
     select ${digestText("$1", "username", "txn_id")} as digest, max(occurred_at) from doomed_entries
-    where occurred_at >= $10::timestamptz group by 1 order by 1
+    where occurred_at >= $8::timestamptz group by 1 order by 1
     on conflict (digest) do update set last_entry_at = greatest(deleted_bets.last_entry_at, excluded.last_entry_at)
   )
   select (select count(*) from doomed_records) as "recordsFound", (select count(*) from deleted_records) as records,
     (select count(*) from doomed_entries) as "entriesFound", (select count(*) from deleted_entries) as entries,
-    array(select place::integer - 1 from left_rows order by 1) as left`;
+    (select coalesce(json_agg(json_build_array(username, round, ref, other_ref)), '[]') from left_rows) as left`;
+
+const STATEMENTS = { records: statementOf(VISITED.records), entries: statementOf(VISITED.entries) } as const;
 
 /**
  * Deletes the plain bets among the groups of some visited rows. Needs a transaction with one snapshot, in which a row
  * that another transaction has changed since fails the statement.
  */
-export async function dropPlainBets(tx: Query, parameters: PlainParameters): Promise<DroppedPlain> {
+export async function dropPlainBets(
+  tx: Query,
+  side: keyof typeof VISITED,
+  parameters: PlainParameters,
+): Promise<DroppedPlain> {
   await tx`select set_config('wallet_recon.writes', 'own', true)`;
   const [row] = await tx.unsafe<(DroppedPlain & { recordsFound: number; entriesFound: number })[]>(
-    STATEMENT,
+    STATEMENTS[side],
     [...parameters] as never[],
     { prepare: true },
   );

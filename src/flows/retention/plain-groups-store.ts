@@ -3,25 +3,26 @@
  * as `decideGroup` says of a loaded group, or leaves the group to it. Parameters: `PlainParameters`.
  */
 
-/** The parameters of the statement, in order. */
+import type { Instant } from "../../clock.ts";
+
+/** The parameters of the statement, in order. Those of `VISITED` follow. */
 export type PlainParameters = readonly [
   productId: string,
-  /** of the visited rows: player, real round, and up to two ids */
-  usernames: readonly string[],
-  rounds: readonly (string | null)[],
-  refs: readonly string[],
-  otherRefs: readonly (string | null)[],
-  /** `DeleteUpTo`, as text */
-  recordsUpTo: string | null,
-  entriesUpTo: string | null,
+  /** players are shared among so many lanes; this is one of them */
+  lanes: number,
+  lane: number,
+  /** `DeleteUpTo` */
+  recordsUpTo: Instant | null,
+  entriesUpTo: Instant | null,
   /** the operator writes no entry for a lost bet */
   omitsLostBets: boolean,
-  /** records of earlier time were deleted */
-  deletedRecords: string,
+  /** records of earlier time were deleted; null: none were */
+  deletedRecords: Instant | null,
   /** deleted bets are remembered where their last entry is not older */
-  rememberedFrom: string,
+  rememberedFrom: Instant,
   /** a round with so many records or entries is not loaded whole */
   wide: number,
+  ...slice: readonly string[],
 ];
 
 const REAL_ROUND = "nullif(nullif(f.round_id, ''), 'UNKNOWN')";
@@ -35,16 +36,31 @@ const RECORD = `f.ctid, f.username, ${REAL_ROUND} as round, f.bet_id, f.id, f.be
 const lookUp = (keys: string, columns: string, table: string, condition: string) => `
   select f.* from ${keys} k cross join lateral (
     select ${columns} from ${table} f where f.product_id = $1 and f.username = k.username and ${condition}
-    limit $11 offset 0) f`;
+    limit $9 offset 0) f`;
+
+/** The rows of a slice of a walk: its parameters are the key before the first row, and the key of the last row. */
+export const VISITED = {
+  records: `visited as materialized (
+    select username, ${REAL_ROUND} as round, bet_id as ref, id as other_ref from bet_records f
+    where product_id = $1 and accounting_date between $10::timestamptz and $14::timestamptz
+      and (accounting_date, bet_id, username, id) > ($10::timestamptz, $11::text, $12::text, $13::text)
+      and (accounting_date, bet_id, username, id) <= ($14::timestamptz, $15::text, $16::text, $17::text)
+      and abs(hashtext(username)::bigint) % $2::integer = $3::integer
+  )`,
+  entries: `visited as materialized (
+    select username, ${REAL_ROUND} as round, txn_id as ref, null::text as other_ref from callback_entries f
+    where product_id = $1 and occurred_at between $10::timestamptz and $12::timestamptz
+      and (occurred_at, entry_id) > ($10::timestamptz, $11::text)
+      and (occurred_at, entry_id) <= ($12::timestamptz, $13::text)
+      and abs(hashtext(username)::bigint) % $2::integer = $3::integer
+  )`,
+} as const;
 
 /**
  * Every row of the visited rounds, and of the visited bets without a round. A group has the key "r" and its round, or
  * "b" and a betId. Where other rows have one of its ids, `counts` finds more of them than the group has.
  */
 const LOADED = `
-  visited as materialized (
-    select * from unnest($2::text[], $3::text[], $4::text[], $5::text[]) with ordinality as v (username, round, ref, other_ref, place)
-  ),
   rounds as materialized (select distinct username, round from visited where round is not null),
   loose as materialized (
     select username, ref as id from visited where round is null
@@ -65,13 +81,14 @@ const LOADED = `
     )
   ),
   ids as materialized (
-    select username, id, min(round) as round, min(owner) as owner, sum(entries) as entries
+    select username, id, min(round) as round, max(round) as last_round, bool_or(round is null) as is_loose,
+      min(owner) as owner, sum(entries) as entries, sum(records) as records, sum(of_ids) as of_ids
     from (
-      select username, txn_id as id, round, null as owner, 1 as entries from found_entries
+      select username, txn_id as id, round, null as owner, 1 as entries, 0 as records, 0 as of_ids from found_entries
       union all
-      select username, bet_id, round, bet_id, 0 from found_records
+      select username, bet_id, round, bet_id, 0, 1, 0 from found_records
       union all
-      select username, id, round, bet_id, 0 from found_records
+      select username, id, round, bet_id, 0, 0, 1 from found_records
     ) named group by username, id
   ),
   counts as materialized (
@@ -89,14 +106,10 @@ const LOADED = `
     select ids.username, ids.id from ids join counts using (username, id)
     where ids.round is not null and counts.entries > ids.entries
   ),
+  more_entries as materialized (${lookUp("lacking", ENTRY, "callback_entries", `f.txn_id = k.id and ${REAL_ROUND} is null`)}),
   entries as materialized (
     select f.*, coalesce('r' || coalesce(f.round, ids.round), 'b' || coalesce(ids.owner, f.txn_id)) as key
-    from (
-      select * from found_entries
-      union all
-      -- Entries that name no round, of a bet whose other rows name one.
-      ${lookUp("lacking", ENTRY, "callback_entries", `f.txn_id = k.id and ${REAL_ROUND} is null`)}
-    ) f
+    from (select * from found_entries union all select * from more_entries) f
     left join ids on f.round is null and ids.username = f.username and ids.id = f.txn_id
   ),
   records as materialized (
@@ -105,25 +118,27 @@ const LOADED = `
     left join ids b on f.round is null and b.username = f.username and b.id = f.bet_id
     left join ids r on f.round is null and r.username = f.username and r.id = f.id
   ),
-  refs as materialized (
-    select username, txn_id as id, key, round is null as is_loose, 1 as entries, 0 as records, 0 as of_ids from entries
+  refs as (
+    select username, txn_id as id, key, round is null as is_loose from entries
     union all
-    select username, bet_id, key, round is null, 0, 1, 0 from records
+    select username, bet_id, key, round is null from records
     union all
-    select username, id, key, round is null, 0, 0, 1 from records
+    select username, id, key, round is null from records
   ),
-  tangled as materialized (
-    select distinct refs.username, refs.key from refs join (
-      select username, id from (
-        select username, id, min(key) <> max(key) as is_shared, sum(entries) as entries, sum(records) as records,
-          sum(of_ids) as of_ids
-        from refs group by username, id
-      ) named
-      left join counts using (username, id) left join counts_of_ids using (id)
-      where is_shared or coalesce(counts.entries, 0) <> named.entries or coalesce(counts.records, 0) <> named.records
-        or coalesce(counts_of_ids.records, 0) <> of_ids
-    ) shared using (username, id)
-  )`;
+  -- Ids that rows of another group have too, or rows that were not loaded.
+  shared as materialized (
+    select username, id from ids
+    left join counts using (username, id) left join counts_of_ids using (id)
+    left join (select username, txn_id as id, count(*) as entries from more_entries group by 1, 2) more using (username, id)
+    where ids.round <> ids.last_round or coalesce(counts.records, 0) <> ids.records
+      or coalesce(counts.entries, 0) <> ids.entries + coalesce(more.entries, 0)
+      or coalesce(counts_of_ids.records, 0) <> ids.of_ids
+    union all
+    select username, id from refs
+    join (select username, id from ids where is_loose union select username, id from lacking) loose_ids using (username, id)
+    group by username, id having min(key) <> max(key)
+  ),
+  tangled as materialized (select distinct refs.username, refs.key from refs join shared using (username, id))`;
 
 /**
  * Whether the bets of a group have certainly ended, as the fold would say. Without a rollback, an own end of a bet
@@ -195,14 +210,14 @@ export const PLAIN_GROUPS = `${LOADED}, ${ENDED}, ${NAMED},
   judged as materialized (
     select username, key,
       coalesce(p.records, 0) as records, coalesce(l.entries, 0) as entries,
-      coalesce(p.last_at < $6::timestamptz and greatest(p.last_seen_at, l.last_received_at) < $6::timestamptz, false)
+      coalesce(p.last_at < $4::timestamptz and greatest(p.last_seen_at, l.last_received_at) < $4::timestamptz, false)
         as drops_records,
-      coalesce(l.last_at < $7::timestamptz and greatest(p.last_seen_at, l.last_received_at) < $7::timestamptz, false)
+      coalesce(l.last_at < $5::timestamptz and greatest(p.last_seen_at, l.last_received_at) < $5::timestamptz, false)
         as drops_entries,
       coalesce(p.are_running, false) as are_running,
-      coalesce(p.records, 0) < $11 and coalesce(l.entries, 0) < $11 as is_whole,
+      coalesce(p.records, 0) < $9 and coalesce(l.entries, 0) < $9 as is_whole,
       l.entries is null or not l.are_unclear and (l.have_ended
-        or $8::boolean and not l.wait and (p.records is not null or l.last_begun_at < $9::timestamptz)) as has_ended
+        or $6::boolean and not l.wait and (p.records is not null or l.last_begun_at < coalesce($7::timestamptz, '-infinity'))) as has_ended
     from ledger l full join provider p using (username, key)
   ),
   clear as materialized (
@@ -215,9 +230,11 @@ export const PLAIN_GROUPS = `${LOADED}, ${ENDED}, ${NAMED},
   groups as materialized (select * from clear where is_clear and not is_kept),
   unclear as materialized (select username, key from clear where not is_clear and not (is_kept and is_whole)),
   left_rows as (
-    select place from visited join unclear on unclear.username = visited.username and unclear.key = 'r' || visited.round
+    select visited.username, visited.round, ref, other_ref from visited
+    join unclear on unclear.username = visited.username and unclear.key = 'r' || visited.round
     union
-    select place from visited join refs on refs.username = visited.username and refs.id = visited.ref
-      join unclear on unclear.username = refs.username and unclear.key = refs.key
+    select visited.username, visited.round, ref, other_ref from visited
+    join refs on refs.username = visited.username and refs.id = visited.ref
+    join unclear on unclear.username = refs.username and unclear.key = refs.key
     where visited.round is null
   )`;
