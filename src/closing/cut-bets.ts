@@ -1,4 +1,4 @@
-/** Finds bets of closed days of which one side was deleted: what is left says nothing about them (decision 162). Pure. */
+/** Finds bets of closed days of which one side was deleted: what is left says nothing about them (decision 156). Pure. */
 
 import type { Instant } from "../clock.ts";
 import type { BetName, DeletedUpTo } from "../db/retention-store.ts";

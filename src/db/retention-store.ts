@@ -33,13 +33,23 @@ export type WalkPosition = readonly string[] | null;
  * Announces, before anything is deleted, that rows before `upTo` may be deleted. The time never goes back. A later
  * time than before begins a new walk, which also visits the rows that had to stay.
  */
-export async function openWalk(tx: Query, walk: string, upTo: Instant): Promise<WalkPosition> {
-  const beganAt = walk === ENTRIES_WALK ? tx`(select min(occurred_at) from callback_entries)` : tx`null`;
-  const [row] = await tx<{ after: string | null }[]>`
+export async function openWalk(sql: Query, walk: string, upTo: Instant): Promise<WalkPosition> {
+  const beganAt = walk === ENTRIES_WALK ? sql`(select min(occurred_at) from callback_entries)` : sql`null`;
+  const [row] = await sql<{ after: string | null }[]>`
     insert into retention_states as s (walk, deleted_up_to, began_at) values (${walk}, ${upTo}, ${beganAt})
     on conflict (walk) do update set deleted_up_to = greatest(s.deleted_up_to, excluded.deleted_up_to),
       after = case when excluded.deleted_up_to > s.deleted_up_to then null else s.after end
     returning after`;
+  return positionOf(row);
+}
+
+/** The position of an open walk. */
+export async function readWalk(tx: Query, walk: string): Promise<WalkPosition> {
+  const [row] = await tx<{ after: string | null }[]>`select after from retention_states where walk = ${walk}`;
+  return positionOf(row);
+}
+
+function positionOf(row: { after: string | null } | undefined): WalkPosition {
   return row?.after == null ? null : (JSON.parse(row.after) as string[]);
 }
 
@@ -57,7 +67,7 @@ export async function lockWalk(tx: Query, walk: string): Promise<boolean> {
 }
 
 /** SQL of the digest of a bet. @param ref SQL of the txn id, betId or record id */
-function digestText(product: string, username: string, ref: string): string {
+export function digestText(product: string, username: string, ref: string): string {
   const length = (text: string) => `octet_length(${text}) || ' '`;
   return `('x' || left(md5(${length(product)} || ${product} || ${length(username)} || ${username} || ${ref}), 16))::bit(64)::bigint`;
 }

@@ -23,6 +23,29 @@ export async function inTurn<Result>(sql: Sql, work: (tx: Query) => Promise<Resu
   return await beginAgain(sql, "isolation level read committed", work);
 }
 
+const LOCK_NOT_AVAILABLE = "55P03";
+
+/**
+ * Runs `work` once, in a transaction with one snapshot that waits for no lock longer than `lockMs`.
+ * @returns null where another transaction holds, or has changed since, a row that `work` writes: nothing is changed then
+ */
+export async function ifUndisturbed<Result>(
+  sql: Sql,
+  lockMs: number,
+  work: (tx: Query) => Promise<Result>,
+): Promise<Result | null> {
+  try {
+    return (await sql.begin("isolation level repeatable read", async (tx) => {
+      await tx`select set_config('lock_timeout', ${String(lockMs)}, true)`;
+      return await work(tx);
+    })) as Result;
+  } catch (error) {
+    const { code } = error as { code?: string };
+    if (LOST_RACES.has(code) || code === LOCK_NOT_AVAILABLE) return null;
+    throw error;
+  }
+}
+
 /** Gives the statements of a transaction more time than its pool allows, for work on a whole table. */
 export async function takeTime(tx: Query, longestMs: number): Promise<void> {
   await tx`select set_config('statement_timeout', ${String(longestMs)}, true)`;

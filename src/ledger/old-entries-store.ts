@@ -7,30 +7,56 @@ import { noteAddedText } from "../db/row-counts.ts";
 
 /** An old entry that a walk visits. */
 export interface OldEntry {
-  readonly productId: string;
   readonly username: string;
   readonly txnId: string;
   readonly roundId: string | null;
-  /** the sort key, as text: occurred_at, entry_id */
-  readonly key: readonly [string, string];
 }
 
-/** The oldest entries before a time, after a key. @param most the most rows */
-export async function readOldEntries(
+/** The sort key of a walk, as text: occurred_at, entry_id. */
+type WalkKey = readonly string[];
+
+const FIRST: WalkKey = ["-infinity", ""];
+
+/**
+ * Finds the next old entries.
+ * @param after the key before the first one; null: there is none
+ * @param most the most rows
+ * @returns the number of rows, their products, and the key of the last one; null: there are none
+ */
+export async function findOldEntries(
   tx: Query,
   to: Instant,
-  after: readonly string[] | null,
+  after: WalkKey | null,
   most: number,
+): Promise<{ readonly count: number; readonly last: WalkKey; readonly productIds: readonly string[] } | null> {
+  const [at = "", id = ""] = after ?? FIRST;
+  const [row] = await tx<{ count: number; last: string[]; productIds: string[] }[]>`
+    with slice as materialized (
+      select occurred_at, entry_id, product_id from callback_entries
+      where occurred_at >= ${at}::text::timestamptz and occurred_at < ${to}
+        and (occurred_at, entry_id) > (${at}::text::timestamptz, ${id}::text)
+      order by occurred_at, entry_id limit ${most}
+    )
+    select (select count(*) from slice) as count, array(select distinct product_id from slice order by 1) as "productIds",
+      array[occurred_at::text, entry_id] as last
+    from slice order by occurred_at desc, entry_id desc limit 1`;
+  return row ?? null;
+}
+
+/** The entries of a product from one key, exclusive, to another. */
+export async function readOldEntries(
+  tx: Query,
+  productId: string,
+  after: WalkKey | null,
+  last: WalkKey,
 ): Promise<OldEntry[]> {
-  const [at, id] = after ?? ["-infinity", ""];
-  const rows = await tx<(Omit<OldEntry, "key"> & { at: string; entryId: string })[]>`
-    select product_id as "productId", username, txn_id as "txnId", round_id as "roundId", occurred_at::text as at,
-      entry_id as "entryId"
-    from callback_entries
-    where occurred_at >= ${at ?? null}::text::timestamptz and occurred_at < ${to}
-      and (occurred_at, entry_id) > (${at ?? null}::text::timestamptz, ${id ?? null}::text)
-    order by occurred_at, entry_id limit ${most}`;
-  return rows.map(({ at: when, entryId, ...row }) => ({ ...row, key: [when, entryId] }));
+  const [at = "", id = ""] = after ?? FIRST;
+  const [lastAt = "", lastId = ""] = last;
+  return await tx<OldEntry[]>`
+    select username, txn_id as "txnId", round_id as "roundId" from callback_entries
+    where product_id = ${productId} and occurred_at between ${at}::text::timestamptz and ${lastAt}::text::timestamptz
+      and (occurred_at, entry_id) > (${at}::text::timestamptz, ${id}::text)
+      and (occurred_at, entry_id) <= (${lastAt}::text::timestamptz, ${lastId}::text)`;
 }
 
 /**

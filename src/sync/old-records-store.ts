@@ -12,29 +12,53 @@ export interface RecordKey {
   readonly id: string;
 }
 
-/** An old record that a walk visits. */
-export interface OldRecord extends RecordKey {
-  readonly roundId: string;
-  /** the sort key, as text: accountingDate, betId, username, id */
-  readonly key: readonly [string, string, string, string];
-}
+/** The sort key of a walk, as text: accountingDate, betId, username, id. */
+type WalkKey = readonly string[];
 
-/** The oldest records of a product before a time, after a key. @param most the most rows */
-export async function readOldRecords(
+const FIRST: WalkKey = ["-infinity", "", "", ""];
+
+/**
+ * Finds the next old records of a product.
+ * @param after the key before the first one; null: there is none
+ * @param most the most rows
+ * @returns the number of rows, and the key of the last one; null: there are none
+ */
+export async function findOldRecords(
   tx: Query,
   productId: string,
   to: Instant,
-  after: readonly string[] | null,
+  after: WalkKey | null,
   most: number,
-): Promise<OldRecord[]> {
-  const [at = "-infinity", betId = "", username = "", id = ""] = after ?? [];
-  const rows = await tx<(Omit<OldRecord, "key"> & { at: string })[]>`
-    select username, bet_id as "betId", id, round_id as "roundId", accounting_date::text as at
-    from bet_records
-    where product_id = ${productId} and accounting_date >= ${at}::text::timestamptz and accounting_date < ${to}
+): Promise<{ readonly count: number; readonly last: WalkKey } | null> {
+  const [at = "", betId = "", username = "", id = ""] = after ?? FIRST;
+  const [row] = await tx<{ count: number; last: string[] }[]>`
+    with slice as materialized (
+      select accounting_date, bet_id, username, id from bet_records
+      where product_id = ${productId} and accounting_date >= ${at}::text::timestamptz and accounting_date < ${to}
+        and (accounting_date, bet_id, username, id) > (${at}::text::timestamptz, ${betId}, ${username}, ${id})
+      order by accounting_date, bet_id, username, id limit ${most}
+    )
+    select (select count(*) from slice) as count, array[accounting_date::text, bet_id, username, id] as last
+    from slice order by accounting_date desc, bet_id desc, username desc, id desc limit 1`;
+  return row ?? null;
+}
+
+/** The records from one key, exclusive, to another. */
+export async function readOldRecords(
+  tx: Query,
+  productId: string,
+  after: WalkKey | null,
+  last: WalkKey,
+): Promise<(RecordKey & { readonly roundId: string })[]> {
+  const [at = "", betId = "", username = "", id = ""] = after ?? FIRST;
+  const [lastAt = "", ...lastIds] = last;
+  return await tx<(RecordKey & { roundId: string })[]>`
+    select username, bet_id as "betId", id, round_id as "roundId" from bet_records
+    where product_id = ${productId}
+      and accounting_date between ${at}::text::timestamptz and ${lastAt}::text::timestamptz
       and (accounting_date, bet_id, username, id) > (${at}::text::timestamptz, ${betId}, ${username}, ${id})
-    order by accounting_date, bet_id, username, id limit ${most}`;
-  return rows.map(({ at: when, ...row }) => ({ ...row, key: [when, row.betId, row.username, row.id] }));
+      and (accounting_date, bet_id, username, id)
+        <= (${lastAt}::text::timestamptz, ${lastIds[0] ?? ""}, ${lastIds[1] ?? ""}, ${lastIds[2] ?? ""})`;
 }
 
 const keyColumns = (keys: readonly RecordKey[]) =>

@@ -9,20 +9,34 @@ import {
   lockWalk,
   openWalk,
   readDeletedUpTo,
+  readWalk,
   recordsWalk,
   rememberDeleted,
   saveWalk,
+  type WalkPosition,
 } from "../../db/retention-store.ts";
-import { inTurn } from "../../db/transactions.ts";
+import { ifUndisturbed, inOneMoment, inTurn } from "../../db/transactions.ts";
 import { subjectsOf } from "../../diff/finding.ts";
-import { deleteEntries, lockEntries, readOldEntries } from "../../ledger/old-entries-store.ts";
+import {
+  deleteEntries,
+  findOldEntries,
+  lockEntries,
+  readOldEntries,
+} from "../../ledger/old-entries-store.ts";
 import { readNamedByMismatches } from "../../mismatches/evidence-store.ts";
-import { deleteRecords, lockRecords, readOldRecords, textOfKey } from "../../sync/old-records-store.ts";
+import {
+  deleteRecords,
+  findOldRecords,
+  lockRecords,
+  readOldRecords,
+  textOfKey,
+} from "../../sync/old-records-store.ts";
 import type { FlowContext } from "../context.ts";
 import { type BetGroup, type Deletable, type DeleteUpTo, decideGroup } from "./decide-group.ts";
 import type { DropLimits } from "./drop-expired.ts";
-import { loadGroups, type VisitedRow } from "./load-groups.ts";
+import { loadGroups, MOST_OF_ROUND, type VisitedRow } from "./load-groups.ts";
 import { loadSessionGroups } from "./load-session-groups.ts";
+import { type DroppedPlain, dropPlainBets } from "./plain-bets-store.ts";
 
 /** The numbers of deleted rows. */
 export interface DroppedBets {
@@ -40,14 +54,15 @@ export async function dropBets(
   { rows, batches }: DropLimits,
   signal: AbortSignal,
 ): Promise<DroppedBets> {
+  const { records: to } = upTo;
   const walks = [
-    ...(upTo.records === null
-      ? []
-      : context.config.products.map(({ productId }) => recordsOf(productId, upTo.records))),
+    ...(to === null ? [] : context.config.products.map(({ productId }) => recordsOf(productId, to))),
     ...(upTo.entries === null ? [] : [entriesOf(upTo.entries)]),
   ];
   const total = { records: 0, entries: 0 };
   for (const walk of walks) {
+    // Committed before the first row is deleted.
+    await openWalk(context.sql, walk.name, walk.to);
     for (let batch = 0; batch < batches && !signal.aborted; batch += 1) {
       const step = await inTurn(context.sql, (tx) => takeStep(context, tx, walk, upTo, rows));
       total.records += step.records;
@@ -58,27 +73,42 @@ export async function dropBets(
   return total;
 }
 
+/** Rows of a walk, in its order. */
+interface Slice {
+  readonly count: number;
+  /** the sort keys: of the row before the first one, and of the last one */
+  readonly after: WalkPosition;
+  readonly last: readonly string[];
+  readonly productIds: readonly string[];
+}
+
 /** A walk through one table. */
 interface Walk {
   readonly name: string;
+  readonly side: "records" | "entries";
   readonly to: Instant;
-  readonly read: (
+  readonly find: (
     tx: Query,
-    after: readonly string[] | null,
+    after: WalkPosition,
     most: number,
-  ) => Promise<{ readonly productId: string; readonly row: VisitedRow; readonly key: readonly string[] }[]>;
+  ) => Promise<Pick<Slice, "count" | "last" | "productIds"> | null>;
+  readonly read: (tx: Query, productId: string, slice: Slice) => Promise<VisitedRow[]>;
 }
 
-function recordsOf(productId: string, upTo: Instant | null): Walk {
-  const to = upTo ?? Number.NEGATIVE_INFINITY;
+function recordsOf(productId: string, to: Instant): Walk {
   return {
     name: recordsWalk(productId),
+    side: "records",
     to,
-    read: async (tx, after, most) =>
-      (await readOldRecords(tx, productId, to, after, most)).map(({ username, betId, id, roundId, key }) => ({
-        productId,
-        row: { username, roundId, refs: [betId, id] },
-        key,
+    find: async (tx, after, most) => {
+      const found = await findOldRecords(tx, productId, to, after, most);
+      return found === null ? null : { ...found, productIds: [productId] };
+    },
+    read: async (tx, _, { after, last }) =>
+      (await readOldRecords(tx, productId, after, last)).map(({ username, betId, id, roundId }) => ({
+        username,
+        roundId,
+        refs: [betId, id],
       })),
   };
 }
@@ -86,16 +116,19 @@ function recordsOf(productId: string, upTo: Instant | null): Walk {
 function entriesOf(to: Instant): Walk {
   return {
     name: ENTRIES_WALK,
+    side: "entries",
     to,
-    read: async (tx, after, most) =>
-      (await readOldEntries(tx, to, after, most)).map(({ productId, username, txnId, roundId, key }) => ({
-        productId,
-        row: { username, roundId, refs: [txnId] },
-        key,
+    find: (tx, after, most) => findOldEntries(tx, to, after, most),
+    read: async (tx, productId, { after, last }) =>
+      (await readOldEntries(tx, productId, after, last)).map(({ username, txnId, roundId }) => ({
+        username,
+        roundId,
+        refs: [txnId],
       })),
   };
 }
 
+/** Deletes the next old bets, and stores the position afterwards: a killed worker visits at most these rows again. */
 async function takeStep(
   context: FlowContext,
   tx: Query,
@@ -103,27 +136,71 @@ async function takeStep(
   upTo: DeleteUpTo,
   most: number,
 ): Promise<DroppedBets & { readonly isOver: boolean }> {
-  const over = { records: 0, entries: 0, isOver: true };
-  if (!(await lockWalk(tx, walk.name))) return over;
-  const after = await openWalk(tx, walk.name, walk.to);
-  const visited = await walk.read(tx, after, most);
   const total = { records: 0, entries: 0 };
-  for (const [productId, rows] of Map.groupBy(visited, (one) => one.productId)) {
+  if (!(await lockWalk(tx, walk.name))) return { ...total, isOver: true };
+  const after = await readWalk(tx, walk.name);
+  const found = await walk.find(tx, after, most);
+  if (found === null) return { ...total, isOver: true };
+  for (const productId of found.productIds) {
     const product = context.config.products.find((one) => one.productId === productId);
     // Nobody knows how the bets of an unknown product end.
     if (product === undefined) continue;
-    const dropped = await dropVisited(
-      context,
-      tx,
-      product,
-      rows.map(({ row }) => row),
-      upTo,
-    );
+    const dropped = await dropSlice(context, walk, { ...found, after }, product, upTo);
     total.records += dropped.records;
     total.entries += dropped.entries;
   }
-  await saveWalk(tx, walk.name, visited.at(-1)?.key ?? after);
-  return { ...total, isOver: visited.length < most };
+  await saveWalk(tx, walk.name, found.last);
+  return { ...total, isOver: found.count < most };
+}
+
+/** Two transactions at a time, because one alone deletes more slowly than pulling writes. Each has its own players. */
+const LANES = 2;
+/** The longest wait for a lock. The rows are then deleted bet by bet, without those that are locked. */
+const LONGEST_WAIT_MS = 200;
+
+/** Deletes the plain groups of a slice at once, and loads and judges all others (decision 162). */
+async function dropSlice(
+  context: FlowContext,
+  walk: Walk,
+  slice: Slice,
+  product: ProductConfig,
+  upTo: DeleteUpTo,
+): Promise<DroppedBets> {
+  const { sql } = context;
+  const now = context.clock.now();
+  const { records: deletedRecords } = await readDeletedUpTo(sql, product.productId);
+  const dropLane = (lane: number) =>
+    ifUndisturbed(sql, LONGEST_WAIT_MS, (tx) =>
+      dropPlainBets(tx, walk.side, [
+        product.productId,
+        LANES,
+        lane,
+        upTo.records,
+        upTo.entries,
+        product.lostBets === "omitted",
+        deletedRecords === Number.NEGATIVE_INFINITY ? null : deletedRecords,
+        now - LONGEST_BET_MS,
+        MOST_OF_ROUND,
+        ...(slice.after ?? (walk.side === "records" ? ["-infinity", "", "", ""] : ["-infinity", ""])),
+        ...slice.last,
+      ]),
+    );
+  const lanes = Array.from({ length: LANES }, (_, lane) => lane);
+  const plain = product.settlement === "session" ? [null] : await Promise.all(lanes.map(dropLane));
+  const left = plain.includes(null)
+    ? await walk.read(sql, product.productId, slice)
+    : plain.flatMap((lane) => lane?.left ?? []).map(toVisited);
+  const total = {
+    records: plain.reduce((sum, lane) => sum + (lane?.records ?? 0), 0),
+    entries: plain.reduce((sum, lane) => sum + (lane?.entries ?? 0), 0),
+  };
+  if (left.length === 0) return total;
+  const others = await inOneMoment(sql, (tx) => dropVisited(context, tx, product, left, upTo));
+  return { records: total.records + others.records, entries: total.entries + others.entries };
+}
+
+function toVisited([username, roundId, ref, other]: DroppedPlain["left"][number]): VisitedRow {
+  return { username, roundId, refs: other === null ? [ref] : [ref, other] };
 }
 
 /** Deletes the old groups of some rows, but no group of which another transaction has locked a row. */

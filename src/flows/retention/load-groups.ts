@@ -13,11 +13,12 @@ import type { BetGroup } from "./decide-group.ts";
 export interface VisitedRow {
   readonly username: string;
   readonly roundId: string | null;
-  readonly refs: readonly string[];
+  /** one or two */
+  readonly refs: readonly [string, ...string[]];
 }
 
 /** Of a round with more rows than this, each bet is a group of its own. */
-const MOST_OF_ROUND = 1_000;
+export const MOST_OF_ROUND = 1_000;
 
 type Key = readonly [string, string];
 

@@ -1,4 +1,4 @@
-/** Loads the whole sessions of old rows: a session is deleted whole, or stays (decision 162). */
+/** Loads the whole sessions of old rows: a session is deleted whole, or stays (decision 156). */
 
 import { parseInstant } from "../../clock.ts";
 import type { ProductConfig } from "../../config-file.ts";
