@@ -5,6 +5,7 @@ import { measureCallbacks } from "./callbacks.ts";
 import { measureDashboard } from "./dashboard.ts";
 import { measureDiff } from "./diff.ts";
 import { measureFair } from "./fair.ts";
+import { measureHistory } from "./history.ts";
 import { measureIdle } from "./idle.ts";
 import { measureImport } from "./import.ts";
 import { measureInsert } from "./insert.ts";
@@ -36,6 +37,17 @@ const MEASUREMENTS: Readonly<
   import: { figures: ["import"], measure: measureImport },
   memory: { figures: ["memory"], measure: measureMemory },
   diff: { figures: ["diff-full", "diff-hour"], measure: (isWanted) => measureDiff(isWanted) },
+  history: {
+    figures: [
+      "history-commit",
+      "history-hour",
+      "history-overview",
+      "history-list",
+      "history-status",
+      "history-statement",
+    ],
+    measure: (isWanted) => measureHistory(isWanted),
+  },
   retain: { figures: ["retain", "retain-beside"], measure: () => measureRetain() },
   width: { figures: ["width"], measure: () => measureWidth() },
   verify: { figures: ["verify"], measure: measureVerify },

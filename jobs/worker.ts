@@ -44,6 +44,8 @@ const FIRST_SCHEDULE_CHECK_MS = 4_000;
 export interface WorkerContext extends PullContext {
   /** without it the worker verifies no transfers and no top-ups */
   readonly ask?: AskOutcome;
+  /** what the database may take; null or absent: unknown */
+  readonly diskBytes?: number | null;
   /** without any, alerts are stored until there is a channel */
   readonly channels?: readonly AlertChannel[];
   /** without it there is no heartbeat */

@@ -2,6 +2,7 @@
 
 import { isIP } from "node:net";
 import { z } from "zod";
+import { parseBytes } from "./bytes.ts";
 import { type Config, readConfigFile } from "./config-file.ts";
 import { describeIssues, settingsError } from "./settings-problems.ts";
 
@@ -65,6 +66,14 @@ const environmentSchema = z.object({
       "must be a number of connections from 4 to 500",
     )
     .transform(Number),
+  DATABASE_DISK: z
+    .string()
+    .transform((text, context) => {
+      const bytes = parseBytes(text);
+      if (bytes === null) context.addIssue("must be an amount of data such as 500GB or 2TiB");
+      return bytes ?? z.NEVER;
+    })
+    .optional(),
   REDIS_URL: url(["redis:", "rediss:"]).optional(),
   PROVIDER_BASE_URL: url(["http:", "https:"]).optional(),
   PROVIDER_USERNAME: z.string().optional(),
@@ -99,6 +108,8 @@ export interface Settings {
   readonly databaseUrl: string | null;
   /** connections of a process, divided by `openPools` */
   readonly databasePool: number;
+  /** what the database may take, in bytes; null: unknown */
+  readonly databaseDisk: number | null;
   readonly redisUrl: string | null;
   readonly provider: ProviderSettings | null;
   readonly ops: {
@@ -214,6 +225,7 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
     production,
     databaseUrl: data.DATABASE_URL ?? null,
     databasePool: data.DATABASE_POOL,
+    databaseDisk: data.DATABASE_DISK ?? null,
     redisUrl: data.REDIS_URL ?? null,
     provider:
       data.PROVIDER_BASE_URL === undefined

@@ -50,11 +50,15 @@ const NOT_DURABLE: BenchServer["settings"] = {
   maintenance_work_mem: "512MB",
 };
 
-/** Runs the work with a server for temporary data. Deletes its data afterwards, and what killed runs left before. */
+/**
+ * Runs the work with a server for temporary data. Deletes its data afterwards, and what killed runs left before.
+ * @param settings further settings of PostgreSQL
+ */
 export async function withTemporaryServer<Result>(
   work: (server: BenchServer) => Promise<Result>,
+  settings: BenchServer["settings"] = {},
 ): Promise<Result> {
-  const server = { home: join(FOLDER, "bench-temporary"), settings: NOT_DURABLE };
+  const server = { home: join(FOLDER, "bench-temporary"), settings: { ...NOT_DURABLE, ...settings } };
   await rm(server.home, { recursive: true, force: true });
   try {
     return await work(server);

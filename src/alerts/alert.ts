@@ -67,7 +67,8 @@ export function incidentAlert(
   };
   const step = news === "grown" ? `grown/${total}` : news;
   return {
-    idempotencyKey: `incident/${id}/${step}`,
+    // A restored database gives ids again that another incident had (docs/backup.md).
+    idempotencyKey: `incident/${id}/${formatInstant(beganAt)}/${step}`,
     kind: `incident-${news}`,
     productId,
     body: { ...body },

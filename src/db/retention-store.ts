@@ -53,6 +53,13 @@ function positionOf(row: { after: string | null } | undefined): WalkPosition {
   return row?.after == null ? null : (JSON.parse(row.after) as string[]);
 }
 
+/** The positions of all walks; a walk that begins with its first row is left out. */
+export async function readWalks(tx: Query): Promise<ReadonlyMap<string, readonly string[]>> {
+  const rows = await tx<{ walk: string; after: string }[]>`
+    select walk, after from retention_states where after is not null`;
+  return new Map(rows.map(({ walk, after }) => [walk, JSON.parse(after) as string[]]));
+}
+
 /** Stores the position of a walk, in the transaction of its deletions, so that a killed worker repeats nothing. */
 export async function saveWalk(tx: Query, walk: string, after: WalkPosition): Promise<void> {
   await tx`

@@ -19,10 +19,14 @@ export async function pickUpTopUps(
   pick: { readonly now: Instant; readonly firstDelayMs: number },
 ): Promise<number> {
   const [row] = await sql<{ picked: number }[]>`
-    with horizon as (select pg_snapshot_xmin(pg_current_snapshot()) as xmin),
+    with horizon as (
+      select pg_snapshot_xmin(pg_current_snapshot()) as xmin, pg_snapshot_xmax(pg_current_snapshot()) as xmax
+    ),
     open as (
       select p.product_id, p.since,
-        case when s.picked_until <= h.xmin then s.picked_until else '0'::xid8 end as picked_until
+        case when s.picked_until <= h.xmin then s.picked_until else '0'::xid8 end as picked_until,
+        -- Larger ids are those of another server. Only the first search after a restore reads them.
+        case when s.picked_until <= h.xmin then h.xmax else '18446744073709551615'::xid8 end as until
       from unnest(${products.map((one) => one.productId)}::text[], ${products.map((one) => one.since)}::timestamptz[])
         as p (product_id, since)
       cross join horizon h
@@ -32,6 +36,7 @@ export async function pickUpTopUps(
       select distinct on (e.txn_id, e.product_id, e.username) e.*
       from open o
       join callback_entries e on e.product_id = o.product_id and e.appended_in >= o.picked_until
+        and e.appended_in < o.until
       where e.callback = 'adjustBalance' and e.status in ('DEBIT', 'CREDIT')
         and (o.since is null or e.occurred_at >= o.since)
       order by e.txn_id, e.product_id, e.username, e.received_at, e.entry_id

@@ -82,7 +82,7 @@ describe("an alert names", () => {
     const [alert] = await alerts();
     expect(alert).toEqual({
       kind: "incident-opened",
-      key: "incident/1/opened",
+      key: "incident/1/2026-11-20T12:00:00.000Z/opened",
       body: {
         incidentId: "1",
         kind: "payout-differs",
@@ -111,7 +111,7 @@ describe("an alert names", () => {
     await record(9, resolve(1, 2));
     expect((await alerts())[1]).toMatchObject({
       kind: "incident-over",
-      key: "incident/1/over",
+      key: "incident/1/2026-11-20T12:00:00.000Z/over",
       body: {
         what: "payout-differs in P1: over, none of 2 mismatches is open any more (3.00 THB)",
         since: "2026-11-20T12:00:00.000Z",
@@ -170,9 +170,9 @@ describe("incidents are separate", () => {
     await record(1, resolve(1));
     await record(2, open(1));
     expect((await alerts()).map(({ key }) => key)).toEqual([
-      "incident/1/opened",
-      "incident/1/over",
-      "incident/2/opened",
+      "incident/1/2026-11-20T12:00:00.000Z/opened",
+      "incident/1/2026-11-20T12:00:00.000Z/over",
+      "incident/2/2026-11-20T12:02:00.000Z/opened",
     ]);
   });
 });

@@ -3,7 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { afterAll, beforeEach, expect, test } from "vitest";
+import { systemClock } from "../../src/clock.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { startRedis } from "../../src/embedded/redis.ts";
+import { measureStorage } from "../../src/flows/retention/measure-storage.ts";
+import { silentLog } from "../../src/log.ts";
 import { writeRecords } from "../../src/sync/record-store.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, exampleRecord, NOON } from "../support/examples.ts";
@@ -33,6 +37,27 @@ async function doctor(
   const environment = { DATABASE_URL: databaseUrl, RECON_CONFIG: path, ...more };
   return await startRecon(["doctor", ...args], environment).ended;
 }
+
+test("doctor names the largest tables and says how long the disk lasts, or what to set so that it is known", async () => {
+  const config = parseConfig({ products: [{ productId: "P1" }] });
+  const context = { sql, config, clock: systemClock, log: silentLog };
+  await measureStorage(context, null);
+  expect(checkOf((await doctor(null)).stdout, "disk")).toMatchObject({
+    ok: true,
+    found: expect.stringMatching(
+      /MB, its growth is known after a day; days of disk unknown: set DATABASE_DISK/,
+    ),
+    mend: expect.stringContaining("set DATABASE_DISK"),
+  });
+  await measureStorage(context, 1_000_000);
+  const full = await doctor(null);
+  expect(checkOf(full.stdout, "disk")).toMatchObject({
+    ok: false,
+    found: expect.stringContaining("no room left of 1.0 MB"),
+  });
+  expect(full.code).toBe(1);
+  await emptyTables(sql, ["storage_states", "storage_days", "storage_tables"]);
+});
 
 const credentials = { PROVIDER_USERNAME: CREDENTIALS.username, PROVIDER_PASSWORD: CREDENTIALS.password };
 const doctorOf = async (providerUrl: string) =>
@@ -72,6 +97,18 @@ test("doctor says that a correct system is in order, and that nothing is compare
         ok: true,
         found: '"casino.ledger" can be read; no entry is known yet: nothing is compared until the first one',
         mend: null,
+      },
+      {
+        check: "vacuum",
+        ok: true,
+        found: expect.stringMatching(/^\d+ % of the transaction ids are used, and autovacuum keeps up$/),
+        mend: null,
+      },
+      {
+        check: "disk",
+        ok: true,
+        found: "the size of the database is unknown: no worker has measured yet",
+        mend: "start a worker; it measures every ten minutes",
       },
       {
         check: "provider",

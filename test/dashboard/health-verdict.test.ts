@@ -50,6 +50,7 @@ function allWell(changes: Partial<JudgedOverview> = {}): JudgedOverview {
     undelivered: 0,
     lastReceivedAt: NOON,
     backfills: [],
+    storage: null,
     ...changes,
   };
 }

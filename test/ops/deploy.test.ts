@@ -175,7 +175,11 @@ async function startTap(): Promise<() => Promise<Sample[]>> {
 test("a worker and a tap export every metric, label and value that the rules and the dashboard name; the dashboard and the documentation show every metric of ours", async () => {
   const tapMetrics = await startTap();
   const port = String(await ownPort());
-  const { said, child, ended } = startRecon(["worker"], { DATABASE_URL: database.url, OPS_PORT: port });
+  const { said, child, ended } = startRecon(["worker"], {
+    DATABASE_URL: database.url,
+    DATABASE_DISK: "500GB",
+    OPS_PORT: port,
+  });
   const url = `http://127.0.0.1:${port}`;
   const isReady = async () => child.exitCode !== null || (await fetch(`${url}/readyz`)).ok;
   await eventually("the worker runs", isReady);

@@ -9,6 +9,7 @@ import { describeError, type ErrorCode, ReconError } from "../../errors.ts";
 import { checkLedger } from "../../flows/ledger/check-ledger.ts";
 import { askProviderOnce, type ClockSkew, type ProviderVisit } from "../../flows/verify/ask-provider-once.ts";
 import type { OpenRecon } from "../run/open.ts";
+import { checkStorage, checkUpkeep } from "./doctor-database.ts";
 
 /** The result of one check. */
 export interface Diagnosis {
@@ -36,7 +37,15 @@ export async function runChecks(recon: OpenRecon): Promise<Diagnosis[]> {
   for (const [check, run] of CHECKS) {
     diagnoses.push({ check, ...(await run(recon).catch(sayUnchecked)) });
   }
-  return [...diagnoses, ...(await checkAmounts(recon)), ...(await checkProvider(recon))];
+  const checkAll = async (check: string, run: () => Promise<Diagnosis[]>) =>
+    await run().catch((error: unknown) => [{ check, ...sayUnchecked(error) }]);
+  return [
+    ...diagnoses,
+    ...(await checkAll("vacuum", () => checkUpkeep(recon.context))),
+    ...(await checkAll("disk", () => checkStorage(recon.context))),
+    ...(await checkAmounts(recon)),
+    ...(await checkProvider(recon)),
+  ];
 }
 
 function sayUnchecked(error: unknown): CheckResult {

@@ -1,8 +1,10 @@
 /** `recon status`: the state of every product. */
 
 import type { Command } from "commander";
+import { showBytes } from "../../bytes.ts";
 import { type Instant, showDuration } from "../../clock.ts";
 import { readStatusForPeople, type Status, type StatusForPeople } from "../../flows/read/read-status.ts";
+import { largeTables, type Storage, sayAllDue, sayDisk, sayDue, sayGrowth } from "../../storage.ts";
 import { withRecon } from "../run/run-command.ts";
 import { printJson, printLine, printTable } from "../terminal/print.ts";
 
@@ -45,6 +47,26 @@ function printStatus({ status, work }: StatusForPeople, now: Instant): void {
   printLine(`transfers   ${listCounts(transfers)}`);
   printLine(`alerts      ${alerts.undelivered} undelivered, ${sayAge("checked", work.alerting.doneAt, now)}`);
   printWork(status, work, now);
+  printStorage(status.storage);
+}
+
+function printStorage(storage: Storage | null): void {
+  if (storage === null) {
+    printLine("database    size unknown: no worker has measured yet");
+    return;
+  }
+  printLine(
+    `database    ${showBytes(storage.bytes)}, ${sayGrowth(storage)}; ${sayDisk(storage)}; ${sayAllDue(storage)}`,
+  );
+  const { large, otherBytes } = largeTables(storage);
+  printLine();
+  printTable(
+    ["TABLE", "SIZE", "DUE FOR DELETION"],
+    [
+      ...large.map(({ table, bytes, due }) => [table, showBytes(bytes), due === null ? "-" : sayDue(due)]),
+      ["all others", showBytes(otherBytes), "-"],
+    ],
+  );
 }
 
 /** The age of each kind of work, and its stalls. */

@@ -56,6 +56,7 @@ async function openWorker(recon: OpenRecon, opened: Part[]): Promise<void> {
       onPage: metrics.onPage,
       ask: openAskOutcome(provider, budget, context),
       channels: openChannels(settings.alerts, settings.ops),
+      diskBytes: settings.databaseDisk,
       heartbeat: settings.heartbeatUrl === null ? null : { url: settings.heartbeatUrl },
       isTraced: tracing !== null,
       databaseClock: context.clock,

@@ -8,6 +8,7 @@ import { countRows } from "../../db/row-counts.ts";
 import { readLastReceived } from "../../ledger/newest-store.ts";
 import { countFirstRejected } from "../../ledger/rejected-store.ts";
 import { type Risk, readRisk } from "../../mismatches/risk-store.ts";
+import type { Storage } from "../../storage.ts";
 import { type PresentBackfill, readPresentBackfills } from "../../sync/backfill-overview-store.ts";
 import { type CoverageHour, describeHours } from "../../sync/coverage-hours.ts";
 import { describeHistory, type HistoryStep } from "../../sync/fetched-history.ts";
@@ -22,6 +23,7 @@ import {
 import { countWaiting, type WaitingCount } from "../../verify/waiting-store.ts";
 import type { TimeRange } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
+import { readStorage } from "./read-storage.ts";
 import { judgeWork, seeWork, type WorkReport } from "./read-work.ts";
 
 const HOUR_MS = 3_600_000;
@@ -84,6 +86,8 @@ export interface Overview {
   readonly backfills: readonly PresentBackfill[];
   /** whether pulling, comparing, following, verifying and alerting go on */
   readonly work: WorkReport;
+  /** the space that the database takes; null: no worker has measured yet */
+  readonly storage: Storage | null;
 }
 
 interface RejectedCounts {
@@ -137,6 +141,7 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
     lastReceivedAt,
     backfills,
     work,
+    storage,
   ] = await Promise.all([
     readPullStands(sql, products),
     readUnfetched(sql, products),
@@ -149,6 +154,7 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
     readLastReceived(sql),
     readPresentBackfills(sql, now - RECENTLY_MS, MOST_BACKFILLS),
     seeWork(context, now, MOST_COUNTED),
+    readStorage(context),
   ]);
   const [standOf, unfetchedOf, fetchedOf, riskOf] = [
     new Map(stands.map((one) => [one.productId, one])),
@@ -186,6 +192,7 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
     lastReceivedAt,
     backfills,
     work: judgeWork(context, { ...work, progress: stands.map(progressOf) }, "as-is"),
+    storage,
   };
 }
 

@@ -5,11 +5,13 @@ import { formatInstant, type Instant } from "../../clock.ts";
 import { countRejectedEntries } from "../../ledger/follow-store.ts";
 import { readLedgerExtent } from "../../ledger/store.ts";
 import { countByStatus, countOpenByProduct, type StatusCounts } from "../../mismatches/store.ts";
+import type { Storage } from "../../storage.ts";
 import { isStalled, readPullProgress, watermarkOf } from "../../sync/progress-store.ts";
 import { countRecords } from "../../sync/record-store.ts";
 import type { TransferStatus } from "../../transfer.ts";
 import { countTransfers } from "../../verify/store.ts";
 import type { FlowContext } from "../context.ts";
+import { readStorage } from "./read-storage.ts";
 import { judgeWork, seeWork, type WorkReport } from "./read-work.ts";
 
 interface ProductStatus {
@@ -58,6 +60,8 @@ export interface Status {
   };
   /** records of the provider and entries of the ledger that cannot be used */
   readonly rejected: { readonly records: number; readonly entries: number };
+  /** the space that the database takes; null: no worker has measured yet */
+  readonly storage: Storage | null;
 }
 
 /** The status with more facts about the work, for people. */
@@ -72,16 +76,18 @@ export async function readStatus(context: FlowContext): Promise<Status> {
 
 export async function readStatusForPeople(context: FlowContext): Promise<StatusForPeople> {
   const { sql, config, clock } = context;
-  const [progress, records, open, ledger, mismatches, transfers, undelivered, rejected] = await Promise.all([
-    readPullProgress(sql),
-    countRecords(sql),
-    countOpenByProduct(sql),
-    readLedgerExtent(sql),
-    countByStatus(sql),
-    countTransfers(sql),
-    countUndelivered(sql),
-    countRejectedEntries(sql),
-  ]);
+  const [progress, records, open, ledger, mismatches, transfers, undelivered, rejected, storage] =
+    await Promise.all([
+      readPullProgress(sql),
+      countRecords(sql),
+      countOpenByProduct(sql),
+      readLedgerExtent(sql),
+      countByStatus(sql),
+      countTransfers(sql),
+      countUndelivered(sql),
+      countRejectedEntries(sql),
+      readStorage(context),
+    ]);
   const now = clock.now();
   const work = judgeWork(context, { ...(await seeWork(context, now, null)), progress }, "as-is");
   const { comparing, verifying } = work;
@@ -124,6 +130,7 @@ export async function readStatusForPeople(context: FlowContext): Promise<StatusF
       records: [...records.values()].reduce((sum, one) => sum + one.rejected, 0),
       entries: rejected.unusable + rejected.changed,
     },
+    storage,
   };
   return { status, work };
 }

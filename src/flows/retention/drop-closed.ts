@@ -35,7 +35,7 @@ export async function dropClosed(
  * all their rows on the same side of the time.
  * @param closedUpTo the exclusive end of the closed time; null: no day is closed
  */
-function retainedFrom(
+export function retainedFrom(
   retain: FlowContext["config"]["retain"],
   closedUpTo: Instant | null,
   now: Instant,

@@ -8,11 +8,13 @@ import type { FlowContext } from "../../flows/context.ts";
 import { readFinishedState, readOpenState } from "./read-state.ts";
 import { shareReading } from "./shared-reading.ts";
 import { addStateGauges, type QueueState } from "./state-gauges.ts";
+import { readDatabaseState } from "./storage-gauges.ts";
 import { addWorkCounters, type WorkCounters } from "./work-counters.ts";
 
 /** The shortest interval between two readings, for all scrapers together. */
 const READ_EVERY_MS = 5_000;
 const READ_FINISHED_EVERY_MS = 300_000;
+const READ_DATABASE_EVERY_MS = 15_000;
 /** Prometheus gives up after 10 s by default. */
 const LONGEST_READ_MS = 3_000;
 /** The resolution of event loop delays; a finer one wakes an idle process more often. */
@@ -55,13 +57,21 @@ export function openMetrics(
     readOpenState(sql, config, clock.now()),
   );
   const readFinished = share("finished work", READ_FINISHED_EVERY_MS, () => readFinishedState(sql));
+  const readDatabase = share("the size and the upkeep of the database", READ_DATABASE_EVERY_MS, () =>
+    readDatabaseState(sql),
+  );
   const readQueues = share("the queues", READ_EVERY_MS, countQueues);
 
   return {
     ...work,
     show: async () => {
-      const [open, finished, queues] = await Promise.all([readOpen(), readFinished(), readQueues()]);
-      showState({ open, finished, queues }, clock.now());
+      const [open, finished, queues, database] = await Promise.all([
+        readOpen(),
+        readFinished(),
+        readQueues(),
+        readDatabase(),
+      ]);
+      showState({ open, finished, queues, database }, clock.now());
       showClock();
       return { type: registry.contentType, text: await registry.metrics() };
     },

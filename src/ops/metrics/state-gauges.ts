@@ -7,6 +7,7 @@ import { isStalled, watermarkOf } from "../../sync/progress-store.ts";
 import { TRANSFER_STATUSES } from "../../transfer.ts";
 import type { VerifyCount } from "./counts-store.ts";
 import type { OpenState, readFinishedState } from "./read-state.ts";
+import { addStorageGauges, type DatabaseState } from "./storage-gauges.ts";
 import { type AddGauge, addWorkGauges } from "./work-gauges.ts";
 
 /** The number of a queue's jobs in each state. */
@@ -20,6 +21,7 @@ interface ReadForScrape {
   readonly open: OpenState | null;
   readonly finished: Awaited<ReturnType<typeof readFinishedState>> | null;
   readonly queues: readonly QueueState[] | null;
+  readonly database: DatabaseState | null;
 }
 
 /** Writes the values of one scrape into the gauges. An unknown value is left out. */
@@ -34,6 +36,7 @@ export function addStateGauges(registry: Registry, config: Config): ShowState {
   const money = addMoneyGauges(gauge);
   const backlog = addBacklogGauges(gauge);
   const work = addWorkGauges(gauge, config);
+  const storage = addStorageGauges(gauge);
   const databaseUp = new Gauge({
     name: "recon_database_up",
     help: "1: PostgreSQL answered this worker in time; 0: it did not, and this worker's metrics of the database are missing.",
@@ -51,6 +54,7 @@ export function addStateGauges(registry: Registry, config: Config): ShowState {
     money(read);
     backlog(read, now);
     work(read.open, now);
+    storage(read.database);
   };
 }
 

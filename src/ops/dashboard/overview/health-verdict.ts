@@ -3,6 +3,7 @@
 import { showDuration } from "../../../clock.ts";
 import type { Overview, ProductOverview, ProductState } from "../../../flows/read/read-overview.ts";
 import type { Risk } from "../../../mismatches/risk-store.ts";
+import { isFullSoon, sayDisk } from "../../../storage.ts";
 import { addUpRisk, sayAmounts } from "./risk.ts";
 
 /** Worst first. "unknown" is neither good nor bad: there are no facts yet. */
@@ -36,6 +37,7 @@ export type JudgedOverview = Pick<
   | "lastReceivedAt"
   | "backfills"
   | "work"
+  | "storage"
 >;
 
 export const TONE_OF_STATE: Readonly<Record<ProductState, Tone>> = {
@@ -57,6 +59,7 @@ export function judgeHealth(seen: JudgedOverview): HealthVerdict {
     ...judgeClocks(seen),
     ...judgeBackfills(seen),
     ...judgeLedger(seen),
+    ...judgeDisk(seen),
   ];
   const findings = TONES.flatMap((tone) => found.filter((finding) => finding.tone === tone));
   const tone = findings[0]?.tone ?? "good";
@@ -168,6 +171,11 @@ function judgeLedger({ lastReceivedAt, products }: JudgedOverview): HealthFindin
   const isNeeded = products.some(({ state }) => state !== "transfers-only");
   if (lastReceivedAt !== null || !isNeeded) return [];
   return [{ tone: "unknown", text: "the ledger has no entries yet: nothing is compared", href: null }];
+}
+
+function judgeDisk({ storage }: JudgedOverview): HealthFinding[] {
+  if (storage === null || !isFullSoon(storage)) return [];
+  return [{ tone: "warn", text: `the database's disk: ${sayDisk(storage)}`, href: null }];
 }
 
 function countOf(count: number, one: string, many: string): string {

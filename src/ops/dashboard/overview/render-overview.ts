@@ -1,8 +1,10 @@
 /** Draws the overview: the verdict in one line, waiting work, and a row for each product. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
+import { showBytes } from "../../../bytes.ts";
 import type { Instant } from "../../../clock.ts";
 import type { Overview } from "../../../flows/read/read-overview.ts";
+import { isFullSoon, largeTables, sayAllDue, sayDisk, sayDue, sayGrowth } from "../../../storage.ts";
 import { renderLegend, renderPatterns } from "../coverage/render-coverage-strip.ts";
 import { showAge, showAmount, showCount } from "../parts/show.ts";
 import { type HealthVerdict, judgeHealth, TONE_OF_STATE, TONES, type Tone } from "./health-verdict.ts";
@@ -20,7 +22,8 @@ ${renderWaiting(overview)}
 <div class="row between"><h2 id="products">Products</h2>${renderLegend()}</div>
 <ul class="products">${renderProducts(overview)}</ul>
 <p class="faint">Windows: the longest fetched window of each quarter of an hour. The dashed line is the longest window now, which is shorter where the provider was too slow. Records: the number of records per minute.</p>
-</section>`;
+</section>
+${renderTables(overview)}`;
 }
 
 function renderVerdict({ tone, findings }: HealthVerdict): SafeHtml {
@@ -53,6 +56,7 @@ function renderWaiting(overview: Overview): SafeHtml {
 <div class="sheet"><dt>Rejected</dt>${renderRejectedCounts(overview)}</div>
 <div class="sheet"><dt>Backfills</dt>${renderBackfills(overview)}</div>
 <div class="sheet"><dt>Last done</dt>${renderAges(overview)}</div>
+<div class="sheet"><dt>Database</dt>${renderStorage(overview)}</div>
 </dl>`;
 }
 
@@ -93,6 +97,27 @@ function renderAges({ now, work, products }: Overview): SafeHtml {
 ${following === null ? null : age("ledger read", following.readAt)}
 ${age("verified", verifying.behindMs === null ? null : now - verifying.behindMs)}
 ${age("checked for alerts", alerting.doneAt)}`;
+}
+
+function renderStorage({ storage }: Overview): SafeHtml {
+  if (storage === null)
+    return html`<dd class="much">unknown</dd><dd class="faint">no worker has measured yet</dd>`;
+  return html`<dd class="much">${showBytes(storage.bytes)}</dd>
+<dd>${sayGrowth(storage)}</dd>
+<dd class="${isFullSoon(storage) ? "bad" : "faint"}">${sayDisk(storage)}</dd>
+<dd class="faint">${sayAllDue(storage)}</dd>`;
+}
+
+function renderTables({ storage }: Overview): SafeHtml | null {
+  if (storage === null) return null;
+  const { large, otherBytes } = largeTables(storage);
+  const rows = [...large, { table: "all others", bytes: otherBytes, due: null }].map(
+    ({ table, bytes, due }) =>
+      html`<tr><td>${table}</td><td class="number">${showBytes(bytes)}</td><td class="number">${due === null ? "–" : sayDue(due)}</td></tr>`,
+  );
+  return html`<section aria-labelledby="tables"><h2 id="tables">Tables</h2>
+<table><thead><tr><th scope="col">table</th><th scope="col" class="number">size with indexes</th><th scope="col" class="number">due for deletion</th></tr></thead><tbody>${rows}</tbody></table>
+</section>`;
 }
 
 function renderBackfills({ backfills }: Overview): SafeHtml {

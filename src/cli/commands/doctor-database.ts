@@ -1,0 +1,45 @@
+/** The checks of `recon doctor` on the database's own upkeep and its disk. */
+
+import { showBytes } from "../../bytes.ts";
+import { readUpkeep } from "../../db/upkeep-store.ts";
+import type { FlowContext } from "../../flows/context.ts";
+import { readStorage } from "../../flows/read/read-storage.ts";
+import { isFullSoon, largeTables, sayAllDue, sayDisk, sayGrowth } from "../../storage.ts";
+import { judgeUpkeep } from "../../upkeep.ts";
+import type { Diagnosis } from "./doctor-checks.ts";
+
+/** One line for each problem; one line where there is none. */
+export async function checkUpkeep({ sql }: FlowContext): Promise<Diagnosis[]> {
+  const facts = await readUpkeep(sql);
+  const problems = judgeUpkeep(facts);
+  if (problems.length > 0) return problems.map((one) => ({ check: "vacuum", ok: false, ...one }));
+  const used = Math.max(facts.transactionIds, facts.multixactIds);
+  const found = `${Math.round(used * 100)} % of the transaction ids are used, and autovacuum keeps up`;
+  const mend = facts.seesAll
+    ? null
+    : "transactions of other users were not checked: grant pg_read_all_stats to the user of DATABASE_URL";
+  return [{ check: "vacuum", ok: true, found, mend }];
+}
+
+/** The largest tables that are named. */
+const MOST_NAMED = 5;
+
+/** Size, growth and the days that the disk lasts. */
+export async function checkStorage(context: FlowContext): Promise<Diagnosis[]> {
+  const storage = await readStorage(context);
+  const check = "disk";
+  if (storage === null) {
+    const found = "the size of the database is unknown: no worker has measured yet";
+    return [{ check, ok: true, found, mend: "start a worker; it measures every ten minutes" }];
+  }
+  const named = largeTables(storage).large.slice(0, MOST_NAMED);
+  const largest = named.map(({ table, bytes }) => `${table} ${showBytes(bytes)}`).join(", ");
+  const found = `the database has ${showBytes(storage.bytes)}, ${sayGrowth(storage)}; ${sayDisk(storage)}; ${sayAllDue(storage)}${largest === "" ? "" : `\nlargest: ${largest}`}`;
+  if (isFullSoon(storage)) {
+    const mend = "add disk and raise DATABASE_DISK, or close days and let retain delete sooner";
+    return [{ check, ok: false, found, mend }];
+  }
+  const unset = storage.diskBytes === null;
+  const mend = unset ? "set DATABASE_DISK of the worker to what the database may take, such as 500GB" : null;
+  return [{ check, ok: true, found, mend }];
+}

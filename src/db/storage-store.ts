@@ -1,0 +1,118 @@
+/** The space that the database takes: measured by a worker, and read by pages, commands and metrics. */
+
+import type { Instant } from "../clock.ts";
+import { MOST_DUE } from "../storage.ts";
+import type { Query } from "./client.ts";
+
+/** One table with its indexes and long values. */
+export interface StoredTable {
+  readonly table: string;
+  readonly bytes: number;
+  /**
+   * rows that may be deleted and were not looked at yet, counted up to `MOST_DUE`; null: no setting deletes rows of this
+   * table
+   */
+  readonly due: number | null;
+}
+
+export interface StorageFacts {
+  readonly measuredAt: Instant;
+  /** of the whole database */
+  readonly bytes: number;
+  /** what the database may take, by `DATABASE_DISK`; null: not set */
+  readonly diskBytes: number | null;
+  /** the largest first */
+  readonly tables: readonly StoredTable[];
+  /** the first measurement of the days from which the growth is taken; null: there is none yet */
+  readonly before: { readonly at: Instant; readonly bytes: number } | null;
+}
+
+/** The days over which the growth is measured. */
+const GROWTH_DAYS = 14;
+
+/** Stores a measurement, and forgets the days that nobody needs. @param due by table */
+export async function writeStorage(
+  tx: Query,
+  now: Instant,
+  diskBytes: number | null,
+  due: ReadonlyMap<string, number>,
+): Promise<void> {
+  await tx`
+    with measured as (select pg_database_size(current_database()) as bytes),
+    first_of_day as (
+      insert into storage_days (day, measured_at, bytes)
+      select (${now}::timestamptz at time zone 'UTC')::date, ${now}, bytes from measured
+      on conflict (day) do nothing
+    )
+    insert into storage_states (id, measured_at, bytes, disk_bytes) select 1, ${now}, bytes, ${diskBytes}::bigint from measured
+    on conflict (id) do update
+    set measured_at = excluded.measured_at, bytes = excluded.bytes, disk_bytes = excluded.disk_bytes`;
+  await tx`
+    delete from storage_days
+    where measured_at < ${now}::timestamptz - ${GROWTH_DAYS + 1}::integer * interval '1 day' or measured_at > ${now}`;
+  await tx`
+    with sizes as (
+      select relname::text as table_name, pg_total_relation_size(oid) as bytes from pg_class
+      where relkind = 'r' and relnamespace = (select relnamespace from pg_class where oid = 'storage_tables'::regclass)
+    ),
+    gone as (delete from storage_tables where table_name not in (select table_name from sizes))
+    insert into storage_tables (table_name, bytes, due)
+    select table_name, bytes, due from sizes
+    left join unnest(${[...due.keys()]}::text[], ${[...due.values()]}::bigint[]) as d (table_name, due) using (table_name)
+    where bytes is not null
+    on conflict (table_name) do update set bytes = excluded.bytes, due = excluded.due`;
+}
+
+/** The last measurement; null: no worker has measured yet. Reads only some small rows. */
+export async function readStorageFacts(sql: Query): Promise<StorageFacts | null> {
+  const [row] = await sql<
+    (Omit<StorageFacts, "before"> & { beforeAt: number | null; beforeBytes: number | null })[]
+  >`
+    select s.measured_at as "measuredAt", s.bytes, s.disk_bytes as "diskBytes",
+      d.bytes as "beforeBytes", d.measured_at as "beforeAt",
+      (select coalesce(jsonb_agg(jsonb_build_object('table', table_name, 'bytes', bytes, 'due', due)
+        order by bytes desc, table_name), '[]') from storage_tables) as tables
+    from storage_states s
+    left join lateral (
+      select measured_at, bytes from storage_days
+      where measured_at >= s.measured_at - ${GROWTH_DAYS}::integer * interval '1 day' order by day limit 1
+    ) d on true`;
+  if (row === undefined) return null;
+  const { beforeAt, beforeBytes, ...facts } = row;
+  return {
+    ...facts,
+    before: beforeAt === null || beforeBytes === null ? null : { at: beforeAt, bytes: beforeBytes },
+  };
+}
+
+/** Rows of a table in the order of an indexed time. */
+interface DatedRows {
+  readonly table: string;
+  readonly at: string;
+  /** rows before this time were looked at; null: none were */
+  readonly from: string | null;
+  readonly to: Instant;
+  readonly productId?: string;
+}
+
+/** Counts the rows of a range of time, up to `MOST_DUE`. */
+export async function countDated(sql: Query, { table, at, from, to, productId }: DatedRows): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*) as count from (
+      select from ${sql(table)}
+      where ${sql(at)} < ${to} ${from === null ? sql`` : sql`and ${sql(at)} > ${from}::text::timestamptz`}
+        ${productId === undefined ? sql`` : sql`and product_id = ${productId}`}
+      limit ${MOST_DUE}) rows`;
+  return row?.count ?? 0;
+}
+
+/** Counts the old rows among the next `MOST_DUE` rows of a table with an ascending id. */
+export async function countById(
+  sql: Query,
+  { table, at, after, to }: { table: string; at: string; after: number; to: Instant },
+): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*) filter (where at < ${to}) as count from (
+      select ${sql(at)} as at from ${sql(table)} where id > ${after} order by id limit ${MOST_DUE}) rows`;
+  return row?.count ?? 0;
+}

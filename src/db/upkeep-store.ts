@@ -1,0 +1,75 @@
+/** What PostgreSQL says of its own upkeep: transaction ids, vacuum, and what holds old rows back. Reads catalogues only. */
+
+import type { Query } from "./client.ts";
+
+export interface Upkeep {
+  /** the used parts of the ids that PostgreSQL can give out before it must stop; 0 to 1; of the worst database */
+  readonly transactionIds: number;
+  readonly multixactIds: number;
+  /** the longest open transaction of a client in this database; null: there is none */
+  readonly transaction: OpenTransaction | null;
+  /** prepared transactions of this database, which no client ends by itself; the oldest one's name and age */
+  readonly prepared: { readonly name: string; readonly ageSeconds: number } | null;
+  /** the slot that holds back the most transactions; null: no slot does */
+  readonly slot: { readonly name: string; readonly isActive: boolean; readonly transactions: number } | null;
+  /** tables with dead rows beyond what autovacuum waits for; the worst first */
+  readonly overdue: readonly OverdueTable[];
+  /** this user sees the transactions of other users */
+  readonly seesAll: boolean;
+  readonly autovacuum: boolean;
+}
+
+interface OpenTransaction {
+  readonly pid: number;
+  readonly application: string;
+  readonly state: string;
+  readonly ageSeconds: number;
+}
+
+/** A table whose dead rows are more than `overdue` times as many as those at which autovacuum begins. */
+export interface OverdueTable {
+  readonly table: string;
+  readonly dead: number;
+  readonly overdue: number;
+}
+
+/** PostgreSQL refuses writes three million ids before the end of the 2^31 that it can tell apart. */
+const MOST_IDS = 2 ** 31 - 3_000_000;
+/** Fewer dead rows take no space worth a word. */
+const FEW_DEAD = 10_000;
+
+export async function readUpkeep(sql: Query): Promise<Upkeep> {
+  const [row] = await sql<Upkeep[]>`
+    select
+      (select max(age(datfrozenxid)) from pg_database)::float8 / ${MOST_IDS}::float8 as "transactionIds",
+      (select max(mxid_age(datminmxid)) from pg_database)::float8 / ${MOST_IDS}::float8 as "multixactIds",
+      (select jsonb_build_object('pid', pid, 'application', coalesce(application_name, ''), 'state', coalesce(state, ''),
+          'ageSeconds', extract(epoch from clock_timestamp() - xact_start)::float8)
+        from pg_stat_activity
+        where datname = current_database() and backend_type = 'client backend' and xact_start is not null
+          and pid <> pg_backend_pid()
+        order by xact_start limit 1) as transaction,
+      (select jsonb_build_object('name', gid, 'ageSeconds', extract(epoch from clock_timestamp() - prepared)::float8)
+        from pg_prepared_xacts where database = current_database() order by prepared limit 1) as prepared,
+      (select jsonb_build_object('name', slot_name, 'isActive', active, 'transactions', greatest(age(xmin), age(catalog_xmin)))
+        from pg_replication_slots where coalesce(xmin, catalog_xmin) is not null
+        order by greatest(age(xmin), age(catalog_xmin)) desc limit 1) as slot,
+      pg_has_role('pg_read_all_stats', 'usage') as "seesAll",
+      current_setting('autovacuum')::boolean and current_setting('track_counts')::boolean as autovacuum,
+      (select coalesce(jsonb_agg(jsonb_build_object('table', relname, 'dead', dead, 'overdue', dead / begins)
+        order by dead / begins desc), '[]')
+        from (${deadRows(sql)}) tables where dead >= ${FEW_DEAD} and dead > begins) as overdue`;
+  if (row === undefined) throw new Error("a select without a from has one row");
+  return row;
+}
+
+/** The dead rows of each table, and the number at which autovacuum begins, by the settings of the table. */
+function deadRows(sql: Query) {
+  const option = (name: string) => sql`coalesce(
+    (select option_value from pg_options_to_table(c.reloptions) where option_name = ${name}), current_setting(${name}))::float8`;
+  return sql`
+    select s.relname, s.n_dead_tup::float8 as dead,
+      greatest(1, ${option("autovacuum_vacuum_threshold")}
+        + ${option("autovacuum_vacuum_scale_factor")} * greatest(c.reltuples, 0)) as begins
+    from pg_stat_user_tables s join pg_class c on c.oid = s.relid`;
+}

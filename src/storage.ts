@@ -1,0 +1,95 @@
+/** The space that the database takes, how fast it grows, and how long the disk lasts. Pure. */
+
+import { showBytes } from "./bytes.ts";
+import { formatInstant, type Instant } from "./clock.ts";
+
+/** The JSON of `storage` in a status. What is unknown is null. */
+export interface Storage {
+  readonly measuredAt: string;
+  /** of the whole database */
+  readonly bytes: number;
+  /** the growth of the last days; null: no whole day was measured yet */
+  readonly bytesPerDay: number | null;
+  /** what the database may take (`DATABASE_DISK`); null: unknown */
+  readonly diskBytes: number | null;
+  /** the days until the disk is full; null: unknown, or the database does not grow */
+  readonly daysLeft: number | null;
+  /** each with its indexes and long values; the largest first */
+  readonly tables: readonly {
+    readonly table: string;
+    readonly bytes: number;
+    /** rows that may be deleted and were not looked at yet, counted up to 100,000; null: no setting deletes its rows */
+    readonly due: number | null;
+  }[];
+}
+
+interface Measured {
+  readonly measuredAt: Instant;
+  readonly bytes: number;
+  readonly diskBytes: number | null;
+  readonly tables: Storage["tables"];
+  readonly before: { readonly at: Instant; readonly bytes: number } | null;
+}
+
+/** The most due rows that are counted for each table. */
+export const MOST_DUE = 100_000;
+
+const DAY_MS = 86_400_000;
+
+export function judgeStorage({ measuredAt, bytes, diskBytes, tables, before }: Measured): Storage {
+  const days = before === null ? 0 : (measuredAt - before.at) / DAY_MS;
+  const bytesPerDay = before === null || days < 1 ? null : Math.round((bytes - before.bytes) / days);
+  const free = diskBytes === null ? null : Math.max(0, diskBytes - bytes);
+  const daysLeft =
+    free === null || bytesPerDay === null || bytesPerDay <= 0 ? null : Math.floor(free / bytesPerDay);
+  return { measuredAt: formatInstant(measuredAt), bytes, bytesPerDay, diskBytes, daysLeft, tables };
+}
+
+/** Fewer days than this are a warning: enough to order and connect a disk. */
+const FEW_DAYS = 30;
+
+/** Whether the disk is full within a month. Unknown is not soon. */
+export function isFullSoon({ daysLeft, diskBytes, bytes }: Storage): boolean {
+  return (daysLeft !== null && daysLeft < FEW_DAYS) || (diskBytes !== null && bytes >= diskBytes);
+}
+
+/** "grows by 410.0 MB a day" */
+export function sayGrowth({ bytesPerDay }: Storage): string {
+  if (bytesPerDay === null) return "its growth is known after a day";
+  return bytesPerDay <= 0 ? "does not grow" : `grows by ${showBytes(bytesPerDay)} a day`;
+}
+
+/** How long the disk lasts, or what to do so that it is known. */
+export function sayDisk({ bytes, bytesPerDay, diskBytes, daysLeft }: Storage): string {
+  if (diskBytes === null) return "days of disk unknown: set DATABASE_DISK";
+  const of = `of ${showBytes(diskBytes)}`;
+  if (bytes >= diskBytes) return `no room left ${of}`;
+  if (daysLeft !== null) return `${daysLeft} days of disk left at this rate, ${of}`;
+  return bytesPerDay === null
+    ? `${showBytes(diskBytes - bytes)} free ${of}`
+    : `${showBytes(diskBytes - bytes)} free ${of}, and it does not grow`;
+}
+
+/** "1,200", or "over 100,000" where the count ended there */
+export function sayDue(due: number): string {
+  return due >= MOST_DUE ? `over ${MOST_DUE.toLocaleString("en")}` : due.toLocaleString("en");
+}
+
+/** The rows that are due for deletion, of all tables; null: no setting deletes anything yet. */
+export function sayAllDue({ tables }: Storage): string {
+  const counts = tables.flatMap(({ due }) => due ?? []);
+  if (counts.length === 0) return "nothing is deleted by age";
+  const sum = counts.reduce((all, one) => all + one, 0);
+  const over = counts.some((one) => one >= MOST_DUE) ? "over " : "";
+  return `${over}${sum.toLocaleString("en")} rows due for deletion`;
+}
+
+/** Smaller tables are shown together. */
+const SMALL_BYTES = 1e6;
+
+/** The tables worth a line, and the size of all others together. */
+export function largeTables({ tables }: Storage): { large: Storage["tables"]; otherBytes: number } {
+  const large = tables.filter(({ bytes, due }) => bytes >= SMALL_BYTES || (due ?? 0) > 0);
+  const otherBytes = tables.filter((one) => !large.includes(one)).reduce((sum, { bytes }) => sum + bytes, 0);
+  return { large, otherBytes };
+}

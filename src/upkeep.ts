@@ -1,0 +1,97 @@
+/** Says what of PostgreSQL's own upkeep needs a person, long before it hurts (docs/operations.md#vacuum). Pure. */
+
+import { showDuration } from "./clock.ts";
+
+interface Facts {
+  readonly transactionIds: number;
+  readonly multixactIds: number;
+  readonly transaction: {
+    readonly pid: number;
+    readonly application: string;
+    readonly state: string;
+    readonly ageSeconds: number;
+  } | null;
+  readonly prepared: { readonly name: string; readonly ageSeconds: number } | null;
+  readonly slot: { readonly name: string; readonly isActive: boolean; readonly transactions: number } | null;
+  readonly overdue: readonly { readonly table: string; readonly dead: number; readonly overdue: number }[];
+  readonly autovacuum: boolean;
+}
+
+/** Something that needs a person: what it is, and what to do. */
+export interface UpkeepProblem {
+  readonly found: string;
+  readonly mend: string;
+}
+
+/** A quarter of the ids: more than twice the age at which autovacuum begins to freeze by default. */
+const MOST_USED = 0.25;
+/** Work of this program ends within five minutes, a whole count of a large table within two hours. */
+const LONGEST_TRANSACTION_S = 3 * 3_600;
+/** Some minutes to hours of a busy installation. */
+const MOST_HELD = 10_000_000;
+/** Autovacuum begins at 1 and looks at every table once a minute. */
+const MOST_OVERDUE = 5;
+
+export function judgeUpkeep(facts: Facts): UpkeepProblem[] {
+  return [...judgeIds(facts), ...judgeHolders(facts), ...judgeVacuum(facts)];
+}
+
+function judgeIds({ transactionIds, multixactIds }: Facts): UpkeepProblem[] {
+  const ids = [
+    { name: "transaction ids", used: transactionIds, column: "age(relfrozenxid)" },
+    { name: "multixact ids", used: multixactIds, column: "mxid_age(relminmxid)" },
+  ];
+  return ids
+    .filter(({ used }) => used > MOST_USED)
+    .map(({ name, used, column }) => ({
+      found: `${Math.round(used * 100)} % of PostgreSQL's ${name} are used: at 100 % it refuses every write`,
+      mend: `end what holds old rows back (the lines below name it), then run "vacuum (freeze)" on the tables with the largest ${column} in pg_class`,
+    }));
+}
+
+function judgeHolders({ transaction, prepared, slot }: Facts): UpkeepProblem[] {
+  const problems: UpkeepProblem[] = [];
+  if (transaction !== null && transaction.ageSeconds > LONGEST_TRANSACTION_S) {
+    const { pid, application, state, ageSeconds } = transaction;
+    problems.push({
+      found: `a transaction of "${application}" (pid ${pid}, ${state}) has been open for ${showDuration(ageSeconds * 1000)}: rows that were deleted since stay on the disk`,
+      mend: `end it: select pg_terminate_backend(${pid})`,
+    });
+  }
+  if (prepared !== null && prepared.ageSeconds > LONGEST_TRANSACTION_S) {
+    problems.push({
+      found: `the prepared transaction "${prepared.name}" has been open for ${showDuration(prepared.ageSeconds * 1000)}: rows that were deleted since stay on the disk`,
+      mend: `end it: commit prepared '${prepared.name}', or rollback prepared '${prepared.name}'; this program prepares none`,
+    });
+  }
+  if (slot !== null && slot.transactions > MOST_HELD) {
+    const { name, isActive, transactions } = slot;
+    problems.push({
+      found: `the replication slot "${name}" (${isActive ? "in use" : "not in use"}) holds back the rows of the last ${transactions.toLocaleString("en")} transactions`,
+      mend: isActive
+        ? "find out why its replica does not follow: a long query there, or a slow network"
+        : `start its replica, or drop the slot: select pg_drop_replication_slot('${name}')`,
+    });
+  }
+  return problems;
+}
+
+function judgeVacuum({ autovacuum, overdue }: Facts): UpkeepProblem[] {
+  const problems: UpkeepProblem[] = [];
+  if (!autovacuum)
+    problems.push({
+      found: "autovacuum is off: tables grow without end, and PostgreSQL runs out of transaction ids",
+      mend: "set autovacuum = on and track_counts = on in postgresql.conf",
+    });
+  const late = overdue.filter((one) => one.overdue > MOST_OVERDUE);
+  if (late.length > 0) {
+    const names = late
+      .slice(0, 5)
+      .map(({ table, dead }) => `${table} (${dead.toLocaleString("en")} dead rows)`);
+    problems.push({
+      found: `autovacuum does not keep up with ${names.join(", ")}${late.length > 5 ? ` and ${late.length - 5} more` : ""}`,
+      mend: "end what holds old rows back, if a line above names it; otherwise run vacuum on these tables, and raise autovacuum_max_workers or lower autovacuum_vacuum_cost_delay",
+    });
+  }
+  return problems;
+}
