@@ -24,6 +24,48 @@ export function putAll(put: Put, values: readonly Value[]): string {
   return values.map(put).join(", ");
 }
 
+/** A column of given rows: its name, and the type of PostgreSQL. */
+export type Column = readonly [name: string, type: string];
+export type Row = readonly Value[];
+
+/**
+ * How a statement is given rows. `listed`: value by value, which PostgreSQL executes fastest, but each number of rows
+ * is a statement of its own. `arrays`: an array for each column, so that one statement fits any number of rows.
+ */
+export type RowForm = "listed" | "arrays";
+
+/** The form for the requests of a batch, or other rows. */
+export function formOf(rows: readonly unknown[]): RowForm {
+  return rows.length === 1 ? "listed" : "arrays";
+}
+
+/** Rows as an item of `from`, under a name of its own. An array in a row becomes its text, which needs a cast. */
+export function putRows(
+  put: Put,
+  form: RowForm,
+  name: string,
+  columns: readonly Column[],
+  rows: readonly Row[],
+): string {
+  const names = columns.map(([column]) => column).join(", ");
+  if (form === "listed") {
+    const listed = rows.map((row) => {
+      const values = columns.map(([, type], index) => `${put(row[index] ?? null)}::${type}`);
+      return `(${values.join(", ")})`;
+    });
+    return `(values ${listed.join(", ")}) as ${name} (${names})`;
+  }
+  const arrays = columns.map(
+    ([, type], index) => `${put(rows.map((row) => toText(row[index] ?? null)))}::${type}[]`,
+  );
+  return `unnest(${arrays.join(", ")}) as ${name} (${names})`;
+}
+
+/** Texts as the right side of a comparison with one of them. */
+export function putAnyOf(put: Put, form: RowForm, texts: readonly string[]): string {
+  return form === "listed" ? `in (${putAll(put, texts)})` : `= any(${put(texts)}::text[])`;
+}
+
 function toText(value: Value): string | null {
   if (typeof value === "string" || value === null) return value;
   return typeof value === "boolean" ? String(value) : `{${value.map(toElement).join(",")}}`;
