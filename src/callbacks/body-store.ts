@@ -4,7 +4,7 @@ import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { type DroppedRows, dropOldest } from "../db/drop-oldest.ts";
 import type { TextRow } from "../db/pipelined-connection.ts";
-import { type Column, formOf, putRows, type SqlStatement, writeStatement } from "../db/statement.ts";
+import { columnsOf, formOf, putRows, type SqlStatement, writeStatement } from "../db/statement.ts";
 import { type Amount, parseAmount } from "../money.ts";
 import type { TimeRange } from "../window.ts";
 import type { CallbackEnvelope } from "./request.ts";
@@ -21,14 +21,14 @@ export interface KeptBody {
   readonly receivedAt: Instant;
 }
 
-const BODY: readonly Column[] = [
-  ["callback", "text"],
-  ["product_id", "text"],
-  ["request_id", "text"],
-  ["status_code", "integer"],
-  ["body", "text"],
-  ["received_at", "timestamptz"],
-];
+const BODY = columnsOf({
+  callback: "text",
+  product_id: "text",
+  request_id: "text",
+  status_code: "integer",
+  body: "text",
+  received_at: "timestamptz",
+});
 
 /** The statement that stores bodies of requests which change nothing. */
 export function keepBodies(bodies: readonly KeptBody[]): SqlStatement {
@@ -40,10 +40,9 @@ export function keepBodies(bodies: readonly KeptBody[]): SqlStatement {
     kept.body,
     formatInstant(kept.receivedAt),
   ]);
-  const names = BODY.map(([name]) => name).join(", ");
   return writeStatement(
     (put) => `
-      insert into callback_bodies (${names}) select * from ${putRows(put, formOf(rows), "r", BODY, rows)}`,
+      insert into callback_bodies (${BODY.names}) select * from ${putRows(put, formOf(rows), "r", BODY, rows)}`,
   );
 }
 
@@ -54,15 +53,15 @@ export interface BalanceQuestion {
   readonly receivedAt: Instant;
 }
 
-const QUESTION: readonly Column[] = [
-  ["place", "integer"],
-  ["username", "text"],
-  ["currency", "text"],
-  ["product_id", "text"],
-  ["request_id", "text"],
-  ["body", "text"],
-  ["received_at", "timestamptz"],
-];
+const QUESTION = columnsOf({
+  place: "integer",
+  username: "text",
+  currency: "text",
+  product_id: "text",
+  request_id: "text",
+  body: "text",
+  received_at: "timestamptz",
+});
 
 /** The statement of several checkBalance (§4.A1): reads the balances, and stores the bodies. */
 export function askForBalances(questions: readonly BalanceQuestion[]): SqlStatement {

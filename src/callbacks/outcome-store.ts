@@ -1,7 +1,7 @@
 /** Writes the outcomes of judged requests, as parts of one statement (`writeInTime`): one part for each table. */
 
 import { formatInstant, type Instant } from "../clock.ts";
-import { type Column, type Put, putRows, type Row, type RowForm } from "../db/statement.ts";
+import { type Columns, columnsOf, type Put, putRows, type Row, type RowForm } from "../db/statement.ts";
 import type { BetState } from "../ledger/bet-state.ts";
 import { type Amount, formatAmount } from "../money.ts";
 import type { Signature } from "./access.ts";
@@ -32,109 +32,106 @@ export function writeOutcomes(put: Put, judged: readonly JudgedCallback[], form:
 
 /** A part of the statement: its rows, and what is done with them. */
 interface Part {
-  readonly columns: readonly Column[];
+  readonly columns: Columns;
   write(rows: string): string;
 }
 
 /** The columns of a bet that can change. */
-const CHANGING = [
-  ["round_id", "text"],
-  ["status", "text"],
-  ["stake", "numeric"],
-  ["debited", "numeric"],
-  ["was_debited", "boolean"],
-  ["settlement", "numeric"],
-  ["reward", "numeric"],
-  ["placed", "boolean"],
-  ["waiting", "boolean"],
-  ["reward_only", "boolean"],
-  ["end_round", "boolean"],
-  ["payout_returned", "boolean"],
-  ["said", "text"],
-] as const;
-const BET: readonly Column[] = [
-  ["product_id", "text"],
-  ["username", "text"],
-  ["txn_id", "text"],
-];
+const CHANGING = {
+  round_id: "text",
+  status: "text",
+  stake: "numeric",
+  debited: "numeric",
+  was_debited: "boolean",
+  settlement: "numeric",
+  reward: "numeric",
+  placed: "boolean",
+  waiting: "boolean",
+  reward_only: "boolean",
+  end_round: "boolean",
+  payout_returned: "boolean",
+  said: "text",
+} as const;
+const BET = {
+  product_id: "text",
+  username: "text",
+  txn_id: "text",
+} as const;
+
+const CHANGES = Object.keys(CHANGING)
+  .map((name) => `${name} = ${fromRow(name)}`)
+  .join(", ");
 
 const PARTS = {
-  bodies: insertInto("callback_bodies", [
-    ["id", "bigint"],
-    ["callback", "text"],
-    ["product_id", "text"],
-    ["request_id", "text"],
-    ["status_code", "integer"],
-    ["body", "text"],
-    ["received_at", "timestamptz"],
-  ]),
-  requests: insertInto("callback_requests", [
-    ["product_id", "text"],
-    ["callback", "text"],
-    ["request_id", "text"],
-    ["digest", "text"],
-    ["balance_before", "numeric"],
-    ["balance_after", "numeric"],
-  ]),
+  bodies: insertInto("callback_bodies", {
+    id: "bigint",
+    callback: "text",
+    product_id: "text",
+    request_id: "text",
+    status_code: "integer",
+    body: "text",
+    received_at: "timestamptz",
+  }),
+  requests: insertInto("callback_requests", {
+    product_id: "text",
+    callback: "text",
+    request_id: "text",
+    digest: "text",
+    balance_before: "numeric",
+    balance_after: "numeric",
+  }),
   balances: {
-    columns: [
-      ["username", "text"],
-      ["currency", "text"],
-      ["balance", "numeric"],
-    ],
+    columns: columnsOf({ username: "text", currency: "text", balance: "numeric" }),
     write: (rows) => `update wallets w set balance = r.balance from ${rows}
         where w.username = r.username and w.currency = r.currency`,
   },
   // In the order in which bets began, so that their row ids have that order.
-  newBets: insertInto("wallet_bets", [...BET, ["currency", "text"], ["tip", "boolean"], ...CHANGING]),
+  newBets: insertInto("wallet_bets", { ...BET, currency: "text", tip: "boolean", ...CHANGING }),
   changedBets: {
-    columns: [...BET, ...CHANGING],
-    write: (
-      rows,
-    ) => `update wallet_bets b set ${CHANGING.map(([name]) => `${name} = ${fromRow(name)}`).join(", ")}
-        from ${rows}
+    columns: columnsOf({ ...BET, ...CHANGING }),
+    write: (rows) => `update wallet_bets b set ${CHANGES} from ${rows}
         where b.product_id = r.product_id and b.username = r.username and b.txn_id = r.txn_id`,
   },
-  entries: insertInto("callback_entries", [
-    ["callback", "text"],
-    ["request_id", "text"],
-    ["product_id", "text"],
-    ["username", "text"],
-    ["currency", "text"],
-    ["balance_before", "numeric"],
-    ["balance_after", "numeric"],
-    ["occurred_at", "timestamptz"],
-    ["received_at", "timestamptz"],
-    ["entry_id", "text"],
-    ["txn_id", "text"],
-    ["round_id", "text"],
-    ["status", "text"],
-    ["bet_amount", "numeric"],
-    ["payout_amount", "numeric"],
-    ["transaction_type", "text"],
-    ["skip_balance_update", "boolean"],
-    ["moved", "numeric"],
-    ["single_state", "boolean"],
-    ["end_round", "boolean"],
-  ]),
+  entries: insertInto("callback_entries", {
+    callback: "text",
+    request_id: "text",
+    product_id: "text",
+    username: "text",
+    currency: "text",
+    balance_before: "numeric",
+    balance_after: "numeric",
+    occurred_at: "timestamptz",
+    received_at: "timestamptz",
+    entry_id: "text",
+    txn_id: "text",
+    round_id: "text",
+    status: "text",
+    bet_amount: "numeric",
+    payout_amount: "numeric",
+    transaction_type: "text",
+    skip_balance_update: "boolean",
+    moved: "numeric",
+    single_state: "boolean",
+    end_round: "boolean",
+  }),
   tombstones: insertInto(
     "wallet_tombstones",
-    [
-      ["product_id", "text"],
-      ["username", "text"],
-      ["at", "timestamptz"],
-      ["kind", "text"],
-      ["ref", "text"],
-    ],
+    {
+      product_id: "text",
+      username: "text",
+      at: "timestamptz",
+      kind: "text",
+      ref: "text",
+    },
     "on conflict do nothing",
   ),
   signatures: insertInto(
     "callback_signatures",
-    [
-      ["signed_at", "timestamptz"],
-      ["signature", "text"],
-      ["callback", "text"],
-    ],
+    {
+      signed_at: "timestamptz",
+      signature: "text",
+      callback: "text",
+    },
     "on conflict do nothing",
   ),
 } satisfies Record<string, Part>;
@@ -142,13 +139,11 @@ const PARTS = {
 type PartName = keyof typeof PARTS;
 type OutcomeRows = Partial<Record<PartName, Row[]>>;
 
-function insertInto(table: string, columns: readonly Column[], onConflict = ""): Part {
-  const names = columns.map(([name]) => name);
-  return {
-    columns,
-    write: (rows) => `insert into ${table} (${names.join(", ")}) overriding system value
-        select ${names.map(fromRow).join(", ")} from ${rows} ${onConflict}`,
-  };
+function insertInto(table: string, columns: Readonly<Record<string, string>>, onConflict = ""): Part {
+  const given = columnsOf(columns);
+  const values = Object.keys(columns).map(fromRow).join(", ");
+  const start = `insert into ${table} (${given.names}) overriding system value select ${values} from`;
+  return { columns: given, write: (rows) => `${start} ${rows} ${onConflict}` };
 }
 
 /** Rows hold an array as text. */

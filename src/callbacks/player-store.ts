@@ -8,7 +8,7 @@ import { formatInstant } from "../clock.ts";
 import { CLOCK } from "../db/deadline.ts";
 import type { TextRow } from "../db/pipelined-connection.ts";
 import {
-  type Column,
+  columnsOf,
   putAnyOf,
   putRows,
   type Row,
@@ -67,7 +67,7 @@ export function askForPlayers(
   const players = questions.map(({ request }) => request.username);
   const lock = writeStatement(
     (put) => `
-      select username from wallets where username ${putAnyOf(put, form, players)}
+      select username, currency, balance from wallets where username ${putAnyOf(put, form, players)}
       order by username, currency for update ${locked === "wait" ? "" : "skip locked"}`,
   );
   const rounds = rowsOfRounds(questions);
@@ -81,25 +81,33 @@ export function askForPlayers(
   const read = ([wallets = [], found = [], ...others]: readonly TextRow[][]) => {
     const inRounds = rounds.length === 0 ? [] : (others.shift() ?? []);
     const taken = refs.length === 0 ? [] : (others.shift() ?? []);
-    return players.map((player, place) => {
+    return questions.map(({ request }, place) => {
       const isOwn = (row: TextRow) => row["place"] === String(place);
       const own = found.filter(isOwn);
-      const [first] = own;
+      const first = own.find(({ number }) => number !== null);
       if (first === undefined) throw new Error("the statement that reads players left one out");
-      const held = wallets.filter(({ username }) => username === player).length;
-      if (locked === "leave-out" && held !== Number(textOf(first, "wallets"))) return null;
-      return playerOf(first, own, inRounds.filter(isOwn), taken.filter(isOwn));
+      const held = wallets.filter(({ username }) => username === request.username);
+      if (locked === "leave-out" && held.length !== Number(textOf(first, "wallets"))) return null;
+      const wallet = held.find(({ currency }) => currency === request.currency);
+      return playerOf({ wallet, first, own, inRounds: inRounds.filter(isOwn), taken: taken.filter(isOwn) });
     });
   };
   return { statements, read };
 }
 
-function playerOf(
-  first: TextRow,
-  own: readonly TextRow[],
-  inRounds: readonly TextRow[],
-  taken: readonly TextRow[],
-): LockedPlayer {
+/** The rows that were found for one request. */
+interface FoundRows {
+  /** of the request's currency */
+  readonly wallet: TextRow | undefined;
+  /** of the request itself */
+  readonly first: TextRow;
+  /** of its items */
+  readonly own: readonly TextRow[];
+  readonly inRounds: readonly TextRow[];
+  readonly taken: readonly TextRow[];
+}
+
+function playerOf({ wallet, first, own, inRounds, taken }: FoundRows): LockedPlayer {
   const bets = new Map<number, TextRow>();
   for (const row of [...own, ...inRounds]) if (row["rowId"] != null) bets.set(Number(row["rowId"]), row);
   const refsIn = (column: string) => new Set(own.flatMap((row) => row[column] ?? []));
@@ -108,7 +116,7 @@ function playerOf(
     signedFor: first["signedFor"] ?? null,
     row: first,
     state: {
-      balance: first["balance"] == null ? null : amountOf(first, "balance"),
+      balance: wallet === undefined ? null : amountOf(wallet, "balance"),
       earlier: earlierOf(first),
       bets: [...bets].sort(([a], [b]) => a - b).map(([, row]) => betOf(row)),
       tombstones: { bets: refsIn("betTombstone"), rounds: refsIn("roundTombstone") },
@@ -117,69 +125,57 @@ function playerOf(
   };
 }
 
-/** A row for each item. Only the first one of a request names the request itself. */
-const NAMED: readonly Column[] = [
-  ["place", "integer"],
-  ["product_id", "text"],
-  ["username", "text"],
-  ["txn_id", "text"],
-  ["callback", "text"],
-  ["request_id", "text"],
-  ["currency", "text"],
-];
-const TOMBSTONES: readonly Column[] = [
-  ["bet_ref", "text"],
-  ["round_ref", "text"],
-];
-const SIGNATURE: readonly Column[] = [
-  ["signed_at", "timestamptz"],
-  ["signature", "text"],
-];
+const NAMED = { place: "integer", product_id: "text", username: "text" } as const;
+/** Only the first item of a request names the request itself. */
+const REQUEST = { ...NAMED, txn_id: "text", callback: "text", request_id: "text" } as const;
+const TOMBSTONES = { bet_ref: "text", round_ref: "text" } as const;
+const SIGNATURE = { signed_at: "timestamptz", signature: "text" } as const;
+const ITEMS = columnsOf(REQUEST);
+const BEGINNING_ITEMS = columnsOf({ ...REQUEST, ...TOMBSTONES });
+const SIGNED_ITEMS = columnsOf({ ...REQUEST, ...TOMBSTONES, ...SIGNATURE });
 
 /** The statement returns a row for each item, at least one for each request. */
 function askForRequests(questions: readonly Question[], form: RowForm): SqlStatement {
   const areSigned = questions.some(({ signature }) => signature !== null);
   const canBegin = questions.some(({ request, settings }) => readsTombstones(request, settings));
-  const columns = [...NAMED, ...(canBegin ? TOMBSTONES : []), ...(areSigned ? SIGNATURE : [])];
-  const rows = questions.flatMap((question, place) =>
-    rowsOfItems(question, String(place)).map(({ named, tombstones, signed }) => [
-      ...named,
-      ...(canBegin ? tombstones : []),
-      ...(areSigned ? signed : []),
-    ]),
-  );
+  const columns = areSigned ? SIGNED_ITEMS : canBegin ? BEGINNING_ITEMS : ITEMS;
+  const rows = questions.flatMap((question, place) => rowsOfItems(question, String(place)));
   return writeStatement(
     (put) => `
-      select r.place, r.number, w.wallets, w.balance, q.digest, q.balance_before as "balanceBefore",
-        q.balance_after as "balanceAfter", ${CLOCK},
+      select r.place, q.digest, q.balance_before as "balanceBefore", q.balance_after as "balanceAfter", ${CLOCK},
+        case when r.callback is not null then nextval('callback_bodies_id_seq') end as number,
+        case when r.callback is not null then (select count(*) from wallets w where w.username = r.username) end as wallets,
         case when q.digest is not null then (${ANSWERED_AT}) end as "answeredAt",
-        ${canBegin ? 'tb.ref as "betTombstone", tr.ref as "roundTombstone",' : ""}
+        ${canBegin ? `${tombstoneOf("bet")} as "betTombstone", ${tombstoneOf("round")} as "roundTombstone",` : ""}
         ${areSigned ? 's.callback as "signedFor",' : ""} ${BET_COLUMNS}
-      from (select *, case when callback is not null then nextval('callback_bodies_id_seq') end as number
-        from ${putRows(put, form, "given", columns, rows)}) as r
+      from ${putRows(put, form, "r", columns, rows)}
       left join callback_requests q on q.product_id = r.product_id and q.callback = r.callback
         and q.request_id = r.request_id
-      left join lateral (select count(*) as wallets, max(balance) filter (where o.currency = r.currency) as balance
-        from wallets o where o.username = r.username and r.callback is not null) w on true
       left join wallet_bets b on b.product_id = r.product_id and b.username = r.username and b.txn_id = r.txn_id
-      ${canBegin ? `${tombstoneOf("tb", "bet", "bet_ref")} ${tombstoneOf("tr", "round", "round_ref")}` : ""}
       ${areSigned ? "left join callback_signatures s on s.signed_at = r.signed_at and s.signature = r.signature" : ""}`,
   );
 }
 
-function rowsOfItems({ request, settings, signature }: Question, place: string) {
-  const { productId, username, callback, requestId, currency, items } = request;
+/** A row of `SIGNED_ITEMS` for each item. A balance is adjusted without regard to bets. */
+function rowsOfItems({ request, settings, signature }: Question, place: string): Row[] {
+  const { productId, username, callback, requestId, items } = request;
   const hasBets = callback !== "adjustBalance";
   const canBegin = readsTombstones(request, settings);
   return items.slice(0, hasBets ? items.length : 1).map(({ txnId, roundId }, index) => {
     const isFirst = index === 0;
-    const ofRequest = isFirst ? [callback, requestId, currency] : [null, null, null];
-    return {
-      named: [place, productId, username, hasBets ? txnId : null, ...ofRequest],
-      tombstones: canBegin ? [txnId, realRound(roundId)] : [null, null],
-      signed:
-        isFirst && signature !== null ? [formatInstant(signature.signedAt), signature.text] : [null, null],
-    };
+    const signed = isFirst ? signature : null;
+    return [
+      place,
+      productId,
+      username,
+      hasBets ? txnId : null,
+      isFirst ? callback : null,
+      isFirst ? requestId : null,
+      canBegin ? txnId : null,
+      canBegin ? realRound(roundId) : null,
+      signed === null ? null : formatInstant(signed.signedAt),
+      signed === null ? null : signed.text,
+    ];
   });
 }
 
@@ -193,12 +189,12 @@ const BET_COLUMNS = `b.id as "rowId", b.txn_id as "txnId", b.currency, b.round_i
         b.reward_only as "rewardOnly", b.end_round as "endRound", b.payout_returned as "payoutReturned",
         array_to_json(b.said) as said`;
 
-function tombstoneOf(name: string, kind: "bet" | "round", ref: string): string {
-  return `left join wallet_tombstones ${name} on ${name}.product_id = r.product_id and ${name}.username = r.username
-        and ${name}.kind = '${kind}' and ${name}.ref = r.${ref}`;
+function tombstoneOf(kind: "bet" | "round"): string {
+  return `(select t.ref from wallet_tombstones t where t.product_id = r.product_id and t.username = r.username
+          and t.kind = '${kind}' and t.ref = r.${kind}_ref)`;
 }
 
-const ROUND: readonly Column[] = [...NAMED.slice(0, 3), ["round_id", "text"]];
+const ROUND = columnsOf({ ...NAMED, round_id: "text" });
 
 /** The rounds that requests act on as a whole. */
 function rowsOfRounds(questions: readonly Question[]): Row[] {
@@ -220,7 +216,7 @@ function askForRounds(rounds: readonly Row[], form: RowForm): SqlStatement {
   );
 }
 
-const REF: readonly Column[] = [...NAMED.slice(0, 3), ["ref", "text"]];
+const REF = columnsOf({ ...NAMED, ref: "text" });
 
 /** The refIds of requests that adjust a balance. */
 function rowsOfRefs(questions: readonly Question[]): Row[] {

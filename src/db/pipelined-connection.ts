@@ -52,12 +52,14 @@ function endedByServer(longestRunMs: number): string {
 const CHECKED = "set wallet_recon.writes = 'checked'";
 
 /**
- * All statements here find their rows by keys, so a plan is made once and uses indexes. By itself PostgreSQL would plan
- * each time where rows are given as arrays (decision 48), and would read a whole table while that is small, and with
- * the same plan when the table has grown.
+ * All statements here find few rows by keys, so a plan is made once and reads indexes. By itself PostgreSQL would plan
+ * each time where rows are given as arrays (decision 48). It would also read a whole table while that is small, and
+ * with the same plan when the table has grown.
  */
-const BY_KEYS =
-  "set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off";
+const BY_KEYS = [
+  "set plan_cache_mode = force_generic_plan",
+  ...["seqscan", "bitmapscan", "hashjoin", "mergejoin", "material"].map((way) => `set enable_${way} = off`),
+].join("; ");
 
 /**
  * Connects with the settings of a pool.

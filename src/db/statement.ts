@@ -24,9 +24,19 @@ export function putAll(put: Put, values: readonly Value[]): string {
   return values.map(put).join(", ");
 }
 
-/** A column of given rows: its name, and the type of PostgreSQL. */
-export type Column = readonly [name: string, type: string];
+/** The columns of given rows. */
+export interface Columns {
+  /** "id, body" */
+  readonly names: string;
+  /** the type of PostgreSQL of each column */
+  readonly types: readonly string[];
+}
 export type Row = readonly Value[];
+
+/** @param columns each with its name and the type of PostgreSQL, in order */
+export function columnsOf(columns: Readonly<Record<string, string>>): Columns {
+  return { names: Object.keys(columns).join(", "), types: Object.values(columns) };
+}
 
 /**
  * How a statement is given rows. `listed`: value by value, which PostgreSQL executes fastest, but each number of rows
@@ -44,21 +54,15 @@ export function putRows(
   put: Put,
   form: RowForm,
   name: string,
-  columns: readonly Column[],
+  { names, types }: Columns,
   rows: readonly Row[],
 ): string {
-  const names = columns.map(([column]) => column).join(", ");
-  if (form === "listed") {
-    const listed = rows.map((row) => {
-      const values = columns.map(([, type], index) => `${put(row[index] ?? null)}::${type}`);
-      return `(${values.join(", ")})`;
-    });
-    return `(values ${listed.join(", ")}) as ${name} (${names})`;
-  }
-  const arrays = columns.map(
-    ([, type], index) => `${put(rows.map((row) => toText(row[index] ?? null)))}::${type}[]`,
-  );
-  return `unnest(${arrays.join(", ")}) as ${name} (${names})`;
+  const putOne = (row: Row) => types.map((type, index) => `${put(row[index] ?? null)}::${type}`).join(", ");
+  const putColumn = (type: string, index: number) =>
+    `${put(rows.map((row) => toText(row[index] ?? null)))}::${type}[]`;
+  return form === "listed"
+    ? `(values (${rows.map(putOne).join("), (")})) as ${name} (${names})`
+    : `unnest(${types.map(putColumn).join(", ")}) as ${name} (${names})`;
 }
 
 /** Texts as the right side of a comparison with one of them. */
