@@ -101,7 +101,11 @@ function toScript({ text, parameters }: ScriptStatement, { before, moved, number
     if (parameter === String(number)) return ":number";
     return toLiteral(parameter, number);
   };
-  const filled = text.trim().replace(/\$\d+/g, toExpression);
+  // Clients of pgbench do not keep out of each other's way, as requests of one player do, and wait for the wallet.
+  const filled = text
+    .trim()
+    .replace(/ +skip locked$/, "")
+    .replace(/\$\d+/g, toExpression);
   return `${filled}${/^(select|with)/.test(filled) ? " \\gset" : ";"}`;
 }
 

@@ -4,23 +4,22 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Clock } from "../clock.ts";
 import type { Config } from "../config-file.ts";
 import type { Deadline } from "../db/deadline.ts";
-import { OutcomeUnknown, type PipelinedPool } from "../db/pipelined-pool.ts";
+import { OutcomeUnknown } from "../db/pipelined-pool.ts";
 import { describeError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { findSignatureFault, type Signature, signatureOf } from "./access.ts";
 import { failureAnswer, successAnswer } from "./answer.ts";
-import { askForBalance, balanceOf, keepBody } from "./body-store.ts";
 import type { PlayerQueue } from "./player-queue.ts";
 import { type ReadBody, readBody } from "./raw-body.ts";
 import { type AnsweredName, isMalformed, readEnvelope, readNames, readRequest } from "./request.ts";
 import type { StatusCode } from "./status-code.ts";
-import { applyRequest } from "./store.ts";
+import type { Wallet } from "./store.ts";
 
 export interface AnswerContext {
   readonly config: Config;
   readonly clock: Clock;
   readonly log: Log;
-  readonly pool: PipelinedPool;
+  readonly wallet: Wallet;
   readonly queue: PlayerQueue;
   readonly signatureKey: string | null;
 }
@@ -92,8 +91,8 @@ async function answerBalance(context: AnswerContext, arrived: Arrived): Promise<
   if (isMalformed(envelope)) return await refuseMalformed(context, arrived, envelope.reason);
   const unserved = whyUnserved(context.config, envelope.productId);
   if (unserved !== null) return await refuseMalformed(context, arrived, unserved);
-  const question = askForBalance(envelope, arrived.body.kept, context.clock.now());
-  const balance = balanceOf(await context.pool.run(question, arrived.deadline));
+  const question = { envelope, body: arrived.body.kept, receivedAt: context.clock.now() };
+  const balance = await context.wallet.checkBalance(question, arrived.deadline);
   if (balance === null) return fail(context, arrived, 10001, "the player has no wallet of this currency");
   return successAnswer(envelope, { balance }, context.clock.now());
 }
@@ -108,8 +107,8 @@ async function answerMove(
   if (unserved !== null) return await refuseMalformed(context, arrived, unserved);
   const product = context.config.products.find(({ productId }) => productId === request.productId);
   const settings = { singleState: product?.singleState ?? false };
-  const received = { request, body: arrived.body.kept, signature: arrived.signature };
-  const verdict = await applyRequest(context.pool, received, settings, context.clock, arrived.deadline);
+  const received = { request, settings, body: arrived.body.kept, signature: arrived.signature };
+  const verdict = await context.wallet.apply(received, arrived.deadline);
   if (verdict.statusCode !== 0) return fail(context, arrived, verdict.statusCode, verdict.reason);
   const { balanceBefore, balanceAfter, answeredAt } = verdict;
   return successAnswer(request, { balanceBefore, balanceAfter }, answeredAt ?? context.clock.now());
@@ -128,15 +127,15 @@ function whyUnserved({ products }: Config, productId: string): string | null {
 async function refuseMalformed(context: AnswerContext, arrived: Arrived, reason: string): Promise<string> {
   const { callback, names, body, deadline } = arrived;
   try {
-    const kept = keepBody({
+    const kept = {
       callback,
       productId: names.productId === "" ? null : names.productId,
       requestId: names.requestId === "" ? null : names.requestId,
       statusCode: 30001,
       body: body.kept,
       receivedAt: context.clock.now(),
-    });
-    await context.pool.run(kept, deadline);
+    } as const;
+    await context.wallet.keepBody(kept, deadline);
   } catch (error) {
     context.log.warn(
       { callback, ...names, error: describeError(error) },

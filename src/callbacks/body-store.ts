@@ -4,7 +4,7 @@ import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { type DroppedRows, dropOldest } from "../db/drop-oldest.ts";
 import type { TextRow } from "../db/pipelined-connection.ts";
-import { putAll, type SqlStatement, writeStatement } from "../db/statement.ts";
+import { columnsOf, formOf, putRows, type SqlStatement, writeStatement } from "../db/statement.ts";
 import { type Amount, parseAmount } from "../money.ts";
 import type { TimeRange } from "../window.ts";
 import type { CallbackEnvelope } from "./request.ts";
@@ -21,38 +21,78 @@ export interface KeptBody {
   readonly receivedAt: Instant;
 }
 
-export function keepBody(kept: KeptBody): SqlStatement {
-  const { callback, productId, requestId, statusCode, body, receivedAt } = kept;
-  const row = [callback, productId, requestId, String(statusCode), body, formatInstant(receivedAt)];
+const BODY = columnsOf({
+  callback: "text",
+  product_id: "text",
+  request_id: "text",
+  status_code: "integer",
+  body: "text",
+  received_at: "timestamptz",
+});
+
+/** The statement that stores bodies of requests which change nothing. */
+export function keepBodies(bodies: readonly KeptBody[]): SqlStatement {
+  const rows = bodies.map((kept) => [
+    kept.callback,
+    kept.productId,
+    kept.requestId,
+    String(kept.statusCode),
+    kept.body,
+    formatInstant(kept.receivedAt),
+  ]);
   return writeStatement(
     (put) => `
-      insert into callback_bodies (callback, product_id, request_id, status_code, body, received_at)
-      values (${putAll(put, row)})`,
+      insert into callback_bodies (${BODY.names}) select * from ${putRows(put, formOf(rows), "r", BODY, rows)}`,
   );
 }
 
-/** The statement of checkBalance (§4.A1): reads the balance, and stores the body. */
-export function askForBalance(
-  { username, currency, productId, requestId }: CallbackEnvelope,
-  body: string,
-  receivedAt: Instant,
-): SqlStatement {
+/** A checkBalance as it was received. */
+export interface BalanceQuestion {
+  readonly envelope: CallbackEnvelope;
+  readonly body: string;
+  readonly receivedAt: Instant;
+}
+
+const QUESTION = columnsOf({
+  place: "integer",
+  username: "text",
+  currency: "text",
+  product_id: "text",
+  request_id: "text",
+  body: "text",
+  received_at: "timestamptz",
+});
+
+/** The statement of several checkBalance (§4.A1): reads the balances, and stores the bodies. */
+export function askForBalances(questions: readonly BalanceQuestion[]): SqlStatement {
+  const rows = questions.map(({ envelope, body, receivedAt }, place) => {
+    const { username, currency, productId, requestId } = envelope;
+    return [String(place), username, currency, productId, requestId, body, formatInstant(receivedAt)];
+  });
   return writeStatement(
     (put) => `
-      with wallet as (select balance from wallets where username = ${put(username)} and currency = ${put(currency)}),
+      with found as (
+        select r.*, w.balance from ${putRows(put, formOf(rows), "r", QUESTION, rows)}
+        left join wallets w on w.username = r.username and w.currency = r.currency
+      ),
       kept as (
         insert into callback_bodies (callback, product_id, request_id, status_code, body, received_at)
-        select 'checkBalance', ${put(productId)}, ${put(requestId)}, case when exists (select from wallet) then 0 else 10001 end,
-          ${put(body)}, ${put(formatInstant(receivedAt))}::timestamptz
+        select 'checkBalance', product_id, request_id, case when balance is null then 10001 else 0 end, body, received_at
+        from found
       )
-      select (select balance from wallet) as balance`,
+      select place, balance from found`,
   );
 }
 
-/** @returns null where the player has no wallet of this currency */
-export function balanceOf([row]: readonly TextRow[]): Amount | null {
-  const balance = row?.["balance"] ?? null;
-  return balance === null ? null : parseAmount(balance, "balance");
+/** The balances by question; null: the player has no wallet of this currency. */
+export function balancesOf(
+  questions: readonly BalanceQuestion[],
+  rows: readonly TextRow[],
+): (Amount | null)[] {
+  return questions.map((_, place) => {
+    const balance = rows.find((row) => row["place"] === String(place))?.["balance"] ?? null;
+    return balance === null ? null : parseAmount(balance, "balance");
+  });
 }
 
 /** Deletes bodies that were received in a range of time, as `dropOldest` does. */

@@ -1,143 +1,205 @@
-/** Writes the outcome of a judged request, as parts of one statement (`writeInTime`). */
+/** Writes the outcomes of judged requests, as parts of one statement (`writeInTime`): one part for each table. */
 
 import { formatInstant, type Instant } from "../clock.ts";
-import { type Put, putAll } from "../db/statement.ts";
+import { type Columns, columnsOf, type Put, putRows, type Row, type RowForm } from "../db/statement.ts";
 import type { BetState } from "../ledger/bet-state.ts";
 import { type Amount, formatAmount } from "../money.ts";
+import type { Signature } from "./access.ts";
 import type { AppliedCallback, CallbackOutcome, RefusedCallback } from "./judge.ts";
 import type { LockedPlayer } from "./player-store.ts";
 import type { CallbackRequest } from "./request.ts";
-import type { StatusCode } from "./status-code.ts";
-import type { Tombstones } from "./wallet-draft.ts";
 
 /** A judged request and its player. */
 export interface JudgedCallback {
   readonly request: CallbackRequest;
   /** the body to store, without session tokens */
   readonly body: string;
+  /** null: the server checks no signatures */
+  readonly signature: Signature | null;
   readonly player: LockedPlayer;
   readonly receivedAt: Instant;
+  readonly verdict: CallbackOutcome;
 }
 
-export function writeOutcome(put: Put, judged: JudgedCallback, verdict: CallbackOutcome): string[] {
-  if (verdict.statusCode !== 0) return failureParts(put, judged, verdict);
+/** The parts that write the outcomes of requests of different players. Tables without a change are left out. */
+export function writeOutcomes(put: Put, judged: readonly JudgedCallback[], form: RowForm): string[] {
+  const outcomes = judged.map(rowsOfOutcome);
+  return Object.entries(PARTS).flatMap(([name, { columns, write }]) => {
+    const rows = outcomes.flatMap((one) => one[name as PartName] ?? []);
+    return rows.length === 0 ? [] : [write(putRows(put, form, "r", columns, rows))];
+  });
+}
+
+/** A part of the statement: its rows, and what is done with them. */
+interface Part {
+  readonly columns: Columns;
+  write(rows: string): string;
+}
+
+/** The columns of a bet that can change. */
+const CHANGING = {
+  round_id: "text",
+  status: "text",
+  stake: "numeric",
+  debited: "numeric",
+  was_debited: "boolean",
+  settlement: "numeric",
+  reward: "numeric",
+  placed: "boolean",
+  waiting: "boolean",
+  reward_only: "boolean",
+  end_round: "boolean",
+  payout_returned: "boolean",
+  said: "text",
+} as const;
+const BET = {
+  product_id: "text",
+  username: "text",
+  txn_id: "text",
+} as const;
+
+const CHANGES = Object.keys(CHANGING)
+  .map((name) => `${name} = ${fromRow(name)}`)
+  .join(", ");
+
+const PARTS = {
+  bodies: insertInto("callback_bodies", {
+    id: "bigint",
+    callback: "text",
+    product_id: "text",
+    request_id: "text",
+    status_code: "integer",
+    body: "text",
+    received_at: "timestamptz",
+  }),
+  requests: insertInto("callback_requests", {
+    product_id: "text",
+    callback: "text",
+    request_id: "text",
+    digest: "text",
+    balance_before: "numeric",
+    balance_after: "numeric",
+  }),
+  balances: {
+    columns: columnsOf({ username: "text", currency: "text", balance: "numeric" }),
+    write: (rows) => `update wallets w set balance = r.balance from ${rows}
+        where w.username = r.username and w.currency = r.currency`,
+  },
+  // In the order in which bets began, so that their row ids have that order.
+  newBets: insertInto("wallet_bets", { ...BET, currency: "text", tip: "boolean", ...CHANGING }),
+  changedBets: {
+    columns: columnsOf({ ...BET, ...CHANGING }),
+    write: (rows) => `update wallet_bets b set ${CHANGES} from ${rows}
+        where b.product_id = r.product_id and b.username = r.username and b.txn_id = r.txn_id`,
+  },
+  entries: insertInto("callback_entries", {
+    callback: "text",
+    request_id: "text",
+    product_id: "text",
+    username: "text",
+    currency: "text",
+    balance_before: "numeric",
+    balance_after: "numeric",
+    occurred_at: "timestamptz",
+    received_at: "timestamptz",
+    entry_id: "text",
+    txn_id: "text",
+    round_id: "text",
+    status: "text",
+    bet_amount: "numeric",
+    payout_amount: "numeric",
+    transaction_type: "text",
+    skip_balance_update: "boolean",
+    moved: "numeric",
+    single_state: "boolean",
+    end_round: "boolean",
+  }),
+  tombstones: insertInto(
+    "wallet_tombstones",
+    {
+      product_id: "text",
+      username: "text",
+      at: "timestamptz",
+      kind: "text",
+      ref: "text",
+    },
+    "on conflict do nothing",
+  ),
+  signatures: insertInto(
+    "callback_signatures",
+    {
+      signed_at: "timestamptz",
+      signature: "text",
+      callback: "text",
+    },
+    "on conflict do nothing",
+  ),
+} satisfies Record<string, Part>;
+
+type PartName = keyof typeof PARTS;
+type OutcomeRows = Partial<Record<PartName, Row[]>>;
+
+function insertInto(table: string, columns: Readonly<Record<string, string>>, onConflict = ""): Part {
+  const given = columnsOf(columns);
+  const values = Object.keys(columns).map(fromRow).join(", ");
+  const start = `insert into ${table} (${given.names}) overriding system value select ${values} from`;
+  return { columns: given, write: (rows) => `${start} ${rows} ${onConflict}` };
+}
+
+/** Rows hold an array as text. */
+function fromRow(column: string): string {
+  return column === "said" ? "r.said::text[]" : `r.${column}`;
+}
+
+function rowsOfOutcome(judged: JudgedCallback): OutcomeRows {
+  const { request, signature, verdict } = judged;
+  const signatures =
+    signature === null ? [] : [[formatInstant(signature.signedAt), signature.text, request.callback]];
+  const common = { bodies: [rowOfBody(judged)], signatures };
+  if (verdict.statusCode !== 0) return { ...common, tombstones: rowsOfTombstones(judged, verdict) };
   const { changes } = verdict;
-  return changes === null ? [keepBody(put, judged, 0)] : successParts(put, judged, verdict, changes);
+  return changes === null ? common : { ...common, ...rowsOfSuccess(judged, verdict, changes) };
 }
 
-/** The parts for a refused request: its body, and its tombstones. */
-function failureParts(
-  put: Put,
+function rowOfBody({ request, body, player, receivedAt, verdict }: JudgedCallback): Row {
+  const { callback, productId, requestId } = request;
+  const statusCode = String(verdict.statusCode);
+  return [player.number, callback, productId, requestId, statusCode, body, formatInstant(receivedAt)];
+}
+
+function rowsOfTombstones(
+  { request, receivedAt }: JudgedCallback,
+  { tombstones: { bets, rounds } }: RefusedCallback,
+): Row[] {
+  const named = [...[...bets].map((ref) => ["bet", ref]), ...[...rounds].map((ref) => ["round", ref])];
+  return named.map((one) => [request.productId, request.username, formatInstant(receivedAt), ...one]);
+}
+
+function rowsOfSuccess(
   judged: JudgedCallback,
-  { statusCode, tombstones }: RefusedCallback,
-): string[] {
-  const kept = keepBody(put, judged, statusCode);
-  return tombstones.bets.size === 0 ? [kept] : [kept, leaveTombstones(put, judged, tombstones)];
-}
-
-/**
- * The parts for a success: the wallet, the bets, the request with its body, and the ledger entries. Parts without a
- * change are left out.
- */
-function successParts(
-  put: Put,
-  { request, body, player, receivedAt }: JudgedCallback,
   { balanceBefore, balanceAfter }: AppliedCallback,
   { bets, moved }: NonNullable<AppliedCallback["changes"]>,
-): string[] {
-  const common: Common = {
-    callback: put(request.callback),
-    requestId: put(request.requestId),
-    product: put(request.productId),
-    player: put(request.username),
-    currency: put(request.currency),
-    before: put(formatAmount(balanceBefore)),
-    after: put(formatAmount(balanceAfter)),
-    receivedAt: put(formatInstant(receivedAt)),
-  };
+): OutcomeRows {
+  const { request, player } = judged;
+  const { productId, username, currency, callback, requestId, digest } = request;
+  const [before, after] = [formatAmount(balanceBefore), formatAmount(balanceAfter)];
   const known = new Set(player.state.bets.map(({ txnId }) => txnId));
-  return [
-    `${KEEP_BODY} (${put(player.number)}, ${common.callback}, ${common.product}, ${common.requestId}, 0, ${put(body)},
-        ${common.receivedAt})`,
-    `insert into callback_requests (product_id, callback, request_id, digest, balance_before, balance_after)
-      values (${common.product}, ${common.callback}, ${common.requestId}, ${put(request.digest)}, ${common.before},
-        ${common.after})`,
-    ...(balanceAfter.eq(balanceBefore) ? [] : [walletText(common)]),
-    ...newBetsText(
-      put,
-      common,
-      bets.filter(({ txnId }) => !known.has(txnId)),
-    ),
-    ...changedBetsText(
-      put,
-      common,
-      bets.filter(({ txnId }) => known.has(txnId)),
-    ),
-    entriesText(put, common, request, { number: player.number, moved }),
-  ];
+  const keyOf = ({ txnId }: BetState) => [productId, username, txnId];
+  return {
+    requests: [[productId, callback, requestId, digest, before, after]],
+    balances: balanceAfter.eq(balanceBefore) ? [] : [[username, currency, after]],
+    newBets: bets
+      .filter(({ txnId }) => !known.has(txnId))
+      .map((bet) => [...keyOf(bet), currency, bet.tip, ...changingValuesOf(bet)]),
+    changedBets: bets
+      .filter(({ txnId }) => known.has(txnId))
+      .map((bet) => [...keyOf(bet), ...changingValuesOf(bet)]),
+    entries: rowsOfEntries(judged, [before, after], moved),
+  };
 }
-
-/** Parameters that several parts of a statement share. */
-interface Common {
-  readonly callback: string;
-  readonly requestId: string;
-  readonly product: string;
-  readonly player: string;
-  readonly currency: string;
-  readonly before: string;
-  readonly after: string;
-  readonly receivedAt: string;
-}
-
-function walletText({ after, player, currency }: Common): string {
-  return `update wallets set balance = ${after} where username = ${player} and currency = ${currency}`;
-}
-
-/** Inserts new bets in the order in which they began, so that their row ids have that order. */
-function newBetsText(put: Put, { product, player, currency }: Common, bets: readonly BetState[]): string[] {
-  if (bets.length === 0) return [];
-  const rows = bets.map((bet) => {
-    return `(${product}, ${player}, ${currency}, ${putAll(put, [bet.txnId, bet.tip, ...changingValuesOf(bet)])})`;
-  });
-  return [
-    `insert into wallet_bets (product_id, username, currency, txn_id, tip, ${CHANGING.map(([name]) => name).join(", ")})
-      values ${rows.join(", ")}`,
-  ];
-}
-
-function changedBetsText(put: Put, { product, player }: Common, bets: readonly BetState[]): string[] {
-  if (bets.length === 0) return [];
-  const rows = bets.map((bet) => {
-    const values = changingValuesOf(bet).map((value, index) => `${put(value)}::${CHANGING[index]?.[1]}`);
-    return `(${put(bet.txnId)}, ${values.join(", ")})`;
-  });
-  const names = CHANGING.map(([name]) => name);
-  return [
-    `update wallet_bets b set ${names.map((name) => `${name} = t.${name}`).join(", ")}
-      from (values ${rows.join(", ")}) as t (txn_id, ${names.join(", ")})
-      where b.product_id = ${product} and b.username = ${player} and b.txn_id = t.txn_id`,
-  ];
-}
-
-/** The columns of a bet that can change, with their types. */
-const CHANGING = [
-  ["round_id", "text"],
-  ["status", "text"],
-  ["stake", "numeric"],
-  ["debited", "numeric"],
-  ["was_debited", "boolean"],
-  ["settlement", "numeric"],
-  ["reward", "numeric"],
-  ["placed", "boolean"],
-  ["waiting", "boolean"],
-  ["reward_only", "boolean"],
-  ["end_round", "boolean"],
-  ["payout_returned", "boolean"],
-  ["said", "text[]"],
-] as const;
 
 /** The values of `CHANGING`, in order. */
-function changingValuesOf(bet: BetState) {
+function changingValuesOf(bet: BetState): Row {
   return [
     bet.roundId,
     bet.status,
@@ -155,68 +217,27 @@ function changingValuesOf(bet: BetState) {
   ];
 }
 
-function entriesText(
-  put: Put,
-  { callback, requestId, product, player, currency, before, after, receivedAt }: Common,
-  request: CallbackRequest,
-  { number, moved }: { readonly number: string; readonly moved: readonly Amount[] },
-): string {
+function rowsOfEntries(
+  { request, player, receivedAt }: JudgedCallback,
+  balances: Row,
+  moved: readonly Amount[],
+): Row[] {
+  const { callback, requestId, productId, username, currency, occurredAt, items } = request;
   const textOf = (amount: Amount | null | undefined) => (amount ? formatAmount(amount) : null);
-  const occurredAt = put(formatInstant(request.occurredAt));
-  const rows = request.items.map((item, position) => {
-    const entryId = `c${number.padStart(16, "0")}-${String(position).padStart(4, "0")}`;
-    const own = [
-      entryId,
-      item.txnId,
-      item.roundId,
-      item.status,
-      textOf(item.betAmount),
-      textOf(item.payoutAmount),
-      item.transactionType,
-      item.skipBalanceUpdate,
-      textOf(moved[position]),
-      item.singleState,
-      item.endRound,
-    ];
-    return `(${callback}, ${requestId}, ${product}, ${player}, ${currency}, ${before}, ${after}, ${occurredAt}, ${receivedAt},
-      ${putAll(put, own)})`;
-  });
-  return `insert into callback_entries (callback, request_id, product_id, username, currency, balance_before, balance_after,
-      occurred_at, received_at, entry_id, txn_id, round_id, status, bet_amount, payout_amount, transaction_type,
-      skip_balance_update, moved, single_state, end_round)
-    values ${rows.join(", ")}`;
+  const times = [occurredAt, receivedAt].map(formatInstant);
+  const common = [callback, requestId, productId, username, currency, ...balances, ...times];
+  return items.map((item, position) => [
+    ...common,
+    `c${player.number.padStart(16, "0")}-${String(position).padStart(4, "0")}`,
+    item.txnId,
+    item.roundId,
+    item.status,
+    textOf(item.betAmount),
+    textOf(item.payoutAmount),
+    item.transactionType,
+    item.skipBalanceUpdate,
+    textOf(moved[position]),
+    item.singleState,
+    item.endRound,
+  ]);
 }
-
-function leaveTombstones(
-  put: Put,
-  { request, receivedAt }: JudgedCallback,
-  { bets, rounds }: Tombstones,
-): string {
-  const found = [...[...bets].map((ref) => ["bet", ref]), ...[...rounds].map((ref) => ["round", ref])];
-  const [product, player, at] = [request.productId, request.username, formatInstant(receivedAt)].map(put);
-  const rows = found.map((named) => `(${product}, ${player}, ${at}, ${putAll(put, named)})`);
-  return `insert into wallet_tombstones (product_id, username, at, kind, ref) values ${rows.join(", ")}
-      on conflict do nothing`;
-}
-
-/** Stores the body alone, for a request that changes nothing. */
-function keepBody(
-  put: Put,
-  { request, body, player, receivedAt }: JudgedCallback,
-  statusCode: StatusCode,
-): string {
-  const { callback, productId, requestId } = request;
-  const row = [
-    player.number,
-    callback,
-    productId,
-    requestId,
-    String(statusCode),
-    body,
-    formatInstant(receivedAt),
-  ];
-  return `${KEEP_BODY} (${putAll(put, row)})`;
-}
-
-const KEEP_BODY = `insert into callback_bodies (id, callback, product_id, request_id, status_code, body, received_at)
-      overriding system value values`;

@@ -1,112 +1,66 @@
-/**
- * A queue of requests for connections, in order of arrival. The requests of one player run one after the other
- * (decision 127).
- */
+/** Lets the requests of one player run one after the other, in order of arrival (decision 127). */
 
 import type { Deadline } from "../db/deadline.ts";
 
 export interface PlayerQueueLimits {
-  /** the most requests to work on at once; of each player only one, because the others would wait for its lock */
-  readonly atOnce: number;
-  readonly mostWaiting: number;
+  /** the most callers that wait for an answer */
+  readonly mostUnanswered: number;
+  /** the most requests of one player that wait behind the first */
   readonly mostWaitingOfPlayer: number;
 }
 
 export interface PlayerQueue {
   /**
-   * Waits for a free place, and runs the work. Rejects at once where too many requests wait already. Rejects with the
-   * reason of
-   * the deadline when that is over: work that has not begun then never begins, and work that has begun keeps its place until
-   * it ends.
+   * Waits until the player's requests before have ended, and runs the work. Rejects at once where too many requests
+   * wait already. Rejects with the reason of the deadline when that is over: work that has not begun then never
+   * begins, and the player's next work waits until work that has begun ends.
    * @param player null: unknown
    */
   run<Result>(player: string | null, work: () => Promise<Result>, deadline: Deadline): Promise<Result>;
 }
 
-interface WaitingRequest {
-  readonly player: string | null;
-  readonly begin: () => Promise<void>;
-  isDropped: boolean;
-}
+export function openPlayerQueue({ mostUnanswered, mostWaitingOfPlayer }: PlayerQueueLimits): PlayerQueue {
+  /** by player: what begins each request behind the first one */
+  const lines = new Map<string, Set<() => void>>();
+  let unanswered = 0;
 
-export function openPlayerQueue({
-  atOnce,
-  mostWaiting,
-  mostWaitingOfPlayer,
-}: PlayerQueueLimits): PlayerQueue {
-  const ready: WaitingRequest[] = [];
-  /** by player: the requests behind the one that is worked on or ready */
-  const behind = new Map<string, WaitingRequest[]>();
-  let working = 0;
-  let waiting = 0;
-
-  const admit = (one: WaitingRequest) => {
-    const others = one.player === null ? undefined : behind.get(one.player);
-    if (others !== undefined) {
-      others.push(one);
-      return;
-    }
-    if (one.player !== null) behind.set(one.player, []);
-    ready.push(one);
-  };
-  const release = ({ player }: WaitingRequest) => {
-    if (player === null) return;
-    const others = behind.get(player) ?? [];
-    const next = others.shift();
-    if (next === undefined) behind.delete(player);
-    else ready.push(next);
-  };
-  const fill = () => {
-    while (working < atOnce) {
-      const one = ready.shift();
-      if (one === undefined) return;
-      if (one.isDropped) {
-        release(one);
-        continue;
+  const runInTurn = async <Result>(player: string, work: () => Promise<Result>, deadline: Deadline) => {
+    const line = lines.get(player) ?? new Set();
+    if (lines.has(player)) await waitIn(line, deadline);
+    else lines.set(player, line);
+    try {
+      return await work();
+    } finally {
+      const [next] = line;
+      if (next === undefined) lines.delete(player);
+      else {
+        line.delete(next);
+        next();
       }
-      working += 1;
-      waiting -= 1;
-      void one.begin().finally(() => {
-        working -= 1;
-        release(one);
-        fill();
-      });
     }
   };
-  const checkRoom = (player: string | null) => {
-    if (waiting >= mostWaiting) throw new Error(`${mostWaiting} callbacks wait already`);
-    const ofPlayer = player === null ? [] : (behind.get(player) ?? []);
-    if (ofPlayer.length < mostWaitingOfPlayer) return;
-    throw new Error(`${mostWaitingOfPlayer} callbacks of this player wait already`);
+  const waitIn = async (line: Set<() => void>, deadline: Deadline) => {
+    if (line.size >= mostWaitingOfPlayer) {
+      throw new Error(`${mostWaitingOfPlayer} callbacks of this player wait already`);
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    line.add(resolve);
+    deadline.over.catch((reason: unknown) => {
+      if (line.delete(resolve)) reject(reason);
+    });
+    await promise;
   };
 
   return {
-    run: async <Result>(player: string | null, work: () => Promise<Result>, deadline: Deadline) => {
-      checkRoom(player);
+    run: async (player, work, deadline) => {
+      if (unanswered >= mostUnanswered) throw new Error(`${mostUnanswered} callbacks wait already`);
       deadline.check();
-      const began = Promise.withResolvers<Result>();
-      let hasBegun = false;
-      const one: WaitingRequest = {
-        player,
-        isDropped: false,
-        begin: async () => {
-          hasBegun = true;
-          const result = work();
-          began.resolve(result);
-          await result.catch(() => {});
-        },
-      };
-      waiting += 1;
-      admit(one);
-      fill();
+      unanswered += 1;
       try {
-        return await Promise.race([began.promise, deadline.over]);
-      } catch (error) {
-        if (!hasBegun && !one.isDropped) {
-          one.isDropped = true;
-          waiting -= 1;
-        }
-        throw error;
+        const done = player === null ? work() : runInTurn(player, work, deadline);
+        return await Promise.race([done, deadline.over]);
+      } finally {
+        unanswered -= 1;
       }
     },
   };

@@ -1,146 +1,239 @@
 /**
- * Reads the state of a player under the lock of all the player's wallets. The lock and the reading are sent together
- * as two statements. A single statement that waited for the lock would not see what the request before it wrote. Ids
- * are listed one by one (decision 48).
+ * Reads the state of players under the locks of all their wallets. The locks and the reading are sent together as
+ * separate statements. A single statement that waited for a lock would not see what the request before it wrote.
  */
 
-import type { LedgerStatus } from "../bet.ts";
+import { type LedgerStatus, realRound } from "../bet.ts";
+import { formatInstant } from "../clock.ts";
 import { CLOCK } from "../db/deadline.ts";
 import type { TextRow } from "../db/pipelined-connection.ts";
-import { type Put, putAll, type SqlStatement, writeStatement } from "../db/statement.ts";
+import {
+  columnsOf,
+  putAnyOf,
+  putRows,
+  type Row,
+  type RowForm,
+  type SqlStatement,
+  writeStatement,
+} from "../db/statement.ts";
 import type { RuleSettings } from "../ledger/bet-entry.ts";
 import type { BetState } from "../ledger/bet-state.ts";
 import { type Amount, parseAmount } from "../money.ts";
 import type { Signature } from "./access.ts";
 import { namesOf, type PlayerState } from "./judge.ts";
 import type { CallbackRequest } from "./request.ts";
-import { signedForText } from "./signature-store.ts";
-import { readsTombstones, type Tombstones } from "./wallet-draft.ts";
+import { readsTombstones } from "./wallet-draft.ts";
+
+/** What decides which rows a request needs. */
+export interface Question {
+  readonly request: CallbackRequest;
+  readonly settings: RuleSettings;
+  /** null: the earlier callback of the signature is not read */
+  readonly signature: Signature | null;
+}
 
 export interface LockedPlayer {
   readonly state: PlayerState;
   /** the number of this request, higher than the numbers of the player's earlier requests */
   readonly number: string;
+  /** the callback to which the signature was sent before; null: none, or not asked */
+  readonly signedFor: string | null;
   /** has the time of the reading (`CLOCK`) */
   readonly row: TextRow;
 }
 
-/**
- * The statements that lock and read what a request names, for one transaction in this order. They lock all wallets of
- * the player, in sorted order, because a request may name a bet with any currency.
- * @param signature null: the earlier callback of the signature is not read
- */
-export function askForPlayer(
-  request: CallbackRequest,
-  settings: RuleSettings,
-  signature: Signature | null,
-): [SqlStatement, SqlStatement] {
-  const lock = writeStatement(
-    (put) =>
-      `select currency, balance from wallets where username = ${put(request.username)} order by currency for update`,
-  );
-  return [
-    lock,
-    request.callback === "adjustBalance"
-      ? askForRefs(request, signature)
-      : askForBets(request, settings, signature),
-  ];
+/** Wait for locked wallets, or leave out the players to whom they belong. */
+export type LockedWallets = "wait" | "leave-out";
+
+interface AskedPlayers {
+  /** for one transaction, in this order */
+  readonly statements: readonly SqlStatement[];
+  /**
+   * The players of the questions, in order; null: the player was left out.
+   * @param answers the rows of each statement
+   */
+  read(answers: readonly TextRow[][]): (LockedPlayer | null)[];
 }
 
-/** @param answers the rows of each statement of `askForPlayer` */
-export function playerOf({ currency }: CallbackRequest, answers: readonly TextRow[][]): LockedPlayer {
-  const [wallets = [], rows = []] = answers;
-  const wallet = wallets.find((row) => row["currency"] === currency);
-  const [first] = rows;
-  if (first === undefined) throw new Error("the statement that reads a player returned no row");
-  const bets = rows.filter((row) => row["rowId"] != null);
-  bets.sort((a, b) => Number(a["rowId"]) - Number(b["rowId"]));
+/**
+ * The statements that lock and read what requests of different players name. They lock all wallets of these players,
+ * because a request may name a bet with any currency, and take them in sorted order.
+ */
+export function askForPlayers(
+  questions: readonly Question[],
+  locked: LockedWallets,
+  form: RowForm,
+): AskedPlayers {
+  const players = questions.map(({ request }) => request.username);
+  const lock = writeStatement(
+    (put) => `
+      select username, currency, balance from wallets where username ${putAnyOf(put, form, players)}
+      order by username, currency for update ${locked === "wait" ? "" : "skip locked"}`,
+  );
+  const rounds = rowsOfRounds(questions);
+  const refs = rowsOfRefs(questions);
+  const statements = [
+    lock,
+    askForRequests(questions, form),
+    ...(rounds.length === 0 ? [] : [askForRounds(rounds, form)]),
+    ...(refs.length === 0 ? [] : [askForRefs(refs, form)]),
+  ];
+  const read = ([wallets = [], found = [], ...others]: readonly TextRow[][]) => {
+    const inRounds = rounds.length === 0 ? [] : (others.shift() ?? []);
+    const taken = refs.length === 0 ? [] : (others.shift() ?? []);
+    return questions.map(({ request }, place) => {
+      const isOwn = (row: TextRow) => row["place"] === String(place);
+      const own = found.filter(isOwn);
+      const first = own.find(({ number }) => number !== null);
+      if (first === undefined) throw new Error("the statement that reads players left one out");
+      const held = wallets.filter(({ username }) => username === request.username);
+      if (locked === "leave-out" && held.length !== Number(textOf(first, "wallets"))) return null;
+      const wallet = held.find(({ currency }) => currency === request.currency);
+      return playerOf({ wallet, first, own, inRounds: inRounds.filter(isOwn), taken: taken.filter(isOwn) });
+    });
+  };
+  return { statements, read };
+}
+
+/** The rows that were found for one request. */
+interface FoundRows {
+  /** of the request's currency */
+  readonly wallet: TextRow | undefined;
+  /** of the request itself */
+  readonly first: TextRow;
+  /** of its items */
+  readonly own: readonly TextRow[];
+  readonly inRounds: readonly TextRow[];
+  readonly taken: readonly TextRow[];
+}
+
+function playerOf({ wallet, first, own, inRounds, taken }: FoundRows): LockedPlayer {
+  const bets = new Map<number, TextRow>();
+  for (const row of [...own, ...inRounds]) if (row["rowId"] != null) bets.set(Number(row["rowId"]), row);
+  const refsIn = (column: string) => new Set(own.flatMap((row) => row[column] ?? []));
   return {
     number: textOf(first, "number"),
+    signedFor: first["signedFor"] ?? null,
     row: first,
     state: {
       balance: wallet === undefined ? null : amountOf(wallet, "balance"),
       earlier: earlierOf(first),
-      bets: bets.map(betOf),
-      tombstones: readTombstones(first),
-      takenRefs: new Set(listOf(first, "takenRefs")),
+      bets: [...bets].sort(([a], [b]) => a - b).map(([, row]) => betOf(row)),
+      tombstones: { bets: refsIn("betTombstone"), rounds: refsIn("roundTombstone") },
+      takenRefs: new Set(taken.map((row) => textOf(row, "ref"))),
     },
   };
 }
 
-function askForRefs(request: CallbackRequest, signature: Signature | null): SqlStatement {
+const NAMED = { place: "integer", product_id: "text", username: "text" } as const;
+/** Only the first item of a request names the request itself. */
+const REQUEST = { ...NAMED, txn_id: "text", callback: "text", request_id: "text" } as const;
+const TOMBSTONES = { bet_ref: "text", round_ref: "text" } as const;
+const SIGNATURE = { signed_at: "timestamptz", signature: "text" } as const;
+const ITEMS = columnsOf(REQUEST);
+const BEGINNING_ITEMS = columnsOf({ ...REQUEST, ...TOMBSTONES });
+const SIGNED_ITEMS = columnsOf({ ...REQUEST, ...TOMBSTONES, ...SIGNATURE });
+
+/** The statement returns a row for each item, at least one for each request. */
+function askForRequests(questions: readonly Question[], form: RowForm): SqlStatement {
+  const areSigned = questions.some(({ signature }) => signature !== null);
+  const canBegin = questions.some(({ request, settings }) => readsTombstones(request, settings));
+  const columns = areSigned ? SIGNED_ITEMS : canBegin ? BEGINNING_ITEMS : ITEMS;
+  const rows = questions.flatMap((question, place) => rowsOfItems(question, String(place)));
   return writeStatement(
     (put) => `
-      select ${REQUEST_COLUMNS}${signedFor(put, signature)}, array_to_json(array(select txn_id from callback_entries
-        where product_id = ${put(request.productId)} and username = ${put(request.username)}
-          and txn_id in (${putAll(put, namesOf(request).txnIds)}) and callback = 'adjustBalance')) as "takenRefs"
-      from ${earlierRequest(put, request)}`,
+      select r.place, q.digest, q.balance_before as "balanceBefore", q.balance_after as "balanceAfter", ${CLOCK},
+        case when r.callback is not null then nextval('callback_bodies_id_seq') end as number,
+        case when r.callback is not null then (select count(*) from wallets w where w.username = r.username) end as wallets,
+        case when q.digest is not null then (${ANSWERED_AT}) end as "answeredAt",
+        ${canBegin ? `${tombstoneOf("bet")} as "betTombstone", ${tombstoneOf("round")} as "roundTombstone",` : ""}
+        ${areSigned ? 's.callback as "signedFor",' : ""} ${BET_COLUMNS}
+      from ${putRows(put, form, "r", columns, rows)}
+      left join callback_requests q on q.product_id = r.product_id and q.callback = r.callback
+        and q.request_id = r.request_id
+      left join wallet_bets b on b.product_id = r.product_id and b.username = r.username and b.txn_id = r.txn_id
+      ${areSigned ? "left join callback_signatures s on s.signed_at = r.signed_at and s.signature = r.signature" : ""}`,
   );
 }
 
-/** The statement returns a row for each bet that it finds, or one row where it finds none. */
-function askForBets(
-  request: CallbackRequest,
-  settings: RuleSettings,
-  signature: Signature | null,
-): SqlStatement {
-  const { txnIds, roundsActedOn } = namesOf(request);
-  return writeStatement((put) => {
-    const [product, player] = [put(request.productId), put(request.username)];
-    const named = [`b.txn_id in (${putAll(put, txnIds)})`];
-    if (roundsActedOn.length > 0) named.push(`b.round_id in (${putAll(put, roundsActedOn)})`);
-    const tombstones = readsTombstones(request, settings) ? tombstonesColumn(put, request) : "";
-    return `
-      select ${REQUEST_COLUMNS}${signedFor(put, signature)}, ${answeredAt(put, request)} as "answeredAt"${tombstones},
-        b.id as "rowId", b.txn_id as "txnId", b.currency, b.round_id as "roundId", b.status, b.stake,
-        b.debited, b.was_debited as "wasDebited", b.settlement, b.reward, b.placed, b.waiting, b.tip,
-        b.reward_only as "rewardOnly", b.end_round as "endRound", b.payout_returned as "payoutReturned",
-        array_to_json(b.said) as said
-      from ${earlierRequest(put, request)}
-      left join wallet_bets b on b.product_id = ${product} and b.username = ${player} and (${named.join(" or ")})`;
+/** A row of `SIGNED_ITEMS` for each item. A balance is adjusted without regard to bets. */
+function rowsOfItems({ request, settings, signature }: Question, place: string): Row[] {
+  const { productId, username, callback, requestId, items } = request;
+  const hasBets = callback !== "adjustBalance";
+  const canBegin = readsTombstones(request, settings);
+  return items.slice(0, hasBets ? items.length : 1).map(({ txnId, roundId }, index) => {
+    const isFirst = index === 0;
+    const signed = isFirst ? signature : null;
+    return [
+      place,
+      productId,
+      username,
+      hasBets ? txnId : null,
+      isFirst ? callback : null,
+      isFirst ? requestId : null,
+      canBegin ? txnId : null,
+      canBegin ? realRound(roundId) : null,
+      signed === null ? null : formatInstant(signed.signedAt),
+      signed === null ? null : signed.text,
+    ];
   });
 }
 
-/** The number is taken under the player's lock, so that later requests get higher numbers. */
-const REQUEST_COLUMNS = `(select nextval('callback_bodies_id_seq')) as number, r.digest, r.balance_before as "balanceBefore",
-        r.balance_after as "balanceAfter", ${CLOCK}`;
+/** The time of the earlier request's first entry, in milliseconds. */
+const ANSWERED_AT = `select floor(extract(epoch from e.received_at) * 1000) from callback_entries e
+          where e.product_id = r.product_id and e.txn_id = r.txn_id and e.username = r.username
+            and e.callback = q.callback and e.request_id = q.request_id limit 1`;
 
-function signedFor(put: Put, signature: Signature | null): string {
-  return signature === null ? "" : `, ${signedForText(put, signature)}`;
+const BET_COLUMNS = `b.id as "rowId", b.txn_id as "txnId", b.currency, b.round_id as "roundId", b.status, b.stake,
+        b.debited, b.was_debited as "wasDebited", b.settlement, b.reward, b.placed, b.waiting, b.tip,
+        b.reward_only as "rewardOnly", b.end_round as "endRound", b.payout_returned as "payoutReturned",
+        array_to_json(b.said) as said`;
+
+function tombstoneOf(kind: "bet" | "round"): string {
+  return `(select t.ref from wallet_tombstones t where t.product_id = r.product_id and t.username = r.username
+          and t.kind = '${kind}' and t.ref = r.${kind}_ref)`;
 }
 
-function earlierRequest(put: Put, { productId, callback, requestId }: CallbackRequest): string {
-  return `(values (1)) as one left join callback_requests r on r.product_id = ${put(productId)}
-        and r.callback = ${put(callback)} and r.request_id = ${put(requestId)}`;
+const ROUND = columnsOf({ ...NAMED, round_id: "text" });
+
+/** The rounds that requests act on as a whole. */
+function rowsOfRounds(questions: readonly Question[]): Row[] {
+  return questions.flatMap(({ request }, place) =>
+    namesOf(request).roundsActedOn.map((round) => [
+      String(place),
+      request.productId,
+      request.username,
+      round,
+    ]),
+  );
 }
 
-/**
- * The time of the earlier request's first entry, in milliseconds. Searched only where there was an earlier request.
- */
-function answeredAt(put: Put, { productId, username, items }: CallbackRequest): string {
-  return `case when r.digest is not null then (
-        select floor(extract(epoch from e.received_at) * 1000) from callback_entries e
-        where e.product_id = ${put(productId)} and e.txn_id = ${put(items[0]?.txnId ?? "")}
-          and e.username = ${put(username)} and e.callback = r.callback and e.request_id = r.request_id limit 1) end`;
+function askForRounds(rounds: readonly Row[], form: RowForm): SqlStatement {
+  return writeStatement(
+    (put) => `
+      select r.place, ${BET_COLUMNS} from ${putRows(put, form, "r", ROUND, rounds)}
+      join wallet_bets b on b.product_id = r.product_id and b.username = r.username and b.round_id = r.round_id`,
+  );
 }
 
-/** A column with the tombstones as texts of kind and id: "bet 17", "round 4". */
-function tombstonesColumn(put: Put, request: CallbackRequest): string {
-  const { txnIds, rounds } = namesOf(request);
-  const named = [`kind = 'bet' and ref in (${putAll(put, txnIds)})`];
-  if (rounds.length > 0) named.push(`kind = 'round' and ref in (${putAll(put, rounds)})`);
-  return `, array_to_json(array(select kind || ' ' || ref from wallet_tombstones
-          where product_id = ${put(request.productId)} and username = ${put(request.username)}
-            and (${named.join(" or ")}))) as tombstones`;
+const REF = columnsOf({ ...NAMED, ref: "text" });
+
+/** The refIds of requests that adjust a balance. */
+function rowsOfRefs(questions: readonly Question[]): Row[] {
+  return questions.flatMap(({ request }, place) =>
+    request.callback === "adjustBalance"
+      ? namesOf(request).txnIds.map((ref) => [String(place), request.productId, request.username, ref])
+      : [],
+  );
 }
 
-function readTombstones(row: TextRow): Tombstones {
-  const texts = listOf(row, "tombstones");
-  const refsOf = (kind: string) => {
-    const start = `${kind} `;
-    return new Set(texts.filter((text) => text.startsWith(start)).map((text) => text.slice(start.length)));
-  };
-  return { bets: refsOf("bet"), rounds: refsOf("round") };
+function askForRefs(refs: readonly Row[], form: RowForm): SqlStatement {
+  return writeStatement(
+    (put) => `
+      select r.place, r.ref from ${putRows(put, form, "r", REF, refs)}
+      where exists (select from callback_entries e where e.product_id = r.product_id and e.username = r.username
+        and e.txn_id = r.ref and e.callback = 'adjustBalance')`,
+  );
 }
 
 function earlierOf(row: TextRow): PlayerState["earlier"] {
@@ -171,7 +264,7 @@ function betOf(row: TextRow): BetState {
     rewardOnly: flagOf(row, "rewardOnly"),
     endRound: flagOf(row, "endRound"),
     payoutReturned: flagOf(row, "payoutReturned"),
-    said: listOf(row, "said"),
+    said: JSON.parse(textOf(row, "said")) as string[],
   };
 }
 
@@ -187,9 +280,4 @@ function amountOf(row: TextRow, column: string): Amount {
 
 function flagOf(row: TextRow, column: string): boolean {
   return textOf(row, column) === "t";
-}
-
-/** Reads a JSON array of texts; empty where the column was not selected. */
-function listOf(row: TextRow, column: string): string[] {
-  return JSON.parse(row[column] ?? "[]") as string[];
 }

@@ -17,12 +17,12 @@ import { allowAddresses } from "./access.ts";
 import { type AnswerContext, answerCallback } from "./answer-callback.ts";
 import { openPlayerQueue } from "./player-queue.ts";
 import { CALLBACK_AT } from "./request.ts";
-import { openWalletPool } from "./store.ts";
+import { openWallet } from "./store.ts";
 
 /** Enough for some thousand items; callbacks have a few. */
 const MOST_BODY_BYTES = 1024 * 1024;
-/** Each request under work has one connection. The others wait in a queue, which can be counted and limited. */
-const QUEUE = { atOnce: 10, mostWaiting: 1_000, mostWaitingOfPlayer: 100 };
+/** The most requests without an answer, and how many of one player may wait behind the first. */
+const QUEUE = { mostUnanswered: 1_000, mostWaitingOfPlayer: 100 };
 const LIMITS: CallbackLimits = { answerMs: 10_000, requestMs: 10_000 };
 const CHECK_REQUESTS_EVERY_MS = 1_000;
 /** More connections than a provider opens. Each costs memory before the server knows its sender. */
@@ -100,8 +100,13 @@ export async function startCallbackServer(
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) =>
     done(null, body),
   );
-  const pool = openWalletPool(context.sql);
-  const answering = { ...context, pool, signatureKey: settings.signatureKey, queue: openPlayerQueue(QUEUE) };
+  const wallet = openWallet(context.sql, context.clock);
+  const answering = {
+    ...context,
+    wallet,
+    signatureKey: settings.signatureKey,
+    queue: openPlayerQueue(QUEUE),
+  };
   addRoutes(app, answering, settings.basePath);
   app.setNotFoundHandler((request, reply) =>
     refuse(reply, 404, `there is no callback at ${request.url.slice(0, 200)}`),
@@ -122,7 +127,7 @@ export async function startCallbackServer(
           if (!isAnswering()) app.server.closeAllConnections();
         }, SWEEP_EVERY_MS);
         await app.close().finally(() => clearInterval(sweep));
-        await pool.close();
+        await wallet.close();
       },
     };
   } catch (error) {

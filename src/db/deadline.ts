@@ -74,6 +74,9 @@ export class Deadline {
   }
 }
 
+/** The part of a deadline that a transaction asks. Several deadlines can stand behind one. */
+export type CommitGuard = Pick<Deadline, "check" | "beginCommit" | "undoCommit">;
+
 /** A column of a select: the database's time in seconds since 1970, which `writeInTime` needs. */
 export const CLOCK = 'extract(epoch from clock_timestamp()) as "databaseClock"';
 
@@ -81,16 +84,17 @@ export const CLOCK = 'extract(epoch from clock_timestamp()) as "databaseClock"';
  * Builds the one statement with all writes of a transaction. The statement fails, and the transaction with it, where
  * the database's clock is past the deadline after all parts were written (decision 134). The check also covers a
  * server that stood still, and a part that waited for a lock.
+ * @param leftMs the time that is left until the deadline
  * @param row a row with the column of `CLOCK`
  * @param write returns the parts, at least one: each inserts, updates or deletes, without `returning`. They run in
  * any order, and none sees the writes of another one
  */
 export function writeInTime(
-  deadline: Deadline,
+  leftMs: number,
   row: TextRow,
   write: (put: Put) => readonly string[],
 ): SqlStatement {
-  const endsAt = Number(row["databaseClock"]) + deadline.leftMs() / 1000;
+  const endsAt = Number(row["databaseClock"]) + leftMs / 1000;
   return writeStatement((put) => {
     const parts = write(put).map((part, index) => ({ name: `part_${index}`, part }));
     const named = parts.map(({ name, part }) => `${name} as (${part} returning 1)`);

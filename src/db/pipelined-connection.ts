@@ -52,26 +52,42 @@ function endedByServer(longestRunMs: number): string {
 const CHECKED = "set wallet_recon.writes = 'checked'";
 
 /**
+ * All statements here find few rows by keys, so a plan is made once and reads indexes. By itself PostgreSQL would plan
+ * each time where rows are given as arrays (decision 48). It would also read a whole table while that is small, and
+ * with the same plan when the table has grown.
+ */
+const BY_KEYS = [
+  "set plan_cache_mode = force_generic_plan",
+  ...["seqscan", "bitmapscan", "hashjoin", "mergejoin", "material"].map((way) => `set enable_${way} = off`),
+].join("; ");
+
+/**
  * Connects with the settings of a pool.
  * @param longestRunMs the longest wait for an answer; then the server counts as lost, and the connection is closed
+ * @param longestLockMs the longest wait for one lock; 0: no limit of its own
  */
-export async function connectPipelined({ options }: Sql, longestRunMs: number): Promise<PipelinedConnection> {
+export async function connectPipelined(
+  { options }: Sql,
+  longestRunMs: number,
+  longestLockMs: number,
+): Promise<PipelinedConnection> {
   const client = await connectClient(options);
-  await client.query(`${endedByServer(longestRunMs)}; ${CHECKED}`);
+  const ends = `${endedByServer(longestRunMs)}; set lock_timeout = ${longestLockMs}`;
+  await client.query(`${ends}; ${CHECKED}; ${BY_KEYS}`);
   const plans: Plans = { kept: new Map(), named: 0 };
   let isOver = false;
   const end = () => {
     isOver = true;
   };
-  // Pending batches reject.
+  // Pending packets reject.
   client.on("error", end).on("end", end);
   return {
     run: (statements) => {
       listen(options, statements);
-      const batch = new Batch(statements, plans);
-      const timer = setTimeout(() => batch.giveUp(longestRunMs), longestRunMs);
-      client.query(batch);
-      return batch.answered.finally(() => clearTimeout(timer));
+      const packet = new Packet(statements, plans);
+      const timer = setTimeout(() => packet.giveUp(longestRunMs), longestRunMs);
+      client.query(packet);
+      return packet.answered.finally(() => clearTimeout(timer));
     },
     isOver: () => isOver,
     close: async () => {
@@ -90,13 +106,13 @@ function listen({ debug }: Options, statements: readonly SqlStatement[]): void {
 }
 
 /** Statements that are sent and answered together. pg calls these methods for each message that arrives. */
-class Batch implements Submittable {
+class Packet implements Submittable {
   readonly answered: Promise<TextRow[][]>;
   readonly #statements: readonly SqlStatement[];
   readonly #plans: Plans;
   readonly #settle: PromiseWithResolvers<TextRow[][]>;
   #connection: Connection | null = null;
-  /** newly prepared statements, by the position in the batch */
+  /** newly prepared statements, by the position in the packet */
   readonly #planned = new Map<number, Planned>();
   /** the rows of each answered statement, and of the one that is being answered */
   readonly #rows: TextRow[][] = [[]];

@@ -6,7 +6,7 @@
 import { describeError } from "../errors.ts";
 import { endsInTime } from "../in-time.ts";
 import type { Sql } from "./client.ts";
-import { type Deadline, TOO_LATE } from "./deadline.ts";
+import { type CommitGuard, TOO_LATE } from "./deadline.ts";
 import { connectPipelined, type PipelinedConnection, type TextRow } from "./pipelined-connection.ts";
 import type { SqlStatement } from "./statement.ts";
 import { LOST_RACES } from "./transactions.ts";
@@ -39,14 +39,16 @@ export interface PipelinedPool {
    * `OutcomeUnknown` where the commit may have happened, and with another error where it certainly never will.
    * @param decide called with the rows of each statement; synchronous, because other transactions wait for the locks
    * @param deadline after this time nothing is written
+   * @param mostTries 1: a lost race rejects
    */
   transact<Result>(
     ask: readonly SqlStatement[],
     decide: (answers: TextRow[][]) => TransactionDecision<Result>,
-    deadline: Deadline,
+    deadline: CommitGuard,
+    mostTries?: number,
   ): Promise<Result>;
   /** Runs one statement outside of a transaction. @returns its rows */
-  run(statement: SqlStatement, deadline: Deadline): Promise<TextRow[]>;
+  run(statement: SqlStatement): Promise<TextRow[]>;
   close(): Promise<void>;
 }
 
@@ -55,11 +57,13 @@ export interface PipelinedPool {
  * the number of connections.
  * @param retried further codes of PostgreSQL after which a transaction begins again, besides lost races
  * @param longestRunMs the longest time for the answer to one packet, including waits for locks
+ * @param longestLockMs the longest wait for one lock; 0: as long as the packet may take
  */
 export function openPipelinedPool(
   sql: Sql,
   retried: readonly string[],
   longestRunMs = LONGEST_RUN_MS,
+  longestLockMs = 0,
 ): PipelinedPool {
   const all = new Set<PipelinedConnection>();
   let free: PipelinedConnection[] = [];
@@ -67,7 +71,7 @@ export function openPipelinedPool(
     LOST_RACES.has(code) || (code !== undefined && retried.includes(code));
   const takeConnection = async () => {
     free = free.filter((connection) => !connection.isOver());
-    const connection = free.pop() ?? (await connectPipelined(sql, longestRunMs));
+    const connection = free.pop() ?? (await connectPipelined(sql, longestRunMs, longestLockMs));
     all.add(connection);
     return connection;
   };
@@ -76,7 +80,7 @@ export function openPipelinedPool(
     await endsInTime(connection.close(), LONGEST_CLOSE_MS);
   };
   return {
-    transact: async (ask, decide, deadline) => {
+    transact: async (ask, decide, deadline, mostTries = MOST_TRIES) => {
       for (let tries = 1; ; tries += 1) {
         const connection = await takeConnection();
         const progress = { isCommitting: false };
@@ -95,14 +99,13 @@ export function openPipelinedPool(
           }
           deadline.undoCommit();
           if (code === TOO_LATE) throw new Error("it could not be committed in time", { cause: error });
-          if (!mayTryAgain(code) || tries === MOST_TRIES) throw error;
+          if (!mayTryAgain(code) || tries === mostTries) throw error;
         }
       }
     },
-    run: async (statement, deadline) => {
+    run: async (statement) => {
       const connection = await takeConnection();
       try {
-        deadline.check();
         const [rows = []] = await connection.run([statement]);
         return rows;
       } finally {
@@ -120,7 +123,7 @@ async function transactOn<Result>(
   connection: PipelinedConnection,
   ask: readonly SqlStatement[],
   decide: (answers: TextRow[][]) => TransactionDecision<Result>,
-  deadline: Deadline,
+  deadline: CommitGuard,
   progress: { isCommitting: boolean },
 ): Promise<Result> {
   deadline.check();

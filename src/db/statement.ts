@@ -24,6 +24,52 @@ export function putAll(put: Put, values: readonly Value[]): string {
   return values.map(put).join(", ");
 }
 
+/** The columns of given rows. */
+export interface Columns {
+  /** "id, body" */
+  readonly names: string;
+  /** the type of PostgreSQL of each column */
+  readonly types: readonly string[];
+}
+export type Row = readonly Value[];
+
+/** @param columns each with its name and the type of PostgreSQL, in order */
+export function columnsOf(columns: Readonly<Record<string, string>>): Columns {
+  return { names: Object.keys(columns).join(", "), types: Object.values(columns) };
+}
+
+/**
+ * How a statement is given rows. `listed`: value by value, which PostgreSQL executes fastest, but each number of rows
+ * is a statement of its own. `arrays`: an array for each column, so that one statement fits any number of rows.
+ */
+export type RowForm = "listed" | "arrays";
+
+/** The form for the requests of a batch, or other rows. */
+export function formOf(rows: readonly unknown[]): RowForm {
+  return rows.length === 1 ? "listed" : "arrays";
+}
+
+/** Rows as an item of `from`, under a name of its own. An array in a row becomes its text, which needs a cast. */
+export function putRows(
+  put: Put,
+  form: RowForm,
+  name: string,
+  { names, types }: Columns,
+  rows: readonly Row[],
+): string {
+  const putOne = (row: Row) => types.map((type, index) => `${put(row[index] ?? null)}::${type}`).join(", ");
+  const putColumn = (type: string, index: number) =>
+    `${put(rows.map((row) => toText(row[index] ?? null)))}::${type}[]`;
+  return form === "listed"
+    ? `(values (${rows.map(putOne).join("), (")})) as ${name} (${names})`
+    : `unnest(${types.map(putColumn).join(", ")}) as ${name} (${names})`;
+}
+
+/** Texts as the right side of a comparison with one of them. */
+export function putAnyOf(put: Put, form: RowForm, texts: readonly string[]): string {
+  return form === "listed" ? `in (${putAll(put, texts)})` : `= any(${put(texts)}::text[])`;
+}
+
 function toText(value: Value): string | null {
   if (typeof value === "string" || value === null) return value;
   return typeof value === "boolean" ? String(value) : `{${value.map(toElement).join(",")}}`;

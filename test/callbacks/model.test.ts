@@ -1,6 +1,7 @@
 import { inspect, isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { AnsweredName } from "../../src/callbacks/request.ts";
 import { type CallbackServer, startCallbackServer } from "../../src/callbacks/server.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { silentLog } from "../../src/log.ts";
@@ -13,8 +14,10 @@ import {
   expectAsModelled,
   expectUnbrokenBalances,
   openRun,
+  readAnswer,
 } from "./modelled-wallet.ts";
-import { step, toRequests } from "./random-callbacks.ts";
+import { SPOILED, step, toRequests, toSpoiled, toWire } from "./random-callbacks.ts";
+import { openTogether } from "./together.ts";
 import { answerInModel, type ModelAnswer, type ModelRequest, type ModelState } from "./wallet-model.ts";
 
 const { sql } = useDatabase();
@@ -135,6 +138,69 @@ test.concurrent.each(SEEDS)(
   },
   LONGEST_MS,
 );
+
+const CASINOS = 5;
+const ROUNDS_OF_CALLBACKS = {
+  minLength: 1,
+  maxLength: 25,
+  size: "max",
+} as const;
+const together = openTogether(sql);
+afterAll(() => together.close());
+
+test.each(SEEDS)(
+  "requests that share a commit are answered as the model answers each, with malformed ones among them (seed %i)",
+  async (seed) => {
+    const asked = fc.record({ step, spoil: fc.constantFrom(null, null, null, ...SPOILED) });
+    const rounds = fc.array(fc.array(asked, { minLength: CASINOS, maxLength: CASINOS }), ROUNDS_OF_CALLBACKS);
+    await fc.assert(
+      fc.asyncProperty(rounds, async (given) => {
+        const casinos = [];
+        for (let index = 0; index < CASINOS; index += 1) {
+          const opened = await openRun(sql, "shared");
+          casinos.push({
+            ...opened,
+            requests: toRequests(
+              given.flatMap((round) => round[index]?.step ?? []),
+              opened.run,
+            ),
+          });
+        }
+        for (const [turn, round] of given.entries()) {
+          const sent = casinos.map(({ requests }, index) => ({
+            request: requests[turn] as ModelRequest,
+            spoil: round[index]?.spoil ?? null,
+          }));
+          const answers = await together.answer(
+            sent.map(({ request, spoil }) => ({
+              name: request.callback as AnsweredName,
+              body: toSpoiled(toWire(request, NOON + turn), spoil),
+            })),
+          );
+          for (const [index, { request, spoil }] of sent.entries()) {
+            const casino = casinos[index] as (typeof casinos)[number];
+            const { answer, next } = spoil === null ? answerInModel(casino.state, request) : MALFORMED;
+            const to = `${spoil} ${describeRequest(request)}`;
+            expect({ to, ...readAnswer(answers[index]) }).toEqual({ to, ...answer });
+            casino.state = next ?? casino.state;
+          }
+        }
+        for (const { run, state } of casinos) {
+          await expectAsModelled(sql, run, state);
+          await expectUnbrokenBalances(sql, run, state);
+        }
+      }),
+      { seed, numRuns: RUNS, endOnFailure: true },
+    );
+    const [commits] = await sql`
+      select count(distinct appended_in) < count(distinct (product_id, callback, request_id)) as "areShared"
+      from callback_entries where username like 'shared%'`;
+    expect(commits).toEqual({ areShared: true });
+  },
+  LONGEST_MS,
+);
+
+const MALFORMED = { answer: { statusCode: 30001 }, next: null } as const;
 
 async function expectOneOf(states: readonly ModelState[], check: (state: ModelState) => Promise<void>) {
   let failure: unknown;

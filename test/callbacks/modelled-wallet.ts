@@ -58,7 +58,12 @@ export async function ask(url: string, request: ModelRequest, at: number): Promi
     headers: { "content-type": "application/json" },
     body: toBody(toWire(request, at)),
   });
-  const answer = parse(await response.text()) as Record<string, unknown>;
+  return readAnswer(parse(await response.text()) as Record<string, unknown>);
+}
+
+/** @param answer with every number as LosslessNumber */
+export function readAnswer(answer: Readonly<Record<string, unknown>> | null | undefined): ModelAnswer {
+  if (answer == null) throw new Error("there was no answer");
   const statusCode = Number(String(answer["statusCode"]));
   if (statusCode !== 0) return { statusCode };
   const steps = (field: string) =>

@@ -119,6 +119,22 @@ export function toWire(request: ModelRequest, at: number): object {
   };
 }
 
+/** What makes a request malformed. */
+export const SPOILED = ["no-player", "no-items", "unknown-product", "wrong-amount", "not-json"] as const;
+
+/** The body of a request that may be malformed. @param spoil null: it is not */
+export function toSpoiled(wire: object, spoil: (typeof SPOILED)[number] | null): unknown {
+  const { txns } = wire as { readonly txns: readonly object[] };
+  if (spoil === "no-player") return { ...wire, username: "" };
+  if (spoil === "no-items") return { ...wire, txns: [] };
+  if (spoil === "unknown-product") return { ...wire, productId: "X1" };
+  if (spoil === "wrong-amount") {
+    const wrong = { betAmount: "1", payoutAmount: "1", amount: "1" };
+    return { ...wire, txns: txns.map((item) => ({ ...item, ...wrong })) };
+  }
+  return spoil === "not-json" ? "{" : wire;
+}
+
 function adjustmentToWire({ id, status, betAmount, payoutAmount }: ModelItem): object {
   return { refId: id, status, amount: digits(betAmount ?? payoutAmount ?? "0") };
 }

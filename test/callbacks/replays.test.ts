@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { readBody } from "../../src/callbacks/raw-body.ts";
 import { isMalformed, readRequest } from "../../src/callbacks/request.ts";
-import { applyRequest, openWalletPool } from "../../src/callbacks/store.ts";
+import { openWallet } from "../../src/callbacks/store.ts";
 import { creditWallet } from "../../src/callbacks/wallet-store.ts";
 import { Deadline } from "../../src/db/deadline.ts";
 import { createTestClock } from "../support/clock.ts";
@@ -179,8 +179,8 @@ describe("simultaneous requests", () => {
 
 test("entries of one moment stand in the ledger in the order in which they took effect", async () => {
   const clock = createTestClock(NOON);
-  const pool = openWalletPool(sql);
-  onTestFinished(() => pool.close());
+  const wallet = openWallet(sql, clock);
+  onTestFinished(() => wallet.close());
   const apply = async (callback: "placeBets" | "settleBets" | "rollback", item: object) => {
     const envelope = { ...exampleEnvelope(operator.player), timestampMillis: NOON };
     const txns = [{ id: "bet-1", status: "ANY", roundId: "round-1", ...item }];
@@ -189,8 +189,8 @@ test("entries of one moment stand in the ledger in the order in which they took 
     if (isMalformed(request)) throw new Error(request.reason);
     const deadline = new Deadline(10_000);
     onTestFinished(() => deadline.stop());
-    const received = { request, body: body.kept, signature: null };
-    return await applyRequest(pool, received, { singleState: false }, clock, deadline);
+    const received = { request, settings: { singleState: false }, body: body.kept, signature: null };
+    return await wallet.apply(received, deadline);
   };
   await apply("placeBets", { betAmount: 10 });
   for (let round = 1; round <= 12; round += 1) {

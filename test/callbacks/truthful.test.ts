@@ -3,7 +3,7 @@ import { pino } from "pino";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { readBody } from "../../src/callbacks/raw-body.ts";
 import { isMalformed, readRequest } from "../../src/callbacks/request.ts";
-import { applyRequest, openWalletPool } from "../../src/callbacks/store.ts";
+import { openWallet } from "../../src/callbacks/store.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
 import { Deadline } from "../../src/db/deadline.ts";
 import { createTestClock } from "../support/clock.ts";
@@ -24,10 +24,10 @@ beforeEach(async () => {
 
 /** Applies a placement of 10 with the given deadline. */
 function place(id: string, deadline: Deadline, database: Sql = sql, changes: { readonly id?: string } = {}) {
-  const pool = openWalletPool(database);
+  const wallet = openWallet(database, createTestClock(NOON));
   onTestFinished(async () => {
     deadline.stop();
-    await pool.close();
+    await wallet.close();
   });
   const item = { id, status: "OPEN", roundId: "round-1", betAmount: 10 };
   const body = readBody(
@@ -35,8 +35,8 @@ function place(id: string, deadline: Deadline, database: Sql = sql, changes: { r
   );
   const request = readRequest("placeBets", body.value, NOON);
   if (isMalformed(request)) throw new Error(request.reason);
-  const received = { request, body: body.kept, signature: null };
-  return applyRequest(pool, received, { singleState: false }, createTestClock(NOON), deadline);
+  const received = { request, settings: { singleState: false }, body: body.kept, signature: null };
+  return wallet.apply(received, deadline);
 }
 
 /** Runs this statement for each entry, at the end of the insert or at the commit, until the test ends. */

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openBackend } from "../../jobs/backend.ts";
 import { startWorker } from "../../jobs/worker.ts";
-import { keepBody } from "../../src/callbacks/body-store.ts";
+import { keepBodies } from "../../src/callbacks/body-store.ts";
 import { systemClock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { silentLog } from "../../src/log.ts";
@@ -22,7 +22,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     const kept = { callback: "placeBets", productId: "P1", requestId: null, statusCode: 0 as const };
     for (const days of [91, 89]) {
       const receivedAt = systemClock.now() - days * 24 * HOUR_MS;
-      const { text, values } = keepBody({ ...kept, body: `${days}`, receivedAt });
+      const { text, values } = keepBodies([{ ...kept, body: `${days}`, receivedAt }]);
       await sql.unsafe(text, [...values]);
     }
     const worker = await startWorker(context, { redisUrl: queues.redisUrl(), databaseUrl: database.url });

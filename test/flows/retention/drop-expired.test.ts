@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { insertAudit, listAudit } from "../../../src/access/audit-store.ts";
-import { keepBody } from "../../../src/callbacks/body-store.ts";
+import { keepBodies as writeBodies } from "../../../src/callbacks/body-store.ts";
 import { parseConfig } from "../../../src/config-file.ts";
 import type { Query } from "../../../src/db/client.ts";
 import { dropExpired } from "../../../src/flows/retention/drop-expired.ts";
@@ -38,7 +38,7 @@ const keepBodies = async (...ages: number[]) => {
   for (const age of ages) {
     const receivedAt = NOON - age * DAY_MS;
     const body = { callback: "placeBets", productId: "P1", requestId: null, statusCode: 0, body: `${age}` };
-    const { text, values } = keepBody({ ...body, statusCode: 0, receivedAt });
+    const { text, values } = writeBodies([{ ...body, statusCode: 0, receivedAt }]);
     await sql.unsafe(text, [...values]);
   }
 };

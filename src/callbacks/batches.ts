@@ -1,0 +1,96 @@
+/**
+ * Gathers requests that wait at the same moment into batches (decision 180). Nothing waits for a batch to fill: what
+ * arrives while the batches before are under way is the next one.
+ */
+
+import type { Deadline } from "../db/deadline.ts";
+
+export interface BatchLimits {
+  /** the most batches under way */
+  readonly atOnce: number;
+  /** of one batch; a single request may exceed items and bytes */
+  readonly requests: number;
+  readonly items: number;
+  readonly bytes: number;
+}
+
+/** What a request adds to a batch. */
+export interface Size {
+  readonly items: number;
+  readonly bytes: number;
+}
+
+interface Waiting<Request, Outcome> extends PromiseWithResolvers<Outcome> {
+  readonly request: Request;
+  readonly size: Size;
+}
+
+/**
+ * @param serve is called with the requests of a batch in order of arrival, and returns their outcomes in that order.
+ * Where it rejects, each of the requests is served alone.
+ * @returns adds a request; rejects with the reason of the deadline where that is over before its batch begins
+ */
+export function openBatches<Request, Outcome>(
+  limits: BatchLimits,
+  serve: (requests: readonly Request[]) => Promise<readonly Outcome[]>,
+): (request: Request, size: Size, deadline: Deadline) => Promise<Outcome> {
+  const line = new Set<Waiting<Request, Outcome>>();
+  let underWay = 0;
+  let isPlanned = false;
+
+  const begin = () => {
+    isPlanned = false;
+    while (underWay < limits.atOnce && line.size > 0) {
+      const batch = takeBatch(line, limits);
+      underWay += 1;
+      void settle(batch, serve).finally(() => {
+        underWay -= 1;
+        plan();
+      });
+    }
+  };
+  // Requests that arrive at the same moment are read one after the other: the batch begins after the last of them.
+  const plan = () => {
+    if (isPlanned || underWay >= limits.atOnce || line.size === 0) return;
+    isPlanned = true;
+    setImmediate(begin);
+  };
+  return (request, size, deadline) => {
+    const one = { request, size, ...Promise.withResolvers<Outcome>() };
+    line.add(one);
+    deadline.over.catch((reason: unknown) => {
+      if (line.delete(one)) one.reject(reason);
+    });
+    plan();
+    return one.promise;
+  };
+}
+
+/** Takes the first requests as far as the limits allow, at least one. */
+function takeBatch<Waits extends { readonly size: Size }>(line: Set<Waits>, limits: BatchLimits): Waits[] {
+  const batch: Waits[] = [];
+  let { requests, items, bytes } = limits;
+  for (const one of line) {
+    requests -= 1;
+    items -= one.size.items;
+    bytes -= one.size.bytes;
+    if (batch.length > 0 && (requests < 0 || items < 0 || bytes < 0)) break;
+    batch.push(one);
+    line.delete(one);
+  }
+  return batch;
+}
+
+async function settle<Request, Outcome>(
+  batch: readonly Waiting<Request, Outcome>[],
+  serve: (requests: readonly Request[]) => Promise<readonly Outcome[]>,
+): Promise<void> {
+  try {
+    const outcomes = await serve(batch.map(({ request }) => request));
+    for (const [place, one] of batch.entries()) one.resolve(outcomes[place] as Outcome);
+  } catch (error) {
+    const [only] = batch;
+    if (batch.length === 1) only?.reject(error);
+    else for (const one of batch) await settle([one], serve);
+  }
+}
