@@ -18,7 +18,7 @@ import {
   markBets,
   writeBets,
 } from "./support/bets.ts";
-import { withCarelessServer, withDatabase } from "./support/database.ts";
+import { withDatabase, withTemporaryServer } from "./support/database.ts";
 import { atMost, type Figure } from "./support/figure.ts";
 import { HOUR_MS } from "./support/pages.ts";
 
@@ -42,7 +42,7 @@ export async function measureDiff(
   bets = MILLION,
   history = 10 * MILLION,
 ): Promise<Figure[]> {
-  return await withCarelessServer(async (server) => {
+  return await withTemporaryServer(async (server) => {
     const withHistory = <Result>(count: number, work: (sql: Sql) => Promise<Result>) =>
       withDatabase(async (sql) => {
         await loadBets(sql, { from: 0, count }, tell);

@@ -5,7 +5,7 @@ import type { Sql } from "../src/db/client.ts";
 import { compareProduct } from "../src/flows/compare/compare-product.ts";
 import { silentLog } from "../src/log.ts";
 import { createTestClock } from "../test/support/clock.ts";
-import { withCarelessServer, withDatabase } from "./support/database.ts";
+import { withDatabase, withTemporaryServer } from "./support/database.ts";
 import { atMost, type Figure } from "./support/figure.ts";
 import { BEGIN, HOUR_MS } from "./support/pages.ts";
 
@@ -45,7 +45,7 @@ const MARKS = `
   select 'P1', array[username], array[round_id], array[txn_id], at from (${BETS}) bets`;
 
 export async function measureWidth(wide = WIDE): Promise<Figure[]> {
-  return await withCarelessServer(async (server) =>
+  return await withTemporaryServer(async (server) =>
     withDatabase(async (sql) => {
       const rounds = { narrow: NARROW, wide };
       for (const [name, bets] of Object.entries(rounds)) await write(sql, name, 1, bets);

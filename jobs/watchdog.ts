@@ -1,6 +1,6 @@
 /**
- * The work of a worker each minute without a queue: it sends the heartbeat while all work goes on, and runs the alert
- * job where the queue does not.
+ * What a worker does each minute outside of its queues: it sends the heartbeat while all work goes on, and runs the
+ * alert job where the queue does not run it.
  */
 
 import { setInterval } from "node:timers";

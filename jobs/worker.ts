@@ -7,7 +7,7 @@ import type { AlertChannel } from "../src/alerts/channel.ts";
 import type { DatabaseClock } from "../src/db/database-clock.ts";
 import { describeLimit } from "../src/db/database-error.ts";
 import { describeError, ReconError } from "../src/errors.ts";
-import { compareUnsettledAgain } from "../src/flows/compare/compare-unsettled-again.ts";
+import { compareOpenAgain } from "../src/flows/compare/compare-open-again.ts";
 import type { PullContext } from "../src/flows/context.ts";
 import { type NoteProgress, openProgress } from "../src/flows/note-work.ts";
 import { openFetchers } from "../src/flows/pull/fetchers.ts";
@@ -32,11 +32,11 @@ import { openTelemetry } from "./telemetry.ts";
 import { openVerifyJob } from "./verify-job.ts";
 import { type Heartbeat, startWatchdog } from "./watchdog.ts";
 
-/** The interval at which schedulers are restored: somebody may empty Redis at any time. */
+/** How often the worker restores missing schedules: somebody may empty Redis at any time. */
 const SCHEDULE_CHECK_MS = 20_000;
 /**
- * The first check comes soon: a worker that was killed before this start may have taken a tick, which shows only
- * after a while.
+ * The first check after a start comes soon. A killed worker may have taken a tick without scheduling the next one, and a
+ * tick counts as lost only some seconds after it was due.
  */
 const FIRST_SCHEDULE_CHECK_MS = 4_000;
 
@@ -56,9 +56,9 @@ export interface WorkerContext extends PullContext {
 export interface RunningWorker {
   /** @throws ReconError `queue-unreachable` */
   check(): Promise<void>;
-  /** As `countJobs` says. */
+  /** Counts the jobs of each queue by state, as `countJobs` of queue-counts.ts describes. */
   countJobs(): Promise<QueueCounts[]>;
-  /** The queues in a browser, as `openBoard` of board.ts says; loaded at the first request. */
+  /** Opens the pages that show the queues, as `openBoard` of board.ts describes. Loads its libraries now. */
   openBoard(): Promise<FastifyInstance>;
   /** Ends the running jobs, and abandons those that take longer than `LONGEST_STOP_MS`. Idempotent. */
   stop(): Promise<void>;
@@ -81,7 +81,7 @@ export async function startWorker(
   await backend.check();
   await resumeStopped(context.sql);
   await beginPullingAll(context);
-  await compareUnsettledAgain(context);
+  await compareOpenAgain(context);
   const ending = new AbortController();
   const alertJob = openAlertJob(context, context.channels ?? []);
   const clockGuard = await openClockGuard(context, context.databaseClock, alertJob, ending.signal);
@@ -113,22 +113,23 @@ export async function startWorker(
   const run =
     <Data extends JobData>(work: (data: Data, log: Log) => Promise<void>) =>
     async (job: Job<Data, void, string>) => {
-      // The clock jumped while the worker took the job. A worker with a right clock takes the next tick.
+      // The clock jumped while this worker took the job, so the job does nothing. The next tick is for a worker with a
+      // right clock.
       if (!clockGuard.isRight()) return;
       const own = log.child({ queue: job.queueName, jobId: job.id });
       const name = [job.queueName, job.data.productId ?? ""].join(" ").trimEnd();
-      const isServed = () => onProgress({ work: "queue", subject: job.queueName });
-      isServed();
+      const noteServed = () => onProgress({ work: "queue", subject: job.queueName });
+      noteServed();
       try {
         await runningJobs.during(name, work(job.data, own));
-        isServed();
+        noteServed();
       } catch (error) {
         if (ending.signal.aborted) return;
         logFailure(own, job, describeLimit(context.sql, error) ?? error);
         throw error;
       }
     };
-  // A long job also counts as service of its queue.
+  // A queue whose only job runs long is served as long as that job makes progress.
   const serving =
     (queue: JobQueue): NoteProgress =>
     (name) => {

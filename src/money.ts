@@ -6,7 +6,7 @@ import { ReconError } from "./errors.ts";
 /** An exact decimal amount. */
 export type Amount = Big;
 
-/** The most digits on a side, more than any currency has. Longer text could only slow the parser. */
+/** The most digits before the decimal point, and after it: more than any currency has. */
 const MOST_DIGITS = 60;
 const DECIMAL = /^-?(?:\d+)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?$/;
 
@@ -19,7 +19,7 @@ export const ZERO: Amount = new Strict("0");
 /**
  * Reads an amount from decimal text ("10", "-0.25", "1e3").
  * @param field names the amount in the error
- * @throws ReconError `bad-amount` where the text is not a decimal, or has more than 60 digits on a side
+ * @throws ReconError `bad-amount` where the text is not a decimal, or has more than 60 digits before or after the point
  */
 export function parseAmount(text: string, field: string): Amount {
   if (!DECIMAL.test(text)) throw badAmount(field, text);
@@ -52,7 +52,6 @@ export function sumAmounts(amounts: Iterable<Amount>): Amount {
   return sum;
 }
 
-/** The larger of two amounts. */
 export function largerAmount(a: Amount, b: Amount): Amount {
   return a.gt(b) ? a : b;
 }

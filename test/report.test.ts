@@ -44,7 +44,7 @@ describe("a difference of the day is explained", () => {
     ["not by a mismatch of another amount", "25", standing(), false, ["20", "0", "0"]],
     ["in parts by one mismatch about two players", "-7", standing({ atRisk: null }), false, ["-7", "0", "0"]],
     [
-      "not at all where an adjustment was made besides the callback",
+      "not at all where an adjustment was made although the callback came",
       "0",
       standing({ resolved: true, adjustments: "20" }),
       false,

@@ -15,11 +15,12 @@ export interface BenchServer {
 }
 
 const FOLDER = join(import.meta.dirname, "../../.recon");
-const CAREFUL: BenchServer = { home: join(FOLDER, "bench"), settings: {} };
+const DURABLE: BenchServer = { home: join(FOLDER, "bench"), settings: {} };
 
+/** Runs the work with a new, migrated database, and drops it. */
 export async function withDatabase<Result>(
   work: (sql: Sql, url: string) => Promise<Result>,
-  { home, settings }: BenchServer = CAREFUL,
+  { home, settings }: BenchServer = DURABLE,
 ): Promise<Result> {
   const database = `bench_${randomBytes(4).toString("hex")}`;
   const server = await startEmbeddedPostgres({ home, database, settings });
@@ -37,7 +38,7 @@ export async function withDatabase<Result>(
 /**
  * Settings for data that need not be durable: loading is fast, and both sides of a figure have the same conditions.
  */
-const CARELESS: BenchServer["settings"] = {
+const NOT_DURABLE: BenchServer["settings"] = {
   fsync: "off",
   full_page_writes: "off",
   wal_level: "minimal",
@@ -49,11 +50,11 @@ const CARELESS: BenchServer["settings"] = {
   maintenance_work_mem: "512MB",
 };
 
-/** A server for temporary data. Its data is deleted at the end, and that of killed runs too. */
-export async function withCarelessServer<Result>(
+/** Runs the work with a server for temporary data. Deletes its data afterwards, and what killed runs left before. */
+export async function withTemporaryServer<Result>(
   work: (server: BenchServer) => Promise<Result>,
 ): Promise<Result> {
-  const server = { home: join(FOLDER, "bench-careless"), settings: CARELESS };
+  const server = { home: join(FOLDER, "bench-temporary"), settings: NOT_DURABLE };
   await rm(server.home, { recursive: true, force: true });
   try {
     return await work(server);

@@ -38,8 +38,9 @@ export interface StandingCondition extends ConditionName {
   readonly heads: Readonly<Record<string, Instant>>;
 }
 
-/** A process with a wrong clock renews its condition. Without renewal for this long, the process has ended. */
+/** The entry of `heads` in which a process with a wrong clock renews its condition. */
 export const SEEN_AT = "seen at";
+/** Where a process has not renewed its condition for this long, it has ended. */
 const LONGEST_SILENCE_MS = 120_000;
 
 /** Whether the process with this wrong clock has ended. */

@@ -1,4 +1,4 @@
-/** One request to HEARTBEAT_URL. An outside service without such requests notices that the work has stopped. */
+/** One request to HEARTBEAT_URL. When these requests stop, the service there notices that the work has stopped. */
 
 import got, { HTTPError, RequestError, TimeoutError } from "got";
 

@@ -11,8 +11,8 @@ export interface StoredIncident extends Incident {
 /** What distinguishes incidents, besides time. */
 export type IncidentGroup = Pick<Incident, "productId" | "kind" | "backfillId">;
 
-/** The incidents of these mismatches. */
-export async function readMembership(
+/** The id of the incident of each of these mismatches, by the id of the mismatch. */
+export async function readIncidentIds(
   tx: Query,
   mismatchIds: readonly number[],
 ): Promise<Map<number, number>> {

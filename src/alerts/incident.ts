@@ -4,7 +4,7 @@ import type { Instant } from "../clock.ts";
 import type { MismatchChange, MismatchKind } from "../mismatch.ts";
 import { type Amount, parseAmount } from "../money.ts";
 
-/** Mismatches of one product and kind, each first seen within the gap of the one before. */
+/** Mismatches of one product and kind, each first seen soon after the one before (`longestPauseMs` of `joins`). */
 export interface Incident {
   readonly productId: string;
   readonly kind: MismatchKind;
@@ -48,9 +48,10 @@ export function isLeaving({ change }: Pick<MismatchChange, "change">): boolean {
 /**
  * Whether a mismatch first seen at `at` belongs to the newest incident of its product and kind. Otherwise it begins a
  * new incident.
+ * @param longestPauseMs the longest time from one mismatch of an incident to the next
  */
-export function joins(newest: Incident | null, at: Instant, gapMs: number): newest is Incident {
-  return newest !== null && newest.endedAt === null && at - newest.lastAt <= gapMs;
+export function joins(newest: Incident | null, at: Instant, longestPauseMs: number): newest is Incident {
+  return newest !== null && newest.endedAt === null && at - newest.lastAt <= longestPauseMs;
 }
 
 /** The next incident of a product and kind. */
@@ -109,13 +110,13 @@ export type IncidentNews = "opened" | "grown" | "over";
 /**
  * What to report about an incident now: its beginning, its tenfold growth since the last alert, or its end. An
  * incident without an alert ends without one.
- * @param isLoud whether its money reaches the minimum; matters only before the first alert
+ * @param reachesMinimum whether its money reaches the minimum; matters only before the first alert
  */
-export function newsOf(incident: Incident, isLoud: boolean): IncidentNews | null {
+export function newsOf(incident: Incident, reachesMinimum: boolean): IncidentNews | null {
   const { open, total, alertedTotal, kind } = incident;
   const atOnce = REPORTED_AT_ONCE.has(kind);
   if (open === 0) return alertedTotal > 0 ? "over" : null;
-  if (alertedTotal === 0) return isLoud || atOnce ? "opened" : null;
+  if (alertedTotal === 0) return reachesMinimum || atOnce ? "opened" : null;
   if (atOnce) return total > alertedTotal ? "grown" : null;
   return total >= alertedTotal * GROWTH ? "grown" : null;
 }

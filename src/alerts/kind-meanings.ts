@@ -21,11 +21,9 @@ export const MEANING_OF_KIND: Readonly<Record<MismatchKind, string>> = {
   "provider-inconsistent": "the provider's own record contradicts itself",
   "transfer-inconclusive": "the outcome of the transfer is unknown: a person must decide",
   "transfer-differs": "the provider has booked the transfer with another amount, player, product or currency",
-  "transfer-late-success":
-    "the provider has booked the transfer after it had finally said that the transfer failed",
+  "transfer-late-success": "the provider booked the transfer although its failure was final",
   "top-up-rejected": "the ledger has a top-up that failed at the provider",
   "top-up-inconclusive": "the outcome of the top-up is unknown: a person must decide",
   "top-up-differs": "the provider has booked the top-up with another amount or player",
-  "top-up-late-success":
-    "the provider has booked the top-up after it had finally said that the top-up failed",
+  "top-up-late-success": "the provider booked the top-up although its failure was final",
 };

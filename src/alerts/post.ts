@@ -36,14 +36,14 @@ export async function postOnce(post: Post, now: Instant, signal: AbortSignal): P
       if (transferred > LARGEST_ANSWER_BYTES) tooLarge.abort();
     });
     const { statusCode } = await asked;
-    return statusCode < 300 ? { outcome: "delivered" } : sortStatus(post.setting, statusCode, "", null);
+    return statusCode < 300 ? { outcome: "delivered" } : resultOfStatus(post.setting, statusCode, "", null);
   } catch (error) {
     signal.throwIfAborted();
     if (tooLarge.signal.aborted) return failed(post.setting, "answered with more than 64 KiB");
     if (error instanceof HTTPError) {
       const { statusCode, body, headers } = error.response;
       const retryAfterMs = readRetryAfter(headers["retry-after"], now);
-      return sortStatus(post.setting, statusCode, typeof body === "string" ? body : "", retryAfterMs);
+      return resultOfStatus(post.setting, statusCode, typeof body === "string" ? body : "", retryAfterMs);
     }
     if (error instanceof TimeoutError) return failed(post.setting, "did not answer within 10 s");
     if (error instanceof RequestError) return failed(post.setting, `cannot be reached (${error.code})`);
@@ -51,7 +51,12 @@ export async function postOnce(post: Post, now: Instant, signal: AbortSignal): P
   }
 }
 
-function sortStatus(setting: string, status: number, body: string, retryAfterMs: number | null): SendResult {
+function resultOfStatus(
+  setting: string,
+  status: number,
+  body: string,
+  retryAfterMs: number | null,
+): SendResult {
   // Slack names its reason in one word; a longer text could repeat the message.
   const reason = /^[a-z_]{1,60}$/.test(body) ? `, ${body}` : "";
   const reported = `answered with HTTP ${status}${reason}`;

@@ -18,8 +18,8 @@ import {
   insertIncident,
   lockGroups,
   lockIncidents,
+  readIncidentIds,
   readLargest,
-  readMembership,
   type StoredIncident,
   sumAtRisk,
   updateIncidents,
@@ -30,11 +30,11 @@ import { recordAlert } from "./store.ts";
 const LARGEST_LISTED = 3;
 
 /** A change, with the backfill that found the mismatch; 0: no backfill. */
-export type SortedChange = MismatchChange & { readonly backfillId: number };
+export type ChangeOfBackfill = MismatchChange & { readonly backfillId: number };
 
 export interface IncidentSettings {
-  /** the longest time between two mismatches of one incident */
-  readonly gapMs: number;
+  /** the longest time from one mismatch of an incident to the next, in milliseconds */
+  readonly longestPauseMs: number;
   /** the smallest amount that the program reports; decimal text by currency */
   readonly minAmounts: Readonly<Record<string, string>>;
 }
@@ -45,7 +45,7 @@ export interface IncidentSettings {
  */
 export async function recordIncidents(
   tx: Query,
-  changes: readonly SortedChange[],
+  changes: readonly ChangeOfBackfill[],
   settings: IncidentSettings,
   now: Instant,
 ): Promise<void> {
@@ -56,14 +56,14 @@ export async function recordIncidents(
     (one) => isEntering(one) || isLeaving(one) || (hasMinimum && one.change === "refresh"),
   );
   if (counted.length === 0) return;
-  const membership = await readMembership(
+  const incidentIds = await readIncidentIds(
     tx,
     counted.map(({ id }) => id),
   );
   const groups = groupsOf(counted.filter(isEntering));
   await lockGroups(tx, groups);
-  const known = await lockIncidents(tx, [...new Set(membership.values())], groups);
-  const tallies = await tally(tx, counted, membership, known, settings.gapMs, now);
+  const known = await lockIncidents(tx, [...new Set(incidentIds.values())], groups);
+  const tallies = await countByIncident(tx, counted, incidentIds, known, settings.longestPauseMs, now);
   await writeMembers(
     tx,
     tallies.flatMap(({ incident, joined }) => joined.map((id) => [id, incident.id] as const)),
@@ -86,21 +86,21 @@ interface IncidentTally {
   left: number;
 }
 
-/** Sorts the changes by incident, and inserts new incidents. */
-async function tally(
+/** Counts the changes by incident, and inserts new incidents. */
+async function countByIncident(
   tx: Query,
-  changes: readonly SortedChange[],
-  membership: ReadonlyMap<number, number>,
+  changes: readonly ChangeOfBackfill[],
+  incidentIds: ReadonlyMap<number, number>,
   known: readonly StoredIncident[],
-  gapMs: number,
+  longestPauseMs: number,
   now: Instant,
 ): Promise<IncidentTally[]> {
   const tallies = new Map<number, IncidentTally>();
   const newest = new Map<string, StoredIncident>();
   const tallyOf = (incident: StoredIncident): IncidentTally => {
-    const tally = tallies.get(incident.id) ?? { incident, joined: [], returned: 0, left: 0 };
-    tallies.set(incident.id, tally);
-    return tally;
+    const counts = tallies.get(incident.id) ?? { incident, joined: [], returned: 0, left: 0 };
+    tallies.set(incident.id, counts);
+    return counts;
   };
   for (const incident of known) {
     const key = keyOf(incident);
@@ -108,14 +108,14 @@ async function tally(
   }
   const byId = new Map(known.map((incident) => [incident.id, incident]));
   for (const change of changes) {
-    const own = byId.get(membership.get(change.id) ?? 0);
+    const own = byId.get(incidentIds.get(change.id) ?? 0);
     if (!isEntering(change)) {
       if (own !== undefined) tallyOf(own).left += isLeaving(change) ? 1 : 0;
     } else if (own !== undefined && own.endedAt === null && change.change === "reopen") {
       tallyOf(own).returned += 1;
     } else {
       let incident = newest.get(keyOf(change)) ?? null;
-      if (!joins(incident, now, gapMs)) {
+      if (!joins(incident, now, longestPauseMs)) {
         const begun = beginIncident(change, incident, now);
         incident = { ...begun, id: await insertIncident(tx, begun) };
         newest.set(keyOf(change), incident);
@@ -135,8 +135,8 @@ async function recordNews(
 ): Promise<StoredIncident> {
   const isOver = incident.open === 0;
   const amountsNow = () => sumAtRisk(tx, incident.id, !isOver);
-  const asksMoney = incident.alertedTotal === 0 && !isOver && Object.keys(minAmounts).length > 0;
-  const news = newsOf(incident, !asksMoney || isWorthReporting(await amountsNow(), minAmounts));
+  const needsMinimum = incident.alertedTotal === 0 && !isOver && Object.keys(minAmounts).length > 0;
+  const news = newsOf(incident, !needsMinimum || isWorthReporting(await amountsNow(), minAmounts));
   if (news === null) return incident;
   const money = {
     amounts: await amountsNow(),
@@ -146,7 +146,7 @@ async function recordNews(
   return { ...incident, alertedTotal: incident.total };
 }
 
-function groupsOf(changes: readonly SortedChange[]): IncidentGroup[] {
+function groupsOf(changes: readonly ChangeOfBackfill[]): IncidentGroup[] {
   return [...new Map(changes.map((change) => [keyOf(change), change])).values()];
 }
 

@@ -83,7 +83,7 @@ export function judgeRequest(
     } catch (error) {
       if (!(error instanceof CallbackRefusal)) throw error;
       const reason = `txns[${index}] ${JSON.stringify(item.txnId)}: ${error.message}`;
-      return { statusCode: error.statusCode, reason, tombstones: tombstonesOf(request, state) };
+      return { statusCode: error.statusCode, reason, tombstones: tombstonesToSet(request, state) };
     }
   }
   const before = new Set(state.bets);
@@ -136,7 +136,7 @@ function judgeRepeat({ callback, digest }: CallbackRequest, earlier: EarlierRequ
 }
 
 /** The unknown bets and rounds that a cancelBets names. */
-function tombstonesOf({ callback, items }: CallbackRequest, { bets }: PlayerState): Tombstones {
+function tombstonesToSet({ callback, items }: CallbackRequest, { bets }: PlayerState): Tombstones {
   const found = { bets: new Set<string>(), rounds: new Set<string>() };
   for (const item of callback === "cancelBets" ? items : []) {
     const round = roundActedOn({ ...item, callback });

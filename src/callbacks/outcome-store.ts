@@ -63,12 +63,12 @@ function successParts(
       values (${common.product}, ${common.callback}, ${common.requestId}, ${put(request.digest)}, ${common.before},
         ${common.after})`,
     ...(balanceAfter.eq(balanceBefore) ? [] : [walletText(common)]),
-    ...begunText(
+    ...newBetsText(
       put,
       common,
       bets.filter(({ txnId }) => !known.has(txnId)),
     ),
-    ...changedText(
+    ...changedBetsText(
       put,
       common,
       bets.filter(({ txnId }) => known.has(txnId)),
@@ -93,8 +93,8 @@ function walletText({ after, player, currency }: Common): string {
   return `update wallets set balance = ${after} where username = ${player} and currency = ${currency}`;
 }
 
-/** Inserts new bets in the order of their beginnings, so that their ids keep that order. */
-function begunText(put: Put, { product, player, currency }: Common, bets: readonly BetState[]): string[] {
+/** Inserts new bets in the order in which they began, so that their row ids have that order. */
+function newBetsText(put: Put, { product, player, currency }: Common, bets: readonly BetState[]): string[] {
   if (bets.length === 0) return [];
   const rows = bets.map((bet) => {
     return `(${product}, ${player}, ${currency}, ${putAll(put, [bet.txnId, bet.tip, ...changingValuesOf(bet)])})`;
@@ -105,7 +105,7 @@ function begunText(put: Put, { product, player, currency }: Common, bets: readon
   ];
 }
 
-function changedText(put: Put, { product, player }: Common, bets: readonly BetState[]): string[] {
+function changedBetsText(put: Put, { product, player }: Common, bets: readonly BetState[]): string[] {
   if (bets.length === 0) return [];
   const rows = bets.map((bet) => {
     const values = changingValuesOf(bet).map((value, index) => `${put(value)}::${CHANGING[index]?.[1]}`);

@@ -53,8 +53,8 @@ export function playerOf({ currency }: CallbackRequest, answers: readonly TextRo
   const wallet = wallets.find((row) => row["currency"] === currency);
   const [first] = rows;
   if (first === undefined) throw new Error("the statement that reads a player returned no row");
-  const bets = rows.filter((row) => row["begun"] != null);
-  bets.sort((a, b) => Number(a["begun"]) - Number(b["begun"]));
+  const bets = rows.filter((row) => row["rowId"] != null);
+  bets.sort((a, b) => Number(a["rowId"]) - Number(b["rowId"]));
   return {
     number: textOf(first, "number"),
     row: first,
@@ -62,7 +62,7 @@ export function playerOf({ currency }: CallbackRequest, answers: readonly TextRo
       balance: wallet === undefined ? null : amountOf(wallet, "balance"),
       earlier: earlierOf(first),
       bets: bets.map(betOf),
-      tombstones: tombstonesOf(first),
+      tombstones: readTombstones(first),
       takenRefs: new Set(listOf(first, "takenRefs")),
     },
   };
@@ -71,7 +71,7 @@ export function playerOf({ currency }: CallbackRequest, answers: readonly TextRo
 function askForRefs(request: CallbackRequest, signature: Signature | null): SqlStatement {
   return writeStatement(
     (put) => `
-      select ${REQUEST}${signedFor(put, signature)}, array_to_json(array(select txn_id from callback_entries
+      select ${REQUEST_COLUMNS}${signedFor(put, signature)}, array_to_json(array(select txn_id from callback_entries
         where product_id = ${put(request.productId)} and username = ${put(request.username)}
           and txn_id in (${putAll(put, namesOf(request).txnIds)}) and callback = 'adjustBalance')) as "takenRefs"
       from ${earlierRequest(put, request)}`,
@@ -89,10 +89,10 @@ function askForBets(
     const [product, player] = [put(request.productId), put(request.username)];
     const named = [`b.txn_id in (${putAll(put, txnIds)})`];
     if (roundsActedOn.length > 0) named.push(`b.round_id in (${putAll(put, roundsActedOn)})`);
-    const tombstones = readsTombstones(request, settings) ? tombstonesOfPlayer(put, request) : "";
+    const tombstones = readsTombstones(request, settings) ? tombstonesColumn(put, request) : "";
     return `
-      select ${REQUEST}${signedFor(put, signature)}, ${answeredAt(put, request)} as "answeredAt"${tombstones},
-        b.id as begun, b.txn_id as "txnId", b.currency, b.round_id as "roundId", b.status, b.stake,
+      select ${REQUEST_COLUMNS}${signedFor(put, signature)}, ${answeredAt(put, request)} as "answeredAt"${tombstones},
+        b.id as "rowId", b.txn_id as "txnId", b.currency, b.round_id as "roundId", b.status, b.stake,
         b.debited, b.was_debited as "wasDebited", b.settlement, b.reward, b.placed, b.waiting, b.tip,
         b.reward_only as "rewardOnly", b.end_round as "endRound", b.payout_returned as "payoutReturned",
         array_to_json(b.said) as said
@@ -102,7 +102,7 @@ function askForBets(
 }
 
 /** The number is taken under the player's lock, so that later requests get higher numbers. */
-const REQUEST = `(select nextval('callback_bodies_id_seq')) as number, r.digest, r.balance_before as "balanceBefore",
+const REQUEST_COLUMNS = `(select nextval('callback_bodies_id_seq')) as number, r.digest, r.balance_before as "balanceBefore",
         r.balance_after as "balanceAfter", ${CLOCK}`;
 
 function signedFor(put: Put, signature: Signature | null): string {
@@ -125,7 +125,7 @@ function answeredAt(put: Put, { productId, username, items }: CallbackRequest): 
 }
 
 /** A column with the tombstones as texts of kind and id: "bet 17", "round 4". */
-function tombstonesOfPlayer(put: Put, request: CallbackRequest): string {
+function tombstonesColumn(put: Put, request: CallbackRequest): string {
   const { txnIds, rounds } = namesOf(request);
   const named = [`kind = 'bet' and ref in (${putAll(put, txnIds)})`];
   if (rounds.length > 0) named.push(`kind = 'round' and ref in (${putAll(put, rounds)})`);
@@ -134,7 +134,7 @@ function tombstonesOfPlayer(put: Put, request: CallbackRequest): string {
             and (${named.join(" or ")}))) as tombstones`;
 }
 
-function tombstonesOf(row: TextRow): Tombstones {
+function readTombstones(row: TextRow): Tombstones {
   const texts = listOf(row, "tombstones");
   const refsOf = (kind: string) => {
     const start = `${kind} `;

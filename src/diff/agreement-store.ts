@@ -27,17 +27,20 @@ export interface StatementRules extends ScreenRules {
 
 /** The column of the part "records" that names the row's bet, and the column that must name no other bet. */
 export function namesOf({ namedBy: [rule, another] }: StatementRules): { name: string; other: string } {
-  if (another !== undefined) return { name: "records.n", other: "records.i" };
+  if (another !== undefined) return { name: "records.named_txn_id", other: "records.record_id" };
   return rule === "id"
-    ? { name: "records.i", other: "records.b" }
-    : { name: "records.b", other: "records.i" };
+    ? { name: "records.record_id", other: "records.bet_id" }
+    : { name: "records.bet_id", other: "records.record_id" };
 }
 
 /** If either id may name the bet, the betId names the bet, unless the ledger knows only the other id (decision 137). */
-const NAMED_BY_EITHER = `txns as materialized (select distinct t from entries),
+const NAMED_BY_EITHER = `txns as materialized (select distinct txn_id from entries),
   records as materialized (
-    select found.*, case when of_bet.t is null and of_record.t is not null then found.i else found.b end as n
-    from found left join txns of_bet on of_bet.t = found.b left join txns of_record on of_record.t = found.i
+    select found.*,
+      case when of_bet.txn_id is null and of_record.txn_id is not null then found.record_id else found.bet_id end as named_txn_id
+    from found
+    left join txns of_bet on of_bet.txn_id = found.bet_id
+    left join txns of_record on of_record.txn_id = found.record_id
   ),`;
 
 /**
@@ -48,7 +51,7 @@ const MOVED =
   "coalesce(f.moved, case f.callback when 'placeBets' then -f.bet_amount else f.payout_amount end)";
 
 /** The entry has both balances of its request, and some money moved for it. */
-export const ANSWERED = `f.balance_before is not null and f.balance_after is not null and ${MOVED} <> 0`;
+export const HAS_BALANCES = `f.balance_before is not null and f.balance_after is not null and ${MOVED} <> 0`;
 
 /** Whether two amounts of a currency are equal. `a` and `b` are complete SQL expressions. */
 function equal({ tolerance }: ScreenRules, currency: string, a: string, b: string): string {
@@ -69,8 +72,9 @@ export function entry(rules: StatementRules): string {
   const isExact = rules.tolerance.size === 0;
   // With a tolerance the record's amount may differ from the declared one, so `agreesWithRecord` checks what moved.
   const movedAs = (declared: string) => (isExact ? `and coalesce(f.moved, ${declared}) = ${declared}` : "");
-  return `f.username as u, f.txn_id as t, coalesce(f.round_id, '') as r, f.currency as c, ${requestIdSql("f.request_id")} as q,
-  f.entry_id, f.occurred_at, f.received_at, ${ANSWERED} as answered,
+  return `f.username, f.txn_id, coalesce(f.round_id, '') as round_id, f.currency,
+  ${requestIdSql("f.request_id")} as request_id,
+  f.entry_id, f.occurred_at, f.received_at, ${HAS_BALANCES} as has_balances,
   f.callback = 'placeBets' as places, f.bet_amount, f.payout_amount,${isExact ? "" : ` ${MOVED} as moved,`}
   ${rules.areFlagged ? FLAGS : ""}
   coalesce(
@@ -84,13 +88,13 @@ export function entry(rules: StatementRules): string {
 }
 
 /**
- * Times for flagged settlements: before its placement, such a settlement does something else (decision 92). These
- * columns cost time, so a statement has them only where the product has such settlements.
+ * The times that show whether a flagged settlement came before its placement (decision 92). These columns cost time, so
+ * a statement has them only where the product has flagged settlements.
  */
 const FLAGS = `case when f.callback = 'placeBets' then f.occurred_at end as placed_at,
   case when f.callback = 'settleBets' and f.single_state is not null then f.occurred_at end as flagged_at,`;
 
-export const RECORD = `f.username as u, f.bet_id as b, f.id as i, f.round_id as r, f.currency as c, f.stake, f.payout,
+export const RECORD = `f.username, f.bet_id, f.id as record_id, f.round_id, f.currency, f.stake, f.payout,
   f.bet_status = 'SETTLED' and case f.payout_status
     when 'WIN' then f.payout <> 0 when 'LOSE' then f.payout <= f.stake else true end as plain`;
 
@@ -98,8 +102,8 @@ export const RECORD = `f.username as u, f.bet_id as b, f.id as i, f.round_id as 
  * Mismatches that a comparison must still check: open ones, so that it can end them, and those that a person decided,
  * so that it notices when they no longer hold (decision 44).
  */
-export const UNSETTLED = `
-  unsettled as (
+export const MISMATCHES_TO_CHECK = `
+  mismatches_to_check as (
     select username, subject, bet_id, transaction_id, round_id from mismatches
     where product_id = $1 and (status in ('open', 'acknowledged') or (ceased_at is null and resolved_by <> 'recon'))
   )`;
@@ -109,18 +113,28 @@ export const NAMED =
   "values (bet_id), (transaction_id), (case when subject like 'bet:%' then substr(subject, 5) end)";
 
 /**
- * The weight of a plain entry in the sum of `uncertain`. Where losses are omitted, the placement of a lost bet weighs
- * as much as both entries.
+ * The weights of the entries of a bet in the sum of `uncertain`. They are so far apart that only one placement and one
+ * settlement, or what stands for them, add up to the weight of both.
+ */
+const PLACEMENT_WEIGHT = 1;
+const SETTLEMENT_WEIGHT = 2 ** 29;
+/** An entry or a record that does not agree. */
+const DIFFERENT_WEIGHT = 2 ** 30;
+
+/**
+ * The weight of an entry that agrees with its record. Where losses are omitted, the placement of a lost bet also has
+ * the weight of its settlement, and that settlement has none.
  */
 function weightOf({ dropsOmittedLosses }: ScreenRules): string {
-  if (!dropsOmittedLosses) return "case when entries.places then 1 else 1 << 29 end";
-  return `case when entries.places then 1 else 0 end
-        + case when entries.places = (records.payout = 0) then 1 << 29 else 0 end`;
+  if (!dropsOmittedLosses)
+    return `case when entries.places then ${PLACEMENT_WEIGHT} else ${SETTLEMENT_WEIGHT} end`;
+  return `case when entries.places then ${PLACEMENT_WEIGHT} else 0 end
+        + case when entries.places = (records.payout = 0) then ${SETTLEMENT_WEIGHT} else 0 end`;
 }
 
 /** Whether the amount that an entry declares, and the amount that moved, equal the amount of its record. */
 function agreesWithRecord(rules: ScreenRules): string {
-  const equals = (amount: string, listed: string) => equal(rules, "entries.c", amount, listed);
+  const equals = (amount: string, listed: string) => equal(rules, "entries.currency", amount, listed);
   const moved = (amount: string, listed: string) =>
     rules.tolerance.size === 0 ? "" : ` and ${equals(amount, listed)}`;
   return `case when entries.places
@@ -149,35 +163,35 @@ export function aroundIds(rules: StatementRules): string {
   ),
   ${isNamedByEither ? NAMED_BY_EITHER : ""}
   foreign_ids as (
-    select ${other} as id from records join entries on entries.t = ${other} where ${other} <> ${name}
+    select ${other} as id from records join entries on entries.txn_id = ${other} where ${other} <> ${name}
   ),
-  unsettled_ids as (
+  mismatch_ids as (
     select ids.id from ids join (
-      select distinct id from unsettled cross join lateral (${NAMED}) as named (id)) named using (id)
+      select distinct id from mismatches_to_check cross join lateral (${NAMED}) as named (id)) named using (id)
   ),
-  shared as (
-    select entries.u, entries.r, entries.t from entries cross join lateral (
+  in_shared_requests as (
+    select entries.username, entries.round_id, entries.txn_id from entries cross join lateral (
       select from callback_entries f
-      where f.occurred_at = entries.occurred_at and ${requestIdSql("f.request_id")} = entries.q and f.entry_id <> entries.entry_id
-        and f.product_id = $1 and f.username = entries.u offset 0) another
-    where answered
+      where f.occurred_at = entries.occurred_at and ${requestIdSql("f.request_id")} = entries.request_id
+        and f.entry_id <> entries.entry_id and f.product_id = $1 and f.username = entries.username offset 0) another
+    where has_balances
   )`;
 }
 
 /** The ids of bets that do not certainly agree. `badRounds` of screen-store.ts says when agreement is certain. */
 export const uncertain = (rules: StatementRules) => `uncertain as (
-    select coalesce(${namesOf(rules).name}, entries.t) as id
-    from records full join entries on entries.t = ${namesOf(rules).name}
+    select coalesce(${namesOf(rules).name}, entries.txn_id) as id
+    from records full join entries on entries.txn_id = ${namesOf(rules).name}
     group by 1
-    -- Only one placement and one settlement that both agree add up to this sum. Anything that differs weighs more.
     having sum(case
-      when entries.plain and records.plain and entries.u = records.u and entries.r = records.r and entries.c = records.c
+      when entries.plain and records.plain and entries.username = records.username
+        and entries.round_id = records.round_id and entries.currency = records.currency
         and ${agreesWithRecord(rules)}
-      then ${weightOf(rules)} else 1 << 30 end) <> 1 + (1 << 29)
-      -- A flagged settlement does something else before its placement (decision 92).
+      then ${weightOf(rules)} else ${DIFFERENT_WEIGHT} end) <> ${PLACEMENT_WEIGHT + SETTLEMENT_WEIGHT}
+      -- A flagged settlement that came before its placement (decision 92).
       ${rules.areFlagged ? "or max(entries.placed_at) >= min(entries.flagged_at)" : ""}
     union all
     select id from foreign_ids
     union all
-    select id from unsettled_ids
+    select id from mismatch_ids
   )`;

@@ -7,14 +7,14 @@ import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { requestIdSql } from "../db/request-id.ts";
 import {
-  ANSWERED,
   aroundIds,
   entry,
+  HAS_BALANCES,
+  MISMATCHES_TO_CHECK,
   NAMED,
   RECORD,
   type ScreenRules,
   type StatementRules,
-  UNSETTLED,
   uncertain,
 } from "./agreement-store.ts";
 
@@ -83,22 +83,25 @@ export async function screenMarks(
   await tx.unsafe(
     `create temporary table bad_rounds on commit drop as with ${(due.readsAll ? everything : aroundMarks)(all)},
     ${badRounds(all)}
-    select distinct u, r from bad`,
+    select distinct username, round_id from bad`,
     due.readsAll ? [productId] : parameters,
   );
   const [screened] = await tx.unsafe<Screened[]>(
     `with taken as (
       delete from diff_marks where id in (${taken}) returning usernames, round_ids, bet_refs
     ),
-    marks as (select unnest(usernames) as u, unnest(round_ids) as r, unnest(bet_refs) as b from taken),
+    marks as (
+      select unnest(usernames) as username, unnest(round_ids) as round_id, unnest(bet_refs) as bet_ref from taken
+    ),
     remaining as (
-      select distinct marks.u, marks.r, marks.b from marks
-      left join (select u, r, true as is_bad from bad_rounds) bad on bad.u = marks.u and bad.r = marks.r
-      where marks.r is null or is_bad
+      select distinct marks.username, marks.round_id, marks.bet_ref from marks
+      left join (select username, round_id, true as is_bad from bad_rounds) bad
+        on bad.username = marks.username and bad.round_id = marks.round_id
+      where marks.round_id is null or is_bad
     ),
     put as (
       insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
-      select $1, array_agg(u), array_agg(r), array_agg(b), $2::timestamptz
+      select $1, array_agg(username), array_agg(round_id), array_agg(bet_ref), $2::timestamptz
       from (select *, (row_number() over () - 1) / ${MARKS_PER_ROW} as row from remaining) numbered
       group by row
     )
@@ -124,45 +127,49 @@ const FIRST_DUE = `select id from (
   ) counted where before < $4::bigint`;
 
 /** Reads both tables whole. It judges rounds without marks too, and nothing uses those results. */
-const everything = (rules: StatementRules) => `${UNSETTLED},
+const everything = (rules: StatementRules) => `${MISMATCHES_TO_CHECK},
   entries as not materialized (
     select ${entry(rules)} from callback_entries f where f.product_id = $1 and f.callback <> 'adjustBalance'
   ),
   records as not materialized (select ${RECORD} from bet_records f where f.product_id = $1),
   foreign_ids as (
-    select records.i as id from records
-    join callback_entries f on f.product_id = $1 and f.txn_id = records.i
-    where records.i <> records.b and records.i between (select min(txn_id) from callback_entries where product_id = $1)
+    select records.record_id as id from records
+    join callback_entries f on f.product_id = $1 and f.txn_id = records.record_id
+    where records.record_id <> records.bet_id
+      and records.record_id between (select min(txn_id) from callback_entries where product_id = $1)
         and (select max(txn_id) from callback_entries where product_id = $1)
   ),
-  unsettled_ids as (select id from unsettled cross join lateral (${NAMED}) as named (id)),
-  shared as (
-    select u, unnest(array_agg(r)) as r
+  mismatch_ids as (select id from mismatches_to_check cross join lateral (${NAMED}) as named (id)),
+  in_shared_requests as (
+    select username, unnest(array_agg(round_id)) as round_id
     from (select occurred_at from callback_entries group by occurred_at having count(*) > 1) busy
     cross join lateral (
-      select f.username as u, coalesce(f.round_id, '') as r, ${requestIdSql("f.request_id")} as q from callback_entries f
-      where f.occurred_at = busy.occurred_at and f.product_id = $1 and ${ANSWERED} offset 0) f
-    group by u, q having count(*) > 1
+      select f.username, coalesce(f.round_id, '') as round_id, ${requestIdSql("f.request_id")} as request_id
+      from callback_entries f
+      where f.occurred_at = busy.occurred_at and f.product_id = $1 and ${HAS_BALANCES} offset 0) f
+    group by username, request_id having count(*) > 1
   )`;
 
 /**
  * Every row of the marked rounds, and every row of any round or player that has one of their ids. "offset 0" makes
  * PostgreSQL search by index, whatever number of marks the planner assumes.
  */
-const aroundMarks = (rules: StatementRules) => `${UNSETTLED},
+const aroundMarks = (rules: StatementRules) => `${MISMATCHES_TO_CHECK},
   rounds as materialized (
-    select distinct u, r
-    from (select unnest(usernames) as u, unnest(round_ids) as r from diff_marks where id in (${FIRST_DUE})) marks
-    where r is not null order by u, r
+    select distinct username, round_id
+    from (
+      select unnest(usernames) as username, unnest(round_ids) as round_id from diff_marks where id in (${FIRST_DUE})
+    ) marks
+    where round_id is not null order by username, round_id
   ),
   ids as materialized (
     select f.txn_id as id from rounds cross join lateral (
       select txn_id from callback_entries f
-      where f.product_id = $1 and f.username = rounds.u and f.round_id = rounds.r offset 0) f
+      where f.product_id = $1 and f.username = rounds.username and f.round_id = rounds.round_id offset 0) f
     union
     select id.id from rounds cross join lateral (
       select bet_id, id from bet_records f
-      where f.product_id = $1 and f.username = rounds.u and f.round_id = rounds.r offset 0) f
+      where f.product_id = $1 and f.username = rounds.username and f.round_id = rounds.round_id offset 0) f
     cross join lateral (values (f.bet_id), (f.id)) as id (id)
   ),
   ${aroundIds(rules)}`;
@@ -180,25 +187,28 @@ const aroundMarks = (rules: StatementRules) => `${UNSETTLED},
 const badRounds = (rules: StatementRules) => `
   ${uncertain(rules)},
   bad as (
-    select named.u, named.r from uncertain cross join lateral (
-      select username as u, round_id as r from callback_entries f where f.product_id = $1 and f.txn_id = uncertain.id
+    select named.username, named.round_id from uncertain cross join lateral (
+      select username, round_id from callback_entries f where f.product_id = $1 and f.txn_id = uncertain.id
       union all
       select username, round_id from bet_records f where f.product_id = $1 and f.bet_id = uncertain.id
       union all
       select username, round_id from bet_records f where f.product_id = $1 and f.id = uncertain.id offset 0) named
     union all
-    select u, r from shared
+    select username, round_id from in_shared_requests
     union all
-    select records.u, records.r from records
-    join record_absences a on a.product_id = $1 and a.username = records.u and a.bet_id = records.b and a.id = records.i
+    select records.username, records.round_id from records
+    join record_absences a on a.product_id = $1 and a.username = records.username
+      and a.bet_id = records.bet_id and a.id = records.record_id
     union all
-    select username, coalesce(round_id, substr(subject, 7)) from unsettled
+    select username, coalesce(round_id, substr(subject, 7)) from mismatches_to_check
     where round_id is not null or subject like 'round:%'
     union all
     -- Only the exact comparison can compare a round that is set aside.
     select username, substr(subject, 7) from comparisons_set_aside
     where product_id = $1 and subject like 'round:%'
     union all
-    select entries.u, entries.r from entries
-    join (select substr(subject, 9)::jsonb ->> 1 as q from unsettled where subject like 'request:%') asked using (q)
+    select entries.username, entries.round_id from entries
+    join (
+      select substr(subject, 9)::jsonb ->> 1 as request_id from mismatches_to_check where subject like 'request:%'
+    ) named using (request_id)
   )`;

@@ -69,31 +69,31 @@ export async function putMarks(
 }
 
 /** The most open mismatches to mark when a worker starts: each costs a part of a comparison. */
-const MOST_UNSETTLED = 100_000;
+const MOST_OPEN = 100_000;
 
 /** Marks the bets and rounds of every open mismatch. @returns their number */
-export async function markUnsettled(
+export async function markOpenMismatches(
   sql: Query,
   productIds: readonly string[],
   dueAt: Instant,
 ): Promise<number> {
   const [row] = await sql<{ marked: number }[]>`
-    with unsettled as (
+    with open_mismatches as (
       select product_id, username, round_id, case when round_id is null then coalesce(transaction_id, bet_id) end as bet_ref
       from mismatches
       where product_id = any(${productIds as string[]}) and status in ('open', 'acknowledged')
         and transaction_ref is null and coalesce(round_id, transaction_id, bet_id) is not null
-      order by id desc limit ${MOST_UNSETTLED}
+      order by id desc limit ${MOST_OPEN}
     ),
     marked as (
       insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
       select product_id, array_agg(username), array_agg(round_id), array_agg(bet_ref), ${dueAt}::timestamptz
       from (
-        select *, (row_number() over (partition by product_id) - 1) / ${MARKS_PER_ROW} as row from unsettled
+        select *, (row_number() over (partition by product_id) - 1) / ${MARKS_PER_ROW} as row from open_mismatches
       ) numbered
       group by product_id, row
     )
-    select count(*) as marked from unsettled`;
+    select count(*) as marked from open_mismatches`;
   return row?.marked ?? 0;
 }
 

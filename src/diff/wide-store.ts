@@ -6,7 +6,13 @@ import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { type Amount, parseAmount } from "../money.ts";
 import type { TimeRange } from "../window.ts";
-import { aroundIds, namesOf, type StatementRules, UNSETTLED, uncertain } from "./agreement-store.ts";
+import {
+  aroundIds,
+  MISMATCHES_TO_CHECK,
+  namesOf,
+  type StatementRules,
+  uncertain,
+} from "./agreement-store.ts";
 import type { EntryTimes } from "./sums.ts";
 
 export interface WideRoundKey {
@@ -93,31 +99,34 @@ const IDS = `ids as materialized (
 const findApart = (agreement: AgreementRules) => {
   const rules: StatementRules = { ...agreement, tolerance: new Map(), areFlagged: true };
   const { name, other } = namesOf(rules);
-  return `with ${UNSETTLED}, ${IDS}, ${aroundIds(rules)}, ${uncertain(rules)},
+  return `with ${MISMATCHES_TO_CHECK}, ${IDS}, ${aroundIds(rules)}, ${uncertain(rules)},
   foreign_records as (select ${name} from records join foreign_ids on foreign_ids.id = ${other}),
   -- Records that share the id which names no bet are loaded together.
   tied as (
     select name from (
       select ${name} as name, min(${name}) over same as first, max(${name}) over same as last
-      from records window same as (partition by records.b)
+      from records window same as (partition by records.bet_id)
     ) of_bet where first <> last
   ),
   apart as (
     select id from uncertain
-    union select t from shared
+    union select txn_id from in_shared_requests
     union select * from foreign_records
     union select name from tied
     union select ${name} from records
-      join record_absences a on a.product_id = $1 and a.username = records.u and a.bet_id = records.b and a.id = records.i
-    union select entries.t from entries
-      join (select substr(subject, 9)::jsonb ->> 1 as q from unsettled where subject like 'request:%') asked using (q)
-    union select ${name} from records where u <> $2 or r <> $3 or c <> $4
+      join record_absences a on a.product_id = $1 and a.username = records.username
+        and a.bet_id = records.bet_id and a.id = records.record_id
+    union select entries.txn_id from entries
+      join (
+        select substr(subject, 9)::jsonb ->> 1 as request_id from mismatches_to_check where subject like 'request:%'
+      ) named using (request_id)
+    union select ${name} from records where username <> $2 or round_id <> $3 or currency <> $4
     union select txn_id from callback_entries
       where product_id = $1 and username = $2 and round_id = $3 and callback = 'adjustBalance'
   ),
   times as (
     select min(occurred_at) as first_at, max(occurred_at) as last_at, max(received_at) as received_at
-    from entries where not exists (select from apart where apart.id = entries.t)
+    from entries where not exists (select from apart where apart.id = entries.txn_id)
   )
   select array(select distinct id from apart where id is not null) as apart, first_at as "firstEntryAt",
     last_at as "lastEntryAt", received_at as "lastReceivedAt"

@@ -17,23 +17,23 @@ export interface BudgetLimits {
 }
 
 /**
- * The commit of the statement that selects this does not wait for the disk. Slots and waiters that a crash of the
- * server loses would expire anyway.
+ * A statement that selects this commits without waiting for the disk. A crash of the server can lose slots and
+ * waiters: they would expire anyway.
  */
-const unhurried = (sql: Sql) => sql`set_config('synchronous_commit', 'off', true)`;
+const withoutDisk = (sql: Sql) => sql`set_config('synchronous_commit', 'off', true)`;
 
-/** The time after which a silent waiter is forgotten. */
+/** A waiter that has not asked for this long no longer counts. */
 const WAITER_SECONDS = 3;
-/** The lease of a slot: the slots of a dead process become free after this time; a living process renews its slots. */
+/** How long a slot is leased. A living process renews its slots; those of a dead process become free. */
 export const SLOT_LEASE_MS = 5_000;
 
-/** Creates the budget's one row, without a pause. */
+/** Creates the one row of the budget, unless it exists. The budget is not paused. */
 export async function ensureBudget(sql: Sql): Promise<void> {
   await sql`
     insert into request_budget (id, paused_until, next_at) values (1, 'epoch', 'epoch') on conflict (id) do nothing`;
 }
 
-/** Creates the slots, all free. */
+/** Creates the slots that do not exist. New slots are free. */
 export async function ensureSlots(sql: Sql, slots: number): Promise<void> {
   await sql`
     insert into request_slots (slot, holder, held_until)
@@ -41,30 +41,30 @@ export async function ensureSlots(sql: Sql, slots: number): Promise<void> {
     on conflict (slot) do nothing`;
 }
 
-/** The slots that a request may take. */
-export interface Choice {
-  /** the highest slot */
+/** Which slots a request may take, and in what order. */
+export interface SlotChoice {
+  /** the highest number of a slot that the request may take */
   readonly most: number;
   /**
-   * takes the lowest free slot; otherwise the highest, which leaves the lower slots to requests that may hang
-   * (decision 135)
+   * true: the request takes the free slot with the lowest number. false: it takes the highest, and so leaves the lower
+   * slots to requests that may hang (decision 135)
    */
   readonly fromBelow: boolean;
 }
 
 /**
- * Takes a slot for `SLOT_LEASE_MS`, unless none is free, everything or this product is paused, the last request began
- * too recently, or a more urgent request waits. Simultaneous callers do not wait for each other: each gets another
- * slot.
+ * Takes a slot for `SLOT_LEASE_MS`. Simultaneous callers do not wait for each other: each takes a slot of its own.
  * @param urgency smaller is more urgent
  * @param productId null: the request is about no single product
+ * @returns null where no slot is free, everything or this product is paused, the last request began too recently, or a
+ * more urgent request waits
  */
 export async function takeSlot(
   sql: Sql,
   urgency: number,
   limits: BudgetLimits,
   productId: string | null,
-  { most, fromBelow }: Choice = { most: limits.concurrency, fromBelow: false },
+  { most, fromBelow }: SlotChoice = { most: limits.concurrency, fromBelow: false },
 ): Promise<RequestSlot | null> {
   const holder = randomUUID();
   const isSpaced = limits.minIntervalMs > 0;
@@ -95,7 +95,7 @@ export async function takeSlot(
       returning s.slot
     )
     ${isSpaced ? spaceOut(sql, limits.minIntervalMs) : sql``}
-    select slot, ${unhurried(sql)} from taken`;
+    select slot, ${withoutDisk(sql)} from taken`;
   return taken === undefined ? null : { slot: taken.slot, holder };
 }
 
@@ -106,22 +106,22 @@ function spaceOut(sql: Sql, minIntervalMs: number) {
   )`;
 }
 
-/** Stores a waiter. Less urgent requests wait for it while it keeps asking. */
+/** Stores that a request waits. Less urgent requests get no slot while it keeps asking. */
 export async function rememberWaiter(sql: Sql, waiter: string, urgency: number): Promise<void> {
   await sql`
     insert into request_waiters (waiter, urgency, seen_at) values (${waiter}, ${urgency}, clock_timestamp())
-    on conflict (waiter) do update set seen_at = excluded.seen_at returning ${unhurried(sql)}`;
+    on conflict (waiter) do update set seen_at = excluded.seen_at returning ${withoutDisk(sql)}`;
 }
 
 export async function releaseSlot(sql: Sql, slot: RequestSlot): Promise<void> {
   await sql`
     update request_slots set held_until = 'epoch'
     where slot = ${slot.slot} and holder = ${slot.holder}
-    returning ${unhurried(sql)}`;
+    returning ${withoutDisk(sql)}`;
 }
 
-/** Whether all slots are taken, and a request of this urgency or a greater one waits. */
-export async function isPlaceWanted(sql: Sql, urgency: number, slots: number): Promise<boolean> {
+/** Whether all slots are taken, and a request of this urgency, or a more urgent one, waits. */
+export async function isSlotWanted(sql: Sql, urgency: number, slots: number): Promise<boolean> {
   const [row] = await sql<{ wanted: boolean }[]>`
     select exists (
       select from request_waiters
@@ -132,24 +132,24 @@ export async function isPlaceWanted(sql: Sql, urgency: number, slots: number): P
   return row?.wanted ?? false;
 }
 
-/** Removes a waiter that has a slot, or gave up. */
+/** Removes the waiter of a request that has taken a slot, or has given up. */
 export async function forgetWaiter(sql: Sql, waiter: string): Promise<void> {
-  await sql`delete from request_waiters where waiter = ${waiter} returning ${unhurried(sql)}`;
+  await sql`delete from request_waiters where waiter = ${waiter} returning ${withoutDisk(sql)}`;
 }
 
 /**
- * Renews the slots of these holders. A slot that its holder released stays free: a renewal may reach PostgreSQL after
+ * Renews the leases of these holders' slots. A released slot stays free, because a renewal may reach PostgreSQL after
  * the release, and would then hold a slot that nobody uses.
  */
 export async function renewSlots(sql: Sql, holders: readonly string[]): Promise<void> {
   await sql`
     update request_slots set held_until = clock_timestamp() + make_interval(secs => ${SLOT_LEASE_MS / 1000})
-    where holder = any(${holders as string[]}::uuid[]) and held_until > 'epoch' returning ${unhurried(sql)}`;
+    where holder = any(${holders as string[]}::uuid[]) and held_until > 'epoch' returning ${withoutDisk(sql)}`;
 }
 
 /**
- * Pauses the requests about a product. Where another product is paused already, or the request was about no single
- * product, the provider limits everybody: then all requests pause (decision 114).
+ * Pauses the requests about a product, after a 429. Where another product is paused already, or the refused request was
+ * about no single product, the provider limits the whole account: then all requests pause (decision 114).
  */
 export async function pauseRequests(sql: Sql, productId: string | null, pauseMs: number): Promise<void> {
   const until = sql`clock_timestamp() + make_interval(secs => ${pauseMs / 1000})`;
@@ -175,7 +175,7 @@ export async function readPauseMs(sql: Sql, productId: string): Promise<number> 
   return row?.ms ?? 0;
 }
 
-/** Removes waiters that have been silent for an hour: their processes ended. */
+/** Removes waiters that have not asked for an hour: their processes have ended. */
 export async function forgetDeadWaiters(sql: Query): Promise<void> {
   await sql`delete from request_waiters where seen_at < clock_timestamp() - interval '1 hour'`;
 }

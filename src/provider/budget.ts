@@ -8,11 +8,10 @@ import type { Sql } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
 import {
   type BudgetLimits,
-  type Choice,
   ensureBudget,
   ensureSlots,
   forgetWaiter,
-  isPlaceWanted,
+  isSlotWanted,
   pauseRequests,
   type RequestSlot,
   readPauseMs,
@@ -20,6 +19,7 @@ import {
   rememberWaiter,
   renewSlots,
   SLOT_LEASE_MS,
+  type SlotChoice,
   takeSlot,
 } from "./budget-store.ts";
 import { keepSlots } from "./kept-slots.ts";
@@ -91,7 +91,7 @@ export function openBudget(
 ): RequestBudget {
   const slotSignal = createSlotSignal(clock);
   const room = openRoom(limits.concurrency);
-  const makeRoom = () => room.make(() => isPlaceWanted(sql, MAY_HANG, limits.concurrency));
+  const makeRoom = () => room.make(() => isSlotWanted(sql, MAY_HANG, limits.concurrency));
   const leases = leaseSlots(sql, requestTimeoutMs, makeRoom);
   const giveBack = async (slot: RequestSlot) => {
     leases.end(slot);
@@ -147,7 +147,7 @@ async function waitForSlot(
   asking: About & {
     readonly urgency: number;
     readonly productId: string | null;
-    readonly choice: Choice;
+    readonly choice: SlotChoice;
   },
   { slotSignal, makeRoom }: { readonly slotSignal: SlotSignal; readonly makeRoom: () => Promise<void> },
   signal: AbortSignal,

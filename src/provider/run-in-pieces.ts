@@ -1,12 +1,13 @@
 /** Runs work in small pieces, one after the other in the whole process, so that other work gets time in between. */
 
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setImmediate as afterOtherEvents } from "node:timers/promises";
 import { monotonicMs } from "../clock.ts";
 
-const LONGEST_TURN_MS = 20;
+/** After pieces have run for this long, the other events of the process come first. */
+const LONGEST_BLOCK_MS = 20;
 
 let last: Promise<unknown> = Promise.resolve();
-let turnBeganAtMs = 0;
+let blockBeganAtMs = 0;
 
 /**
  * Runs a piece after all earlier ones. Rejects with the error of the piece.
@@ -14,9 +15,9 @@ let turnBeganAtMs = 0;
  */
 export async function runPiece(piece: () => void): Promise<void> {
   const done = last.then(async () => {
-    if (monotonicMs() - turnBeganAtMs > LONGEST_TURN_MS) {
-      await nextTurn();
-      turnBeganAtMs = monotonicMs();
+    if (monotonicMs() - blockBeganAtMs > LONGEST_BLOCK_MS) {
+      await afterOtherEvents();
+      blockBeganAtMs = monotonicMs();
     }
     piece();
   });

@@ -106,14 +106,22 @@ export function splitList(
   const take = (chunk: Buffer) => {
     let start = 0;
     for (let at = 0; at < chunk.length; at += 1) {
-      const byte = chunk[at] ?? 0;
       if (isInText) {
+        const from = at;
+        // The byte behind a backslash ends no text.
         if (isEscaped) isEscaped = false;
-        else if (byte === BACKSLASH) isEscaped = true;
-        else if (byte === QUOTE) isInText = false;
-        if (isInText && isName && name.length < LONGEST_NAME_BYTES) name.push(byte);
+        else {
+          at = findTextEnd(chunk, at);
+          isEscaped = chunk[at] === BACKSLASH;
+          isInText = chunk[at] !== QUOTE;
+        }
+        if (isName)
+          name.push(
+            ...chunk.subarray(from, isInText ? at + 1 : at).subarray(0, LONGEST_NAME_BYTES - name.length),
+          );
         continue;
       }
+      const byte = chunk[at] ?? 0;
       if (byte <= LAST_SPACE) continue;
       if (byte === QUOTE) {
         isInText = true;
@@ -160,6 +168,13 @@ export function splitList(
       return problem;
     },
   };
+}
+
+/** @returns the place of the next quote or backslash; without any, the length of the chunk */
+function findTextEnd(chunk: Buffer, from: number): number {
+  let at = from;
+  while (at < chunk.length && chunk[at] !== QUOTE && chunk[at] !== BACKSLASH) at += 1;
+  return at;
 }
 
 function hasMore(parts: readonly Buffer[]): boolean {

@@ -1,29 +1,12 @@
 /** Reads pages of bet records (§4.B3). No other folder knows the wire format. */
 
-import { isLosslessNumber, parse, stringify } from "lossless-json";
-import {
-  BET_STATUSES,
-  type BetPage,
-  type BetRecord,
-  type BetStatus,
-  PAYOUT_STATUSES,
-  type PayoutStatus,
-  type RejectedRecord,
-} from "../bet.ts";
-import { formatInstant, parseInstant } from "../clock.ts";
+import { isLosslessNumber, parse } from "lossless-json";
+import type { BetPage, BetRecord, RejectedRecord } from "../bet.ts";
 import { describeError, ReconError } from "../errors.ts";
-import { type Amount, parseAmount } from "../money.ts";
-import {
-  badEnvelope,
-  excerpt,
-  isObject,
-  type JsonObject,
-  notJson,
-  type ReceivedAnswer,
-  readData,
-  textOf,
-} from "./envelope.ts";
+import { badEnvelope, isObject, notJson, type ReceivedAnswer, readData, textOf } from "./envelope.ts";
 import type { ListReader } from "./http.ts";
+import { parseUsual } from "./parse-usual.ts";
+import { AMOUNTS, isStorable, readBetRecord } from "./read-bet-record.ts";
 import { type ListItem, splitList } from "./split-list.ts";
 
 /** Larger than any real page of bets, and small enough that a worker can hold a page for each of its fetchers. */
@@ -100,11 +83,27 @@ function readItem(
     rejected.push({ raw: text.replaceAll("\0", "\ufffd"), reason });
     return;
   }
+  const usual = withoutStacks(() => readUsualItem(text, productId));
+  if (usual !== null) {
+    records.push(usual);
+    return;
+  }
   const item: unknown = withoutStacks(() => parse(text));
   try {
     records.push(withoutStacks(() => readBetRecord(item, productId)));
   } catch (error) {
     rejected.push({ raw: textOf(item), reason: describeError(error) });
+  }
+}
+
+/** @returns null: the item needs the exact parser, or is bad */
+function readUsualItem(text: string, productId: string): BetRecord | null {
+  const item = parseUsual(text, AMOUNTS);
+  if (item === null) return null;
+  try {
+    return readBetRecord(item, productId);
+  } catch {
+    return null;
   }
 }
 
@@ -137,161 +136,4 @@ function readNextId(data: unknown, what: string): string | null {
  */
 function copyOf(text: string): string {
   return Buffer.from(text).toString();
-}
-
-const KNOWN_FIELDS = new Set([
-  "id",
-  "betId",
-  "username",
-  "currency",
-  "accountingDate",
-  "updatedDate",
-  "stake",
-  "payout",
-  "productId",
-  "gameCode",
-  "gameName",
-  "roundId",
-  "betStatus",
-  "payoutStatus",
-]);
-
-/** One item of `txns` (§2.4). @throws ReconError `bad-record`, `bad-amount` or `bad-time` naming field and value */
-function readBetRecord(item: unknown, productId: string): BetRecord {
-  if (!isObject(item)) throw new ReconError("bad-record", "the item is not an object");
-  const record: BetRecord = {
-    id: readKey(item, "id"),
-    betId: readKey(item, "betId"),
-    username: readKey(item, "username"),
-    currency: readKey(item, "currency"),
-    accountingDate: readTime(item, "accountingDate"),
-    updatedDate: readTime(item, "updatedDate"),
-    stake: readAmount(item, "stake"),
-    payout: readAmount(item, "payout"),
-    productId: readKey(item, "productId"),
-    gameCode: readText(item, "gameCode"),
-    gameName: readText(item, "gameName"),
-    roundId: readIndexed(item, "roundId"),
-    betStatus: readOneOf<BetStatus>(item, "betStatus", BET_STATUSES),
-    payoutStatus: readOneOf<PayoutStatus>(item, "payoutStatus", PAYOUT_STATUSES),
-    extra: readExtra(item),
-  };
-  if (record.productId !== productId) {
-    throw new ReconError(
-      "bad-record",
-      `productId is "${record.productId}", but "${productId}" was asked for`,
-    );
-  }
-  return record;
-}
-
-/** PostgreSQL can store neither NUL nor half of a surrogate pair. */
-function isStorable(text: string): boolean {
-  return text.isWellFormed() && !text.includes("\0");
-}
-
-function readText(item: JsonObject, field: string): string {
-  const value = item[field];
-  const text = typeof value === "string" || !isLosslessNumber(value) ? value : value.toString();
-  if (typeof text !== "string") {
-    throw new ReconError("bad-record", `${field} must be text, but is ${excerpt(value)}`);
-  }
-  if (!isStorable(text)) throw new ReconError("bad-record", `${field} has a character that cannot be stored`);
-  return text;
-}
-
-/** An index entry of PostgreSQL holds 2,704 bytes; the key of a record has four parts. */
-const LONGEST_INDEXED_BYTES = 512;
-const MOST_BYTES_PER_UNIT = 3;
-
-function readIndexed(item: JsonObject, field: string): string {
-  const text = readText(item, field);
-  const mayBeLong = text.length * MOST_BYTES_PER_UNIT > LONGEST_INDEXED_BYTES;
-  if (mayBeLong && Buffer.byteLength(text) > LONGEST_INDEXED_BYTES) {
-    throw new ReconError(
-      "bad-record",
-      `${field} is longer than ${LONGEST_INDEXED_BYTES} bytes: "${excerpt(text)}"`,
-    );
-  }
-  return text;
-}
-
-function readKey(item: JsonObject, field: string): string {
-  const text = readIndexed(item, field);
-  if (text === "") throw new ReconError("bad-record", `${field} must not be empty`);
-  return text;
-}
-
-/**
- * The first and the last storable moment. Programs write "never" as the first or last moment that they know, and an
- * offset may move that beyond these years.
- */
-const FIRST_INSTANT = parseInstant("0001-01-01T00:00:00Z", "FIRST_INSTANT");
-const LAST_INSTANT = parseInstant("9999-12-31T23:59:59.999Z", "LAST_INSTANT");
-
-/** A time that PostgreSQL reads unchanged. It reads neither every offset nor every form of ISO 8601. */
-const PLAIN_TIME = /^(?!000|9999)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-](?:0\d|1[0-4]):?\d\d)$/;
-
-/** @returns the time as sent where PostgreSQL can read it, else in UTC to the microsecond */
-function readTime(item: JsonObject, field: string): string {
-  const text = readText(item, field);
-  const read = parseInstant(text, field);
-  if (PLAIN_TIME.test(text)) return text;
-  const instant = Math.min(Math.max(read, FIRST_INSTANT), LAST_INSTANT);
-  const microseconds = /\.\d{3}(\d{1,3})/.exec(text)?.[1] ?? "";
-  return `${formatInstant(instant).slice(0, -1)}${microseconds.padEnd(3, "0")}Z`;
-}
-
-function readAmount(item: JsonObject, field: string): Amount {
-  const value = item[field];
-  if (!isLosslessNumber(value)) {
-    throw new ReconError("bad-amount", `${field} must be a number, but is ${excerpt(value)}`);
-  }
-  return parseAmount(value.toString(), field);
-}
-
-function readOneOf<Choice extends string>(
-  item: JsonObject,
-  field: string,
-  choices: readonly Choice[],
-): Choice {
-  const text = readText(item, field);
-  const found = choices.find((choice) => choice === text);
-  if (found === undefined) {
-    throw new ReconError(
-      "bad-record",
-      `${field} must be one of ${choices.join(", ")}, but is "${text.slice(0, 60)}"`,
-    );
-  }
-  return found;
-}
-
-function readExtra(item: JsonObject): string | null {
-  const fields = Object.keys(item);
-  if (fields.every((field) => KNOWN_FIELDS.has(field))) return null;
-  const unknown = Object.entries(item).filter(([field]) => !KNOWN_FIELDS.has(field));
-  for (const [field, value] of unknown) {
-    const problem = problemOf(field, 0) ?? problemOf(value, 0);
-    if (problem !== null) throw new ReconError("bad-record", `${excerpt(field)} ${problem}`);
-  }
-  return stringify(Object.fromEntries(unknown)) ?? "{}";
-}
-
-const DEEPEST_LEVEL = 64;
-/** Numbers within the range of PostgreSQL's numeric. */
-const STORABLE_NUMBER = /^[^eE]{1,1000}(?:[eE][+-]?\d{1,3})?$/;
-
-/** Why jsonb cannot store a value; null: it can. */
-function problemOf(value: unknown, level: number): string | null {
-  if (typeof value === "string") return isStorable(value) ? null : "has a character that cannot be stored";
-  if (isLosslessNumber(value)) {
-    return STORABLE_NUMBER.test(value.toString()) ? null : "has a number that cannot be stored";
-  }
-  if (typeof value !== "object" || value === null) return null;
-  if (level === DEEPEST_LEVEL) return `nests deeper than ${DEEPEST_LEVEL} levels`;
-  for (const [key, inner] of Object.entries(value)) {
-    const problem = problemOf(key, level) ?? problemOf(inner, level + 1);
-    if (problem !== null) return problem;
-  }
-  return null;
 }

@@ -116,8 +116,8 @@ export async function measureCovered(sql: Query, productId: string, range: TimeR
 }
 
 /**
- * Limits to_at on both ends, which no window exceeds by more than the longest length, so that the index on to_at
- * serves the query.
+ * Finds the windows that touch a range. No window is longer than `LONGEST_WINDOW_MS`, so to_at has a limit on both
+ * sides, and the index on to_at serves the query.
  */
 function touchingSql(sql: Query, productId: string, { from, to }: TimeRange) {
   return sql`product_id = ${productId} and to_at > ${from} and to_at < ${to + LONGEST_WINDOW_MS} and from_at < ${to}`;

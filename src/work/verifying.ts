@@ -26,10 +26,10 @@ export interface Verifying {
   readonly stalls: readonly Stall[];
 }
 
-/** From this many questions in a row without an answer on, a product counts as silent. */
+/** After this many questions in a row without an answer, a product counts as silent. */
 const MOST_UNANSWERED = 10;
 const UNANSWERED_FOR_MS = 120_000;
-/** Without a question in this time, an earlier silence does not count. */
+/** An earlier silence does not count where nobody has asked within this time. */
 const ASKED_WITHIN_MS = 2 * 3_600_000;
 
 /** The subject in `work_states` of one kind and product. */
@@ -106,7 +106,7 @@ function describeSilent(queue: string, waits: DueOfProduct | null, state: WorkSt
     kind: "verifying-stalled",
     subject: queue,
     productId,
-    what: `no question about ${kind}s of ${productId} is answered${since === null ? "" : ` since ${showInstant(since)}`}${error === null ? "" : ` (${error})`}${many}`,
+    what: `no question about ${kind}s of ${productId} has been answered${since === null ? "" : ` since ${showInstant(since)}`}${error === null ? "" : ` (${error})`}${many}`,
     toDo: "Ask the provider about its verify endpoint. The worker asks again by itself, and decides nothing without an answer. Other products go on. recon transfers list shows what waits.",
     whatWhenOver: `questions about ${kind}s of ${productId} are answered again`,
     isWhole: false,

@@ -51,7 +51,7 @@ export async function readWorkFacts(
   { now, compared, relation, most }: WorkQuestion,
 ): Promise<WorkFacts> {
   const [row] = await sql.unsafe<WorkFacts[]>(
-    SEEN,
+    ALL_FACTS,
     [formatInstant(now), JSON.stringify(compared), most, relation],
     { prepare: true },
   );
@@ -108,7 +108,7 @@ const MARKS = `(
     select since, reason from comparisons_set_aside s where s.product_id = p.product_id order by since limit 1
   ) first on true)`;
 
-const SEEN = `
+const ALL_FACTS = `
   select ${STATES} as states, ${MARKS} as marks,
     ${dueOf("transfers", "transfer")} || ${dueOf("top_ups", "top-up")} as due,
     (select read_at from ledger_follows where relation = $4::text) as "readAt"`;

@@ -117,8 +117,8 @@ describe("an incident reports", () => {
       "grown",
     ],
     ["no end where it reported no beginning", { total: 3, open: 0, alertedTotal: 0 }, true, null],
-  ])("%s", (_, fields, isLoud, news) => {
-    expect(newsOf(incident(fields), isLoud)).toBe(news);
+  ])("%s", (_, fields, reachesMinimum, news) => {
+    expect(newsOf(incident(fields), reachesMinimum)).toBe(news);
   });
 });
 

@@ -137,7 +137,9 @@ describe("a command that moves money asks first", () => {
     const before = sandbox.requests().total;
     const { code, stdout, stderr } = await recon(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toMatch(/^recon: nothing was sent: there is no terminal for a question\. Add --yes to /);
+    expect(stderr).toMatch(
+      /^recon: nothing was sent: without a terminal nobody can confirm\. To .+, add --yes\.$/m,
+    );
     expect(sandbox.requests().total).toBe(before);
     expect((await sql`select from transfers where transaction_ref = 'ask-1'`).count).toBe(0);
   });

@@ -7,6 +7,8 @@ import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { QUEUE_PLACES } from "./queue-places.ts";
 
+const SCHEDULE_CHECK_MS = 200;
+
 describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
   const database = useDatabase();
   const { sql } = database;
@@ -32,7 +34,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     const worker = await startWorker(
       context,
       { redisUrl: queues.redisUrl(), databaseUrl: database.url },
-      200,
+      SCHEDULE_CHECK_MS,
     );
     return { [Symbol.asyncDispose]: () => worker.stop() };
   }

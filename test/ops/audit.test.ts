@@ -93,7 +93,7 @@ describe("the audit log", () => {
     const socket = connect(Number(port), "127.0.0.1");
     const head = "POST /api/backfills HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
     socket.write(`${head}\r\ncontent-length: 100\r\n\r\n{`, () => socket.destroy());
-    const [row] = await eventually("it stands in the log", async () => {
+    const [row] = await eventually("the request is in the log", async () => {
       const rows = await sql`select address, status from audit_log`;
       return rows.length > 0 ? rows : null;
     });

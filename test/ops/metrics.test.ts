@@ -107,7 +107,7 @@ async function fill(): Promise<void> {
 }
 
 describe("the state", () => {
-  test("says of each product how far it is, how long its windows are, what is missing, and whether it stands still", async () => {
+  test("shows how far each product is, how long its windows are, what is missing, and whether it stands still", async () => {
     await fill();
     const samples = await scrape(open());
     const of = (metric: string) => showMetric(samples, `recon_product_${metric}`);
@@ -191,7 +191,7 @@ describe("the state", () => {
     expect(later).toContain("currency=C51,kind=payout-differs,product=P1: 51");
   });
 
-  test("lacks what was resolved or deleted in the next scrape", async () => {
+  test("no longer has, in the next scrape, what was resolved or deleted", async () => {
     await fill();
     const metrics = open();
     await scrape(metrics);
@@ -208,7 +208,7 @@ describe("the state", () => {
     expect(showMetric(samples, "recon_ledger_newest_entry_age_seconds")).toEqual([]);
   });
 
-  test("is read at most once in five seconds, and what is over once in five minutes; ages grow meanwhile", async () => {
+  test("is read at most once in five seconds, and ended mismatches once in five minutes; ages grow meanwhile", async () => {
     await fill();
     let counted = 0;
     const countQueues = async () => {

@@ -103,12 +103,12 @@ describe("the request", () => {
   });
 });
 
-describe("credentials over an open line", () => {
+describe("credentials over plain http", () => {
   const production = { requestTimeoutMs: 1000, connections: 1, production: true };
   const openFor = (baseUrl: string) => () =>
     openProvider({ baseUrl, ...CREDENTIALS }, production, clock).close();
 
-  test("in production plain http to another machine is refused, without showing secrets of the URL", () => {
+  test("are refused in production for another machine, and the error shows no secret of the URL", () => {
     expect(openFor("http://hidden:secret@provider.example/api")).toThrow(
       "PROVIDER_BASE_URL: http://provider.example is plain http; in production credentials are sent over https only",
     );
@@ -192,7 +192,7 @@ describe("a page", () => {
   });
 });
 
-describe("a bad record is set aside with its text and the reason, and the other records are kept", () => {
+describe("a bad record is rejected with its text and the reason, and the other records are kept", () => {
   const long = "x".repeat(600);
   const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
   test.each<[problem: string, fields: Record<string, string | undefined>, reason: string]>([
@@ -336,7 +336,7 @@ describe("an answer that is no page of bets is refused, and the error names the 
     expect([records.length, rejected.length]).toEqual([9_000, 1_000]);
   });
 
-  test("a record beyond the size limit is set aside with its beginning, and the other records are kept", async () => {
+  test("a record beyond the size limit is rejected with its beginning, and the other records are kept", async () => {
     const long = betItem({ note: `"${"x".repeat(20_000)}"` });
     const { records, rejected } = await askAboutItems(long, betItem());
     expect(records).toHaveLength(1);
@@ -446,9 +446,9 @@ describe("each failure has a code of its own, and names product and range", () =
   });
 
   test.each([
-    ["no answer at all", hang, "provider-timeout"],
-    ["an endless answer", openStill(pageBody([])), "provider-drip"],
-  ])("no end within the request time-out: %s", async (_, answer, code) => {
+    ["none at all", hang, "provider-timeout"],
+    ["one that goes on and on", openStill(pageBody([])), "provider-drip"],
+  ])("an answer that does not end within the request time-out: %s", async (_, answer, code) => {
     provider.answer(() => answer);
     const failWithin = (requestTimeoutMs: number) =>
       failureOf(open(provider.url(), { requestTimeoutMs }).fetchBetPage({ ...RANGE, nextId: null }, never));

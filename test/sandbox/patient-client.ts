@@ -1,4 +1,4 @@
-/** A client for §4.B3 and a bad provider: it repeats requests, begins ranges again, and does not trust every answer. */
+/** A client that reads a faulty provider to the end (§4.B3): it repeats requests, begins ranges again, and doubts answers. */
 
 import { lengthOf, type TimeRange } from "../../src/window.ts";
 import { ask, type Item, parsePage, rangeOf } from "./agent.ts";

@@ -46,15 +46,15 @@ function findForgotten(row: Row, verify: Verify, end: Instant): string[] {
   const problems: string[] = [];
   if (isHeld) problems.push("a worker still has it");
   if (status === "pending") problems.push("nothing was decided");
-  if (nextVerifyAt !== null && nextVerifyAt <= end) problems.push("it was to be asked for, and was not");
+  if (nextVerifyAt !== null && nextVerifyAt <= end)
+    problems.push("a question about it was due, and nobody asked");
   if (status === "inconclusive" && closedBy === null && nextVerifyAt === null) {
-    problems.push("it is not asked for any more");
+    problems.push("no further question about it is planned");
   }
   const rejectedAt = answers.find((one) => one.status === "rejected")?.askedAt;
   const lastAskedAt = answers.at(-1)?.askedAt ?? 0;
   const rechecked = (rejectedAt ?? 0) + Math.max(...verify.recheckRejectedAfter);
-  if (status === "rejected" && lastAskedAt < rechecked)
-    problems.push("its rejection was not looked at again");
+  if (status === "rejected" && lastAskedAt < rechecked) problems.push("its rejection was not checked again");
   return problems;
 }
 
@@ -70,8 +70,10 @@ function findDecidedTwice({ status, attempts, answers, closedBy, decidedAt, next
     if (times > 1) problems.push(`it became ${decided} ${times} times`);
   }
   const accepted = answers.findIndex((one) => one.status === "accepted");
-  if (accepted >= 0 && accepted !== answers.length - 1) problems.push("asked for after it was accepted");
-  if (closedBy !== null && nextVerifyAt !== null) problems.push("it is closed, and asked for");
+  if (accepted >= 0 && accepted !== answers.length - 1)
+    problems.push("the provider was asked about it after it was accepted");
+  if (closedBy !== null && nextVerifyAt !== null)
+    problems.push("it is closed, but a further question is planned");
   const isDecided = status === "accepted" || status === "rejected" || closedBy !== null;
   if (isDecided !== (decidedAt !== null)) problems.push("it does not say when it was decided");
   return problems;

@@ -14,7 +14,7 @@ test("an hour that many bets need is fetched once", () => {
   ]);
 });
 
-test("an hour that goes on is fetched up to now, and time ahead not at all", () => {
+test("the present hour is fetched up to now, and no later time is fetched", () => {
   const now = NOON + 10 * MINUTE_MS;
   const asked = [{ from: NOON - MINUTE_MS, to: NOON + 5 * HOUR_MS }];
   expect(planConfirm(asked, now, HOUR_MS).windows).toEqual([
@@ -23,13 +23,13 @@ test("an hour that goes on is fetched up to now, and time ahead not at all", () 
   ]);
 });
 
-test("no window is longer than the provider can answer", () => {
+test("an hour is cut into windows that the provider can answer", () => {
   const asked = [{ from: NOON - HOUR_MS, to: NOON }];
   const { windows } = planConfirm(asked, NOON, 25 * MINUTE_MS);
   expect(windows.map(({ from, to }) => (to - from) / MINUTE_MS)).toEqual([25, 25, 10]);
 });
 
-describe("time that is already being fetched", () => {
+describe("time that an unfinished window covers", () => {
   const hour = { from: NOON - 2 * HOUR_MS, to: NOON - HOUR_MS };
   const part = { from: hour.from, to: hour.from + 20 * MINUTE_MS };
   const NOTHING = { windows: [], extended: [] };
@@ -46,12 +46,12 @@ describe("time that is already being fetched", () => {
     expect(planConfirm([hour], NOON, HOUR_MS, [window(part), window(rest)])).toEqual(NOTHING);
   });
 
-  test("is left out of the rest of its hour", () => {
+  test("is left out, and only the rest of its hour is planned", () => {
     const rest = { from: part.to, to: hour.to };
     expect(planConfirm([hour], NOON, HOUR_MS, [window(part)])).toEqual({ windows: [rest], extended: [] });
   });
 
-  describe("in an hour that goes on", () => {
+  describe("in the present hour", () => {
     const begin = NOON - HOUR_MS;
     const minute = (minutes: number) => begin + minutes * MINUTE_MS;
     const asked = (until: number) => [{ from: begin, to: minute(until) }];
@@ -61,21 +61,21 @@ describe("time that is already being fetched", () => {
       nextAttemptAt: NOON + HOUR_MS,
     });
 
-    test("delays added time while the window is fetched or about to be tried again", () => {
+    test("is not planned again with added time while its fetch is under way or will soon be tried again", () => {
       const planned = window({ from: begin, to: minute(29) });
       expect(planConfirm(asked(30), minute(30), HOUR_MS, [planned])).toEqual(NOTHING);
       const postponed = { ...planned, nextAttemptAt: minute(31) };
       expect(planConfirm(asked(30), minute(30), HOUR_MS, [postponed])).toEqual(NOTHING);
     });
 
-    test("is planned again with added time where the fetch failed, however often a comparison asks", () => {
+    test("is extended by added time where its fetch failed, however often a comparison asks", () => {
       const extended = [{ id: begin, to: minute(30) }];
       expect(planConfirm(asked(30), minute(30), HOUR_MS, [gap(0, 20)])).toEqual({ windows: [], extended });
       const whole = { windows: [], extended: [{ id: begin, to: NOON }] };
       expect(planConfirm([hour, ...asked(60)], NOON, HOUR_MS, [window(hour), gap(0, 30)])).toEqual(whole);
     });
 
-    test("grows only to the length that the provider can answer; the rest of the time is planned apart", () => {
+    test("is extended only to the length that the provider can answer, and the rest gets a window of its own", () => {
       const planned = planConfirm(asked(30), minute(30), 25 * MINUTE_MS, [gap(0, 20)]);
       const rest = { from: minute(25), to: minute(30) };
       expect(planned).toEqual({ windows: [rest], extended: [{ id: begin, to: minute(25) }] });

@@ -24,9 +24,9 @@ export function announceStart(facts: {
   printLine(`  queues     ${facts.queues}`);
   printLine(`  provider   ${facts.provider}`);
   printLine(
-    `  graces     callbacks ${showDuration(diff.callbackGrace)}, provider ${showDuration(diff.providerGrace)}: short, to watch; by default they are 15 min and 1 h`,
+    `  graces     callbacks ${showDuration(diff.callbackGrace)}, provider ${showDuration(diff.providerGrace)}: short, so that you can watch; by default they are 15 min and 1 h`,
   );
-  printLine(`  look       ${facts.opsUrl}/ in a browser, or ${facts.opsUrl}/api/mismatches`);
+  printLine(`  dashboard  ${facts.opsUrl}/ in a browser, or ${facts.opsUrl}/api/mismatches`);
   printLine();
   printLine("The first mismatches appear in a few seconds. Ctrl-C ends everything; the next start goes on.");
   printLine();
@@ -35,7 +35,7 @@ export function announceStart(facts: {
 /** Prints each mismatch once, until the signal aborts. */
 export async function announceMismatches(sql: Sql, clock: Clock, signal: AbortSignal): Promise<void> {
   let after: string | null = null;
-  let reported = false;
+  let hintShown = false;
   while (!signal.aborted) {
     const filter = { statuses: [], kind: null, productId: null, username: null, limit: 1000, after };
     const { mismatches } = await listMismatches(sql, filter);
@@ -45,8 +45,8 @@ export async function announceMismatches(sql: Sql, clock: Clock, signal: AbortSi
     }
     if (mismatches.length > LISTED_AT_ONCE) printLine(`… and ${mismatches.length - LISTED_AT_ONCE} more`);
     after = mismatches.at(-1)?.id ?? after;
-    if (!reported && mismatches.length > 0) {
-      reported = true;
+    if (!hintShown && mismatches.length > 0) {
+      hintShown = true;
       printLine();
       printLine(
         `To see them in another terminal: npx recon mismatches list, npx recon mismatches show ${mismatches[0]?.id}`,

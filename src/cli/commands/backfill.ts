@@ -45,7 +45,7 @@ export function addBackfillCommands(program: Command): void {
     })
     .option("--product <product>", "the product")
     .option("--from <time>", "the beginning of the range, such as 2026-11-01T00:00:00Z")
-    .option("--to <time>", "up to when")
+    .option("--to <time>", "the end of the range, not included")
     .option("--wait", "show the progress, and end with the backfill")
     .option("--dry-run", "only show the effect of the backfill")
     .option("--json", "one JSON document")

@@ -18,7 +18,7 @@ const LONGEST_STOP_MS = 5_000;
 export function addCallbacksCommand(program: Command): void {
   program
     .command("callbacks")
-    .description("serves the operator's callback endpoints with a built-in wallet and writes the ledger")
+    .description("serve the operator's callback endpoints with a built-in wallet, and write the ledger")
     .action(runUntilStopped("recon callbacks", ["database", "callers"], startCallbacks));
 }
 
@@ -32,12 +32,12 @@ async function startCallbacks({ settings, context, databaseUrl }: OpenRecon, ope
   const timer = setInterval(watch, MEASURE_EVERY_MS);
   opened.push({ name: "the clock watch", longestMs: 100, close: async () => clearInterval(timer) });
   const server = await startCallbackServer(context, settings.callbacks);
-  opened.push({ name: "the callback server", longestMs: LONGEST_STOP_MS, close: () => server.close() });
+  opened.push({ name: "the callbacks server", longestMs: LONGEST_STOP_MS, close: () => server.close() });
   const { basePath, signatureKey, allowedIps } = settings.callbacks;
   const from = allowedIps.length === 0 ? "from anywhere" : `from ${allowedIps.join(", ")}`;
   printLine(`callbacks are answered at ${server.url}${basePath}/<callback>, for the products`);
   printLine(`  ${context.config.products.map(({ productId }) => productId).join(", ")}`);
   printLine(`  ${from}, ${signatureKey === null ? "signed or not" : "signed with CALLBACK_SIGNATURE_KEY"}`);
-  printLine('Players are made by "recon wallet credit". Ctrl-C ends this server.');
+  printLine('"recon wallet credit" makes a player. Ctrl-C ends this server.');
   context.log.info({ callbacks: server.url }, "the callbacks are served");
 }

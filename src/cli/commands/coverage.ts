@@ -20,7 +20,7 @@ export function addCoverageCommand(program: Command): void {
     .description("show the fetched time of a product, and the gaps")
     .option("--product <product>", "the product")
     .option("--from <time>", "the beginning of the range, such as 2026-11-01T00:00:00Z")
-    .option("--to <time>", "up to when")
+    .option("--to <time>", "the end of the range, not included")
     .option("--json", "one JSON document")
     .action(
       withRecon(["database"], async ({ context }, { json, ...typed }: CoverageOptions) => {

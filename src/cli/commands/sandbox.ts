@@ -28,11 +28,11 @@ const PRODUCT_IDS = TRY_OUT_PRODUCTS.map(({ productId }) => productId);
 export function addSandboxCommand(program: Command): void {
   program
     .command("sandbox")
-    .description("the stand-in provider by itself: a seeded world of players, over HTTP")
-    .option("--host <host>", "where to listen", "127.0.0.1")
-    .option("--port <port>", "where to listen; 0: any free port", "4000")
-    .option("--username <name>", "of the agent", "sandbox")
-    .option("--password <password>", "of the agent; default: random")
+    .description("run the stand-in provider by itself: a seeded world of players, over HTTP")
+    .option("--host <host>", "the address to listen on", "127.0.0.1")
+    .option("--port <port>", "the port to listen on; 0: any free port", "4000")
+    .option("--username <name>", "the username of the agent", "sandbox")
+    .option("--password <password>", "the password of the agent; default: random")
     .option("--seed <number>", "the seed of a new world; default: random")
     .option(
       "--from <time>",
@@ -57,7 +57,7 @@ async function runSandbox(flags: SandboxFlags): Promise<void> {
     ...(flags.password === undefined ? {} : { password: flags.password }),
     faultsOf: readFaults(flags.faults),
   };
-  const reported = stopSignal();
+  const stopped = stopSignal();
   const sandbox =
     period === null
       ? await startTryOut(systemClock, null, { ...serving, seed })
@@ -68,7 +68,7 @@ async function runSandbox(flags: SandboxFlags): Promise<void> {
   printLine(`The sandbox listens; its world has the seed ${sandbox.seed}${played}. For a worker:`);
   printLine(`  PROVIDER_BASE_URL=${baseUrl} PROVIDER_USERNAME=${username} PROVIDER_PASSWORD=${password}`);
   printLine(`  products ${PRODUCT_IDS.join(", ")}`);
-  await reported;
+  await stopped;
   await sandbox.stop();
 }
 

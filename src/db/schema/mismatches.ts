@@ -112,7 +112,7 @@ export const mismatches = pgTable(
     index("mismatches_amount").on(t.status, t.amountAtRisk, t.id, t.currency),
     index("mismatches_first_seen").on(t.status, t.firstSeenAt, t.id),
     index("mismatches_occurred").on(t.status, t.occurredAt, t.id),
-    // The same condition as `UNSETTLED` in diff/agreement-store.ts, word for word.
+    // The condition of `MISMATCHES_TO_CHECK` in diff/agreement-store.ts: PostgreSQL uses the index only where both agree.
     index("mismatches_unsettled")
       .on(t.productId)
       .where(sql`status in ('open', 'acknowledged') or (ceased_at is null and resolved_by <> 'recon')`),

@@ -76,7 +76,7 @@ export async function compareProduct(
   if (product.settlement === "bets" && !isCareful)
     await screenProduct(context, product, now, signal, LONGEST_TURN_MS, screenFrom);
   for (let steps = 0; steps < MOST_STEPS_PER_RUN && !signal.aborted; steps += 1) {
-    const step = await compareStep(context, product, now, { limits, isCareful });
+    const step = await compareStep(context, { product, now, limits }, isCareful);
     isCareful = step.isUnfinished;
     compared += step.compared;
     wantsFetch ||= step.wantsFetch;
@@ -91,48 +91,52 @@ export async function compareProduct(
   return { compared, wantsFetch, upTo: null, isBusy: false, wantsTurn: !signal.aborted };
 }
 
-async function compareStep(
-  context: FlowContext,
-  product: ProductConfig,
-  now: Instant,
-  { limits, isCareful }: { readonly limits: CompareLimits; readonly isCareful: boolean },
-) {
-  const compare = product.settlement === "session" ? compareMarkedSessions : compareMarkedBets;
-  // All reads share one snapshot: coverage newer than the records would make a present record look missing (decision 5).
-  const compareAll = (how: HowToCompare) =>
-    inOneMoment(context.sql, async (tx) => {
-      const taken = await takeDue(context, tx, product, now, limits);
-      if (typeof taken === "string") return { ...NOTHING, taken };
-      const { comparison, marks } = taken;
-      if (marks.length === 0) return { ...NOTHING, taken: "compared" as const };
-      const { together, slow } = await leaveSetAside(comparison, marks);
-      const apart = how === "one by one" ? [...partsOf(comparison, together), ...slow] : slow;
-      const first =
-        how === "one by one" ? NOTHING_COMPARED : await compareTogether(comparison, together, how, compare);
-      const then = await compareOneByOne(comparison, apart, compare);
-      await noteCompared(comparison, [...(how === "one by one" ? [] : together), ...then.comparedMarks]);
-      for (const kind of new Set([...first.stale, ...then.stale])) await reportStale(comparison, kind);
-      return {
-        taken: "compared" as const,
-        marks: marks.length,
-        compared: first.compared + then.compared,
-        wantsFetch: first.wantsFetch || then.wantsFetch,
-        isUnfinished: then.isUnfinished,
-      };
-    });
+/** "in halves" finds parts that cannot be judged; "one by one" also finds parts that take too long. */
+type HowToCompare = "together" | "in halves" | "one by one";
+
+interface StepOptions {
+  readonly product: ProductConfig;
+  readonly now: Instant;
+  readonly limits: CompareLimits;
+}
+
+/** Takes and compares due marks. Where their data make the step fail, it begins again and compares them in halves. */
+async function compareStep(context: FlowContext, options: StepOptions, isCareful: boolean) {
   try {
-    return await compareAll(isCareful ? "one by one" : "together");
+    return await compareAs(isCareful ? "one by one" : "together", context, options);
   } catch (error) {
     if (isCareful || !isOfData(error)) throw error;
-    return await compareAll("in halves");
+    return await compareAs("in halves", context, options);
   }
 }
 
-/** "in halves" finds parts that cannot be judged; "one by one" also finds parts that take too long */
-type HowToCompare = "together" | "in halves" | "one by one";
-
 const NOTHING = { marks: 0, compared: 0, wantsFetch: false, isUnfinished: false };
 const NOTHING_COMPARED: ComparisonResult = { compared: 0, wantsFetch: false, stale: new Set() };
+
+async function compareAs(how: HowToCompare, context: FlowContext, { product, now, limits }: StepOptions) {
+  const compare = product.settlement === "session" ? compareMarkedSessions : compareMarkedBets;
+  // All reads share one snapshot: coverage newer than the records would make a present record look missing (decision 5).
+  return await inOneMoment(context.sql, async (tx) => {
+    const taken = await takeDue(context, tx, product, now, limits);
+    if (typeof taken === "string") return { ...NOTHING, taken };
+    const { comparison, marks } = taken;
+    if (marks.length === 0) return { ...NOTHING, taken: "compared" as const };
+    const { together, slow } = await leaveSetAside(comparison, marks);
+    const isOneByOne = how === "one by one";
+    const first = isOneByOne ? NOTHING_COMPARED : await compareTogether(comparison, together, how, compare);
+    const parts = isOneByOne ? [...partsOf(comparison, together), ...slow] : slow;
+    const then = await compareOneByOne(comparison, parts, compare);
+    await noteCompared(comparison, [...(isOneByOne ? [] : together), ...then.comparedMarks]);
+    for (const kind of new Set([...first.stale, ...then.stale])) await reportStale(comparison, kind);
+    return {
+      taken: "compared" as const,
+      marks: marks.length,
+      compared: first.compared + then.compared,
+      wantsFetch: first.wantsFetch || then.wantsFetch,
+      isUnfinished: then.isUnfinished,
+    };
+  });
+}
 
 async function compareTogether(
   comparison: ComparisonContext,

@@ -33,12 +33,17 @@ export async function recordChanges(
   const { diff, alerts } = config;
   const products = [...new Set(changes.map(({ productId }) => productId))];
   const backfills = await readLateBackfills(tx, products, now - diff.callbackGrace - alerts.incidentGap);
-  const sorted = changes.map((change) => {
+  const ofBackfills = changes.map((change) => {
     const { productId, occurredAt } = change;
     const source = backfills.find(
       (one) => one.productId === productId && one.from <= occurredAt && occurredAt < one.to,
     );
     return { ...change, backfillId: source?.id ?? 0 };
   });
-  await recordIncidents(tx, sorted, { gapMs: alerts.incidentGap, minAmounts: alerts.minAmount }, now);
+  await recordIncidents(
+    tx,
+    ofBackfills,
+    { longestPauseMs: alerts.incidentGap, minAmounts: alerts.minAmount },
+    now,
+  );
 }

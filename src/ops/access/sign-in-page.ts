@@ -39,7 +39,7 @@ export function renderComeAgain(to: string): string {
 <meta http-equiv="refresh" content="0; url=${path}">
 <title>wallet-recon</title>
 </head>
-<body><p><a href="${path}">Go on</a></p></body>
+<body><p><a href="${path}">Continue</a></p></body>
 </html>
 `;
   return String(document);

@@ -25,8 +25,12 @@ export function addSignIn(app: FastifyInstance, gate: Gate, context: FlowContext
     scope.get<{ Querystring: SignInFields }>("/sign-in", async (request, reply) => {
       const to = readOwnPath(request.query.to);
       if ((await findVisitor(gate, request)) !== null) return await reply.redirect(to, 303);
-      const isLed = request.headers["sec-fetch-site"] === "cross-site";
-      return await sendPage(reply, 200, isLed ? renderComeAgain(to) : renderSignIn({ to, error: null }));
+      const isFromAnotherSite = request.headers["sec-fetch-site"] === "cross-site";
+      return await sendPage(
+        reply,
+        200,
+        isFromAnotherSite ? renderComeAgain(to) : renderSignIn({ to, error: null }),
+      );
     });
     scope.post<{ Body: SignInFields | undefined }>("/sign-in", async (request, reply) => {
       if (!isOwnChange(request.headers, "accept")) return await sendForeign(reply);

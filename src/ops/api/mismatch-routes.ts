@@ -15,7 +15,7 @@ import { BULK_RESULT, MISMATCH_LIST, STORY } from "./mismatch-schema.ts";
 import { describeOperation, ONE_ID } from "./operation.ts";
 import { TEXT } from "./schema.ts";
 
-/** The longest body: the largest number of ids. */
+/** The largest body in bytes, with room for the largest number of ids. */
 const LONGEST_BULK = 256 * 1024;
 
 const LIST = describeOperation({

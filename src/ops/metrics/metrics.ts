@@ -5,14 +5,14 @@ import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { DatabaseClock } from "../../db/database-clock.ts";
 import { describeError } from "../../errors.ts";
 import type { FlowContext } from "../../flows/context.ts";
-import { readStateAtHand, readStateThatIsOver } from "./read-state.ts";
+import { readFinishedState, readOpenState } from "./read-state.ts";
 import { shareReading } from "./shared-reading.ts";
 import { addStateGauges, type QueueState } from "./state-gauges.ts";
 import { addWorkCounters, type WorkCounters } from "./work-counters.ts";
 
 /** The shortest interval between two readings, for all scrapers together. */
 const READ_EVERY_MS = 5_000;
-const READ_OVER_EVERY_MS = 300_000;
+const READ_FINISHED_EVERY_MS = 300_000;
 /** Prometheus gives up after 10 s by default. */
 const LONGEST_READ_MS = 3_000;
 /** The resolution of event loop delays; a finer one wakes an idle process more often. */
@@ -51,17 +51,17 @@ export function openMetrics(
     shareReading(read, { everyMs, longestMs: longestReadMs }, clock, (error) =>
       context.log.warn({ error: describeError(error) }, `the metrics lack ${what}`),
     );
-  const readAtHand = share("what is in the database", READ_EVERY_MS, () =>
-    readStateAtHand(sql, config, clock.now()),
+  const readOpen = share("what is in the database", READ_EVERY_MS, () =>
+    readOpenState(sql, config, clock.now()),
   );
-  const readOver = share("what is over", READ_OVER_EVERY_MS, () => readStateThatIsOver(sql));
+  const readFinished = share("finished work", READ_FINISHED_EVERY_MS, () => readFinishedState(sql));
   const readQueues = share("the queues", READ_EVERY_MS, countQueues);
 
   return {
     ...work,
     show: async () => {
-      const [atHand, over, queues] = await Promise.all([readAtHand(), readOver(), readQueues()]);
-      showState({ atHand, over, queues }, clock.now());
+      const [open, finished, queues] = await Promise.all([readOpen(), readFinished(), readQueues()]);
+      showState({ open, finished, queues }, clock.now());
       showClock();
       return { type: registry.contentType, text: await registry.metrics() };
     },

@@ -34,7 +34,7 @@ interface StateCounts {
 }
 
 /** Open work of people and of this program. */
-export interface StateAtHand extends StateCounts {
+export interface OpenState extends StateCounts {
   readonly progress: readonly PullProgress[];
   /** records in doubt, by product */
   readonly inDoubt: ReadonlyMap<string, number>;
@@ -50,7 +50,7 @@ export interface StateAtHand extends StateCounts {
 const MOST_COUNTED = 10_000;
 
 /** Reads everything in one snapshot, on one connection. */
-export async function readStateAtHand(sql: Sql, config: Config, now: Instant): Promise<StateAtHand> {
+export async function readOpenState(sql: Sql, config: Config, now: Instant): Promise<OpenState> {
   return await sql.begin("isolation level repeatable read read only", async (tx) => {
     await limitStatements(tx, LONGEST_STATEMENT_MS);
     const progress = await readPullProgress(tx);
@@ -72,7 +72,7 @@ export async function readStateAtHand(sql: Sql, config: Config, now: Instant): P
 }
 
 /** Reads finished work, which grows with the history. */
-export async function readStateThatIsOver(sql: Sql): Promise<StateCounts> {
+export async function readFinishedState(sql: Sql): Promise<StateCounts> {
   return await sql.begin("isolation level repeatable read read only", async (tx) => {
     await limitStatements(tx, LONGEST_STATEMENT_MS);
     return {

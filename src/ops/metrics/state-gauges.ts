@@ -6,7 +6,7 @@ import type { Config } from "../../config-file.ts";
 import { isStalled, watermarkOf } from "../../sync/progress-store.ts";
 import { TRANSFER_STATUSES } from "../../transfer.ts";
 import type { VerifyCount } from "./counts-store.ts";
-import type { readStateThatIsOver, StateAtHand } from "./read-state.ts";
+import type { OpenState, readFinishedState } from "./read-state.ts";
 import { type AddGauge, addWorkGauges } from "./work-gauges.ts";
 
 /** The number of a queue's jobs in each state. */
@@ -17,8 +17,8 @@ export interface QueueState {
 
 /** The readings for a scrape; null: the reading failed. */
 interface ReadForScrape {
-  readonly atHand: StateAtHand | null;
-  readonly over: Awaited<ReturnType<typeof readStateThatIsOver>> | null;
+  readonly open: OpenState | null;
+  readonly finished: Awaited<ReturnType<typeof readFinishedState>> | null;
   readonly queues: readonly QueueState[] | null;
 }
 
@@ -45,12 +45,12 @@ export function addStateGauges(registry: Registry, config: Config): ShowState {
     registers: [registry],
   });
   return (read, now) => {
-    databaseUp.set(read.atHand === null ? 0 : 1);
+    databaseUp.set(read.open === null ? 0 : 1);
     queuesUp.set(read.queues === null ? 0 : 1);
-    product(read.atHand, now);
+    product(read.open, now);
     money(read);
     backlog(read, now);
-    work(read.atHand, now);
+    work(read.open, now);
   };
 }
 
@@ -86,7 +86,7 @@ function addProductGauges(gauge: AddGauge) {
     "Records that a fetch did not return, and that may have been moved: they are searched, and open no mismatch.",
     "product",
   );
-  return (state: StateAtHand | null, now: Instant): void => {
+  return (state: OpenState | null, now: Instant): void => {
     for (const one of [lag, headLag, windowLength, gaps, gapSeconds, stalled, inDoubt]) one.reset();
     for (const progress of state?.progress ?? []) {
       const of = { product: progress.productId };
@@ -126,33 +126,33 @@ function addMoneyGauges(gauge: AddGauge) {
     "Top-ups by status; the accepted and rejected ones are counted every five minutes.",
     "status",
   );
-  return ({ atHand, over }: ReadForScrape): void => {
+  return ({ open, finished }: ReadForScrape): void => {
     for (const one of [mismatches, atRisk, transfers, topUps]) one.reset();
     for (const { productId, kind, status, count } of [
-      ...(atHand?.mismatches ?? []),
-      ...(over?.mismatches ?? []),
+      ...(open?.mismatches ?? []),
+      ...(finished?.mismatches ?? []),
     ]) {
       mismatches.set({ product: productId, kind, status }, count);
     }
-    for (const { productId, kind, currency, amount } of atHand?.atRisk ?? []) {
+    for (const { productId, kind, currency, amount } of open?.atRisk ?? []) {
       // The only place where an amount becomes a number, because Prometheus knows only numbers.
       atRisk.set({ product: productId, kind, currency }, Number(amount));
     }
-    showStatuses(transfers, atHand?.transfers, over?.transfers);
-    showStatuses(topUps, atHand?.topUps, over?.topUps);
+    showStatuses(transfers, open?.transfers, finished?.transfers);
+    showStatuses(topUps, open?.topUps, finished?.topUps);
   };
 }
 
-const OVER: ReadonlySet<string> = new Set(["accepted", "rejected"]);
+const FINISHED: ReadonlySet<string> = new Set(["accepted", "rejected"]);
 
 /** A status without rows is 0 if its reading succeeded. */
 function showStatuses(
   gauge: Gauge<"status">,
-  atHand: readonly VerifyCount[] | undefined,
-  over: readonly VerifyCount[] | undefined,
+  open: readonly VerifyCount[] | undefined,
+  finished: readonly VerifyCount[] | undefined,
 ): void {
   for (const status of TRANSFER_STATUSES) {
-    const counts = OVER.has(status) ? over : atHand;
+    const counts = FINISHED.has(status) ? finished : open;
     if (counts === undefined) continue;
     gauge.set({ status }, counts.find((one) => one.status === status)?.count ?? 0);
   }
@@ -175,17 +175,17 @@ function addBacklogGauges(gauge: AddGauge) {
     "ledger_newest_entry_age_seconds",
     "Time since the newest entry of the ledger was received; missing while there is none.",
   );
-  return ({ atHand, queues }: ReadForScrape, now: Instant): void => {
+  return ({ open, queues }: ReadForScrape, now: Instant): void => {
     for (const one of [jobs, backfills]) one.reset();
     for (const one of [undelivered, oldest, entryAge]) one.remove();
     for (const { queue, jobs: byState } of queues ?? []) {
       for (const [state, count] of byState) jobs.set({ queue, state }, count);
     }
-    if (atHand === null) return;
-    const { oldestAt } = atHand.alerts;
-    undelivered.set(atHand.alerts.undelivered);
+    if (open === null) return;
+    const { oldestAt } = open.alerts;
+    undelivered.set(open.alerts.undelivered);
     oldest.set(oldestAt === null ? 0 : (now - oldestAt) / 1000);
-    for (const { status, count } of atHand.backfills) backfills.set({ status }, count);
-    if (atHand.newestReceivedAt !== null) entryAge.set((now - atHand.newestReceivedAt) / 1000);
+    for (const { status, count } of open.backfills) backfills.set({ status }, count);
+    if (open.newestReceivedAt !== null) entryAge.set((now - open.newestReceivedAt) / 1000);
   };
 }

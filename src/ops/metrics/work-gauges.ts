@@ -5,7 +5,7 @@ import type { Instant } from "../../clock.ts";
 import type { Config } from "../../config-file.ts";
 import { judgeWork } from "../../flows/read/read-work.ts";
 import type { StallKind } from "../../work/stall.ts";
-import type { StateAtHand } from "./read-state.ts";
+import type { OpenState } from "./read-state.ts";
 
 export type AddGauge = <Label extends string>(
   name: string,
@@ -53,7 +53,7 @@ export function addWorkGauges(gauge: AddGauge, config: Config) {
     "Transfers and top-ups whose question is due now; counted up to 10,000 for each product.",
   );
   const rejected = gauge("rejected_entries", "Rows of the ledger that were rejected.");
-  return (state: StateAtHand | null, now: Instant): void => {
+  return (state: OpenState | null, now: Instant): void => {
     for (const one of [age, queueAge, stalls, setAside]) one.reset();
     for (const one of [waiting, due, rejected]) one.remove();
     if (state === null) return;

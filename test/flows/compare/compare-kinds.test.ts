@@ -8,8 +8,8 @@ const { sql, clock, diff, diffAt, receive, listed, fetchPlanned, readAll, mismat
   useDiffWorld();
 beforeEach(ledgerBegins);
 
-async function settle(...looks: number[]): Promise<void> {
-  for (const minutes of looks) {
+async function settle(...times: number[]): Promise<void> {
+  for (const minutes of times) {
     await diffAt(minutes);
     await fetchPlanned();
   }

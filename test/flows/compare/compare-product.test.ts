@@ -247,8 +247,8 @@ describe("rounds that form an endless chain", () => {
     await listed(...recordsOfLink(index));
     await diff();
   };
-  const settle = async (...looks: number[]) => {
-    for (const minutes of looks) {
+  const settle = async (...times: number[]) => {
+    for (const minutes of times) {
       await diffAt(minutes);
       await fetchPlanned();
     }

@@ -18,8 +18,8 @@ const shot = (payout: string, minutes: number, fields: Partial<BetRecord> = {}):
     updatedDate: iso(minutes),
     ...fields,
   });
-async function settle(...looks: number[]): Promise<void> {
-  for (const minutes of looks) {
+async function settle(...times: number[]): Promise<void> {
+  for (const minutes of times) {
     await diffAt(minutes, SETTINGS);
     await fetchPlanned();
   }
@@ -124,14 +124,14 @@ test("a record in doubt opens no session and resolves none; once it is absent th
   const miss = (missedAt: number) =>
     sql`insert into record_absences (product_id, username, bet_id, id, missed_since, missed_at)
       values ('P1', 'anna', 'b 10', 'r 10', ${minute(missedAt)}, ${minute(missedAt)})`;
-  const look = () => receive(exampleAdjustment("DEBIT", "0", 20));
+  const touch = () => receive(exampleAdjustment("DEBIT", "0", 20));
   await receive(exampleAdjustment("DEBIT", "10", 0));
   await listed(shot("0", 10));
   await settle(91, 92, 93);
   expect(await sessions()).toEqual([]);
   clock.set(minute(100));
   await miss(100);
-  await look();
+  await touch();
   await settle(101, 102);
   expect(await sessions()).toEqual([]);
   await settle(103, 104, 105, 106, 200, 201);

@@ -52,8 +52,8 @@ async function sweep(minutes: number, range = { from: minute(-60), to: minute(0)
   await planWindows(sql, "P1", "resweep", [range]);
   await fetchPlanned();
 }
-async function settle(...looks: number[]): Promise<void> {
-  for (const minutes of looks) {
+async function settle(...times: number[]): Promise<void> {
+  for (const minutes of times) {
     await diffAt(minutes);
     await fetchPlanned();
   }

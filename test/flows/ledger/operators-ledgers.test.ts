@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../../src/config-file.ts";
-import { compareUnsettledAgain } from "../../../src/flows/compare/compare-unsettled-again.ts";
+import { compareOpenAgain } from "../../../src/flows/compare/compare-open-again.ts";
 import { readReport } from "../../../src/flows/reports/read-report.ts";
 import { silentLog } from "../../../src/log.ts";
 import { readReportDay } from "../../../src/ops/input/report-query.ts";
@@ -20,7 +20,7 @@ async function rowsOf(settings: object) {
 
 describe("a lost bet whose settlement the operator does not write", () => {
   const settings = { products: [{ productId: "P1", lostBets: "omitted" }] };
-  const look = async (minutes: number) => {
+  const compareAfter = async (minutes: number) => {
     await diffAt(minutes, { settings });
     await fetchPlanned();
     await diffAt(minutes + 1, { settings });
@@ -30,7 +30,7 @@ describe("a lost bet whose settlement the operator does not write", () => {
   test("is no mismatch, even after a day, and is not pending in the day's statement", async () => {
     await receive(exampleEntry());
     await listed(recordOf("0"));
-    for (const minutes of [20, 90, 2 * 24 * 60]) await look(minutes);
+    for (const minutes of [20, 90, 2 * 24 * 60]) await compareAfter(minutes);
     expect(await mismatches()).toEqual([]);
     expect(await rowsOf(settings)).toMatchObject([
       { provider: { net: "-10" }, ledger: { net: "-10" }, difference: "0", pending: "0", rest: "0" },
@@ -40,25 +40,25 @@ describe("a lost bet whose settlement the operator does not write", () => {
   test("whose result changes to a win is a missing settlement, until the settlement arrives", async () => {
     await receive(exampleEntry());
     await listed(recordOf("0"));
-    await look(90);
+    await compareAfter(90);
     await listed(recordOf("5", updatedAt(90)));
-    await look(120);
+    await compareAfter(120);
     expect(await readAll()).toMatchObject([
       { kind: "missing-settlement", transactionId: "bet-1", amountAtRisk: "5", status: "open" },
     ]);
     expect(await rowsOf(settings)).toMatchObject([{ difference: "5", mismatches: "5", rest: "0" }]);
     const late = { payoutAmount: amount("5"), occurredAt: minute(90), receivedAt: minute(125) };
     await receive(exampleSettle(late));
-    await look(200);
+    await compareAfter(200);
     expect(await mismatches()).toEqual(["missing-settlement of bet-1 is resolved"]);
   });
 
   test("that becomes void is a mismatch, until its callback arrives", async () => {
     await receive(exampleEntry());
     await listed(recordOf("0"));
-    await look(90);
+    await compareAfter(90);
     await listed(recordOf("0", { betStatus: "VOID", payoutStatus: "UNKNOWN", ...updatedAt(90) }));
-    await look(120);
+    await compareAfter(120);
     expect(await mismatches()).toEqual(["missing-settlement of bet-1 is open"]);
     const undone = {
       callback: "voidSettled",
@@ -71,7 +71,7 @@ describe("a lost bet whose settlement the operator does not write", () => {
       receivedAt: minute(125),
     } as const;
     await receive(exampleSettle(undone));
-    await look(200);
+    await compareAfter(200);
     expect(await mismatches()).toEqual(["missing-settlement of bet-1 is resolved"]);
   });
 
@@ -81,8 +81,8 @@ describe("a lost bet whose settlement the operator does not write", () => {
     await diffAt(90);
     expect(await mismatches()).toEqual(["missing-settlement of bet-1 is open"]);
     clock.set(minute(95));
-    await compareUnsettledAgain({ sql, config: parseConfig(settings), clock, log: silentLog });
-    await look(95);
+    await compareOpenAgain({ sql, config: parseConfig(settings), clock, log: silentLog });
+    await compareAfter(95);
     expect(await mismatches()).toEqual(["missing-settlement of bet-1 is resolved"]);
   });
 
@@ -90,7 +90,7 @@ describe("a lost bet whose settlement the operator does not write", () => {
     const again = { entryId: "again", requestId: "again", occurredAt: minute(-4), receivedAt: minute(-4) };
     await receive(exampleEntry(), exampleEntry({ ...again, moved: amount("-10") }));
     await listed(recordOf("0"));
-    await look(90);
+    await compareAfter(90);
     expect(await mismatches()).toEqual(["net-differs of bet-1 is open"]);
     expect(await rowsOf(settings)).toMatchObject([
       { difference: "10", mismatches: "10", pending: "0", rest: "0" },

@@ -249,14 +249,14 @@ const STALLS: Readonly<Record<string, StallCase>> = {
     within: 3,
     says: /nothing has been verified since .*: 0 transfers and top-ups wait/,
   },
-  "no question about a product's transfers is answered": {
+  "no question about a product's transfers has been answered": {
     kind: "verifying-stalled",
     breaks: () =>
       noteFailed(sql, transfersOf("P1"), clock.now(), { code: null, message: "HTTP 500", times: 10 }),
     except: [],
     mends: () => noteDone(sql, transfersOf("P1"), clock.now()),
     within: 2,
-    says: /no question about transfers of P1 is answered since .* \(HTTP 500\)/,
+    says: /no question about transfers of P1 has been answered since .* \(HTTP 500\)/,
   },
   "a transfer waits and is not asked for": {
     kind: "verifying-stalled",
@@ -271,7 +271,7 @@ const STALLS: Readonly<Record<string, StallCase>> = {
       await sql`update transfers set next_verify_at = null`;
     },
     within: 3,
-    says: /no question about transfers of P2 is answered since .*; 1 are due/,
+    says: /no question about transfers of P2 has been answered since .*; 1 are due/,
   },
   "a queue has no worker": {
     kind: "queue-unserved",

@@ -19,7 +19,7 @@ const context = () => ({ sql, config: parseConfig(SETTINGS), clock, log: silentL
 const report = (day = "2026-11-20", zone = "UTC") => readReport(context(), readReportDay({ day, zone }));
 const rowOf = async (currency = "THB", day?: string, zone?: string) =>
   (await report(day, zone)).rows.find((row) => row.currency === currency);
-const look = (minutes: number) => diffAt(minutes, { settings: SETTINGS });
+const compareAfter = (minutes: number) => diffAt(minutes, { settings: SETTINGS });
 
 beforeEach(async () => {
   await emptyTables(sql, ["adjustments"]);
@@ -30,7 +30,7 @@ describe("the day's statement", () => {
   test("has both sides' sums, and no difference where they agree", async () => {
     await receive(...callbacksOf("20"), ...callbacksOf("0", { txnId: "bet-2", roundId: "round-2" }));
     await listed(recordOf("20"), recordOf("0", { id: "rec-2", betId: "bet-2", roundId: "round-2" }));
-    await look(60);
+    await compareAfter(60);
     expect(await report()).toEqual({
       day: "2026-11-20",
       zone: "UTC",
@@ -55,9 +55,9 @@ describe("the day's statement", () => {
   test("shows a difference as pending until its graces are over, then as a mismatch", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("25"));
-    await look(10);
+    await compareAfter(10);
     expect(await rowOf()).toMatchObject({ difference: "5", mismatches: "0", pending: "5", rest: "0" });
-    await look(20);
+    await compareAfter(20);
     expect(await rowOf()).toMatchObject({ difference: "5", mismatches: "5", pending: "0", rest: "0" });
   });
 
@@ -71,7 +71,7 @@ describe("the day's statement", () => {
   test("shows as rest what a mismatch no longer describes correctly", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("25"));
-    await look(20);
+    await compareAfter(20);
     await sql`update mismatches set amount_at_risk = 3`;
     expect(await rowOf()).toMatchObject({ difference: "5", mismatches: "3", rest: "2" });
   });
@@ -85,9 +85,9 @@ describe("the day's statement", () => {
       insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
       select product_id, array[username], array[null::text], array[bet_id], ${minute(30)} from bet_records`;
   };
-  const settle = async (...looks: number[]) => {
-    for (const minutes of looks) {
-      await look(minutes);
+  const settle = async (...times: number[]) => {
+    for (const minutes of times) {
+      await compareAfter(minutes);
       await fetchPlanned();
     }
   };
@@ -95,7 +95,7 @@ describe("the day's statement", () => {
   test("counts a bet whose record has vanished only on the ledger's side, as its mismatch does", async () => {
     await receive(...callbacksOf("25"));
     await listed(recordOf("25"));
-    await look(20);
+    await compareAfter(20);
     await stopListing();
     await settle(40, 41, 42, 120, 121, 122);
     expect((await readAll()).map(({ kind, status }) => `${kind} ${status}`)).toEqual([
@@ -104,10 +104,10 @@ describe("the day's statement", () => {
     expect(await rowOf()).toMatchObject({ difference: "-15", mismatches: "-15", pending: "0", rest: "0" });
   });
 
-  test("leaves out what the provider stopped listing after the ledger took it back; until that is certain it is pending", async () => {
+  test("leaves out a bet that the ledger voided and the provider stopped listing; the bet is pending until both are certain", async () => {
     await receive(...callbacksOf("25"));
     await listed(recordOf("25"));
-    await look(20);
+    await compareAfter(20);
     clock.set(minute(29));
     const voided = { occurredAt: minute(29), receivedAt: minute(29), payoutAmount: amount("25") };
     await receive(exampleEntry({ callback: "voidSettled", status: "SETTLED", ...voided }));
@@ -130,7 +130,7 @@ describe("the day's statement", () => {
 
   test("leaves out a record without entries once the provider has dropped it for good", async () => {
     await listed(recordOf("25"));
-    await look(20);
+    await compareAfter(20);
     expect(await rowOf()).toMatchObject({ difference: "15", mismatches: "15", rest: "0" });
     await stopListing();
     await settle(31, 32);
@@ -145,7 +145,7 @@ describe("the day's statement", () => {
   test("counts what a person resolved or ignored as explained", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("25"));
-    await look(20);
+    await compareAfter(20);
     const [mismatch] = await readAll();
     await actOnMismatches(context(), {
       action: "ignore",
@@ -184,10 +184,10 @@ describe("a bet counts on", () => {
   });
 });
 
-describe("what is no difference between the sides", () => {
+describe("where nothing is wrong", () => {
   test("a bet that runs unlisted is pending", async () => {
     await receive(exampleEntry());
-    await look(20);
+    await compareAfter(20);
     expect(await rowOf()).toMatchObject({
       ledger: { net: "-10" },
       difference: "10",
@@ -223,16 +223,16 @@ describe("what is no difference between the sides", () => {
   });
 });
 
-/** A bet of anna that the provider lists for ANNA, found. */
+/** Makes a mismatch of a bet of anna that the provider lists for ANNA. */
 async function twoNames(): Promise<void> {
   await receive(...callbacksOf("20"));
   await listed(recordOf("30", { username: "ANNA" }));
   await fetchRange(NOON - HOUR_MS, NOON);
-  await look(20);
+  await compareAfter(20);
   await fetchPlanned();
-  await look(90);
+  await compareAfter(90);
   await fetchPlanned();
-  await look(100);
+  await compareAfter(100);
 }
 
 describe("one mismatch explains", () => {
@@ -245,7 +245,7 @@ describe("one mismatch explains", () => {
   test("each currency's part of a bet in two currencies", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("20", { currency: "USD" }));
-    await look(20);
+    await compareAfter(20);
     expect((await readAll()).map((one) => one.kind)).toEqual(["currency-differs"]);
     expect(await rowOf("THB")).toMatchObject({ difference: "-10", mismatches: "-10", rest: "0" });
     expect(await rowOf("USD")).toMatchObject({ difference: "10", mismatches: "10", rest: "0" });
@@ -255,7 +255,7 @@ describe("one mismatch explains", () => {
     const [placed, settled] = callbacksOf("20");
     if (placed && settled) await receive({ ...placed, moved: amount("-15") }, settled);
     await listed(recordOf("20"));
-    await look(20);
+    await compareAfter(20);
     expect((await readAll()).map((one) => one.kind)).toEqual(["net-differs"]);
     expect(await rowOf()).toMatchObject({
       ledger: { net: "5" },
@@ -269,10 +269,10 @@ describe("one mismatch explains", () => {
 describe("one mismatch explains its part", () => {
   test("of an unlisted bet that was debited twice; the correct debit is pending", async () => {
     await receive(exampleEntry({ moved: amount("-20") }));
-    await look(20);
-    await look(70);
+    await compareAfter(20);
+    await compareAfter(70);
     await fetchPlanned();
-    await look(71);
+    await compareAfter(71);
     expect((await readAll()).map((one) => `${one.kind} ${one.amountAtRisk}`)).toEqual(["net-differs 10"]);
     expect(await rowOf()).toMatchObject({ difference: "20", mismatches: "10", pending: "10", rest: "0" });
   });
@@ -281,7 +281,7 @@ describe("one mismatch explains its part", () => {
     const tip = { callback: "placeTips", status: "TIPS", moved: amount("-3") } as const;
     await receive(exampleEntry({ ...tip, betAmount: amount("5") }));
     await listed(recordOf("0", { stake: amount("7") }));
-    await look(20);
+    await compareAfter(20);
     expect((await readAll()).map((one) => `${one.kind} ${one.amountAtRisk}`)).toEqual(["stake-differs 4"]);
     expect(await rowOf()).toMatchObject({ difference: "-4", mismatches: "-4", rest: "0" });
   });
@@ -291,7 +291,7 @@ describe("an adjustment", () => {
   const resolveWith = async (adjustment: string) => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("25"));
-    await look(20);
+    await compareAfter(20);
     await correct(adjustment);
   };
   const correct = async (adjustment: string) => {
@@ -311,7 +311,7 @@ describe("an adjustment", () => {
   test("of a bet in two currencies counts in the ledger's currency", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("20", { currency: "USD" }));
-    await look(20);
+    await compareAfter(20);
     await correct("-10");
     expect(await rowOf("THB")).toMatchObject({ mismatches: "0", adjustments: "-10", rest: "0" });
     expect(await rowOf("USD")).toMatchObject({ mismatches: "10", adjustments: "0", rest: "0" });
@@ -327,11 +327,11 @@ describe("an adjustment", () => {
     const bets = ["bet-1", "bet-2"].map((txnId) => callbacksOf("20", { txnId }));
     await receive(...bets.map(([placed]) => placed as CallbackEntry));
     await listed(recordOf("20"), recordOf("20", { id: "rec-2", betId: "bet-2" }));
-    await look(20);
+    await compareAfter(20);
     await correct("20");
     await correct("20");
     await receive(...bets.map(([, settled]) => settled as CallbackEntry));
-    await look(60);
+    await compareAfter(60);
     expect(await rowOf()).toMatchObject({ difference: "0", adjustments: "40", rest: "-40" });
   });
 
@@ -340,9 +340,9 @@ describe("an adjustment", () => {
     await receive(...callbacksOf("20"), ...others);
     const rest = { id: "rec-2", betId: "both", stake: amount("22") };
     await listed(recordOf("20"), recordOf("0", rest));
-    await look(120);
+    await compareAfter(120);
     await fetchPlanned();
-    await look(125);
+    await compareAfter(125);
     expect((await readAll()).map(({ kind }) => kind)).toEqual(["round-differs"]);
     await correct("-2");
     expect(await rowOf()).toMatchObject({ difference: "-2", adjustments: "-2", rest: "0" });
@@ -361,7 +361,7 @@ describe("an adjustment", () => {
         receivedAt: minute(30),
       }),
     );
-    await look(60);
+    await compareAfter(60);
     expect(await rowOf()).toMatchObject({ difference: "0", adjustments: "4", rest: "-4" });
   });
 });

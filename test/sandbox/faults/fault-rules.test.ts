@@ -23,7 +23,7 @@ function conditionOf(when: When) {
 }
 
 function at(text: string): number {
-  return parseInstant(text, "it");
+  return parseInstant(text, "time");
 }
 
 /** Page 2 of P1, from 10:15 to 10:45 UTC, requested at 12:00. */
@@ -66,13 +66,10 @@ describe("a fault strikes a request", () => {
     ["10:00", "11:00", [11], false],
     ["10:59", "11:01", [11], true],
     ["10:59", "11:01", [9, 12], false],
-  ])(
-    "whose range from %s to %s touches the hours, but not only at its end",
-    (from, to, hoursUtc, strikes) => {
-      const range = { from: at(`2026-11-20T${from}:00Z`), to: at(`2026-11-20T${to}:00Z`) };
-      expect(couldStrike(conditionOf({ hoursUtc }), requestOf({ range }))).toBe(strikes);
-    },
-  );
+  ])("whose range is %s to %s, when the fault has the hours %j: %s", (from, to, hoursUtc, strikes) => {
+    const range = { from: at(`2026-11-20T${from}:00Z`), to: at(`2026-11-20T${to}:00Z`) };
+    expect(couldStrike(conditionOf({ hoursUtc }), requestOf({ range }))).toBe(strikes);
+  });
 
   it.each<[Fault["do"], boolean]>([
     [{ kind: "drop" }, true],
@@ -126,7 +123,7 @@ const times = (count: number, changes: Partial<FaultRequest> = {}) =>
   Array.from({ length: count }, () => requestOf(changes));
 
 describe("a list of faults", () => {
-  it("does what its first matching fault says", () => {
+  it("strikes with its first matching fault", () => {
     const faults: Fault[] = [
       { when: { product: "P2" }, do: { kind: "hang" } },
       { when: { page: 2 }, do: { kind: "drop" } },
@@ -141,7 +138,7 @@ describe("a list of faults", () => {
     expect(play(faults, times(4))).toEqual(["drop", "drop", "-", "-"]);
   });
 
-  it("leaves to the next fault what the one before no longer strikes", () => {
+  it("leaves a request to the next fault once the fault before has struck often enough", () => {
     const faults: Fault[] = [
       { when: { times: 1 }, do: { kind: "hang" } },
       { when: { times: 1 }, do: { kind: "drop" } },

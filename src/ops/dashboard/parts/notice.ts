@@ -1,4 +1,4 @@
-/** The message about the step before: a cookie carries it over the redirect, and one page shows it. */
+/** The message about a visitor's last step: a cookie carries the message over the redirect, and one page shows it. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { FastifyReply, FastifyRequest } from "fastify";

@@ -72,7 +72,7 @@ function renderAnswers({ answers }: TransferStory): SafeHtml {
   );
   return html`<section class="sheet" aria-labelledby="answers"><h2 id="answers">Every answer</h2>
 <div class="scroll" tabindex="0" role="group" aria-label="Answers, table"><table>
-<thead><tr><th scope="col" class="number">ask</th><th scope="col">asked at</th><th scope="col" class="number">took</th><th scope="col">it says</th>
-<th scope="col">code and message</th><th scope="col">status after it</th><th scope="col">text</th></tr></thead>
+<thead><tr><th scope="col" class="number">attempt</th><th scope="col">asked at</th><th scope="col" class="number">took</th><th scope="col">answer</th>
+<th scope="col">code and message</th><th scope="col">status afterwards</th><th scope="col">text</th></tr></thead>
 <tbody>${rows}</tbody></table></div></section>`;
 }
