@@ -25,7 +25,9 @@ WORKDIR /app
 COPY --from=packages /app ./
 # Each --help leaves its program compiled in the image: the file system is read-only later.
 RUN ln -s /app/bin/recon.js /usr/local/bin/recon \
-  && for command in worker callbacks migrate status mismatches doctor; do recon $command --help > /dev/null; done
+  && for command in worker callbacks tap migrate status mismatches doctor; do recon $command --help > /dev/null; done
+# Where a tap keeps its journal: a volume takes its owner from here.
+RUN mkdir /journal && chown 1000:1000 /journal
 USER 1000:1000
 EXPOSE 3000 3001
 HEALTHCHECK --interval=30s --timeout=5s --start-period=90s \

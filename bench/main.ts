@@ -6,12 +6,14 @@ import { measureDashboard } from "./dashboard.ts";
 import { measureDiff } from "./diff.ts";
 import { measureFair } from "./fair.ts";
 import { measureIdle } from "./idle.ts";
+import { measureImport } from "./import.ts";
 import { measureInsert } from "./insert.ts";
 import { measureMemory } from "./memory.ts";
 import { measurePull } from "./pull.ts";
 import { measureRange } from "./range.ts";
 import { measureResweep } from "./resweep.ts";
 import type { Figure } from "./support/figure.ts";
+import { measureTap } from "./tap.ts";
 import { measureVerify } from "./verify.ts";
 import { measureWidth } from "./width.ts";
 import { measureWorkers } from "./workers.ts";
@@ -28,7 +30,9 @@ const MEASUREMENTS: Readonly<
   fair: { figures: ["fair"], measure: measureFair },
   resweep: { figures: ["resweep"], measure: measureResweep },
   callbacks: { figures: ["callbacks"], measure: measureCallbacks },
+  tap: { figures: ["tap", "tap-delay"], measure: measureTap },
   insert: { figures: ["insert-one", "insert-thousand"], measure: measureInsert },
+  import: { figures: ["import"], measure: measureImport },
   memory: { figures: ["memory"], measure: measureMemory },
   diff: { figures: ["diff-full", "diff-hour"], measure: (isWanted) => measureDiff(isWanted) },
   width: { figures: ["width"], measure: () => measureWidth() },

@@ -144,9 +144,12 @@ export interface TracingSettings {
   readonly serviceName: string | null;
 }
 
-/** What a command needs in production, where nothing is embedded. */
-export type Need = "database" | "queue" | "provider" | "callers";
-const VARIABLE_OF: Readonly<Record<Exclude<Need, "callers">, string>> = {
+/**
+ * What a command needs in production, where nothing is embedded. "tap": the command runs without a config file, because
+ * no fault of that file may end what stands in the path of money.
+ */
+export type Need = "database" | "queue" | "provider" | "callers" | "tap";
+const VARIABLE_OF: Readonly<Record<Exclude<Need, "callers" | "tap">, string>> = {
   database: "DATABASE_URL",
   queue: "REDIS_URL",
   provider: "PROVIDER_BASE_URL",
@@ -171,6 +174,7 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
   const production = given["NODE_ENV"] === "production";
 
   for (const need of production ? needs : []) {
+    if (need === "tap") continue;
     if (need === "callers") {
       problems.push(...signatureKeyProblems(given["CALLBACK_SIGNATURE_KEY"]));
       if (CALLER_SETTINGS.some((one) => given[one] !== undefined)) continue;
@@ -196,7 +200,7 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
   const path = given["RECON_CONFIG"] ?? "recon.config.json";
   const required =
     production || given["RECON_CONFIG"] !== undefined || given["PROVIDER_BASE_URL"] !== undefined;
-  const config = readConfigFile(path, required, problems);
+  const config = needs.includes("tap") ? null : readConfigFile(path, required, problems);
   const opsHost = given["OPS_HOST"];
   if (opsHost !== undefined && given["OPS_TOKENS"] === undefined && !isLoopback(opsHost)) {
     problems.push(

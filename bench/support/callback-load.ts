@@ -48,5 +48,10 @@ await Promise.all(Array.from({ length: plan.clients }, (_, client) => runClient(
 const seconds = (performance.now() - startedAt) / 1000;
 latenciesMs.sort((a, b) => a - b);
 const rank = (share: number) => latenciesMs[Math.floor(latenciesMs.length * share)] ?? Number.NaN;
-const result: LoadResult = { perSecond: latenciesMs.length / seconds, p50Ms: rank(0.5), p99Ms: rank(0.99) };
+const result: LoadResult = {
+  perSecond: latenciesMs.length / seconds,
+  seconds,
+  p50Ms: rank(0.5),
+  p99Ms: rank(0.99),
+};
 console.log(JSON.stringify(result));

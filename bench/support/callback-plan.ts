@@ -11,6 +11,8 @@ export interface LoadPlan {
 export interface LoadResult {
   /** requests */
   readonly perSecond: number;
+  /** how long it lasted */
+  readonly seconds: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
 }

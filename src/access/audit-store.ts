@@ -15,7 +15,7 @@ export interface AuditedRequest {
   readonly who: string;
   /** read, write */
   readonly role: string;
-  /** token, session, loopback */
+  /** token, session, loopback, command */
   readonly by: string;
   /** the address of the client */
   readonly address: string;
@@ -26,7 +26,7 @@ export interface AuditedRequest {
   readonly target: string;
   /** the body as JSON, without secrets; null: there was none, or the server did not read it */
   readonly details: string | null;
-  /** the status of the answer; null: there is no answer yet */
+  /** the status of the answer, or the exit code of a command; null: there is no answer yet */
   readonly status: number | null;
 }
 

@@ -80,9 +80,21 @@ function showMoney({ amount, currency }: Money): string {
   return formatMoney(parseAmount(amount, "amount"), currency ?? "").trimEnd();
 }
 
-/** The path of the alert's mismatches, or of the overview. */
+/** The filters of the page that shows what an alert about rejected ones speaks of. */
+const REJECTED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  "rejected-records": { side: "record" },
+  "rejected-entries": { side: "entry", kind: "unusable" },
+  "ledger-changed": { side: "entry", kind: "changed" },
+};
+
+/** The path of the alert's mismatches or rejected ones, or of the overview. */
 function pathOf({ kind, body, productId }: Alert): string {
   if (kind === "digest") return "/mismatches";
+  const rejected = REJECTED[kind];
+  if (rejected !== undefined) {
+    const whose = productId === null ? {} : { product: productId };
+    return `/rejected?${new URLSearchParams({ ...rejected, ...whose })}`;
+  }
   const { kind: mismatchKind } = body as AlertBody;
   if (mismatchKind === undefined) return "/";
   const query = new URLSearchParams({ product: productId ?? "", kind: mismatchKind });

@@ -17,13 +17,13 @@ import { type Tombstones, WalletBets, type WalletDraft } from "./wallet-draft.ts
 export interface PlayerState {
   /** in the currency of the request; null: the player has no wallet of this currency */
   readonly balance: Amount | null;
-  /** an earlier success with the same callback and request id; null: none */
+  /** an earlier success, of any player, with the same product, callback and request id; null: none */
   readonly earlier: EarlierRequest | null;
   /** the bets that the items name, by id or by round, in the order of their beginnings */
   readonly bets: readonly BetState[];
   /** bets and rounds that were cancelled before they arrived */
   readonly tombstones: Tombstones;
-  /** the refIds of items that an earlier adjustBalance used */
+  /** those txn ids of the items that an earlier adjustBalance of this player used (its refId) */
   readonly takenRefs: ReadonlySet<string>;
 }
 
@@ -54,7 +54,7 @@ interface WalletChanges {
 
 export interface RefusedCallback {
   readonly statusCode: Exclude<StatusCode, 0>;
-  /** names the item and the reason, for the log */
+  /** for the log; names the item where one item is refused */
   readonly reason: string;
   /** bets and rounds that were cancelled before they arrived: kept although the request fails */
   readonly tombstones: Tombstones;
@@ -122,7 +122,7 @@ function openDraft({ bets, tombstones, takenRefs }: PlayerState, balance: Amount
   };
 }
 
-/** Answers a request whose id was answered before. A repeated adjustBalance is always refused (§7.4). */
+/** Answers a request whose id was answered with success before. A repeated adjustBalance is always refused (§7.4). */
 function judgeRepeat({ callback, digest }: CallbackRequest, earlier: EarlierRequest): CallbackOutcome {
   if (callback !== "adjustBalance" && digest === earlier.digest) {
     const { balanceBefore, balanceAfter, answeredAt } = earlier;

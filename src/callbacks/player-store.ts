@@ -78,7 +78,7 @@ function askForRefs(request: CallbackRequest, signature: Signature | null): SqlS
   );
 }
 
-/** Returns a row for each bet that is found, or one row where none is. */
+/** The statement returns a row for each bet that it finds, or one row where it finds none. */
 function askForBets(
   request: CallbackRequest,
   settings: RuleSettings,

@@ -21,20 +21,40 @@ export function readBody(bytes: Uint8Array): ReadBody {
   try {
     const text = UTF8.decode(bytes);
     const value = parse(text);
-    const clean = MAY_HOLD_TOKEN.test(text) ? withoutTokens(value) : value;
-    return { value, kept: clean === value ? text : (stringify(clean) ?? "") };
+    return { value, kept: keepText(text, value) };
   } catch {
-    const text = Buffer.from(bytes).toString("utf8").replaceAll("\0", "\uFFFD");
-    // Without JSON nobody knows where a token ends.
-    const kept = MAY_HOLD_TOKEN.test(text)
-      ? `(not JSON, ${bytes.length} bytes; not stored, because it may hold a session token)`
-      : text;
-    return { value: undefined, kept };
+    return { value: undefined, kept: keepUnread(Buffer.from(bytes).toString("utf8"), bytes.length) };
   }
 }
 
+/**
+ * What may be stored of a JSON text.
+ * @param value what the text says; numbers are LosslessNumber
+ */
+export function keepText(text: string, value: unknown): string {
+  if (!MAY_HOLD_TOKEN.test(text)) return text;
+  const clean = withoutTokens(value);
+  return clean === value ? text : (stringify(clean) ?? "");
+}
+
+/**
+ * What may be stored of a text that is not JSON. Without JSON nobody knows where a token ends.
+ * @param bytes its length before it was decoded
+ */
+export function keepUnread(text: string, bytes: number): string {
+  return MAY_HOLD_TOKEN.test(text)
+    ? `(not JSON, ${bytes} bytes; not stored, because it may hold a session token)`
+    : text.replaceAll("\0", "\uFFFD");
+}
+
+/** What may be stored of a body, as `readBody` says it, without reading what holds no token. */
+export function keptText(bytes: Buffer): string {
+  const text = bytes.toString("utf8");
+  return MAY_HOLD_TOKEN.test(text) ? readBody(bytes).kept : text;
+}
+
 /** @returns the value itself where it holds no token, else a copy without it */
-function withoutTokens(value: unknown): unknown {
+export function withoutTokens(value: unknown): unknown {
   if (typeof value === "string") return TOKEN.test(value) ? REMOVED : value;
   if (typeof value !== "object" || value === null || isLosslessNumber(value)) return value;
   if (Array.isArray(value)) {

@@ -61,7 +61,7 @@ export interface MalformedRequest {
   readonly reason: string;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+export type Fields = Readonly<Record<string, unknown>>;
 
 /** The most items of a request, far more than a round has. The limit of bytes alone would allow thousands. */
 const MOST_ITEMS = 500;
@@ -232,7 +232,7 @@ function millisOf(body: Fields, field: string, now: Instant): Instant {
   const millis = Number(text);
   if (millis < FIRST_MS) throw bad(`${field} must not lie before 2010, but is ${text}`);
   if (millis > now + LONGEST_AHEAD_MS) {
-    throw bad(`${field} must not lie more than a day ahead of now, but is ${text}`);
+    throw bad(`${field} must not lie more than a day after it was received, but is ${text}`);
   }
   return millis;
 }
@@ -256,12 +256,12 @@ function textOf(fields: Fields, field: string, prefix: string): string {
   return value;
 }
 
-function isFields(value: unknown): value is Fields {
+export function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !isLosslessNumber(value);
 }
 
-/** A short form of a value for a log line. */
-function excerpt(value: unknown): string {
+/** A short form of a value for a message. */
+export function excerpt(value: unknown): string {
   if (value === undefined) return "missing";
   if (isLosslessNumber(value)) return value.toString().slice(0, 60);
   if (typeof value === "string") return `"${value.slice(0, 60)}"`;
@@ -274,6 +274,6 @@ function excerpt(value: unknown): string {
         : String(value);
 }
 
-function bad(reason: string): ReconError {
+export function bad(reason: string): ReconError {
   return new ReconError("bad-request", reason);
 }

@@ -8,6 +8,7 @@ import { EXIT_FAILED, EXIT_USAGE, reportFailure } from "./run/run-command.ts";
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
   worker: async () => (await import("./commands/worker.ts")).addWorkerCommand,
   callbacks: async () => (await import("./commands/callbacks.ts")).addCallbacksCommand,
+  tap: async () => (await import("./commands/tap/tap.ts")).addTapCommand,
   sandbox: async () => (await import("./commands/sandbox.ts")).addSandboxCommand,
   migrate: async () => (await import("./commands/migrate.ts")).addMigrateCommand,
   backfill: async () => (await import("./commands/backfill.ts")).addBackfillCommands,
@@ -17,8 +18,10 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   mismatches: async () => (await import("./commands/mismatches/mismatches.ts")).addMismatchCommands,
   report: async () => (await import("./commands/report.ts")).addReportCommand,
   transfers: async () => (await import("./commands/transfers.ts")).addTransferCommands,
+  rejected: async () => (await import("./commands/rejected.ts")).addRejectedCommands,
   alerts: async () => (await import("./commands/alerts.ts")).addAlertCommands,
   provider: async () => (await import("./commands/provider/provider.ts")).addProviderCommands,
+  ledger: async () => (await import("./commands/ledger.ts")).addLedgerCommands,
   wallet: async () => (await import("./commands/wallet.ts")).addWalletCommands,
 };
 

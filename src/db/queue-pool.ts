@@ -10,11 +10,11 @@ const MOST = 12;
 /** The longest wait for a connection. */
 const LONGEST_CONNECT_MS = 5_000;
 /**
- * The longest wait for a statement, which takes milliseconds. On a connection that broke silently, the wait would
- * take minutes.
+ * The longest wait for the answer to a statement, which usually takes milliseconds. Without this limit, the wait on a
+ * silently broken connection would last minutes.
  */
 const LONGEST_QUERY_MS = 30_000;
-/** Closing takes no longer than this while the server answers. */
+/** The longest wait for the connections to close. It is over sooner while PostgreSQL answers. */
 const LONGEST_CLOSE_MS = 500;
 
 export interface QueuePool {
@@ -48,7 +48,7 @@ export function openQueuePool(
     max: MOST,
     connectionTimeoutMillis: LONGEST_CONNECT_MS,
     query_timeout: LONGEST_QUERY_MS,
-    // Without keepAlive BullMQ polls every 10 seconds, because it does not trust a silent connection.
+    // Lets the system notice a connection that was lost silently, such as the one for notifications of new jobs.
     keepAlive: true,
     application_name: "wallet-recon queues",
     onConnect: async (client) => {

@@ -4,7 +4,7 @@ import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "./client.ts";
 import { inOneMoment, takeTime } from "./transactions.ts";
 
-/** Tables whose rows are only added. Each writer notes the number in the same transaction. */
+/** Each writer notes the number of rows that it adds or removes, in the same transaction. */
 export const COUNTED_TABLES = [
   "bet_records",
   "callback_entries",

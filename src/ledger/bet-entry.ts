@@ -57,7 +57,7 @@ export function beginsBet(entry: BetEntry, settings: RuleSettings): boolean {
   return callback === "placeBets" || callback === "winRewards" || callback === "placeTips";
 }
 
-/** A text that is equal for equal settles and equal rewards, by which repeats are recognised. */
+/** What an entry declares, as text. A repeat has the same text as the first: of a reward only the payout counts. */
 export function saidBy({ callback, status, betAmount, payoutAmount }: BetEntry): string {
   const payout = payoutAmount?.toFixed() ?? "";
   if (callback === "winRewards") return `reward ${payout}`;

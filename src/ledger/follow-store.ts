@@ -2,6 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import type { RejectedKind } from "../rejected.ts";
 import type { TimeRange } from "../window.ts";
 import type { RelationPosition } from "./relation-store.ts";
 
@@ -140,24 +141,6 @@ export async function countRejectedEntries(sql: Query): Promise<{ unusable: numb
     from rejected_entries`;
   return row ?? { unusable: 0, changed: 0 };
 }
-
-/**
- * Deletes unusable rows that were written again correctly, and marks their bets and rounds: the unusable row held
- * back a mismatch, perhaps even after the new row was compared.
- */
-export async function forgetMended(tx: Query, now: Instant): Promise<void> {
-  await tx`
-    with mended as (
-      delete from rejected_entries r using callback_entries e
-      where r.kind = 'unusable' and e.entry_id = r.entry_id
-      returning r.product_id, r.username, nullif(nullif(r.round_id, ''), 'UNKNOWN') as round_id, r.txn_id
-    )
-    insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
-    select product_id, array[username, username], array[round_id, null], array[null, txn_id], ${now}
-    from mended where product_id is not null and username is not null and txn_id is not null`;
-}
-
-export type RejectedKind = "unusable" | "changed";
 
 /** Rejected entries of one product and kind that no alert has reported yet. */
 export interface UnreportedEntries {

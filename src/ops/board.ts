@@ -1,4 +1,5 @@
-/** The queues in a browser (Bull Board), with the same access rules, audit and headers as all other routes. */
+/** The queues in a browser (Bull Board), with the access rules, the audit and the headers of all
+ * other routes, except for a content security policy of its own. */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest, InjectOptions } from "fastify";
 import { endsInTime } from "../in-time.ts";

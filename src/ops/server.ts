@@ -39,7 +39,13 @@ export interface OpsParts {
   readonly openBoard?: OpenBoard;
   /** at /metrics; without it the route does not exist */
   readonly metrics?: Metrics;
+  /** the longest that a request may take to arrive; default: five minutes, for 16 MB over a slow line */
+  readonly requestMs?: number;
 }
+
+const REQUEST_MS = 300_000;
+/** Node looks for late requests so often. */
+const CHECK_REQUESTS_EVERY_MS = 1_000;
 
 /**
  * Starts to listen.
@@ -52,9 +58,12 @@ export async function startOpsServer(
   checkQueue: () => Promise<void>,
   parts: OpsParts = {},
 ): Promise<OpsServer> {
+  const requestTimeout = parts.requestMs ?? REQUEST_MS;
   const app = fastify({
     logger: false,
     bodyLimit: LONGEST_BODY,
+    requestTimeout,
+    http: { headersTimeout: requestTimeout, connectionsCheckingInterval: CHECK_REQUESTS_EVERY_MS },
     routerOptions: { maxParamLength: LONGEST_PARAMETER },
     forceCloseConnections: true,
     clientErrorHandler: refuseBroken,

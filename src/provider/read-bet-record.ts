@@ -26,8 +26,12 @@ const KNOWN_FIELDS = new Set([
   "payoutStatus",
 ]);
 
-/** One item of `txns` (§2.4). @throws ReconError `bad-record`, `bad-amount` or `bad-time` naming field and value */
-export function readBetRecord(item: unknown, productId: string): BetRecord {
+/**
+ * One item of `txns` (§2.4).
+ * @param productId the product that was asked for; null: any
+ * @throws ReconError `bad-record`, `bad-amount` or `bad-time` naming field and value
+ */
+export function readBetRecord(item: unknown, productId: string | null): BetRecord {
   if (!isObject(item)) throw new ReconError("bad-record", "the item is not an object");
   const record: BetRecord = {
     id: readKey(item, "id"),
@@ -46,7 +50,7 @@ export function readBetRecord(item: unknown, productId: string): BetRecord {
     payoutStatus: readOneOf<PayoutStatus>(item, "payoutStatus", PAYOUT_STATUSES),
     extra: readExtra(item),
   };
-  if (record.productId !== productId) {
+  if (productId !== null && record.productId !== productId) {
     throw new ReconError(
       "bad-record",
       `productId is "${record.productId}", but "${productId}" was asked for`,

@@ -96,6 +96,22 @@ function readItem(
   }
 }
 
+/**
+ * Reads a rejected record again, of the product that it names itself.
+ * @param raw its stored text
+ * @returns null: the text is not JSON, because only its beginning was stored
+ * @throws ReconError `bad-record`, `bad-amount` or `bad-time` naming field and value
+ */
+export function readRecordAgain(raw: string): BetRecord | null {
+  let item: unknown;
+  try {
+    item = withoutStacks(() => parse(raw));
+  } catch {
+    return null;
+  }
+  return readBetRecord(item, null);
+}
+
 /** @returns null: the item needs the exact parser, or is bad */
 function readUsualItem(text: string, productId: string): BetRecord | null {
   const item = parseUsual(text, AMOUNTS);

@@ -1,5 +1,7 @@
 /** How a page of records becomes parameters of statements. */
 
+import type { ColumnArray } from "../db/column-array.ts";
+
 /**
  * Limits of one part, so that turning it into parameters never blocks the process for long. Most pages are one part.
  */
@@ -34,16 +36,4 @@ export function cutIntoParts<Item>(
 }
 
 /** The columns of a page, as parameters. */
-export type ColumnArrays = readonly (string | readonly (string | null)[])[];
-
-/** An escape of JSON that PostgreSQL reads differently in an array literal: a backslash and a letter, as in \\u0000. */
-const ESCAPED_LETTER = /\\[a-z]/;
-
-/**
- * Writes an array literal from JSON, with braces for its brackets. PostgreSQL reads JSON's escaped quotes and
- * backslashes. Texts with other escapes are left to the driver (decision 78).
- */
-export function toArray(values: readonly (string | null)[]): ColumnArrays[number] {
-  const json = JSON.stringify(values);
-  return ESCAPED_LETTER.test(json) ? values : `{${json.slice(1, -1)}}`;
-}
+export type ColumnArrays = readonly ColumnArray[];

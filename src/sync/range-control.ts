@@ -3,9 +3,9 @@
 /** The stored state of a product's window length. */
 export interface RangeState {
   readonly windowMs: number;
-  /** a window of this length timed out; null: none did, or a window at least as long was answered since */
+  /** a window of this length timed out; null: none did, or the ceiling was dropped since (an answer to such a window, or an outage) */
   readonly ceilingMs: number | null;
-  /** the number of comfortable answers before the ceiling is tried again; doubles with each failed try */
+  /** how many quick answers must come before the ceiling is tried again; doubles with each failed try */
   readonly holdFor: number;
   /** answers since the last slow one, whose pace would allow the length of the ceiling */
   readonly quickAnswers: number;
@@ -21,7 +21,7 @@ export interface RangeLimits {
   readonly requestTimeoutMs: number;
 }
 
-/** The outcome of one window. "given-up": the provider did not answer, and another length would not have helped. */
+/** The outcome of one window. "given-up": the window became a gap, so it says nothing about lengths. */
 export type WindowSeen =
   | { readonly outcome: "given-up" }
   | { readonly outcome: "answered"; readonly windowMs: number; readonly slowestMs: number }
@@ -68,9 +68,10 @@ export function isTooLong(state: RangeState, windowMs: number, limits: RangeLimi
 }
 
 /**
- * The state after one more window. A time-out halves the length. An answer says which length would take a comfortable
- * time if the time were in proportion to the length, and the length grows towards that. It grows to a length that
- * timed out only after `holdFor` comfortable answers, because not every provider slows down in proportion.
+ * The state after one more window. A time-out halves the length. From an answer follows the length that would take a
+ * comfortable time if the time were in proportion to the length. The length grows towards that, and shrinks to it
+ * where the answer nearly timed out. Before it grows to a length that timed out earlier, `holdFor` quick answers must
+ * come, because not every provider slows down in proportion.
  */
 export function adaptRange(state: RangeState, seen: WindowSeen, limits: RangeLimits): RangeState {
   if (seen.outcome === "too-slow") return shrink(state, seen.windowMs, limits);

@@ -5,10 +5,11 @@
 import type { BetRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import { toColumnArray } from "../db/column-array.ts";
 import { countByProduct, noteAddedText } from "../db/row-counts.ts";
 import { formatAmount } from "../money.ts";
 import type { PageCounts } from "./leased-window-store.ts";
-import { type ColumnArrays, cutIntoParts, toArray } from "./page-parts.ts";
+import { type ColumnArrays, cutIntoParts } from "./page-parts.ts";
 
 export interface PageTimes {
   /** when the page was requested: of two contents with the same updatedDate, the later requested one wins */
@@ -31,7 +32,7 @@ export async function writeRecords(
   let changed = 0;
   const keyOf = ({ betId, username, id }: BetRecord) => `${betId}\0${username}\0${id}`;
   for (const part of cutIntoParts(newestOfEach(records), keyOf, ({ extra }) => extra?.length ?? 0)) {
-    const rows = COLUMNS.map(({ of }) => toArray(part.map(of)));
+    const rows = COLUMNS.map(({ of }) => toColumnArray(part.map(of)));
     const inserted = await insertNew(tx, productId, rows, times);
     created += inserted;
     const isOlderKnown = inserted < part.length && (await hasOlder(tx, productId, rows, times));

@@ -1,17 +1,22 @@
-/** Records that nobody could read, in PostgreSQL. */
+/** Rejected records in PostgreSQL: keeping them, and taking them out again. */
 
 import type { RejectedRecord } from "../bet.ts";
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import { toColumnArray } from "../db/column-array.ts";
 import { noteAddedText } from "../db/row-counts.ts";
-import { cutIntoParts, toArray } from "./page-parts.ts";
+import { cutIntoParts } from "./page-parts.ts";
 
-/** Keeps each rejected record once, with its text. @returns how many were not known before */
+/**
+ * Keeps each rejected record once, with its text.
+ * @param requestedAt when its page was requested: a retry writes it as of then
+ * @returns how many were not known before
+ */
 export async function writeRejected(
   tx: Query,
   productId: string,
   rejected: readonly RejectedRecord[],
-  now: Instant,
+  requestedAt: Instant,
 ): Promise<number> {
   let added = 0;
   const parts = cutIntoParts(
@@ -20,11 +25,14 @@ export async function writeRejected(
     ({ raw }) => raw.length,
   );
   for (const part of parts) {
-    const [raws, reasons] = [toArray(part.map(({ raw }) => raw)), toArray(part.map(({ reason }) => reason))];
+    const [raws, reasons] = [
+      toColumnArray(part.map(({ raw }) => raw)),
+      toColumnArray(part.map(({ reason }) => reason)),
+    ];
     const [row] = await tx<{ added: number }[]>`
       with added as (
         insert into rejected_records (product_id, raw, raw_digest, reason, first_seen_at)
-        select ${productId}, raw, md5(raw), min(reason), ${now}
+        select ${productId}, raw, md5(raw), min(reason), ${requestedAt}
         from unnest(${raws}::text[], ${reasons}::text[]) as t (raw, reason)
         group by raw
         order by md5(raw)
@@ -44,3 +52,28 @@ const NOTE_REJECTED = noteAddedText(
   "from added group by product_id",
   "product_id",
 );
+
+/** Locks rows, in one order for everybody. @returns those that are still there */
+export async function lockRejectedRecords(tx: Query, rows: readonly number[]): Promise<Set<number>> {
+  const found = await tx<{ row: number }[]>`
+    select id as row from rejected_records where id = any(${rows as number[]}::bigint[])
+    order by id desc for update`;
+  return new Set(found.map(({ row }) => row));
+}
+
+const NOTE_GONE = noteAddedText(
+  "rejected_records",
+  "-count(*)",
+  "from gone group by product_id",
+  "product_id",
+);
+
+/** Drops rows in the transaction that writes what they say. Its commit waits for the disk, unlike that of a page. */
+export async function forgetRejectedRecords(tx: Query, rows: readonly number[]): Promise<void> {
+  await tx`
+    with gone as (
+      delete from rejected_records where id = any(${rows as number[]}::bigint[]) returning product_id
+    ),
+    noted as (${tx.unsafe(NOTE_GONE)})
+    select count(*), set_config('synchronous_commit', 'on', true) from gone`;
+}

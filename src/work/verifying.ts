@@ -16,7 +16,7 @@ export interface VerifyingSeen extends Watch {
 
 export interface Verifying {
   /**
-   * the wait of the oldest due transfer; where nothing is due, the time since the last run; null: there was no run
+   * the wait of the oldest due transfer or top-up; where nothing is due, the time since the last run; null: nothing is due, and there was no run
    */
   readonly behindMs: number | null;
   /** verifying is behind by more than its schedule explains */
@@ -26,8 +26,11 @@ export interface Verifying {
   readonly stalls: readonly Stall[];
 }
 
-/** After this many questions in a row without an answer, a product counts as silent. */
-const MOST_UNANSWERED = 10;
+/**
+ * The transfers, or the top-ups, of a product count as silent after this many questions in a row without an answer, the
+ * first of them at least UNANSWERED_FOR_MS ago.
+ */
+const FEWEST_UNANSWERED = 10;
 const UNANSWERED_FOR_MS = 120_000;
 /** An earlier silence does not count where nobody has asked within this time. */
 const ASKED_WITHIN_MS = 2 * 3_600_000;
@@ -74,7 +77,7 @@ export function judgeVerifying(seen: VerifyingSeen): Verifying {
 function isUnanswered(state: WorkState | null, now: Instant): boolean {
   if (state === null || state.failingSince === null || state.failedAt === null) return false;
   const isAsked = now - state.failedAt < ASKED_WITHIN_MS;
-  return isAsked && state.failures >= MOST_UNANSWERED && now - state.failingSince >= UNANSWERED_FOR_MS;
+  return isAsked && state.failures >= FEWEST_UNANSWERED && now - state.failingSince >= UNANSWERED_FOR_MS;
 }
 
 /** Whether a due question waits too long while no answer comes. A long backlog alone is not silence. */
@@ -88,9 +91,9 @@ function describeStopped(doneAt: Instant | null, due: number): Stall {
     kind: "verifying-stalled",
     subject: "verifying",
     productId: null,
-    what: `nothing has been verified ${since}: ${due} transfers and top-ups wait to be verified`,
+    what: `verifying has not run ${since}: ${due} transfers and top-ups are due`,
     toDo: NO_WORKER,
-    whatWhenOver: "transfers and top-ups are verified again",
+    whatWhenOver: "verifying runs again",
     isWhole: true,
   };
 }
@@ -107,7 +110,7 @@ function describeSilent(queue: string, waits: DueOfProduct | null, state: WorkSt
     subject: queue,
     productId,
     what: `no question about ${kind}s of ${productId} has been answered${since === null ? "" : ` since ${showInstant(since)}`}${error === null ? "" : ` (${error})`}${many}`,
-    toDo: "Ask the provider about its verify endpoint. The worker asks again by itself, and decides nothing without an answer. Other products go on. recon transfers list shows what waits.",
+    toDo: `Ask the provider about its verify endpoint. The worker asks again by itself, and decides nothing without an answer. Other products go on. recon transfers list --kind ${kind} shows what waits.`,
     whatWhenOver: `questions about ${kind}s of ${productId} are answered again`,
     isWhole: false,
   };

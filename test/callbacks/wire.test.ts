@@ -92,7 +92,7 @@ describe("a malformed request fails with 30001, and the log names the field", ()
     [
       "placeBets",
       { timestampMillis: TOMORROW + 1 },
-      /timestampMillis must not lie more than a day ahead of now, but is 1795262400001/,
+      /timestampMillis must not lie more than a day after it was received, but is 1795262400001/,
     ],
     [
       "checkBalance",

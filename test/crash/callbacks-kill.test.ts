@@ -103,13 +103,13 @@ test(
     const progress: SendProgress = { answered: 0, unanswered: 0 };
     let recon = await start();
     const sent = Promise.all(plans.map((plan) => send(plan, `http://127.0.0.1:${port}`, progress)));
-    // In the first half, so that requests are left for the moments after each kill.
-    const moments = fc.sample(fc.integer({ min: 1, max: (SENDERS * REQUESTS) / 2 }), {
+    // Numbers of answered requests. All are in the first half, so that requests are left to send after each kill.
+    const killPoints = fc.sample(fc.integer({ min: 1, max: (SENDERS * REQUESTS) / 2 }), {
       seed: SEED,
       numRuns: KILLS,
     });
-    for (const moment of moments.sort((a, b) => a - b)) {
-      await eventually(`${moment} requests are answered`, () => progress.answered >= moment);
+    for (const killPoint of killPoints.sort((a, b) => a - b)) {
+      await eventually(`${killPoint} requests are answered`, () => progress.answered >= killPoint);
       recon.kill("SIGKILL");
       await recon.ended;
       recon = await start();

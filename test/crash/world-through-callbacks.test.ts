@@ -8,7 +8,7 @@ const KILLS = 4;
 const { url } = useDatabase();
 
 /** `npm run simulate -- --callbacks --kills 6 --seeds A..B` plays more worlds. */
-test("with real callbacks and killed processes, exactly the planted faults are open, and every wallet adds up", async () => {
+test("with real callbacks and killed processes, exactly the planted faults become mismatches, and every wallet adds up", async () => {
   const run = await runThroughCallbacks(planCallbackRun(SEED, KILLS), url);
   expect(run.problems).toEqual([]);
   expect(run.found).toBe(run.planted);

@@ -104,11 +104,12 @@ test("a backfill says what it would do, is started, paused and resumed, and show
   await expectAccessible(page);
   await page.getByText("Start", { exact: true }).click();
   await page.getByText("The backfill has not begun yet").waitFor();
-  await page.getByText("Pause").click();
+  await page.getByRole("button", { name: "Pause" }).click();
   await page.getByText("is paused.").waitFor();
+  await page.getByText("Resume it, and a worker will begin it.").waitFor();
   await run(new AbortController().signal);
   expect(await page.locator("#progress").getAttribute("value")).toBe("0");
-  await page.getByText("Resume").click();
+  await page.getByRole("button", { name: "Resume" }).click();
   await page.locator("h1 >> text=queued").waitFor();
   await expectAccessible(page);
   await run(new AbortController().signal);

@@ -96,7 +96,7 @@ describe("a round", () => {
       bets: [held("t1", { stake: "30", payout: "25", roundId: null })],
     },
     {
-      name: "the two sides name different ones",
+      name: "the two sides name different rounds",
       records: [listed("r1", { stake: "30", payout: "25", roundId: "round-2" })],
     },
   ];
@@ -244,7 +244,7 @@ describe("a tip", () => {
     expect(match([ofBet, tipRecord()], [lost, tip()])).toEqual(["betId: rt = tip-1"]);
   });
 
-  test("cannot replace a stake that another bet lacks", () => {
+  test("does not make up for a stake that the record of another bet lacks", () => {
     const records = [record({ id: "r1", betId: "t1", stake: "7" }), tipRecord()];
     expect(match(records, [held("t1"), tip()])).toEqual(["betId: r1 = t1", "betId: rt = tip-1"]);
   });
@@ -262,7 +262,7 @@ describe("a tip", () => {
   });
 });
 
-test("each record and each bet is compared once, or its round agrees, however they are connected", () => {
+test("each record and each bet is in exactly one pair, and the stakes of an agreeing round are equal, however they are connected", () => {
   const ids = fc.constantFrom("a", "b", "c", "d");
   const rounds = fc.constantFrom("round-1", "round-2", "UNKNOWN");
   const stakes = fc.constantFrom("1", "2");
@@ -288,14 +288,13 @@ test("each record and each bet is compared once, or its round agrees, however th
         sides.slice(recordFields.length) as LedgerBet[],
         { ...SETTINGS, matchBy },
       );
-      const compared = pairs.flatMap((pair) => [...pair.records, ...pair.bets]);
-      expect(new Set(compared).size).toBe(compared.length);
-      const agreed = sides.filter((side) => !(compared as unknown[]).includes(side));
-      for (const side of agreed) {
-        const inRound = agreed.filter(({ roundId }) => roundId === side.roundId);
-        const stakeOf = (of: "id" | "txnId") =>
-          sumAmounts(inRound.filter((one) => of in one).map(({ stake }) => stake));
-        expect(stakeOf("id")).toEqual(stakeOf("txnId"));
+      const paired = pairs.flatMap((pair) => [...pair.records, ...pair.bets]);
+      expect(paired).toHaveLength(sides.length);
+      expect(new Set<unknown>(paired)).toEqual(new Set<unknown>(sides));
+      for (const pair of pairs.filter(({ agrees }) => agrees)) {
+        const stakeOf = (of: readonly { readonly stake: StoredRecord["stake"] }[]) =>
+          sumAmounts(of.map(({ stake }) => stake));
+        expect(stakeOf(pair.records).eq(stakeOf(pair.bets))).toBe(true);
       }
     }),
   );

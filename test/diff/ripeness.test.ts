@@ -33,7 +33,7 @@ const fetchOf = (records: StoredRecord[], bets: LedgerBet[]) => conditionsOf(rec
 /** Placed at minute -20, settled at minute -10 and received a minute later. */
 const held = (fields: Parameters<typeof bet>[0] = {}) =>
   bet({ firstEntryAt: minute(-20), lastEntryAt: minute(-10), lastReceivedAt: minute(-9), ...fields });
-/** Accounted and updated when the bet was settled, requested and seen at noon. */
+/** Accounted a minute before the bet was settled, updated when it was settled, requested and first seen at noon. */
 const listed = (fields: Parameters<typeof record>[0] = {}) =>
   record({
     payout: "1",
@@ -194,7 +194,7 @@ test("a bet is stuck when it has been open long enough, and all that time was fe
   });
 });
 
-test("a bet that the provider lacks waits for its round up to a limit, and then only for itself", () => {
+test("a bet that the provider lacks waits for its round up to a limit, and is then judged without its round", () => {
   const other = bet({ txnId: "t2", status: "open", lastReceivedAt: minute(900) });
   const [missing] = assessPairs([], [held(), other], SETTINGS).flatMap(({ verdict }) => verdict ?? []);
   const patient = (minutes: number) => afterPatience(missing as Verdict, GRACES, minute(minutes));

@@ -1,4 +1,4 @@
-/** The tables of the documentation name exactly what the code has: settings, codes, alerts, kinds, metrics, routes. */
+/** The tables of the documentation name exactly what the code has: settings, error codes, alerts, kinds, statuses, columns. */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -44,14 +44,15 @@ describe("docs/settings.md", () => {
 
   test.each(rows)("says the default of %s as the schema has it", (name, shown = "") => {
     if (shown === "required") {
+      expect(codesIn(name)).toEqual(["products[].productId"]);
       expect(() => parseConfig({ products: [{}] })).toThrow("productId");
       return;
     }
     const path = codesIn(name)[0] ?? "";
     const fallback = JSON.parse(codesIn(shown)[0] ?? "");
-    const isWritten = settings.find(([one]) => one === path)?.[1];
-    // The schema has the defaults of lists of durations in milliseconds: compare them as they are read.
-    if (isWritten !== undefined) expect(fallback).toEqual(isWritten);
+    const inSchema = settings.find(([one]) => one === path)?.[1];
+    // The JSON Schema has no defaults of lists of durations: the parsed configs below compare those.
+    if (inSchema !== undefined) expect(fallback).toEqual(inSchema);
     const [section = "", field = ""] = path.replace("[]", "").split(".");
     const given = section === "products" ? { [field]: fallback } : {};
     const withIt = parseConfig({

@@ -135,6 +135,26 @@ test("the shown lines hand over transfers, and have no effect the second time", 
   ]);
 });
 
+test("the shown lines import the shown entry and the shown callback, each once", async () => {
+  writeConfig({ products: [{ productId: "P1" }] });
+  for (const [format, field] of [
+    ["entries", "entry_id"],
+    ["callbacks", "receivedAt"],
+  ] as const) {
+    const shown = JSON.parse(blockWith("docs/ledger.md", "json", field));
+    writeFileSync(join(folder, `${format}.ndjson`), `${JSON.stringify(shown)}\n`);
+    const [line = ""] = blockWith("docs/ledger.md", "sh", `--format ${format}`).split("\n");
+    for (const counts of ["1 added, 0 known", "0 added, 1 known"]) {
+      const { code, stdout, stderr } = await runShell(line, { DATABASE_URL: url });
+      expect([code, stdout], stderr).toEqual([0, expect.stringContaining(counts)]);
+    }
+  }
+  expect(await sql`select txn_id, moved from callback_entries order by entry_id collate "C"`).toEqual([
+    { txn_id: "bet-1", moved: "-10" },
+    { txn_id: "bet-1", moved: "-10" },
+  ]);
+});
+
 test("the shown line credits a player of the built-in wallet once", async () => {
   const [credit = ""] = blockWith("docs/callbacks.md", "sh", "recon wallet credit").split("\n");
   for (const turn of [1, 2]) {

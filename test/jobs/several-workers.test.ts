@@ -12,7 +12,7 @@ import { eventually } from "../support/eventually.ts";
 import { betItem, page, type ReceivedRequest, useHttpProvider } from "../support/http-provider.ts";
 
 const MINUTE_MS = 60_000;
-const PLACES = 2;
+const SLOTS = 2;
 const ANSWER_MS = 60;
 const PRODUCTS = ["P1", "P2", "P3", "P4"];
 
@@ -64,7 +64,7 @@ test("two worker processes on one Redis share the work and one request budget, a
   expect(await Promise.all(workers.map(({ ended }) => ended))).toEqual([0, 0]);
 
   expect(asked()).toEqual(new Set(names));
-  expect(mostWhileRunning).toBe(PLACES);
+  expect(mostWhileRunning).toBe(SLOTS);
   const [counted] = await sql`
     select (select count(*) from bet_records where accounting_date < ${until}) as early,
       (select count(*) from bet_records) as records, (select sum(created)::bigint from windows) as created,
@@ -75,7 +75,7 @@ test("two worker processes on one Redis share the work and one request budget, a
 function configSince(since: number): object {
   return {
     products: PRODUCTS.map((productId) => ({ productId, since: formatInstant(since) })),
-    pull: { every: "PT0.2S", windowMax: "PT10M", overlap: "PT1M", concurrency: PLACES, resweepAfter: [] },
+    pull: { every: "PT0.2S", windowMax: "PT10M", overlap: "PT1M", concurrency: SLOTS, resweepAfter: [] },
   };
 }
 

@@ -1,8 +1,9 @@
 /** What deploy/ watches exists: each metric, label and value in rules and dashboard. */
 
-import { globSync, readFileSync } from "node:fs";
+import { globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { startRecon } from "../cli/run-recon.ts";
 import { codesIn, rowsOf } from "../docs/pages.ts";
 import { useDatabase } from "../support/database.ts";
@@ -135,7 +136,44 @@ function missingIn(known: KnownMetrics, queries: readonly PanelQuery[]): string[
   );
 }
 
-test("a worker exports every metric, label and value that the rules and the dashboard name; the dashboard and docs/metrics.md show every metric of ours", async () => {
+/** What a service of compose.yaml sets, where the environment beside it has these variables. */
+function environmentOf(service: string, given: Readonly<Record<string, string>>): Record<string, string> {
+  const compose = readFileSync(join(DEPLOY, "../compose.yaml"), "utf8");
+  const text = compose.split(/^ {2}(?=\w+:\n)/m).find((one) => one.startsWith(`${service}:\n`)) ?? "";
+  const [, block = ""] = /^ {4}environment:\n((?: {6}.*\n)+)/m.exec(text) ?? [];
+  const set = Array.from(block.matchAll(/^ {6}([A-Z_]+): (.*)$/gm), ([, name = "", value = ""]) => [
+    name,
+    value.replaceAll(/\$\{(\w+):-([^}]*)\}/g, (_, from: string, fallback: string) => given[from] ?? fallback),
+  ]);
+  return Object.fromEntries(set);
+}
+
+/**
+ * As compose.yaml does, but for ports and stores. Ends with the test.
+ * @returns its metrics
+ */
+async function startTap(): Promise<() => Promise<Sample[]>> {
+  const journal = mkdtempSync(join(tmpdir(), "recon-tap-"));
+  const { said, child, ended } = startRecon(["tap", "--target", "http://127.0.0.1:9", "--journal", journal], {
+    NODE_ENV: "production",
+    ...environmentOf("tap", { OPS_TOKENS: "watch:read:long-enough-to-be-a-real-token" }),
+    DATABASE_URL: database.url,
+    CALLBACK_PORT: String(await ownPort()),
+    OPS_PORT: "0",
+  });
+  onTestFinished(async () => {
+    child.kill("SIGTERM");
+    await ended;
+    rmSync(journal, { recursive: true });
+  });
+  const address = () => /metrics at (http:\S+)/.exec(said())?.[1]?.replace("0.0.0.0", "127.0.0.1");
+  await eventually("the tap runs", () => child.exitCode !== null || address() !== undefined);
+  expect(child.exitCode, said()).toBeNull();
+  return async () => readSamples(await (await fetch(address() ?? "")).text());
+}
+
+test("a worker and a tap export every metric, label and value that the rules and the dashboard name; the dashboard and the documentation show every metric of ours", async () => {
+  const tapMetrics = await startTap();
   const port = String(await ownPort());
   const { said, child, ended } = startRecon(["worker"], { DATABASE_URL: database.url, OPS_PORT: port });
   const url = `http://127.0.0.1:${port}`;
@@ -152,7 +190,8 @@ test("a worker exports every metric, label and value that the rules and the dash
   let known: KnownMetrics = new Map();
   let missing: string[] = [];
   const isComplete = async () => {
-    known = knowSamples(readSamples(await (await fetch(`${url}/metrics`)).text()));
+    const workerMetrics = readSamples(await (await fetch(`${url}/metrics`)).text());
+    known = knowSamples([...workerMetrics, ...(await tapMetrics())]);
     missing = missingIn(known, [...rules, ...dashboard]);
     return missing.length === 0;
   };
@@ -169,9 +208,10 @@ test("a worker exports every metric, label and value that the rules and the dash
   await ended;
 });
 
-/** Each metric of docs/metrics.md with its labels. */
+/** Each metric of the documentation with its labels. */
 function documentedMetrics() {
-  const rows = rowsOf("docs/metrics.md", "metric").flatMap(([names = "", labels = ""]) =>
+  const tables = [...rowsOf("docs/metrics.md", "metric"), ...rowsOf("docs/tap.md", "metric of the tap")];
+  const rows = tables.flatMap(([names = "", labels = ""]) =>
     codesIn(names).map((name) => [name, labels === "" ? [] : labels.split(", ").sort()] as const),
   );
   return Object.fromEntries(rows);

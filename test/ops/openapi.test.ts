@@ -7,6 +7,7 @@ import { silentLog } from "../../src/log.ts";
 import { writeTransitions } from "../../src/mismatches/transition-store.ts";
 import { addApi } from "../../src/ops/api/api.ts";
 import { openReportQueue } from "../../src/ops/http/report-queue.ts";
+import { writeRejected } from "../../src/sync/rejected-store.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { exampleEntry, exampleRecord, exampleSettle, NOON } from "../support/examples.ts";
@@ -41,7 +42,9 @@ const NOTE = { note: "seen" };
 const BULK = { ids: ["1"], dryRun: true, from: "open", ...NOTE };
 
 /** A correct request for each operation. Requests that change something come in a possible order. */
-const RIGHT: Readonly<Record<string, { path?: Record<string, string>; query?: object; body?: object }>> = {
+const RIGHT: Readonly<
+  Record<string, { path?: Record<string, string>; query?: object; body?: object; lines?: string }>
+> = {
   readOpenApi: {},
   readStatus: {},
   readCoverage: { query: HOUR },
@@ -90,6 +93,21 @@ const RIGHT: Readonly<Record<string, { path?: Record<string, string>; query?: ob
     query: { kind: "transfer", product: "T1", username: "anna" },
     body: NOTE,
   },
+  importEntries: { lines: "{}" },
+  importCallbacks: { lines: "{}" },
+  listRejected: {
+    query: {
+      side: "record",
+      kind: "unusable",
+      product: "P1",
+      reason: "stake",
+      since: HOUR.from,
+      limit: "5",
+      after: "record-9",
+    },
+  },
+  readRejected: { path: { id: "record-1" } },
+  retryRejected: { body: { limit: 5, after: "record-9" } },
   listAudit: { query: { limit: "5", after: "9" } },
 };
 
@@ -118,9 +136,10 @@ function request(ask: AskRaw, { method, path, operationId }: DescribedOperation,
   const right = { ...RIGHT[operationId], ...changes } as (typeof RIGHT)[string];
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => right.path?.[name] ?? "");
   const query = right.query === undefined ? "" : `?${new URLSearchParams({ ...right.query })}`;
-  const body = right.body === undefined ? {} : { body: JSON.stringify(right.body) };
-  const headers = right.body === undefined ? {} : { "content-type": "application/json" };
-  return ask(method.toUpperCase(), filled + query, { headers, ...body });
+  const body = right.lines ?? (right.body === undefined ? undefined : JSON.stringify(right.body));
+  const type = right.lines === undefined ? "application/json" : "application/x-ndjson";
+  const headers = body === undefined ? {} : { "content-type": type };
+  return ask(method.toUpperCase(), filled + query, { headers, ...(body === undefined ? {} : { body }) });
 }
 
 beforeEach(async () => {
@@ -213,7 +232,9 @@ describe("a request", () => {
       const wrong = { unheardOf: "x" };
       const isQueried = parameters.some((one) => one.in === "query");
       if (isQueried) await expectRefused(ask, operation, { query: { ...query, ...wrong } });
-      if (requestBody !== undefined) await expectRefused(ask, operation, { body: { ...body, ...wrong } });
+      // A body of lines has no fields.
+      const hasFields = requestBody?.content["application/json"] !== undefined;
+      if (hasFields) await expectRefused(ask, operation, { body: { ...body, ...wrong } });
     }
   });
 
@@ -261,6 +282,7 @@ async function fillWorld(): Promise<void> {
   });
   await pullProduct({ ...context, fetchPage }, "P1", new AbortController().signal);
   clock.set(NOON);
+  await writeRejected(sql, "P1", [{ raw: '{"stake":"ten"}', reason: "stake must be a number" }], NOON);
   await appendEntries(sql, [exampleEntry(), exampleSettle()]);
   const missing = exampleFinding({ kind: "missing-in-ledger", betId: "other", ledger: null, roundId: null });
   await writeTransitions(

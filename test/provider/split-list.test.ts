@@ -41,13 +41,13 @@ test("items and rest together are the text, for any form of the text and any chu
   );
 });
 
-describe("a list that is malformed", () => {
+describe("a list", () => {
   test.each([
     ["nothing between two commas", '{"data":{"txns":[1,,2]}}', ["1", "", "2"]],
     ["nothing after the last comma", '{"data":{"txns":[1,]}}', ["1", ""]],
     ["no comma between two items", '{"data":{"txns":[1 2]}}', ["1 2"]],
     ["brackets of two kinds", '{"data":{"txns":[{]}}', ["{]"]],
-  ])("is left to the parser: %s", (_, text, items) => {
+  ])("is left to the parser where it is malformed: %s", (_, text, items) => {
     expect(split(text).items).toEqual(items);
   });
 
@@ -61,7 +61,7 @@ describe("a list that is malformed", () => {
     expect([items, splitter.rest()]).toEqual([[], text]);
   });
 
-  test("the list's name may be written with escapes", () => {
+  test("is found where its name is written with escapes", () => {
     expect(split('{"d\\u0061ta":{"\\u0074xns":[1]}}').items).toEqual(["1"]);
   });
 });

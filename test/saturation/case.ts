@@ -17,7 +17,12 @@ export interface SaturationCase {
   /** one sentence: what is overloaded, or what stands still */
   readonly what: string;
   /** Starts what the case needs and ends it again; leftovers are a fault of the case. */
-  run(report: Report): Promise<void>;
+  run(report: Report, options: SaturationOptions): Promise<void>;
+}
+
+interface SaturationOptions {
+  /** how long a case runs that can run for any time; undefined: its own length */
+  readonly minutes?: number;
 }
 
 /** @param value "never": it did not happen within the wait */

@@ -1,6 +1,6 @@
 /**
- * `npm run saturate -- [CASE…] [--json]`: too much load, and parts that stand still. Each check is printed as soon as it is
- * known, with `--json` all of them at the end; exit 1 where one fails.
+ * `npm run saturate -- [CASE…] [--minutes N] [--json]`: too much load, and parts that stand still. Each check is printed as soon as
+ * it is known, with `--json` all of them at the end; exit 1 where one fails.
  */
 
 import { readdirSync } from "node:fs";
@@ -9,11 +9,16 @@ import type { Check, Report, SaturationCase } from "./case.ts";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { json: { type: "boolean", default: false } },
+  options: { json: { type: "boolean", default: false }, minutes: { type: "string" } },
 });
 const print = (line: string) => {
   if (!values.json) console.log(line);
 };
+const minutes = values.minutes === undefined ? undefined : Number(values.minutes);
+if (minutes !== undefined && !(minutes > 0 && minutes <= 1_000)) {
+  console.error(`saturate: --minutes "${values.minutes}" is not a number of minutes`);
+  process.exit(2);
+}
 const cases = await loadCases();
 const unknown = positionals.find((name) => !cases.some((one) => one.name === name));
 if (unknown !== undefined) {
@@ -38,7 +43,7 @@ for (const { name, what, run } of cases) {
     }
   };
   // The other cases run all the same.
-  await run(report).catch((error: unknown) =>
+  await run(report, minutes === undefined ? {} : { minutes }).catch((error: unknown) =>
     report({
       what: "the case could not be run to its end",
       value: String(error),

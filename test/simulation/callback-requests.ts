@@ -70,7 +70,7 @@ function sumOf(moved: readonly (Amount | null)[]): Amount | null {
 }
 
 /** Amounts are written digit by digit, because JavaScript numbers cannot hold all of them. */
-function writeBody(items: readonly CallbackEntry[], all: readonly CallbackEntry[]): string {
+export function writeBody(items: readonly CallbackEntry[], all: readonly CallbackEntry[]): string {
   const [{ requestId, occurredAt, productId, currency, username }] = items as readonly [CallbackEntry];
   const envelope = { id: requestId, timestampMillis: occurredAt, productId, currency, username };
   const txns = items.map((item) => writeItem(item, all)).join(",");

@@ -6,15 +6,29 @@ import type { Instant } from "../../src/clock.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { deliverCallbacks } from "../../src/flows/ledger/deliver-callbacks.ts";
 import { followLedger } from "../../src/flows/ledger/follow-ledger.ts";
+import type { MismatchKind } from "../../src/mismatch.ts";
 import { createRandom, hashText } from "../../src/sandbox/world/random.ts";
 import type { World } from "../../src/sandbox/world/world.ts";
+import { movesAnswered } from "./answered-moves.ts";
+import { openImportWriter } from "./import-writer.ts";
 import { OperatorLedger } from "./operator-ledger.ts";
+import { TappedLedger } from "./tapped-ledger.ts";
 
 /**
  * own: this program's writer; insert: plain SQL into callback_entries; relation: plain SQL into a table of the operator that
- * the worker follows; changing: the same, and some rows are wrong at first and corrected in place.
+ * the worker follows; changing: the same, and some rows are wrong at first and corrected in place; import-entries,
+ * import-callbacks: by files that overlap, with broken lines in between; tap: the operator has no ledger, and its
+ * callbacks pass through the tap.
  */
-export const LEDGERS = ["own", "insert", "relation", "changing"] as const;
+export const LEDGERS = [
+  "own",
+  "insert",
+  "relation",
+  "changing",
+  "import-entries",
+  "import-callbacks",
+  "tap",
+] as const;
 export type LedgerHabit = (typeof LEDGERS)[number];
 
 /** The operator's own relation. */
@@ -26,6 +40,11 @@ export function ledgerSettings(habit: LedgerHabit): object {
   const followed = { relation: RELATION, lookback: "PT1H" };
   if (habit === "relation") return followed;
   return habit === "changing" ? { ...followed, rowsChange: "replace" } : {};
+}
+
+/** Whether a mismatch of this kind can be seen: the answers' balances say what moved, and cannot differ from it. */
+export function canShow(habit: LedgerHabit, kind: MismatchKind): boolean {
+  return habit !== "tap" || kind !== "balance-differs";
 }
 
 export interface LedgerWriter {
@@ -52,8 +71,28 @@ export async function openLedgerWriter(
       close: async () => {},
     };
   }
-  const isFollowed = habit !== "insert";
+  if (habit === "tap") {
+    const tapped = new TappedLedger(
+      databaseUrl,
+      movesAnswered(world.entriesReceived({ from: 0, to: world.quietAt() + 1 })),
+    );
+    await tapped.open();
+    let passedTo = begin;
+    return {
+      deliver: async (_context, now) => {
+        const entries = world.entriesReceived({ from: passedTo, to: now });
+        passedTo = now;
+        await tapped.write(entries);
+      },
+      close: () => tapped.close(),
+    };
+  }
   const random = createRandom(hashText(`${world.seed}|ledger`));
+  if (habit === "import-entries" || habit === "import-callbacks") {
+    const format = habit === "import-entries" ? "entries" : "callbacks";
+    return { ...openImportWriter(format, world, begin, random), close: async () => {} };
+  }
+  const isFollowed = habit !== "insert";
   const ledger = new OperatorLedger(databaseUrl, isFollowed ? RELATION : "callback_entries", random);
   if (isFollowed) await ledger.create();
   let writtenTo = begin;

@@ -1,5 +1,5 @@
 /**
- * `npm run simulate -- [--ledger own|insert|relation|changing] [--cost] [--callbacks] [--faults hostile|none] [--kills K]
+ * `npm run simulate -- [--ledger own|insert|relation|changing|import-entries|import-callbacks|tap] [--cost] [--callbacks] [--faults hostile|none] [--kills K]
  * --seed N | --seeds A..B [--json]`: runs seeds
  * and audits them. With `--callbacks` a world is played through real callbacks to real processes that are killed.
  * Without, with kills or faults, the worker pulls as real processes that are killed; else a world is played through,

@@ -7,7 +7,7 @@ import type { Instant } from "../../src/clock.ts";
 import { type Amount, formatAmount } from "../../src/money.ts";
 import type { Random } from "../../src/sandbox/world/random.ts";
 
-const COLUMNS = [
+export const COLUMNS = [
   "entry_id",
   "callback",
   "request_id",
@@ -176,7 +176,8 @@ async function insert(
   );
 }
 
-function rowOf(entry: CallbackEntry): Row {
+/** A row of the ledger as another program writes it. */
+export function rowOf(entry: CallbackEntry): Row {
   return {
     entry_id: entry.entryId,
     callback: entry.callback,

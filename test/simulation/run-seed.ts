@@ -12,7 +12,7 @@ import type { PlantedFault } from "../../src/sandbox/world/world.ts";
 import { createTestClock, type TestClock } from "../support/clock.ts";
 import { pullProduct } from "../support/pull-product.ts";
 import { type Audit, type AuditedMismatch, auditMismatches } from "./audit.ts";
-import { type LedgerHabit, openLedgerWriter } from "./ledger-writer.ts";
+import { canShow, type LedgerHabit, openLedgerWriter } from "./ledger-writer.ts";
 import { createOddWorld } from "./oddities/odd-world.ts";
 import { auditReports } from "./report-audit.ts";
 import { planSeed, type SeedPlan } from "./seed-plan.ts";
@@ -58,7 +58,7 @@ export async function runSeed(
       await worker.stop();
       worker = startWorker(databaseUrl, sandbox.url, plan, clock);
     }
-    const allPlanted = world.plantedBy(clock.now());
+    const allPlanted = world.plantedBy(clock.now()).filter(({ kind }) => canShow(ledger, kind));
     const audit = auditMismatches(allPlanted, await readEverOpened(worker.context.sql));
     const unexplained = await auditReports(worker.context);
     return { seed, allPlanted, restarts: plan.restarts.size, unexplained, ...audit };

@@ -107,13 +107,13 @@ async function checkLedgerRelation({ context }: OpenRecon): Promise<CheckResult>
     if (rejected.unusable > 0) {
       return wrong(
         `${source}, but ${rejected.unusable} of its rows cannot be used`,
-        `look at rejected_entries, which has them with their reasons; ${relation === null ? "insert a row again as it should be, with the same entry_id" : "a resweep reads corrected rows again with their day"}`,
+        `recon rejected list --side entry shows them with their reasons; ${relation === null ? "insert a row again as it should be, with the same entry_id" : "a resweep reads corrected rows again with their day"}`,
       );
     }
     if (rejected.changed > 0) {
       return wrong(
         `${source}, but ${rejected.changed} changes of its rows were refused: their first content stays`,
-        'look at rejected_entries; where rows of your ledger may change, set ledger.rowsChange to "replace"',
+        'recon rejected list --kind changed shows them; where rows of your ledger may change, set ledger.rowsChange to "replace", restart the worker, and run recon rejected retry',
       );
     }
     if (!findsUndated) {

@@ -57,7 +57,8 @@ function printWork(
   printLine(`comparing   ${sayBehind(comparing.behindSeconds)}, ${comparing.waiting} waiting${aside}`);
   if (following !== null) printLine(`following   ${sayAge("read", following.readAt, now)}`);
   printLine(`verifying   ${sayBehind(verifying.behindSeconds)}, ${verifying.due} due`);
-  printLine(`rejected    ${rejected.records} records, ${rejected.entries} entries`);
+  const where = rejected.records + rejected.entries === 0 ? "" : ": recon rejected list";
+  printLine(`rejected    ${rejected.records} records, ${rejected.entries} entries${where}`);
   const problems = [comparing.problem, alerting.problem, ...stalls.map(({ what }) => what)];
   for (const problem of new Set(problems)) if (problem !== null) printLine(`problem     ${problem}`);
 }

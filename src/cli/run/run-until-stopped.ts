@@ -36,31 +36,45 @@ export function runUntilStopped(
   needs: readonly Need[],
   start: (recon: OpenRecon, opened: Part[]) => Promise<void>,
 ): () => Promise<void> {
-  return async () => {
-    // From here on a signal does not end the process at once, not even during the start.
-    const stopped = stopSignal();
-    const opened: Part[] = [];
-    let log: Log | null = null;
-    let isUp = false;
-    const begin = async () => {
+  return async () =>
+    await runParts(title, async (opened, useLog) => {
       const recon = await openRecon(needs, LONGEST_WAIT_MS);
-      log = recon.context.log;
+      useLog(recon.context.log);
       opened.push({ name: "the database", longestMs: 1_500, close: () => recon.close() });
       await start(recon, opened);
-      isUp = true;
-    };
-    try {
-      await Promise.race([begin(), stopped]);
-      await stopped;
-      writeLine(
-        log,
-        isUp ? `${title} ends` : `${title} ends before the start is complete, because of a stop signal`,
-      );
-    } finally {
-      await closeAll(log, opened);
-      exitSoon();
-    }
+    });
+}
+
+/**
+ * Runs parts until a stop signal.
+ * @param begin opens the parts in order and adds each to `opened`
+ */
+export async function runParts(
+  title: string,
+  begin: (opened: Part[], useLog: (log: Log) => void) => Promise<void>,
+): Promise<void> {
+  // From here on a signal does not end the process at once, not even during the start.
+  const stopped = stopSignal();
+  const opened: Part[] = [];
+  let log: Log | null = null;
+  let isUp = false;
+  const beginAll = async () => {
+    await begin(opened, (used) => {
+      log = used;
+    });
+    isUp = true;
   };
+  try {
+    await Promise.race([beginAll(), stopped]);
+    await stopped;
+    writeLine(
+      log,
+      isUp ? `${title} ends` : `${title} ends before the start is complete, because of a stop signal`,
+    );
+  } finally {
+    await closeAll(log, opened);
+    exitSoon();
+  }
 }
 
 function writeLine(log: Log | null, line: string): void {

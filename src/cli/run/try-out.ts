@@ -1,4 +1,7 @@
-/** The sandbox of an embedded start: a provider with players at play, and the operator's side of their world. */
+/**
+ * The stand-in provider of npm start and of recon sandbox, with players at play; for npm start also the operator's side
+ * of their world.
+ */
 
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
@@ -16,7 +19,10 @@ import { EMBEDDED_HOME } from "./open.ts";
 import { TRY_OUT_HISTORY_MS, TRY_OUT_PRODUCTS } from "./try-out-config.ts";
 
 const HOUR_MS = 3_600_000;
-/** Much shorter than the graces of the try-out config, so that these delays cause no mismatch. */
+/**
+ * Both lags are much shorter than the graces of the try-out config, so that they cause no mismatch. A late settlement
+ * causes none either: its bet is open on both sides.
+ */
 const LAGS = { lateSettlementMs: 60_000, callbackLagMs: 1_000, reportLagMs: 1_000 };
 const STEP_MS = 1_000;
 
@@ -70,7 +76,7 @@ export async function startTryOut(
   return { ...tryOut, stop };
 }
 
-/** Starts the provider of a world with a fixed period. The same options always give the same world. */
+/** Starts the provider of a world with a fixed period. The same seed and period always give the same world. */
 export async function startFixedWorld(
   clock: Clock,
   play: { readonly seed: number; readonly period: TimeRange },
@@ -99,7 +105,7 @@ async function serve(
   return { world, begin, tryOut: { provider, seed, stop: () => server.close() } };
 }
 
-/** Long ranges hang in the hour after the first whole hour, so that a newcomer sees windows shrink and grow again. */
+/** Long ranges hang where they touch the world's second clock hour (UTC), so that a newcomer sees windows shrink and grow again. */
 export const slowHour: FaultsOf = ({ begin }) => [
   {
     when: { hoursUtc: [new Date(begin + HOUR_MS).getUTCHours()], longerThan: "PT20M" },

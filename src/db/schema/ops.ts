@@ -34,7 +34,7 @@ export const auditLog = pgTable(
     who: text("who").notNull(),
     /** read, write */
     role: text("role").notNull(),
-    /** token, session, loopback */
+    /** token, session, loopback, command */
     by: text("by").notNull(),
     address: text("address").notNull(),
     method: text("method").notNull(),

@@ -82,6 +82,7 @@ export const rejectedRecords = pgTable(
     /** md5 of raw, so that the text may be longer than an index entry */
     rawDigest: text("raw_digest").notNull(),
     reason: text("reason").notNull(),
+    /** when the page that first brought it was asked for */
     firstSeenAt: instant("first_seen_at").notNull(),
   },
   (t) => [

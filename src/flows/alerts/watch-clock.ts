@@ -17,7 +17,7 @@ export const MEASURE_EVERY_MS = 5_000;
 
 /** The process with the clock, and the consequence of a wrong one: "plans, compares and verifies nothing". */
 export interface ClockUser {
-  readonly name: "worker" | "callbacks server";
+  readonly name: "worker" | "callbacks server" | "tap";
   readonly consequence: string;
 }
 
@@ -26,7 +26,7 @@ export interface ClockUser {
  * and an alert. The function never rejects: while the database does not answer, the last result counts.
  */
 export function openClockWatch(
-  { sql, log }: FlowContext,
+  { sql, log }: Pick<FlowContext, "sql" | "log">,
   clock: DatabaseClock,
   user: ClockUser,
 ): () => Promise<boolean> {

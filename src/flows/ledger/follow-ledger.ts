@@ -117,8 +117,8 @@ interface FollowProgress {
 
 /**
  * The ranges of received_at that a run reads: unknown rows within the lookback, all rows since shortly before the
- * newest one, and older rows that have just reached one of a few ages. So a change is noticed before the age of its
- * row has doubled, and no row is read more than a few times.
+ * newest one, and older rows that have just reached one of a few ages. So no row is read more than a few times.
+ * A change is noticed before the age of its row has doubled, except in the first eighth of a long lookback.
  */
 export function rangesToRead({ readUntil, readAt, now, lookbackMs }: FollowProgress): CopyRange[] {
   if (readUntil === null) return [{ from: null, to: null }];

@@ -2,7 +2,9 @@
 
 import { recordAlert } from "../../alerts/store.ts";
 import { formatInstant } from "../../clock.ts";
-import { forgetMended, type RejectedKind, takeUnreported } from "../../ledger/follow-store.ts";
+import { takeUnreported } from "../../ledger/follow-store.ts";
+import { forgetMended } from "../../ledger/rejected-store.ts";
+import type { RejectedKind } from "../../rejected.ts";
 import type { FlowContext } from "../context.ts";
 
 const MOST_AT_ONCE = 10_000;
@@ -19,12 +21,12 @@ const WORDS: Readonly<Record<RejectedKind, Words>> = {
   unusable: {
     kind: "rejected-entries",
     what: (rows) => `${rows} of the ledger cannot be used`,
-    toDo: "The table rejected_entries has their text and the reason. The bets that they name are not reported as missing. Insert the corrected rows with the same entry_id.",
+    toDo: "recon rejected list --side entry shows their text and the reason. The bets that they name are not reported as missing. Insert the corrected rows with the same entry_id.",
   },
   changed: {
     kind: "ledger-changed",
     what: (rows) => `a program changed or deleted ${rows} of the ledger; the first content stays`,
-    toDo: 'The table rejected_entries has the refused content. Find out who changes the ledger. If rows of your ledger may change, set ledger.rowsChange to "replace".',
+    toDo: 'recon rejected list --side entry shows the refused content. Find out who changes the ledger. If rows of your ledger may change, set ledger.rowsChange to "replace", restart the worker, and run recon rejected retry.',
   },
 };
 

@@ -102,7 +102,7 @@ function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
           requestedAt: page.requestedAt,
           now,
         });
-        const newlyRejected = await writeRejected(tx, window.productId, page.rejected, now);
+        const newlyRejected = await writeRejected(tx, window.productId, page.rejected, page.requestedAt);
         await reportRejectedRecords(tx, window.productId, page.rejected, newlyRejected, now);
         const counts = {
           ...written,

@@ -25,7 +25,7 @@ export async function reportRejectedRecords(
     productId,
     body: {
       what: `${productId}: ${many} of the provider cannot be used; for example, ${first.reason.slice(0, LONGEST_REASON)}`,
-      toDo: "The table rejected_records has their text and the reason. Their bets are not reported as missing. This alert comes once a day; recon status counts all of them. Ask the provider to correct them.",
+      toDo: "recon rejected list shows their text and the reason. Their bets are not reported as missing. This alert comes once a day; recon status counts all of them. Ask the provider to correct them.",
       productId,
       since: formatInstant(now),
       count: newCount,

@@ -4,7 +4,9 @@ import { readConditions } from "../../alerts/condition-store.ts";
 import { countUndelivered } from "../../alerts/store.ts";
 import type { Instant } from "../../clock.ts";
 import type { ProductConfig } from "../../config-file.ts";
+import { countRows } from "../../db/row-counts.ts";
 import { readLastReceived } from "../../ledger/newest-store.ts";
+import { countFirstRejected } from "../../ledger/rejected-store.ts";
 import { type Risk, readRisk } from "../../mismatches/risk-store.ts";
 import { type PresentBackfill, readPresentBackfills } from "../../sync/backfill-overview-store.ts";
 import { type CoverageHour, describeHours } from "../../sync/coverage-hours.ts";
@@ -74,12 +76,21 @@ export interface Overview {
   readonly failingChannels: readonly string[];
   /** processes whose clocks are wrong: "worker 12 on host" */
   readonly wrongClocks: readonly string[];
+  /** records and entries that cannot be used */
+  readonly rejected: RejectedCounts;
   /** the time of the newest entry; null: there is none */
   readonly lastReceivedAt: Instant | null;
   /** running backfills and recently failed ones; the newest first */
   readonly backfills: readonly PresentBackfill[];
   /** whether pulling, comparing, following, verifying and alerting go on */
   readonly work: WorkReport;
+}
+
+interface RejectedCounts {
+  readonly records: number;
+  readonly entries: number;
+  /** there are more entries than were counted */
+  readonly hasMore: boolean;
 }
 
 /** The limit of counting for an overview. */
@@ -122,6 +133,7 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
     waiting,
     undelivered,
     conditions,
+    rejected,
     lastReceivedAt,
     backfills,
     work,
@@ -133,6 +145,7 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
     countWaiting(sql),
     countUndelivered(sql),
     readConditions(sql),
+    countRejected(sql),
     readLastReceived(sql),
     readPresentBackfills(sql, now - RECENTLY_MS, MOST_BACKFILLS),
     seeWork(context, now, MOST_COUNTED),
@@ -169,10 +182,19 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
       .filter(({ kind }) => kind === "alerts-undelivered")
       .map(({ subject }) => subject),
     wrongClocks: conditions.filter(({ kind }) => kind === "clock-wrong").map(({ subject }) => subject),
+    rejected,
     lastReceivedAt,
     backfills,
     work: judgeWork(context, { ...work, progress: stands.map(progressOf) }, "as-is"),
   };
+}
+
+async function countRejected(sql: FlowContext["sql"]): Promise<RejectedCounts> {
+  const [records, entries] = await Promise.all([
+    countRows(sql, "rejected_records"),
+    countFirstRejected(sql, MOST_COUNTED + 1),
+  ]);
+  return { records, entries: Math.min(entries, MOST_COUNTED), hasMore: entries > MOST_COUNTED };
 }
 
 interface PulledRows {

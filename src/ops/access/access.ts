@@ -106,7 +106,10 @@ async function sendUnknown(request: FastifyRequest, reply: FastifyReply): Promis
     return await reply.redirect(`/sign-in?${new URLSearchParams({ to: request.url })}`, 303);
   }
   reply.header("www-authenticate", "Bearer");
-  return await sendProblem(reply, 401, "Unauthorized", "a bearer token of OPS_TOKENS is needed");
+  const problem =
+    bearerOf(request) === null ? "this request has no bearer token" : "this token is not in OPS_TOKENS";
+  const detail = `${problem}: send "Authorization: Bearer …" with a token of OPS_TOKENS`;
+  return await sendProblem(reply, 401, "Unauthorized", detail);
 }
 
 async function checkChange(request: FastifyRequest, reply: FastifyReply): Promise<void> {

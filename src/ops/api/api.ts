@@ -11,8 +11,10 @@ import { RANGE_QUERY, readProductRange } from "../input/range-query.ts";
 import { REPORT_QUERY, readReportDay } from "../input/report-query.ts";
 import { addAuditRoutes } from "./audit-routes.ts";
 import { addBackfillRoutes } from "./backfill-routes.ts";
+import { addLedgerRoutes } from "./ledger-routes.ts";
 import { addMismatchRoutes } from "./mismatch-routes.ts";
 import { describeOperation } from "./operation.ts";
+import { addRejectedRoutes } from "./rejected-routes.ts";
 import { COVERAGE, REPORT, STATUS } from "./state-schema.ts";
 import { addTransferRoutes } from "./transfer-routes.ts";
 
@@ -61,6 +63,8 @@ export async function addApi(
   );
   addBackfillRoutes(api, context);
   addTransferRoutes(api, context);
+  addLedgerRoutes(api, context);
+  addRejectedRoutes(api, context);
   addAuditRoutes(api, context);
 }
 

@@ -13,6 +13,8 @@ export interface Operation {
   readonly params?: z.ZodType;
   readonly query?: z.ZodType;
   readonly body?: z.ZodType;
+  /** the media types of the body; without them it is application/json */
+  readonly takes?: readonly string[];
   /** the answers by status, apart from problems */
   readonly answers: Readonly<Record<number, Schema>>;
   /** other forms of the answer 200, by media type */
@@ -37,7 +39,7 @@ const PROBLEMS: Schema = {
 
 /** The `schema` of a Fastify route. */
 export function describeOperation(operation: Operation): FastifySchema {
-  const { id, summary, params, query, body, answers, also = {} } = operation;
+  const { id, summary, params, query, body, takes, answers, also = {} } = operation;
   const described = Object.entries(answers).map(([status, schema]) => {
     const forms = status === "200" ? also : {};
     const content = { "application/json": schema, ...forms };
@@ -49,6 +51,7 @@ export function describeOperation(operation: Operation): FastifySchema {
     ...(params === undefined ? {} : { params: describeInput(params) }),
     ...(query === undefined ? {} : { querystring: describeInput(query) }),
     ...(body === undefined ? {} : { body: describeInput(body) }),
+    ...(takes === undefined ? {} : { consumes: takes }),
     response: { ...Object.fromEntries(described), ...PROBLEMS },
   };
 }

@@ -9,6 +9,7 @@ import { addCoveragePage } from "./coverage/coverage-page.ts";
 import { addMismatchPage } from "./mismatches/mismatch-page.ts";
 import { addMismatchesPage } from "./mismatches/mismatches-page.ts";
 import { addOverviewPage } from "./overview/overview-page.ts";
+import { addRejectedPage } from "./rejected/rejected-page.ts";
 import { addReportPage } from "./report/report-page.ts";
 import { addTransfersPage } from "./transfers/transfers-page.ts";
 
@@ -26,4 +27,5 @@ export function addDashboard(pages: FastifyInstance, context: FlowContext, repor
   addBackfillsPage(pages, context);
   addReportPage(pages, context, reports);
   addTransfersPage(pages, context);
+  addRejectedPage(pages, context);
 }

@@ -74,7 +74,10 @@ export function refuseBroken({ code = "" }: NodeJS.ErrnoException, socket: Socke
   }
   const status = STATUS_OF_BROKEN[code] ?? 400;
   const title = STATUS_CODES[status] ?? "Refused";
-  const detail = `the request cannot be parsed (${code})`;
+  const detail =
+    code === "ERR_HTTP_REQUEST_TIMEOUT"
+      ? "the request did not arrive whole in time: send it again"
+      : `the request cannot be parsed (${code})`;
   const body = JSON.stringify({ type: "about:blank", title, status, detail });
   const head = `HTTP/1.1 ${status} ${title}\r\ncontent-type: application/problem+json\r\ncontent-length: ${body.length}`;
   socket.end(`${head}\r\nconnection: close\r\n\r\n${body}`);

@@ -27,7 +27,7 @@ export function createRandom(seed: number): Random {
   };
 }
 
-/** Hashes a text to a whole number below 2^32 (FNV-1a with murmur's last mix). */
+/** Hashes a text to a whole number below 2^32 (FNV-1a with the finalizer of MurmurHash3). */
 export function hashText(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);

@@ -40,7 +40,7 @@ function worker(): PullContext {
 const resweeps = () => sql<{ from: number; to: number }[]>`
   select from_at as "from", to_at as "to" from windows where kind = 'resweep' and status = 'done' order by from_at`;
 
-/** One minute of each hour is enough to see what is planned when. */
+/** Pulls once an hour, which is enough to see what is planned when. */
 async function pullHourly(context: PullContext, hours: number): Promise<void> {
   for (let hour = 0; hour <= hours; hour += 1) {
     await pullProduct(context, "P1", never);
@@ -48,7 +48,7 @@ async function pullHourly(context: PullContext, hours: number): Promise<void> {
   }
 }
 
-test("a record that changed without a callback is found when its hour is fetched again", async () => {
+test("a change of a record is found when the record's hour is fetched again", async () => {
   const at = formatInstant(NOON - 10 * MINUTE_MS);
   const listedWith = (payout: string, updated: string) =>
     betItem({ accountingDate: `"${at}"`, updatedDate: `"${updated}"`, payout });
@@ -64,7 +64,7 @@ test("a record that changed without a callback is found when its hour is fetched
   expect(await sql`select payout from bet_record_versions`).toEqual([{ payout: "0" }]);
 });
 
-test("each hour is fetched again at each age, and head and watermark do not change", async () => {
+test("each hour is fetched again at each age, while the head goes on and no gap appears", async () => {
   const context = worker();
   await pullHourly(context, 30);
   const swept = await resweeps();
@@ -75,7 +75,7 @@ test("each hour is fetched again at each age, and head and watermark do not chan
   expect(progress).toMatchObject({ head: clock.now() - HOUR_MS, gaps: 0 });
 });
 
-test("time that was fetched late enough is not fetched again for that age", async () => {
+test("time that had reached an age at its first fetch is not fetched again at that age", async () => {
   const context = worker();
   clock.advance(10 * HOUR_MS);
   await pullProduct(context, "P1", never);

@@ -247,7 +247,7 @@ const STALLS: Readonly<Record<string, StallCase>> = {
     except: ["verifying"],
     mends: nothing,
     within: 3,
-    says: /nothing has been verified since .*: 0 transfers and top-ups wait/,
+    says: /verifying has not run since .*: 0 transfers and top-ups are due/,
   },
   "no question about a product's transfers has been answered": {
     kind: "verifying-stalled",

@@ -42,7 +42,7 @@ export function addMismatchChoice(command: Command): Command {
 
 export function addMismatchActions(mismatches: Command): void {
   addAction(mismatches, "ack", "mark mismatches as being looked into");
-  addAction(mismatches, "resolve", "mark mismatches as settled")
+  addAction(mismatches, "resolve", "mark mismatches as dealt with")
     .option("--adjustment <amount>", "the amount of a manual correction; positive: the player received it")
     .option("--ref <ref>", "your reference of the correction; one reference counts once");
   addAction(mismatches, "ignore", "mark differences as unimportant");
@@ -146,7 +146,8 @@ function printResult({ action, target }: RequestedAction, result: ActionResult):
   if ("ids" in target && result.count === 1) printLine(`Mismatch ${only} is ${done}.`);
   else printLine(`${done[0]?.toUpperCase()}${done.slice(1)}: ${showResult(result)}.`);
   const changed = "filter" in target && target.shown !== null ? target.shown.length - result.count : 0;
-  if (changed > 0) printLine(`${changed} of them had changed in the meantime, and stay as they are.`);
+  if (changed > 0)
+    printLine(`Not changed, because they were changed after the preview: ${changed} of those shown.`);
 }
 
 /** "12 mismatches, 120.50 THB and 3.00 USD at risk" */

@@ -1,4 +1,4 @@
-/** Draws one backfill: progress, possible actions, and changes. */
+/** Draws one backfill: progress, gaps, the changes that a person may ask for, and what it found. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { formatInstant, showDuration } from "../../../clock.ts";
@@ -21,7 +21,7 @@ ${renderEffect(watched)}`;
 }
 
 function renderProgress({ backfill, pace }: WatchedBackfill): SafeHtml {
-  const { windowsDone, windowsTotal, startedAt, endedAt } = backfill;
+  const { status, windowsDone, windowsTotal, startedAt, endedAt } = backfill;
   const percent = windowsTotal === 0 ? 100 : Math.floor((100 * windowsDone) / windowsTotal);
   const moving =
     pace === null
@@ -34,8 +34,14 @@ function renderProgress({ backfill, pace }: WatchedBackfill): SafeHtml {
   return html`<section class="sheet" aria-label="Progress">
 <label class="whole" for="progress">${showCount(windowsDone)} of ${showCount(windowsTotal)} windows are done (${percent} %)</label>
 <progress id="progress" max="${windowsTotal}" value="${windowsDone}">${percent} %</progress>
-<p>${startedAt === null ? "The backfill has not begun yet. A worker will begin." : html`Begun ${showTime(startedAt)}${endedAt === null ? null : html`, ended ${showTime(endedAt)}`}.`}${took}${moving}</p>
+<p>${startedAt === null ? explainNoStart(status) : html`Begun ${showTime(startedAt)}${endedAt === null ? null : html`, ended ${showTime(endedAt)}`}.`}${took}${moving}</p>
 </section>`;
+}
+
+function explainNoStart(status: Backfill["status"]): string {
+  if (status === "cancelled") return "The backfill was cancelled before it began.";
+  if (status === "paused") return "The backfill has not begun yet. Resume it, and a worker will begin it.";
+  return "The backfill has not begun yet. A worker will begin it.";
 }
 
 function renderGaps({ gaps, gapCode, status, productId, from, to }: Backfill): SafeHtml | null {
@@ -45,12 +51,15 @@ function renderGaps({ gaps, gapCode, status, productId, from, to }: Backfill): S
     from: formatInstant(from),
     to: formatInstant(to),
   });
-  const further =
-    status === "failed"
-      ? "The backfill has given these windows up. Resume the backfill to try again."
-      : "The worker tries these windows again.";
   return html`<p class="problem">${showCount(gaps)} ${gaps === 1 ? "window" : "windows"} could not be fetched: <code>${gapCode ?? "unknown"}</code>, ${explainGap(gapCode ?? "not-fetched")}.
-${further} <a href="/coverage?${String(query)}">See the coverage</a></p>`;
+${explainRetry(status)} <a href="/coverage?${String(query)}">See the coverage</a></p>`;
+}
+
+function explainRetry(status: Backfill["status"]): string {
+  if (status === "failed")
+    return "The backfill has given these windows up. Resume the backfill to try again.";
+  if (status === "paused") return "Resume the backfill to try these windows again.";
+  return "The worker tries these windows again.";
 }
 
 const BUTTONS = [
@@ -66,7 +75,7 @@ function renderChanges(backfill: Backfill): SafeHtml | null {
     ([change, name, style]) =>
       html`<form method="post" action="/backfills/${backfill.id}/${change}"><button class="${style}">${name}</button></form>`,
   );
-  return html`<div class="row" id="changes">${buttons}<span class="faint">The fetched records stay.</span></div>`;
+  return html`<div class="row" id="changes">${buttons}<span class="faint">A cancelled backfill keeps the records that it fetched.</span></div>`;
 }
 
 function renderEffect({ backfill, mismatches }: WatchedBackfill): SafeHtml {
@@ -83,9 +92,9 @@ function renderEffect({ backfill, mismatches }: WatchedBackfill): SafeHtml {
   const rows = mismatches.map(({ kind, total, open }) => {
     const query = new URLSearchParams(seen);
     query.set("kind", kind);
-    return html`<li><a href="/mismatches?${String(query)}">${showCount(total)} ${kind}</a>, ${showCount(open)} of them not settled</li>`;
+    return html`<li><a href="/mismatches?${String(query)}">${showCount(total)} ${kind}</a>, ${showCount(open)} of them open or acknowledged</li>`;
   });
   return html`<section class="sheet" aria-labelledby="effect"><h2 id="effect">What the backfill changed</h2>
 <dl class="figures">${figures.map(([name, count]) => html`<div><dt>${name}</dt><dd>${showCount(count)}</dd></div>`)}</dl>
-${mismatches.length === 0 ? html`<p>No mismatch was found${endedAt === null ? " so far" : ""}.</p>` : html`<h3>Mismatches that were found in its time</h3><ul>${rows}</ul>`}</section>`;
+${mismatches.length === 0 ? html`<p>No mismatch was found${endedAt === null ? " so far" : ""}.</p>` : html`<h3>Mismatches that the backfill found</h3><ul>${rows}</ul>`}</section>`;
 }

@@ -50,6 +50,7 @@ function renderWaiting(overview: Overview): SafeHtml {
 <dd class="much">${showCount(undelivered)}</dd>${failingChannels.length === 0 ? null : html`<dd class="bad">${failingChannels.join(", ")} does not accept alerts</dd>`}</div>
 <div class="sheet"><dt>Newest ledger entry</dt>
 <dd class="much">${lastReceivedAt === null ? "none yet" : showAge(lastReceivedAt, now)}</dd></div>
+<div class="sheet"><dt>Rejected</dt>${renderRejectedCounts(overview)}</div>
 <div class="sheet"><dt>Backfills</dt>${renderBackfills(overview)}</div>
 <div class="sheet"><dt>Last done</dt>${renderAges(overview)}</div>
 </dl>`;
@@ -72,6 +73,14 @@ function renderTransfers({ waiting }: Overview): SafeHtml {
     return html`<dd><a href="${link}"><b>${showCount(count)}</b> ${kind === "transfer" ? "" : `${kind}s `}${status}</a></dd>`;
   });
   return html`${lines}`;
+}
+
+function renderRejectedCounts({ rejected: { records, entries, hasMore } }: Overview): SafeHtml {
+  if (records + entries === 0) return html`<dd class="much">none</dd>`;
+  const line = (side: string, name: string, count: string) =>
+    html`<dd><a href="/rejected?side=${side}"><b>${count}</b> ${name}</a></dd>`;
+  return html`${records === 0 ? null : line("record", records === 1 ? "record" : "records", showCount(records))}
+${entries === 0 ? null : line("entry", entries === 1 ? "entry" : "entries", `${hasMore ? "over " : ""}${showCount(entries)}`)}`;
 }
 
 /** The age of each kind of work. */

@@ -1,0 +1,218 @@
+/**
+ * The entries of a callback that was recorded together with the operator's answer. Pure: an import and the tap
+ * read the same pairs, by the rules by which the built-in wallet reads a request.
+ */
+
+import { hash } from "node:crypto";
+import { isLosslessNumber, parse } from "lossless-json";
+import { CALLBACKS } from "../callback.ts";
+import { formatInstant } from "../clock.ts";
+import { describeError, ReconError } from "../errors.ts";
+import { type LedgerTime, type LineContent, readLedgerTime, toLedgerRow } from "../ledger/ledger-row.ts";
+import { type Amount, formatAmount, parseAmount } from "../money.ts";
+import { keepText, keepUnread, withoutTokens } from "./raw-body.ts";
+import {
+  bad,
+  CALLBACK_AT,
+  type CallbackItem,
+  type CallbackRequest,
+  excerpt,
+  type Fields,
+  isFields,
+  isMalformed,
+  readNames,
+  readRequest,
+} from "./request.ts";
+
+/** A recorded callback as it was read. */
+export type ReadCallback = LineContent & {
+  /** what may be stored of it: the text without session tokens */
+  readonly raw: string;
+};
+
+/**
+ * Reads `{ "callback", "receivedAt", "request", "response" }`: the callback's name, when the operator took it (ISO
+ * 8601), the request's body, and the operator's answer or null. Both bodies may be an object or its JSON text. A
+ * callback whose answer has another statusCode than 0 is skipped, and so is checkBalance, which moves nothing.
+ * @param text JSON
+ */
+export function readRecordedCallback(text: string): ReadCallback {
+  let given: unknown;
+  try {
+    given = parse(text);
+  } catch {
+    return { ...reject("the line is not JSON", null, null), raw: keepUnread(text, Buffer.byteLength(text)) };
+  }
+  const recorded = openBodies(given);
+  const raw = keepText(text, recorded);
+  try {
+    return { ...contentOf(recorded), raw };
+  } catch (error) {
+    if (!(error instanceof ReconError)) throw error;
+    const fields = isFields(recorded) ? recorded : {};
+    return { ...reject(describeError(error), callbackOf(fields), fields["request"]), raw };
+  }
+}
+
+/** Bodies that were recorded as text, as what they say; text that is no JSON stays as it is. */
+function openBodies(given: unknown): unknown {
+  if (!isFields(given)) return given;
+  const opened = ["request", "response"]
+    .filter((field) => typeof given[field] === "string")
+    .map((field) => [field, parseOr(given[field] as string)] as const);
+  return opened.length === 0 ? given : { ...given, ...Object.fromEntries(opened) };
+}
+
+function parseOr(text: string): unknown {
+  try {
+    return parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function contentOf(recorded: unknown): LineContent {
+  if (!isFields(recorded)) {
+    throw bad("the line must be an object with callback, receivedAt, request and response");
+  }
+  const callback = callbackOf(recorded);
+  if (callback === null) {
+    const given = excerpt(withoutTokens(recorded["callback"]));
+    throw bad(`callback must be one of ${CALLBACKS.join(", ")} or checkBalance, but is ${given}`);
+  }
+  const receivedAt = timeOf(recorded["receivedAt"]);
+  const answer = answerOf(recorded["response"]);
+  if (answer === "refused" || callback === "checkBalance") return { kind: "skipped" };
+  if (!isFields(recorded["request"])) {
+    throw bad(
+      `request must be the body of the callback, an object or its JSON text, but is ${showBody(recorded["request"])}`,
+    );
+  }
+  const request = readRequest(callback, recorded["request"], receivedAt.instant);
+  if (isMalformed(request)) throw bad(`request.${request.reason}`);
+  return { kind: "rows", rows: rowsOf(request, receivedAt, answer) };
+}
+
+function callbackOf(recorded: Fields) {
+  const name = recorded["callback"];
+  return typeof name === "string" ? (CALLBACK_AT.get(name) ?? null) : null;
+}
+
+function timeOf(value: unknown): LedgerTime {
+  if (typeof value !== "string") {
+    throw bad(
+      `receivedAt must be a date-time with an offset such as 2026-11-20T10:00:00Z, but is ${excerpt(value)}`,
+    );
+  }
+  return readLedgerTime(value, "receivedAt");
+}
+
+/** The balances that the operator answered for the whole request; null: it named none. */
+interface Answer {
+  readonly before: Amount | null;
+  readonly after: Amount | null;
+}
+
+/** An answer that was not recorded counts as success. */
+function answerOf(response: unknown): Answer | "refused" {
+  if (response === undefined) throw bad("response is missing; it may be null");
+  if (response === null) return { before: null, after: null };
+  if (!isFields(response)) {
+    throw bad(
+      `response must be your answer, an object or its JSON text, or null, but is ${showBody(response)}`,
+    );
+  }
+  const code = response["statusCode"];
+  if (!isLosslessNumber(code)) throw bad(`response.statusCode must be a number, but is ${excerpt(code)}`);
+  if (Number(code.toString()) !== 0) return "refused";
+  return { before: balanceOf(response, "balanceBefore"), after: balanceOf(response, "balanceAfter") };
+}
+
+/** What is no object, without any session token: a reason is kept and shown as the text is. */
+function showBody(body: unknown): string {
+  const isText = typeof body === "string";
+  return excerpt(isText ? keepUnread(body, Buffer.byteLength(body)) : withoutTokens(body));
+}
+
+function balanceOf(response: Fields, field: string): Amount | null {
+  const value = response[field];
+  if (value === undefined || value === null) return null;
+  if (!isLosslessNumber(value) && typeof value !== "string") {
+    throw bad(`response.${field} must be a number, but is ${excerpt(value)}`);
+  }
+  return parseAmount(value.toString(), `response.${field}`);
+}
+
+function rowsOf(request: CallbackRequest, receivedAt: LedgerTime, { before, after }: Answer) {
+  const { callback, items } = request;
+  const moved = items.length === 1 && before !== null && after !== null ? after.minus(before) : null;
+  return items.map((item, position) =>
+    toLedgerRow({
+      entry_id: entryIdOf(request, item, countBefore(items, position)),
+      callback,
+      request_id: request.requestId,
+      product_id: request.productId,
+      username: request.username,
+      currency: request.currency,
+      txn_id: item.txnId,
+      round_id: item.roundId,
+      status: item.status,
+      bet_amount: textOf(item.betAmount),
+      payout_amount: textOf(item.payoutAmount),
+      transaction_type: item.transactionType,
+      skip_balance_update: String(item.skipBalanceUpdate),
+      moved: textOf(moved),
+      balance_before: textOf(before),
+      balance_after: textOf(after),
+      occurred_at: formatInstant(request.occurredAt),
+      received_at: receivedAt.text,
+      single_state: item.singleState === null ? null : String(item.singleState),
+      end_round: item.endRound === null ? null : String(item.endRound),
+    }),
+  );
+}
+
+/** How many items with the same id stand before one: each is an entry of its own. */
+function countBefore(items: readonly CallbackItem[], position: number): number {
+  const { txnId } = items[position] as CallbackItem;
+  return items.slice(0, position).filter((item) => item.txnId === txnId).length;
+}
+
+/** The same for a callback that was recorded twice, whatever its times and its answer. */
+function entryIdOf(
+  { callback, productId, requestId }: Pick<CallbackRequest, "callback" | "productId" | "requestId">,
+  { txnId }: Pick<CallbackItem, "txnId">,
+  repeat: number,
+): string {
+  const digest = hash("sha256", JSON.stringify([productId, callback, requestId, txnId, repeat]), "base64url");
+  return `callback-${digest}`;
+}
+
+function textOf(amount: Amount | null): string | null {
+  return amount === null ? null : formatAmount(amount);
+}
+
+/** A rejected line, with the names of the item that the reason is about, else of the first one. */
+function reject(reason: string, callback: ReturnType<typeof callbackOf>, request: unknown): LineContent {
+  const { requestId, productId, username } = readNames(request);
+  const txns = isFields(request) && Array.isArray(request["txns"]) ? (request["txns"] as unknown[]) : [];
+  const item = txns[Number(/\btxns\[(\d+)\]/.exec(reason)?.[1] ?? 0)];
+  const txnId = nameIn(item, callback === "adjustBalance" ? "refId" : "id");
+  const isNamed = callback !== null && callback !== "checkBalance" && requestId !== "" && txnId !== null;
+  return {
+    kind: "rejected",
+    reason,
+    names: {
+      entryId: isNamed ? entryIdOf({ callback, productId, requestId }, { txnId }, 0) : null,
+      productId: productId || null,
+      username: username || null,
+      txnId,
+      roundId: nameIn(item, "roundId"),
+    },
+  };
+}
+
+function nameIn(item: unknown, field: string): string | null {
+  const value = isFields(item) ? item[field] : null;
+  return typeof value === "string" && value !== "" ? value : null;
+}

@@ -1,0 +1,153 @@
+/** `recon ledger import`: takes entries or recorded callbacks from a file. */
+
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import { stderr, stdin } from "node:process";
+import type { Command } from "commander";
+import { describeError, ReconError } from "../../errors.ts";
+import { importLedger } from "../../flows/ledger/import-ledger.ts";
+import { IMPORT_FORMATS, type ImportFormat } from "../../flows/ledger/read-import.ts";
+import { NOTHING_TAKEN, type Taken } from "../../ledger/take-lines.ts";
+import { withRecon } from "../run/run-command.ts";
+import { showImportProgress } from "../terminal/import-progress.ts";
+import { printJson, printLine, showText } from "../terminal/print.ts";
+
+interface ImportOptions {
+  readonly format: string;
+  readonly dryRun?: boolean;
+  readonly json?: boolean;
+}
+
+/** Further rejected lines are counted; all of them are kept in the database. */
+const MOST_LISTED = 1_000;
+const MOST_SHOWN = 20;
+
+const HELP = `
+Entries are JSON lines with the columns of callback_entries, or CSV whose first line names them:
+  {"entry_id":"c0ffee-1","callback":"placeBets","request_id":"c0ffee","product_id":"P1","username":"anna", …}
+Callbacks are JSON lines; request and response are objects or their text, and response may be null:
+  {"callback":"placeBets","receivedAt":"2026-11-20T10:00:00Z","request":{…},"response":{"statusCode":0, …}}
+What was imported before is known and changes nothing: after an error, import the same file again.`;
+
+export function addLedgerCommands(program: Command): void {
+  const ledger = program
+    .command("ledger")
+    .description("the ledger, where neither table nor view can be written");
+  ledger
+    .command("import")
+    .argument("<file>", 'the file; "-" is standard input')
+    .description("take entries, or callbacks with your answers, from a file, any number of times")
+    .requiredOption("--format <format>", "what the lines are: entries or callbacks")
+    .option("--dry-run", "only say what would become of the lines")
+    .option("--json", "one JSON document")
+    .addHelpText("after", HELP)
+    .action(async (file: string, options: ImportOptions) => {
+      const format = readFormat(options.format);
+      const input = await openInput(file);
+      await withRecon(["database"], async ({ context }) => {
+        const progress = showImportProgress(stderr, context.clock, input.bytes);
+        const totals = countTaken();
+        const dryRun = options.dryRun === true;
+        try {
+          await importLedger(context, progress.counting(input.chunks), {
+            format,
+            shape: null,
+            dryRun,
+            onTaken: (taken, line) => {
+              totals.add(taken);
+              progress.show(line);
+            },
+          });
+        } catch (error) {
+          throw failedBehind(error, totals.all());
+        } finally {
+          progress.end();
+        }
+        if (options.json) printJson(totals.all());
+        else printTaken(totals.all(), dryRun);
+      })();
+    });
+}
+
+function readFormat(text: string): ImportFormat {
+  const format = IMPORT_FORMATS.find((one) => one === text);
+  if (format !== undefined) return format;
+  throw new ReconError(
+    "usage",
+    `--format must be ${IMPORT_FORMATS.join(" or ")}, but is "${showText(text)}"`,
+  );
+}
+
+interface Input {
+  readonly chunks: AsyncIterable<Uint8Array>;
+  /** null: nobody knows before the end */
+  readonly bytes: number | null;
+}
+
+async function openInput(file: string): Promise<Input> {
+  if (file === "-") return { chunks: stdin, bytes: null };
+  try {
+    const found = await stat(file);
+    if (found.isDirectory()) throw new Error("it is a folder");
+    const stream = createReadStream(file);
+    await new Promise((opened, failed) => stream.once("open", opened).once("error", failed));
+    return { chunks: stream, bytes: found.size };
+  } catch (error) {
+    throw new ReconError("usage", `${showText(file)} cannot be read: ${describeError(error)}`);
+  }
+}
+
+/** The answer of the command: as the API's, with a bounded list. */
+interface ImportTotals extends Taken {
+  readonly rejectedLines: number;
+}
+
+function countTaken() {
+  let totals: ImportTotals = { ...NOTHING_TAKEN, rejectedLines: 0 };
+  return {
+    add: (taken: Taken) => {
+      const room = MOST_LISTED - totals.rejected.length;
+      totals = {
+        added: totals.added + taken.added,
+        known: totals.known + taken.known,
+        changed: totals.changed + taken.changed,
+        skipped: totals.skipped + taken.skipped,
+        rejected: [...totals.rejected, ...taken.rejected.slice(0, room)],
+        rejectedLines: totals.rejectedLines + taken.rejected.length,
+      };
+    },
+    all: () => totals,
+  };
+}
+
+function printTaken(totals: ImportTotals, dryRun: boolean): void {
+  const { added, known, changed, skipped, rejected, rejectedLines } = totals;
+  for (const { line, reason } of rejected.slice(0, MOST_SHOWN)) {
+    stderr.write(`line ${line} is rejected: ${showText(reason)}\n`);
+  }
+  if (rejectedLines > MOST_SHOWN) stderr.write(`and ${rejectedLines - MOST_SHOWN} more lines are rejected\n`);
+  const counts = `${added} added, ${known} known already, ${changed} changed`;
+  const lines = `${skipped} ${skipped === 1 ? "callback" : "callbacks"} skipped, ${rejectedLines} ${rejectedLines === 1 ? "line" : "lines"} rejected`;
+  printLine(`${dryRun ? "It would be: entries: " : "Entries: "}${counts}; ${lines}.`);
+  if (changed > 0 && !dryRun) {
+    printLine(
+      'What becomes of changed entries, ledger.rowsChange says: with "never" the first content stays.',
+    );
+  }
+  if (rejectedLines > 0 && !dryRun) {
+    printLine(
+      "Rejected lines are kept with their reasons (recon rejected list). Correct them, and import them again.",
+    );
+  }
+}
+
+/** What was taken stays taken. */
+function failedBehind(error: unknown, { added, known, changed }: ImportTotals): unknown {
+  if (error instanceof ReconError) return error;
+  if (added + known + changed > 0) {
+    stderr.write(
+      `The import ends early: ${added} entries were added so far. Import the same file again; they count as known then.\n`,
+    );
+  }
+  return error;
+}

@@ -1,0 +1,167 @@
+/** `recon rejected`: lists and shows records and entries that cannot be used, and reads them again. */
+
+import { stdout } from "node:process";
+import type { Command } from "commander";
+import { answerAudit, insertAudit } from "../../access/audit-store.ts";
+import type { FlowContext } from "../../flows/context.ts";
+import {
+  listRejected,
+  type RejectedList,
+  type RejectedStory,
+  readRejected,
+} from "../../flows/rejected/read-rejected.ts";
+import { type RejectedQuery, readRef, readRejectedQuery } from "../../ops/input/rejected-query.ts";
+import type { RejectedRef } from "../../rejected.ts";
+import { actorName } from "../run/actor-name.ts";
+import { withRecon } from "../run/run-command.ts";
+import { printJson, printLine, printTable, showText } from "../terminal/print.ts";
+import { retryAll } from "./retry-all.ts";
+
+export function addRejectedCommands(program: Command): void {
+  const rejected = program
+    .command("rejected")
+    .description("records and entries that cannot be used, with their text and the reason");
+  rejected
+    .command("list")
+    .description("list them: records before entries, each the newest first")
+    .option("--side <side>", "record (of the provider) or entry (of the ledger)")
+    .option("--kind <kind>", "unusable, or changed: the first content of the entry stays")
+    .option("--product <product>", "one product")
+    .option("--reason <text>", "a part of the reason")
+    .option("--since <time>", "first seen at this time or later, such as 2026-11-01T00:00:00Z")
+    .option("--limit <count>", "the most rows to list, up to 1000", "100")
+    .option("--after <next>", 'the "next" of the page before')
+    .option("--json", "one JSON document")
+    .action(
+      withRecon(["database"], async ({ context }, { json, ...query }: RejectedQuery & { json?: boolean }) => {
+        const { choice, page } = await readRejectedQuery(context, query);
+        const list = await listRejected(context, choice, page);
+        if (json) printJson(list);
+        else printList(list);
+      }),
+    );
+  rejected
+    .command("show")
+    .argument("<id>", "the id in the list")
+    .description("show one with its whole text, the reason, and what to do")
+    .option("--json", "one JSON document")
+    .action(
+      withRecon(["database"], async ({ context }, id: string, { json }: { json?: boolean }) => {
+        const story = await readRejected(context, id);
+        if (json) printJson(story);
+        else printStory(story);
+      }),
+    );
+  rejected
+    .command("retry")
+    .argument("[ids...]", "the ids in the list; without ids all of them")
+    .description("read them again, after an upgrade or a changed setting; what is still bad stays")
+    .option("--json", "one JSON document")
+    .action(
+      withRecon(["database"], async ({ context }, ids: string[], options: { json?: boolean }) => {
+        const refs = ids.length === 0 ? null : ids.map((id) => readRef("id", id));
+        await withAudit(context, ids, () => retry(context, refs, options));
+      }),
+    );
+}
+
+async function retry(
+  context: FlowContext,
+  refs: readonly RejectedRef[] | null,
+  { json }: { readonly json?: boolean },
+): Promise<void> {
+  const result = await retryAll(context, refs);
+  if (json) {
+    printJson(result);
+    return;
+  }
+  const { records, entries, stayed, unlisted } = result;
+  printTable(
+    ["", "ACCEPTED", "KNOWN", "STILL REJECTED"],
+    Object.entries({ records, entries }).map(([side, counts]) => [
+      side,
+      ...[counts.accepted, counts.known, counts.stillRejected].map(String),
+    ]),
+  );
+  const shown = stayed.slice(0, MOST_REASONS);
+  for (const { id, reason } of shown) printLine(`${id}: ${showText(reason.slice(0, LONGEST_REASON))}`);
+  const more = stayed.length - shown.length + unlisted;
+  if (more > 0) printLine(`and ${more} more: recon rejected list shows them with their reasons`);
+}
+
+const MOST_REASONS = 20;
+const LONGEST_REASON = 300;
+/** The audit log shows no more ids than fit into its row. */
+const MOST_NAMED = 100;
+
+/** What a command changes is in the audit log as what is asked for over HTTP. */
+async function withAudit(
+  context: FlowContext,
+  ids: readonly string[],
+  run: () => Promise<void>,
+): Promise<void> {
+  const { sql, clock } = context;
+  const row = await insertAudit(sql, {
+    at: clock.now(),
+    who: actorName(),
+    role: "write",
+    by: "command",
+    address: "local",
+    method: "RUN",
+    route: "recon rejected retry",
+    target: "{}",
+    details: JSON.stringify(
+      ids.length === 0 ? { all: true } : { ids: ids.slice(0, MOST_NAMED), count: ids.length },
+    ),
+    status: null,
+  });
+  try {
+    await run();
+    await answerAudit(sql, row, 0);
+  } catch (error) {
+    await answerAudit(sql, row, 1).catch(() => {});
+    throw error;
+  }
+}
+
+function printList({ rejected, next, counts }: RejectedList): void {
+  if (rejected.length === 0) {
+    printLine("Nothing rejected.");
+    return;
+  }
+  printTable(
+    ["ID", "KIND", "PRODUCT", "FIRST SEEN", "WHY"],
+    rejected.map((one) => [
+      one.id,
+      one.kind,
+      one.productId ?? "-",
+      one.firstSeenAt,
+      one.reason.slice(0, LONGEST_REASON),
+    ]),
+  );
+  const records = `${counts.records} ${counts.records === 1 ? "record" : "records"}`;
+  const entries = `${counts.entries} ${counts.entries === 1 ? "entry" : "entries"}`;
+  printLine(`In all: ${records} and ${entries}.`);
+  if (next !== null) printLine(`There are more: --after ${next}`);
+}
+
+/** A terminal shows no more of a text; a file or a pipe gets all of it. */
+const MOST_ON_TERMINAL = 20_000;
+
+function printStory({ id, kind, productId, entryId, firstSeenAt, reason, toDo, raw }: RejectedStory): void {
+  const facts = [
+    ["kind", kind],
+    ["product", productId ?? "-"],
+    ...(entryId === null ? [] : [["entry_id", entryId]]),
+    ["first seen", firstSeenAt],
+    ["reason", reason],
+    ["to do", toDo],
+  ];
+  printTable([id, ""], facts);
+  printLine();
+  const isCut = stdout.isTTY && raw.length > MOST_ON_TERMINAL;
+  const shown = isCut ? raw.slice(0, MOST_ON_TERMINAL) : raw;
+  printLine(shown.split("\n").map(showText).join("\n"));
+  if (isCut)
+    printLine(`… and ${raw.length - MOST_ON_TERMINAL} more characters: --json, or a file, has all of them`);
+}

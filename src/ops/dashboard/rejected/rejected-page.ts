@@ -1,0 +1,87 @@
+/** `/rejected`: records and entries that cannot be used, each with its text, and reading them again. */
+
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { describeError } from "../../../errors.ts";
+import type { FlowContext } from "../../../flows/context.ts";
+import { listRejected, readRejected } from "../../../flows/rejected/read-rejected.ts";
+import { retryThese } from "../../../flows/rejected/retry-rejected.ts";
+import { type Notice, renderPage } from "../../http/layout.ts";
+import { statusOfRefusal } from "../../http/refusals.ts";
+import { readRef, readRejectedQuery } from "../../input/rejected-query.ts";
+import { setNotice, takeNotice } from "../parts/notice.ts";
+import { renderRejected } from "./render-rejected.ts";
+import { type RejectedFilters, renderRejectedList } from "./render-rejected-list.ts";
+
+type QueryFields = Readonly<Record<string, unknown>>;
+type ListRequest = FastifyRequest<{ Querystring: QueryFields }>;
+type OneRequest = FastifyRequest<{ Params: { id: string } }>;
+
+const HTML = "text/html; charset=utf-8";
+
+export function addRejectedPage(pages: FastifyInstance, context: FlowContext): void {
+  pages.get("/rejected", (request: ListRequest, reply) => sendList(context, request, reply));
+  pages.get("/rejected/:id", async (request: OneRequest, reply) => {
+    const story = await readRejected(context, request.params.id);
+    const main = renderRejected(story, request.asker.role === "write", context.clock.now());
+    return await send(request, reply, `Rejected ${story.id}`, main, takeNotice(request, reply));
+  });
+  pages.post("/rejected/:id/retry", async (request: OneRequest, reply) => {
+    const { id } = request.params;
+    const { records, entries, stayed } = await retryThese(context, [readRef("id", id)]);
+    const [still] = stayed;
+    if (still !== undefined) {
+      setNotice(reply, { tone: "bad", text: `${id} still cannot be used: ${still.reason}` });
+      return await reply.redirect(`/rejected/${id}`, 303);
+    }
+    const isKnown = records.accepted + entries.accepted === 0;
+    const text = isKnown
+      ? `${id} is no longer rejected: the same or newer content is there.`
+      : `${id} is accepted, and will be compared within a minute.`;
+    setNotice(reply, { tone: "good", text });
+    return await reply.redirect("/rejected", 303);
+  });
+}
+
+async function sendList(
+  context: FlowContext,
+  request: ListRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  // An empty field of the form filters nothing.
+  const query = Object.fromEntries(Object.entries(request.query).filter(([, text]) => text !== ""));
+  const filters = readTyped(query);
+  const products = context.config.products.map(({ productId }) => productId);
+  const now = context.clock.now();
+  try {
+    const { choice, page } = await readRejectedQuery(context, query);
+    const list = await listRejected(context, choice, page);
+    const main = renderRejectedList(filters, { products, list, problem: null }, now);
+    return await send(request, reply, "Rejected", main, takeNotice(request, reply));
+  } catch (error) {
+    if (statusOfRefusal(error) !== 400) throw error;
+    const main = renderRejectedList(filters, { products, list: null, problem: describeError(error) }, now);
+    return await send(request, reply.code(400), "Rejected", main, takeNotice(request, reply));
+  }
+}
+
+function readTyped(query: QueryFields): RejectedFilters {
+  const textOf = (name: string) => (typeof query[name] === "string" ? query[name] : "");
+  return {
+    side: textOf("side"),
+    kind: textOf("kind"),
+    product: textOf("product"),
+    reason: textOf("reason"),
+    since: textOf("since"),
+  };
+}
+
+async function send(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  title: string,
+  main: ReturnType<typeof renderRejected>,
+  notice: Notice | null,
+): Promise<FastifyReply> {
+  const document = renderPage({ title, visitor: request.asker, path: "/rejected", main, notice });
+  return await reply.type(HTML).send(document);
+}

@@ -1,0 +1,237 @@
+/**
+ * The tap's connections. Each connection of a caller has a connection of its own to the target, and bytes pass between
+ * them unchanged. The end of a callback's answer waits until the journal has the callback.
+ */
+
+import { once } from "node:events";
+import { connect as connectPlain, createServer, isIP, type Socket } from "node:net";
+import { Transform } from "node:stream";
+import { connect as connectTls } from "node:tls";
+import { describeError, ReconError } from "../errors.ts";
+import { type AnsweredCallback, Conversation, type ConversationContext } from "./conversation.ts";
+
+export interface ProxySettings {
+  readonly host: string;
+  readonly port: number;
+  /** http or https; its path comes before the path of each request */
+  readonly target: URL;
+  readonly isAllowed: (address: string | undefined) => boolean;
+}
+
+export interface ProxyContext extends ConversationContext {
+  /** Resolves when the caller may have the answers; never rejects. */
+  readonly record: (answered: readonly AnsweredCallback[]) => Promise<void>;
+  readonly onUnreachable: (error: unknown) => void;
+  readonly onStranger: (address: string | undefined) => void;
+  /** called where the tap could not take a connection */
+  readonly onTrouble: (error: unknown) => void;
+}
+
+export interface TapProxy {
+  /** where it listens: "http://127.0.0.1:3001" */
+  readonly url: string;
+  /** Takes no more connections; requests that are under way have `longestMs` for their answers. */
+  close(longestMs: number): Promise<void>;
+}
+
+/** Far more than a provider opens. */
+const MOST_CONNECTIONS = 5_000;
+const CONNECT_MS = 10_000;
+/** After one side has ended a connection, the other side has so long to end it too. */
+const LINGER_MS = 30_000;
+const PROBE_AFTER_MS = 30_000;
+const SWEEP_EVERY_MS = 50;
+
+/**
+ * Starts to listen. The target need not be there yet.
+ * @throws ReconError `listen-failed` where the port is taken
+ */
+export async function startProxy(context: ProxyContext, settings: ProxySettings): Promise<TapProxy> {
+  const { host, port, isAllowed } = settings;
+  const open = new Map<Socket, Conversation>();
+  const server = createServer({
+    allowHalfOpen: true,
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: PROBE_AFTER_MS,
+  });
+  server.maxConnections = MOST_CONNECTIONS;
+  server.on("drop", () =>
+    context.onTrouble(new Error(`${MOST_CONNECTIONS} connections are open, and one more was refused`)),
+  );
+  server.on("connection", (caller) => {
+    if (!isAllowed(caller.remoteAddress)) {
+      context.onStranger(caller.remoteAddress);
+      caller.destroy();
+      return;
+    }
+    const conversation = new Conversation(context);
+    open.set(caller, conversation);
+    context.tally.connections = open.size;
+    caller.on("error", () => {});
+    caller.once("close", () => {
+      open.delete(caller);
+      context.tally.connections = open.size;
+    });
+    // The tap connects to the target with the first bytes, so that a probe of the tap's port does not reach the target.
+    caller.once("readable", () => {
+      if (caller.readableLength === 0) caller.end();
+      else passOn(caller, conversation, context, settings.target);
+    });
+  });
+  server.listen(port, host);
+  try {
+    await once(server, "listening");
+  } catch (error) {
+    throw new ReconError(
+      "listen-failed",
+      `the tap cannot listen on ${host}:${port}: ${describeError(error)}. Set CALLBACK_PORT to a free port.`,
+      { cause: error },
+    );
+  }
+  server.on("error", (error) => context.onTrouble(error));
+  const address = server.address();
+  const listened = typeof address === "object" && address !== null ? address.port : port;
+  return {
+    url: `http://${host.includes(":") ? `[${host}]` : host}:${listened}`,
+    close: async (longestMs) => {
+      const ended = once(server, "close");
+      server.close();
+      const sweep = (isOver: boolean) => {
+        for (const [caller, conversation] of open) if (isOver || conversation.isIdle) caller.destroySoon();
+      };
+      const sweeping = setInterval(sweep, SWEEP_EVERY_MS, false);
+      const last = setTimeout(() => {
+        for (const caller of open.keys()) caller.destroy();
+      }, longestMs);
+      await ended;
+      clearInterval(sweeping);
+      clearTimeout(last);
+    },
+  };
+}
+
+function passOn(caller: Socket, conversation: Conversation, context: ProxyContext, target: URL): void {
+  const upstream = connectTo(target);
+  let isConnected = false;
+  const giveUp = setTimeout(
+    () => upstream.destroy(new Error(`it took no connection within ${CONNECT_MS / 1000} s`)),
+    CONNECT_MS,
+  );
+  const requests = readRequests(conversation, context, target);
+  const answers = readAnswers(conversation, context);
+  upstream.once(target.protocol === "https:" ? "secureConnect" : "connect", () => {
+    isConnected = true;
+    clearTimeout(giveUp);
+    caller.pipe(requests).pipe(upstream);
+    upstream.pipe(answers).pipe(caller);
+  });
+  upstream.on("error", () => {});
+  upstream.once("error", (error) => {
+    if (isConnected) {
+      // The target has cut the connection, and so does the tap.
+      caller.resetAndDestroy();
+    } else {
+      context.tally.unreachable += 1;
+      context.onUnreachable(explain(error));
+      refuse(caller);
+    }
+  });
+  upstream.once("end", () => lingerOver(caller, upstream));
+  upstream.once("close", () => {
+    clearTimeout(giveUp);
+    conversation.close();
+    // After an end, bytes that have come are passed on first.
+    if (isConnected && !upstream.readableEnded) caller.destroy();
+  });
+  caller.once("close", () => {
+    // The target is notified that the caller has gone. If it answers all the same, the answer is recorded.
+    answers.unpipe(caller);
+    answers.resume();
+    if (isConnected) requests.end();
+    else upstream.destroy();
+    lingerOver(upstream);
+  });
+}
+
+function connectTo({ protocol, hostname, port }: URL): Socket {
+  const host = hostname.replace(/^\[|\]$/g, "");
+  const common = { host, allowHalfOpen: true };
+  // An address is no name of a server (RFC 6066, 3).
+  const name = isIP(host) === 0 ? { servername: host } : {};
+  const upstream =
+    protocol === "https:"
+      ? connectTls({ ...common, ...name, port: Number(port || 443), ALPNProtocols: ["http/1.1"] })
+      : connectPlain({ ...common, port: Number(port || 80) });
+  return upstream.setNoDelay(true).setKeepAlive(true, PROBE_AFTER_MS);
+}
+
+/** Codes of OpenSSL for a certificate whose signer is not known. */
+const UNTRUSTED = /SELF_SIGNED_CERT|UNABLE_TO_(?:GET_ISSUER_CERT|VERIFY_LEAF_SIGNATURE)/;
+
+function explain(error: NodeJS.ErrnoException): Error {
+  if (!UNTRUSTED.test(error.code ?? "")) return error;
+  const code = error.code?.toLowerCase().replaceAll("_", " ");
+  return new Error(
+    `nobody known has signed its certificate (${code}). If you have, name the file with your authority's certificate in NODE_EXTRA_CA_CERTS, and start the tap again`,
+  );
+}
+
+/** Closes connections whose other side does not end in time. */
+function lingerOver(...sockets: readonly Socket[]): void {
+  setTimeout(() => {
+    for (const socket of sockets) socket.destroy();
+  }, LINGER_MS).unref();
+}
+
+function readRequests(conversation: Conversation, context: ProxyContext, { pathname }: URL): Transform {
+  const prefix = Buffer.from(pathname.replace(/\/+$/, ""), "latin1");
+  return new Transform({
+    transform(bytes: Buffer, _encoding, done) {
+      const paths = conversation.request(bytes);
+      let from = 0;
+      if (prefix.length > 0) {
+        for (const at of paths) {
+          this.push(bytes.subarray(from, at));
+          this.push(prefix);
+          from = at;
+        }
+      }
+      done(null, from === 0 ? bytes : bytes.subarray(from));
+      const answered = conversation.take();
+      if (answered.length > 0) void context.record(answered);
+    },
+  });
+}
+
+function readAnswers(conversation: Conversation, context: ProxyContext): Transform {
+  const recorded = (done: () => void) => {
+    const answered = conversation.take();
+    if (answered.length === 0) done();
+    else void conversation.holdFor(context.record(answered)).then(done);
+  };
+  return new Transform({
+    transform(bytes: Buffer, _encoding, done) {
+      conversation.answer(bytes);
+      recorded(() => done(null, bytes));
+    },
+    flush(done) {
+      conversation.finish();
+      recorded(() => done());
+    },
+  });
+}
+
+const REFUSAL = '{"error":"the tap cannot reach the target"}';
+
+/** Sends the only answer that the tap gives by itself. */
+function refuse(caller: Socket): void {
+  const first: unknown = caller.read();
+  const isHead = Buffer.isBuffer(first) && first.toString("latin1", 0, 5) === "HEAD ";
+  caller.end(
+    `HTTP/1.1 502 Bad Gateway\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${REFUSAL.length}\r\nConnection: close\r\n\r\n${isHead ? "" : REFUSAL}`,
+  );
+  // Drains what the caller still sends: unread bytes would reset the connection before the answer arrives.
+  caller.resume();
+  lingerOver(caller);
+}

@@ -1,0 +1,69 @@
+/** `recon ledger import` in a process of its own, as a person runs it. */
+
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { useDatabase } from "../support/database.ts";
+import { startRecon } from "./run-recon.ts";
+
+const { sql, url } = useDatabase();
+const folder = mkdtempSync(join(tmpdir(), "recon-import-"));
+writeFileSync(join(folder, "config.json"), JSON.stringify({ products: [{ productId: "P1" }] }));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const entry = (id: string) =>
+  JSON.stringify({
+    entry_id: id,
+    callback: "placeBets",
+    request_id: id,
+    product_id: "P1",
+    username: "anna",
+    currency: "THB",
+    txn_id: id,
+    status: "OPEN",
+    bet_amount: 10,
+    skip_balance_update: false,
+    occurred_at: "2026-11-20T10:00:00Z",
+    received_at: "2026-11-20T10:00:00Z",
+  });
+const file = join(folder, "entries.ndjson");
+writeFileSync(file, `${entry("e1")}\noh no\n${entry("e2")}\n`);
+const environment = { DATABASE_URL: url, RECON_CONFIG: join(folder, "config.json"), LOG_LEVEL: "warn" };
+const run = (...args: string[]) => startRecon(["ledger", "import", ...args], environment).ended;
+
+test("a file is tried, imported, and known the second time; a bad line is named and stops nothing", async () => {
+  const tried = await run(file, "--format", "entries", "--dry-run");
+  expect(tried).toMatchObject({ code: 0, stdout: expect.stringMatching(/^It would be: entries: 2 added/) });
+  expect(await sql`select from callback_entries`).toHaveLength(0);
+  expect(await run(file, "--format", "entries")).toEqual({
+    code: 0,
+    stdout:
+      "Entries: 2 added, 0 known already, 0 changed; 0 callbacks skipped, 1 line rejected.\nRejected lines are kept with their reasons (recon rejected list). Correct them, and import them again.\n",
+    // On a slow machine the progress comes before it.
+    stderr: expect.stringMatching(/(?:^|\n)line 2 is rejected: the line is not JSON\n$/),
+  });
+  expect(JSON.parse((await run(file, "--format", "entries", "--json")).stdout)).toEqual({
+    added: 0,
+    known: 2,
+    changed: 0,
+    skipped: 0,
+    rejected: [{ line: 2, reason: "the line is not JSON" }],
+    rejectedLines: 1,
+  });
+});
+
+test("a format or a file that is none is wrong usage", async () => {
+  expect(await run(file, "--format", "xml")).toMatchObject({
+    code: 2,
+    stderr: 'recon: --format must be entries or callbacks, but is "xml"\n',
+  });
+  expect(await run(join(folder, "none"), "--format", "entries")).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/none cannot be read: ENOENT/),
+  });
+  expect(await run(folder, "--format", "entries")).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/cannot be read: it is a folder\n$/),
+  });
+});
