@@ -12,6 +12,7 @@ import { measureMemory } from "./memory.ts";
 import { measurePull } from "./pull.ts";
 import { measureRange } from "./range.ts";
 import { measureResweep } from "./resweep.ts";
+import { measureRetain } from "./retain.ts";
 import type { Figure } from "./support/figure.ts";
 import { measureTap } from "./tap.ts";
 import { measureVerify } from "./verify.ts";
@@ -35,6 +36,7 @@ const MEASUREMENTS: Readonly<
   import: { figures: ["import"], measure: measureImport },
   memory: { figures: ["memory"], measure: measureMemory },
   diff: { figures: ["diff-full", "diff-hour"], measure: (isWanted) => measureDiff(isWanted) },
+  retain: { figures: ["retain", "retain-beside"], measure: () => measureRetain() },
   width: { figures: ["width"], measure: () => measureWidth() },
   verify: { figures: ["verify"], measure: measureVerify },
   dashboard: { figures: ["dashboard"], measure: () => measureDashboard() },

@@ -21,6 +21,7 @@ import { type JobData, type JobQueue, type JobWorker, openBackend, type ProductJ
 import { openBackfillJob } from "./backfill-job.ts";
 import { openClockGuard } from "./clock-guard.ts";
 import { closeQueues } from "./close-queues.ts";
+import { openClosingJob } from "./closing-job.ts";
 import { runDiffJob } from "./diff-job.ts";
 import { checkLedgerAtStart, openLedgerJob } from "./ledger-job.ts";
 import { openFetchJob, pullJobsAtOnce, runPullJob } from "./pull-job.ts";
@@ -211,7 +212,13 @@ function servedQueues(config: WorkerContext["config"], ticks: readonly { readonl
 }
 
 function tickJobs(context: WorkerContext, alertJob: TickJob, onProgress: NoteProgress): TickJob[] {
-  const jobs = [openBackfillJob(context), alertJob, openRetentionJob(context), openLedgerJob(context)];
+  const jobs = [
+    openBackfillJob(context),
+    alertJob,
+    openRetentionJob(context),
+    openLedgerJob(context),
+    openClosingJob(context),
+  ];
   if (context.ask !== undefined) jobs.push(openVerifyJob({ ...context, ask: context.ask }, onProgress));
   return jobs;
 }

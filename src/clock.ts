@@ -1,7 +1,7 @@
 /** The only source of the time, so that a test or a simulation can replace it. */
 
 import { setTimeout as delay } from "node:timers/promises";
-import { DateTime, Duration } from "luxon";
+import { DateTime, Duration, IANAZone } from "luxon";
 import { ReconError } from "./errors.ts";
 
 /** A moment: whole milliseconds since 1970-01-01T00:00:00Z. */
@@ -63,6 +63,11 @@ function minutesOfOffset(zone: string): number | undefined {
 /** ISO 8601 in UTC with milliseconds: "2026-11-20T03:00:00.000Z". */
 export function formatInstant(instant: Instant): string {
   return new Date(instant).toISOString();
+}
+
+/** Whether it is the IANA name of a time zone. Luxon accepts more: "local" would be the server's zone. */
+export function isZone(zone: string): boolean {
+  return IANAZone.isValidZone(zone);
 }
 
 /** For people: UTC to the second, "2026-11-20 03:00:00Z". */

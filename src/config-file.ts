@@ -3,9 +3,10 @@
 import { readFileSync } from "node:fs";
 import { Duration } from "luxon";
 import { z } from "zod";
-import { parseInstant } from "./clock.ts";
+import { isZone, parseInstant } from "./clock.ts";
 import { parseAmount } from "./money.ts";
 import { describeIssues, settingsError } from "./settings-problems.ts";
+import { findShortRetention } from "./short-retention.ts";
 import { LONGEST_WINDOW_MS } from "./window.ts";
 
 const DAY_MS = 86_400_000;
@@ -14,17 +15,25 @@ const LONGEST_DURATION_MS = 365_250 * DAY_MS;
 
 /** ISO 8601 text in, milliseconds out. */
 function duration(defaultText: string) {
+  return z.string().default(defaultText).transform(readDuration);
+}
+
+/** As `duration`; null: without a limit. */
+function durationOrNull(defaultText: string | null) {
   return z
     .string()
+    .nullable()
     .default(defaultText)
-    .transform((text, context) => {
-      const parsed = Duration.fromISO(text);
-      const hasLength = /^P[^-]*[WDHMS]$/.test(text) && !parsed.years && !parsed.months;
-      const lengthMs = hasLength ? Math.round(parsed.toMillis()) : Number.NaN;
-      if (lengthMs <= LONGEST_DURATION_MS) return lengthMs;
-      context.addIssue(`must be an ISO 8601 duration of weeks, days or less such as "PT15M"`);
-      return z.NEVER;
-    });
+    .transform((text, context) => (text === null ? null : readDuration(text, context)));
+}
+
+function readDuration(text: string, context: z.RefinementCtx): number {
+  const parsed = Duration.fromISO(text);
+  const hasLength = /^P[^-]*[WDHMS]$/.test(text) && !parsed.years && !parsed.months;
+  const lengthMs = hasLength ? Math.round(parsed.toMillis()) : Number.NaN;
+  if (lengthMs <= LONGEST_DURATION_MS) return lengthMs;
+  context.addIssue(`must be an ISO 8601 duration of weeks, days or less such as "PT15M"`);
+  return z.NEVER;
 }
 
 /** The interval of repeated work, or a time limit: with 0 the work would never pause, or every wait would fail. */
@@ -180,10 +189,23 @@ export const configSchema = z.strictObject({
       rowsChange: z.enum(["never", "replace"]).default("never"),
     })
     .prefault({}),
+  closing: z
+    .strictObject({
+      zone: z
+        .string()
+        .refine(isZone, "must be the name of a time zone such as Asia/Bangkok or UTC")
+        .default("UTC"),
+      after: duration("PT0S").nullable().prefault(null),
+    })
+    .prefault({}),
   retain: z
     .strictObject({
-      recordVersions: duration("P90D"),
-      rawBodies: duration("P90D"),
+      recordVersions: durationOrNull("P90D"),
+      rawBodies: durationOrNull("P90D"),
+      windows: durationOrNull("P90D"),
+      records: durationOrNull(null),
+      entries: durationOrNull(null),
+      mismatches: durationOrNull(null),
     })
     .prefault({}),
 });
@@ -198,8 +220,10 @@ export type ProductConfig = Config["products"][number];
  */
 export function parseConfig(value: unknown): Config {
   const parsed = configSchema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  throw settingsError(describeIssues(parsed.error, value, ""));
+  if (!parsed.success) throw settingsError(describeIssues(parsed.error, value, ""));
+  const short = findShortRetention(parsed.data);
+  if (short.length > 0) throw settingsError(short);
+  return parsed.data;
 }
 
 /**
@@ -226,7 +250,11 @@ export function readConfigFile(path: string, required: boolean, problems: string
     return null;
   }
   const parsed = configSchema.safeParse(value);
-  if (parsed.success) return parsed.data;
+  if (parsed.success) {
+    const short = findShortRetention(parsed.data);
+    problems.push(...short.map((problem) => `${path}: ${problem}`));
+    return short.length > 0 ? null : parsed.data;
+  }
   problems.push(...describeIssues(parsed.error, value, `${path}: `));
   return null;
 }

@@ -1,5 +1,6 @@
 /** The day's statement: the sums of both sides, and what explains their difference. */
 
+import type { Instant } from "./clock.ts";
 import { type Amount, formatAmount, sumAmounts, ZERO } from "./money.ts";
 
 /** One side of a row. Amounts are decimal text; `net` is what the players won; negative: what they lost. */
@@ -73,6 +74,20 @@ export interface Contribution extends Explained {
   readonly ledger: SideSums;
 }
 
+/** What a bet, a round or a session counts for, with its names and its time. */
+export interface Counted extends Contribution {
+  readonly username: string;
+  /** "round:…" where the bet has a round, otherwise "bet:…"; "sessions": what is loaded together */
+  readonly subject: string;
+  /** the id of the bet, or of the first of those that were compared together; of a session: its beginning; empty: the
+   * bets of a wide round that are not loaded */
+  readonly betRef: string;
+  readonly betId: string | null;
+  readonly transactionId: string | null;
+  /** decides the day */
+  readonly at: Instant;
+}
+
 /** The fields of a mismatch that the statement needs. */
 export interface ExplainingMismatch {
   /** the amount at risk when the mismatch was last seen; null: the mismatch is about two players or currencies, and explains
@@ -138,7 +153,8 @@ export function isUnexplained(row: ReportRow): boolean {
   return row.complete && row.rest !== "0";
 }
 
-function addContribution(a: Contribution, b: Contribution): Contribution {
+/** The sum of two contributions in one currency. */
+export function addContribution(a: Contribution, b: Contribution): Contribution {
   return {
     currency: a.currency,
     provider: addSums(a.provider, b.provider),
@@ -159,7 +175,8 @@ function addSums(a: SideSums, b: SideSums): SideSums {
   };
 }
 
-function toRow(productId: string, total: Contribution, complete: boolean): ReportRow {
+/** A row of a statement. */
+export function toRow(productId: string, total: Contribution, complete: boolean): ReportRow {
   const difference = total.provider.net.minus(total.ledger.net);
   const explained = sumAmounts([total.mismatches, total.adjustments, total.pending, total.rounding]);
   return {
@@ -177,6 +194,7 @@ function toRow(productId: string, total: Contribution, complete: boolean): Repor
   };
 }
 
-function toSide({ bets, stake, payout, net }: SideSums): ReportSide {
+/** A side as text. */
+export function toSide({ bets, stake, payout, net }: SideSums): ReportSide {
   return { bets, stake: formatAmount(stake), payout: formatAmount(payout), net: formatAmount(net) };
 }

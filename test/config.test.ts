@@ -325,3 +325,34 @@ test("the JSON Schema that ships is the one that the code generates", () => {
   const shipped = JSON.parse(readFileSync(join(import.meta.dirname, "../recon.config.schema.json"), "utf8"));
   expect(shipped).toEqual(z.toJSONSchema(configSchema, { io: "input" }));
 });
+
+describe("retain that keeps rows for too short a time", () => {
+  const products = [{ productId: "P1" }];
+
+  test.each(["records", "entries", "mismatches", "windows"])("is refused: retain.%s", (name) => {
+    expect(() => parseConfig({ products, retain: { [name]: "P29D" } })).toThrow(
+      `retain.${name} is "P29D", which is shorter than the longest age in pull.resweepAfter, "P30D"`,
+    );
+    const closing = { after: "P100D" };
+    const others = { windows: null, [name]: "P99DT12H" };
+    expect(() => parseConfig({ products, closing, retain: others })).toThrow(
+      `retain.${name} is "P99DT12H", which is shorter than closing.after, "P100D"`,
+    );
+  });
+
+  test("is accepted where it is as long as both, and null keeps everything", () => {
+    const retain = {
+      records: "P30D",
+      entries: "P365D",
+      windows: null,
+      recordVersions: null,
+      rawBodies: null,
+    };
+    expect(parseConfig({ products, closing: { after: "P30D" }, retain }).retain).toMatchObject({
+      records: 30 * 86_400_000,
+      windows: null,
+      recordVersions: null,
+      mismatches: null,
+    });
+  });
+});

@@ -24,6 +24,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   alerts: ["words", "db"],
   access: ["words", "db"],
   work: ["words", "db"],
+  closing: ["words", "db"],
   sandbox: ["words"],
   embedded: ["words"],
   flows: [
@@ -40,6 +41,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "alerts",
     "access",
     "work",
+    "closing",
     "sandbox",
     "embedded",
   ],

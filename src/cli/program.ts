@@ -16,6 +16,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   status: async () => (await import("./commands/status.ts")).addStatusCommand,
   doctor: async () => (await import("./commands/doctor.ts")).addDoctorCommand,
   mismatches: async () => (await import("./commands/mismatches/mismatches.ts")).addMismatchCommands,
+  close: async () => (await import("./commands/close.ts")).addCloseCommand,
   report: async () => (await import("./commands/report.ts")).addReportCommand,
   transfers: async () => (await import("./commands/transfers.ts")).addTransferCommands,
   rejected: async () => (await import("./commands/rejected.ts")).addRejectedCommands,

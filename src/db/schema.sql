@@ -202,6 +202,59 @@ create table callback_signatures (
 );
 alter table callback_signatures add constraint callback_signatures_signed_at_signature_pk PRIMARY KEY (signed_at, signature);
 
+create table closed_bets (
+  product_id text not null,
+  username text not null,
+  subject text not null,
+  bet_ref text not null,
+  day date not null,
+  currency text not null,
+  provider_bets integer not null,
+  provider_stake numeric not null,
+  provider_payout numeric not null,
+  provider_net numeric not null,
+  ledger_bets integer,
+  ledger_stake numeric,
+  ledger_payout numeric,
+  ledger_net numeric,
+  mismatches numeric,
+  adjustments numeric,
+  pending numeric,
+  rounding numeric
+);
+alter table closed_bets add constraint closed_bets_product_id_username_subject_bet_ref_day_currency_pk PRIMARY KEY (product_id, username, subject, bet_ref, day, currency);
+
+create table closed_days (
+  day date not null,
+  zone text not null,
+  from_at timestamp(6) with time zone not null,
+  to_at timestamp(6) with time zone not null,
+  number bigint not null,
+  closed_at timestamp(6) with time zone not null,
+  hash text not null,
+  previous_hash text,
+  statement jsonb not null
+);
+alter table closed_days add constraint closed_days_hash_unique UNIQUE (hash);
+alter table closed_days add constraint closed_days_number_unique UNIQUE (number);
+alter table closed_days add constraint closed_days_pkey PRIMARY KEY (day);
+alter table closed_days add constraint closed_days_previous_hash_unique UNIQUE (previous_hash);
+
+create table closing_marks (
+  id bigint generated always as identity not null,
+  product_id text not null,
+  usernames text[] not null,
+  round_ids text[] not null,
+  bet_refs text[] not null
+);
+alter table closing_marks add constraint closing_marks_pkey PRIMARY KEY (id);
+
+create table closing_states (
+  id integer not null,
+  since timestamp(6) with time zone default now() not null
+);
+alter table closing_states add constraint closing_states_pkey PRIMARY KEY (id);
+
 create table comparisons_set_aside (
   product_id text not null,
   username text not null,
@@ -213,6 +266,23 @@ create table comparisons_set_aside (
 );
 alter table comparisons_set_aside add constraint comparisons_set_aside_product_id_username_subject_pk PRIMARY KEY (product_id, username, subject);
 
+create table corrections (
+  id bigint generated always as identity not null,
+  day date not null,
+  at timestamp(6) with time zone not null,
+  correction jsonb not null
+);
+alter table corrections add constraint corrections_pkey PRIMARY KEY (id);
+CREATE INDEX corrections_at ON public.corrections USING btree (at);
+CREATE INDEX corrections_day ON public.corrections USING btree (day);
+
+create table deleted_bets (
+  digest bigint not null,
+  last_entry_at timestamp(6) with time zone not null
+);
+alter table deleted_bets add constraint deleted_bets_pkey PRIMARY KEY (digest);
+CREATE INDEX deleted_bets_last ON public.deleted_bets USING btree (last_entry_at);
+
 create table diff_marks (
   id bigint generated always as identity not null,
   product_id text not null,
@@ -223,6 +293,8 @@ create table diff_marks (
 );
 alter table diff_marks add constraint diff_marks_pkey PRIMARY KEY (id);
 CREATE INDEX diff_marks_due ON public.diff_marks USING btree (product_id, due_at);
+CREATE TRIGGER note_compared_marks AFTER DELETE ON public.diff_marks REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION note_compared_marks();
+alter table diff_marks enable  trigger note_compared_marks;
 
 create table entry_versions (
   id bigint generated always as identity not null,
@@ -343,6 +415,10 @@ CREATE INDEX mismatches_misnamed ON public.mismatches USING btree (product_id, (
 CREATE INDEX mismatches_occurred ON public.mismatches USING btree (status, occurred_at, id);
 CREATE INDEX mismatches_status ON public.mismatches USING btree (status, id);
 CREATE INDEX mismatches_unsettled ON public.mismatches USING btree (product_id) WHERE ((status = ANY (ARRAY['open'::text, 'acknowledged'::text])) OR ((ceased_at IS NULL) AND (resolved_by <> 'recon'::text)));
+CREATE TRIGGER note_changed_mismatches AFTER UPDATE ON public.mismatches REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_changed_mismatches();
+alter table mismatches enable  trigger note_changed_mismatches;
+CREATE TRIGGER note_new_mismatches AFTER INSERT ON public.mismatches REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_changed_mismatches();
+alter table mismatches enable  trigger note_new_mismatches;
 
 create table ops_sessions (
   id_hash text not null,
@@ -459,6 +535,14 @@ create table resweep_states (
   swept_until timestamp(6) with time zone not null
 );
 alter table resweep_states add constraint resweep_states_product_id_age_ms_pk PRIMARY KEY (product_id, age_ms);
+
+create table retention_states (
+  walk text not null,
+  deleted_up_to timestamp(6) with time zone not null,
+  began_at timestamp(6) with time zone,
+  after text
+);
+alter table retention_states add constraint retention_states_pkey PRIMARY KEY (walk);
 
 create table row_counts (
   table_name text not null,
@@ -682,6 +766,33 @@ create table work_states (
   every_ms bigint
 );
 alter table work_states add constraint work_states_work_subject_pk PRIMARY KEY (work, subject);
+
+CREATE OR REPLACE FUNCTION public.note_changed_mismatches()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  INSERT INTO closing_marks (product_id, usernames, round_ids, bet_refs)
+  SELECT product_id, array_agg(named.username), array_agg(round_id), array_agg(named.ref)
+  FROM changed CROSS JOIN LATERAL (
+    VALUES (username, coalesce(transaction_id, bet_id)), (username, bet_id),
+      (username, CASE WHEN subject LIKE 'bet:%' THEN substr(subject, 5) WHEN subject LIKE 'session:%' THEN subject END),
+      (provider ->> 'username', bet_id)
+  ) AS named (username, ref)
+  WHERE named.username IS NOT NULL AND coalesce(named.ref, round_id) IS NOT NULL
+  GROUP BY product_id;
+  RETURN NULL;
+END $function$;
+
+CREATE OR REPLACE FUNCTION public.note_compared_marks()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  INSERT INTO closing_marks (product_id, usernames, round_ids, bet_refs)
+  SELECT product_id, usernames, round_ids, bet_refs FROM gone;
+  RETURN NULL;
+END $function$;
 
 CREATE OR REPLACE FUNCTION public.recon_content(e callback_entries)
  RETURNS jsonb

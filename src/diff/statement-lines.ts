@@ -1,9 +1,9 @@
 /** The lines that a pair adds to the day's statement, and the day that it counts on. */
 
-import type { LedgerBet, StoredRecord } from "../bet.ts";
+import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import { sumAmounts } from "../money.ts";
-import { type Compared, NO_SUMS, type SideSums } from "../report.ts";
+import { type Compared, type Counted, NO_SUMS, type SideSums } from "../report.ts";
 import type { AssessedPair } from "./assess.ts";
 import { type CompareSettings, isBefore, ranAtLedgerStart } from "./compare.ts";
 import { amountsMoved, askedByState, expectedMove } from "./money-moved.ts";
@@ -26,6 +26,20 @@ export function countsAt({ records, bets }: AssessedPair["pair"]): Instant {
   return records
     .map((record) => parseInstant(record.accountingDate, "accountingDate"))
     .reduce((a, b) => Math.max(a, b));
+}
+
+/** The names of a pair. They do not depend on the order of its records and bets. */
+export function nameOfPair({
+  records,
+  bets,
+}: AssessedPair["pair"]): Pick<Counted, "subject" | "betRef" | "betId" | "transactionId"> {
+  const firstOf = (ids: readonly string[]) => ids.reduce((a, b) => (b < a ? b : a), ids[0] ?? "");
+  const betId = records.length === 0 ? null : firstOf(records.map((record) => record.betId));
+  const transactionId = bets.length === 0 ? null : firstOf(bets.map((bet) => bet.txnId));
+  const rounds = (bets.length > 0 ? bets : records).flatMap((side) => realRound(side.roundId) ?? []);
+  const betRef = transactionId ?? betId ?? "";
+  const subject = rounds.length > 0 ? `round:${firstOf(rounds)}` : `bet:${betRef}`;
+  return { subject, betRef, betId, transactionId };
 }
 
 /**

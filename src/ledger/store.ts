@@ -4,6 +4,7 @@ import type { CallbackEntry } from "../callback.ts";
 import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "../db/client.ts";
 import { requestIdSql } from "../db/request-id.ts";
+import { ENTRIES_WALK } from "../db/retention-store.ts";
 import { rowCountsText } from "../db/row-counts.ts";
 import { takeTime } from "../db/transactions.ts";
 import { type Amount, formatAmount, parseAmount } from "../money.ts";
@@ -143,11 +144,11 @@ export async function readLedgerExtent(sql: Query): Promise<LedgerExtent> {
   return row ?? { entries: 0, firstOccurredAt: null, lastReceivedAt: null };
 }
 
-/** The beginning of the ledger: the time of the first entry; null while there is none. */
+/** The beginning of the ledger: the time of the first entry, deleted or not; null while there was none. */
 export async function readLedgerStart(sql: Query): Promise<Instant | null> {
-  const [row] = await sql<
-    { start: Instant | null }[]
-  >`select min(occurred_at) as start from callback_entries`;
+  const [row] = await sql<{ start: Instant | null }[]>`
+    select least((select min(occurred_at) from callback_entries),
+      (select began_at from retention_states where walk = ${ENTRIES_WALK})) as start`;
   return row?.start ?? null;
 }
 

@@ -37,6 +37,12 @@ export async function readPullState(sql: Query, productId: string): Promise<Pull
   return row ?? null;
 }
 
+/** When pulling began for the first product; null: nothing was pulled yet. */
+export async function readFirstBegin(sql: Query): Promise<Instant | null> {
+  const [row] = await sql<{ begin: Instant | null }[]>`select min(begin) as begin from pull_states`;
+  return row?.begin ?? null;
+}
+
 function stateColumns(sql: Query) {
   return sql`begin, head, stopped_until as "stoppedUntil", window_ms as "windowMs", ceiling_ms as "ceilingMs",
     hold_for as "holdFor", quick_answers as "quickAnswers", ms_per_hour as "msPerHour", steady_ms as "steadyMs",

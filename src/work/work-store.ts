@@ -91,6 +91,13 @@ export async function readFailures(sql: Query, { work, subject }: WorkName): Pro
   return { failures: row?.failures ?? 0 };
 }
 
+/** The time by which everything of a product was compared; null: nothing yet; undefined: no worker compares it. */
+export async function readComparedUpTo(sql: Query, productId: string): Promise<Instant | null | undefined> {
+  const [row] = await sql<{ upTo: Instant | null }[]>`
+    select up_to as "upTo" from work_states where work = 'comparing' and subject = ${productId}`;
+  return row?.upTo;
+}
+
 /** A queue as a worker opens it. */
 export interface ServedQueue {
   readonly queue: string;

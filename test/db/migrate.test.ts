@@ -8,12 +8,14 @@ import postgres from "postgres";
 import { afterAll, expect, inject, onTestFinished, test } from "vitest";
 import { migrateDatabase } from "../../src/db/migrate.ts";
 import * as alerts from "../../src/db/schema/alerts.ts";
+import * as closing from "../../src/db/schema/closing.ts";
 import * as counts from "../../src/db/schema/counts.ts";
 import * as ledger from "../../src/db/schema/ledger.ts";
 import * as mismatches from "../../src/db/schema/mismatches.ts";
 import * as ops from "../../src/db/schema/ops.ts";
 import * as pulling from "../../src/db/schema/pulling.ts";
 import * as records from "../../src/db/schema/records.ts";
+import * as retention from "../../src/db/schema/retention.ts";
 import * as verification from "../../src/db/schema/verification.ts";
 import * as wallet from "../../src/db/schema/wallet.ts";
 import * as work from "../../src/db/schema/work.ts";
@@ -25,12 +27,14 @@ import { writeNewerMigrations } from "../support/newer-migrations.ts";
 const { sql } = useDatabase();
 const schema = {
   ...alerts,
+  ...closing,
   ...counts,
   ...ledger,
   ...mismatches,
   ...ops,
   ...pulling,
   ...records,
+  ...retention,
   ...verification,
   ...wallet,
   ...work,

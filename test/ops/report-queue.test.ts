@@ -176,7 +176,7 @@ describe("a report", () => {
     const config = parseConfig({ products: [{ productId: "P1" }] });
     const queue = openReportQueue({ sql, config, clock, log: silentLog });
     const from = Date.parse("2026-11-20T00:00:00Z");
-    const day = { day: "2026-11-20", zone: "UTC", from, to: from + 24 * HOUR_MS };
+    const day = { day: "2026-11-20", zone: "UTC", from, to: from + 24 * HOUR_MS, isZoneAsked: true };
     await queue.read(day, { raw: new EventEmitter() } as unknown as FastifyReply);
     expect(restedMs).toBeGreaterThan(0);
     if (isBusy) expect(restedMs).toBeGreaterThan(workedMs);

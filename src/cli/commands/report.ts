@@ -1,21 +1,25 @@
-/** `recon report`: the day's statement. */
+/** `recon report`: the statement of a day or a month, and the check of the closed days. */
 
 import process from "node:process";
 import type { Command } from "commander";
 import { ReconError } from "../../errors.ts";
+import { readMonth, readStatement, verifyChain } from "../../flows/closing/read-statement.ts";
+import type { FlowContext } from "../../flows/context.ts";
 import { readReport } from "../../flows/reports/read-report.ts";
-import { formatMoney, parseAmount } from "../../money.ts";
-import { reportAsCsv } from "../../ops/csv/report-csv.ts";
+import { monthAsCsv, reportAsCsv } from "../../ops/csv/report-csv.ts";
 import { usage } from "../../ops/input/fields.ts";
-import { readReportDay } from "../../ops/input/report-query.ts";
-import { type DayReport, isUnexplained, type ReportRow, type ReportSide } from "../../report.ts";
+import { readReportAsk } from "../../ops/input/report-query.ts";
+import { isUnexplained } from "../../report.ts";
 import { EXIT_FAILED, withRecon } from "../run/run-command.ts";
 import { stopSignal } from "../run/stop-signal.ts";
-import { printCsv, printJson, printLine, printTable } from "../terminal/print.ts";
+import { printCsv, printJson, printLine } from "../terminal/print.ts";
+import { printMonth, printStatement } from "./print-statement.ts";
 
 interface ReportOptions {
   readonly day?: string;
+  readonly month?: string;
   readonly zone?: string;
+  readonly verify?: boolean;
   readonly json?: boolean;
   readonly csv?: boolean;
 }
@@ -23,21 +27,51 @@ interface ReportOptions {
 export function addReportCommand(program: Command): void {
   program
     .command("report")
-    .description("the day's statement: both sides' sums, what explains their difference, and the rest")
+    .description(
+      "the statement of a day or a month: both sides' sums, what explains their difference, and the rest",
+    )
     .option("--day <YYYY-MM-DD>", "of which day")
-    .option("--zone <zone>", "the time zone of the day, such as Asia/Bangkok", "UTC")
+    .option("--month <YYYY-MM>", "of which month: its closed days, their corrections, and what is open")
+    .option("--zone <zone>", "the time zone of the day, such as Asia/Bangkok; without it closing.zone")
+    .option("--verify", "checks that no stored statement was altered")
     .option("--csv", "as CSV, a line for each product and currency")
     .option("--json", "one JSON document")
     .action(
-      withRecon(["database"], async ({ context }, { csv, json, ...typed }: ReportOptions) => {
+      withRecon(["database"], async ({ context }, { csv, json, verify, ...typed }: ReportOptions) => {
         if (json && csv) throw usage("give either --json or --csv");
-        const report = await readReport(context, readReportDay({ ...typed }), abortedByTerminal());
+        if (verify) return await verifyStatements(context, { ...typed, csv }, json === true);
+        const asked = readReportAsk({ ...typed }, context.config.closing.zone);
+        if ("month" in asked) {
+          const report = await readMonth(context, asked);
+          if (json) printJson(report);
+          else if (csv) printCsv(monthAsCsv(report));
+          else printMonth(report);
+          return;
+        }
+        const signal = abortedByTerminal();
+        const report = await readStatement(context, asked, (day) => readReport(context, day, signal));
         if (json) printJson(report);
         else if (csv) printCsv(reportAsCsv(report));
-        else printReport(report);
+        else printStatement(report);
         if (report.rows.some(isUnexplained)) process.exitCode = EXIT_FAILED;
       }),
     );
+}
+
+async function verifyStatements(
+  context: FlowContext,
+  typed: Readonly<Record<string, unknown>>,
+  json: boolean,
+): Promise<void> {
+  if (Object.values(typed).some((value) => value !== undefined)) {
+    throw usage("--verify checks all closed days; give it alone, or with --json");
+  }
+  const { days, flaw } = await verifyChain(context);
+  if (json) printJson({ days, flaw });
+  else if (flaw === null) printLine(`Closed days: ${days}. No stored statement was altered.`);
+  if (flaw === null) return;
+  process.exitCode = EXIT_FAILED;
+  if (!json) throw new ReconError("conflict", `the closed day ${flaw.day} ${flaw.what}`);
 }
 
 /** Ctrl-C also ends the report's query in the database. */
@@ -45,43 +79,4 @@ function abortedByTerminal(): AbortSignal {
   const left = new AbortController();
   void stopSignal().then(() => left.abort(new ReconError("report-left", "the report was stopped")));
   return left.signal;
-}
-
-function printReport({ day, zone, rows }: DayReport): void {
-  printLine(`The day ${day} in ${zone}`);
-  if (rows.length === 0) printLine("Neither side has a bet on that day.");
-  for (const row of rows) {
-    printLine();
-    printRow(row);
-  }
-}
-
-function printRow(row: ReportRow): void {
-  const money = (text: string) => formatMoney(parseAmount(text, "amount"), row.currency);
-  const sideOf = (name: string, side: ReportSide) => [
-    name,
-    String(side.bets),
-    money(side.stake),
-    money(side.payout),
-    money(side.net),
-  ];
-  printTable(
-    [row.productId, "BETS", "STAKE", "PAYOUT", "NET"],
-    [sideOf("provider", row.provider), sideOf("ledger", row.ledger)],
-  );
-  printTable(
-    ["difference of net", money(row.difference)],
-    [
-      ["mismatches", money(row.mismatches)],
-      ["adjustments by hand", money(row.adjustments)],
-      ["pending", money(row.pending)],
-      ["rounding", money(row.rounding)],
-      ["rest", money(row.rest)],
-    ],
-  );
-  if (!row.complete) {
-    printLine("Not complete: part of this day has not been fetched (recon coverage shows which).");
-  } else if (isUnexplained(row)) {
-    printLine("NOT EXPLAINED: the day is complete, but nothing explains the rest.");
-  }
 }

@@ -33,7 +33,7 @@ interface AssessedNeighbourhood {
  * record in doubt opens no mismatch; an absent record is ignored.
  */
 export function findOneSided(
-  { settings, graces, now }: JudgeContext,
+  { settings, graces, deleted, now }: JudgeContext,
   { neighbourhood: { records, entries }, pairs, absences }: AssessedNeighbourhood,
   requests: ComparedRequests,
 ): { readonly seen: SeenFinding[]; readonly waits: Lack[] } {
@@ -57,7 +57,9 @@ export function findOneSided(
   const itemsOf = Map.groupBy(items, subjectOfRequest);
   for (const finding of findBalances(compared, requests.asked, settings.tolerance)) {
     const received = itemsOf.get(finding.subject) ?? [];
-    see(finding, Math.max(...received.map((entry) => entry.receivedAt)));
+    // Other items of an old request may have been deleted.
+    const isWhole = received.every((entry) => entry.occurredAt >= deleted.entries);
+    see(finding, Math.max(...received.map((entry) => entry.receivedAt)), isWhole);
   }
   return { seen, waits };
 }

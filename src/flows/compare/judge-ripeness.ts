@@ -22,7 +22,7 @@ export interface WhatDecides {
   readonly passes: readonly Pass[];
   /** the unfetched time before the head */
   readonly unfetched: readonly TimeRange[];
-  /** verdicts about rejected records or entries, which people must correct first */
+  /** verdicts about rejected records or entries, which people must correct first, or about deleted rows */
   readonly unusable: ReadonlySet<Verdict>;
 }
 

@@ -26,6 +26,8 @@ interface SessionCandidate {
   readonly conditions: Conditions;
   /** what the decision about a record in doubt still lacks; null: the finding depends on none */
   readonly inDoubt: Lack | null;
+  /** a deletion of old rows may have caused the difference */
+  readonly mayBeCut: boolean;
 }
 
 /** The comparison of a player. */
@@ -76,18 +78,20 @@ function compareSessions(
 }
 
 function compareOne(
-  { settings, graces, sessionQuietMs }: JudgeContext,
+  { settings, graces, sessionQuietMs, deleted }: JudgeContext,
   session: PlayerSession,
   inDoubt: Lack | null,
 ): SessionCandidate[] {
+  // The beginning of this session may have been deleted.
+  const mayBeCut = session.firstAt < Math.max(deleted.records, deleted.entries) + sessionQuietMs;
   const finding = compareSession(session, settings);
   if (finding === null) return [];
   const conditions = whatSessionNeeds(session, sessionQuietMs, graces);
-  return [{ finding, subjects: subjectsOfSession(session), conditions, inDoubt }];
+  return [{ finding, subjects: subjectsOfSession(session), conditions, inDoubt, mayBeCut }];
 }
 
 function compareBalances(
-  { product, graces, settings }: JudgeContext,
+  { product, graces, settings, deleted }: JudgeContext,
   entries: readonly CallbackEntry[],
 ): SessionCandidate[] {
   const itemsOf = Map.groupBy(entries, subjectOfRequest);
@@ -96,7 +100,8 @@ function compareBalances(
     const items = itemsOf.get(finding.subject) ?? [];
     const receivedAt = items.reduce((last, entry) => Math.max(last, entry.receivedAt), 0);
     const conditions = { notBefore: receivedAt + graces.callbackGraceMs, eitherFetched: [] };
-    return { finding, subjects: [finding.subject], conditions, inDoubt: null };
+    const mayBeCut = items.some((entry) => entry.occurredAt < deleted.entries);
+    return { finding, subjects: [finding.subject], conditions, inDoubt: null, mayBeCut };
   });
 }
 
@@ -113,7 +118,7 @@ export function judgePlayer(
     username,
     subjects,
     marks,
-    seen: candidates.map((one) => ({ ...one, ripe: lacking(one) === null })),
+    seen: candidates.map((one) => ({ ...one, ripe: !one.mayBeCut && lacking(one) === null })),
     waits: [...doubts, ...candidates.map(lacking).filter((lack) => lack !== null)],
   };
 }

@@ -1,6 +1,8 @@
 /** Loads what decides whether findings are ripe: fetches, rejected records and entries, and stale sides. */
 
+import { wereDeleted } from "../../db/retention-store.ts";
 import type { Verdict } from "../../diff/assess.ts";
+import { mayLackOldRows, namesOfVerdict } from "../../diff/deleted.ts";
 import { readRejected } from "../../diff/link-store.ts";
 import { type Fetched, type Pass, untilNow } from "../../diff/ripeness.ts";
 import { isLedgerStale, isProviderStale, type StaleKind } from "../../diff/stale-store.ts";
@@ -54,9 +56,10 @@ async function readWhatDecides(
     ref: transactionId ?? "",
   });
   const needed = due.flatMap(({ conditions }) => conditions.eitherFetched);
-  const [rejected, unusableEntries, passes, unfetched] = await Promise.all([
+  const [rejected, unusableEntries, ofDeleted, passes, unfetched] = await Promise.all([
     readRejected(tx, product.productId, lackingRecords.map(betOf)),
     findUnusableEntries(tx, verdicts),
+    findDeleted(comparison, verdicts),
     loadPasses(comparison, needed),
     due.length === 0 ? [] : readUnfetched(tx, [product.productId]),
   ]);
@@ -64,7 +67,24 @@ async function readWhatDecides(
     const { username, ref } = betOf(verdict);
     return rejected.some((one) => one.username === username && one.ref === ref);
   };
-  return { passes, unfetched, unusable: new Set([...lackingRecords.filter(isRejected), ...unusableEntries]) };
+  const unusable = new Set([...lackingRecords.filter(isRejected), ...unusableEntries, ...ofDeleted]);
+  return { passes, unfetched, unusable };
+}
+
+/** The verdicts that a deletion of old rows may have caused. */
+async function findDeleted(
+  { tx, product: { productId }, deleted }: ComparisonContext,
+  verdicts: readonly Verdict[],
+): Promise<Verdict[]> {
+  if (deleted.records === Number.NEGATIVE_INFINITY && deleted.entries === Number.NEGATIVE_INFINITY) return [];
+  const named = verdicts.flatMap((verdict) => namesOfVerdict(verdict).map((name) => ({ verdict, name })));
+  const gone = await wereDeleted(
+    tx,
+    productId,
+    named.map(({ name }) => name),
+  );
+  const ofDeleted = new Set(named.filter((_, index) => gone[index]).map(({ verdict }) => verdict));
+  return verdicts.filter((verdict) => ofDeleted.has(verdict) || mayLackOldRows(verdict, deleted));
 }
 
 async function isStale(

@@ -2,6 +2,7 @@
 
 import { formatInstant, type Instant, showDuration } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
+import { readDeletedUpTo } from "../../db/retention-store.ts";
 import { ReconError } from "../../errors.ts";
 import { type Backfill, type BackfillChange, type BackfillStatus, statusAfter } from "../../sync/backfill.ts";
 import {
@@ -38,6 +39,7 @@ export interface BackfillPlan {
 export async function planBackfill(context: FlowContext, asked: ProductRange): Promise<BackfillPlan> {
   const { pull } = context.config;
   checkSettled(asked, context.clock.now() - pull.settleDelay);
+  checkKept(asked, (await readDeletedUpTo(context.sql, asked.productId)).records);
   const learnedMs = (await readPullState(context.sql, asked.productId))?.windowMs ?? pull.windowMax;
   const windowMs = Math.min(learnedMs, pull.windowMax);
   const count = Math.ceil(lengthOf(asked) / windowMs);
@@ -61,6 +63,15 @@ function checkSettled({ to }: TimeRange, settledUntil: Instant): void {
   throw new ReconError(
     "usage",
     `to "${formatInstant(to)}" has not settled yet (pull.settleDelay): a backfill ends at ${formatInstant(settledUntil)} at the latest`,
+  );
+}
+
+/** Records that were deleted would come back as new, and lack their callbacks. */
+function checkKept({ productId, from }: ProductRange, deletedUpTo: Instant): void {
+  if (from >= deletedUpTo) return;
+  throw new ReconError(
+    "usage",
+    `from "${formatInstant(from)}" is too early: records of ${productId} before ${formatInstant(deletedUpTo)} were deleted (retain.records), and would come back as new`,
   );
 }
 

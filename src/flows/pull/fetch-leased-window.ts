@@ -31,6 +31,7 @@ import { writeRecords } from "../../sync/record-store.ts";
 import { writeRejected } from "../../sync/rejected-store.ts";
 import { cutIntoPieces, lengthOf, type TimeRange } from "../../window.ts";
 import type { PullContext } from "../context.ts";
+import { leaveDeleted } from "./leave-deleted.ts";
 import { keepReturned, takeReturned } from "./postponed-passes.ts";
 import { reportRejectedRecords } from "./report-rejected-records.ts";
 
@@ -98,15 +99,19 @@ function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
     commitPage: async (window, page, startedAt) => {
       const now = clock.now();
       const counts = await sql.begin(async (tx) => {
-        const written = await writeRecords(tx, window.productId, page.records, {
+        const { kept, skipped, refused } = await leaveDeleted(tx, window, page.records);
+        const written = await writeRecords(tx, window.productId, kept, {
           requestedAt: page.requestedAt,
           now,
         });
-        const newlyRejected = await writeRejected(tx, window.productId, page.rejected, page.requestedAt);
-        await reportRejectedRecords(tx, window.productId, page.rejected, newlyRejected, now);
+        const rejected = [...page.rejected, ...refused];
+        const newlyRejected = await writeRejected(tx, window.productId, rejected, page.requestedAt);
+        await reportRejectedRecords(tx, window.productId, rejected, newlyRejected, now);
         const counts = {
           ...written,
-          rejected: page.rejected.length,
+          records: written.records + skipped,
+          unchanged: written.unchanged + skipped,
+          rejected: rejected.length,
           outOfRange: countOutOfRange(page.records, window),
         };
         if (written.created < page.records.length) await endAbsences(tx, window, page.records, now);

@@ -4,11 +4,16 @@ import type { ProductConfig } from "../../config-file.ts";
 import { cancelledBy } from "../../db/cancel-store.ts";
 import type { Query } from "../../db/client.ts";
 import { inOneMoment } from "../../db/transactions.ts";
-import { addUp, type DayReport, type ReportRow, type Totals, toRows } from "../../report.ts";
+import { addUp, type Counted, type DayReport, type ReportRow, type Totals, toRows } from "../../report.ts";
 import { findGaps } from "../../sync/coverage.ts";
 import { readCoverage } from "../../sync/coverage-store.ts";
 import type { TimeRange } from "../../window.ts";
-import { type CompareLimits, openComparison, REPORT_LIMITS } from "../compare/comparison-context.ts";
+import {
+  type CompareLimits,
+  type ComparisonContext,
+  openComparison,
+  REPORT_LIMITS,
+} from "../compare/comparison-context.ts";
 import type { FlowContext } from "../context.ts";
 import { findLedgerStart } from "../ledger/known-ledger.ts";
 import { reportBets } from "./report-bets.ts";
@@ -63,16 +68,32 @@ async function reportProduct(
   const settledUntil = now - context.config.pull.settleDelay;
   const covered = await readCoverage(tx, product.productId, range, 0);
   const complete = findGaps(range, settledUntil, covered, []).length === 0;
-  const ledgerStart = await findLedgerStart(tx, context.config, product);
+  const comparison = await openReport(context, tx, product, limits);
   // With an empty ledger nothing is compared.
-  if (ledgerStart === null) return [];
-  const comparison = openComparison(context, tx, product, ledgerStart, now, limits);
+  if (comparison === null) return [];
   const totals: Totals = new Map();
-  const report = product.settlement === "session" ? reportSessions : reportBets;
-  for await (const contribution of report(comparison, range)) {
+  for await (const counted of countAll(comparison, range)) {
     await rest();
     signal.throwIfAborted();
-    addUp(totals, contribution);
+    addUp(totals, counted);
   }
   return toRows(product.productId, totals, complete);
+}
+
+/** Opens a comparison that only reads. @returns null: the ledger is empty */
+export async function openReport(
+  context: FlowContext,
+  tx: Query,
+  product: ProductConfig,
+  limits: CompareLimits = REPORT_LIMITS,
+): Promise<ComparisonContext | null> {
+  const ledgerStart = await findLedgerStart(tx, context.config, product);
+  if (ledgerStart === null) return null;
+  return openComparison(context, tx, product, ledgerStart, context.clock.now(), limits);
+}
+
+/** Everything of a product that counts on a day. */
+export function countAll(comparison: ComparisonContext, day: TimeRange): AsyncGenerator<Counted> {
+  const count = comparison.product.settlement === "session" ? reportSessions : reportBets;
+  return count(comparison, day);
 }

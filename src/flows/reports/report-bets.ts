@@ -14,13 +14,13 @@ import {
   type RestOfRound,
   recordsOfRest,
 } from "../../diff/rest-of-round.ts";
-import { countsAt, howCompared, statePair, stillRuns } from "../../diff/statement-lines.ts";
+import { countsAt, howCompared, nameOfPair, statePair, stillRuns } from "../../diff/statement-lines.ts";
 import type { DiffMark } from "../../diff/store.ts";
 import { foldEntries } from "../../ledger/fold.ts";
 import type { MismatchKind } from "../../mismatch.ts";
 import { type ExplainingRow, readExplaining } from "../../mismatches/explaining-store.ts";
 import { sumAmounts, ZERO } from "../../money.ts";
-import { type Contribution, type ExplainingMismatch, explainDifference } from "../../report.ts";
+import { type Counted, type ExplainingMismatch, explainDifference } from "../../report.ts";
 import type { TimeRange } from "../../window.ts";
 import type { ComparisonContext } from "../compare/comparison-context.ts";
 import { readAbsences } from "../compare/decide-absences.ts";
@@ -30,26 +30,63 @@ import { findUnusableEntries } from "../ledger/known-ledger.ts";
 import { narrowActive, stateRest } from "./report-wide-rounds.ts";
 
 /** Adds every bet of the product that counts on the day, player by player. */
-export async function* reportBets(
-  comparison: ComparisonContext,
-  day: TimeRange,
-): AsyncGenerator<Contribution> {
+export async function* reportBets(comparison: ComparisonContext, day: TimeRange): AsyncGenerator<Counted> {
   const { tx, product } = comparison;
   for await (const active of readActivity(tx, product.productId, day, "bets")) {
-    const usernames = [...new Set(active.map(({ username }) => username))];
-    const standing = await readExplaining(tx, product.productId, usernames);
-    const marks = await readWaiting(tx, product.productId, usernames);
-    const waiting = Map.groupBy(marks, ({ username }) => username);
-    const { wide, marks: given } = await narrowActive(comparison, active, standing, marks);
-    let assessments = await assessAll(comparison, given, wide);
-    if (wide.compareWholeNow(assessments.flatMap(reportedRounds)))
-      assessments = await assessAll(comparison, given, wide);
-    for (const { neighbourhood, ...assessed } of assessments) {
-      const { username, records, rest } = neighbourhood;
-      const own = standing.filter((row) => row.username === username || row.providerUsername === username);
-      const reported = { username, records, rest, ...assessed };
-      yield* reportNeighbourhood(comparison, day, reported, own, waiting.get(username) ?? []);
-    }
+    for await (const { counted } of reportActive(comparison, [day], active)) yield* counted;
+  }
+}
+
+/** What one neighbourhood counts for. */
+export interface CountedNeighbourhood {
+  readonly username: string;
+  /** every id of a loaded bet or record */
+  readonly ids: ReadonlySet<string>;
+  readonly rounds: ReadonlySet<string>;
+  /** the marks that led here */
+  readonly marks: readonly DiffMark[];
+  /** the rounds of which only some bets are loaded */
+  readonly narrow: ReadonlySet<string>;
+  readonly counted: readonly Counted[];
+}
+
+/**
+ * Everything that counts on some days, near some rounds and bets of whole players.
+ * @param days consecutive days
+ */
+export async function* reportActive(
+  comparison: ComparisonContext,
+  days: readonly TimeRange[],
+  active: readonly DiffMark[],
+): AsyncGenerator<CountedNeighbourhood> {
+  const { tx, product } = comparison;
+  const usernames = [...new Set(active.map(({ username }) => username))];
+  const standing = await readExplaining(tx, product.productId, usernames);
+  const marks = await readWaiting(tx, product.productId, usernames);
+  const waiting = Map.groupBy(marks, ({ username }) => username);
+  const { wide, marks: given } = await narrowActive(comparison, active, standing, marks);
+  let assessments = await assessAll(comparison, given, wide);
+  if (wide.compareWholeNow(assessments.flatMap(reportedRounds)))
+    assessments = await assessAll(comparison, given, wide);
+  for (const { neighbourhood, ...assessed } of assessments) {
+    const { username, records, entries, rest } = neighbourhood;
+    const own = standing.filter((row) => row.username === username || row.providerUsername === username);
+    const reported = { username, records, rest, ...assessed };
+    const counted: Counted[] = [];
+    for await (const one of reportNeighbourhood(comparison, days, reported, own, waiting.get(username) ?? []))
+      counted.push(one);
+    const rounds = [...records, ...entries].flatMap(({ roundId }) => realRound(roundId) ?? []);
+    yield {
+      username,
+      ids: new Set([
+        ...records.flatMap(({ betId, id }) => [betId, id]),
+        ...entries.map(({ txnId }) => txnId),
+      ]),
+      rounds: new Set([...rounds, ...rest.map(({ roundId }) => roundId)]),
+      marks: neighbourhood.marks,
+      narrow: new Set(rest.map(({ roundId }) => roundId)),
+      counted,
+    };
   }
 }
 
@@ -79,11 +116,12 @@ interface Reported extends AssessedInDoubt {
 
 async function* reportNeighbourhood(
   comparison: ComparisonContext,
-  day: TimeRange,
+  days: readonly TimeRange[],
   { username, records, rest, pairs: all, undecided }: Reported,
   own: readonly ExplainingRow[],
   waiting: readonly DiffMark[],
-): AsyncGenerator<Contribution> {
+): AsyncGenerator<Counted> {
+  const [from, to] = [days[0]?.from ?? 0, days.at(-1)?.to ?? 0];
   const isMarked = isMarkedFor(waiting);
   const loaded = new Map(all.map((one) => [one, withoutRest(one)]));
   const asOneAt = new Map<AssessedPair, Instant>();
@@ -91,15 +129,15 @@ async function* reportNeighbourhood(
     const asOne = all.find(({ pair }) => pair.matchedBy === "round" && holdsRest(pair, one.roundId));
     const part = asOne === undefined ? undefined : loaded.get(asOne);
     const own = part === undefined ? null : latestOf(part.pair.records);
-    const { contribution, lastAccountedAt } = await stateRest(comparison, one, records, day, own);
+    const { counted, lastAccountedAt } = await stateRest(comparison, one, records, days, own);
     if (part !== undefined) asOneAt.set(part, Math.max(own ?? 0, lastAccountedAt));
-    yield contribution;
+    yield* counted;
   }
   const pairs = [...loaded.values()].filter(({ pair }) => pair.records.length + pair.bets.length > 0);
   const subjectsOfPair = shareSubjects(pairs);
   for (const assessed of pairs) {
     const at = asOneAt.get(assessed) ?? countsAt(assessed.pair);
-    if (at < day.from || at >= day.to) continue;
+    if (at < from || at >= to) continue;
     for (const statement of statePair(assessed, comparison.settings)) {
       const difference = statement.provider.net.minus(statement.ledger.net);
       const mismatch = findStanding(
@@ -112,7 +150,13 @@ async function* reportNeighbourhood(
       const isInDoubt = assessed.verdict !== null && undecided.has(assessed.verdict);
       const waits = isInDoubt || isMarked(assessed) || (isOpen && (await isHeldBack(comparison, assessed)));
       const compared = howCompared(assessed, statement.currency, comparison.settings);
-      yield { ...statement, ...explainDifference(difference, mismatch, waits, compared) };
+      yield {
+        username,
+        ...nameOfPair(assessed.pair),
+        at,
+        ...statement,
+        ...explainDifference(difference, mismatch, waits, compared),
+      };
     }
   }
 }

@@ -1,6 +1,6 @@
 /** Adds the sessions of a day to its statement, each with what explains its difference. */
 
-import type { Instant } from "../../clock.ts";
+import { formatInstant, type Instant } from "../../clock.ts";
 import { readActivity, readWaiting } from "../../diff/activity-store.ts";
 import { readTouchedTimes } from "../../diff/session-store.ts";
 import {
@@ -11,7 +11,7 @@ import {
   sumSession,
 } from "../../diff/sessions.ts";
 import { type ExplainingRow, readExplaining } from "../../mismatches/explaining-store.ts";
-import { type Contribution, explainDifference } from "../../report.ts";
+import { type Counted, explainDifference } from "../../report.ts";
 import type { TimeRange } from "../../window.ts";
 import type { ComparisonContext } from "../compare/comparison-context.ts";
 import { readAbsences } from "../compare/decide-absences.ts";
@@ -21,19 +21,40 @@ import { loadSessions } from "../compare/load-sessions.ts";
 export async function* reportSessions(
   comparison: ComparisonContext,
   day: TimeRange,
-): AsyncGenerator<Contribution> {
+): AsyncGenerator<Counted> {
   const { tx, product } = comparison;
   for await (const active of readActivity(tx, product.productId, day, "adjustBalance")) {
     const references = active.map(({ username, betRef }) => ({ username, ref: betRef ?? "" }));
     const touched = await readTouchedTimes(tx, product.productId, references, day);
-    const usernames = [...touched.keys()];
-    const standing = await readExplaining(tx, product.productId, usernames);
-    const waiting = await readWaiting(tx, product.productId, usernames);
-    for (const [username, times] of touched) {
-      const own = standing.filter((row) => row.username === username);
-      const isMarked = waiting.some((mark) => mark.username === username);
-      yield* reportPlayer(comparison, day, { username, times, own, isMarked });
-    }
+    for await (const { counted } of reportTouched(comparison, day, touched)) yield* counted;
+  }
+}
+
+/** The sessions near the touched times of a player. */
+export interface CountedSessions {
+  readonly username: string;
+  /** from the first to the last moment of the sessions and the touched times */
+  readonly span: TimeRange;
+  readonly counted: readonly Counted[];
+}
+
+/**
+ * Every session that ends within a range, near the touched times.
+ * @param touched by player
+ */
+export async function* reportTouched(
+  comparison: ComparisonContext,
+  range: TimeRange,
+  touched: ReadonlyMap<string, readonly Instant[]>,
+): AsyncGenerator<CountedSessions> {
+  const { tx, product } = comparison;
+  const usernames = [...touched.keys()];
+  const standing = await readExplaining(tx, product.productId, usernames);
+  const waiting = await readWaiting(tx, product.productId, usernames);
+  for (const [username, times] of touched) {
+    const own = standing.filter((row) => row.username === username);
+    const isMarked = waiting.some((mark) => mark.username === username);
+    yield await reportPlayer(comparison, range, { username, times, own, isMarked });
   }
 }
 
@@ -44,14 +65,16 @@ interface ReportedPlayer {
   readonly isMarked: boolean;
 }
 
-async function* reportPlayer(
+async function reportPlayer(
   comparison: ComparisonContext,
   day: TimeRange,
   player: ReportedPlayer,
-): AsyncGenerator<Contribution> {
+): Promise<CountedSessions> {
   const played = await loadSessions(comparison, new Map([[player.username, player.times]]), readAbsences);
   const { settings, now, context } = comparison;
-  for (const session of played.get(player.username)?.sessions ?? []) {
+  const sessions = played.get(player.username)?.sessions ?? [];
+  const counted: Counted[] = [];
+  for (const session of sessions) {
     if (session.lastAt < day.from || session.lastAt >= day.to) continue;
     if (session.firstAt < settings.ledgerStart) continue;
     const { provider, ledger } = sumSession(session);
@@ -59,7 +82,13 @@ async function* reportPlayer(
     const isOver = now > session.lastAt + context.config.diff.sessionQuiet;
     const difference = provider.net.minus(ledger.net);
     const mismatch = findStanding(session, player.own, finding !== null);
-    yield {
+    counted.push({
+      username: player.username,
+      subject: "sessions",
+      betRef: formatInstant(session.firstAt),
+      betId: null,
+      transactionId: null,
+      at: session.lastAt,
       currency: session.currency,
       provider,
       ledger,
@@ -67,8 +96,12 @@ async function* reportPlayer(
         allowance: allowanceOfSession(session, settings),
         agrees: finding === null,
       }),
-    };
+    });
   }
+  const moments = [...player.times, ...sessions.flatMap(({ firstAt, lastAt }) => [firstAt, lastAt])];
+  const from = moments.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
+  const to = moments.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
+  return { username: player.username, span: { from, to }, counted };
 }
 
 function findStanding(

@@ -7,7 +7,7 @@ import type { DiffMark } from "../../diff/store.ts";
 import { sumOthers } from "../../diff/wide-store.ts";
 import type { ExplainingRow } from "../../mismatches/explaining-store.ts";
 import { ZERO } from "../../money.ts";
-import type { Contribution, SideSums } from "../../report.ts";
+import type { Counted, SideSums } from "../../report.ts";
 import type { TimeRange } from "../../window.ts";
 import type { ComparisonContext } from "../compare/comparison-context.ts";
 import { WideRounds } from "../compare/wide-rounds.ts";
@@ -63,28 +63,31 @@ export async function narrowActive(
  * Adds the bets that are not loaded: each on its own day, or, where the round agrees as one, all on the day of the
  * latest bet.
  * @param loaded the player's records
+ * @param days consecutive days
  * @param agreedAt the time at which a round that agrees as one counts; null: the round does not
  */
 export async function stateRest(
   { tx, product: { productId }, settings }: ComparisonContext,
   rest: RestOfRound,
   loaded: readonly StoredRecord[],
-  day: TimeRange,
+  days: readonly TimeRange[],
   agreedAt: number | null,
-): Promise<{ readonly contribution: Contribution; readonly lastAccountedAt: number }> {
-  const betIds = loaded.filter(({ username }) => username === rest.username).map(({ betId }) => betId);
-  const sums = await sumOthers(tx, productId, rest, betIds, agreedAt === null ? day : null);
-  const lastAccountedAt = sums.lastAccountedAt ?? Number.NEGATIVE_INFINITY;
-  const at = Math.max(agreedAt ?? 0, lastAccountedAt);
-  const isBefore = Math.max(rest.entryTimes.lastEntryAt, lastAccountedAt) < settings.ledgerStart;
-  const counts = !isBefore && (agreedAt === null || (at >= day.from && at < day.to));
-  const { bets, stake, payout } = sums;
-  const side: SideSums = counts
-    ? { bets, stake, payout, net: payout.minus(stake) }
-    : { bets: 0, stake: ZERO, payout: ZERO, net: ZERO };
-  const nothing = { mismatches: ZERO, adjustments: ZERO, pending: ZERO, rounding: ZERO };
-  return {
-    contribution: { currency: rest.currency, provider: side, ledger: side, ...nothing },
-    lastAccountedAt,
-  };
+): Promise<{ readonly counted: readonly Counted[]; readonly lastAccountedAt: number }> {
+  const { username, roundId, currency } = rest;
+  const betIds = loaded.filter((record) => record.username === username).map(({ betId }) => betId);
+  const counted: Counted[] = [];
+  let lastAccountedAt = Number.NEGATIVE_INFINITY;
+  for (const day of days) {
+    const sums = await sumOthers(tx, productId, rest, betIds, agreedAt === null ? day : null);
+    lastAccountedAt = sums.lastAccountedAt ?? Number.NEGATIVE_INFINITY;
+    const at = agreedAt === null ? day.from : Math.max(agreedAt, lastAccountedAt);
+    const isBefore = Math.max(rest.entryTimes.lastEntryAt, lastAccountedAt) < settings.ledgerStart;
+    if (isBefore || at < day.from || at >= day.to) continue;
+    const { bets, stake, payout } = sums;
+    const side: SideSums = { bets, stake, payout, net: payout.minus(stake) };
+    const nothing = { mismatches: ZERO, adjustments: ZERO, pending: ZERO, rounding: ZERO };
+    const name = { subject: `round:${roundId}`, betRef: "", betId: null, transactionId: null };
+    counted.push({ username, ...name, at, currency, provider: side, ledger: side, ...nothing });
+  }
+  return { counted, lastAccountedAt };
 }

@@ -67,10 +67,11 @@ export async function dropExpired(
 async function dropAll(
   { sql, clock }: FlowContext,
   drop: Drop,
-  keepMs: number,
+  keepMs: number | null,
   { rows, batches }: DropLimits,
   signal: AbortSignal,
 ): Promise<number> {
+  if (keepMs === null) return 0;
   const to = clock.now() - keepMs;
   // Each statement begins where the one before ended: deleted rows stay in the index until a vacuum (decision 41).
   let from = BEGINNING;

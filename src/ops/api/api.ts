@@ -2,20 +2,23 @@
 
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
+import { readMonth } from "../../flows/closing/read-statement.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { readCoverageOf } from "../../flows/read/read-coverage.ts";
 import { readStatus } from "../../flows/read/read-status.ts";
+import { monthAsCsv, reportAsCsv } from "../csv/report-csv.ts";
 import type { ReportQueue } from "../http/report-queue.ts";
 import { type Typed, usage } from "../input/fields.ts";
 import { RANGE_QUERY, readProductRange } from "../input/range-query.ts";
-import { REPORT_QUERY, readReportDay } from "../input/report-query.ts";
+import { REPORT_QUERY, readReportAsk } from "../input/report-query.ts";
 import { addAuditRoutes } from "./audit-routes.ts";
 import { addBackfillRoutes } from "./backfill-routes.ts";
 import { addLedgerRoutes } from "./ledger-routes.ts";
 import { addMismatchRoutes } from "./mismatch-routes.ts";
 import { describeOperation } from "./operation.ts";
 import { addRejectedRoutes } from "./rejected-routes.ts";
-import { COVERAGE, REPORT, STATUS } from "./state-schema.ts";
+import { REPORT } from "./report-schema.ts";
+import { COVERAGE, STATUS } from "./state-schema.ts";
 import { addTransferRoutes } from "./transfer-routes.ts";
 
 const READ_STATUS = describeOperation({
@@ -33,9 +36,10 @@ const READ_COVERAGE = describeOperation({
 
 const READ_REPORT = describeOperation({
   id: "readReport",
-  summary: "the day's statement",
+  summary: "the statement of a day, or of a month of closed days",
   query: REPORT_QUERY,
   answers: { 200: REPORT },
+  also: { "text/csv": { type: "string" } },
 });
 
 const READ_OPENAPI = describeOperation({
@@ -58,9 +62,14 @@ export async function addApi(
   api.get<{ Querystring: Typed }>("/coverage", { schema: READ_COVERAGE }, ({ query }) =>
     readCoverageOf(context, readProductRange(query, config)),
   );
-  api.get("/report", { schema: READ_REPORT }, ({ query }, reply) =>
-    reports.read(readReportDay(query), reply),
-  );
+  api.get("/report", { schema: READ_REPORT }, async ({ query, headers }, reply) => {
+    const asked = readReportAsk(query, config.closing.zone);
+    const report = "month" in asked ? await readMonth(context, asked) : await reports.read(asked, reply);
+    reply.header("vary", "accept");
+    if (!/\btext\/csv\b/i.test(headers.accept ?? "")) return report;
+    const csv = "month" in report ? monthAsCsv(report) : reportAsCsv(report);
+    return await reply.type("text/csv; charset=utf-8").send(csv);
+  });
   addBackfillRoutes(api, context);
   addTransferRoutes(api, context);
   addLedgerRoutes(api, context);

@@ -1,14 +1,12 @@
-/** The API's schemas of status, coverage, the day's report and the audit log. */
+/** The API's schemas of status, coverage and the audit log. */
 
 import type { AuditedRequest } from "../../access/audit-store.ts";
 import type { Coverage } from "../../flows/read/read-coverage.ts";
 import type { Status } from "../../flows/read/read-status.ts";
 import { MISMATCH_STATUSES } from "../../mismatch.ts";
-import type { DayReport, ReportRow, ReportSide } from "../../report.ts";
 import { WINDOW_KINDS } from "../../sync/window-store.ts";
 import { TRANSFER_STATUSES } from "../../transfer.ts";
 import {
-  AMOUNT,
   COUNT,
   documentOf,
   FLAG,
@@ -81,28 +79,6 @@ export const COVERAGE = documentOf<Coverage>({
       records: COUNT,
       pages: COUNT,
       fetchedAt: INSTANT,
-    }),
-  ),
-});
-
-const REPORT_SIDE = documentOf<ReportSide>({ bets: COUNT, stake: AMOUNT, payout: AMOUNT, net: AMOUNT });
-
-export const REPORT = documentOf<DayReport>({
-  day: { type: "string", format: "date" },
-  zone: TEXT,
-  rows: listOf(
-    documentOf<ReportRow>({
-      productId: TEXT,
-      currency: TEXT,
-      provider: REPORT_SIDE,
-      ledger: REPORT_SIDE,
-      difference: AMOUNT,
-      mismatches: AMOUNT,
-      adjustments: AMOUNT,
-      pending: AMOUNT,
-      rounding: AMOUNT,
-      rest: AMOUNT,
-      complete: FLAG,
     }),
   ),
 });

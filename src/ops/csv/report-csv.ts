@@ -1,24 +1,53 @@
-/** The day's statement as CSV: a line for each product and currency. */
+/** Statements as CSV: a line for each product and currency. */
 
+import type { MonthReport } from "../../closed.ts";
+import { rowOf } from "../../closing/changed-bets.ts";
 import type { DayReport, ReportSide } from "../../report.ts";
 import { toCsv } from "./csv.ts";
 
 const SIDE_FIELDS = ["bets", "stake", "payout", "net"] as const satisfies readonly (keyof ReportSide)[];
 const EXPLAINED = ["difference", "mismatches", "adjustments", "pending", "rounding", "rest"] as const;
 
+const HEAD = [
+  "day",
+  "zone",
+  "productId",
+  "currency",
+  ...SIDE_FIELDS.map((field) => `provider.${field}`),
+  ...SIDE_FIELDS.map((field) => `ledger.${field}`),
+  ...EXPLAINED,
+  "complete",
+];
+
 /** The head, then a line for each row of the report; amounts are decimal text. */
-export function reportAsCsv({ day, zone, rows }: DayReport): string {
-  const head = [
-    "day",
-    "zone",
-    "productId",
-    "currency",
-    ...SIDE_FIELDS.map((field) => `provider.${field}`),
-    ...SIDE_FIELDS.map((field) => `ledger.${field}`),
-    ...EXPLAINED,
-    "complete",
-  ];
-  const lines = rows.map((row) => [
+export function reportAsCsv(report: DayReport): string {
+  return toCsv([HEAD, ...linesOf(report)]);
+}
+
+/**
+ * A month's closed days, row by row, and then their corrections, each as what it adds to its day. So the sum of a column
+ * is today's data.
+ */
+export function monthAsCsv({ days, corrections, zone }: MonthReport): string {
+  const zones = new Map(days.map((one) => [one.day, one.zone]));
+  return toCsv([
+    [...HEAD, "correctedAt", "username", "betId", "transactionId", "reason"],
+    ...days.flatMap(linesOf).map((line) => [...line, "", "", "", "", ""]),
+    ...corrections.flatMap((one) =>
+      linesOf({ day: one.day, zone: zones.get(one.day) ?? zone, rows: [rowOf(one)] }).map((line) => [
+        ...line,
+        one.at,
+        one.username,
+        one.betId ?? "",
+        one.transactionId ?? "",
+        one.reason,
+      ]),
+    ),
+  ]);
+}
+
+function linesOf({ day, zone, rows }: DayReport): string[][] {
+  return rows.map((row) => [
     day,
     zone,
     row.productId,
@@ -28,5 +57,4 @@ export function reportAsCsv({ day, zone, rows }: DayReport): string {
     ...EXPLAINED.map((field) => row[field]),
     String(row.complete),
   ]);
-  return toCsv([head, ...lines]);
 }

@@ -5,11 +5,14 @@
 import { performance } from "node:perf_hooks";
 import type { FastifyReply } from "fastify";
 import pLimit from "p-limit";
+import type { DayStatement } from "../../closed.ts";
 import { ReconError } from "../../errors.ts";
+import { readStatement } from "../../flows/closing/read-statement.ts";
 import { REPORT_LIMITS } from "../../flows/compare/comparison-context.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { type RequestedDay, readReport } from "../../flows/reports/read-report.ts";
 import type { DayReport } from "../../report.ts";
+import type { AskedDay } from "../input/report-query.ts";
 
 /** The most waiting reports; the server refuses further ones. */
 const MOST_WAITING = 10;
@@ -32,7 +35,7 @@ export interface ReportQueue {
    * Makes a report when its turn comes. Cancels the report when its requester leaves.
    * @throws ReconError `too-many-reports`; `report-left` where the requester has left
    */
-  read(day: RequestedDay, reply: FastifyReply): Promise<DayReport>;
+  read(day: AskedDay, reply: FastifyReply): Promise<DayStatement>;
 }
 
 export function openReportQueue(context: FlowContext): ReportQueue {
@@ -66,24 +69,24 @@ export function openReportQueue(context: FlowContext): ReportQueue {
       throw error;
     }
   };
-  return {
-    read: async (day, { raw }) => {
-      if (inTurn.pendingCount >= MOST_WAITING) {
-        throw new ReconError(
-          "too-many-reports",
-          `${MOST_WAITING} reports wait already, which is the limit: the server makes one at a time. Try again in a minute; "recon report" makes one without waiting.`,
-          { retryable: true },
-        );
-      }
-      const left = new AbortController();
-      const leave = () =>
-        left.abort(new ReconError("report-left", `nobody waits for the report of ${day.day} any more`));
-      raw.once("close", leave);
-      try {
-        return await inTurn(() => make(day, left.signal));
-      } finally {
-        raw.off("close", leave);
-      }
-    },
+  const readOpen = async (day: RequestedDay, { raw }: FastifyReply): Promise<DayReport> => {
+    if (inTurn.pendingCount >= MOST_WAITING) {
+      throw new ReconError(
+        "too-many-reports",
+        `${MOST_WAITING} reports wait already, which is the limit: the server makes one at a time. Try again in a minute; "recon report" makes one without waiting.`,
+        { retryable: true },
+      );
+    }
+    const left = new AbortController();
+    const leave = () =>
+      left.abort(new ReconError("report-left", `nobody waits for the report of ${day.day} any more`));
+    raw.once("close", leave);
+    try {
+      return await inTurn(() => make(day, left.signal));
+    } finally {
+      raw.off("close", leave);
+    }
   };
+  // The statement of a closed day is stored, so it need not wait.
+  return { read: (day, reply) => readStatement(context, day, (open) => readOpen(open, reply)) };
 }

@@ -1,44 +1,75 @@
-/** The day of a statement, with the same names for HTTP and the command line. */
+/** The day or the month of a statement, with the same names for HTTP and the command line. */
 
-import { DateTime, IANAZone } from "luxon";
 import { z } from "zod";
-import type { TimeRange } from "../../window.ts";
+import { isZone } from "../../clock.ts";
+import { datesOf, dayOf, type ZonedDay } from "../../closing/day-bounds.ts";
 import { ONCE, read, usage } from "./fields.ts";
 
 export const REPORT_QUERY = z.strictObject({
-  day: ONCE.meta({ format: "date" }),
-  zone: ONCE.meta({ description: "a name such as Asia/Bangkok; without it UTC" }).default("UTC"),
+  day: ONCE.meta({ format: "date", description: "the day; either this or month" }).optional(),
+  month: ONCE.meta({ description: "such as 2026-11; the closed days of closing.zone" }).optional(),
+  zone: ONCE.meta({
+    description:
+      "of the day: a name such as Asia/Bangkok; without it the zone in which the day was closed, or closing.zone",
+  }).optional(),
 });
 
-/** A day of a time zone, with its begin and end. */
-export interface ReportDay extends TimeRange {
-  /** YYYY-MM-DD */
-  readonly day: string;
-  /** IANA name */
-  readonly zone: string;
+/** Which day a person asked for. */
+export interface AskedDay extends ZonedDay {
+  /** false: a closed day is shown in the zone in which it was closed */
+  readonly isZoneAsked: boolean;
+}
+
+export interface AskedMonth {
+  /** YYYY-MM */
+  readonly month: string;
+  /** its dates in order */
+  readonly dates: readonly string[];
 }
 
 /**
- * Reads the day and its zone (UTC where none is given); a day has 23 or 25 hours where the clocks change.
+ * Reads which day or month was asked for.
+ * @param defaultZone `closing.zone`
  * @throws ReconError `usage` that names the field and its value
  */
-export function readReportDay(typed: unknown): ReportDay {
-  const { day, zone } = read(REPORT_QUERY, typed);
-  // Luxon accepts more names than those of zones: "local" would be the server's zone.
-  if (!IANAZone.isValidZone(zone)) {
-    throw usage(`there is no zone "${zone.slice(0, 60)}"; it is a name such as Asia/Bangkok or UTC`);
+export function readReportAsk(typed: unknown, defaultZone: string): AskedDay | AskedMonth {
+  const { day, month, zone } = read(REPORT_QUERY, typed);
+  if (month !== undefined) {
+    if (day !== undefined) throw usage("give either day or month");
+    if (zone !== undefined && zone !== defaultZone) {
+      throw usage(
+        `a month is stated in closing.zone, which is ${defaultZone}; leave out zone, which is "${zone.slice(0, 60)}"`,
+      );
+    }
+    return parseMonth(month);
   }
-  const begin = beginOf(day, zone);
-  const next = beginOf(begin.plus({ days: 1 }).toFormat("yyyy-MM-dd"), zone);
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || !begin.isValid || !next.isValid) {
-    throw usage(`day must be a date such as 2026-11-20, but is "${day.slice(0, 60)}"`);
-  }
-  return { day, zone, from: begin.toMillis(), to: next.toMillis() };
+  if (day === undefined) throw usage("day is missing");
+  return { ...parseDay(day, zone ?? defaultZone), isZoneAsked: zone !== undefined };
 }
 
 /**
- * Computed from the date alone, so that a day ends where the next one begins, even where clocks change at midnight.
+ * As `readReportAsk`, where only a day can be asked for.
+ * @throws ReconError `usage` that names the field and its value
  */
-function beginOf(day: string, zone: string): DateTime {
-  return DateTime.fromFormat(day, "yyyy-MM-dd", { zone }).startOf("day");
+export function readReportDay(typed: unknown, defaultZone = "UTC"): AskedDay {
+  const asked = readReportAsk(typed, defaultZone);
+  if ("month" in asked) throw usage("day is missing");
+  return asked;
+}
+
+/** @throws ReconError `usage` that names the wrong value */
+export function parseDay(day: string, zone: string): ZonedDay {
+  if (!isZone(zone)) {
+    throw usage(`there is no zone "${zone.slice(0, 60)}"; it is a name such as Asia/Bangkok or UTC`);
+  }
+  const found = dayOf(day, zone);
+  if (found === null) throw usage(`day must be a date such as 2026-11-20, but is "${day.slice(0, 60)}"`);
+  return found;
+}
+
+/** @throws ReconError `usage` that names the wrong value */
+export function parseMonth(month: string): AskedMonth {
+  const dates = datesOf(month);
+  if (dates === null) throw usage(`month must be a month such as 2026-11, but is "${month.slice(0, 60)}"`);
+  return { month, dates };
 }

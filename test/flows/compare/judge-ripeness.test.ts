@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parseConfig } from "../../../src/config-file.ts";
+import { NOTHING_DELETED } from "../../../src/db/retention-store.ts";
 import { assessPairs, type Verdict } from "../../../src/diff/assess.ts";
 import { conditionsOf, type Pass } from "../../../src/diff/ripeness.ts";
 import type { StaleKind } from "../../../src/diff/stale-store.ts";
@@ -18,6 +19,7 @@ function contextAt(hours: number): JudgeContext {
     product,
     now: NOON + hours * HOUR_MS,
     settings: SETTINGS,
+    deleted: NOTHING_DELETED,
     graces: {
       callbackGraceMs: 15 * MINUTE_MS,
       providerGraceMs: HOUR_MS,

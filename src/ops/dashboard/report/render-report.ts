@@ -1,7 +1,8 @@
 /** Draws the day's statement: both sides, their difference, and what explains it. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
-import { type DayReport, isUnexplained, type ReportRow, type ReportSide } from "../../../report.ts";
+import type { Correction, DayStatement, MonthReport } from "../../../closed.ts";
+import { isUnexplained, type ReportRow, type ReportSide } from "../../../report.ts";
 import { showAmount, showCount } from "../parts/show.ts";
 
 interface ReportForm {
@@ -11,7 +12,11 @@ interface ReportForm {
 }
 
 /** @param report null: the form has an error, and `problem` says which */
-export function renderReport(form: ReportForm, report: DayReport | null, problem: string | null): SafeHtml {
+export function renderReport(
+  form: ReportForm,
+  report: DayStatement | MonthReport | null,
+  problem: string | null,
+): SafeHtml {
   return html`<h1>The day's statement</h1>
 <form method="get" action="/report" class="sheet fields" aria-label="Day">
 <label>Day <input type="date" name="day" value="${form.day}" required></label>
@@ -19,10 +24,41 @@ export function renderReport(form: ReportForm, report: DayReport | null, problem
 <button>Show</button>
 </form>
 ${problem === null ? null : html`<p class="problem" role="alert">${problem}</p>`}
-${report === null ? null : renderStatement(report)}`;
+${report === null ? null : "month" in report ? renderMonth(report) : html`${renderClosed(report)}${renderStatement(report)}${renderCorrections(report.corrections)}`}`;
 }
 
-function renderStatement(report: DayReport): SafeHtml {
+function renderClosed({ day, closed }: DayStatement): SafeHtml {
+  const month = day.slice(0, 7);
+  const link = html`<a href="/report?month=${month}">The month ${month}</a>`;
+  if (closed === null)
+    return html`<p class="sheet">This day is open: its figures change with the data. ${link}</p>`;
+  const { number, closedAt, hash } = closed;
+  return html`<p class="sheet">Closed at ${closedAt} with number ${number}; these figures stay. ${link}<br><span class="faint">hash ${hash}</span></p>`;
+}
+
+function renderMonth({ month, zone, days, rows, corrections, open }: MonthReport): SafeHtml {
+  const query = new URLSearchParams({ month });
+  return html`<p class="sheet">${month} in ${zone}: ${days.length} closed days, ${open.length} open. The sums and the corrections together are today's data.</p>
+<p class="row"><a href="/report.csv?${String(query)}" download="report-${month}.csv">Download as CSV</a></p>
+<section class="sheet" aria-labelledby="statement"><h2 id="statement">${month}: net on both sides of the closed days</h2>${renderNetTable(rows)}</section>
+${renderCorrections(corrections)}
+<section class="sheet" aria-labelledby="open"><h2 id="open">Open days</h2>
+<ul>${open.map(({ day, reason }) => html`<li><a href="/report?${String(new URLSearchParams({ day, zone }))}">${day}</a>: ${reason}</li>`)}</ul></section>`;
+}
+
+function renderCorrections(corrections: readonly Correction[]): SafeHtml | null {
+  if (corrections.length === 0) return null;
+  return html`<section class="sheet" aria-labelledby="corrections"><h2 id="corrections">Corrections of closed days</h2>
+<div class="scroll" tabindex="0" role="group" aria-label="Corrections, table"><table>
+<thead><tr><th scope="col">day</th><th scope="col">product</th><th scope="col">player</th><th scope="col">bet</th><th scope="col" class="number">difference</th><th scope="col">reason</th><th scope="col">found</th></tr></thead>
+<tbody>${corrections.map(
+    ({ day, productId, username, betId, transactionId, difference, currency, reason, at }) =>
+      html`<tr><th scope="row">${day}</th><td class="wrap">${productId}</td><td class="wrap">${username}</td><td class="wrap">${transactionId ?? betId ?? "several"}</td>
+<td class="number">${showAmount(difference, currency)}</td><td class="wrap">${reason}</td><td>${at}</td></tr>`,
+  )}</tbody></table></div></section>`;
+}
+
+function renderStatement(report: DayStatement): SafeHtml {
   const { day, zone, rows } = report;
   if (rows.length === 0) {
     return html`<p class="sheet">Neither side has a bet on ${day} (${zone}), or no callback has been received yet.</p>`;
@@ -31,11 +67,7 @@ function renderStatement(report: DayReport): SafeHtml {
   return html`${renderVerdict(rows)}
 <p class="row"><a href="/report.csv?${String(query)}" download="report-${day}.csv">Download as CSV</a></p>
 <section class="sheet" aria-labelledby="statement"><h2 id="statement">${day}, ${zone}: net on both sides</h2>
-<div class="scroll" tabindex="0" role="group" aria-label="Nets, table"><table id="nets">
-<thead><tr><th scope="col">product</th><th scope="col">currency</th><th scope="col" class="number">provider</th><th scope="col" class="number">ledger</th>
-<th scope="col" class="number">difference</th><th scope="col" class="number">mismatches</th><th scope="col" class="number">corrected</th>
-<th scope="col" class="number">pending</th><th scope="col" class="number">rounding</th><th scope="col" class="number">rest</th></tr></thead>
-<tbody>${rows.map(renderNets)}</tbody></table></div>
+${renderNetTable(rows)}
 <p class="faint">Net is what the players won. A bet counts on the day of its record's accounting date on both sides, one without a record on the day of its last callback.</p>
 </section>
 <section class="sheet" aria-labelledby="why"><h2 id="why">What explains each difference</h2>${renderExplanations(rows)}</section>
@@ -46,6 +78,14 @@ function renderStatement(report: DayReport): SafeHtml {
 <tr>${SIDE_HEADS}${SIDE_HEADS}</tr>
 </thead>
 <tbody>${rows.map(renderSums)}</tbody></table></div></section>`;
+}
+
+function renderNetTable(rows: readonly ReportRow[]): SafeHtml {
+  return html`<div class="scroll" tabindex="0" role="group" aria-label="Nets, table"><table id="nets">
+<thead><tr><th scope="col">product</th><th scope="col">currency</th><th scope="col" class="number">provider</th><th scope="col" class="number">ledger</th>
+<th scope="col" class="number">difference</th><th scope="col" class="number">mismatches</th><th scope="col" class="number">corrected</th>
+<th scope="col" class="number">pending</th><th scope="col" class="number">rounding</th><th scope="col" class="number">rest</th></tr></thead>
+<tbody>${rows.map(renderNets)}</tbody></table></div>`;
 }
 
 const SIDE_HEADS = html`<th scope="col" class="number">bets</th><th scope="col" class="number">stake</th><th scope="col" class="number">payout</th>`;

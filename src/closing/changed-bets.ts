@@ -1,0 +1,238 @@
+/** Finds what changed in the bets of closed days, and says it as corrections. Pure. */
+
+import type { BetFigures, Correction } from "../closed.ts";
+import { type Amount, formatAmount, formatMoney, parseAmount, ZERO } from "../money.ts";
+import {
+  addContribution,
+  type Contribution,
+  type Counted,
+  type Explained,
+  NO_SUMS,
+  type ReportRow,
+  type SideSums,
+  toRow,
+  toSide,
+} from "../report.ts";
+import { toSums } from "./sum-rows.ts";
+
+/** What a bet counts for on a closed day. */
+export interface ClosedBet extends Omit<Counted, "at" | "betId" | "transactionId"> {
+  readonly day: string;
+}
+
+/** The same with the names of both sides, as counted now. */
+export interface BetNow extends ClosedBet, Pick<Counted, "betId" | "transactionId"> {}
+
+export interface ChangedBet {
+  /** the row to store; null: the bet no longer counts on that day */
+  readonly now: ClosedBet | null;
+  /** the key of the rows to delete first */
+  readonly replaced: readonly ClosedBet[];
+  readonly correction: Omit<Correction, "productId" | "at">;
+}
+
+/** What a correction adds to the sums of its day, as a row. */
+export function rowOf({ productId, currency, before, after }: Correction): ReportRow {
+  const [was, is] = [toContribution(before, currency), toContribution(after, currency)];
+  return toRow(productId, addContribution(is, negated(was)), true);
+}
+
+/** Adds up what has the same names, and leaves out what counts for nothing. */
+export function mergeBets<Bet extends ClosedBet>(bets: readonly Bet[]): Bet[] {
+  const merged = new Map<string, Bet>();
+  for (const bet of bets) {
+    const same = merged.get(keyOf(bet));
+    merged.set(keyOf(bet), same === undefined ? bet : { ...same, ...addContribution(same, bet) });
+  }
+  return [...merged.values()].filter((bet) => !isNothing(bet));
+}
+
+/**
+ * Compares what the bets of one neighbourhood counted for with what they count for now.
+ * @param before all stored bets of its rounds and ids
+ * @param now everything that counts on closed days
+ * @param isLoaded false: the bet belongs to a wide round of which only some bets were loaded; the database added up the
+ * others, so their stored bets are added up too
+ */
+export function findChangedBets(
+  before: readonly ClosedBet[],
+  now: readonly BetNow[],
+  isLoaded: (bet: ClosedBet) => boolean,
+): ChangedBet[] {
+  const stored = Map.groupBy(before, (bet) => keyOf(isLoaded(bet) ? bet : { ...bet, betRef: "" }));
+  const present = new Map(mergeBets(now).map((bet) => [keyOf(bet), bet]));
+  const moves = movesOf(stored, present);
+  const changed: ChangedBet[] = [];
+  for (const key of new Set([...stored.keys(), ...present.keys()])) {
+    const replaced = stored.get(key) ?? [];
+    const [was] = mergeBets(replaced.map((bet) => (isLoaded(bet) ? bet : { ...bet, betRef: "" })));
+    const is = present.get(key);
+    if (was === undefined ? is === undefined : is !== undefined && isEqual(was, is)) continue;
+    const some = is ?? was;
+    if (some === undefined) continue;
+    const { day, currency, username, betRef } = some;
+    const old = was ?? { ...NOTHING, currency };
+    const next = is ?? { ...NOTHING, currency };
+    changed.push({
+      now: is ?? null,
+      replaced,
+      correction: {
+        day,
+        currency,
+        username,
+        betId: is === undefined ? (moves.get(key)?.betId ?? nameOf(old.provider, betRef)) : is.betId,
+        transactionId:
+          is === undefined ? (moves.get(key)?.transactionId ?? nameOf(old.ledger, betRef)) : is.transactionId,
+        before: toFigures(old),
+        after: toFigures(next),
+        difference: formatAmount(differenceOf(next).minus(differenceOf(old))),
+        reason: reasonOf(was ?? null, is ?? null, moves.get(key)?.day ?? null),
+      },
+    });
+  }
+  return changed;
+}
+
+const NOTHING: Omit<Contribution, "currency"> = {
+  provider: NO_SUMS,
+  ledger: NO_SUMS,
+  mismatches: ZERO,
+  adjustments: ZERO,
+  pending: ZERO,
+  rounding: ZERO,
+};
+const EXPLAINED = ["mismatches", "adjustments", "pending", "rounding"] as const;
+
+function keyOf({ username, subject, betRef, day, currency }: ClosedBet): string {
+  return JSON.stringify([username, subject, betRef, day, currency]);
+}
+
+/** Of each bet that left a day or came to one: the bet as it counts on another closed day now, or where it came from. */
+function movesOf(stored: ReadonlyMap<string, readonly ClosedBet[]>, present: ReadonlyMap<string, BetNow>) {
+  const byRef = ({ username, betRef, currency }: ClosedBet) => JSON.stringify([username, betRef, currency]);
+  const left = new Map(
+    [...stored].flatMap(([key, [bet]]) =>
+      bet === undefined || present.has(key) ? [] : [[byRef(bet), { key, bet }]],
+    ),
+  );
+  const moves = new Map<string, { day: string; betId?: string | null; transactionId?: string | null }>();
+  for (const [key, bet] of present) {
+    const from = bet.betRef === "" || stored.has(key) ? undefined : left.get(byRef(bet));
+    if (from === undefined || from.bet.day === bet.day) continue;
+    moves.set(from.key, bet);
+    moves.set(key, { day: from.bet.day });
+  }
+  return moves;
+}
+
+function nameOf({ bets }: SideSums, betRef: string): string | null {
+  return bets === 0 || betRef === "" ? null : betRef;
+}
+
+/** @param other the day that the bet moved to, or came from; null: none is known */
+function reasonOf(was: ClosedBet | null, is: ClosedBet | null, other: string | null): string {
+  if (was === null) {
+    if (other !== null) return `The bet counts on this day now; before, it counted on ${other}.`;
+    return "The bet arrived after the day was closed.";
+  }
+  if (is === null) {
+    return other === null
+      ? "The bet no longer counts on this day."
+      : `The bet no longer counts on this day, but on ${other}.`;
+  }
+  const { currency } = is;
+  const said = [
+    ...amountsOf("The provider", was.provider, is.provider, currency),
+    ...amountsOf("The ledger", was.ledger, is.ledger, currency),
+  ];
+  const explained = EXPLAINED.filter((part) => !was[part].eq(is[part])).map(
+    (part) =>
+      `${WORDS[part]} changed from ${formatMoney(was[part], currency)} to ${formatMoney(is[part], currency)}`,
+  );
+  if (said.length > 0) return `${said.join("; ")}.`;
+  return `${explained.join("; ")}.`;
+}
+
+const WORDS: Readonly<Record<(typeof EXPLAINED)[number], string>> = {
+  mismatches: "What mismatches explain",
+  adjustments: "What people corrected by hand",
+  pending: "What is not judged yet",
+  rounding: "The rounding",
+};
+
+function amountsOf(side: string, was: SideSums, is: SideSums, currency: string): string[] {
+  const parts = [
+    ...(was.bets === is.bets ? [] : [`bets from ${was.bets} to ${is.bets}`]),
+    ...(["stake", "payout", "net"] as const)
+      .filter((field) => !was[field].eq(is[field]))
+      .map(
+        (field) =>
+          `${field} from ${formatMoney(was[field], currency)} to ${formatMoney(is[field], currency)}`,
+      ),
+  ];
+  return parts.length === 0 ? [] : [`${side} changed ${parts.join(", ")}`];
+}
+
+function toFigures({
+  provider,
+  ledger,
+  mismatches,
+  adjustments,
+  pending,
+  rounding,
+}: Omit<Contribution, "currency">): BetFigures {
+  return {
+    provider: toSide(provider),
+    ledger: toSide(ledger),
+    mismatches: formatAmount(mismatches),
+    adjustments: formatAmount(adjustments),
+    pending: formatAmount(pending),
+    rounding: formatAmount(rounding),
+  };
+}
+
+function differenceOf({ provider, ledger }: Pick<Contribution, "provider" | "ledger">): Amount {
+  return provider.net.minus(ledger.net);
+}
+
+function isNothing(bet: ClosedBet): boolean {
+  return isEqual(bet, { ...NOTHING, currency: bet.currency });
+}
+
+function isEqual(a: Contribution, b: Contribution): boolean {
+  return (
+    isEqualSide(a.provider, b.provider) &&
+    isEqualSide(a.ledger, b.ledger) &&
+    EXPLAINED.every((part) => a[part].eq(b[part]))
+  );
+}
+
+function isEqualSide(a: SideSums, b: SideSums): boolean {
+  return a.bets === b.bets && a.stake.eq(b.stake) && a.payout.eq(b.payout) && a.net.eq(b.net);
+}
+
+function toContribution({ provider, ledger, ...explained }: BetFigures, currency: string): Contribution {
+  const parts = EXPLAINED.map((part) => [part, parseAmount(explained[part], part)] as const);
+  return {
+    currency,
+    provider: toSums(provider),
+    ledger: toSums(ledger),
+    ...(Object.fromEntries(parts) as unknown as Explained),
+  };
+}
+
+function negated({ currency, provider, ledger, ...explained }: Contribution): Contribution {
+  const side = ({ bets, stake, payout, net }: SideSums): SideSums => ({
+    bets: -bets,
+    stake: stake.neg(),
+    payout: payout.neg(),
+    net: net.neg(),
+  });
+  const parts = EXPLAINED.map((part) => [part, explained[part].neg()] as const);
+  return {
+    currency,
+    provider: side(provider),
+    ledger: side(ledger),
+    ...(Object.fromEntries(parts) as unknown as Explained),
+  };
+}

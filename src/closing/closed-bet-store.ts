@@ -1,0 +1,141 @@
+/** What the bets of closed days count for, in PostgreSQL. */
+
+import type { Query } from "../db/client.ts";
+import { type Amount, formatAmount, parseAmount, ZERO } from "../money.ts";
+import type { SideSums } from "../report.ts";
+import type { TimeRange } from "../window.ts";
+import type { ClosedBet } from "./changed-bets.ts";
+
+/** Stores bets that have no row yet. */
+export async function writeClosedBets(
+  tx: Query,
+  productId: string,
+  bets: readonly ClosedBet[],
+): Promise<void> {
+  if (bets.length === 0) return;
+  const text = (of: (bet: ClosedBet) => string) => bets.map(of);
+  const amounts = (of: (bet: ClosedBet) => Amount | null) => bets.map((bet) => toText(of(bet)));
+  const ledger = (of: (side: SideSums) => Amount) => amounts((bet) => (isEven(bet) ? null : of(bet.ledger)));
+  const explained = (of: (bet: ClosedBet) => Amount) => amounts((bet) => (of(bet).eq(ZERO) ? null : of(bet)));
+  await tx`
+    insert into closed_bets (product_id, username, subject, bet_ref, day, currency, provider_bets, provider_stake,
+      provider_payout, provider_net, ledger_bets, ledger_stake, ledger_payout, ledger_net, mismatches, adjustments, pending,
+      rounding)
+    select ${productId}, * from unnest(${text((bet) => bet.username)}::text[], ${text((bet) => bet.subject)}::text[],
+      ${text((bet) => bet.betRef)}::text[], ${text((bet) => bet.day)}::text[]::date[], ${text((bet) => bet.currency)}::text[],
+      ${bets.map((bet) => bet.provider.bets)}::int[], ${amounts((bet) => bet.provider.stake)}::text[]::numeric[],
+      ${amounts((bet) => bet.provider.payout)}::text[]::numeric[], ${amounts((bet) => bet.provider.net)}::text[]::numeric[],
+      ${bets.map((bet) => (isEven(bet) ? null : bet.ledger.bets))}::int[], ${ledger((side) => side.stake)}::text[]::numeric[],
+      ${ledger((side) => side.payout)}::text[]::numeric[], ${ledger((side) => side.net)}::text[]::numeric[],
+      ${explained((bet) => bet.mismatches)}::text[]::numeric[], ${explained((bet) => bet.adjustments)}::text[]::numeric[],
+      ${explained((bet) => bet.pending)}::text[]::numeric[], ${explained((bet) => bet.rounding)}::text[]::numeric[])`;
+}
+
+/** Deletes the rows of bets. */
+export async function deleteClosedBets(
+  tx: Query,
+  productId: string,
+  bets: readonly ClosedBet[],
+): Promise<void> {
+  if (bets.length === 0) return;
+  const column = (of: (bet: ClosedBet) => string) => bets.map(of);
+  await tx`
+    delete from closed_bets c
+    using unnest(${column((bet) => bet.username)}::text[], ${column((bet) => bet.subject)}::text[],
+      ${column((bet) => bet.betRef)}::text[], ${column((bet) => bet.day)}::text[]::date[],
+      ${column((bet) => bet.currency)}::text[]) as k (username, subject, bet_ref, day, currency)
+    where c.product_id = ${productId} and c.username = k.username and c.subject = k.subject
+      and c.bet_ref = k.bet_ref and c.day = k.day and c.currency = k.currency`;
+}
+
+/** The stored bets with these subjects. @param subjects pairs of username and subject */
+export async function readClosedBets(
+  tx: Query,
+  productId: string,
+  subjects: readonly (readonly [string, string])[],
+): Promise<ClosedBet[]> {
+  const rows = await tx<ClosedBetRow[]>`
+    select ${columns(tx)}
+    from (select distinct * from unnest(${subjects.map(([username]) => username)}::text[],
+      ${subjects.map(([, subject]) => subject)}::text[]) as k (username, subject)) k
+    cross join lateral (select * from closed_bets c
+      where c.product_id = ${productId} and c.username = k.username and c.subject = k.subject offset 0) c`;
+  return rows.map(toClosedBet);
+}
+
+/** A player's stored sessions that begin within a span, both ends included. */
+export async function readClosedSessions(
+  tx: Query,
+  productId: string,
+  username: string,
+  { from, to }: TimeRange,
+): Promise<ClosedBet[]> {
+  const rows = await tx<ClosedBetRow[]>`
+    select ${columns(tx)} from closed_bets c
+    where c.product_id = ${productId} and c.username = ${username} and c.subject = 'sessions'
+      and c.bet_ref::timestamptz between ${from} and ${to}`;
+  return rows.map(toClosedBet);
+}
+
+interface ClosedBetRow extends Pick<ClosedBet, "username" | "subject" | "betRef" | "day" | "currency"> {
+  readonly providerBets: number;
+  readonly providerStake: string;
+  readonly providerPayout: string;
+  readonly providerNet: string;
+  readonly ledgerBets: number | null;
+  readonly ledgerStake: string | null;
+  readonly ledgerPayout: string | null;
+  readonly ledgerNet: string | null;
+  readonly mismatches: string | null;
+  readonly adjustments: string | null;
+  readonly pending: string | null;
+  readonly rounding: string | null;
+}
+
+function columns(tx: Query) {
+  return tx`c.username, c.subject, c.bet_ref as "betRef", c.day::text as day, c.currency, c.provider_bets as "providerBets",
+    c.provider_stake as "providerStake", c.provider_payout as "providerPayout", c.provider_net as "providerNet",
+    c.ledger_bets as "ledgerBets", c.ledger_stake as "ledgerStake", c.ledger_payout as "ledgerPayout",
+    c.ledger_net as "ledgerNet", c.mismatches, c.adjustments, c.pending, c.rounding`;
+}
+
+function toClosedBet(row: ClosedBetRow): ClosedBet {
+  const { username, subject, betRef, day, currency } = row;
+  const amount = (text: string | null) => (text === null ? ZERO : parseAmount(text, "closed_bets"));
+  const provider = {
+    bets: row.providerBets,
+    stake: amount(row.providerStake),
+    payout: amount(row.providerPayout),
+    net: amount(row.providerNet),
+  };
+  const ledger =
+    row.ledgerBets === null
+      ? provider
+      : {
+          bets: row.ledgerBets,
+          stake: amount(row.ledgerStake),
+          payout: amount(row.ledgerPayout),
+          net: amount(row.ledgerNet),
+        };
+  return {
+    username,
+    subject,
+    betRef,
+    day,
+    currency,
+    provider,
+    ledger,
+    mismatches: amount(row.mismatches),
+    adjustments: amount(row.adjustments),
+    pending: amount(row.pending),
+    rounding: amount(row.rounding),
+  };
+}
+
+function isEven({ provider: a, ledger: b }: ClosedBet): boolean {
+  return a.bets === b.bets && a.stake.eq(b.stake) && a.payout.eq(b.payout) && a.net.eq(b.net);
+}
+
+function toText(amount: Amount | null): string | null {
+  return amount === null ? null : formatAmount(amount);
+}

@@ -1,0 +1,74 @@
+/** Where a day begins and ends in a time zone, and which day follows the last closed one. Pure. */
+
+import { DateTime } from "luxon";
+import type { Instant } from "../clock.ts";
+import type { TimeRange } from "../window.ts";
+
+/** A day of a time zone; it has 23 or 25 hours where the clocks change. */
+export interface ZonedDay extends TimeRange {
+  /** YYYY-MM-DD */
+  readonly day: string;
+  /** IANA name */
+  readonly zone: string;
+}
+
+/** The day with this date; null: there is no such date. */
+export function dayOf(day: string, zone: string): ZonedDay | null {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(day)) return null;
+  const begin = beginOf(day, zone);
+  const next = beginOf(begin.plus({ days: 1 }).toFormat("yyyy-MM-dd"), zone);
+  if (!begin.isValid || !next.isValid) return null;
+  return { day, zone, from: begin.toMillis(), to: next.toMillis() };
+}
+
+/** The day that contains a moment. */
+export function dayAt(at: Instant, zone: string): ZonedDay {
+  const date = DateTime.fromMillis(at, { zone });
+  // Where clocks change at midnight, luxon's date of a moment and its beginning of a day can differ by a day.
+  for (const days of [0, 1, -1]) {
+    const day = dayOf(date.plus({ days }).toFormat("yyyy-MM-dd"), zone);
+    if (day !== null && day.from <= at && at < day.to) return day;
+  }
+  throw new RangeError(`no day of ${zone} contains ${at}`);
+}
+
+/** The first day that begins at a moment or later. */
+export function firstDayFrom(at: Instant, zone: string): ZonedDay {
+  const day = dayAt(at, zone);
+  return day.from === at ? day : dayAt(day.to, zone);
+}
+
+/**
+ * The day to close after another one. It begins where that one ended, so that no time is closed twice or left out. It
+ * ends where its date ends in the present zone. So where `closing.zone` was changed, this day is longer or shorter
+ * than others. Where the date has already ended in the new zone, the day takes the next date as well.
+ */
+export function dayAfter(last: ZonedDay, zone: string): ZonedDay {
+  for (let date = dateAfter(last.day); ; date = dateAfter(date)) {
+    const day = dayOf(date, zone);
+    if (day === null) throw new RangeError(`there is no day after ${last.day}`);
+    if (day.to > last.to) return { day: date, zone, from: last.to, to: day.to };
+  }
+}
+
+/** The dates of a month in order; null: it is no month such as "2026-11". */
+export function datesOf(month: string): string[] | null {
+  if (!/^\d{4}-\d{2}$/.test(month)) return null;
+  const first = DateTime.fromFormat(month, "yyyy-MM", { zone: "utc" });
+  const { daysInMonth } = first;
+  if (!first.isValid || daysInMonth === undefined) return null;
+  return Array.from({ length: daysInMonth }, (_, index) =>
+    first.plus({ days: index }).toFormat("yyyy-MM-dd"),
+  );
+}
+
+function dateAfter(day: string): string {
+  return DateTime.fromFormat(day, "yyyy-MM-dd", { zone: "utc" }).plus({ days: 1 }).toFormat("yyyy-MM-dd");
+}
+
+/**
+ * Computed from the date alone, so that a day ends where the next one begins, even where clocks change at midnight.
+ */
+function beginOf(day: string, zone: string): DateTime {
+  return DateTime.fromFormat(day, "yyyy-MM-dd", { zone }).startOf("day");
+}

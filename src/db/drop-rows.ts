@@ -1,0 +1,35 @@
+/** Deletes old rows in the order of their ids, where no index leads to them by time. */
+
+import type { PendingQuery, Row } from "postgres";
+import type { Query } from "./client.ts";
+
+/** A part of a statement. */
+type Condition = PendingQuery<Row[]>;
+
+export interface DroppedById {
+  readonly count: number;
+  /** the id of the last visited row; null: there are no more rows */
+  readonly last: number | null;
+}
+
+/**
+ * Visits rows in the order of their ids, and deletes those that may go. Skips rows that another transaction has locked.
+ * @param mayGo SQL of the condition, about the alias `t`
+ * @param after visits rows with a greater id
+ */
+export async function dropById(
+  tx: Query,
+  table: string,
+  mayGo: Condition,
+  after: number,
+  most: number,
+): Promise<DroppedById> {
+  const [row] = await tx<DroppedById[]>`
+    with visited as (select id from ${tx(table)} where id > ${after} order by id limit ${most}),
+    locked as (
+      select t.id from ${tx(table)} t join visited using (id) where ${mayGo} order by t.id for update of t skip locked
+    ),
+    deleted as (delete from ${tx(table)} where id in (select id from locked) returning 1)
+    select (select count(*) from deleted) as count, max(id) as last from visited`;
+  return row ?? { count: 0, last: null };
+}

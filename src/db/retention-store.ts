@@ -1,0 +1,118 @@
+/** Up to which time rows were deleted, how far the walks through old rows are, and which bets were deleted. */
+
+import type { Instant } from "../clock.ts";
+import type { Query } from "./client.ts";
+
+/** Rows of earlier time may have been deleted; -Infinity: none were. */
+export interface DeletedUpTo {
+  readonly records: Instant;
+  readonly entries: Instant;
+}
+
+export const NOTHING_DELETED: DeletedUpTo = {
+  records: Number.NEGATIVE_INFINITY,
+  entries: Number.NEGATIVE_INFINITY,
+};
+
+export const ENTRIES_WALK = "entries";
+export const recordsWalk = (productId: string) => `records of ${productId}`;
+
+/** The times up to which records and entries of a product were deleted. */
+export async function readDeletedUpTo(tx: Query, productId: string): Promise<DeletedUpTo> {
+  const rows = await tx<{ walk: string; upTo: Instant }[]>`
+    select walk, deleted_up_to as "upTo" from retention_states
+    where walk in (${ENTRIES_WALK}, ${recordsWalk(productId)})`;
+  const of = (walk: string) => rows.find((row) => row.walk === walk)?.upTo ?? Number.NEGATIVE_INFINITY;
+  return { records: of(recordsWalk(productId)), entries: of(ENTRIES_WALK) };
+}
+
+/** Where a walk through rows goes on: the sort key of the last visited row; null: it begins with the first row. */
+export type WalkPosition = readonly string[] | null;
+
+/**
+ * Announces, before anything is deleted, that rows before `upTo` may be deleted. The time never goes back. A later
+ * time than before begins a new walk, which also visits the rows that had to stay.
+ */
+export async function openWalk(tx: Query, walk: string, upTo: Instant): Promise<WalkPosition> {
+  const beganAt = walk === ENTRIES_WALK ? tx`(select min(occurred_at) from callback_entries)` : tx`null`;
+  const [row] = await tx<{ after: string | null }[]>`
+    insert into retention_states as s (walk, deleted_up_to, began_at) values (${walk}, ${upTo}, ${beganAt})
+    on conflict (walk) do update set deleted_up_to = greatest(s.deleted_up_to, excluded.deleted_up_to),
+      after = case when excluded.deleted_up_to > s.deleted_up_to then null else s.after end
+    returning after`;
+  return row?.after == null ? null : (JSON.parse(row.after) as string[]);
+}
+
+/** Stores the position of a walk, in the transaction of its deletions, so that a killed worker repeats nothing. */
+export async function saveWalk(tx: Query, walk: string, after: WalkPosition): Promise<void> {
+  await tx`
+    update retention_states set after = ${after === null ? null : JSON.stringify(after)} where walk = ${walk}`;
+}
+
+/** Locks a walk for one worker until its transaction ends. @returns false where another worker has the lock */
+export async function lockWalk(tx: Query, walk: string): Promise<boolean> {
+  const [row] = await tx<{ locked: boolean }[]>`
+    select pg_try_advisory_xact_lock(hashtextextended(${`retention ${walk}`}, 3)) as locked`;
+  return row?.locked ?? false;
+}
+
+/** SQL of the digest of a bet. @param ref SQL of the txn id, betId or record id */
+function digestText(product: string, username: string, ref: string): string {
+  const length = (text: string) => `octet_length(${text}) || ' '`;
+  return `('x' || left(md5(${length(product)} || ${product} || ${length(username)} || ${username} || ${ref}), 16))::bit(64)::bigint`;
+}
+
+const DIGEST = digestText("$1::text", "k.username", "k.ref");
+
+/** A bet by player and txn id, betId or record id. */
+export interface BetName {
+  readonly username: string;
+  readonly ref: string;
+}
+
+/** Remembers deleted bets. @param at the time of the last entry of each */
+export async function rememberDeleted(
+  tx: Query,
+  productId: string,
+  bets: readonly (BetName & { readonly lastAt: Instant })[],
+): Promise<void> {
+  if (bets.length === 0) return;
+  await tx.unsafe(
+    `insert into deleted_bets (digest, last_entry_at)
+    select ${DIGEST}, max(to_timestamp(k.at / 1000.0))
+    from unnest($2::text[], $3::text[], $4::float8[]) as k (username, ref, at) group by 1 order by 1
+    on conflict (digest) do update set last_entry_at = greatest(deleted_bets.last_entry_at, excluded.last_entry_at)`,
+    [
+      productId,
+      bets.map(({ username }) => username),
+      bets.map(({ ref }) => ref),
+      bets.map(({ lastAt }) => lastAt),
+    ] as never[],
+    { prepare: true },
+  );
+}
+
+/** For each name, whether a bet of this name was deleted. */
+export async function wereDeleted(
+  tx: Query,
+  productId: string,
+  names: readonly BetName[],
+): Promise<boolean[]> {
+  if (names.length === 0) return [];
+  const rows = await tx.unsafe<{ deleted: boolean }[]>(
+    `select exists (select from deleted_bets d where d.digest = ${DIGEST}) as deleted
+    from unnest($2::text[], $3::text[]) with ordinality as k (username, ref, place) order by place`,
+    [productId, names.map(({ username }) => username), names.map(({ ref }) => ref)] as never[],
+    { prepare: true },
+  );
+  return rows.map(({ deleted }) => deleted);
+}
+
+/** Forgets deleted bets whose last entry is older than a time. @returns their number */
+export async function forgetDeletedBets(sql: Query, to: Instant, most: number): Promise<number> {
+  const { count } = await sql`
+    delete from deleted_bets where digest = any(array(
+      select digest from deleted_bets where last_entry_at < ${to} order by last_entry_at limit ${most}
+      for update skip locked))`;
+  return count;
+}

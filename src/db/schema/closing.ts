@@ -1,0 +1,92 @@
+/** Closed days, what each bet counted for on them, and the corrections that later changes cause. */
+
+import { sql } from "drizzle-orm";
+import { bigint, date, index, integer, jsonb, numeric, pgTable, primaryKey, text } from "drizzle-orm/pg-core";
+import { identity, instant } from "./columns.ts";
+
+/** The closed days. A row is never changed. */
+export const closedDays = pgTable("closed_days", {
+  /** the date in `zone` */
+  day: date("day").primaryKey(),
+  /** the time zone in which the day was closed; an IANA name */
+  zone: text("zone").notNull(),
+  fromAt: instant("from_at").notNull(),
+  /** exclusive; where the next closed day begins */
+  toAt: instant("to_at").notNull(),
+  /** 1, 2, 3, … without a gap */
+  number: bigint("number", { mode: "number" }).notNull().unique(),
+  closedAt: instant("closed_at").notNull(),
+  /** sha-256 of the statement with its number and `previous_hash`, in hexadecimal */
+  hash: text("hash").notNull().unique(),
+  /** the hash of the day before; null: the first closed day */
+  previousHash: text("previous_hash").unique(),
+  /** the rows of the day's statement, and the corrections that arrived on the day */
+  statement: jsonb("statement").notNull(),
+});
+
+const figures = {
+  providerBets: integer("provider_bets").notNull(),
+  providerStake: numeric("provider_stake").notNull(),
+  providerPayout: numeric("provider_payout").notNull(),
+  providerNet: numeric("provider_net").notNull(),
+  /** the four columns of the ledger are null where they equal those of the provider */
+  ledgerBets: integer("ledger_bets"),
+  ledgerStake: numeric("ledger_stake"),
+  ledgerPayout: numeric("ledger_payout"),
+  ledgerNet: numeric("ledger_net"),
+  /** what explains the difference; null: 0 */
+  mismatches: numeric("mismatches"),
+  adjustments: numeric("adjustments"),
+  pending: numeric("pending"),
+  rounding: numeric("rounding"),
+};
+
+/**
+ * What each bet counts for on a closed day: what it counted for when the day was closed, with all corrections since.
+ */
+export const closedBets = pgTable(
+  "closed_bets",
+  {
+    productId: text("product_id").notNull(),
+    username: text("username").notNull(),
+    /** "round:…" where the bet has a round, otherwise "bet:…"; "sessions" for sessions: what is loaded together */
+    subject: text("subject").notNull(),
+    /** the id of the bet, or of the first of the bets that were compared together; empty: the rest of a wide round */
+    betRef: text("bet_ref").notNull(),
+    day: date("day").notNull(),
+    currency: text("currency").notNull(),
+    ...figures,
+  },
+  (t) => [primaryKey({ columns: [t.productId, t.username, t.subject, t.betRef, t.day, t.currency] })],
+);
+
+/** Changes of closed days, on the day on which they arrived. A row is never changed. */
+export const corrections = pgTable(
+  "corrections",
+  {
+    id: identity().primaryKey(),
+    /** the closed day that changed */
+    day: date("day").notNull(),
+    /** when the change was found */
+    at: instant("at").notNull(),
+    /** one correction, as in the JSON of a report */
+    correction: jsonb("correction").notNull(),
+  },
+  (t) => [index("corrections_day").on(t.day), index("corrections_at").on(t.at)],
+);
+
+/** Rounds and bets that were compared, or whose mismatch changed, since their closed days were last looked through. */
+export const closingMarks = pgTable("closing_marks", {
+  id: identity().primaryKey(),
+  productId: text("product_id").notNull(),
+  /** the three arrays have one element for each mark, as in `diff_marks` */
+  usernames: text("usernames").array().notNull(),
+  roundIds: text("round_ids").array().notNull(),
+  betRefs: text("bet_refs").array().notNull(),
+});
+
+/** One row, written before the first day is closed: from then on triggers write `closing_marks`. */
+export const closingStates = pgTable("closing_states", {
+  id: integer("id").primaryKey(),
+  since: instant("since").notNull().default(sql`now()`),
+});

@@ -1,0 +1,159 @@
+/** Closes days: stores a day's statement in the chain, with what each bet counted for. */
+
+import { mergeBets } from "../../closing/changed-bets.ts";
+import { writeClosedBets } from "../../closing/closed-bet-store.ts";
+import {
+  type ClosedDay,
+  lockClosing,
+  readClosedDay,
+  readLastClosed,
+  startNoting,
+  writeClosedDay,
+} from "../../closing/closed-day-store.ts";
+import { readArrived } from "../../closing/correction-store.ts";
+import { dayAfter, firstDayFrom, type ZonedDay } from "../../closing/day-bounds.ts";
+import { hashOf } from "../../closing/statement.ts";
+import type { ProductConfig } from "../../config-file.ts";
+import type { Query } from "../../db/client.ts";
+import { inOneMoment } from "../../db/transactions.ts";
+import { ReconError } from "../../errors.ts";
+import { addUp, type Counted, type ReportRow, type Totals, toRows } from "../../report.ts";
+import { readFirstBegin } from "../../sync/pull-state-store.ts";
+import type { FlowContext } from "../context.ts";
+import { countAll, openReport } from "../reports/read-report.ts";
+import { whyFuture, whyOpen } from "./why-open.ts";
+
+/** The most days that one run of the job closes; the next run goes on. */
+const MOST_AT_ONCE = 40;
+const BETS_AT_ONCE = 1_000;
+
+/** What became of a day. */
+export type Closing =
+  | { readonly closed: ClosedDay /** false: it was closed before */; readonly isNew: boolean }
+  /** one sentence: why the day stays open */
+  | { readonly day: string; readonly reason: string };
+
+/** Closes every day that ended longer ago than `closing.after`. Stops at the first day that stays open. */
+export async function closeDueDays(context: FlowContext, signal: AbortSignal): Promise<Closing[]> {
+  const { zone, after } = context.config.closing;
+  const results: Closing[] = [];
+  if (after === null) return results;
+  for (let count = 0; count < MOST_AT_ONCE && !signal.aborted; count += 1) {
+    const next = await findNextDay(context, zone);
+    if (next === null || next.to + after > context.clock.now()) break;
+    const result = await closeDay(context, next);
+    results.push(result);
+    if ("reason" in result) break;
+  }
+  return results;
+}
+
+/**
+ * Closes dates in their order, and stops at the first one that stays open. Dates before the first closed day, or before
+ * the first whole day that was pulled, are left out.
+ * @param days of the present `closing.zone`
+ */
+export async function closeDays(context: FlowContext, days: readonly ZonedDay[]): Promise<Closing[]> {
+  const next = await findNextDay(context, context.config.closing.zone);
+  const results: Closing[] = [];
+  for (const day of days) {
+    const isClosed = (await readClosedDay(context.sql, day.day)) !== null;
+    if (!isClosed && next !== null && day.day < next.day) continue;
+    const result = await closeDay(context, day);
+    results.push(result);
+    if ("reason" in result) break;
+  }
+  return results;
+}
+
+/** The day to close next: after the last closed one, or the first whole day that was pulled; null: nothing was pulled. */
+async function findNextDay({ sql }: FlowContext, zone: string): Promise<ZonedDay | null> {
+  const last = await readLastClosed(sql);
+  if (last !== null) return dayAfter(last, zone);
+  const begin = await readFirstBegin(sql);
+  return begin === null ? null : firstDayFrom(begin, zone);
+}
+
+/**
+ * Closes one day in one transaction. A day that was closed before stays as it is.
+ * @param day of the present `closing.zone`; after the first closed day, its beginning is where the last one ended
+ * @throws ReconError `conflict` where the day is not the next one, or another process closes days at this moment
+ */
+export async function closeDay(context: FlowContext, day: ZonedDay): Promise<Closing> {
+  const before = await readClosedDay(context.sql, day.day);
+  if (before !== null) return { closed: before, isNew: false };
+  const early = await findReason(context, context.sql, day);
+  if (early !== null) return early;
+  await startNoting(context.sql);
+  return await inOneMoment(context.sql, async (tx): Promise<Closing> => {
+    await lockClosing(tx);
+    const meanwhile = await readClosedDay(tx, day.day);
+    if (meanwhile !== null) return { closed: meanwhile, isNew: false };
+    const reason = await findReason(context, tx, day);
+    if (reason !== null) return reason;
+    const last = await readLastClosed(tx);
+    const bounds = last === null ? day : dayAfter(last, day.zone);
+    const rows: ReportRow[] = [];
+    for (const product of context.config.products) {
+      if (product.walletMode === "seamless") rows.push(...(await closeProduct(context, tx, product, bounds)));
+    }
+    const statement = {
+      ...bounds,
+      rows,
+      corrections: await readArrived(tx, bounds),
+      number: (last?.number ?? 0) + 1,
+      closedAt: context.clock.now(),
+      previousHash: last?.hash ?? null,
+    };
+    const closed = { ...statement, hash: hashOf(statement) };
+    await writeClosedDay(tx, closed);
+    return { closed, isNew: true };
+  });
+}
+
+/** @throws ReconError `conflict` where another day must be closed first */
+async function findReason(context: FlowContext, tx: Query, day: ZonedDay): Promise<Closing | null> {
+  const future = whyFuture(day, context.clock.now());
+  if (future !== null) return { day: day.day, reason: future };
+  const last = await readLastClosed(tx);
+  const next = last === null ? day : dayAfter(last, day.zone);
+  if (next.day !== day.day) throw notNext(day, last, next);
+  const reason = await whyOpen(context, tx, next);
+  return reason === null ? null : { day: day.day, reason };
+}
+
+function notNext({ day }: ZonedDay, last: ClosedDay | null, next: ZonedDay): ReconError {
+  const why =
+    day < next.day
+      ? `the first closed day is later, and days are closed in order`
+      : `days are closed in order, and ${next.day} is the next one`;
+  return new ReconError(
+    "conflict",
+    `${day} cannot be closed: ${why} (the last closed day is ${last?.day ?? "none"})`,
+  );
+}
+
+async function closeProduct(
+  context: FlowContext,
+  tx: Query,
+  product: ProductConfig,
+  day: ZonedDay,
+): Promise<ReportRow[]> {
+  const { productId } = product;
+  const comparison = await openReport(context, tx, product);
+  if (comparison === null) return [];
+  const totals: Totals = new Map();
+  let held: Counted[] = [];
+  const write = async () => {
+    await writeClosedBets(tx, productId, mergeBets(held.map((counted) => ({ ...counted, day: day.day }))));
+    held = [];
+  };
+  for await (const counted of countAll(comparison, day)) {
+    addUp(totals, counted);
+    // What has the same names belongs to one player, and comes one after the other.
+    if (held.length >= BETS_AT_ONCE && held.at(-1)?.username !== counted.username) await write();
+    held.push(counted);
+  }
+  await write();
+  return toRows(productId, totals, true);
+}

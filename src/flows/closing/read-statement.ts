@@ -1,0 +1,147 @@
+/** Reads statements: of a day, closed or open, and of a month. */
+
+import { formatInstant, type Instant } from "../../clock.ts";
+import type { ClosedStamp, Correction, DayStatement, MonthReport, OpenDay } from "../../closed.ts";
+import {
+  type ClosedDay,
+  readClosedDay,
+  readClosedDays,
+  readClosedDaysOf,
+  readLastClosed,
+} from "../../closing/closed-day-store.ts";
+import { readArrived, readCorrectionsOf } from "../../closing/correction-store.ts";
+import { dayAfter, dayOf, type ZonedDay } from "../../closing/day-bounds.ts";
+import { canonicalJson, findFlaw } from "../../closing/statement.ts";
+import { sumRows } from "../../closing/sum-rows.ts";
+import type { Query } from "../../db/client.ts";
+import { inOneMoment } from "../../db/transactions.ts";
+import type { DayReport } from "../../report.ts";
+import type { FlowContext } from "../context.ts";
+import { whyOpen } from "./why-open.ts";
+
+/**
+ * A day's statement: the stored one, where the day is closed in this zone; otherwise today's data.
+ * @param isZoneAsked false: a closed day is shown in the zone in which it was closed
+ * @param readOpen makes the report of an open day
+ */
+export async function readStatement(
+  { sql }: FlowContext,
+  { isZoneAsked, ...day }: ZonedDay & { readonly isZoneAsked: boolean },
+  readOpen: (day: ZonedDay) => Promise<DayReport>,
+): Promise<DayStatement> {
+  const closed = await readClosedDay(sql, day.day);
+  if (closed !== null && (!isZoneAsked || closed.zone === day.zone)) return toStatement(closed);
+  const report = await readOpen(day);
+  return { ...report, closed: null, corrections: await readArrived(sql, day) };
+}
+
+/** The sums of a month's closed days, the corrections of these days, and the days that are open. */
+export async function readMonth(
+  context: FlowContext,
+  { month, dates }: { readonly month: string; readonly dates: readonly string[] },
+): Promise<MonthReport> {
+  return await inOneMoment(context.sql, async (tx) => {
+    const { zone } = context.config.closing;
+    const days = await readClosedDaysOf(tx, month);
+    const closed = new Set(days.map(({ day }) => day));
+    const corrections: Correction[] = await readCorrectionsOf(tx, month);
+    return {
+      month,
+      zone,
+      days: days.map(toStatement),
+      rows: sumRows(days.flatMap(({ rows }) => rows)),
+      corrections,
+      open: await whyOpenAll(
+        context,
+        tx,
+        dates.filter((date) => !closed.has(date)),
+        zone,
+      ),
+    };
+  });
+}
+
+/** The reasons of several open days. Where a day is closed, the later ones wait for the next. */
+async function whyOpenAll(
+  context: FlowContext,
+  tx: Query,
+  dates: readonly string[],
+  zone: string,
+): Promise<OpenDay[]> {
+  const last = await readLastClosed(tx);
+  const next = last === null ? null : dayAfter(last, zone);
+  const now = context.clock.now();
+  const open: OpenDay[] = [];
+  for (const date of dates) {
+    const own = next?.day === date ? next : dayOf(date, zone);
+    if (own === null) continue;
+    const reason = await reasonOf(own);
+    open.push({ day: date, reason });
+  }
+  return open;
+
+  async function reasonOf(day: ZonedDay): Promise<string> {
+    if (next !== null && day.day < next.day)
+      return "The first closed day is later; days are closed in order.";
+    if (day.to > now) return `The day has not ended; it ends at ${formatInstant(day.to)}.`;
+    if (next !== null && day.day > next.day) return `An earlier day is open: ${next.day}.`;
+    return (await whyOpen(context, tx, day)) ?? waitsBecause(context, day.to, now);
+  }
+}
+
+function waitsBecause({ config }: FlowContext, to: Instant, now: Instant): string {
+  const { after } = config.closing;
+  if (after === null) return "The day is complete; nobody has closed it (recon close).";
+  if (to + after > now) return `The day is complete; closing.after ends at ${formatInstant(to + after)}.`;
+  return "The day is complete; the worker closes it at its next run.";
+}
+
+/** A closed day whose stored statement is not as it was closed. */
+export interface Flaw {
+  readonly day: string;
+  /** a part of a sentence, whose subject is the day */
+  readonly what: string;
+}
+
+const DAYS_AT_ONCE = 100;
+
+/** Checks the chain of all closed days. @returns the first flaw; null: there is none */
+export async function verifyChain({
+  sql,
+}: FlowContext): Promise<{ readonly days: number; readonly flaw: Flaw | null }> {
+  return await inOneMoment(sql, async (tx) => {
+    let before: ClosedDay | null = null;
+    let days = 0;
+    for (;;) {
+      const batch: ClosedDay[] = await readClosedDays(tx, before?.number ?? 0, DAYS_AT_ONCE);
+      for (const day of batch) {
+        const what = findFlaw(day, before) ?? (await findAlteredCorrection(tx, day));
+        if (what !== null) return { days, flaw: { day: day.day, what } };
+        before = day;
+        days += 1;
+      }
+      if (batch.length < DAYS_AT_ONCE) return { days, flaw: null };
+    }
+  });
+}
+
+async function findAlteredCorrection(tx: Query, day: ClosedDay): Promise<string | null> {
+  const stored = await readArrived(tx, day);
+  return canonicalJson(stored) === canonicalJson(day.corrections)
+    ? null
+    : "does not have the corrections that were stored when it was closed";
+}
+
+function toStatement({
+  day,
+  zone,
+  rows,
+  corrections,
+  number,
+  closedAt,
+  hash,
+  previousHash,
+}: ClosedDay): DayStatement {
+  const closed: ClosedStamp = { number, closedAt: formatInstant(closedAt), hash, previousHash };
+  return { day, zone, rows, closed, corrections };
+}

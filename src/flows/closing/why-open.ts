@@ -1,0 +1,77 @@
+/** Whether a day can be closed: it has ended, everything of it was fetched, and what was fetched was compared. */
+
+import { formatInstant, type Instant, showInstant } from "../../clock.ts";
+import type { ZonedDay } from "../../closing/day-bounds.ts";
+import type { ProductConfig } from "../../config-file.ts";
+import type { Query } from "../../db/client.ts";
+import { findGaps } from "../../sync/coverage.ts";
+import { readCoverage } from "../../sync/coverage-store.ts";
+import { readPullState } from "../../sync/pull-state-store.ts";
+import { readComparedUpTo } from "../../work/work-store.ts";
+import type { FlowContext } from "../context.ts";
+import { findLedgerStart } from "../ledger/known-ledger.ts";
+
+/**
+ * A product whose pulling began during the day, or after it, does not hold back the other products.
+ * @returns one sentence that says why the day cannot be closed now; null: it can be closed
+ */
+export async function whyOpen(context: FlowContext, tx: Query, day: ZonedDay): Promise<string | null> {
+  const now = context.clock.now();
+  const future = whyFuture(day, now);
+  if (future !== null) return future;
+  if (day.to > now - context.config.pull.settleDelay) {
+    return "The day has just ended; pull.settleDelay is not over.";
+  }
+  const products = context.config.products.filter(({ walletMode }) => walletMode === "seamless");
+  if (products.length === 0) return "No product has bets.";
+  let hasWhole = false;
+  for (const product of products) {
+    const begin = await readFirstFetch(tx, product, day);
+    if (begin === null || begin >= day.to) continue;
+    hasWhole ||= begin <= day.from;
+    const reason = await whyIncomplete(context, tx, product, { ...day, from: Math.max(begin, day.from) });
+    if (reason !== null) return reason;
+  }
+  return hasWhole
+    ? null
+    : "No product was fetched from the beginning of this day to its end (recon backfill fetches it).";
+}
+
+/** @returns one sentence where the day has not ended */
+export function whyFuture({ to }: ZonedDay, now: Instant): string | null {
+  return to > now ? `The day ends at ${showInstant(to)}, which is in the future.` : null;
+}
+
+async function whyIncomplete(
+  { config, clock }: FlowContext,
+  tx: Query,
+  product: ProductConfig,
+  day: ZonedDay,
+): Promise<string | null> {
+  const { productId } = product;
+  const covered = await readCoverage(tx, productId, day, 0);
+  const [gap] = findGaps(day, clock.now(), covered, []);
+  if (gap !== undefined) {
+    return `${productId} was not fetched from ${formatInstant(gap.from)} to ${formatInstant(gap.to)} (recon coverage says why).`;
+  }
+  if ((await findLedgerStart(tx, config, product)) === null) return "The ledger has no entry.";
+  const compared = await readComparedUpTo(tx, productId);
+  if (compared !== undefined && (compared === null || compared < day.to)) {
+    const since = compared === null ? "nothing" : `only what arrived until ${showInstant(compared)}`;
+    return `Of ${productId}, ${since} has been compared (recon status says why).`;
+  }
+  return null;
+}
+
+/** The beginning of pulling, or of earlier time of the day that a backfill has fetched; null: nothing was fetched. */
+async function readFirstFetch(
+  tx: Query,
+  { productId }: ProductConfig,
+  day: ZonedDay,
+): Promise<number | null> {
+  const begin = (await readPullState(tx, productId))?.begin ?? null;
+  if (begin !== null && begin <= day.from) return begin;
+  const [first] = await readCoverage(tx, productId, day, 0);
+  if (first === undefined) return begin;
+  return begin === null ? first.from : Math.min(begin, first.from);
+}

@@ -1,0 +1,96 @@
+/** Decides which old rows of a round, or of a bet without one, may be deleted (§3.10). Pure. */
+
+import { type LedgerBet, realRound, type StoredRecord } from "../../bet.ts";
+import type { CallbackEntry } from "../../callback.ts";
+import { type Instant, parseInstant } from "../../clock.ts";
+import { subjectOfRequest } from "../../diff/balance.ts";
+import { subjectsOf } from "../../diff/finding.ts";
+import { isRunning } from "../../diff/sums.ts";
+import type { NamedByMismatch } from "../../mismatches/evidence-store.ts";
+
+/** The records and entries of a round, or of a bet without a round. They are deleted together, or stay. */
+export interface BetGroup {
+  readonly records: readonly StoredRecord[];
+  readonly entries: readonly CallbackEntry[];
+  /** the fold of the entries */
+  readonly bets: readonly LedgerBet[];
+}
+
+/** Rows of earlier time may be deleted; null: rows are kept. */
+export interface DeleteUpTo {
+  readonly records: Instant | null;
+  readonly entries: Instant | null;
+}
+
+export interface GroupContext extends DeleteUpTo {
+  /** the operator writes no entry for a lost bet, so an open bet may have ended */
+  readonly omitsLostBets: boolean;
+  /** records of earlier time were deleted */
+  readonly deletedRecords: Instant;
+  readonly mismatches: readonly NamedByMismatch[];
+}
+
+/** What may be deleted of a group. */
+export interface Deletable {
+  readonly records: readonly StoredRecord[];
+  readonly entries: readonly CallbackEntry[];
+}
+
+const NOTHING: Deletable = { records: [], entries: [] };
+
+/** A group with an open bet, a mismatch, or a row of a later time stays whole; each side has its own time. */
+export function decideGroup(group: BetGroup, context: GroupContext): Deletable {
+  const { records, entries } = group;
+  if (isOpen(group, context) || hasMismatch(group, context.mismatches)) return NOTHING;
+  const recordsAreOld = records.every(
+    (one) =>
+      isBefore(parseInstant(one.accountingDate, "accountingDate"), context.records) &&
+      isBefore(one.versionSeenAt, context.records),
+  );
+  const entriesAreOld = entries.every(
+    (one) => isBefore(one.occurredAt, context.entries) && isBefore(one.receivedAt, context.entries),
+  );
+  // A late row can still change the comparison of the other side, so a side waits for the other to be as old.
+  const oldEnough = (at: Instant | null) =>
+    entries.every((one) => isBefore(one.receivedAt, at)) &&
+    records.every((one) => isBefore(one.versionSeenAt, at));
+  return {
+    records: recordsAreOld && oldEnough(context.records) ? records : [],
+    entries: entriesAreOld && oldEnough(context.entries) ? entries : [],
+  };
+}
+
+function isBefore(at: Instant, limit: Instant | null): boolean {
+  return limit !== null && at < limit;
+}
+
+function isOpen({ records, bets }: BetGroup, { omitsLostBets, deletedRecords }: GroupContext): boolean {
+  if (records.some(isRunning)) return true;
+  const open = bets.filter((bet) => bet.status === "open");
+  // Where lost bets are omitted, an ended record, or its deletion, says that the bet has ended.
+  const hasEnded = (bet: LedgerBet) =>
+    omitsLostBets && !bet.waiting && (records.length > 0 || bet.firstEntryAt < deletedRecords);
+  return !open.every(hasEnded);
+}
+
+function hasMismatch({ records, entries, bets }: BetGroup, mismatches: readonly NamedByMismatch[]): boolean {
+  if (mismatches.length === 0) return false;
+  const players = new Set([...records, ...entries].map(({ username }) => username));
+  const own = mismatches.filter(({ username }) => players.has(username));
+  if (own.length === 0) return false;
+  const subjects = new Set([...subjectsOf(records, bets), ...entries.map(subjectOfRequest)]);
+  const ids = new Set([
+    ...records.flatMap(({ betId, id }) => [betId, id]),
+    ...entries.map(({ txnId }) => txnId),
+  ]);
+  const rounds = new Set([...records, ...entries].map(({ roundId }) => realRound(roundId)));
+  return own.some(
+    ({ subject, betId, transactionId, roundId }) =>
+      subjects.has(subject) ||
+      // The subject of a session names no bet, so the player's rows stay.
+      subject.startsWith("session:") ||
+      (betId !== null && ids.has(betId)) ||
+      (transactionId !== null && ids.has(transactionId)) ||
+      (roundId !== null && rounds.has(roundId)),
+  );
+}

@@ -1,0 +1,211 @@
+/** Walks through old records and entries, and deletes those that nobody needs any more (§3.10). */
+
+import type { Instant } from "../../clock.ts";
+import { forgetClosedBets } from "../../closing/old-closed-bets-store.ts";
+import type { ProductConfig } from "../../config-file.ts";
+import type { Query } from "../../db/client.ts";
+import {
+  ENTRIES_WALK,
+  lockWalk,
+  openWalk,
+  readDeletedUpTo,
+  recordsWalk,
+  rememberDeleted,
+  saveWalk,
+} from "../../db/retention-store.ts";
+import { inTurn } from "../../db/transactions.ts";
+import { subjectsOf } from "../../diff/finding.ts";
+import { deleteEntries, lockEntries, readOldEntries } from "../../ledger/old-entries-store.ts";
+import { readNamedByMismatches } from "../../mismatches/evidence-store.ts";
+import { deleteRecords, lockRecords, readOldRecords, textOfKey } from "../../sync/old-records-store.ts";
+import type { FlowContext } from "../context.ts";
+import { type BetGroup, type Deletable, type DeleteUpTo, decideGroup } from "./decide-group.ts";
+import type { DropLimits } from "./drop-expired.ts";
+import { loadGroups, type VisitedRow } from "./load-groups.ts";
+
+/** The numbers of deleted rows. */
+export interface DroppedBets {
+  readonly records: number;
+  readonly entries: number;
+}
+
+/** A callback of a bet that began earlier is no longer expected (`LONGEST_BET_MS` of a comparison). */
+export const LONGEST_BET_MS = 400 * 24 * 3_600_000;
+
+/** Deletes old bets, first by their records, then by entries that no old record led to. */
+export async function dropBets(
+  context: FlowContext,
+  upTo: DeleteUpTo,
+  { rows, batches }: DropLimits,
+  signal: AbortSignal,
+): Promise<DroppedBets> {
+  const walks = [
+    ...(upTo.records === null
+      ? []
+      : context.config.products.map(({ productId }) => recordsOf(productId, upTo.records))),
+    ...(upTo.entries === null ? [] : [entriesOf(upTo.entries)]),
+  ];
+  const total = { records: 0, entries: 0 };
+  for (const walk of walks) {
+    for (let batch = 0; batch < batches && !signal.aborted; batch += 1) {
+      const step = await inTurn(context.sql, (tx) => takeStep(context, tx, walk, upTo, rows));
+      total.records += step.records;
+      total.entries += step.entries;
+      if (step.isOver) break;
+    }
+  }
+  return total;
+}
+
+/** A walk through one table. */
+interface Walk {
+  readonly name: string;
+  readonly to: Instant;
+  readonly read: (
+    tx: Query,
+    after: readonly string[] | null,
+    most: number,
+  ) => Promise<{ readonly productId: string; readonly row: VisitedRow; readonly key: readonly string[] }[]>;
+}
+
+function recordsOf(productId: string, upTo: Instant | null): Walk {
+  const to = upTo ?? Number.NEGATIVE_INFINITY;
+  return {
+    name: recordsWalk(productId),
+    to,
+    read: async (tx, after, most) =>
+      (await readOldRecords(tx, productId, to, after, most)).map(({ username, betId, id, roundId, key }) => ({
+        productId,
+        row: { username, roundId, refs: [betId, id] },
+        key,
+      })),
+  };
+}
+
+function entriesOf(to: Instant): Walk {
+  return {
+    name: ENTRIES_WALK,
+    to,
+    read: async (tx, after, most) =>
+      (await readOldEntries(tx, to, after, most)).map(({ productId, username, txnId, roundId, key }) => ({
+        productId,
+        row: { username, roundId, refs: [txnId] },
+        key,
+      })),
+  };
+}
+
+async function takeStep(
+  context: FlowContext,
+  tx: Query,
+  walk: Walk,
+  upTo: DeleteUpTo,
+  most: number,
+): Promise<DroppedBets & { readonly isOver: boolean }> {
+  const over = { records: 0, entries: 0, isOver: true };
+  if (!(await lockWalk(tx, walk.name))) return over;
+  const now = context.clock.now();
+  const after = await openWalk(tx, walk.name, walk.to);
+  const visited = await walk.read(tx, after, most);
+  const total = { records: 0, entries: 0 };
+  for (const [productId, rows] of Map.groupBy(visited, (one) => one.productId)) {
+    const product = context.config.products.find((one) => one.productId === productId);
+    // Nobody knows how the bets of an unknown product end.
+    if (product === undefined) continue;
+    const dropped = await dropVisited(
+      tx,
+      product,
+      rows.map(({ row }) => row),
+      upTo,
+      now,
+    );
+    total.records += dropped.records;
+    total.entries += dropped.entries;
+  }
+  await saveWalk(tx, walk.name, visited.at(-1)?.key ?? after);
+  return { ...total, isOver: visited.length < most };
+}
+
+/** Deletes the old groups of some rows, but no group of which another transaction has locked a row. */
+async function dropVisited(
+  tx: Query,
+  product: ProductConfig,
+  visited: readonly VisitedRow[],
+  upTo: DeleteUpTo,
+  now: Instant,
+): Promise<DroppedBets> {
+  const { productId } = product;
+  const groups = await loadGroups(tx, product, visited);
+  const usernames = [...new Set(visited.map(({ username }) => username))];
+  const mismatches = await readNamedByMismatches(tx, productId, usernames);
+  const { records: deletedRecords } = await readDeletedUpTo(tx, productId);
+  const omitsLostBets = product.lostBets === "omitted";
+  const decided = groups.map((group) =>
+    decideGroup(group, { ...upTo, omitsLostBets, deletedRecords, mismatches }),
+  );
+  const free = await lockAll(tx, productId, decided);
+  const entries = free.flatMap((one) => one.entries);
+  const lastAt = new Map<string, { username: string; ref: string; lastAt: Instant }>();
+  for (const { username, txnId, occurredAt } of entries) {
+    if (occurredAt < now - LONGEST_BET_MS) continue;
+    const key = `${username}\0${txnId}`;
+    const last = Math.max(occurredAt, lastAt.get(key)?.lastAt ?? occurredAt);
+    lastAt.set(key, { username, ref: txnId, lastAt: last });
+  }
+  await rememberDeleted(tx, productId, [...lastAt.values()]);
+  await forgetClosedBets(tx, productId, wholly(free, decided, groups).flatMap(subjectsOfGroup));
+  return {
+    records: await deleteRecords(
+      tx,
+      productId,
+      free.flatMap((one) => one.records),
+    ),
+    entries: await deleteEntries(
+      tx,
+      productId,
+      entries.map(({ entryId }) => entryId),
+    ),
+  };
+}
+
+/** Locks the rows of each group. @returns the groups whose rows are all locked now */
+async function lockAll(tx: Query, productId: string, groups: readonly Deletable[]): Promise<Deletable[]> {
+  const wanted = groups.filter(({ records, entries }) => records.length + entries.length > 0);
+  const locked = await lockRecords(
+    tx,
+    productId,
+    wanted.flatMap(({ records }) => records),
+  );
+  const records = new Set(locked.map(textOfKey));
+  const entries = await lockEntries(
+    tx,
+    wanted.flatMap((one) => one.entries.map(({ entryId }) => entryId)),
+  );
+  return wanted.filter(
+    (one) =>
+      one.records.every((record) => records.has(textOfKey(record))) &&
+      one.entries.every(({ entryId }) => entries.has(entryId)),
+  );
+}
+
+/** The groups of which every row is deleted. */
+function wholly(
+  free: readonly Deletable[],
+  decided: readonly Deletable[],
+  groups: readonly BetGroup[],
+): BetGroup[] {
+  const isFree = new Set(free);
+  return groups.flatMap((group, index) => {
+    const one = decided[index];
+    if (one === undefined || !isFree.has(one)) return [];
+    const isWhole =
+      group.records.length === one.records.length && group.entries.length === one.entries.length;
+    return isWhole ? [group] : [];
+  });
+}
+
+/** The keys under which closed days know a group. */
+function subjectsOfGroup({ records, entries, bets }: BetGroup): { username: string; subject: string }[] {
+  const username = records[0]?.username ?? entries[0]?.username ?? "";
+  return subjectsOf(records, bets).map((subject) => ({ username, subject }));
+}

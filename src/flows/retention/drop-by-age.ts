@@ -1,0 +1,114 @@
+/** Deletes the old rows of closed days that belong to no bet, or to a deleted one (§3.10). */
+
+import { dropOldAlerts, dropOldIncidents } from "../../alerts/old-alerts-store.ts";
+import { dropOldTombstones } from "../../callbacks/tombstone-store.ts";
+import type { Instant } from "../../clock.ts";
+import type { Query } from "../../db/client.ts";
+import type { DroppedById } from "../../db/drop-rows.ts";
+import { forgetDeletedBets, lockWalk, openWalk, saveWalk } from "../../db/retention-store.ts";
+import { inTurn } from "../../db/transactions.ts";
+import { dropOldRejectedEntries } from "../../ledger/old-entries-store.ts";
+import { dropOldMismatches } from "../../mismatches/old-mismatches-store.ts";
+import { dropOldRejected } from "../../sync/old-records-store.ts";
+import { dropOldWindows } from "../../sync/old-windows-store.ts";
+import { dropOldTransfers } from "../../verify/old-transfers-store.ts";
+import type { FlowContext } from "../context.ts";
+import { LONGEST_BET_MS } from "./drop-bets.ts";
+import type { DropLimits } from "./drop-expired.ts";
+
+/** The times before which rows may be deleted, by setting; null: rows are kept. */
+export interface RetainedFrom {
+  readonly records: Instant | null;
+  readonly entries: Instant | null;
+  readonly mismatches: Instant | null;
+  readonly windows: Instant | null;
+}
+
+type ByTable = (tx: Query, to: Instant, after: number, most: number) => Promise<DroppedById>;
+
+/** Tables with an ascending id, each with the setting that rules it (docs/operations.md#kept-and-deleted). */
+const WALKS: readonly { readonly table: string; readonly by: keyof RetainedFrom; readonly drop: ByTable }[] =
+  [
+    { table: "windows", by: "windows", drop: dropOldWindows },
+    { table: "rejected_records", by: "records", drop: dropOldRejected },
+    { table: "rejected_entries", by: "entries", drop: dropOldRejectedEntries },
+    { table: "transfers", by: "entries", drop: transfersOf("transfers") },
+    { table: "top_ups", by: "entries", drop: transfersOf("top_ups") },
+    { table: "alerts", by: "mismatches", drop: dropOldAlerts },
+    { table: "incidents", by: "mismatches", drop: dropOldIncidents },
+  ];
+
+function transfersOf(table: "transfers" | "top_ups"): ByTable {
+  return (tx, to, after, most) => dropOldTransfers(tx, table, to, after, most);
+}
+
+/** @returns the number of deleted rows of each table */
+export async function dropByAge(
+  context: FlowContext,
+  from: RetainedFrom,
+  limits: DropLimits,
+  signal: AbortSignal,
+): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  if (from.mismatches !== null) counts["mismatches"] = await dropMismatches(context, from, limits, signal);
+  for (const { table, by, drop } of WALKS) {
+    const to = from[by];
+    if (to !== null) counts[table] = await walk(context, table, to, drop, limits, signal);
+  }
+  if (from.entries !== null) {
+    const [to, now] = [from.entries, context.clock.now()];
+    await repeat((most) => dropOldTombstones(context.sql, to, most), limits, signal);
+    await repeat((most) => forgetDeletedBets(context.sql, now - LONGEST_BET_MS, most), limits, signal);
+  }
+  return counts;
+}
+
+/** Goes through a table from its first row on, once for each time up to which rows may be deleted. */
+async function walk(
+  { sql }: FlowContext,
+  table: string,
+  to: Instant,
+  drop: ByTable,
+  { rows, batches }: DropLimits,
+  signal: AbortSignal,
+): Promise<number> {
+  let total = 0;
+  for (let batch = 0; batch < batches && !signal.aborted; batch += 1) {
+    const step = await inTurn(sql, async (tx) => {
+      if (!(await lockWalk(tx, table))) return null;
+      const after = Number((await openWalk(tx, table, to))?.[0] ?? 0);
+      const dropped = await drop(tx, to, after, rows);
+      await saveWalk(tx, table, [String(dropped.last ?? after)]);
+      return dropped;
+    });
+    if (step === null || step.last === null) break;
+    total += step.count;
+  }
+  return total;
+}
+
+/** A mismatch that a person decided, and whose difference may hold, goes when its bet may go too. */
+async function dropMismatches(
+  { sql }: FlowContext,
+  { mismatches, records, entries }: RetainedFrom,
+  limits: DropLimits,
+  signal: AbortSignal,
+): Promise<number> {
+  const lastingTo = records === null || entries === null ? null : Math.min(records, entries);
+  const drop = (most: number) => inTurn(sql, (tx) => dropOldMismatches(tx, mismatches ?? 0, lastingTo, most));
+  return await repeat(drop, limits, signal);
+}
+
+async function repeat(
+  drop: (most: number) => Promise<number>,
+  { rows, batches }: DropLimits,
+  signal: AbortSignal,
+): Promise<number> {
+  let total = 0;
+  for (let batch = 0; batch < batches && !signal.aborted; batch += 1) {
+    const count = await drop(rows);
+    total += count;
+    if (count === 0) break;
+  }
+  return total;
+}

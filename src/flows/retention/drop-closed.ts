@@ -1,0 +1,54 @@
+/** Deletes the rows of closed days that `retain` no longer keeps (§3.10). */
+
+import type { Instant } from "../../clock.ts";
+import { readClosedUpTo } from "../../closing/closed-day-store.ts";
+import type { FlowContext } from "../context.ts";
+import { dropBets } from "./drop-bets.ts";
+import { dropByAge, type RetainedFrom } from "./drop-by-age.ts";
+import type { DropLimits } from "./drop-expired.ts";
+
+/** A transaction takes some tenths of a second. The next run goes on where this one ends. */
+const LIMITS: DropLimits = { rows: 1_000, batches: 2_000 };
+
+const DAY_MS = 24 * 3_600_000;
+
+/**
+ * Deletes old bets, mismatches, windows, alerts and transfers of closed days. Several workers share the work.
+ * @returns the number of deleted rows, by table
+ */
+export async function dropClosed(
+  context: FlowContext,
+  signal: AbortSignal,
+  limits: DropLimits = LIMITS,
+): Promise<Record<string, number>> {
+  const from = retainedFrom(context.config.retain, await readClosedUpTo(context.sql), context.clock.now());
+  const others = await dropByAge(context, from, limits, signal);
+  const dropped = { ...others, ...(await dropBets(context, from, limits, signal)) };
+  if (Object.values(dropped).some((count) => count > 0)) {
+    context.log.info(dropped, "rows of closed days were deleted");
+  }
+  return dropped;
+}
+
+/**
+ * The times before which rows may be deleted: only rows of closed days (§3.10), and whole days, so that most bets have
+ * all their rows on the same side of the time.
+ * @param closedUpTo the exclusive end of the closed time; null: no day is closed
+ */
+function retainedFrom(
+  retain: FlowContext["config"]["retain"],
+  closedUpTo: Instant | null,
+  now: Instant,
+): RetainedFrom {
+  const from = (keepMs: number | null) =>
+    keepMs === null || closedUpTo === null
+      ? null
+      : Math.min(Math.floor((now - keepMs) / DAY_MS) * DAY_MS, closedUpTo);
+  const { records, entries, mismatches, windows } = retain;
+  return {
+    records: from(records),
+    entries: from(entries),
+    mismatches: from(mismatches),
+    windows: from(windows),
+  };
+}

@@ -1,0 +1,29 @@
+/** Which bets have a mismatch: their records and entries are its evidence. */
+
+import type { Query } from "../db/client.ts";
+
+/** What a mismatch names. */
+export interface NamedByMismatch {
+  /** the player, under either name where the two sides name different players */
+  readonly username: string;
+  readonly subject: string;
+  readonly betId: string | null;
+  readonly transactionId: string | null;
+  readonly roundId: string | null;
+}
+
+/** What the mismatches of some players name, whatever their status. */
+export async function readNamedByMismatches(
+  tx: Query,
+  productId: string,
+  usernames: readonly string[],
+): Promise<NamedByMismatch[]> {
+  const names = tx`subject, bet_id as "betId", transaction_id as "transactionId", round_id as "roundId"`;
+  return await tx<NamedByMismatch[]>`
+    select username, ${names} from mismatches
+    where product_id = ${productId} and username = any(${usernames as string[]})
+    union all
+    select provider ->> 'username', ${names} from mismatches
+    where product_id = ${productId} and kind = 'username-differs'
+      and provider ->> 'username' = any(${usernames as string[]})`;
+}

@@ -1,0 +1,119 @@
+/** Old records: what may be deleted, and deleting it. */
+
+import type { Instant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+import { type DroppedById, dropById } from "../db/drop-rows.ts";
+import { noteAddedText } from "../db/row-counts.ts";
+
+/** The key of a record of one product. */
+export interface RecordKey {
+  readonly username: string;
+  readonly betId: string;
+  readonly id: string;
+}
+
+/** An old record that a walk visits. */
+export interface OldRecord extends RecordKey {
+  readonly roundId: string;
+  /** the sort key, as text: accountingDate, betId, username, id */
+  readonly key: readonly [string, string, string, string];
+}
+
+/** The oldest records of a product before a time, after a key. @param most the most rows */
+export async function readOldRecords(
+  tx: Query,
+  productId: string,
+  to: Instant,
+  after: readonly string[] | null,
+  most: number,
+): Promise<OldRecord[]> {
+  const [at = "-infinity", betId = "", username = "", id = ""] = after ?? [];
+  const rows = await tx<(Omit<OldRecord, "key"> & { at: string })[]>`
+    select username, bet_id as "betId", id, round_id as "roundId", accounting_date::text as at
+    from bet_records
+    where product_id = ${productId} and accounting_date >= ${at}::text::timestamptz and accounting_date < ${to}
+      and (accounting_date, bet_id, username, id) > (${at}::text::timestamptz, ${betId}, ${username}, ${id})
+    order by accounting_date, bet_id, username, id limit ${most}`;
+  return rows.map(({ at: when, ...row }) => ({ ...row, key: [when, row.betId, row.username, row.id] }));
+}
+
+const keyColumns = (keys: readonly RecordKey[]) =>
+  [keys.map(({ betId }) => betId), keys.map(({ username }) => username), keys.map(({ id }) => id)] as const;
+
+/** Locks records to delete, in key order. @returns the records that no other transaction has locked */
+export async function lockRecords(
+  tx: Query,
+  productId: string,
+  keys: readonly RecordKey[],
+): Promise<RecordKey[]> {
+  const [betIds, usernames, ids] = keyColumns(keys);
+  return await tx<RecordKey[]>`
+    select r.username, r.bet_id as "betId", r.id
+    from unnest(${betIds}::text[], ${usernames}::text[], ${ids}::text[]) as k (bet_id, username, id)
+    join bet_records r on r.product_id = ${productId} and r.bet_id = k.bet_id and r.username = k.username and r.id = k.id
+    order by r.bet_id, r.username, r.id for update of r skip locked`;
+}
+
+/** Deletes records with their older versions and noted absences. @returns the number of deleted records */
+export async function deleteRecords(
+  tx: Query,
+  productId: string,
+  keys: readonly RecordKey[],
+): Promise<number> {
+  if (keys.length === 0) return 0;
+  const [betIds, usernames, ids] = keyColumns(keys);
+  const [row] = await tx<{ deleted: number }[]>`
+    with gone as (
+      select * from unnest(${betIds}::text[], ${usernames}::text[], ${ids}::text[]) as k (bet_id, username, id)
+    ),
+    deleted as (
+      delete from bet_records r using gone k
+      where r.product_id = ${productId} and r.bet_id = k.bet_id and r.username = k.username and r.id = k.id
+      returning r.product_id
+    ),
+    versions as (
+      delete from bet_record_versions r using gone k
+      where r.product_id = ${productId} and r.username = k.username and r.bet_id = k.bet_id and r.id = k.id
+    ),
+    absences as (
+      delete from record_absences r using gone k
+      where r.product_id = ${productId} and r.username = k.username and r.bet_id = k.bet_id and r.id = k.id
+    ),
+    noted as (${tx.unsafe(noteAddedText("bet_records", "-count(*)::integer", "from deleted group by product_id", "product_id"))})
+    select count(*) as deleted from deleted`;
+  return row?.deleted ?? 0;
+}
+
+/** Deletes rejected records that were first seen before a time. */
+export async function dropOldRejected(
+  tx: Query,
+  to: Instant,
+  after: number,
+  most: number,
+): Promise<DroppedById> {
+  const mayGo = tx`t.first_seen_at < ${to}`;
+  await tx`
+    insert into rows_added (table_name, product_id, added)
+    select 'rejected_records', product_id, -count(*)::integer from rejected_records t
+    where id in (select id from rejected_records where id > ${after} order by id limit ${most}) and ${mayGo}
+    group by product_id`;
+  return await dropById(tx, "rejected_records", mayGo, after, most);
+}
+
+export function textOfKey({ username, betId, id }: RecordKey): string {
+  return `${betId}\0${username}\0${id}`;
+}
+
+/** Which of these records are stored, as `textOfKey`. */
+export async function readKnownKeys(
+  tx: Query,
+  productId: string,
+  keys: readonly RecordKey[],
+): Promise<Set<string>> {
+  const [betIds, usernames, ids] = keyColumns(keys);
+  const rows = await tx<RecordKey[]>`
+    select r.username, r.bet_id as "betId", r.id
+    from unnest(${betIds}::text[], ${usernames}::text[], ${ids}::text[]) as k (bet_id, username, id)
+    join bet_records r on r.product_id = ${productId} and r.bet_id = k.bet_id and r.username = k.username and r.id = k.id`;
+  return new Set(rows.map(textOfKey));
+}

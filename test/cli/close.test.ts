@@ -1,0 +1,165 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { parseConfig } from "../../src/config-file.ts";
+import { appendEntries } from "../../src/ledger/store.ts";
+import { silentLog } from "../../src/log.ts";
+import { writeRecords } from "../../src/sync/record-store.ts";
+import { useClosing } from "../flows/closing/closing-world.ts";
+import { createTestClock } from "../support/clock.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
+import { amount, exampleEntry, exampleRecord, exampleSettle, HOUR_MS } from "../support/examples.ts";
+import { problemWith, serveApi } from "../support/ops-api.ts";
+import { OWN_PAGE, serveOps } from "../support/ops-browser.ts";
+import { startRecon } from "./run-recon.ts";
+
+const { sql, url } = useDatabase();
+const BEGIN = Date.parse("2025-10-24T22:00:00Z");
+const AT = BEGIN + 25 * HOUR_MS + 12 * HOUR_MS;
+const clock = createTestClock(AT);
+const { fetched, correct } = useClosing(sql, clock);
+const folder = mkdtempSync(join(tmpdir(), "recon-close-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+const CONFIG = { products: [{ productId: "P1" }], closing: { zone: "Europe/Berlin" } };
+const settingsWith = (config: object) => {
+  const path = join(folder, "recon.config.json");
+  writeFileSync(path, JSON.stringify(config));
+  return { DATABASE_URL: url, RECON_CONFIG: path };
+};
+const recon = (...args: string[]) => startRecon(args, settingsWith(CONFIG)).ended;
+const context = { sql, config: parseConfig(CONFIG), clock: createTestClock(Date.now()), log: silentLog };
+
+/** A bet that both sides have, on the 26th; the clocks change on the 26th at night. */
+beforeAll(async () => {
+  await fetched(BEGIN - 24 * HOUR_MS, BEGIN + 4 * 24 * HOUR_MS);
+  const at = { occurredAt: AT, receivedAt: AT };
+  await appendEntries(sql, [exampleEntry(at), exampleSettle({ ...at, payoutAmount: amount("20") })]);
+  await list("20");
+});
+
+async function list(payout: string): Promise<void> {
+  const accountingDate = new Date(AT).toISOString();
+  const record = exampleRecord({ payout: amount(payout), accountingDate, updatedDate: accountingDate });
+  await sql.begin((tx) => writeRecords(tx, "P1", [record], { requestedAt: AT, now: AT }));
+  // Without a worker nothing takes the marks; a comparison takes them with the same statement.
+  await sql`delete from diff_marks`;
+}
+
+test("a day is closed with a number and a hash, and its statement stays when the data changes", async () => {
+  const first = await recon("close", "--day", "2025-10-25");
+  expect([first.code, first.stdout]).toEqual([
+    0,
+    expect.stringMatching(/^2025-10-25 \(Europe\/Berlin\) is closed: number 1, hash [0-9a-f]{64}\n$/),
+  ]);
+  const { stdout } = await recon("close", "--day", "2025-10-26", "--json");
+  const [{ closed }] = JSON.parse(stdout).closings;
+  expect(closed).toMatchObject({ number: 2, previousHash: expect.stringMatching(/^[0-9a-f]{64}$/) });
+
+  const before = JSON.parse((await recon("report", "--day", "2025-10-26", "--json")).stdout);
+  expect(before).toMatchObject({
+    zone: "Europe/Berlin",
+    closed: { number: 2, hash: closed.hash },
+    corrections: [],
+  });
+  await list("25");
+  await correct();
+  expect(JSON.parse((await recon("report", "--day", "2025-10-26", "--json")).stdout)).toEqual(before);
+
+  const month = JSON.parse((await recon("report", "--month", "2025-10", "--json")).stdout);
+  expect(month).toMatchObject({
+    month: "2025-10",
+    zone: "Europe/Berlin",
+    days: [{ day: "2025-10-25" }, { day: "2025-10-26" }],
+    rows: [{ productId: "P1", difference: "0", provider: { payout: "20" } }],
+    corrections: [
+      {
+        day: "2025-10-26",
+        betId: "bet-1",
+        before: { provider: { payout: "20" } },
+        after: { provider: { payout: "25" } },
+        difference: "5",
+      },
+    ],
+  });
+  expect(month.open.find(({ day }: { day: string }) => day === "2025-10-01")).toEqual({
+    day: "2025-10-01",
+    reason: "The first closed day is later; days are closed in order.",
+  });
+  const ask = await serveApi(context);
+  expect((await ask("GET", "/api/report?month=2025-10")).json).toEqual(month);
+  expect((await ask("GET", "/api/report?day=2025-10-26")).json).toEqual(before);
+  expect((await recon("report", "--month", "2025-10", "--csv")).stdout.trim().split("\n").slice(1)).toEqual([
+    "2025-10-26,Europe/Berlin,P1,THB,1,10,20,10,1,10,20,10,0,0,0,0,0,0,true,,,,,",
+    expect.stringMatching(
+      /^2025-10-26,Europe\/Berlin,P1,THB,0,0,5,5,0,0,0,0,5,0,0,0,0,5,true,.*bet-1,bet-1,/,
+    ),
+  ]);
+  const page = await (await serveOps(context, []))("GET", "/report?month=2025-10", { headers: OWN_PAGE });
+  expect([page.status, page.text]).toEqual([
+    200,
+    expect.stringContaining("The provider changed payout from 20.00 THB to 25.00 THB"),
+  ]);
+  expect((await recon("report", "--month", "2025-10")).stdout).toContain(
+    "The provider changed payout from 20.00 THB to 25.00 THB",
+  );
+});
+
+test("--month closes what can be closed, and says what stays open and why", async () => {
+  const { code, stdout } = await recon("close", "--month", "2025-10");
+  expect(code).toBe(1);
+  expect(stdout.split("\n").map((line) => line.replace(/[0-9a-f]{64}/, "…"))).toEqual([
+    "2025-10-25 (Europe/Berlin) was closed before: number 1, hash …",
+    "2025-10-26 (Europe/Berlin) was closed before: number 2, hash …",
+    "2025-10-27 (Europe/Berlin) is closed: number 3, hash …",
+    "2025-10-28 stays open. P1 was not fetched from 2025-10-28T22:00:00.000Z to 2025-10-28T23:00:00.000Z (recon coverage says why).",
+    "",
+  ]);
+});
+
+test.each([
+  [["close"], 2, "give either --day or --month"],
+  [["close", "--day", "2025-02-30"], 2, 'day must be a date such as 2026-11-20, but is "2025-02-30"'],
+  [["close", "--month", "2025-13"], 2, 'month must be a month such as 2026-11, but is "2025-13"'],
+  [["report", "--month", "2025-10", "--zone", "UTC"], 2, "a month is stated in closing.zone"],
+  [["close", "--day", "2025-12-01"], 1, "2025-12-01 cannot be closed: days are closed in order"],
+])("%j ends with %i and one clear line", async (args, code, message) => {
+  const ended = await recon(...args);
+  expect([ended.code, ended.stdout, ended.stderr]).toEqual([code, "", expect.stringContaining(message)]);
+  expect(ended.stderr.trim().split("\n")).toHaveLength(1);
+});
+
+test("a future day stays open", async () => {
+  const ask = await serveApi(context);
+  expect(await ask("GET", "/api/report?month=today")).toMatchObject(
+    problemWith(400, 'month must be a month such as 2026-11, but is "today"'),
+  );
+  const before = await sql`select * from closed_days`;
+  const ended = await startRecon(["close", "--day", "2999-01-01"], settingsWith(CONFIG)).ended;
+  expect([ended.code, ended.stderr]).toEqual([
+    1,
+    "recon: 2999-01-01 stays open. The day ends at 2999-01-01 23:00:00Z, which is in the future.\n",
+  ]);
+  expect(await sql`select * from closed_days`).toEqual(before);
+});
+
+test("an unknown zone is one error that names the setting and the value", async () => {
+  const ended = await startRecon(
+    ["close", "--day", "2025-10-27"],
+    settingsWith({ ...CONFIG, closing: { zone: "Mars/Base" } }),
+  ).ended;
+  expect(ended.code).toBe(1);
+  expect(ended.stderr).toContain("closing.zone");
+  expect(ended.stderr).toContain("Mars/Base");
+});
+
+test("--verify names the day whose statement was altered", async () => {
+  expect((await recon("report", "--verify")).code).toBe(0);
+  await sql`update closed_days set statement = jsonb_set(statement, '{rows,0,rest}', '"1"') where day = '2025-10-26'`;
+  const { code, stderr } = await recon("report", "--verify");
+  expect([code, stderr]).toEqual([
+    1,
+    "recon: the closed day 2025-10-26 was altered: its statement does not have its hash\n",
+  ]);
+  await emptyTables(sql, ["closed_days"]);
+});

@@ -1,0 +1,205 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { readClosedDays, readClosedUpTo } from "../../../src/closing/closed-day-store.ts";
+import { findFlaw } from "../../../src/closing/statement.ts";
+import { closeDueDays } from "../../../src/flows/closing/close-days.ts";
+import { actOnMismatches } from "../../../src/flows/mismatches/act-on-mismatches.ts";
+import { correctionsOfAll } from "../../support/corrections.ts";
+import { amount, exampleSettle, HOUR_MS } from "../../support/examples.ts";
+import { callbacksOf, minute, recordOf, useDiffWorld } from "../compare/comparison-world.ts";
+import { DAY_MS, TODAY, useClosing } from "./closing-world.ts";
+
+const { sql, clock, diffAt, receive, listed, readAll, ledgerBegins } = useDiffWorld();
+const { context, fetched, close, correct, expectInvariant } = useClosing(sql, clock);
+
+beforeEach(async () => {
+  await ledgerBegins();
+});
+
+/** The day of the examples is over and complete; one bet agrees, another pays 5 more at the provider. */
+async function playDay(): Promise<void> {
+  await fetched(TODAY - DAY_MS, TODAY + 2 * DAY_MS);
+  await receive(...callbacksOf("20"), ...callbacksOf("20", { txnId: "bet-2", roundId: "round-2" }));
+  await listed(recordOf("20"), recordOf("25", { id: "rec-2", betId: "bet-2", roundId: "round-2" }));
+  await diffAt(20 * 60);
+  clock.set(TODAY + DAY_MS + HOUR_MS);
+}
+
+describe("closing a day", () => {
+  test("stores its statement with a number and the hash of the day before", async () => {
+    await playDay();
+    expect(await close("2026-11-20")).toMatchObject({
+      isNew: true,
+      closed: { number: 1, previousHash: null },
+    });
+    clock.set(TODAY + 2 * DAY_MS + HOUR_MS);
+    await close("2026-11-21");
+    const [first, second] = await readClosedDays(sql, 0, 10);
+    expect(first?.rows).toMatchObject([
+      {
+        productId: "P1",
+        provider: { bets: 2, payout: "45" },
+        difference: "5",
+        mismatches: "5",
+        complete: true,
+      },
+    ]);
+    expect(second).toMatchObject({ number: 2, previousHash: first?.hash, from: first?.to });
+    if (first === undefined || second === undefined) throw new Error("two days are closed");
+    expect([findFlaw(first, null), findFlaw(second, first)]).toEqual([null, null]);
+    expect(await readClosedUpTo(sql)).toBe(TODAY + 2 * DAY_MS);
+  });
+
+  test("a second time changes nothing", async () => {
+    await playDay();
+    await close("2026-11-20");
+    expect(await close("2026-11-20")).toMatchObject({ isNew: false, closed: { number: 1 } });
+    expect(await readClosedDays(sql, 0, 10)).toHaveLength(1);
+  });
+
+  test("at the same time in two processes closes it once", async () => {
+    await playDay();
+    const results = await Promise.all([close("2026-11-20"), close("2026-11-20")]);
+    expect(results.filter((one) => "isNew" in one && one.isNew)).toHaveLength(1);
+    expect(await readClosedDays(sql, 0, 10)).toHaveLength(1);
+  });
+
+  test("leaves a day open that has not ended, or was not fetched, and says why", async () => {
+    await playDay();
+    clock.set(TODAY + DAY_MS - 1);
+    expect(await close("2026-11-20")).toMatchObject({ reason: expect.stringContaining("in the future") });
+    clock.set(TODAY + 3 * DAY_MS + HOUR_MS);
+    await sql`update windows set status = 'gap' where from_at = ${TODAY}`;
+    expect(await close("2026-11-20")).toMatchObject({
+      reason:
+        "P1 was not fetched from 2026-11-20T00:00:00.000Z to 2026-11-20T01:00:00.000Z (recon coverage says why).",
+    });
+    expect(await readClosedDays(sql, 0, 10)).toEqual([]);
+  });
+
+  test("refuses a day that is not the next one", async () => {
+    await playDay();
+    clock.set(TODAY + 5 * DAY_MS);
+    await close("2026-11-20");
+    await expect(close("2026-11-22")).rejects.toThrow(
+      "2026-11-22 cannot be closed: days are closed in order, and 2026-11-21 is the next one",
+    );
+    await expect(close("2026-11-18")).rejects.toThrow("the first closed day is later");
+  });
+
+  test("by itself begins with the first whole day, and stops where closing.after is not over", async () => {
+    await playDay();
+    clock.set(TODAY + 2 * DAY_MS + 2 * HOUR_MS);
+    const due = () => closeDueDays(context({ closing: { after: "P1D" } }), new AbortController().signal);
+    expect((await due()).map((one) => ("closed" in one ? one.closed.day : one.reason))).toEqual([
+      "2026-11-19",
+      "2026-11-20",
+    ]);
+    expect(await due()).toEqual([]);
+  });
+
+  test("goes on where the last day ended when the zone changes", async () => {
+    await playDay();
+    clock.set(TODAY + 4 * DAY_MS);
+    await close("2026-11-20");
+    await close("2026-11-21", "Asia/Bangkok");
+    const [first, second] = await readClosedDays(sql, 0, 10);
+    expect(second).toMatchObject({ day: "2026-11-21", from: first?.to, to: TODAY + DAY_MS + 17 * HOUR_MS });
+  });
+});
+
+describe("a later change of a closed day", () => {
+  test("is a correction with the old and new amounts, and the statement stays", async () => {
+    await playDay();
+    await close("2026-11-20");
+    const [before] = await readClosedDays(sql, 0, 10);
+    await receive(
+      exampleSettle({
+        entryId: "late",
+        requestId: "late",
+        transactionType: null,
+        payoutAmount: amount("3"),
+        occurredAt: clock.now(),
+        receivedAt: clock.now(),
+      }),
+    );
+    await diffAt(14 * 60);
+    await correct();
+    const [found] = await correctionsOfAll(sql);
+    expect(found).toMatchObject({
+      day: "2026-11-20",
+      productId: "P1",
+      betId: "bet-1",
+      transactionId: "bet-1",
+    });
+    expect(await readClosedDays(sql, 0, 10)).toEqual([before]);
+    await expectInvariant();
+  });
+
+  test("restated by the provider, and resolved by a person", async () => {
+    await playDay();
+    await close("2026-11-20");
+    await listed(recordOf("22", { updatedDate: "2026-11-21T00:30:00Z" }));
+    const [mismatch] = await readAll();
+    await actOnMismatches(context(), {
+      action: "resolve",
+      target: { ids: [mismatch?.id ?? ""] },
+      note: "paid by hand",
+      by: "mia",
+      expected: null,
+      adjustment: { amount: "4", ref: "r-1" },
+    });
+    await diffAt(14 * 60);
+    await correct();
+    const all = await correctionsOfAll(sql);
+    expect(
+      all
+        .map(({ betId, difference, reason }) => ({ betId, difference, reason }))
+        .sort((a, b) => ((a.betId ?? "") < (b.betId ?? "") ? -1 : 1)),
+    ).toMatchObject([
+      {
+        betId: "bet-1",
+        difference: "2",
+        reason: "The provider changed payout from 20.00 THB to 22.00 THB, net from 10.00 THB to 12.00 THB.",
+      },
+      {
+        betId: "bet-2",
+        difference: "0",
+        reason: expect.stringContaining("What people corrected by hand changed from 0.00 THB to 4.00 THB"),
+      },
+    ]);
+    await expectInvariant();
+    await diffAt(16 * 60);
+    await correct();
+    await expectInvariant();
+  });
+
+  test("that arrives as a new bet, or moves to another day", async () => {
+    await playDay();
+    await close("2026-11-20");
+    await receive(...callbacksOf("7", { txnId: "bet-3", roundId: "round-3" }));
+    await listed(
+      recordOf("7", { id: "rec-3", betId: "bet-3", roundId: "round-3" }),
+      recordOf("20", { accountingDate: "2026-11-21T00:10:00Z" }),
+    );
+    await diffAt(14 * 60);
+    await correct();
+    expect((await correctionsOfAll(sql)).map(({ betId, reason }) => `${betId}: ${reason}`).sort()).toEqual([
+      "bet-1: The bet no longer counts on this day.",
+      "bet-3: The bet arrived after the day was closed.",
+    ]);
+    await expectInvariant();
+    clock.set(minute(3 * 24 * 60));
+    await close("2026-11-21");
+    await expectInvariant();
+  });
+
+  test("of open days only leaves closed days alone", async () => {
+    await playDay();
+    await close("2026-11-20");
+    const at = { occurredAt: clock.now(), receivedAt: clock.now() };
+    await receive(...callbacksOf("7", { txnId: "bet-9", roundId: "round-9", ...at }));
+    await diffAt(14 * 60);
+    expect(await correct()).toBe(0);
+    expect(await sql`select from closing_marks`).toHaveLength(0);
+  });
+});

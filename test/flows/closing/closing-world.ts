@@ -1,0 +1,122 @@
+/** What tests of closing share: days that are complete, and the invariant of closed books. */
+
+import { expect } from "vitest";
+import type { Correction } from "../../../src/closed.ts";
+import { readClosedBounds, readClosedDays } from "../../../src/closing/closed-day-store.ts";
+import { parseConfig } from "../../../src/config-file.ts";
+import type { Sql } from "../../../src/db/client.ts";
+import { closeDay } from "../../../src/flows/closing/close-days.ts";
+import { findCorrections } from "../../../src/flows/closing/find-corrections.ts";
+import { readReport } from "../../../src/flows/reports/read-report.ts";
+import { silentLog } from "../../../src/log.ts";
+import { formatAmount, parseAmount } from "../../../src/money.ts";
+import { parseDay } from "../../../src/ops/input/report-query.ts";
+import type { ReportRow } from "../../../src/report.ts";
+import type { createTestClock } from "../../support/clock.ts";
+import { correctionsOfAll } from "../../support/corrections.ts";
+import { HOUR_MS, NOON } from "../../support/examples.ts";
+
+export const DAY_MS = 24 * HOUR_MS;
+
+export function useClosing(
+  sql: Sql,
+  clock: ReturnType<typeof createTestClock>,
+  settings: Record<string, unknown> = { products: [{ productId: "P1" }] },
+) {
+  const signal = new AbortController().signal;
+  const context = (more: Record<string, unknown> = {}) => ({
+    sql,
+    config: parseConfig({ ...settings, ...more }),
+    clock,
+    log: silentLog,
+  });
+
+  /** Makes days complete, with windows of an hour. */
+  async function fetched(from: number, to: number, productId = "P1"): Promise<void> {
+    await sql`
+      insert into pull_states (product_id, begin, head, window_ms) values (${productId}, ${from}, ${to}, 3600000)
+      on conflict (product_id) do update set head = excluded.head`;
+    await sql`
+      insert into windows (product_id, kind, from_at, to_at, status, started_at, fetched_at)
+      select ${productId}, 'live', at, at + interval '1 hour', 'done', at + interval '1 hour', at + interval '1 hour'
+      from generate_series(${from}::timestamptz, ${to}::timestamptz - interval '1 hour', interval '1 hour') as at`;
+  }
+
+  const close = (day: string, zone = "UTC", more: Record<string, unknown> = {}) =>
+    closeDay(context(more), parseDay(day, zone));
+  const correct = () => findCorrections(context(), signal);
+
+  /** All figures of the closed days, as text by product and currency: closed plus corrections, and today's data. */
+  async function bothSums() {
+    const closed = new Map<string, Record<string, string>>();
+    const today = new Map<string, Record<string, string>>();
+    for (const day of await readClosedDays(sql, 0, 1_000)) {
+      for (const row of day.rows) addRow(closed, day.day, row);
+    }
+    for (const one of await correctionsOfAll(sql)) addCorrection(closed, one);
+    for (const day of await readClosedBounds(sql)) {
+      const report = await readReport(context(), { ...day, zone: "UTC" });
+      for (const row of report.rows) addRow(today, day.day, row);
+    }
+    return [closed, today].map(withoutZeros);
+  }
+
+  async function expectInvariant(): Promise<void> {
+    const [closed, today] = await bothSums();
+    expect(closed).toEqual(today);
+  }
+
+  return { context, fetched, close, correct, bothSums, expectInvariant };
+}
+
+type Sums = Map<string, Record<string, string>>;
+
+function addRow(sums: Sums, day: string, row: ReportRow): void {
+  add(sums, [day, row.productId, row.currency].join(" "), figuresOf(row), 1);
+  add(sums, [day, row.productId, row.currency].join(" "), { difference: row.difference }, 1);
+}
+
+function addCorrection(
+  sums: Sums,
+  { day, productId, currency, before, after, difference }: Correction,
+): void {
+  const key = [day, productId, currency].join(" ");
+  add(sums, key, figuresOf(before), -1);
+  add(sums, key, figuresOf(after), 1);
+  add(sums, key, { difference }, 1);
+}
+
+function figuresOf({ provider, ledger, ...row }: Correction["before"]): Record<string, string> {
+  const side = (name: string, of: object) =>
+    Object.fromEntries(Object.entries(of).map(([field, value]) => [`${name}.${field}`, String(value)]));
+  const { mismatches, adjustments, pending, rounding } = row;
+  return {
+    ...side("provider", provider),
+    ...side("ledger", ledger),
+    mismatches,
+    adjustments,
+    pending,
+    rounding,
+  };
+}
+
+function add(sums: Sums, key: string, figures: Record<string, string>, sign: 1 | -1): void {
+  const sum = sums.get(key) ?? {};
+  for (const [field, text] of Object.entries(figures)) {
+    const amount = parseAmount(text, field);
+    const before = parseAmount(sum[field] ?? "0", field);
+    sum[field] = formatAmount(sign === 1 ? before.plus(amount) : before.minus(amount));
+  }
+  sums.set(key, sum);
+}
+
+function withoutZeros(sums: Sums): Record<string, Record<string, string>> {
+  return Object.fromEntries(
+    [...sums]
+      .filter(([, sum]) => Object.values(sum).some((text) => text !== "0"))
+      .sort(([a], [b]) => (a < b ? -1 : 1)),
+  );
+}
+
+/** 2026-11-20, the day of the examples. */
+export const TODAY = NOON - 12 * HOUR_MS;

@@ -1,0 +1,257 @@
+/**
+ * Any sequence of changes, comparisons and closings: the closed days plus their corrections are today's data, to the
+ * last digit.
+ */
+
+import fc from "fast-check";
+import { beforeEach, describe, expect, test } from "vitest";
+import type { BetRecord } from "../../../src/bet.ts";
+import type { CallbackEntry } from "../../../src/callback.ts";
+import { readClosedBounds } from "../../../src/closing/closed-day-store.ts";
+import { ReconError } from "../../../src/errors.ts";
+import { actOnMismatches } from "../../../src/flows/mismatches/act-on-mismatches.ts";
+import { emptyTables } from "../../support/database.ts";
+import { amount, exampleEntry, exampleRecord, exampleSettle, HOUR_MS } from "../../support/examples.ts";
+import { useDiffWorld } from "../compare/comparison-world.ts";
+import { DAY_MS, TODAY, useClosing } from "./closing-world.ts";
+
+const SETTINGS = {
+  products: [{ productId: "P1" }, { productId: "FISH", settlement: "session" }],
+  diff: { tolerance: { EUR: "0.01" } },
+};
+const { sql, clock, diff, receive, listed, readAll, ledgerBegins, fetchPlanned } = useDiffWorld();
+const { context, fetched, close, correct, expectInvariant } = useClosing(sql, clock, SETTINGS);
+
+const BETS = 6;
+const PLAYERS = ["ann", "bob"];
+const CURRENCIES = ["THB", "EUR"];
+
+const at = fc.integer({ min: 0, max: 3 * 24 * 4 - 1 }).map((quarter) => TODAY + quarter * (HOUR_MS / 4));
+const money = fc.constantFrom("0", "5", "10", "10.005", "20", "25.1");
+const bet = fc.record({
+  number: fc.integer({ min: 1, max: BETS }),
+  /** several bets share a round */
+  round: fc.constantFrom("r1", "r2", "r3", "UNKNOWN"),
+  player: fc.constantFrom(...PLAYERS),
+  currency: fc.constantFrom(...CURRENCIES),
+});
+
+const step = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant("play" as const),
+      bet,
+      at,
+      stake: money,
+      payout: money,
+      listed: money,
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant("list" as const),
+      bet,
+      at,
+      stake: money,
+      payout: money,
+      status: fc.constantFrom("SETTLED" as const, "OPEN" as const, "VOID" as const),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("place" as const), bet, at, stake: money }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("settle" as const), bet, at, payout: money }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("cancel" as const), bet, at }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("fish" as const),
+      player: fc.constantFrom(...PLAYERS),
+      at,
+      amount: money,
+      number: fc.integer({ min: 1, max: 5 }),
+      lists: fc.boolean(),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("act" as const),
+      which: fc.nat(),
+      action: fc.constantFrom("resolve" as const, "ignore" as const, "reopen" as const),
+      adjusts: fc.boolean(),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constant("compare" as const), hours: fc.integer({ min: 0, max: 30 }) }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("close" as const) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("correct" as const) }) },
+);
+type Step = typeof step extends fc.Arbitrary<infer One> ? One : never;
+
+let entries = 0;
+
+function entryOf(
+  one: { number: number; round: string; player: string; currency: string },
+  time: number,
+): Partial<CallbackEntry> {
+  entries += 1;
+  return {
+    entryId: `entry-${entries}`,
+    requestId: `request-${entries}`,
+    username: one.player,
+    txnId: `bet-${one.number}`,
+    roundId: one.round,
+    currency: one.currency,
+    occurredAt: time,
+    receivedAt: clock.now(),
+  };
+}
+
+function recordOf(
+  one: { number: number; round: string; player: string; currency: string },
+  time: number,
+  stake: string,
+  payout: string,
+  betStatus: BetRecord["betStatus"],
+): BetRecord {
+  return exampleRecord({
+    id: `record-${one.number}`,
+    betId: `bet-${one.number}`,
+    username: one.player,
+    roundId: one.round,
+    currency: one.currency,
+    stake: amount(stake),
+    payout: amount(payout),
+    betStatus,
+    payoutStatus: "UNKNOWN",
+    accountingDate: new Date(time).toISOString(),
+    updatedDate: new Date(clock.now()).toISOString(),
+  });
+}
+
+async function take(one: Step): Promise<void> {
+  clock.set(clock.now() + 60_000);
+  switch (one.do) {
+    case "play":
+      await receive(
+        exampleEntry({ ...entryOf(one.bet, one.at), betAmount: amount(one.stake) }),
+        exampleSettle({ ...entryOf(one.bet, one.at + 1000), payoutAmount: amount(one.payout) }),
+      );
+      return await listed(recordOf(one.bet, one.at, one.stake, one.listed, "SETTLED"));
+    case "list":
+      return await listed(recordOf(one.bet, one.at, one.stake, one.payout, one.status));
+    case "place":
+      return await receive(exampleEntry({ ...entryOf(one.bet, one.at), betAmount: amount(one.stake) }));
+    case "settle":
+      return await receive(exampleSettle({ ...entryOf(one.bet, one.at), payoutAmount: amount(one.payout) }));
+    case "cancel":
+      return await receive(
+        exampleEntry({ ...entryOf(one.bet, one.at), callback: "cancelBets", status: "REFUND" }),
+      );
+    case "fish": {
+      const like = {
+        number: 100 + one.number,
+        round: `fish-${one.number}`,
+        player: one.player,
+        currency: "THB",
+      };
+      if (one.lists)
+        return await listed({ ...recordOf(like, one.at, "0", one.amount, "SETTLED"), productId: "FISH" });
+      const entry = {
+        ...entryOf(like, one.at),
+        productId: "FISH",
+        callback: "adjustBalance" as const,
+        status: "CREDIT",
+      };
+      return await receive(
+        exampleEntry({
+          ...entry,
+          txnId: `fish-${entries}`,
+          moved: amount(one.amount),
+          betAmount: null,
+          payoutAmount: amount(one.amount),
+        }),
+      );
+    }
+    case "act":
+      return await act(one);
+    case "compare":
+      return await compare(one.hours);
+    case "close":
+      return await closeNext();
+    case "correct":
+      await correct();
+  }
+}
+
+let refs = 0;
+async function act({ which, action, adjusts }: Extract<Step, { do: "act" }>): Promise<void> {
+  const all = await readAll();
+  const mismatch = all[which % Math.max(1, all.length)];
+  if (mismatch === undefined) return;
+  refs += 1;
+  const adjustment =
+    action === "resolve" && adjusts && mismatch.currency !== null
+      ? { amount: "1.5", ref: `ref-${refs}` }
+      : null;
+  try {
+    await actOnMismatches(context(), {
+      action,
+      target: { ids: [mismatch.id] },
+      note: "n",
+      by: "mia",
+      expected: null,
+      adjustment,
+    });
+  } catch (error) {
+    if (!(error instanceof ReconError)) throw error;
+  }
+}
+
+async function compare(hours: number): Promise<void> {
+  clock.set(clock.now() + hours * HOUR_MS);
+  for (const product of ["P1", "FISH"]) await diff({ product, settings: SETTINGS });
+  await fetchPlanned();
+}
+
+async function closeNext(): Promise<void> {
+  const closed = await readClosedBounds(sql);
+  const from = closed.at(-1)?.to ?? TODAY;
+  if (from >= TODAY + 3 * DAY_MS) return;
+  clock.set(Math.max(clock.now(), from + DAY_MS + HOUR_MS));
+  expect(await close(new Date(from).toISOString().slice(0, 10))).toHaveProperty("closed");
+}
+
+beforeEach(async () => {
+  await ledgerBegins();
+});
+
+describe("closed books", () => {
+  test("plus corrections are today's data, whatever happens", async () => {
+    let closings = 0;
+    let corrections = 0;
+    await fc.assert(
+      fc
+        .asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
+          for (const one of steps) await take(one);
+          await closeNext();
+          for (const hours of [2, 2, 30]) await compare(hours);
+          await correct();
+          await expectInvariant();
+          closings += (await readClosedBounds(sql)).length;
+          corrections += (await sql`select from corrections`).length;
+        })
+        .beforeEach(async () => {
+          await emptyTables(sql);
+          clock.set(TODAY + 2 * HOUR_MS);
+          await ledgerBegins();
+          for (const product of ["P1", "FISH"]) await fetched(TODAY - DAY_MS, TODAY + 5 * DAY_MS, product);
+        }),
+      { numRuns: 15, seed: 20261123 },
+    );
+    expect([closings > 15, corrections > 25]).toEqual([true, true]);
+  });
+});

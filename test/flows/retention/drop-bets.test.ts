@@ -1,0 +1,360 @@
+/** Old bets of closed days are deleted, and nothing that comes later makes a false alarm of them. */
+
+import { beforeEach, describe, expect, test } from "vitest";
+import type { BetRecord } from "../../../src/bet.ts";
+import type { CallbackEntry } from "../../../src/callback.ts";
+import { parseConfig } from "../../../src/config-file.ts";
+import { countRows } from "../../../src/db/row-counts.ts";
+import { planBackfill } from "../../../src/flows/pull/backfill.ts";
+import { leaveDeleted } from "../../../src/flows/pull/leave-deleted.ts";
+import { dropClosed } from "../../../src/flows/retention/drop-closed.ts";
+import { silentLog } from "../../../src/log.ts";
+import { planWindows } from "../../../src/sync/window-store.ts";
+import { amount, exampleEntry, HOUR_MS, MINUTE_MS, NOON } from "../../support/examples.ts";
+import { leaseNextWindow } from "../../support/lease-window.ts";
+import { openMismatches } from "../../support/open-mismatches.ts";
+import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "../compare/comparison-world.ts";
+
+const { sql, clock, diff, receive, listed, fetchPlanned, fetchRange, mismatches, ledgerBegins } =
+  useDiffWorld();
+const DAY_MS = 24 * HOUR_MS;
+const never = new AbortController().signal;
+
+const configOf = (retain: object, product: object = {}) =>
+  parseConfig({
+    products: [{ productId: "P1", ...product }],
+    pull: { resweepAfter: ["P1D"] },
+    retain: { records: "P30D", entries: "P30D", ...retain },
+  });
+const config = configOf({});
+const drop = (given = config, limits = { rows: 3, batches: 100 }) =>
+  dropClosed({ sql, config: given, clock, log: silentLog }, never, limits);
+
+/** Closes all time before some minutes after noon. */
+async function closeUpTo(minutes: number): Promise<void> {
+  await sql`delete from closed_days`;
+  await sql`
+    insert into closed_days (day, zone, from_at, to_at, number, closed_at, hash, statement)
+    values ('2026-11-20', 'UTC', ${minute(minutes) - DAY_MS}, ${minute(minutes)}, 1, ${clock.now()}, 'hash', '{}')`;
+}
+
+const bets = async () =>
+  (await sql<{ id: string }[]>`select distinct bet_id as id from bet_records order by 1`).map(({ id }) => id);
+const txns = async () =>
+  (
+    await sql<{ id: string }[]>`
+      select distinct txn_id as id from callback_entries where txn_id <> 'long-ago' order by 1`
+  ).map(({ id }) => id);
+const marks = async () =>
+  (await sql<{ marks: number }[]>`select count(*) as marks from diff_marks`)[0]?.marks ?? 0;
+
+/** A bet of noon on both sides, which agree, in a round of its own. */
+async function play(
+  id: string,
+  fields: { readonly entry?: Partial<CallbackEntry>; readonly record?: Partial<BetRecord> } = {},
+): Promise<void> {
+  const roundId = `round of ${id}`;
+  await receive(...callbacksOf("25", { txnId: id, roundId, ...fields.entry }));
+  await listed(recordOf("25", { betId: id, id: `rec of ${id}`, roundId, ...fields.record }));
+}
+
+/** Compares all marks, then lets 40 days pass; the first of them are closed. */
+async function age(): Promise<void> {
+  clock.advance(2 * HOUR_MS);
+  await diff();
+  clock.advance(40 * DAY_MS);
+  await closeUpTo(2 * 24 * 60);
+}
+
+beforeEach(async () => {
+  await sql`delete from closed_days`;
+});
+
+describe("bets older than retain.records and retain.entries", () => {
+  beforeEach(ledgerBegins);
+
+  test("are deleted on both sides in batches, and their numbers with them", async () => {
+    for (const id of ["a", "b", "c", "d", "e"]) await play(id);
+    await age();
+    await play("young", {
+      entry: { occurredAt: clock.now(), receivedAt: clock.now() },
+      record: { accountingDate: new Date(clock.now()).toISOString() },
+    });
+    expect(await drop()).toMatchObject({ records: 5, entries: 11 });
+    expect([await bets(), await txns()]).toEqual([["young"], ["young"]]);
+    expect([await countRows(sql, "bet_records"), await countRows(sql, "callback_entries")]).toEqual([1, 2]);
+    expect(await drop()).toMatchObject({ records: 0, entries: 0 });
+  });
+
+  test("stay while their day is not closed", async () => {
+    await play("a");
+    clock.advance(40 * DAY_MS);
+    expect(await drop()).toMatchObject({});
+    await closeUpTo(-60);
+    await drop();
+    expect([await bets(), await txns()]).toEqual([["a"], ["a"]]);
+  });
+
+  test("stay where the setting is null, each side by its own", async () => {
+    await play("a");
+    await age();
+    await drop(configOf({ records: null, entries: null }));
+    expect([await bets(), await txns()]).toEqual([["a"], ["a"]]);
+    await drop(configOf({ entries: null }));
+    expect([await bets(), await txns()]).toEqual([[], ["a"]]);
+    await drop(configOf({ records: null }));
+    expect(await txns()).toEqual([]);
+  });
+
+  test("are deleted without a mark, so nothing is compared", async () => {
+    await play("a");
+    await age();
+    expect(await marks()).toBe(0);
+    await drop();
+    expect(await marks()).toBe(0);
+    expect(await sql`select from entry_versions`).toEqual([]);
+    expect(await sql`select from rejected_entries`).toEqual([]);
+  });
+
+  test("take the wallet's bets and requests with them, but no request of which an entry stays", async () => {
+    const together = { requestId: "both", callback: "placeBets" } as const;
+    await receive(exampleEntry({ ...together, txnId: "open", roundId: null }));
+    await receive(exampleEntry({ ...together, txnId: "ended", roundId: null }));
+    await receive(...callbacksOf("0", { txnId: "ended", roundId: null, requestId: "last" }).slice(1));
+    for (const [callback, requestId] of [
+      ["placeBets", "both"],
+      ["settleBets", "last"],
+    ] as const)
+      await sql`
+        insert into callback_requests (product_id, callback, request_id, digest, balance_before, balance_after)
+        values ('P1', ${callback}, ${requestId}, '', 0, 0)`;
+    for (const [txnId, status] of [
+      ["open", "open"],
+      ["ended", "settled"],
+    ] as const)
+      await sql`
+        insert into wallet_bets (product_id, username, txn_id, currency, status, stake, debited, was_debited, settlement,
+          reward, placed, waiting, tip, reward_only, end_round, payout_returned, said)
+        values ('P1', 'anna', ${txnId}, 'THB', ${status}, 1, 1, true, 0, 0, true, false, false, false, true, false, '{}')`;
+    await age();
+    await drop();
+    expect(await txns()).toEqual(["open"]);
+    expect(await sql`select txn_id as id from wallet_bets`).toEqual([{ id: "open" }]);
+    expect(await sql`select request_id as id from callback_requests`).toEqual([{ id: "both" }]);
+  });
+
+  test("go on where a killed worker ended, and no row is visited twice", async () => {
+    for (const id of ["a", "b", "c", "d"]) await play(id);
+    await age();
+    await drop(config, { rows: 1, batches: 1 });
+    const [first] = await sql<
+      { after: string }[]
+    >`select after from retention_states where walk = 'records of P1'`;
+    expect(first?.after).toContain('"a"');
+    expect(await bets()).toEqual(["b", "c", "d"]);
+    await drop();
+    expect(await bets()).toEqual([]);
+  });
+
+  test("are skipped whole while another transaction has locked one of their rows", async () => {
+    for (const id of ["a", "b"]) await play(id);
+    await age();
+    await sql.begin(async (tx) => {
+      await tx`select from callback_entries where txn_id = 'a' and callback = 'settleBets' for update`;
+      await drop();
+    });
+    expect([await bets(), await txns()]).toEqual([["a"], ["a"]]);
+    // The next closed day begins a new walk.
+    await closeUpTo(3 * 24 * 60);
+    await drop();
+    expect([await bets(), await txns()]).toEqual([[], []]);
+  });
+});
+
+describe("a bet that somebody may still need stays whole:", () => {
+  beforeEach(ledgerBegins);
+
+  test("open in the ledger", async () => {
+    await receive(exampleEntry({ txnId: "open" }));
+    await age();
+    await drop();
+    expect(await txns()).toEqual(["open"]);
+  });
+
+  test("running at the provider", async () => {
+    await play("a", { record: { betStatus: "UNSETTLED" } });
+    await age();
+    await sql`delete from mismatches`.catch(() => {});
+    await drop();
+    expect([await bets(), await txns()]).toEqual([["a"], ["a"]]);
+  });
+
+  test("with another bet of its round open", async () => {
+    await play("a", { entry: { roundId: "r" }, record: { roundId: "r" } });
+    await receive(exampleEntry({ txnId: "open", roundId: "r" }));
+    await age();
+    await drop();
+    expect([await bets(), await txns()]).toEqual([["a"], ["a", "open"]]);
+  });
+
+  test("with an entry that is young", async () => {
+    await play("a");
+    await age();
+    await receive(
+      exampleEntry({
+        callback: "winRewards",
+        txnId: "a",
+        roundId: null,
+        payoutAmount: amount("1"),
+        occurredAt: clock.now(),
+        receivedAt: clock.now(),
+      }),
+    );
+    await drop();
+    expect([await bets(), await txns()]).toEqual([["a"], ["a"]]);
+  });
+
+  test.each(["open", "acknowledged", "ignored", "resolved"])("with a mismatch that is %s", async (status) => {
+    await play("a");
+    await openMismatches(sql, config, clock.now(), [
+      { betId: "a", transactionId: "a", subject: "bet:a", roundId: null },
+    ]);
+    await age();
+    await sql`update mismatches set status = ${status}`;
+    await drop();
+    expect([await bets(), await txns()]).toEqual([["a"], ["a"]]);
+  });
+
+  test("of a product that is no longer in the settings", async () => {
+    await receive(...callbacksOf("25", { productId: "GONE", txnId: "a" }));
+    await age();
+    await drop();
+    expect(await txns()).toEqual(["a"]);
+  });
+});
+
+describe("after a bet was deleted,", () => {
+  beforeEach(async () => {
+    await ledgerBegins();
+    await play("a");
+    await age();
+    await drop();
+    expect([await bets(), await txns()]).toEqual([[], []]);
+  });
+
+  /** Fetches and compares everything for a week. */
+  const compareForAWeek = async () => {
+    for (let day = 0; day < 7; day += 1) {
+      await fetchRange(clock.now() - DAY_MS, clock.now());
+      await diff();
+      await fetchPlanned();
+      await diff();
+      clock.advance(DAY_MS);
+    }
+    await diff();
+  };
+
+  test.each(["settleBets", "voidSettled", "rollback"] as const)(
+    "a late %s of it opens no mismatch",
+    async (callback) => {
+      const now = { occurredAt: clock.now(), receivedAt: clock.now() };
+      await receive(
+        exampleEntry({
+          callback,
+          txnId: "a",
+          roundId: "round of a",
+          betAmount: null,
+          payoutAmount: amount("25"),
+          ...now,
+        }),
+      );
+      await compareForAWeek();
+      expect(await mismatches()).toEqual([]);
+    },
+  );
+
+  test("a late callback of a bet that never was still opens one", async () => {
+    const now = { occurredAt: clock.now(), receivedAt: clock.now() };
+    await receive(
+      exampleEntry({
+        callback: "settleBets",
+        status: "SETTLED",
+        txnId: "unknown",
+        roundId: null,
+        betAmount: null,
+        payoutAmount: amount("25"),
+        singleState: true,
+        ...now,
+      }),
+    );
+    await compareForAWeek();
+    expect(await mismatches()).toEqual(["missing-at-provider of unknown is open"]);
+  });
+
+  test("a resweep of its time does not insert its record, and says so in its counts", async () => {
+    await planWindows(sql, "P1", "resweep", [{ from: minute(-60), to: minute(0) }]);
+    const window = await leaseNextWindow(sql, "P1", clock.now());
+    if (window === null) throw new Error("no window is due");
+    const old = recordOf("25", { betId: "a", id: "rec of a" });
+    expect(await leaveDeleted(sql, window, [old])).toEqual({ kept: [], skipped: 1, refused: [] });
+  });
+
+  test("a record of its time in a young window is rejected with its text and the reason", async () => {
+    await planWindows(sql, "P1", "live", [{ from: clock.now() - HOUR_MS, to: clock.now() }]);
+    const window = await leaseNextWindow(sql, "P1", clock.now());
+    if (window === null) throw new Error("no window is due");
+    const page = await leaveDeleted(sql, window, [recordOf("25", { betId: "new", id: "new" })]);
+    expect([page.kept, page.skipped]).toEqual([[], 0]);
+    expect(page.refused[0]?.reason).toContain("retain.records");
+    expect(JSON.parse(page.refused[0]?.raw ?? "")).toMatchObject({ betId: "new", stake: "10" });
+  });
+
+  test("a backfill of its time is refused with the setting", async () => {
+    const asked = { productId: "P1", from: minute(-60), to: minute(0) };
+    await expect(planBackfill({ sql, config, clock, log: silentLog }, asked)).rejects.toThrow(
+      /retain\.records/,
+    );
+  });
+
+  test("the ledger still begins where it began", async () => {
+    await diff();
+    const [{ startsAt } = { startsAt: 0 }] = await sql<{ startsAt: number }[]>`
+      select starts_at as "startsAt" from ledger_starts where product_id = 'P1'`;
+    expect(startsAt).toBe(NOON - 30 * DAY_MS);
+  });
+});
+
+test("an open mismatch of old time stays open, although all other entries of that time were deleted", async () => {
+  await ledgerBegins();
+  await play("a");
+  await listed(recordOf("25", { betId: "lonely", id: "lonely", roundId: "lonely" }));
+  clock.advance(20 * MINUTE_MS);
+  await diff();
+  expect(await mismatches()).toEqual(["missing-in-ledger of lonely is open"]);
+  await age();
+  await drop();
+  expect(await bets()).toEqual(["lonely"]);
+  await sql`
+    insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+    values ('P1', '{anna}', '{lonely}', '{lonely}', ${clock.now()})`;
+  await diff();
+  expect(await mismatches()).toEqual(["missing-in-ledger of lonely is open"]);
+});
+
+test("an open bet that is settled after all is compared as a whole", async () => {
+  await ledgerBegins();
+  await receive(exampleEntry({ txnId: "open", roundId: null }));
+  await listed(recordOf("0", { betId: "open", id: "open", roundId: "UNKNOWN", betStatus: "OPEN" }));
+  await age();
+  await drop();
+  const at = { occurredAt: clock.now(), receivedAt: clock.now() };
+  await receive(...callbacksOf("20", { txnId: "open", roundId: null, ...at }).slice(1));
+  clock.advance(10 * MINUTE_MS);
+  const updatedDate = new Date(clock.now()).toISOString();
+  await listed(
+    recordOf("25", { betId: "open", id: "open", roundId: "UNKNOWN", updatedDate, accountingDate: iso(-1) }),
+  );
+  clock.advance(2 * HOUR_MS);
+  await diff();
+  expect(await mismatches()).toContain("payout-differs of open is open");
+});
