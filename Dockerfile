@@ -1,11 +1,15 @@
 # The worker and every other command of recon, for production: `docker build -t wallet-recon .`
 
-FROM node:24-bookworm-slim AS package
+# The newest Node 24 when this was written, by its digest: nobody can change what a build begins with. A copy in a registry
+# of your own will do too: --build-arg NODE_IMAGE=…
+ARG NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
+
+FROM ${NODE_IMAGE} AS package
 WORKDIR /checkout
 COPY . .
 RUN npm ci && npm pack --pack-destination /tmp
 
-FROM node:24-bookworm-slim AS packages
+FROM ${NODE_IMAGE} AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY deploy/node deploy/node
@@ -16,7 +20,7 @@ RUN tar -xzf /tmp/wallet-recon-*.tgz --strip-components=1 \
   && rm -r deploy .npmrc package-lock.json \
   && find . -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.md' \) -delete
 
-FROM node:24-bookworm-slim
+FROM ${NODE_IMAGE}
 LABEL org.opencontainers.image.title="wallet-recon" \
   org.opencontainers.image.description="Finds every difference between what a game provider reports and what the operator's own wallet ledger says." \
   org.opencontainers.image.licenses="Apache-2.0"
