@@ -18,7 +18,7 @@ RUN npm ci --omit=dev --omit=optional
 COPY --from=package /tmp/wallet-recon-*.tgz /tmp/
 RUN tar -xzf /tmp/wallet-recon-*.tgz --strip-components=1 \
   && rm -r deploy .npmrc package-lock.json \
-  && find . -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.md' \) -delete
+  && find . -type f \( -name '*.map' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' -o -name '*.md' \) -delete
 
 FROM ${NODE_IMAGE}
 LABEL org.opencontainers.image.title="wallet-recon" \
