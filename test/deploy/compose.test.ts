@@ -24,7 +24,8 @@ interface Compose {
 }
 
 const schemaFault = useSchemas();
-const schema = JSON.parse(
+// Its $schema is an address of the draft that the checker does not know by this name.
+const { $schema: _, ...schema } = JSON.parse(
   readFileSync(join(ROOT, "node_modules/dclint/schemas/compose.schema.json"), "utf8"),
 );
 const compose: Compose = parse(readFileSync(join(ROOT, "compose.yaml"), "utf8"), { merge: true });

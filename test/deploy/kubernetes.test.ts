@@ -50,7 +50,7 @@ test("no field is misspelled", async () => {
   expect(await misspelledFields(manifests.map((one) => ({ ...one, package: packageOf(one) })))).toEqual([]);
   const [first] = workloads as [Workload];
   const wrong = { ...first, spec: { ...first.spec, replica: 2 }, package: packageOf(first) };
-  expect(await misspelledFields([wrong])).toEqual([expect.stringContaining("'replica'")]);
+  expect(await misspelledFields([wrong])).toEqual([expect.stringContaining('"replica"')]);
 });
 
 test("the kustomization names every manifest, switched on or off, and the image of all of them", () => {

@@ -2,7 +2,16 @@
 
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -15,16 +24,34 @@ const NO_NETWORK =
 
 /** The Node of a user; by default the one that runs the tests. */
 export const NODE = process.env["PACKAGE_NODE"] ?? process.execPath;
+/** The oldest Node that will do. */
+const OLDEST = "22.18.0";
 
 interface Lock {
   readonly packages: Readonly<Record<string, { readonly dev?: boolean; readonly link?: boolean }>>;
 }
 
+/**
+ * Puts the oldest Node that will do beside the data of the tests, once.
+ * @returns its program; null where there is none for this machine, or no network
+ */
+export async function findOldestNode(): Promise<string | null> {
+  const home = join(ROOT, `.recon/test/node-${OLDEST}`);
+  const name = `node-${process.platform}-${process.arch}`;
+  const program = join(home, "node_modules", name, "bin/node");
+  if (existsSync(program)) return program;
+  mkdirSync(home, { recursive: true });
+  writeFileSync(join(home, "package.json"), "{}");
+  const quiet = ["--ignore-scripts", "--no-bin-links", "--no-save", "--no-audit", "--no-fund"];
+  const install = ["install", `${name}@${OLDEST}`, "--fetch-retries=0", "--prefer-offline", ...quiet];
+  return (await npmSucceeds(install, home)) ? program : null;
+}
+
 /** The environment of a user: their Node, and nothing of the checkout. */
-export function userEnvironment(folder: string): NodeJS.ProcessEnv {
+export function userEnvironment(folder: string, node = NODE): NodeJS.ProcessEnv {
   const { HOME = folder } = process.env;
   const path = (process.env["PATH"] ?? "").split(delimiter).filter((part) => !part.includes("node_modules"));
-  return { PATH: [dirname(NODE), ...path].join(delimiter), HOME };
+  return { PATH: [dirname(node), ...path].join(delimiter), HOME };
 }
 
 /** PostgreSQL refuses root, and its own account must be able to reach the folder; $TMPDIR may not allow that. */
@@ -43,13 +70,17 @@ export async function installPackage(folder: string): Promise<boolean> {
   await run("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: ROOT });
   const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz")) ?? "";
   writeManifest(folder, tarball);
-  return (await installs(folder, "--offline")) || (await installs(folder, "--prefer-offline"));
+  const install = ["ci", "--fetch-retries=0", "--no-audit", "--no-fund"];
+  return (
+    (await npmSucceeds([...install, "--offline"], folder)) ||
+    (await npmSucceeds([...install, "--prefer-offline"], folder))
+  );
 }
 
-async function installs(folder: string, network: string): Promise<boolean> {
-  const options = { cwd: folder, env: userEnvironment(folder) };
+/** @returns false where npm's cache lacks a package and there is no network */
+async function npmSucceeds(args: readonly string[], cwd: string): Promise<boolean> {
   try {
-    await run("npm", ["ci", network, "--fetch-retries=0", "--no-audit", "--no-fund"], options);
+    await run("npm", args, { cwd, env: userEnvironment(cwd) });
     return true;
   } catch (error) {
     if (NO_NETWORK.test(String((error as { stderr?: string }).stderr))) return false;
