@@ -142,16 +142,16 @@ test("services, disruption budgets, network policies and the service monitor sel
   const selectedBy = (labels: Readonly<Record<string, string>>) =>
     pods.filter((pod) => Object.entries(labels).every(([name, value]) => pod.labels[name] === value));
   for (const { metadata, spec } of kinds("Service")) {
-    const chosen = selectedBy(spec.selector as never);
+    const chosen = selectedBy(spec["selector"] as never);
     expect([metadata.name, chosen.length]).toEqual([metadata.name, 1]);
-    for (const { targetPort } of spec.ports as never[]) expect(chosen[0]?.ports).toContain(targetPort);
+    for (const { targetPort } of spec["ports"] as never[]) expect(chosen[0]?.ports).toContain(targetPort);
   }
   for (const { spec } of kinds("PodDisruptionBudget")) {
-    expect(selectedBy((spec.selector as { matchLabels: never }).matchLabels)).toHaveLength(1);
+    expect(selectedBy((spec["selector"] as { matchLabels: never }).matchLabels)).toHaveLength(1);
   }
   const known = new Set(pods.flatMap(({ ports }) => ports));
   for (const { spec } of kinds("NetworkPolicy")) {
-    for (const { ports } of (spec.ingress ?? []) as { ports: { port: string }[] }[]) {
+    for (const { ports } of (spec["ingress"] ?? []) as { ports: { port: string }[] }[]) {
       for (const { port } of ports) expect(known).toContain(port);
     }
   }

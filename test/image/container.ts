@@ -16,7 +16,7 @@ const IMAGE = "localhost/wallet-recon-test";
 const BASE = process.env["IMAGE_BASE"] ?? "localhost/wallet-recon-base";
 
 /** What the image says of itself. */
-export interface ImageConfig {
+interface ImageConfig {
   readonly User: string;
   readonly WorkingDir: string;
   readonly Env: readonly string[];

@@ -12,6 +12,8 @@ import { eventually } from "../support/eventually.ts";
 import { ownPort } from "../support/own-port.ts";
 import { buildImage, type Image, whyNotBuilt } from "./container.ts";
 
+/** Two installs and a compilation, on a busy machine. */
+const LONGEST_BUILD_MS = 3_600_000;
 const database = useDatabase();
 const folder = mkdtempSync(join(tmpdir(), "recon-image-"));
 let why: string | null = null;
@@ -22,7 +24,7 @@ beforeAll(async () => {
   writeFileSync(join(folder, "recon.config.json"), '{ "products": [{ "productId": "P1" }] }');
   why = await whyNotBuilt();
   if (why === null) image = await buildImage();
-});
+}, LONGEST_BUILD_MS);
 
 afterAll(async () => {
   await image?.remove();

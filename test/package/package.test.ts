@@ -50,7 +50,7 @@ interface Run {
   readonly environment?: NodeJS.ProcessEnv;
   readonly offline?: boolean;
   /** the last thing before Ctrl-C */
-  meanwhile?(): Promise<void>;
+  meanwhile?(): Promise<unknown>;
 }
 
 /** Runs a command as a person types it. When it has printed this, Ctrl-C ends it. */
