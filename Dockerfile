@@ -1,21 +1,34 @@
 # The worker and every other command of recon, for production: `docker build -t wallet-recon .`
 
-FROM node:24-bookworm-slim AS packages
+# The newest Node 24 when this was written, by its digest: nobody can change what a build begins with. A copy in a registry
+# of your own will do too: --build-arg NODE_IMAGE=…
+ARG NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
+
+FROM ${NODE_IMAGE} AS package
+WORKDIR /checkout
+COPY . .
+RUN npm ci && npm pack --pack-destination /tmp
+
+FROM ${NODE_IMAGE} AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# The optional package is a Node of its own, for machines with an older one. What only people and compilers read stays behind.
-RUN npm ci --omit=dev --omit=optional \
-  && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.md' \) -delete
+COPY deploy/node deploy/node
+# The versions that were tested, without the embedded PostgreSQL. What only people and compilers read stays behind.
+RUN npm ci --omit=dev --omit=optional
+COPY --from=package /tmp/wallet-recon-*.tgz /tmp/
+RUN tar -xzf /tmp/wallet-recon-*.tgz --strip-components=1 \
+  && rm -r deploy .npmrc package-lock.json \
+  && find . -type f \( -name '*.map' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' -o -name '*.md' \) -delete
 
-FROM node:24-bookworm-slim
+FROM ${NODE_IMAGE}
+LABEL org.opencontainers.image.title="wallet-recon" \
+  org.opencontainers.image.description="Finds every difference between what a game provider reports and what the operator's own wallet ledger says." \
+  org.opencontainers.image.licenses="Apache-2.0"
 ENV NODE_ENV=production
 WORKDIR /app
-COPY --from=packages /app/node_modules node_modules
-COPY package.json recon.config.schema.json LICENSE ./
-COPY src src
-COPY jobs jobs
+COPY --from=packages /app ./
 # Each --help leaves its program compiled in the image: the file system is read-only later.
-RUN ln -s /app/src/cli/main.ts /usr/local/bin/recon \
+RUN ln -s /app/bin/recon.js /usr/local/bin/recon \
   && for command in worker callbacks tap migrate status mismatches doctor; do recon $command --help > /dev/null; done
 # Where a tap keeps its journal: a volume takes its owner from here.
 RUN mkdir /journal && chown 1000:1000 /journal

@@ -80,6 +80,7 @@ const environmentSchema = z.object({
   PROVIDER_PASSWORD: z.string().optional(),
   OPS_HOST: z.string().default("127.0.0.1"),
   OPS_PORT: port("3000"),
+  OPS_PUBLIC_URL: url(["http:", "https:"]).optional(),
   OPS_TOKENS: z
     .string()
     .transform((text) => text.split(","))
@@ -116,6 +117,8 @@ export interface Settings {
     readonly host: string;
     readonly port: number;
     readonly tokens: readonly { name: string; role: "read" | "write"; token: string }[];
+    /** where people reach it, for links; absent: where it listens */
+    readonly publicUrl?: string | undefined;
   };
   readonly callbacks: {
     readonly host: string;
@@ -235,7 +238,12 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
             username: data.PROVIDER_USERNAME ?? "",
             password: data.PROVIDER_PASSWORD ?? "",
           },
-    ops: { host: data.OPS_HOST, port: data.OPS_PORT, tokens: data.OPS_TOKENS },
+    ops: {
+      host: data.OPS_HOST,
+      port: data.OPS_PORT,
+      tokens: data.OPS_TOKENS,
+      publicUrl: data.OPS_PUBLIC_URL?.replace(/\/+$/, ""),
+    },
     callbacks: {
       host: data.CALLBACK_HOST,
       port: data.CALLBACK_PORT,

@@ -8,6 +8,7 @@ export const ERROR_CODES = [
   "database-unreachable",
   "queue-unreachable",
   "migration-blocked",
+  "schema-outdated",
   "embedded-failed",
   "listen-failed",
   "not-found",

@@ -229,7 +229,12 @@ test("an ops server that other machines can reach needs tokens", () => {
   expect(() => readSettings([], { OPS_HOST: "0.0.0.0" })).toThrow(
     /OPS_HOST is "0.0.0.0".*OPS_TOKENS is not set/,
   );
-  const settings = readSettings([], { OPS_HOST: "0.0.0.0", OPS_TOKENS: "anna:read:0123456789abcdef" });
+  const settings = readSettings([], {
+    OPS_HOST: "0.0.0.0",
+    OPS_TOKENS: "anna:read:0123456789abcdef",
+    OPS_PUBLIC_URL: "https://recon.example/",
+  });
+  expect(settings.ops.publicUrl).toBe("https://recon.example");
   expect(settings.ops.tokens).toEqual([{ name: "anna", role: "read", token: "0123456789abcdef" }]);
 });
 

@@ -350,7 +350,7 @@ describe("who judges does nothing else", () => {
   });
 });
 
-/** What production installs (`npm ci --omit=dev`), and what Node includes. */
+/** What production installs (`npm ci --omit=dev --omit=optional`), and what Node includes. */
 function isThereInProduction(specifier: string): boolean {
   const name = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
   return specifier.startsWith("node:") || installed.has(name);

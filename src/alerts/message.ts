@@ -34,12 +34,19 @@ export function describeAlerts(opsUrl: string | null): DescribeAlert {
 }
 
 /**
- * The address of the ops server for other machines; null where the server listens on every address, or on a random
- * port.
+ * The address of the ops server for other machines; null where nobody named it, and the server listens on every
+ * address, or on a random port.
  */
-export function opsUrlOf({ host, port }: { readonly host: string; readonly port: number }): string | null {
+export function opsUrlOf({ host, port, publicUrl }: OpsAddress): string | null {
+  if (publicUrl !== undefined) return publicUrl;
   if (port === 0 || host === "0.0.0.0" || host === "::") return null;
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+export interface OpsAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly publicUrl?: string | undefined;
 }
 
 /** The parts of a body that a message shows. Each kind of alert has only some of them. */

@@ -1,16 +1,15 @@
 /** Runs migrations. Safe when several workers start at once, and while older workers run. */
 
-import { fileURLToPath } from "node:url";
-import { readMigrationFiles } from "drizzle-orm/migrator";
 import postgres from "postgres";
 import { systemClock } from "../clock.ts";
 import { ReconError } from "../errors.ts";
 import { type Log, silentLog } from "../log.ts";
+import type { Query } from "./client.ts";
 import { isConnectionLost, unreachable } from "./database-error.ts";
+import { countMigrations, describeNewer, MIGRATIONS, readSchemaVersion } from "./schema-version.ts";
 
 /** The number of the advisory lock; any number that nothing else locks. The digits spell "recon" on a telephone. */
 const MIGRATION_LOCK = 73_266;
-const FOLDER = fileURLToPath(new URL("./migrations", import.meta.url));
 const TABLE = { migrationsSchema: "public", migrationsTable: "recon_migrations" };
 
 /**
@@ -31,38 +30,27 @@ const GAVE_WAY: ReadonlySet<string | undefined> = new Set(["55P03", "40P01"]);
  * @returns the number of migrations that were run
  * @throws ReconError `database-unreachable`; `migration-blocked` where other work holds a table for too long
  */
-export async function migrateDatabase(url: string, log: Log = silentLog, folder = FOLDER): Promise<number> {
+export async function migrateDatabase(
+  url: string,
+  log: Log = silentLog,
+  folder = MIGRATIONS,
+): Promise<number> {
   const client = connect(url);
   try {
     await waitForTurn(client, log);
-    const before = await countMigrations(client);
-    const known = readMigrationFiles({ ...TABLE, migrationsFolder: folder }).length;
-    if (before > known) {
-      log.warn(
-        { known, found: before },
-        "a newer version of this program has migrated the database; this version goes on with it",
-      );
-    }
-    if (before >= known) return 0;
+    const sql = client as unknown as Query;
+    const version = await readSchemaVersion(sql, folder);
+    const newer = describeNewer(version);
+    if (newer !== null) log.warn(newer);
+    if (version.found >= version.known) return 0;
     await migratePatiently(client, log, folder);
-    const count = (await countMigrations(client)) - before;
+    const count = (await countMigrations(sql)) - version.found;
     log.info({ count }, "the database is up to date");
     return count;
   } catch (error) {
     throw isConnectionLost(error) ? unreachable(client.options, error) : error;
   } finally {
     await client.end({ timeout: 1 });
-  }
-}
-
-/** The number of migrations that the database lacks. */
-export async function countMissingMigrations(url: string): Promise<number> {
-  const client = connect(url);
-  try {
-    const { length } = readMigrationFiles({ ...TABLE, migrationsFolder: FOLDER });
-    return Math.max(0, length - (await countMigrations(client)));
-  } finally {
-    await client.end();
   }
 }
 
@@ -114,11 +102,4 @@ function blocked(error: unknown): ReconError {
       "Find them in pg_stat_activity (a transaction left open, a long report), end them, and start again.",
     { cause: error, retryable: true },
   );
-}
-
-async function countMigrations(client: postgres.Sql): Promise<number> {
-  const [found] = await client`select to_regclass('public.recon_migrations') is not null as "exists"`;
-  if (found?.["exists"] !== true) return 0;
-  const [row] = await client`select count(*)::int as count from public.recon_migrations`;
-  return row?.["count"] as number;
 }

@@ -108,6 +108,7 @@ test.each([
   ["127.0.0.1", 0, null],
 ])("the ops server at %s port %i is linked as %s", (host, port, url) => {
   expect(opsUrlOf({ host, port })).toBe(url);
+  expect(opsUrlOf({ host, port, publicUrl: "https://recon.example" })).toBe("https://recon.example");
 });
 
 test.each([

@@ -266,7 +266,7 @@ describe("migrate", () => {
 
   test("the error about a database that was never migrated names the command that helps, and the command can run twice at once", async () => {
     const there = { DATABASE_URL: blank.url };
-    await expectFailure(await recon(["status"], there), 1, /not up to date .*"recon migrate"/);
+    await expectFailure(await recon(["status"], there), 1, /not up to date.*"recon migrate"/);
     const both = await Promise.all([recon(["migrate"], there), recon(["migrate"], there)]);
     expect(both.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
       both.map(() => ({ code: 0, stderr: "" })),
@@ -276,6 +276,46 @@ describe("migrate", () => {
       "The database is up to date.\n",
     ]);
     expect(await recon(["status"], there)).toMatchObject({ code: 0, stderr: "" });
+  });
+});
+
+describe("a database of another version", () => {
+  const other = useDatabase();
+  const there = { DATABASE_URL: other.url };
+  const read = [
+    ["status"],
+    ["mismatches", "list", "--json"],
+    ["report", "--day", "2026-01-01"],
+    ["transfers", "list"],
+    ["rejected", "list"],
+  ];
+
+  test("an older one: no command shows what may be incomplete; one line names the remedy", async () => {
+    await other.sql`delete from recon_migrations where id = (select max(id) from recon_migrations)`;
+    for (const ended of await Promise.all(read.map((args) => recon(args, there)))) {
+      await expectFailure(
+        ended,
+        1,
+        /not up to date: it lacks 1 of the \d+ migrations .* Run "recon migrate"/,
+      );
+      expect(ended.stderr.trim().split("\n")).toHaveLength(1);
+    }
+    await other.sql`insert into recon_migrations (hash, created_at) values ('put back', ${Date.now()})`;
+    expect(await recon(["status"], there)).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test("a newer one: commands go on, and one line says so", async () => {
+    await other.sql`insert into recon_migrations (hash, created_at) values ('newer', ${Date.now()})`;
+    for (const args of [["status", "--json"], ["migrate"]]) {
+      const { code, stdout, stderr } = await recon(args, there);
+      expect({ code, stderr }).toEqual({
+        code: 0,
+        stderr: expect.stringMatching(
+          /^recon: a newer version of wallet-recon has migrated .* Upgrade it .*\n$/,
+        ),
+      });
+      expect(stdout).not.toBe("");
+    }
   });
 });
 

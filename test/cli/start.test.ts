@@ -26,7 +26,7 @@ function copyCheckout(): string {
     mkdtempSync(join(process.getuid?.() === 0 ? "/var/tmp" : tmpdir(), "recon-start-")),
   );
   chmodSync(folder, 0o755);
-  for (const part of ["src", "jobs", "package.json"])
+  for (const part of ["bin", "src", "jobs", "package.json"])
     cpSync(join(root, part), join(folder, part), { recursive: true });
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
   return folder;

@@ -108,10 +108,10 @@ test("a database that a newer version has migrated stays unchanged, and the log 
   expect(await migrateDatabase(url, silentLog, newer.folder)).toBe(journal.entries.length + 1);
   const warned: string[] = [];
   const log = Object.assign(Object.create(silentLog), {
-    warn: (_: object, line: string) => warned.push(line),
+    warn: (line: string) => warned.push(line),
   });
   expect(await migrateDatabase(url, log)).toBe(0);
-  expect(warned).toEqual([expect.stringContaining("a newer version of this program")]);
+  expect(warned).toEqual([expect.stringContaining("a newer version of wallet-recon")]);
 });
 
 test("a migration that waits for a table gives way to live work, and succeeds once the table is free", async () => {

@@ -16,7 +16,7 @@ export function useDatabase(): TestDatabase {
   const url = new URL(inject("adminUrl"));
   url.pathname = `/${name}`;
   const sql = openDatabase(url.href, 5);
-  beforeAll(() => administer(`create database ${name} template ${inject("template")} strategy file_copy`));
+  beforeAll(() => administer(`create database ${name} template ${inject("template")} ${inject("strategy")}`));
   afterAll(async () => {
     await sql.end({ timeout: 5 });
     await administer(`drop database if exists ${name} with (force)`);

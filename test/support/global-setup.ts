@@ -14,18 +14,32 @@ declare module "vitest" {
     adminUrl: string;
     template: string;
     redisUrl: string;
+    /** how a database is copied fastest; PostgreSQL 14 knows one way only */
+    strategy: string;
   }
 }
 
 const HOME = join(import.meta.dirname, "../../.recon/test");
+/** A PostgreSQL of another version, as its superuser, and a Redis or Valkey of another version: see CONTRIBUTING.md. */
+const { TEST_POSTGRES, TEST_REDIS } = process.env;
 
-export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const server = await startEmbeddedPostgres({
+async function openPostgres(): Promise<{ url: string; started: boolean; release(): Promise<void> }> {
+  if (TEST_POSTGRES) return { url: TEST_POSTGRES, started: true, release: async () => {} };
+  return await startEmbeddedPostgres({
     home: HOME,
     database: "postgres",
     settings: { fsync: "off", synchronous_commit: "off", full_page_writes: "off" },
   });
-  const redis = await startRedis({ cache: join(HOME, "redis") });
+}
+
+async function openRedis(): Promise<{ url: string; stop(): Promise<void> }> {
+  if (TEST_REDIS) return { url: TEST_REDIS, stop: async () => {} };
+  return await startRedis({ cache: join(HOME, "redis") });
+}
+
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const server = await openPostgres();
+  const redis = await openRedis();
   const admin = postgres(server.url, { max: 1, onnotice: () => {} });
   if (server.started) await dropLeftovers(admin);
   const template = `recon_test_template_${randomBytes(4).toString("hex")}`;
@@ -34,6 +48,8 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   project.provide("adminUrl", server.url);
   project.provide("template", template);
   project.provide("redisUrl", redis.url);
+  const [version] = await admin`select current_setting('server_version_num')::int >= 150000 as "hasStrategy"`;
+  project.provide("strategy", version?.["hasStrategy"] ? "strategy file_copy" : "");
   return async () => {
     await admin.unsafe(`drop database if exists ${template} with (force)`);
     await admin.end();

@@ -4,7 +4,12 @@ import fastify from "fastify";
 import { afterAll } from "vitest";
 
 /** A value is checked unchanged: no conversions, no defaults, no removed fields. */
-const AS_IT_IS = { coerceTypes: false, removeAdditional: false, useDefaults: false } as const;
+const AS_IT_IS = {
+  coerceTypes: false,
+  removeAdditional: false,
+  useDefaults: false,
+  strictTypes: false,
+} as const;
 
 /**
  * @returns a function that says what is wrong with a value, or null; it throws where the schema is invalid. Each schema is

@@ -2,7 +2,7 @@
 
 import { type RedisFacts, readRedisFacts } from "../../../jobs/backend.ts";
 import { showDuration, systemClock } from "../../clock.ts";
-import { countMissingMigrations } from "../../db/migrate.ts";
+import { describeNewer, describeOlder, readSchemaVersion } from "../../db/schema-version.ts";
 import { OLDEST_SERVER, readServerVersion } from "../../db/server-version.ts";
 import { findLongAmounts, MOST_DECIMALS } from "../../diff/long-amount-store.ts";
 import { describeError, type ErrorCode, ReconError } from "../../errors.ts";
@@ -69,11 +69,11 @@ async function checkDatabaseServer({ context }: OpenRecon): Promise<CheckResult>
   return wrong(`PostgreSQL ${name} is too old`, `use PostgreSQL ${OLDEST_SERVER} or newer`);
 }
 
-async function checkMigrations({ databaseUrl }: OpenRecon): Promise<CheckResult> {
-  const missing = await countMissingMigrations(databaseUrl);
-  if (missing === 0) return right("the database is up to date");
-  const found = `the database lacks ${missing} migration${missing === 1 ? "" : "s"}`;
-  return wrong(found, 'run "recon migrate", or start a worker, which migrates too');
+async function checkMigrations({ context }: OpenRecon): Promise<CheckResult> {
+  const version = await readSchemaVersion(context.sql);
+  const older = describeOlder(version);
+  if (older !== null) return wrong(older, 'run "recon migrate", or start a worker, which migrates too');
+  return right(describeNewer(version) ?? "the database is up to date");
 }
 
 async function checkRedisServer({ settings: { redisUrl } }: OpenRecon): Promise<CheckResult> {

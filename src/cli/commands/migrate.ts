@@ -2,6 +2,7 @@
 
 import type { Command } from "commander";
 import { migrateDatabase } from "../../db/migrate.ts";
+import type { OpenRecon } from "../run/open.ts";
 import { withRecon } from "../run/run-command.ts";
 import { printLine } from "../terminal/print.ts";
 
@@ -9,12 +10,12 @@ export function addMigrateCommand(program: Command): void {
   program
     .command("migrate")
     .description("bring the database up to date")
-    .action(
-      withRecon(["database"], async ({ databaseUrl }) => {
-        const count = await migrateDatabase(databaseUrl);
-        printLine(
-          count === 0 ? "The database is up to date." : `${count} migration${count === 1 ? "" : "s"} done.`,
-        );
-      }),
-    );
+    .action(withRecon(["database"], migrate, () => {}));
+}
+
+async function migrate({ databaseUrl }: OpenRecon): Promise<void> {
+  const count = await migrateDatabase(databaseUrl);
+  printLine(
+    count === 0 ? "The database is up to date." : `${count} migration${count === 1 ? "" : "s"} done.`,
+  );
 }

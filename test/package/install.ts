@@ -1,0 +1,128 @@
+/** The package as a user installs it: packed from this checkout, installed into an empty folder. */
+
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+const ROOT = join(import.meta.dirname, "../..");
+/** What npm says where a package is neither in its cache nor to be had. */
+const NO_NETWORK =
+  /ENOTCACHED|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|ERR_SOCKET_TIMEOUT|E40[37]|E5\d\d/;
+
+/** The Node of a user; by default the one that runs the tests. */
+export const NODE = process.env["PACKAGE_NODE"] ?? process.execPath;
+/** The oldest Node that will do. */
+const OLDEST = "22.18.0";
+
+interface Lock {
+  readonly packages: Readonly<Record<string, { readonly dev?: boolean; readonly link?: boolean }>>;
+}
+
+/**
+ * Puts the oldest Node that will do beside the data of the tests, once.
+ * @returns its program; null where there is none for this machine, or no network
+ */
+export async function findOldestNode(): Promise<string | null> {
+  const home = join(ROOT, `.recon/test/node-${OLDEST}`);
+  const name = `node-${process.platform}-${process.arch}`;
+  const program = join(home, "node_modules", name, "bin/node");
+  if (existsSync(program)) return program;
+  mkdirSync(home, { recursive: true });
+  writeFileSync(join(home, "package.json"), "{}");
+  const quiet = ["--ignore-scripts", "--no-bin-links", "--no-save", "--no-audit", "--no-fund"];
+  const install = ["install", `${name}@${OLDEST}`, "--fetch-retries=0", "--prefer-offline", ...quiet];
+  return (await npmSucceeds(install, home)) ? program : null;
+}
+
+/** The environment of a user: their Node, and nothing of the checkout. */
+export function userEnvironment(folder: string, node = NODE): NodeJS.ProcessEnv {
+  const { HOME = folder } = process.env;
+  const path = (process.env["PATH"] ?? "").split(delimiter).filter((part) => !part.includes("node_modules"));
+  return { PATH: [dirname(node), ...path].join(delimiter), HOME };
+}
+
+/** PostgreSQL refuses root, and its own account must be able to reach the folder; $TMPDIR may not allow that. */
+export function emptyFolder(): string {
+  const parent = process.getuid?.() === 0 ? "/var/tmp" : tmpdir();
+  const folder = realpathSync(mkdtempSync(join(parent, "recon-package-")));
+  chmodSync(folder, 0o755);
+  return folder;
+}
+
+/**
+ * Builds, packs and installs. The versions are those of this checkout, so that npm's cache has them after `npm ci`.
+ * @returns false where npm's cache lacks a package and there is no network
+ */
+export async function installPackage(folder: string): Promise<boolean> {
+  await run("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: ROOT });
+  const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz")) ?? "";
+  writeManifest(folder, tarball);
+  const install = ["ci", "--fetch-retries=0", "--no-audit", "--no-fund"];
+  return (
+    (await npmSucceeds([...install, "--offline"], folder)) ||
+    (await npmSucceeds([...install, "--prefer-offline"], folder))
+  );
+}
+
+/** @returns false where npm's cache lacks a package and there is no network */
+async function npmSucceeds(args: readonly string[], cwd: string): Promise<boolean> {
+  try {
+    await run("npm", args, { cwd, env: userEnvironment(cwd) });
+    return true;
+  } catch (error) {
+    if (NO_NETWORK.test(String((error as { stderr?: string }).stderr))) return false;
+    throw error;
+  }
+}
+
+function writeManifest(folder: string, tarball: string): void {
+  const read = (name: string) => JSON.parse(readFileSync(join(ROOT, name), "utf8"));
+  const { version, dependencies, optionalDependencies, bin, engines } = read("package.json");
+  const resolved = `file:${tarball}`;
+  const digest = createHash("sha512")
+    .update(readFileSync(join(folder, tarball)))
+    .digest("base64");
+  const own = {
+    version,
+    resolved,
+    integrity: `sha512-${digest}`,
+    dependencies,
+    optionalDependencies,
+    bin,
+    engines,
+  };
+  const manifest = {
+    name: "empty",
+    version: "1.0.0",
+    type: "module",
+    dependencies: { "wallet-recon": resolved },
+  };
+  const locked = Object.entries((read("package-lock.json") as Lock).packages).filter(
+    ([path, { dev = false, link = false }]) => path.startsWith("node_modules/") && !dev && !link,
+  );
+  const packages = { "": manifest, ...Object.fromEntries(locked), "node_modules/wallet-recon": own };
+  writeFileSync(join(folder, "package.json"), JSON.stringify(manifest));
+  writeFileSync(
+    join(folder, "package-lock.json"),
+    JSON.stringify({
+      name: manifest.name,
+      version: manifest.version,
+      lockfileVersion: 3,
+      requires: true,
+      packages,
+    }),
+  );
+}
