@@ -46,8 +46,11 @@ export async function createProgram(asked?: string): Promise<Command> {
   return program;
 }
 
-/** Runs the command of this process. A failure prints one line and sets the exit code. */
-export async function runRecon(): Promise<void> {
+/**
+ * Runs a command. A failure prints one line and sets the exit code.
+ * @param args without the program's name; default: those of this process
+ */
+export async function runRecon(args: readonly string[] = argv.slice(2)): Promise<void> {
   // A reader such as `head` may end early: nobody reads the rest.
   for (const stream of [stdout, stderr]) {
     stream.once("error", ({ code }: NodeJS.ErrnoException) => {
@@ -59,8 +62,8 @@ export async function runRecon(): Promise<void> {
   }
 
   try {
-    const program = await createProgram(argv[2]);
-    await program.parseAsync();
+    const program = await createProgram(args[0]);
+    await program.parseAsync(args, { from: "user" });
   } catch (error) {
     const isHelp = error instanceof CommanderError && error.exitCode === 0;
     if (error instanceof CommanderError) process.exitCode = isHelp ? 0 : EXIT_USAGE;

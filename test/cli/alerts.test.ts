@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, test } from "vitest";
 import { SECRET_PATH, useAlertListener, WEBHOOK_SECRET } from "../support/alert-listener.ts";
+import { callRecon } from "./call-recon.ts";
 import { startRecon } from "./run-recon.ts";
 
 const webhook = useAlertListener();
@@ -36,7 +37,7 @@ describe("recon alerts test", () => {
 
   test("says which channel does not work and why, and fails", async () => {
     slack.answer((_, response) => response.writeHead(404).end("no_service"));
-    const { code, stdout, stderr } = await startRecon(["alerts", "test", "--json"], environment()).ended;
+    const { code, stdout, stderr } = await callRecon(["alerts", "test", "--json"], environment());
     expect(code).toBe(1);
     expect(JSON.parse(stdout)).toEqual({
       channels: [
@@ -59,12 +60,12 @@ describe("recon alerts test", () => {
       response.writeHead(isFirst ? 429 : 200, { "retry-after": "1" }).end();
       isFirst = false;
     });
-    const { code, stdout } = await startRecon(["alerts", "test"], environment()).ended;
+    const { code, stdout } = await callRecon(["alerts", "test"], environment());
     expect([code, stdout]).toEqual([0, expect.stringContaining(`slack    all ${KINDS}`)]);
   });
 
   test("says what to set where no channel is", async () => {
-    const { code, stdout, stderr } = await startRecon(["alerts", "test"], { HOME: nowhere }).ended;
+    const { code, stdout, stderr } = await callRecon(["alerts", "test"], { HOME: nowhere });
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toBe(
       "recon: no channel is set: set ALERT_WEBHOOK_URL with ALERT_WEBHOOK_SECRET, or ALERT_SLACK_URL, or both\n",

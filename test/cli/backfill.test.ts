@@ -8,6 +8,7 @@ import { createWorld } from "../../src/sandbox/world/world.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { HOUR_MS } from "../support/examples.ts";
+import { callRecon } from "./call-recon.ts";
 import { startRecon } from "./run-recon.ts";
 
 const { sql, url } = useDatabase();
@@ -66,13 +67,13 @@ const readDone = async () => {
 
 test("a dry run says what would be done; without it a backfill is queued, listed, paused, resumed and cancelled", async () => {
   const place = await openPlace();
-  const run = async (...args: string[]) => (await startRecon(["backfill", ...args], place).ended).stdout;
+  const run = async (...args: string[]) => (await callRecon(["backfill", ...args], place)).stdout;
   const dry = await run(...ASKED, "--dry-run");
   expect(dry).toContain(`Would fetch ${PRODUCT} from`);
   expect(dry).toContain(
     "4 windows of at most 1 h.\nOf these 4 h nothing was fetched before. Nothing was queued.",
   );
-  const coverage = (await startRecon(["coverage", ...ASKED], place).ended).stdout;
+  const coverage = (await callRecon(["coverage", ...ASKED], place)).stdout;
   expect(coverage).toContain(`${PRODUCT} is not complete from`);
   expect(coverage).toMatch(/GAP FROM .*\n\S+ +\S+ +4 h +not-fetched\n$/);
 
@@ -127,7 +128,7 @@ test("Ctrl-C ends the waiting, not the backfill; a backfill that is cancelled me
 
   const other = startRecon(["backfill", ...ASKED, "--wait"], place);
   await eventually("it waits", () => other.said().includes("queued, 0/4 windows"));
-  await startRecon(["backfill", "cancel", "2"], place).ended;
+  await callRecon(["backfill", "cancel", "2"], place);
   expect(await other.ended).toMatchObject({
     code: 1,
     stdout: expect.stringContaining("Backfill 2 is cancelled"),
@@ -137,7 +138,7 @@ test("Ctrl-C ends the waiting, not the backfill; a backfill that is cancelled me
 test("a worker killed with kill -9 loses nothing: the next one goes on", async () => {
   const place = await openPlace({ isSlow: true });
   const { child, ended } = startRecon(["worker"], place);
-  await startRecon(["backfill", ...ASKED], place).ended;
+  await callRecon(["backfill", ...ASKED], place);
   await eventually("a window is done", async () => (await readDone()) > 0);
   child.kill("SIGKILL");
   await ended;
@@ -167,7 +168,7 @@ test("an impossible backfill fails with one clear line that names the value", as
     [["pause", "77"], 1, 'there is no backfill "77"'],
     [["halt"], 2, "unknown command 'halt'"],
   ];
-  const ended = await Promise.all(cases.map(([args]) => startRecon(["backfill", ...args], place).ended));
+  const ended = await Promise.all(cases.map(([args]) => callRecon(["backfill", ...args], place)));
   for (const [index, [, code, line]] of cases.entries()) {
     expect(ended[index]).toMatchObject({ code, stdout: "" });
     expect(ended[index]?.stderr.split("\n")[0]).toContain(`recon: ${line}`);

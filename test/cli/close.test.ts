@@ -12,6 +12,7 @@ import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, exampleEntry, exampleRecord, exampleSettle, HOUR_MS } from "../support/examples.ts";
 import { problemWith, serveApi } from "../support/ops-api.ts";
 import { OWN_PAGE, serveOps } from "../support/ops-browser.ts";
+import { callRecon } from "./call-recon.ts";
 import { startRecon } from "./run-recon.ts";
 
 const { sql, url } = useDatabase();
@@ -27,7 +28,7 @@ const settingsWith = (config: object) => {
   writeFileSync(path, JSON.stringify(config));
   return { DATABASE_URL: url, RECON_CONFIG: path };
 };
-const recon = (...args: string[]) => startRecon(args, settingsWith(CONFIG)).ended;
+const recon = (...args: string[]) => callRecon(args, settingsWith(CONFIG));
 const context = { sql, config: parseConfig(CONFIG), clock: createTestClock(Date.now()), log: silentLog };
 
 /** A bet that both sides have, on the 26th; the clocks change on the 26th at night. */
@@ -47,7 +48,7 @@ async function list(payout: string): Promise<void> {
 }
 
 test("a day is closed with a number and a hash, and its statement stays when the data changes", async () => {
-  const first = await recon("close", "--day", "2025-10-25");
+  const first = await startRecon(["close", "--day", "2025-10-25"], settingsWith(CONFIG)).ended;
   expect([first.code, first.stdout]).toEqual([
     0,
     expect.stringMatching(/^2025-10-25 \(Europe\/Berlin\) is closed: number 1, hash [0-9a-f]{64}\n$/),
@@ -135,7 +136,7 @@ test("a future day stays open", async () => {
     problemWith(400, 'month must be a month such as 2026-11, but is "today"'),
   );
   const before = await sql`select * from closed_days`;
-  const ended = await startRecon(["close", "--day", "2999-01-01"], settingsWith(CONFIG)).ended;
+  const ended = await recon("close", "--day", "2999-01-01");
   expect([ended.code, ended.stderr]).toEqual([
     1,
     "recon: 2999-01-01 stays open. The day ends at 2999-01-01 23:00:00Z, which is in the future.\n",
@@ -144,10 +145,10 @@ test("a future day stays open", async () => {
 });
 
 test("an unknown zone is one error that names the setting and the value", async () => {
-  const ended = await startRecon(
+  const ended = await callRecon(
     ["close", "--day", "2025-10-27"],
     settingsWith({ ...CONFIG, closing: { zone: "Mars/Base" } }),
-  ).ended;
+  );
   expect(ended.code).toBe(1);
   expect(ended.stderr).toContain("closing.zone");
   expect(ended.stderr).toContain("Mars/Base");

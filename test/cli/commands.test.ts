@@ -19,6 +19,7 @@ import { eventually } from "../support/eventually.ts";
 import { NOON } from "../support/examples.ts";
 import { exampleFinding } from "../support/findings.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { callRecon } from "./call-recon.ts";
 import { type Ended, PROGRAM, startRecon } from "./run-recon.ts";
 
 const run = promisify(execFile);
@@ -40,6 +41,11 @@ const SETTINGS = { DATABASE_URL: url, RECON_CONFIG: writeConfig("recon.config.js
 
 /** Runs `recon` to its end. @param changes to the environment; undefined takes a variable away */
 async function recon(args: readonly string[], changes: NodeJS.ProcessEnv = {}): Promise<Ended> {
+  return await callRecon(args, { ...SETTINGS, ...changes });
+}
+
+/** The same in a process of its own. */
+async function reconAlone(args: readonly string[], changes: NodeJS.ProcessEnv = {}): Promise<Ended> {
   return await startRecon(args, { ...SETTINGS, ...changes }).ended;
 }
 
@@ -99,7 +105,7 @@ describe("help", () => {
   });
 
   test("--help needs no settings, database or provider", async () => {
-    const { code, stdout, stderr } = await recon(["mismatches", "list", "--help"], {
+    const { code, stdout, stderr } = await reconAlone(["mismatches", "list", "--help"], {
       DATABASE_URL: undefined,
     });
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
@@ -107,7 +113,7 @@ describe("help", () => {
   });
 
   test.each([[[]], [["mismatches"]]])("recon %j alone is wrong usage, and shows the help", async (args) => {
-    const { code, stdout, stderr } = await recon(args);
+    const { code, stdout, stderr } = await reconAlone(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toMatch(/^Usage: recon/);
   });
@@ -241,7 +247,7 @@ describe("settings", () => {
 
   test("all missing settings of production are listed at once", async () => {
     const none = { DATABASE_URL: undefined, RECON_CONFIG: join(folder, "none.json"), NODE_ENV: "production" };
-    const ended = await recon(["worker"], none);
+    const ended = await reconAlone(["worker"], none);
     await expectFailure(ended, 1, /6 settings are wrong/);
     for (const name of [
       "DATABASE_URL",
@@ -267,7 +273,7 @@ describe("migrate", () => {
   test("the error about a database that was never migrated names the command that helps, and the command can run twice at once", async () => {
     const there = { DATABASE_URL: blank.url };
     await expectFailure(await recon(["status"], there), 1, /not up to date.*"recon migrate"/);
-    const both = await Promise.all([recon(["migrate"], there), recon(["migrate"], there)]);
+    const both = await Promise.all([reconAlone(["migrate"], there), reconAlone(["migrate"], there)]);
     expect(both.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
       both.map(() => ({ code: 0, stderr: "" })),
     );
@@ -321,7 +327,7 @@ describe("a database of another version", () => {
 
 describe("status", () => {
   test("as JSON is one document and nothing else, whatever is logged", async () => {
-    const { code, stdout } = await recon(["status", "--json"], { LOG_LEVEL: "trace" });
+    const { code, stdout } = await reconAlone(["status", "--json"], { LOG_LEVEL: "trace" });
     expect(code).toBe(0);
     const context = { sql, config: parseConfig(CONFIG), clock: createTestClock(NOON), log: silentLog };
     expect(JSON.parse(stdout)).toEqual(await readStatus(context));
@@ -448,7 +454,7 @@ describe("a worker that cannot start ends at once, says why, and leaves nothing 
       taken.close();
     });
     const { port } = taken.address() as { port: number };
-    const ended = await recon(["worker"], { ...PROVIDER, OPS_PORT: String(port), LOG_LEVEL: "warn" });
+    const ended = await reconAlone(["worker"], { ...PROVIDER, OPS_PORT: String(port), LOG_LEVEL: "warn" });
     await expectFailure(ended, 1, new RegExp(`127\\.0\\.0\\.1:${port}.*Set OPS_PORT to a free port`, "m"));
     expect(ended.stderr).not.toMatch(/cut off/);
   });

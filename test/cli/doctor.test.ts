@@ -12,6 +12,7 @@ import { writeRecords } from "../../src/sync/record-store.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, exampleRecord, NOON } from "../support/examples.ts";
 import { CREDENTIALS, page, useHttpProvider } from "../support/http-provider.ts";
+import { callRecon } from "./call-recon.ts";
 import { startRecon } from "./run-recon.ts";
 
 const { sql, url } = useDatabase();
@@ -30,12 +31,13 @@ async function doctor(
   databaseUrl = url,
   args: readonly string[] = ["--json"],
   more: Readonly<Record<string, string>> = {},
+  run = callRecon,
 ) {
   const path = join(folder, "recon.config.json");
   const config = { products: [{ productId: "P1" }], ledger: { relation }, pull: { requestTimeout: "PT1M" } };
   writeFileSync(path, JSON.stringify(config));
   const environment = { DATABASE_URL: databaseUrl, RECON_CONFIG: path, ...more };
-  return await startRecon(["doctor", ...args], environment).ended;
+  return await run(["doctor", ...args], environment);
 }
 
 test("doctor names the largest tables and says how long the disk lasts, or what to set so that it is known", async () => {
@@ -73,7 +75,8 @@ const checkOf = (stdout: string, name: string) =>
 
 test("doctor says that a correct system is in order, and that nothing is compared while no entry is known", async () => {
   await sql`create view casino.ledger as select * from callback_entries`;
-  const { code, stdout } = await doctor("casino.ledger");
+  const alone: typeof callRecon = (...asked) => startRecon(...asked).ended;
+  const { code, stdout } = await doctor("casino.ledger", url, ["--json"], {}, alone);
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toEqual({
     ok: true,

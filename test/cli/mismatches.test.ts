@@ -11,7 +11,8 @@ import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, exampleEntry, NOON } from "../support/examples.ts";
 import { exampleFinding } from "../support/findings.ts";
 import { openMismatches, readStatuses } from "../support/open-mismatches.ts";
-import { PROGRAM, startRecon } from "./run-recon.ts";
+import { callRecon } from "./call-recon.ts";
+import { PROGRAM } from "./run-recon.ts";
 
 const run = promisify(execFile);
 const { sql, url } = useDatabase();
@@ -28,7 +29,7 @@ beforeEach(async () => {
 
 const recon = (args: string) => {
   const words = Array.from(args.matchAll(/"([^"]*)"|\S+/g), ([word, quoted]) => quoted ?? word);
-  return startRecon(["mismatches", ...words], SETTINGS).ended;
+  return callRecon(["mismatches", ...words], SETTINGS);
 };
 const open = (...fields: Partial<Finding>[]) => openMismatches(sql, parseConfig(CONFIG), NOON, fields);
 const statuses = () => readStatuses(sql);

@@ -6,6 +6,7 @@ import { systemClock } from "../../src/clock.ts";
 import { type Sandbox, startSandbox } from "../../src/sandbox/server/server.ts";
 import { createWorld } from "../../src/sandbox/world/world.ts";
 import { useDatabase } from "../support/database.ts";
+import { callRecon } from "./call-recon.ts";
 import { type Ended, startRecon } from "./run-recon.ts";
 
 const { sql, url } = useDatabase();
@@ -41,15 +42,16 @@ afterAll(async () => {
   await sandbox.close();
 });
 
+const environment = () => ({
+  DATABASE_URL: url,
+  RECON_CONFIG: CONFIG,
+  PROVIDER_BASE_URL: sandbox.url,
+  PROVIDER_USERNAME: "agent",
+  PROVIDER_PASSWORD: PASSWORD,
+});
+
 function recon(args: string, changes: NodeJS.ProcessEnv = {}): Promise<Ended> {
-  return startRecon(["provider", ...args.split(" ")], {
-    DATABASE_URL: url,
-    RECON_CONFIG: CONFIG,
-    PROVIDER_BASE_URL: sandbox.url,
-    PROVIDER_USERNAME: "agent",
-    PROVIDER_PASSWORD: PASSWORD,
-    ...changes,
-  }).ended;
+  return callRecon(["provider", ...args.split(" ")], { ...environment(), ...changes });
 }
 
 const MONEY = "--username anna --product P1 --amount 10.00 --currency THB";
@@ -121,7 +123,7 @@ describe("each endpoint gives the provider's answer as one JSON document", () =>
 });
 
 test("an answer for people is a table", async () => {
-  const { code, stdout } = await recon("games --product P1");
+  const { code, stdout } = await startRecon(["provider", "games", "--product", "P1"], environment()).ended;
   expect(code).toBe(0);
   expect(stdout).toMatch(/^code +0$/m);
   expect(stdout).toMatch(/^games:\nname +category +type +code /m);

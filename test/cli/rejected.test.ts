@@ -6,6 +6,7 @@ import { writeRejected } from "../../src/sync/rejected-store.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { NOON } from "../support/examples.ts";
 import { betItem } from "../support/http-provider.ts";
+import { callRecon } from "./call-recon.ts";
 import { startRecon } from "./run-recon.ts";
 
 const { sql, url } = useDatabase();
@@ -18,10 +19,9 @@ const configOf = (...products: string[]) => {
 };
 const [ONE, BOTH] = [configOf("P1"), configOf("P1", "P2")];
 
-async function recon(line: string, config = ONE) {
-  const environment = { DATABASE_URL: url, RECON_CONFIG: config, LOG_LEVEL: "warn" };
-  return await startRecon(["rejected", ...line.split(" ")], environment).ended;
-}
+const environmentOf = (config: string) => ({ DATABASE_URL: url, RECON_CONFIG: config, LOG_LEVEL: "warn" });
+const recon = (line: string, config = ONE) =>
+  callRecon(["rejected", ...line.split(" ")], environmentOf(config));
 const json = async (line: string, config = ONE) => {
   const { stdout, stderr } = await recon(`${line} --json`, config);
   expect(stderr).toBe("");
@@ -97,7 +97,7 @@ test("a retry says what became of which, and stands in the audit log", async () 
     records: { accepted: 0, known: 0, stillRejected: 1 },
     stayed: [{ id: "record-1", reason: expect.stringContaining("not among the products of the config") }],
   });
-  const { stdout, code } = await recon("retry", BOTH);
+  const { stdout, code } = await startRecon(["rejected", "retry"], environmentOf(BOTH)).ended;
   expect(code).toBe(0);
   expect(
     stdout

@@ -11,6 +11,7 @@ import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, exampleEntry, exampleRecord, exampleSettle, HOUR_MS, NOON } from "../support/examples.ts";
 import { problemWith, serveApi } from "../support/ops-api.ts";
+import { callRecon } from "./call-recon.ts";
 import { startRecon } from "./run-recon.ts";
 
 const { sql, url } = useDatabase();
@@ -19,7 +20,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const CONFIG = { products: [{ productId: "=P1" }] };
 writeFileSync(join(folder, "recon.config.json"), JSON.stringify(CONFIG));
 const SETTINGS = { DATABASE_URL: url, RECON_CONFIG: join(folder, "recon.config.json") };
-const recon = (...args: string[]) => startRecon(["report", ...args], SETTINGS).ended;
+const recon = (...args: string[]) => callRecon(["report", ...args], SETTINGS);
 
 /** The provider paid 25.00 and the ledger 20.00. The whole day has been fetched, and nothing has been compared. */
 beforeAll(async () => {
@@ -37,7 +38,7 @@ beforeAll(async () => {
 });
 
 test("a complete day with unexplained money makes the command fail, and the money is shown", async () => {
-  const ended = await recon("--day", "2026-11-20");
+  const ended = await startRecon(["report", "--day", "2026-11-20"], SETTINGS).ended;
   expect(ended.code).toBe(1);
   expect(ended.stdout).toContain("The day 2026-11-20 in UTC");
   expect(ended.stdout).toMatch(/provider {2}1 {5}10\.00 THB {2}25\.00 THB {2}15\.00 THB/);

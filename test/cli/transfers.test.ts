@@ -7,7 +7,8 @@ import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { readTransferLines } from "../../src/cli/commands/read-transfer-lines.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { NOON } from "../support/examples.ts";
-import { PROGRAM } from "./run-recon.ts";
+import { callRecon } from "./call-recon.ts";
+import { type Ended, PROGRAM } from "./run-recon.ts";
 
 const { sql, url } = useDatabase();
 const folder = mkdtempSync(join(tmpdir(), "recon-transfers-"));
@@ -45,49 +46,44 @@ beforeEach(async () => {
   await emptyTables(sql, ["transfers", "transfer_answers"]);
 });
 
+const ENVIRONMENT = { DATABASE_URL: url, RECON_CONFIG: join(folder, "config.json"), LOG_LEVEL: "warn" };
+const recon = (...args: string[]) => callRecon(["transfers", ...args], ENVIRONMENT);
+const json = async (...args: string[]) => JSON.parse((await recon(...args, "--json")).stdout);
+
 /** @param input standard input */
-function recon(args: readonly string[], input = "") {
-  const ended = spawnSync(process.execPath, [PROGRAM, "transfers", ...args], {
-    input,
-    encoding: "utf8",
-    env: {
-      PATH: process.env["PATH"],
-      DATABASE_URL: url,
-      RECON_CONFIG: join(folder, "config.json"),
-      LOG_LEVEL: "warn",
-    },
-  });
+function add(input: string, ...args: string[]): Ended {
+  const env = { PATH: process.env["PATH"], ...ENVIRONMENT };
+  const asked = [PROGRAM, "transfers", "add", ...args];
+  const ended = spawnSync(process.execPath, asked, { input, encoding: "utf8", env });
   return { code: ended.status, stdout: ended.stdout, stderr: ended.stderr };
 }
 
-const json = (args: readonly string[], input?: string) =>
-  JSON.parse(recon([...args, "--json"], input).stdout);
-
-test("lines on standard input become transfers, which can be listed and shown; the same input again has no effect", () => {
+test("lines on standard input become transfers, which can be listed and shown; the same input again has no effect", async () => {
   const input = `${line()}\n\n${line({ transactionRef: "ref-2" })}\n`;
-  expect(recon(["add"], input)).toEqual({ code: 0, stdout: "2 handed over.\n", stderr: "" });
-  expect(json(["add"], `${input}${line({ transactionRef: "ref-3" })}`)).toEqual({ added: 1, known: 2 });
-  const { transfers, next } = json(["list", "--limit", "2"]);
+  expect(add(input)).toEqual({ code: 0, stdout: "2 handed over.\n", stderr: "" });
+  const { stdout } = add(`${input}${line({ transactionRef: "ref-3" })}`, "--json");
+  expect(JSON.parse(stdout)).toEqual({ added: 1, known: 2 });
+  const { transfers, next } = await json("list", "--limit", "2");
   expect(transfers.map((one: typeof LISTED) => one.transactionRef)).toEqual(["ref-3", "ref-2"]);
-  expect(json(["list", "--limit", "2", "--after", next])).toEqual({ transfers: [LISTED], next: null });
-  const shown = recon(["show", "ref-1"]).stdout;
+  expect(await json("list", "--limit", "2", "--after", next)).toEqual({ transfers: [LISTED], next: null });
+  const shown = (await recon("show", "ref-1")).stdout;
   expect(shown).toMatch(/^transactionRef +ref-1$/m);
   expect(shown).toContain("The provider has not been asked yet.");
-  expect(recon(["list"]).stdout).toMatch(/^ref-1 +W1 +anna +WITHDRAW +10\.00 THB +pending +0 /m);
+  expect((await recon("list")).stdout).toMatch(/^ref-1 +W1 +anna +WITHDRAW +10\.00 THB +pending +0 /m);
 });
 
 test("a wrong line, or a known ref with other content, keeps every line from becoming a transfer", async () => {
   const wrong = `${line({ transactionRef: "good" })}\n${line({ amount: 10 })}\nnot json\n`;
-  expect(recon(["add"], wrong)).toEqual({
+  expect(add(wrong)).toEqual({
     code: 2,
     stdout: "",
     stderr:
       'recon: line 2: amount must be text with two decimals, above zero, such as "10.00", but is the number 10\n' +
       "line 3: not JSON: not json\nNothing was handed over.\n",
   });
-  recon(["add"], line());
+  add(line());
   const conflicting = `${line({ transactionRef: "a" })}\n${line({ amount: "11.00" })}`;
-  expect(recon(["add"], conflicting)).toEqual({
+  expect(add(conflicting)).toEqual({
     code: 1,
     stdout: "",
     stderr:
@@ -97,20 +93,20 @@ test("a wrong line, or a known ref with other content, keeps every line from bec
 });
 
 test("an inconclusive transfer is closed with a note, in the name of the person who runs the command", async () => {
-  recon(["add"], line());
-  expect(recon(["close", "ref-1", "--note", "x"])).toMatchObject({
+  add(line());
+  expect(await recon("close", "ref-1", "--note", "x")).toMatchObject({
     code: 1,
     stderr:
       'recon: transfer "ref-1" cannot be closed: it is pending, and only an inconclusive transfer can be closed\n',
   });
   await sql`update transfers set status = 'inconclusive'`;
-  expect(recon(["close", "ref-1"])).toMatchObject({ code: 2, stderr: expect.stringContaining("--note") });
-  expect(recon(["close", "ref-1", "--note", "found it"])).toEqual({
+  expect(await recon("close", "ref-1")).toMatchObject({ code: 2, stderr: expect.stringContaining("--note") });
+  expect(await recon("close", "ref-1", "--note", "found it")).toEqual({
     code: 0,
     stdout: "ref-1 is closed. It stays inconclusive, and the worker does not verify it any more.\n",
     stderr: "",
   });
-  expect(json(["show", "ref-1"])).toMatchObject({
+  expect(await json("show", "ref-1")).toMatchObject({
     status: "inconclusive",
     nextVerifyAt: null,
     closedBy: `cli:${userInfo().username}`,
@@ -125,9 +121,13 @@ test.each<[args: string[], code: number, message: string]>([
     2,
     'there is no status "gone"; it is one of pending, accepted, rejected, inconclusive',
   ],
-  [["add"], 2, "there are no transfers on standard input"],
-])("%j is one clear line", (args, code, message) => {
-  expect(recon(args)).toEqual({ code, stdout: "", stderr: `recon: ${message}\n` });
+])("%j is one clear line", async (args, code, message) => {
+  expect(await recon(...args)).toEqual({ code, stdout: "", stderr: `recon: ${message}\n` });
+});
+
+test("without lines on standard input the command says so", () => {
+  const message = "there are no transfers on standard input";
+  expect(add("")).toEqual({ code: 2, stdout: "", stderr: `recon: ${message}\n` });
 });
 
 describe("lines", () => {

@@ -18,8 +18,9 @@ import { fileURLToPath } from "node:url";
 import postgres from "postgres";
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/embedded/postgres/postgres.ts";
+import { eventually } from "../support/eventually.ts";
 import { startHolder } from "./holder.ts";
-import { eventually, type ProcessInfo, serverProcesses, survivors } from "./processes.ts";
+import { type ProcessInfo, serverProcesses, survivors } from "./processes.ts";
 
 const root = process.getuid?.() === 0;
 const NOBODY = 65_534;

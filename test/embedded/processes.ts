@@ -1,7 +1,6 @@
 /** Reads the machine's processes: only they show that nothing is left behind. */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
 
 export interface ProcessInfo {
   readonly pid: number;
@@ -55,15 +54,4 @@ export function serverProcesses(home: string): {
 /** Those of the given processes that still live. */
 export function survivors(processes: readonly ProcessInfo[]): ProcessInfo[] {
   return listProcesses().filter((one) => processes.some((old) => old.pid === one.pid && old.uid === one.uid));
-}
-
-/** Polls until `check` returns something truthy, and returns that; fails after `seconds`. */
-export async function eventually<T>(what: string, check: () => T | Promise<T>, seconds = 180): Promise<T> {
-  const until = Date.now() + seconds * 1_000;
-  for (;;) {
-    const result = await check();
-    if (result) return result;
-    if (Date.now() > until) throw new Error(`not within ${seconds} s: ${what}`);
-    await sleep(20);
-  }
 }

@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { Redis } from "ioredis";
 import { afterAll, expect, test } from "vitest";
 import { startRedis } from "../../src/embedded/redis.ts";
+import { eventually } from "../support/eventually.ts";
 import { ownPort } from "../support/own-port.ts";
 import { startHolder } from "./holder.ts";
-import { eventually, listProcesses } from "./processes.ts";
+import { listProcesses } from "./processes.ts";
 
 const cache = mkdtempSync(join(tmpdir(), "redis-test-"));
 afterAll(() => rmSync(cache, { recursive: true, force: true }));

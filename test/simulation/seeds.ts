@@ -1,4 +1,4 @@
-/** The seeds that the tests play. */
+/** The seeds that the tests play. `npm run simulate` plays many more. */
 
 /** Seeds that found a fault once, each with the fault. */
 const FAILED_ONCE = [
@@ -10,11 +10,10 @@ const FAILED_ONCE = [
   130,
 ];
 
-/** Twelve seeds in a row play each pair of special products, and each plain product with each kind of ledger. */
-const IN_A_ROW = Array.from({ length: 12 }, (_, index) => index + 1);
-
 /** In each sixteenth seed slow answers never come. */
 const WITHOUT_ANSWER = 16;
 
-/** `npm run simulate` plays many more. */
-export const SEEDS: readonly number[] = [...new Set([...FAILED_ONCE, ...IN_A_ROW, WITHOUT_ANSWER])];
+/** With these, each pair of special products is played, and each plain product with each kind of ledger. */
+const OTHER_PRODUCTS = [2, 5, 7, 9];
+
+export const SEEDS: readonly number[] = [...FAILED_ONCE, WITHOUT_ANSWER, ...OTHER_PRODUCTS];

@@ -32,6 +32,18 @@ test("some of the seeds plant every kind of mismatch that callbacks and records 
   ]);
 });
 
+test("the seeds play each pair of special products, and each plain product with each kind of ledger", () => {
+  const played = SEEDS.map((seed) => planSeed(seed).world.products.map(({ productId }) => productId));
+  const together = (...ids: string[]) => played.some((products) => ids.every((id) => products.includes(id)));
+  const special = ["SINGLE", "LISTED", "ROUND", "FISH"];
+  const pairs = special.flatMap((one, index) => special.slice(index + 1).map((other) => [one, other]));
+  const ledgers = ["TABLE", "SLOT", "SPORT"].flatMap((one) => [
+    [one, "OMITTED"],
+    [one, "CENTS"],
+  ]);
+  expect([...pairs, ...ledgers].filter((ids) => !together(...ids))).toEqual([]);
+});
+
 describe("a run of several seeds at a time", () => {
   const runOf = (seed: number): SeedRun => ({
     seed,

@@ -4,6 +4,9 @@ import { setTimeout as pause } from "node:timers/promises";
 import { describeError } from "../../src/errors.ts";
 
 const LOOK_EVERY_MS = 25;
+/** What takes long to see is looked at less often, so that the processor is free for what is waited for. */
+const REST_PER_LOOK = 4;
+const LONGEST_REST_MS = 100;
 /** What has not happened by then never happens, however busy the machine is. */
 const LONGEST_WAIT_MS = 180_000;
 
@@ -19,6 +22,7 @@ export async function eventually<Seen>(
 ): Promise<Exclude<Awaited<Seen>, false | null | undefined>> {
   const deadline = performance.now() + withinMs;
   for (;;) {
+    const lookedAt = performance.now();
     let failure: unknown;
     try {
       const seen = await look();
@@ -26,12 +30,14 @@ export async function eventually<Seen>(
     } catch (error) {
       failure = error;
     }
-    if (performance.now() > deadline) {
+    const now = performance.now();
+    if (now > deadline) {
       const reason = failure === undefined ? "" : ` (${describeError(failure)})`;
       throw new Error(`within ${withinMs / 1000} s it did not happen that ${what}${reason}`, {
         cause: failure,
       });
     }
-    await pause(LOOK_EVERY_MS);
+    const restMs = (now - lookedAt) * REST_PER_LOOK;
+    await pause(Math.min(Math.max(LOOK_EVERY_MS, restMs), LONGEST_REST_MS));
   }
 }
