@@ -9,6 +9,7 @@ import { measureIdle } from "./idle.ts";
 import { measureImport } from "./import.ts";
 import { measureInsert } from "./insert.ts";
 import { measureMemory } from "./memory.ts";
+import { measurePipeline } from "./pipeline.ts";
 import { measurePull } from "./pull.ts";
 import { measureRange } from "./range.ts";
 import { measureResweep } from "./resweep.ts";
@@ -36,6 +37,7 @@ const MEASUREMENTS: Readonly<
   import: { figures: ["import"], measure: measureImport },
   memory: { figures: ["memory"], measure: measureMemory },
   diff: { figures: ["diff-full", "diff-hour"], measure: (isWanted) => measureDiff(isWanted) },
+  pipeline: { figures: ["pipeline"], measure: () => measurePipeline() },
   retain: { figures: ["retain", "retain-beside"], measure: () => measureRetain() },
   width: { figures: ["width"], measure: () => measureWidth() },
   verify: { figures: ["verify"], measure: measureVerify },
