@@ -10,6 +10,7 @@ import { measureIdle } from "./idle.ts";
 import { measureImport } from "./import.ts";
 import { measureInsert } from "./insert.ts";
 import { measureMemory } from "./memory.ts";
+import { measurePipeline } from "./pipeline.ts";
 import { measurePull } from "./pull.ts";
 import { measureRange } from "./range.ts";
 import { measureResweep } from "./resweep.ts";
@@ -48,6 +49,7 @@ const MEASUREMENTS: Readonly<
     ],
     measure: (isWanted) => measureHistory(isWanted),
   },
+  pipeline: { figures: ["pipeline"], measure: () => measurePipeline() },
   retain: { figures: ["retain", "retain-beside"], measure: () => measureRetain() },
   width: { figures: ["width"], measure: () => measureWidth() },
   verify: { figures: ["verify"], measure: measureVerify },

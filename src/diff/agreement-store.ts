@@ -178,10 +178,13 @@ export function aroundIds(rules: StatementRules): string {
   )`;
 }
 
-/** The ids of bets that do not certainly agree. `badRounds` of screen-store.ts says when agreement is certain. */
-export const uncertain = (rules: StatementRules) => `uncertain as (
+/**
+ * Selects the ids of bets whose own rows do not certainly agree.
+ * @param records, entries parts of the statement, or subqueries with these names
+ */
+export const differing = (rules: StatementRules, records = "records", entries = "entries") => `
     select coalesce(${namesOf(rules).name}, entries.txn_id) as id
-    from records full join entries on entries.txn_id = ${namesOf(rules).name}
+    from ${records} full join ${entries} on entries.txn_id = ${namesOf(rules).name}
     group by 1
     having sum(case
       when entries.plain and records.plain and entries.username = records.username
@@ -189,7 +192,14 @@ export const uncertain = (rules: StatementRules) => `uncertain as (
         and ${agreesWithRecord(rules)}
       then ${weightOf(rules)} else ${DIFFERENT_WEIGHT} end) <> ${PLACEMENT_WEIGHT + SETTLEMENT_WEIGHT}
       -- A flagged settlement that came before its placement (decision 92).
-      ${rules.areFlagged ? "or max(entries.placed_at) >= min(entries.flagged_at)" : ""}
+      ${rules.areFlagged ? "or max(entries.placed_at) >= min(entries.flagged_at)" : ""}`;
+
+/**
+ * The ids of bets that do not certainly agree. `badRounds` of screen-store.ts says when agreement is certain.
+ * @param differingIds selects the ids of bets whose own rows do not
+ */
+export const uncertain = (rules: StatementRules, differingIds = differing(rules)) => `uncertain as (
+    ${differingIds}
     union all
     select id from foreign_ids
     union all

@@ -5,18 +5,14 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import { requestIdSql } from "../db/request-id.ts";
 import {
   aroundIds,
-  entry,
-  HAS_BALANCES,
   MISMATCHES_TO_CHECK,
-  NAMED,
-  RECORD,
   type ScreenRules,
   type StatementRules,
   uncertain,
 } from "./agreement-store.ts";
+import { DIFFERING_IN_PARTS, everything, findBounds } from "./whole-tables-store.ts";
 
 const EXACT: ScreenRules = { dropsOmittedLosses: false, tolerance: new Map() };
 
@@ -25,6 +21,8 @@ export interface DueMarks {
   readonly marks: number;
   /** the highest row id: rows that a screening writes back have higher ids, and are not screened again */
   readonly upTo: number;
+  /** the size of the tables of both sides */
+  readonly bytes: number;
   /** the marks are so many that reading both tables whole is cheaper than searching for each round */
   readonly readsAll: boolean;
 }
@@ -50,7 +48,7 @@ export async function countDueMarks(tx: Query, productId: string, now: Instant):
       ) parts) as bytes
     from diff_marks where product_id = ${productId} and due_at <= ${now}`;
   const { marks = 0, upTo = 0, bytes = 0 } = due ?? {};
-  return { marks, upTo, readsAll: marks * BYTES_PER_MARK >= bytes };
+  return { marks, upTo, bytes, readsAll: marks * BYTES_PER_MARK >= bytes };
 }
 
 /**
@@ -79,12 +77,13 @@ export async function screenMarks(
       current_setting('max_parallel_workers_per_gather')), true)`;
   const areFlagged = !due.readsAll || (await haveFlags(tx, productId));
   const all: StatementRules = { ...rules, areFlagged, namedBy: ["betId"] };
+  const bounds = due.readsAll ? await findBounds(tx, productId, due.bytes) : [];
   // A statement of its own, because PostgreSQL uses several processes only where nothing is written.
   await tx.unsafe(
-    `create temporary table bad_rounds on commit drop as with ${(due.readsAll ? everything : aroundMarks)(all)},
-    ${badRounds(all)}
+    `create temporary table bad_rounds on commit drop as with ${due.readsAll ? everything(all, bounds.length) : aroundMarks(all)},
+    ${due.readsAll ? badRounds(all, DIFFERING_IN_PARTS) : badRounds(all)}
     select distinct username, round_id from bad`,
-    due.readsAll ? [productId] : parameters,
+    due.readsAll ? [productId, ...bounds] : parameters,
   );
   const [screened] = await tx.unsafe<Screened[]>(
     `with taken as (
@@ -126,30 +125,6 @@ const FIRST_DUE = `select id from (
     from diff_marks where id in (${DUE})
   ) counted where before < $4::bigint`;
 
-/** Reads both tables whole. It judges rounds without marks too, and nothing uses those results. */
-const everything = (rules: StatementRules) => `${MISMATCHES_TO_CHECK},
-  entries as not materialized (
-    select ${entry(rules)} from callback_entries f where f.product_id = $1 and f.callback <> 'adjustBalance'
-  ),
-  records as not materialized (select ${RECORD} from bet_records f where f.product_id = $1),
-  foreign_ids as (
-    select records.record_id as id from records
-    join callback_entries f on f.product_id = $1 and f.txn_id = records.record_id
-    where records.record_id <> records.bet_id
-      and records.record_id between (select min(txn_id) from callback_entries where product_id = $1)
-        and (select max(txn_id) from callback_entries where product_id = $1)
-  ),
-  mismatch_ids as (select id from mismatches_to_check cross join lateral (${NAMED}) as named (id)),
-  in_shared_requests as (
-    select username, unnest(array_agg(round_id)) as round_id
-    from (select occurred_at from callback_entries group by occurred_at having count(*) > 1) busy
-    cross join lateral (
-      select f.username, coalesce(f.round_id, '') as round_id, ${requestIdSql("f.request_id")} as request_id
-      from callback_entries f
-      where f.occurred_at = busy.occurred_at and f.product_id = $1 and ${HAS_BALANCES} offset 0) f
-    group by username, request_id having count(*) > 1
-  )`;
-
 /**
  * Every row of the marked rounds, and every row of any round or player that has one of their ids. "offset 0" makes
  * PostgreSQL search by index, whatever number of marks the planner assumes.
@@ -184,8 +159,8 @@ const aroundMarks = (rules: StatementRules) => `${MISMATCHES_TO_CHECK},
  * - No request of the round has another item, and no fetch has missed a record of the round.
  * - No mismatch that a comparison must still check names one of its ids.
  */
-const badRounds = (rules: StatementRules) => `
-  ${uncertain(rules)},
+const badRounds = (rules: StatementRules, differingIds?: string) => `
+  ${uncertain(rules, differingIds)},
   bad as (
     select named.username, named.round_id from uncertain cross join lateral (
       select username, round_id from callback_entries f where f.product_id = $1 and f.txn_id = uncertain.id

@@ -4,6 +4,7 @@ import { inOneMoment } from "../../../src/db/transactions.ts";
 import type { ScreenRules } from "../../../src/diff/agreement-store.ts";
 import { countDueMarks, screenMarks } from "../../../src/diff/screen-store.ts";
 import { putMarks } from "../../../src/diff/store.ts";
+import { findBounds } from "../../../src/diff/whole-tables-store.ts";
 import { compareProduct } from "../../../src/flows/compare/compare-product.ts";
 import { screenProduct } from "../../../src/flows/compare/screen-product.ts";
 import { silentLog } from "../../../src/log.ts";
@@ -17,7 +18,7 @@ const { sql, clock, receive, listed, fetchPlanned, ledgerBegins, mismatches } = 
 
 const due = async (readsAll: boolean) => {
   const [row] = await sql<{ upTo: number }[]>`select coalesce(max(id), 0) as "upTo" from diff_marks`;
-  return { marks: 0, upTo: row?.upTo ?? 0, readsAll };
+  return { marks: 0, upTo: row?.upTo ?? 0, bytes: 0, readsAll };
 };
 
 describe("a screening", () => {
@@ -141,6 +142,18 @@ describe("a screening", () => {
     await receiveMany();
     expect(await screen("P1", 1)).toEqual({ marks: 121, left: 2 });
     expect(await screen("P1", 100)).toEqual({ marks: 0, left: 0 });
+  });
+
+  test("divides the ids between the processes that it may use", async () => {
+    await receiveMany();
+    const boundsOf = (processes: number) =>
+      sql.begin(async (tx) => {
+        await tx`select set_config('max_parallel_workers_per_gather', ${String(processes - 1)}, true)`;
+        return await findBounds(tx, "P1", 0);
+      });
+    expect(await boundsOf(3)).toEqual(["bet-27", "bet-45"]);
+    expect(await boundsOf(1)).toEqual([]);
+    expect(await boundsOf(100)).toHaveLength(3);
   });
 
   test("is made by one process where the server has no room for several", async () => {

@@ -46,7 +46,7 @@ async function play(rounds: readonly (Round & { readonly productId: string })[])
 
 /** The rounds whose marks a screening of the product leaves, each once. */
 async function screened(productId: string, readsAll: boolean, rules?: ScreenRules): Promise<string[]> {
-  const due = { marks: 0, upTo: Number.MAX_SAFE_INTEGER, readsAll };
+  const due = { marks: 0, upTo: Number.MAX_SAFE_INTEGER, bytes: 0, readsAll };
   await inOneMoment(sql, (tx) => screenMarks(tx, productId, NOON, due, 1000, null, rules));
   return await marked(productId);
 }

@@ -1,0 +1,87 @@
+/** The part of the screening that reads the tables of both sides whole, by several processes of PostgreSQL at once. */
+
+import type { Query } from "../db/client.ts";
+import { requestIdSql } from "../db/request-id.ts";
+import {
+  differing,
+  entry,
+  HAS_BALANCES,
+  MISMATCHES_TO_CHECK,
+  NAMED,
+  RECORD,
+  type StatementRules,
+} from "./agreement-store.ts";
+
+/** The sample from which the bounds of the parts are taken. */
+const SAMPLE_BYTES = 8_000_000;
+/** Where the ids are in no order, each part reads the tables whole. */
+const MOST_PARTS = 4;
+
+/**
+ * Finds ids that divide the bets into parts of about equal size, one for each process that PostgreSQL may use for a
+ * statement (decision 190). Every bounds give the same result.
+ * @param bytes the size of the tables of both sides
+ */
+export async function findBounds(tx: Query, productId: string, bytes: number): Promise<string[]> {
+  const percent = Math.min(100, (100 * SAMPLE_BYTES) / Math.max(bytes, 1));
+  const [row] = await tx<{ bounds: string[] | null }[]>`
+    with parts as (select least(current_setting('max_parallel_workers_per_gather')::int + 1, ${MOST_PARTS}) as number)
+    select percentile_disc(
+      (select array_agg(part::double precision / number) from parts, generate_series(1, number - 1) as part)
+    ) within group (order by txn_id) as bounds
+    from callback_entries tablesample system (${percent}::real) where product_id = ${productId}`;
+  return row?.bounds ?? [];
+}
+
+/** The condition that an id lies in a part. The bounds are the parameters after the product's. */
+function isInPart(id: string, part: number, bounds: number): string {
+  return `${part > 0 ? `and ${id} >= $${part + 1}::text` : ""} ${part < bounds ? `and ${id} < $${part + 2}::text` : ""}`;
+}
+
+const entriesOf = (rules: StatementRules, condition = "") => `
+    select ${entry(rules)} from callback_entries f
+    where f.product_id = $1 and f.callback <> 'adjustBalance' ${condition}`;
+const recordsOf = (condition = "") =>
+  `select ${RECORD} from bet_records f where f.product_id = $1 ${condition}`;
+
+/** Selects the ids of bets whose own rows do not certainly agree from the parts of `everything`. */
+export const DIFFERING_IN_PARTS = "select id from candidates where id is not null";
+
+/**
+ * Reads both tables whole, in parts of their ids, so that each process joins and sums a part by itself. It judges
+ * rounds without marks too, and nothing uses those results. "offset 0" keeps the parts apart from statements that only
+ * one process can run.
+ * @param bounds the number of bounds between the parts
+ */
+export const everything = (rules: StatementRules, bounds: number) => `${MISMATCHES_TO_CHECK},
+  candidates as materialized (
+    select * from (
+      ${Array.from({ length: bounds + 1 }, (_, part) => {
+        const records = `(${recordsOf(isInPart("f.bet_id", part, bounds))}) records`;
+        const entries = `(${entriesOf(rules, isInPart("f.txn_id", part, bounds))}) entries`;
+        return `select id, null::timestamptz as busy_at from (${differing(rules, records, entries)}) differing`;
+      }).join(" union all ")}
+      union all
+      select null, occurred_at from callback_entries group by occurred_at having count(*) > 1
+      offset 0
+    ) parts
+  ),
+  entries as not materialized (${entriesOf(rules)}),
+  records as not materialized (${recordsOf()}),
+  foreign_ids as (
+    select records.record_id as id from records
+    join callback_entries f on f.product_id = $1 and f.txn_id = records.record_id
+    where records.record_id <> records.bet_id
+      and records.record_id between (select min(txn_id) from callback_entries where product_id = $1)
+        and (select max(txn_id) from callback_entries where product_id = $1)
+  ),
+  mismatch_ids as (select id from mismatches_to_check cross join lateral (${NAMED}) as named (id)),
+  in_shared_requests as (
+    select username, unnest(array_agg(round_id)) as round_id
+    from (select busy_at from candidates where busy_at is not null) busy
+    cross join lateral (
+      select f.username, coalesce(f.round_id, '') as round_id, ${requestIdSql("f.request_id")} as request_id
+      from callback_entries f
+      where f.occurred_at = busy.busy_at and f.product_id = $1 and ${HAS_BALANCES} offset 0) f
+    group by username, request_id having count(*) > 1
+  )`;
