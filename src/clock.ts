@@ -75,6 +75,27 @@ export function showInstant(instant: Instant): string {
   return DateTime.fromMillis(instant, { zone: "utc" }).toFormat("yyyy-MM-dd HH:mm:ss'Z'");
 }
 
+/** The time of a zone's clocks at an instant, "2026-11-20T10:00:00.000". @param zone an IANA name */
+export function localIso(instant: Instant, zone: string): string {
+  const offsetMs = IANAZone.create(zone).offset(instant) * 60_000;
+  return new Date(instant + offsetMs).toISOString().slice(0, -1);
+}
+
+const ISO_WITHOUT_OFFSET = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?$/;
+
+/**
+ * Adds the offset of a zone to a date-time that has none: "2026-11-20T10:00" → "2026-11-20T10:00+07:00". Where the
+ * clocks are set back, the earlier of the two times is meant.
+ * @returns null where the text has another form, or a time that the zone's clocks leave out
+ */
+export function withOffset(text: string, zone: string): string | null {
+  const iso = text.trim().replace(" ", "T");
+  if (!ISO_WITHOUT_OFFSET.test(iso)) return null;
+  const time = DateTime.fromISO(iso, { zone });
+  if (!time.isValid || !localIso(time.toMillis(), zone).startsWith(iso)) return null;
+  return `${iso}${time.offset === 0 ? "Z" : time.toFormat("ZZ")}`;
+}
+
 /** For people: "2 h 5 min", "40 s". */
 export function showDuration(lengthMs: number): string {
   const whole = Duration.fromMillis(Math.round(lengthMs / 1000) * 1000).shiftTo(

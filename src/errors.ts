@@ -59,6 +59,13 @@ export interface ProviderAnswer {
   readonly raw: string;
 }
 
+/** A field with a wrong value. */
+export interface WrongField {
+  readonly name: string;
+  /** names the field and its value */
+  readonly message: string;
+}
+
 /**
  * Every error that this program throws on purpose. `code` is stable (docs/errors.md). `retryable` says whether the
  * same call may succeed later.
@@ -70,6 +77,8 @@ export class ReconError extends Error {
   readonly retryAfterMs: number | null;
   /** the provider's answer; null: there was none, or the error is not about one */
   readonly answer: ProviderAnswer | null;
+  /** the wrong fields of what a person typed or sent, each once; none where the error is not about fields */
+  readonly fields: readonly WrongField[];
 
   constructor(
     code: ErrorCode,
@@ -79,6 +88,7 @@ export class ReconError extends Error {
       retryable?: boolean;
       retryAfterMs?: number | null;
       answer?: ProviderAnswer | null;
+      fields?: readonly WrongField[];
     } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -87,6 +97,7 @@ export class ReconError extends Error {
     this.retryable = options.retryable ?? false;
     this.retryAfterMs = options.retryAfterMs ?? null;
     this.answer = options.answer ?? null;
+    this.fields = options.fields ?? [];
   }
 }
 

@@ -51,6 +51,8 @@ export interface OpsAddress {
 
 /** The parts of a body that a message shows. Each kind of alert has only some of them. */
 interface AlertBody {
+  readonly incidentId?: string;
+  readonly test?: boolean;
   readonly kind?: keyof typeof MEANING_OF_KIND;
   readonly since?: string;
   readonly until?: string | null;
@@ -94,7 +96,7 @@ const REJECTED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "ledger-changed": { side: "entry", kind: "changed" },
 };
 
-/** The path of the alert's mismatches or rejected ones, or of the overview. */
+/** The path of the alert's incident or rejected ones, or of the overview. */
 function pathOf({ kind, body, productId }: Alert): string {
   if (kind === "digest") return "/mismatches";
   const rejected = REJECTED[kind];
@@ -102,8 +104,8 @@ function pathOf({ kind, body, productId }: Alert): string {
     const whose = productId === null ? {} : { product: productId };
     return `/rejected?${new URLSearchParams({ ...rejected, ...whose })}`;
   }
-  const { kind: mismatchKind } = body as AlertBody;
-  if (mismatchKind === undefined) return "/";
-  const query = new URLSearchParams({ product: productId ?? "", kind: mismatchKind });
-  return `/mismatches?${query}`;
+  const { incidentId, test: isTest } = body as AlertBody;
+  if (incidentId === undefined) return "/";
+  // The incident of a test does not exist.
+  return isTest === true ? "/incidents" : `/incidents/${incidentId}`;
 }

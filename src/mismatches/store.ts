@@ -56,6 +56,8 @@ export interface MismatchChoice {
   readonly to?: Instant | null;
   /** the least amount at risk; decimal text */
   readonly minAmount?: string | null;
+  /** of this incident */
+  readonly incidentId?: number | null;
 }
 
 export interface MismatchFilter extends MismatchChoice {
@@ -110,13 +112,14 @@ export function chosenBy(sql: Query, choice: MismatchChoice) {
 
 /** The condition of a choice beside the status. */
 export function narrowedBy(sql: Query, choice: MismatchChoice) {
-  const { kind, productId, username, from = null, to = null, minAmount = null } = choice;
+  const { kind, productId, username, from = null, to = null, minAmount = null, incidentId = null } = choice;
   return sql`${kind === null ? sql`` : sql`and kind = ${kind}`}
     ${productId === null ? sql`` : sql`and product_id = ${productId}`}
     ${username === null ? sql`` : sql`and username = ${username}`}
     ${from === null ? sql`` : sql`and first_seen_at >= ${from}`}
     ${to === null ? sql`` : sql`and first_seen_at < ${to}`}
-    ${minAmount === null ? sql`` : sql`and amount_at_risk >= ${minAmount}::numeric`}`;
+    ${minAmount === null ? sql`` : sql`and amount_at_risk >= ${minAmount}::numeric`}
+    ${incidentId === null ? sql`` : sql`and id in (select mismatch_id from incident_members where incident_id = ${incidentId})`}`;
 }
 
 /** Whether a mismatch of this product exists. The product may have left the config since. */

@@ -30,7 +30,7 @@ test("the alert of an incident says what it means, since when, how much, its lar
       "mismatch 5: 180.48 THB of anna: never paid",
       "to see them: recon mismatches list --product P1 --kind missing-settlement",
     ],
-    link: "http://127.0.0.1:3000/mismatches?product=P1&kind=missing-settlement",
+    link: "http://127.0.0.1:3000/incidents/7",
   });
 });
 

@@ -35,6 +35,8 @@ interface Visit {
   readonly reducedMotion?: "reduce" | "no-preference";
   /** CSS pixels; default: a wide screen */
   readonly viewport?: { readonly width: number; readonly height: number };
+  /** the zone of the visitor's clock; default: UTC */
+  readonly timezoneId?: string;
   /** false: a visitor without scripts */
   readonly scripts?: boolean;
 }
@@ -97,7 +99,7 @@ export async function openVisit(browser: Browser, visit: Visit): Promise<Browser
     javaScriptEnabled: scripts,
     viewport: visit.viewport ?? { width: 1280, height: 900 },
     locale: "en-GB",
-    timezoneId: "UTC",
+    timezoneId: visit.timezoneId ?? "UTC",
   });
   if (token !== undefined) {
     const answer = await context.request.post("/sign-in", { form: { token }, maxRedirects: 0 });

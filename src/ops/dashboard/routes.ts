@@ -6,11 +6,13 @@ import type { ReportQueue } from "../http/report-queue.ts";
 import { addBackfillsPage } from "./backfills/backfills-page.ts";
 import { addChanges } from "./changes/changes.ts";
 import { addCoveragePage } from "./coverage/coverage-page.ts";
+import { addIncidentsPage } from "./incidents/incidents-page.ts";
 import { addMismatchPage } from "./mismatches/mismatch-page.ts";
 import { addMismatchesPage } from "./mismatches/mismatches-page.ts";
 import { addOverviewPage } from "./overview/overview-page.ts";
 import { addRejectedPage } from "./rejected/rejected-page.ts";
 import { addReportPage } from "./report/report-page.ts";
+import { addTimeZonePage } from "./time-zone/time-zone-page.ts";
 import { addTransfersPage } from "./transfers/transfers-page.ts";
 
 /**
@@ -21,6 +23,7 @@ import { addTransfersPage } from "./transfers/transfers-page.ts";
 export function addDashboard(pages: FastifyInstance, context: FlowContext, reports: ReportQueue): void {
   addChanges(pages, context);
   addOverviewPage(pages, context);
+  addIncidentsPage(pages, context);
   addMismatchesPage(pages, context);
   addMismatchPage(pages, context);
   addCoveragePage(pages, context);
@@ -28,4 +31,5 @@ export function addDashboard(pages: FastifyInstance, context: FlowContext, repor
   addReportPage(pages, context, reports);
   addTransfersPage(pages, context);
   addRejectedPage(pages, context);
+  addTimeZonePage(pages);
 }

@@ -21,6 +21,8 @@ export interface DashboardPage {
   readonly path: string;
   readonly main: SafeHtml;
   readonly notice?: Notice | null;
+  /** the zone of its times, and the page's address for coming back from the choice of a zone; null: it shows no time */
+  readonly times?: { readonly zone: string; readonly url: string } | null;
   /** the topics whose changes refresh this page; none: the page does not refresh */
   readonly live?: readonly LiveTopic[];
 }
@@ -30,6 +32,7 @@ export type LiveTopic = "pull" | "mismatches" | "transfers" | "backfills" | "ale
 
 const NAVIGATION = [
   ["/", "Overview"],
+  ["/incidents", "Incidents"],
   ["/mismatches", "Mismatches"],
   ["/transfers", "Transfers"],
   ["/backfills", "Backfill"],
@@ -38,9 +41,9 @@ const NAVIGATION = [
 
 /** A whole document. `html` escapes all values; only `html` makes markup. */
 export function renderPage(page: DashboardPage): string {
-  const { title, visitor, path, main, notice = null, live = [] } = page;
+  const { title, visitor, path, main, notice = null, live = [], times = null } = page;
   const document = html`<!doctype html>
-<html lang="en">
+<html lang="en"${times === null ? null : html` data-zone="${times.zone}"`}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -61,7 +64,7 @@ ${visitor === null ? null : renderVisitor(visitor)}
 <div id="notice" role="status">${notice === null ? null : renderNotice(notice)}</div>
 ${main}
 </main>
-<footer><span id="connection" data-state="still"></span><span>All times are UTC.</span></footer>
+<footer><span id="connection" data-state="still"></span>${times === null ? null : renderZone(times)}</footer>
 </body>
 </html>
 `;
@@ -80,6 +83,11 @@ function renderVisitor({ name, role, by }: NonNullable<Visitor>): SafeHtml {
   const may = role === "read" ? " (read only)" : "";
   const out = html`<form method="post" action="/sign-out"><button class="quiet">Sign out</button></form>`;
   return html`<div class="visitor"><span>${name}${may}</span>${by === "session" ? out : null}</div>`;
+}
+
+function renderZone({ zone, url }: NonNullable<DashboardPage["times"]>): SafeHtml {
+  const choose = `/time-zone?${new URLSearchParams({ back: url })}`;
+  return html`<span>All times are ${zone}. <a href="${choose}">Change the time zone</a></span>`;
 }
 
 function renderNotice({ tone, text, undo }: Notice): SafeHtml {

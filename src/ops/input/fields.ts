@@ -5,7 +5,7 @@
 
 import { z } from "zod";
 import { parseInstant } from "../../clock.ts";
-import { ReconError } from "../../errors.ts";
+import { ReconError, type WrongField } from "../../errors.ts";
 import { formatAmount, parseAmount } from "../../money.ts";
 import { fieldOf, messageOf, sayNone, sayRepeated, type TextReader } from "./messages.ts";
 
@@ -14,9 +14,9 @@ export type Typed = Readonly<Record<string, unknown>>;
 
 type Issue = z.core.$ZodRawIssue;
 
-/** @param message names the field and its value */
-export function usage(message: string): ReconError {
-  return new ReconError("usage", message);
+/** @param message names the field and its value @param field its name; null: the error is not about one field */
+export function usage(message: string, field: string | null = null): ReconError {
+  return new ReconError("usage", message, { fields: field === null ? [] : [{ name: field, message }] });
 }
 
 /**
@@ -29,7 +29,15 @@ export function read<Form extends z.ZodType>(form: Form, value: unknown): z.outp
   const { issues } = result.error;
   // A misspelled field is also missing. Its name says more.
   const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
-  throw usage(issue?.message ?? "the request has an error");
+  const fields = new Map<string, WrongField>();
+  for (const { code, message, path } of issues) {
+    const [name] = path;
+    if (code === "unrecognized_keys" || typeof name !== "string" || fields.has(name)) continue;
+    fields.set(name, { name, message });
+  }
+  throw new ReconError("usage", issue?.message ?? "the request has an error", {
+    fields: [...fields.values()],
+  });
 }
 
 /** A text; any other type is an error. */
@@ -108,7 +116,7 @@ export function orNull<Value extends z.ZodType>(schema: Value) {
 export function readOneOf<Name extends string>(field: string, value: string, names: readonly Name[]): Name {
   const found = names.find((name) => name === value);
   if (found !== undefined) return found;
-  throw usage(sayNone(field, value, names));
+  throw usage(sayNone(field, value, names), field);
 }
 
 function readPlainAmount(text: string, field: string): string {

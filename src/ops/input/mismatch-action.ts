@@ -107,14 +107,14 @@ async function readTarget(
 function checkSaid({ note, from, adjustment: amount, ref }: z.output<typeof RESOLVE_FORM>): Said {
   const said = { note, expected: from };
   if (amount === undefined && ref === undefined) return { ...said, adjustment: null };
-  if (amount === undefined) throw usage("adjustment is missing: a ref needs one");
+  if (amount === undefined) throw usage("adjustment is missing: a ref needs one", "adjustment");
   if (ref === undefined)
-    throw usage("ref is missing: an adjustment needs one, so that it cannot count twice");
+    throw usage("ref is missing: an adjustment needs one, so that it cannot count twice", "ref");
   return { ...said, adjustment: { amount, ref } };
 }
 
 function readCorrection(text: string, field: string): string {
   const amount = parseAmount(text, field);
-  if (amount.eq(ZERO)) throw usage(`${field} "${text}" corrects nothing`);
+  if (amount.eq(ZERO)) throw usage(`${field} "${text}" corrects nothing`, field);
   return formatAmount(amount);
 }

@@ -19,6 +19,11 @@ export const CHOICE = z.strictObject({
   from: orNull(timeIn(FILTER)).meta({ description: "first seen at this time or later" }),
   to: orNull(timeIn(FILTER)).meta({ description: "first seen before this time" }),
   minAmount: orNull(amountIn(FILTER)).meta({ description: "the least amount at risk" }),
+  incident: orNull(
+    FILTER.regex(/^[1-9]\d{0,14}$/, {
+      error: ({ input }) => `incident "${input}" is not the id of an incident`,
+    }),
+  ).meta({ description: "only mismatches of this incident" }),
 });
 
 export const LIST_QUERY = CHOICE.extend(PAGE);
@@ -48,11 +53,11 @@ export async function readChoice(context: FlowContext, typed: Typed): Promise<Mi
 export async function checkChoice(
   context: FlowContext,
   typed: Typed,
-  { status: statuses, product: productId, ...rest }: z.output<typeof CHOICE>,
+  { status: statuses, product: productId, incident, ...rest }: z.output<typeof CHOICE>,
 ): Promise<MismatchChoice> {
   await checkProduct(context, productId);
   checkOrder(typed, rest);
-  return { statuses, productId, ...rest };
+  return { statuses, productId, incidentId: incident === null ? null : Number(incident), ...rest };
 }
 
 /** A product that has left the config may still have mismatches. */

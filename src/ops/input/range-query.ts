@@ -45,13 +45,13 @@ export function checkOrder(
   { from, to }: { readonly [End in keyof TimeRange]: TimeRange[End] | null },
 ): void {
   if (from === null || to === null || from < to) return;
-  throw usage(`from "${typed["from"]}" is not before to "${typed["to"]}"`);
+  throw usage(`from "${typed["from"]}" is not before to "${typed["to"]}"`, "from");
 }
 
 function checkPulled(field: string, value: string, { products }: Config): void {
   const known = products.map((one) => one.productId);
   const productId = readOneOf(field, value, known);
   if (products.find((one) => one.productId === productId)?.walletMode === "transfer") {
-    throw usage(`${field} "${productId}" has the wallet mode transfer: nothing is fetched of it`);
+    throw usage(`${field} "${productId}" has the wallet mode transfer: nothing is fetched of it`, field);
   }
 }

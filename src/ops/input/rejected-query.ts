@@ -62,6 +62,7 @@ async function checkProduct(sql: Query, product: string, { products }: Config): 
   const known = products.map(({ productId }) => productId).join(", ");
   throw usage(
     `there is no product "${product.slice(0, 60)}", and nothing rejected names it; the config has ${known}`,
+    "product",
   );
 }
 

@@ -60,16 +60,18 @@ export function readReportDay(typed: unknown, defaultZone = "UTC"): AskedDay {
 /** @throws ReconError `usage` that names the wrong value */
 export function parseDay(day: string, zone: string): ZonedDay {
   if (!isZone(zone)) {
-    throw usage(`there is no zone "${zone.slice(0, 60)}"; it is a name such as Asia/Bangkok or UTC`);
+    throw usage(`there is no zone "${zone.slice(0, 60)}"; it is a name such as Asia/Bangkok or UTC`, "zone");
   }
   const found = dayOf(day, zone);
-  if (found === null) throw usage(`day must be a date such as 2026-11-20, but is "${day.slice(0, 60)}"`);
+  if (found === null)
+    throw usage(`day must be a date such as 2026-11-20, but is "${day.slice(0, 60)}"`, "day");
   return found;
 }
 
 /** @throws ReconError `usage` that names the wrong value */
 export function parseMonth(month: string): AskedMonth {
   const dates = datesOf(month);
-  if (dates === null) throw usage(`month must be a month such as 2026-11, but is "${month.slice(0, 60)}"`);
+  if (dates === null)
+    throw usage(`month must be a month such as 2026-11, but is "${month.slice(0, 60)}"`, "month");
   return { month, dates };
 }

@@ -37,7 +37,8 @@ export function addMismatchChoice(command: Command): Command {
     .option("--username <username>", "one player")
     .option("--from <time>", "first seen at this time or later, such as 2026-11-01T00:00:00Z")
     .option("--to <time>", "first seen before this time")
-    .option("--min-amount <amount>", "the least amount at risk");
+    .option("--min-amount <amount>", "the least amount at risk")
+    .option("--incident <id>", "only those of this incident");
 }
 
 export function addMismatchActions(mismatches: Command): void {

@@ -11,12 +11,14 @@ import {
   requestBackfill,
 } from "../../../flows/pull/backfill.ts";
 import { watchBackfill } from "../../../flows/read/watch-backfill.ts";
-import { type Notice, renderPage } from "../../http/layout.ts";
+import type { Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { readPage } from "../../input/page-query.ts";
 import { readProductRange } from "../../input/range-query.ts";
-import { typedRangeOf } from "../parts/fields.ts";
+import { problemOf, typedRangeOf } from "../parts/fields.ts";
 import { setNotice, takeNotice } from "../parts/notice.ts";
+import { sendPage } from "../parts/send-page.ts";
+import { tidyQuery, zoneOf } from "../parts/zone.ts";
 import { renderBackfill } from "./render-backfill.ts";
 import { type BackfillForm, renderBackfills } from "./render-backfills.ts";
 
@@ -26,13 +28,14 @@ interface BackfillRoute {
   Params: { id: string };
 }
 
-const HTML = "text/html; charset=utf-8";
 const PAGE_SIZE = 25;
 
 export function addBackfillsPage(pages: FastifyInstance, context: FlowContext): void {
-  pages.get("/backfills", (request: BackfillsRequest, reply) =>
-    sendBackfills(context, request, reply, request.query),
-  );
+  pages.get("/backfills", async (request: BackfillsRequest, reply) => {
+    const tidy = tidyQuery(request.query, ["from", "to"], zoneOf(request));
+    if (tidy !== null) return await reply.redirect(`/backfills?${new URLSearchParams(tidy)}`, 303);
+    return await sendBackfills(context, request, reply, request.query);
+  });
   pages.post("/backfills", async (request: BackfillsRequest, reply) => {
     const typed = (request.body ?? {}) as Typed;
     try {
@@ -74,18 +77,14 @@ async function sendBackfills(
 ): Promise<FastifyReply> {
   const { form, after } = await readForm(context, typed);
   const list = await listBackfillPage(context, { limit: PAGE_SIZE, after });
-  const page = renderPage({
+  const reader = { mayWrite: request.asker.role === "write", zone: zoneOf(request) };
+  return await sendPage(request, reply.code(form.problem === null ? 200 : 400), {
     title: "Backfill",
-    visitor: request.asker,
     path: "/backfills",
-    main: renderBackfills(form, list, request.asker.role === "write"),
+    main: renderBackfills(form, list, reader),
     notice: takeNotice(request, reply),
     live: ["backfills"],
   });
-  return await reply
-    .code(form.problem === null ? 200 : 400)
-    .type(HTML)
-    .send(page);
 }
 
 async function readForm(
@@ -109,7 +108,7 @@ async function readForm(
     return { form: { ...form, plan, problem: null }, after };
   } catch (error) {
     if (statusOfRefusal(error) === null) throw error;
-    return { form: { ...form, plan: null, problem: describeError(error) }, after: null };
+    return { form: { ...form, plan: null, problem: problemOf(error) }, after: null };
   }
 }
 
@@ -120,13 +119,11 @@ async function sendBackfill(
   notice: Notice | null,
 ): Promise<FastifyReply> {
   const watched = await watchBackfill(context, request.params.id);
-  const page = renderPage({
+  return await sendPage(request, reply, {
     title: `Backfill ${watched.backfill.id}`,
-    visitor: request.asker,
     path: `/backfills/${watched.backfill.id}`,
-    main: renderBackfill(watched, request.asker.role === "write"),
+    main: renderBackfill(watched, { mayWrite: request.asker.role === "write", zone: zoneOf(request) }),
     notice,
     live: ["backfills", "mismatches"],
   });
-  return await reply.type(HTML).send(page);
 }

@@ -7,20 +7,23 @@ import { type Backfill, type BackfillChange, statusAfter } from "../../../sync/b
 import { explainGap } from "../coverage/gap-reasons.ts";
 import { showCount, showState, showTime } from "../parts/show.ts";
 
-/** @param mayWrite whether the page offers pausing, resuming and cancelling */
-export function renderBackfill(watched: WatchedBackfill, mayWrite: boolean): SafeHtml {
+/** @param reader whether the page offers pausing, resuming and cancelling, and the zone of its times */
+export function renderBackfill(
+  watched: WatchedBackfill,
+  { mayWrite, zone }: { readonly mayWrite: boolean; readonly zone: string },
+): SafeHtml {
   const { backfill } = watched;
   const { id, productId, from, to, status } = backfill;
   return html`<p><a href="/backfills">All backfills</a></p>
-<h1>Backfill ${id} of ${productId} ${showState(status)}</h1>
-<p>From ${showTime(from)} to ${showTime(to)}</p>
-${renderProgress(watched)}
+<h1 class="wrap">Backfill ${id} of ${productId} ${showState(status)}</h1>
+<p>From ${showTime(from, zone)} to ${showTime(to, zone)}</p>
+${renderProgress(watched, zone)}
 ${renderGaps(backfill)}
 ${mayWrite ? renderChanges(backfill) : null}
 ${renderEffect(watched)}`;
 }
 
-function renderProgress({ backfill, pace }: WatchedBackfill): SafeHtml {
+function renderProgress({ backfill, pace }: WatchedBackfill, zone: string): SafeHtml {
   const { status, windowsDone, windowsTotal, startedAt, endedAt } = backfill;
   const percent = windowsTotal === 0 ? 100 : Math.floor((100 * windowsDone) / windowsTotal);
   const moving =
@@ -34,7 +37,7 @@ function renderProgress({ backfill, pace }: WatchedBackfill): SafeHtml {
   return html`<section class="sheet" aria-label="Progress">
 <label class="whole" for="progress">${showCount(windowsDone)} of ${showCount(windowsTotal)} windows are done (${percent} %)</label>
 <progress id="progress" max="${windowsTotal}" value="${windowsDone}">${percent} %</progress>
-<p>${startedAt === null ? explainNoStart(status) : html`Begun ${showTime(startedAt)}${endedAt === null ? null : html`, ended ${showTime(endedAt)}`}.`}${took}${moving}</p>
+<p>${startedAt === null ? explainNoStart(status) : html`Begun ${showTime(startedAt, zone)}${endedAt === null ? null : html`, ended ${showTime(endedAt, zone)}`}.`}${took}${moving}</p>
 </section>`;
 }
 

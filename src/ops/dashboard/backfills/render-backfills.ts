@@ -5,8 +5,15 @@ import { formatInstant, showDuration } from "../../../clock.ts";
 import type { BackfillPlan } from "../../../flows/pull/backfill.ts";
 import type { Backfill } from "../../../sync/backfill.ts";
 import { lengthOf } from "../../../window.ts";
-import { renderRangeFields, type TypedRange } from "../parts/fields.ts";
+import {
+  type Problem,
+  RANGE_FIELDS,
+  renderProblem,
+  renderRangeFields,
+  type TypedRange,
+} from "../parts/fields.ts";
 import { showCount, showState, showTime } from "../parts/show.ts";
+import { type Column, renderTable } from "../parts/table.ts";
 
 export interface BackfillForm {
   /** those that are pulled */
@@ -15,8 +22,8 @@ export interface BackfillForm {
   readonly typed: TypedRange;
   /** the dry run; null: there is no range */
   readonly plan: BackfillPlan | null;
-  /** one line that names the field and its value; null: there is none */
-  readonly problem: string | null;
+  /** null: there is none */
+  readonly problem: Problem | null;
 }
 
 export interface BackfillList {
@@ -25,25 +32,29 @@ export interface BackfillList {
   readonly next: string | null;
 }
 
-/** @param mayWrite whether the page offers a new backfill */
-export function renderBackfills(form: BackfillForm, list: BackfillList, mayWrite: boolean): SafeHtml {
+/** @param reader whether the page offers a new backfill, and the zone of its times */
+export function renderBackfills(
+  form: BackfillForm,
+  list: BackfillList,
+  { mayWrite, zone }: { readonly mayWrite: boolean; readonly zone: string },
+): SafeHtml {
   return html`<h1>Backfill</h1>
-${mayWrite ? renderForm(form) : null}
-${renderList(list)}`;
+${mayWrite ? renderForm(form, zone) : null}
+${renderList(list, zone)}`;
 }
 
-function renderForm({ products, typed, plan, problem }: BackfillForm): SafeHtml {
+function renderForm({ products, typed, plan, problem }: BackfillForm, zone: string): SafeHtml {
   return html`<section class="sheet" aria-labelledby="new"><h2 id="new">Fetch a past range again</h2>
 <p class="faint">The worker fetches the whole range again, after all more urgent work. Nothing counts twice, and live pulling goes on.</p>
 <form method="get" action="/backfills" class="fields">
-${renderRangeFields(products, typed)}
+${renderRangeFields(products, typed, problem)}
 <button class="quiet">Show the effect</button>
 </form>
-${problem === null ? null : html`<p class="problem" role="alert">${problem}</p>`}
-${plan === null ? null : renderPlan(plan)}</section>`;
+${renderProblem(problem, RANGE_FIELDS)}
+${plan === null ? null : renderPlan(plan, zone)}</section>`;
 }
 
-function renderPlan({ asked, windows, windowMs, coveredMs }: BackfillPlan): SafeHtml {
+function renderPlan({ asked, windows, windowMs, coveredMs }: BackfillPlan, zone: string): SafeHtml {
   const length = lengthOf(asked);
   const covered =
     coveredMs === 0
@@ -56,28 +67,42 @@ function renderPlan({ asked, windows, windowMs, coveredMs }: BackfillPlan): Safe
 <input type="hidden" name="product" value="${asked.productId}">
 <input type="hidden" name="from" value="${formatInstant(asked.from)}">
 <input type="hidden" name="to" value="${formatInstant(asked.to)}">
-<p>The backfill would fetch <strong>${showDuration(length)}</strong> of ${asked.productId}, from ${showTime(asked.from)} to ${showTime(asked.to)},
+<p>The backfill would fetch <strong>${showDuration(length)}</strong> of ${asked.productId}, from ${showTime(asked.from, zone)} to ${showTime(asked.to, zone)},
 in <strong>${count}</strong> of at most ${showDuration(windowMs)}; ${covered}. Nothing has been queued yet.</p>
 <button>Start</button>
 </form>`;
 }
 
-function renderList({ backfills, next }: BackfillList): SafeHtml {
+const COLUMNS: readonly Column[] = [
+  { name: "backfill" },
+  { name: "status" },
+  { name: "product", as: "text" },
+  { name: "from" },
+  { name: "to" },
+  { name: "windows", as: "number" },
+  { name: "records", as: "number" },
+  { name: "new", as: "number" },
+  { name: "changed", as: "number" },
+];
+
+function renderList({ backfills, next }: BackfillList, zone: string): SafeHtml {
   if (backfills.length === 0)
     return html`<p class="sheet">There are no backfills${next === null ? " yet" : ""}.</p>`;
-  const rows = backfills.map(
-    (one) => html`<tr id="backfill-${one.id}">
-<td><a href="/backfills/${one.id}">Backfill ${one.id}</a></td><td>${showState(one.status)}</td><td class="wrap">${one.productId}</td>
-<td>${showTime(one.from)}</td><td>${showTime(one.to)}</td>
-<td class="number">${showCount(one.windowsDone)} of ${showCount(one.windowsTotal)}</td>
-<td class="number">${showCount(one.records)}</td><td class="number">${showCount(one.created)}</td><td class="number">${showCount(one.changed)}</td>
-</tr>`,
-  );
+  const rows = backfills.map((one) => ({
+    id: `backfill-${one.id}`,
+    cells: [
+      html`<a href="/backfills/${one.id}">Backfill ${one.id}</a>`,
+      showState(one.status),
+      one.productId,
+      showTime(one.from, zone),
+      showTime(one.to, zone),
+      `${showCount(one.windowsDone)} of ${showCount(one.windowsTotal)}`,
+      showCount(one.records),
+      showCount(one.created),
+      showCount(one.changed),
+    ],
+  }));
   return html`<section class="sheet" aria-labelledby="all"><h2 id="all">All backfills</h2>
-<div class="scroll" tabindex="0" role="group" aria-label="Backfills, table"><table>
-<caption>The newest first</caption>
-<thead><tr><th scope="col">backfill</th><th scope="col">status</th><th scope="col">product</th><th scope="col">from</th><th scope="col">to</th>
-<th scope="col" class="number">windows</th><th scope="col" class="number">records</th><th scope="col" class="number">new</th><th scope="col" class="number">changed</th></tr></thead>
-<tbody>${rows}</tbody></table></div>
+${renderTable({ name: "Backfills", caption: "The newest first", columns: COLUMNS, rows })}
 ${next === null ? null : html`<p><a class="button quiet" href="/backfills?after=${next}">Older ones</a></p>`}</section>`;
 }

@@ -2,13 +2,14 @@
 
 import type { FastifyInstance } from "fastify";
 import { formatInstant } from "../../../clock.ts";
-import { ReconError } from "../../../errors.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { type Coverage, readCoverageOf } from "../../../flows/read/read-coverage.ts";
 import { readProductRange } from "../../input/range-query.ts";
-import { typedRangeOf } from "../parts/fields.ts";
-import { renderPage } from "../../http/layout.ts";
+import { statusOfRefusal } from "../../http/refusals.ts";
+import { type Problem, problemOf, typedRangeOf } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
+import { sendPage } from "../parts/send-page.ts";
+import { tidyQuery, zoneOf } from "../parts/zone.ts";
 import { type CoverageForm, renderCoverage } from "./render-coverage.ts";
 
 const HOUR_MS = 3_600_000;
@@ -17,6 +18,9 @@ type QueryFields = Readonly<Record<string, unknown>>;
 
 export function addCoveragePage(pages: FastifyInstance, context: FlowContext): void {
   pages.get<{ Querystring: QueryFields }>("/coverage", async (request, reply) => {
+    const zone = zoneOf(request);
+    const tidy = tidyQuery(request.query, ["from", "to"], zone);
+    if (tidy !== null) return await reply.redirect(`/coverage?${new URLSearchParams(tidy)}`, 303);
     const query = Object.keys(request.query).length === 0 ? lastHour(context) : request.query;
     const seen = await readCoveragePage(context, query);
     const form: CoverageForm = {
@@ -26,31 +30,27 @@ export function addCoveragePage(pages: FastifyInstance, context: FlowContext): v
       typed: typedRangeOf(query),
       problem: seen.problem,
     };
-    const page = renderPage({
+    const mayWrite = request.asker.role === "write";
+    return await sendPage(request, reply.code(seen.problem === null ? 200 : 400), {
       title: "Coverage",
-      visitor: request.asker,
       path: "/coverage",
-      main: renderCoverage(form, seen.coverage, request.asker.role === "write"),
+      main: renderCoverage(form, seen.coverage, { mayWrite, zone }),
       notice: takeNotice(request, reply),
       live: ["pull", "backfills"],
     });
-    const status = seen.problem === null ? 200 : 400;
-    return await reply.code(status).type("text/html; charset=utf-8").send(page);
   });
 }
 
 async function readCoveragePage(
   context: FlowContext,
   query: QueryFields,
-): Promise<{ readonly coverage: Coverage | null; readonly problem: string | null }> {
+): Promise<{ readonly coverage: Coverage | null; readonly problem: Problem | null }> {
   try {
     const asked = readProductRange(query, context.config);
     return { coverage: await readCoverageOf(context, asked), problem: null };
   } catch (error) {
-    if (error instanceof ReconError && error.code === "usage") {
-      return { coverage: null, problem: error.message };
-    }
-    throw error;
+    if (statusOfRefusal(error) !== 400) throw error;
+    return { coverage: null, problem: problemOf(error) };
   }
 }
 

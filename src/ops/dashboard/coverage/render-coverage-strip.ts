@@ -1,7 +1,8 @@
 /** Draws a product's coverage as a strip of hours (decision 65): by colour, by pattern and in words. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
-import { formatInstant, type Instant } from "../../../clock.ts";
+import { DateTime } from "luxon";
+import { formatInstant, type Instant, localIso } from "../../../clock.ts";
 import type { CoverageHour } from "../../../sync/coverage-hours.ts";
 import type { TimeRange } from "../../../window.ts";
 import { explainGap } from "./gap-reasons.ts";
@@ -9,10 +10,11 @@ import { explainGap } from "./gap-reasons.ts";
 type HourState = CoverageHour["state"];
 
 const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 /** Up to this number of hours, a line separates each hour from the next. */
 const MOST_SEPARATE_HOURS = 48;
 const MOST_LABELS = 7;
+/** Nearer to the end of the strip, a label has no room; as a share of the strip. */
+const ROOM_OF_LABEL = 0.12;
 
 const WORD_OF_STATE: Readonly<Record<HourState, string>> = {
   fetched: "fetched",
@@ -28,11 +30,11 @@ interface HourRun extends TimeRange {
 }
 
 /** A link for each hour would mean hundreds of stops for keyboard users, so equal hours of a day are one link. */
-function joinHours(hours: readonly CoverageHour[]): HourRun[] {
+function joinHours(hours: readonly CoverageHour[], zone: string): HourRun[] {
   const runs: HourRun[] = [];
   for (const { from, to, state, code } of hours) {
     const last = runs.at(-1);
-    const isSame = last?.state === state && last.code === code && from % DAY_MS !== 0;
+    const isSame = last?.state === state && last.code === code && dateOf(last.from, zone) === dateOf(from, zone);
     if (isSame) runs.splice(-1, 1, { ...last, to });
     else runs.push({ from, to, state, code });
   }
@@ -40,32 +42,42 @@ function joinHours(hours: readonly CoverageHour[]): HourRun[] {
 }
 
 /** @param hours of one product, in order and without a break; at least one */
-export function renderCoverageStrip(productId: string, hours: readonly CoverageHour[]): SafeHtml {
+export function renderCoverageStrip(
+  productId: string,
+  hours: readonly CoverageHour[],
+  zone: string,
+): SafeHtml {
   const from = hours[0]?.from ?? 0;
   const to = hours.at(-1)?.to ?? from + HOUR_MS;
   const at = (instant: Instant) => `${percent((instant - from) / (to - from))}%`;
-  const runs = joinHours(hours).map((run) => renderRun(productId, run, at));
-  const stepMs = hours.length <= MOST_SEPARATE_HOURS ? HOUR_MS : DAY_MS;
-  const lines = stepsOf(from, to, stepMs).map(
+  const runs = joinHours(hours, zone).map((run) => renderRun(productId, run, at, zone));
+  const step = hours.length <= MOST_SEPARATE_HOURS ? 1 : 24;
+  const lines = stepsOf({ from, to }, step, zone).map(
     (step) => html`<line class="edge" x1="${at(step)}" x2="${at(step)}" y1="0" y2="24"/>`,
   );
-  return html`<svg class="strip" role="group" aria-label="Coverage of ${productId}, ${sayDay(from)} to ${sayDay(to - 1)}" width="100%" height="40">
-${runs}${lines}${renderLabels(from, to, at)}</svg>`;
+  return html`<svg class="strip" role="group" aria-label="Coverage of ${productId}, ${sayDay(from, zone)} to ${sayDay(to - 1, zone)}" width="100%" height="40">
+${runs}${lines}${renderLabels({ from, to }, at, zone)}</svg>`;
 }
 
-function renderRun(productId: string, run: HourRun, at: (instant: Instant) => string): SafeHtml {
+function renderRun(
+  productId: string,
+  run: HourRun,
+  at: (instant: Instant) => string,
+  zone: string,
+): SafeHtml {
   const width = `${percent(Number.parseFloat(at(run.to)) / 100 - Number.parseFloat(at(run.from)) / 100)}%`;
   const cell = html`<rect x="${at(run.from)}" y="0" width="${width}" height="24" class="cell ${run.state}" fill="url(#cell-${run.state})"/>`;
   if (run.state === "future") return cell;
-  const words = describeRun(run);
+  const words = describeRun(run, zone);
   return html`<a href="${linkToCoverage(productId, run)}" aria-label="${words}"><title>${words}</title>${cell}</a>`;
 }
 
 /** "Thu 20 Nov 2026, 10:00 to 12:00: gap, provider-timeout: the provider did not answer in time". */
-function describeRun({ from, to, state, code }: HourRun): string {
-  const until = to % DAY_MS === 0 ? "24:00" : sayHour(to);
+function describeRun({ from, to, state, code }: HourRun, zone: string): string {
+  const end = sayHour(to, zone);
+  const until = end === "00:00" ? "24:00" : end;
   const why = state === "gap" ? `, ${code ?? "being tried again"}: ${explainGap(code)}` : "";
-  return `${sayDay(from)}, ${sayHour(from)} to ${until}: ${WORD_OF_STATE[state]}${why}`;
+  return `${sayDay(from, zone)}, ${sayHour(from, zone)} to ${until}: ${WORD_OF_STATE[state]}${why}`;
 }
 
 export function linkToCoverage(productId: string, { from, to }: TimeRange): string {
@@ -73,15 +85,19 @@ export function linkToCoverage(productId: string, { from, to }: TimeRange): stri
   return `/coverage?${new URLSearchParams(range)}`;
 }
 
-function renderLabels(from: Instant, to: Instant, at: (instant: Instant) => string): SafeHtml[] {
+function renderLabels(
+  { from, to }: TimeRange,
+  at: (instant: Instant) => string,
+  zone: string,
+): SafeHtml[] {
   const isDays = to - from > MOST_SEPARATE_HOURS * HOUR_MS;
-  const stepMs = isDays ? DAY_MS : labelStep((to - from) / HOUR_MS) * HOUR_MS;
-  const starts = [...new Set([...(isDays ? [] : [from]), ...stepsOf(from, to, stepMs)])];
+  const step = isDays ? 24 : labelStep((to - from) / HOUR_MS);
+  const starts = stepsOf({ from, to }, step, zone);
   return starts
-    .filter((start) => (to - start) / (to - from) > 0.06)
+    .filter((start) => (to - start) / (to - from) > ROOM_OF_LABEL)
     .map(
       (start) =>
-        html`<text x="${at(start)}" y="37" aria-hidden="true">${isDays ? sayShortDay(start) : sayHour(start)}</text>`,
+        html`<text x="${at(start)}" y="37" aria-hidden="true">${isDays ? sayShortDay(start, zone) : sayHour(start, zone)}</text>`,
     );
 }
 
@@ -90,10 +106,15 @@ function labelStep(hours: number): number {
   return [1, 2, 3, 6, 12].find((step) => hours / step <= MOST_LABELS) ?? 24;
 }
 
-/** The multiples of a step inside of a range. */
-function stepsOf(from: Instant, to: Instant, stepMs: number): Instant[] {
+/** The times inside of a range at which the zone's clocks show a multiple of some hours of the day. */
+function stepsOf({ from, to }: TimeRange, hours: number, zone: string): Instant[] {
   const steps: Instant[] = [];
-  for (let step = (Math.floor(from / stepMs) + 1) * stepMs; step < to; step += stepMs) steps.push(step);
+  for (let day = DateTime.fromMillis(from, { zone }).startOf("day"); day.toMillis() < to; day = day.plus({ days: 1 })) {
+    for (let hour = 0; hour < 24; hour += hours) {
+      const step = day.set({ hour }).toMillis();
+      if (step > from && step < to) steps.push(step);
+    }
+  }
   return steps;
 }
 
@@ -121,19 +142,23 @@ function percent(part: number): number {
   return Math.round(part * 10_000) / 100;
 }
 
-function sayHour(instant: Instant): string {
-  return formatInstant(instant).slice(11, 16);
+function sayHour(instant: Instant, zone: string): string {
+  return localIso(instant, zone).slice(11, 16);
+}
+
+function dateOf(instant: Instant, zone: string): string {
+  return localIso(instant, zone).slice(0, 10);
 }
 
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"] as const;
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"] as const;
 
-function sayShortDay(instant: Instant): string {
-  const date = new Date(instant);
+function sayShortDay(instant: Instant, zone: string): string {
+  const date = new Date(`${localIso(instant, zone)}Z`);
   return `${DAYS[date.getUTCDay()]} ${date.getUTCDate()}`;
 }
 
-function sayDay(instant: Instant): string {
-  const date = new Date(instant);
-  return `${sayShortDay(instant)} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
+function sayDay(instant: Instant, zone: string): string {
+  const date = new Date(`${localIso(instant, zone)}Z`);
+  return `${sayShortDay(instant, zone)} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
 }

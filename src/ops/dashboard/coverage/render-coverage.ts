@@ -3,9 +3,16 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { parseInstant, showDuration } from "../../../clock.ts";
 import type { Coverage } from "../../../flows/read/read-coverage.ts";
-import { renderRangeFields, type TypedRange } from "../parts/fields.ts";
-import { explainGap } from "./gap-reasons.ts";
+import {
+  type Problem,
+  RANGE_FIELDS,
+  renderProblem,
+  renderRangeFields,
+  type TypedRange,
+} from "../parts/fields.ts";
 import { showCount, showTime } from "../parts/show.ts";
+import { type Column, renderTable } from "../parts/table.ts";
+import { explainGap } from "./gap-reasons.ts";
 
 /** The most rows on the page: nobody reads more at once. */
 const MOST_ROWS = 200;
@@ -15,66 +22,97 @@ export interface CoverageForm {
   readonly products: readonly string[];
   /** as typed, so that people can correct mistakes */
   readonly typed: TypedRange;
-  /** one line that names the field and its value; null: there is none */
-  readonly problem: string | null;
+  /** null: there is none */
+  readonly problem: Problem | null;
 }
 
-/** @param mayWrite whether the page offers backfills */
-export function renderCoverage(form: CoverageForm, coverage: Coverage | null, mayWrite: boolean): SafeHtml {
+/** The person who reads: whether the page offers backfills, and the zone of its times. */
+interface Reader {
+  readonly mayWrite: boolean;
+  readonly zone: string;
+}
+
+export function renderCoverage(form: CoverageForm, coverage: Coverage | null, reader: Reader): SafeHtml {
   return html`<h1>Coverage</h1>
 ${renderForm(form)}
-${coverage === null ? null : html`${renderGaps(coverage, mayWrite)}${renderWindows(coverage)}`}`;
+${coverage === null ? null : html`${renderGaps(coverage, reader)}${renderWindows(coverage, reader)}`}`;
 }
 
 function renderForm({ products, typed, problem }: CoverageForm): SafeHtml {
   return html`<form method="get" action="/coverage" class="fields">
-${renderRangeFields(products, typed)}
+${renderRangeFields(products, typed, problem)}
 <button>Show</button>
 </form>
-${problem === null ? null : html`<p class="problem" role="alert">${problem}</p>`}`;
+${renderProblem(problem, RANGE_FIELDS)}`;
 }
 
-function renderGaps(coverage: Coverage, mayWrite: boolean): SafeHtml {
+const GAP_COLUMNS: readonly Column[] = [
+  { name: "from" },
+  { name: "to" },
+  { name: "length", as: "number" },
+  { name: "reason" },
+  { name: "meaning", of: "meaning" },
+];
+const WINDOW_COLUMNS: readonly Column[] = [
+  { name: "from" },
+  { name: "to" },
+  { name: "length", as: "number" },
+  { name: "kind" },
+  { name: "records", as: "number" },
+  { name: "pages", as: "number" },
+  { name: "fetched at" },
+];
+
+function renderGaps(coverage: Coverage, { mayWrite, zone }: Reader): SafeHtml {
   const { productId, gaps, complete } = coverage;
   const missingMs = gaps.reduce((sum, gap) => sum + lengthOf(gap), 0);
   if (complete) {
-    return html`<p class="verdict" data-state="good">${productId} is complete, except for time that has not settled yet.</p>`;
+    return html`<p class="verdict" data-state="good"><span>${productId} is complete, except for time that has not settled yet.</span></p>`;
   }
   const shown = gaps.slice(0, MOST_ROWS);
-  const rows = shown.map(
-    (gap) => html`<tr>
-<td>${showTime(gap.from)}</td><td>${showTime(gap.to)}</td><td class="number">${showDuration(lengthOf(gap))}</td>
-<td><code>${gap.reason}</code></td><td class="meaning">${explainGap(gap.reason)}</td>
-${mayWrite ? html`<td><a href="${linkToBackfill(productId, gap)}">Fetch again</a></td>` : null}
-</tr>`,
-  );
+  const rows = shown.map((gap) => ({
+    cells: [
+      showTime(gap.from, zone),
+      showTime(gap.to, zone),
+      showDuration(lengthOf(gap)),
+      html`<code>${gap.reason}</code>`,
+      explainGap(gap.reason),
+      ...(mayWrite ? [html`<a href="${linkToBackfill(productId, gap)}">Fetch again</a>`] : []),
+    ],
+  }));
+  const table = renderTable({
+    name: "Gaps",
+    caption: sayShown("gap", gaps.length, shown.length),
+    columns: mayWrite ? [...GAP_COLUMNS, { name: "backfill" }] : GAP_COLUMNS,
+    rows,
+  });
   const isOnlyWaiting = gaps.every(({ reason }) => reason === "not-fetched");
-  return html`<p class="verdict" data-state="${isOnlyWaiting ? "warn" : "bad"}">${productId} is not complete: ${showDuration(missingMs)} missing.</p>
-<section class="sheet" aria-label="Gaps"><div class="scroll" tabindex="0" role="group" aria-label="Gaps, table">
-<table><caption>${sayShown("gap", gaps.length, shown.length)}</caption>
-<thead><tr><th scope="col">from</th><th scope="col">to</th><th scope="col" class="number">length</th><th scope="col">reason</th><th scope="col">meaning</th>${mayWrite ? html`<th scope="col">backfill</th>` : null}</tr></thead>
-<tbody>${rows}</tbody></table></div>
+  return html`<p class="verdict" data-state="${isOnlyWaiting ? "warn" : "bad"}"><span>${productId} is not complete: ${showDuration(missingMs)} missing.</span></p>
+<section class="sheet" aria-label="Gaps">${table}
 <p class="faint">A gap is tried again by itself, at most an hour after the last try.</p></section>`;
 }
 
-function renderWindows({ productId, windows, to }: Coverage): SafeHtml {
+function renderWindows({ productId, windows, to }: Coverage, { zone }: Reader): SafeHtml {
   if (windows.length === 0) {
     return html`<p class="faint">No window of this time has been fetched completely.</p>`;
   }
   const shown = windows.slice(0, MOST_ROWS);
-  const rows = shown.map(
-    (window) => html`<tr>
-<td>${showTime(window.from)}</td><td>${showTime(window.to)}</td><td class="number">${showDuration(lengthOf(window))}</td>
-<td>${window.kind}</td><td class="number">${showCount(window.records)}</td><td class="number">${showCount(window.pages)}</td><td>${showTime(window.fetchedAt)}</td>
-</tr>`,
-  );
+  const rows = shown.map((window) => ({
+    cells: [
+      showTime(window.from, zone),
+      showTime(window.to, zone),
+      showDuration(lengthOf(window)),
+      window.kind,
+      showCount(window.records),
+      showCount(window.pages),
+      showTime(window.fetchedAt, zone),
+    ],
+  }));
   const behind = windows[MOST_ROWS];
   const rest =
     behind === undefined ? null : String(new URLSearchParams({ product: productId, from: behind.from, to }));
-  return html`<section class="sheet" aria-label="Windows"><div class="scroll" tabindex="0" role="group" aria-label="Windows, table">
-<table><caption>${sayShown("window", windows.length, shown.length)}, in the order of their time</caption>
-<thead><tr><th scope="col">from</th><th scope="col">to</th><th scope="col" class="number">length</th><th scope="col">kind</th><th scope="col" class="number">records</th><th scope="col" class="number">pages</th><th scope="col">fetched at</th></tr></thead>
-<tbody>${rows}</tbody></table></div>
+  const caption = `${sayShown("window", windows.length, shown.length)}, in the order of their time`;
+  return html`<section class="sheet" aria-label="Windows">${renderTable({ name: "Windows", caption, columns: WINDOW_COLUMNS, rows })}
 ${rest === null ? null : html`<p><a class="button quiet" href="/coverage?${rest}">The next ones</a></p>`}</section>`;
 }
 

@@ -15,8 +15,9 @@ import type { MismatchChoice } from "../../../mismatches/store.ts";
 import { usage } from "../../input/fields.ts";
 import { readAction } from "../../input/mismatch-action.ts";
 import type { StepNotice } from "../parts/notice.ts";
+import { sayAmounts } from "../parts/show.ts";
 import type { BulkForm } from "./mismatch-form.ts";
-import { sayCount, saySums } from "./mismatch-words.ts";
+import { sayCount } from "./mismatch-words.ts";
 
 /**
  * Acts on the selected mismatches whose status, as the visitor saw it, allows the action. Skips the others.
@@ -86,7 +87,7 @@ function doneNotice(
   const others = passed.length === 0 ? "" : ` ${sayPassed(action, passed)}.`;
   return {
     tone: "good",
-    text: `${sayCount(count)} ${ACTS[action].done}: ${saySums(amounts)} at risk.${others}`,
+    text: `${sayCount(count)} ${ACTS[action].done}: ${sayAmounts(amounts)} at risk.${others}`,
     undo: step,
   };
 }

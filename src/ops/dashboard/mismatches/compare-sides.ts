@@ -1,9 +1,8 @@
 /** Pairs the values of a mismatch's two sides for display, and marks those that differ. Pure. */
 
-import { parseInstant, showInstant } from "../../../clock.ts";
 import type { LedgerSide, Mismatch, MismatchKind, ProviderSide, TransferSide } from "../../../mismatch.ts";
 import { type Amount, formatAmount, parseAmount, ZERO } from "../../../money.ts";
-import { withCents } from "../parts/show.ts";
+import { sayAmount } from "../parts/show.ts";
 
 /** One field of both sides as text; null: that side has no value. */
 export interface FieldComparison {
@@ -12,6 +11,8 @@ export interface FieldComparison {
   readonly ledger: string | null;
   /** null: the field is not compared */
   readonly differs: boolean | null;
+  /** both are ISO 8601 */
+  readonly isTime?: boolean;
 }
 
 /** The text for a missing value, where the absence is the difference. */
@@ -79,10 +80,10 @@ function compareBet(
       ledger?.moved,
       ledger !== null && expected !== null,
     ),
-    fieldOf("First callback", null, toTime(ledger?.firstEntryAt)),
-    fieldOf("Last callback", null, toTime(ledger?.lastEntryAt)),
-    fieldOf("Accounted", toTime(provider?.accountingDate), null),
-    fieldOf("Updated", toTime(provider?.updatedDate), null),
+    timeOf("First callback", null, ledger?.firstEntryAt),
+    timeOf("Last callback", null, ledger?.lastEntryAt),
+    timeOf("Accounted", provider?.accountingDate, null),
+    timeOf("Updated", provider?.updatedDate, null),
   ];
 }
 
@@ -104,7 +105,7 @@ function compareTransfer(provider: TransferSide | null, ledger: TransferSide | n
       ...fieldOf("Product", provider?.productId, ledger?.productId),
       differs: same(provider?.productId, ledger?.productId),
     },
-    fieldOf("At", toTime(provider?.at), toTime(ledger?.at)),
+    timeOf("At", provider?.at, ledger?.at),
   ];
 }
 
@@ -151,14 +152,16 @@ function money(
       : null;
   return {
     name,
-    provider: theirs === null ? null : withCents(theirs),
-    ledger: ours === null ? null : withCents(ours),
+    provider: theirs === null ? null : sayAmount(theirs, null),
+    ledger: ours === null ? null : sayAmount(ours, null),
     differs,
   };
 }
 
-function toTime(text: string | null | undefined): string | null {
-  return text === null || text === undefined
-    ? null
-    : showInstant(parseInstant(text, "time")).replace("Z", "");
+function timeOf(
+  name: string,
+  provider: string | null | undefined,
+  ledger: string | null | undefined,
+): FieldComparison {
+  return { ...fieldOf(name, provider, ledger), isTime: true };
 }

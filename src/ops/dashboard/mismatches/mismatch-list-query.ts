@@ -36,28 +36,6 @@ const ADDRESS = z.strictObject({
   after: AS_TYPED,
   before: AS_TYPED,
 });
-/** The format of a browser's time field, without an offset; all times here are UTC. */
-const LOCAL_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?$/;
-
-/**
- * The query of a form in a form that people can share: without empty fields, and with the offset of its times.
- * @returns null where the query has that form already
- */
-export function tidyQuery(query: QueryFields): Record<string, string> | null {
-  const entries = Object.entries(query).filter(
-    (entry): entry is [string, string] => typeof entry[1] === "string",
-  );
-  const tidy = entries
-    .filter(([, value]) => value.trim() !== "")
-    .map(([name, value]): [string, string] => [
-      name,
-      isTime(name) && LOCAL_TIME.test(value) ? `${value}Z` : value,
-    ]);
-  const isTidy =
-    tidy.length === entries.length && tidy.every(([, value], index) => value === entries[index]?.[1]);
-  return isTidy ? null : Object.fromEntries(tidy);
-}
-
 /** @throws ReconError `usage` that names the field and its value */
 export function readListQuery(query: QueryFields): ListQuery {
   const { sort: order, after, before, ...filters } = read(ADDRESS, query);
@@ -89,10 +67,6 @@ export function orderAfterClick(order: MismatchOrder, by: MismatchSort): Mismatc
 
 export function isUsual({ by, descending }: MismatchOrder): boolean {
   return by === USUAL_ORDER.by && descending === USUAL_ORDER.descending;
-}
-
-function isTime(name: string): boolean {
-  return name === "from" || name === "to";
 }
 
 function readOrder(sort: string): MismatchOrder {

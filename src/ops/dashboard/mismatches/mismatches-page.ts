@@ -8,14 +8,17 @@ import { undoStep } from "../../../flows/mismatches/undo-step.ts";
 import { ACTS } from "../../../mismatches/act.ts";
 import { listInOrder, sumChosen } from "../../../mismatches/order-store.ts";
 import { listAsCsv } from "../../csv/mismatch-csv.ts";
-import { type Notice, renderPage } from "../../http/layout.ts";
+import type { Notice } from "../../http/layout.ts";
 import { readOwnPath } from "../../http/own-path.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { CHOICES, readChoice } from "../../input/mismatch-query.ts";
+import { problemOf } from "../parts/fields.ts";
 import { type StepNotice, setNotice, takeNotice } from "../parts/notice.ts";
+import { sendPage } from "../parts/send-page.ts";
+import { tidyQuery, zoneOf } from "../parts/zone.ts";
 import { actOnAll, actOnSelected, previewAll } from "./act-on-selected.ts";
 import { type BulkForm, readBulkForm, readUndoForm } from "./mismatch-form.ts";
-import { type ListQuery, pathOfList, readListQuery, tidyQuery } from "./mismatch-list-query.ts";
+import { type ListQuery, pathOfList, readListQuery } from "./mismatch-list-query.ts";
 import { sayCount } from "./mismatch-words.ts";
 import { renderConfirm } from "./render-confirm.ts";
 import { renderMismatches, renderRefusedFilters, type TypedStep } from "./render-mismatches.ts";
@@ -23,7 +26,6 @@ import { renderMismatches, renderRefusedFilters, type TypedStep } from "./render
 type MismatchesRequest = FastifyRequest<{ Querystring: Record<string, unknown> }>;
 
 const PAGE_SIZE = 100;
-const HTML = "text/html; charset=utf-8";
 
 export function addMismatchesPage(pages: FastifyInstance, context: FlowContext): void {
   pages.get("/mismatches", (request: MismatchesRequest, reply) => sendList(context, request, reply));
@@ -63,7 +65,8 @@ async function sendList(
   request: MismatchesRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const tidy = tidyQuery(request.query);
+  const zone = zoneOf(request);
+  const tidy = tidyQuery(request.query, ["from", "to"], zone);
   if (tidy !== null) return await reply.redirect(`/mismatches?${new URLSearchParams(tidy)}`, 303);
   try {
     const query = readListQuery(request.query);
@@ -77,9 +80,9 @@ async function sendList(
     const typed = Object.entries(request.query).filter(
       ([name, text]) => CHOICES.some((one) => one === name) && typeof text === "string",
     );
-    const main = renderRefusedFilters(Object.fromEntries(typed), productsOf(context), describeError(error));
-    const page = renderPage({ title: "Mismatches", visitor: request.asker, path: "/mismatches", main });
-    return await reply.code(status).type(HTML).send(page);
+    const shown = { products: productsOf(context), problem: problemOf(error), zone };
+    const main = renderRefusedFilters(Object.fromEntries(typed), shown);
+    return await sendPage(request, reply.code(status), { title: "Mismatches", path: "/mismatches", main });
   }
 }
 
@@ -97,33 +100,30 @@ async function sendKnownList(
     sumChosen(sql, choice),
   ]);
   const mayAct = request.asker.role === "write";
-  const main = renderMismatches({ query, ...page, sums, products: productsOf(context), mayAct, typed });
-  const document = renderPage({
+  const zone = zoneOf(request);
+  const main = renderMismatches({ query, ...page, sums, products: productsOf(context), mayAct, typed, zone });
+  return await sendPage(request, reply, {
     title: "Mismatches",
-    visitor: request.asker,
     path: "/mismatches",
     main,
     notice,
     live: ["mismatches"],
   });
-  return await reply.type(HTML).send(document);
 }
 
 async function sendConfirm(
   context: FlowContext,
-  { asker }: MismatchesRequest,
+  request: MismatchesRequest,
   reply: FastifyReply,
   query: ListQuery,
   form: BulkForm,
   notice: Notice | null,
 ): Promise<FastifyReply> {
   const choice = await readChoice(context, query.filters);
-  const preview = await previewAll(context, choice, form.action, asker.name);
+  const preview = await previewAll(context, choice, form.action, request.asker.name);
   const title = `${sayCount(preview.count)} to be ${ACTS[form.action].done}`;
   const main = renderConfirm(query, form, preview);
-  return await reply
-    .type(HTML)
-    .send(renderPage({ title, visitor: asker, path: "/mismatches", main, notice }));
+  return await sendPage(request, reply, { title, path: "/mismatches", main, notice });
 }
 
 async function act(context: FlowContext, query: ListQuery, form: BulkForm, by: string): Promise<StepNotice> {

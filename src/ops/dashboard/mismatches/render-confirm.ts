@@ -3,6 +3,7 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { ACTS } from "../../../mismatches/act.ts";
 import { showAmount, showCount } from "../parts/show.ts";
+import { renderTable } from "../parts/table.ts";
 import type { PreviewOfAll } from "./act-on-selected.ts";
 import type { BulkForm } from "./mismatch-form.ts";
 import { type ListQuery, pathOfList } from "./mismatch-list-query.ts";
@@ -16,18 +17,23 @@ export function renderConfirm(query: ListQuery, { action, note }: BulkForm, prev
     return html`<h1>${ACTION_NAMES[action]} all matching</h1>
 <p class="sheet">No matching mismatch can be ${ACTS[action].done} now. ${cancel}</p>`;
   }
-  const rows = amounts.map(
-    (sum) =>
-      html`<tr><th scope="row">${sum.currency ?? "without a currency"}</th><td class="number">${showCount(sum.count)}</td><td class="number">${showAmount(sum.amount, null)}</td></tr>`,
-  );
+  const table = renderTable({
+    name: "Money",
+    caption: "Money at risk in these mismatches",
+    of: "confirmed",
+    columns: [
+      { name: "Currency", as: "head" },
+      { name: "Mismatches", as: "number" },
+      { name: "At risk", as: "number" },
+    ],
+    rows: amounts.map((sum) => ({
+      cells: [sum.currency ?? "without a currency", showCount(sum.count), showAmount(sum.amount, null)],
+    })),
+  });
   return html`<h1>${ACTION_NAMES[action]} ${sayCount(count)}?</h1>
 <div class="sheet">
-<p>${renderFilter(query)} ${showCount(count)} of them can be ${ACTS[action].done}.</p>
-<div class="scroll"><table class="confirmed">
-<caption>Money at risk in these mismatches</caption>
-<thead><tr><th scope="col">Currency</th><th scope="col" class="number">Mismatches</th><th scope="col" class="number">At risk</th></tr></thead>
-<tbody>${rows}</tbody>
-</table></div>
+<p class="wrap">${renderFilter(query)} ${showCount(count)} of them can be ${ACTS[action].done}.</p>
+${table}
 <form method="post" action="${back}">
 <input type="hidden" name="scope" value="all"><input type="hidden" name="shown" value="${shown}">
 <p><label class="note">Note <textarea name="note" rows="2" maxlength="2000" required>${note}</textarea></label></p>
@@ -44,6 +50,7 @@ const NAMES: Readonly<Record<string, string>> = {
   minAmount: "at risk at least",
   from: "first seen from",
   to: "first seen before",
+  incident: "incident",
 };
 
 function renderFilter({ filters }: ListQuery): SafeHtml {

@@ -3,7 +3,9 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { MEANING_OF_KIND } from "../../../alerts/kind-meanings.ts";
 import type { MismatchStory } from "../../../flows/read/read-mismatch.ts";
-import { showAmount, showState, showTime } from "../parts/show.ts";
+import { type Problem, renderArea, renderInput } from "../parts/fields.ts";
+import { sayWords, showAmount, showState, showTime } from "../parts/show.ts";
+import { type Column, renderTable } from "../parts/table.ts";
 import { pathOfTransfer } from "../transfers/render-transfers.ts";
 import { compareSides, type FieldComparison } from "./compare-sides.ts";
 import { actionsFor, renderActionButtons } from "./mismatch-words.ts";
@@ -23,26 +25,30 @@ export interface MismatchPage {
   readonly mayAct: boolean;
   /** null: no action failed */
   readonly typed: TypedDecision | null;
+  /** what was wrong with it */
+  readonly problem: Problem | null;
+  /** of its times */
+  readonly zone: string;
 }
 
-export function renderMismatch({ story, mayAct, typed }: MismatchPage): SafeHtml {
+export function renderMismatch({ story, mayAct, typed, problem, zone }: MismatchPage): SafeHtml {
   const { kind, reason, productId } = story;
   const more = `/mismatches?${new URLSearchParams({ product: productId, kind })}`;
-  return html`<p class="trail"><a href="/mismatches">Mismatches</a> <span aria-hidden="true">›</span> <a href="${more}">${kind} in ${productId}</a></p>
+  return html`<p class="trail wrap"><a href="/mismatches">Mismatches</a> <span aria-hidden="true">›</span> <a href="${more}">${kind} in ${productId}</a></p>
 <h1>${kind} <span class="faint">#${story.id}</span></h1>
-${renderFacts(story)}
-<section class="sheet" aria-label="What it is"><p class="reason">${sentence(reason)}</p>
+${renderFacts(story, zone)}
+<section class="sheet" aria-label="What it is"><p class="reason">${sentence(sayWords(reason, zone))}</p>
 <p class="faint"><code>${kind}</code> means: ${MEANING_OF_KIND[kind]}. ${WHAT_TO_DO[kind]}</p></section>
 <div${mayAct ? html` class="beside"` : null}>
-${renderSides(story)}
-${mayAct ? renderActions(story, typed) : null}
+${renderSides(story, zone)}
+${mayAct ? renderActions(story, typed, problem) : null}
 </div>
-${story.transactionRef === null ? renderTimeline(story) : null}
-${story.transactionRef === null ? renderFetches(story) : null}
-${renderHistory(story)}`;
+${story.transactionRef === null ? renderTimeline(story, zone) : null}
+${story.transactionRef === null ? renderFetches(story, zone) : null}
+${renderHistory(story, zone)}`;
 }
 
-function renderFacts(story: MismatchStory): SafeHtml {
+function renderFacts(story: MismatchStory, zone: string): SafeHtml {
   const {
     status,
     amountAtRisk,
@@ -65,10 +71,13 @@ function renderFacts(story: MismatchStory): SafeHtml {
       "Transfer",
       transactionRef === null ? null : html`<a href="${pathToTransfer(story)}">${transactionRef}</a>`,
     ],
-    ["Happened", showTime(story.occurredAt)],
-    ["First seen", showTime(story.firstSeenAt)],
-    ["Last seen", showTime(story.lastSeenAt)],
-    ["Ended", story.resolvedAt === null ? null : html`${showTime(story.resolvedAt)} by ${story.resolvedBy}`],
+    ["Happened", showTime(story.occurredAt, zone)],
+    ["First seen", showTime(story.firstSeenAt, zone)],
+    ["Last seen", showTime(story.lastSeenAt, zone)],
+    [
+      "Ended",
+      story.resolvedAt === null ? null : html`${showTime(story.resolvedAt, zone)} by ${story.resolvedBy}`,
+    ],
   ];
   const reported = facts.filter(([, value]) => value !== null);
   return html`<dl class="about" id="about">${reported.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
@@ -88,18 +97,22 @@ function sentence(reason: string): string {
   return `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`;
 }
 
-function renderSides(story: MismatchStory): SafeHtml {
-  const rows = compareSides(story).map(renderField);
+const COLUMNS: readonly Column[] = [
+  { name: "Field", as: "head" },
+  { name: "Provider", as: "text" },
+  { name: "Ledger", as: "text" },
+  { name: "Compared" },
+];
+
+function renderSides(story: MismatchStory, zone: string): SafeHtml {
+  const rows = compareSides(story).map((field) => renderField(field, zone));
   return html`<section class="sheet sides" aria-labelledby="sides-head"><h2 id="sides-head">Both sides</h2>
-<div class="scroll"><table>
-<caption class="hidden">The provider's values and the ledger's, field by field</caption>
-<thead><tr><th scope="col">Field</th><th scope="col">Provider</th><th scope="col">Ledger</th><th scope="col">Compared</th></tr></thead>
-<tbody>${rows}</tbody>
-</table></div></section>`;
+${renderTable({ name: "The provider's values and the ledger's, field by field", columns: COLUMNS, rows })}</section>`;
 }
 
-function renderField({ name, provider, ledger, differs }: FieldComparison): SafeHtml {
-  const value = (text: string | null) => (text === null ? html`<span class="none">–</span>` : text);
+function renderField({ name, provider, ledger, differs, isTime }: FieldComparison, zone: string) {
+  const value = (text: string | null) =>
+    isTime || text === null ? showTime(text, zone) : html`<span>${text}</span>`;
   const asked =
     name === "Moved in the wallet" && provider !== null ? html` <span class="faint">asked for</span>` : null;
   const word =
@@ -108,23 +121,29 @@ function renderField({ name, provider, ledger, differs }: FieldComparison): Safe
       : differs === false
         ? html`<span class="faint">same</span>`
         : null;
-  return html`<tr${differs === true ? html` class="differs"` : null}><th scope="row">${name}</th><td class="wrap">${value(provider)}${asked}</td><td class="wrap">${value(ledger)}</td><td>${word}</td></tr>
-`;
+  return {
+    of: differs === true ? "differs" : null,
+    cells: [name, html`${value(provider)}${asked}`, value(ledger), word],
+  };
 }
 
-function renderActions({ id, status, currency }: MismatchStory, typed: TypedDecision | null): SafeHtml {
+function renderActions(
+  { id, status, currency }: MismatchStory,
+  typed: TypedDecision | null,
+  problem: Problem | null,
+): SafeHtml {
   const actions = actionsFor([status]);
   const correction = typed !== null && (typed.adjustment !== "" || typed.ref !== "");
   const adjust = actions.includes("resolve")
     ? html`<details${correction ? html` open` : null}><summary>Record a correction made by hand</summary>
 <p class="faint">A correction belongs to a resolution, counts in the day's report, and cannot be undone here. A positive amount was given to the player.</p>
-<div class="row"><label>Amount${currency === null ? null : ` in ${currency}`} <input name="adjustment" value="${typed?.adjustment ?? ""}" inputmode="decimal" size="12" autocomplete="off"></label>
-<label>Your reference <input name="ref" value="${typed?.ref ?? ""}" maxlength="200" size="18" autocomplete="off"></label></div></details>`
+<div class="row">${renderInput({ label: currency === null ? "Amount" : `Amount in ${currency}`, name: "adjustment", value: typed?.adjustment, problem }, html`inputmode="decimal" size="12" autocomplete="off"`)}
+${renderInput({ label: "Your reference", name: "ref", value: typed?.ref, problem }, html`maxlength="200" size="18" autocomplete="off"`)}</div></details>`
     : null;
   return html`<section class="sheet" aria-labelledby="act-head"><h2 id="act-head">Decide</h2>
 <form method="post" action="/mismatches/${id}" id="act">
 <input type="hidden" name="from" value="${status}" id="act-from">
-<p><label class="note">Note <textarea name="note" rows="3" maxlength="2000" required>${typed?.note ?? ""}</textarea></label></p>
+${renderArea({ label: "Note", name: "note", value: typed?.note, problem }, html`rows="3" maxlength="2000" required`)}
 ${adjust}
 <p class="row" id="act-buttons">${renderActionButtons(actions)}</p>
 </form></section>`;

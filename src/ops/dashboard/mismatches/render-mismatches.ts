@@ -1,6 +1,7 @@
 /** The list of mismatches as a page: filters, sums, rows, and possible actions. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
+import { localIso, parseInstant } from "../../../clock.ts";
 import { MISMATCH_KINDS, MISMATCH_STATUSES } from "../../../mismatch.ts";
 import {
   type ListedMismatch,
@@ -10,11 +11,13 @@ import {
   type SumOfCurrency,
 } from "../../../mismatches/order-store.ts";
 import { statusesOf } from "../../../mismatches/store.ts";
-import type { ChoiceQuery } from "../../input/mismatch-query.ts";
-import { nameItself, renderSelect } from "../parts/fields.ts";
-import { showAmount, showCount, showState, showTime } from "../parts/show.ts";
+import { CHOICES, type ChoiceQuery } from "../../input/mismatch-query.ts";
+
+import { nameItself, type Problem, renderInput, renderProblem, renderSelect } from "../parts/fields.ts";
+import { sayAmounts, sayWords, showAmount, showCount, showState, showTime } from "../parts/show.ts";
+import { type Column, renderTable } from "../parts/table.ts";
 import { isUsual, type ListQuery, nameOfOrder, orderAfterClick, pathOfList } from "./mismatch-list-query.ts";
-import { actionsFor, renderActionButtons, sayCount, saySums } from "./mismatch-words.ts";
+import { actionsFor, renderActionButtons, sayCount } from "./mismatch-words.ts";
 
 /** The typed and selected values of a failed action, which the page shows again. */
 export interface TypedStep {
@@ -35,53 +38,73 @@ export interface MismatchList {
   readonly mayAct: boolean;
   /** null: no action failed */
   readonly typed: TypedStep | null;
+  /** of its times */
+  readonly zone: string;
 }
 
 export function renderMismatches(list: MismatchList): SafeHtml {
-  const { query, mismatches, sums, products, mayAct } = list;
+  const { query, mismatches, sums, products, mayAct, zone } = list;
   return html`<h1>Mismatches</h1>
-${renderFilters(query, products)}
+${renderFilters(query, { products, zone, problem: null })}
 ${renderSums(query, sums)}
-${mismatches.length === 0 ? renderNone(query) : mayAct ? renderChoosing(list) : renderTable(list)}
+${mismatches.length === 0 ? renderNone(query) : mayAct ? renderChoosing(list) : renderRows(list)}
 ${renderPager(list)}`;
 }
 
-/** The filters alone, with their problem. @param filters as typed */
-export function renderRefusedFilters(
-  filters: ChoiceQuery,
-  products: readonly string[],
-  problem: string,
-): SafeHtml {
-  return html`<h1>Mismatches</h1>
-<p class="problem" role="alert">${problem}</p>
-${renderFilters({ filters, order: { by: "firstSeenAt", descending: true }, from: null }, products)}`;
+interface FilterForm {
+  readonly products: readonly string[];
+  readonly zone: string;
+  readonly problem: Problem | null;
 }
 
-function renderFilters({ filters, order }: ListQuery, products: readonly string[]): SafeHtml {
-  const { product, kind, status, username, minAmount, from, to } = filters;
+/** The filters alone, with their problem. @param filters as typed */
+export function renderRefusedFilters(filters: ChoiceQuery, form: FilterForm): SafeHtml {
+  return html`<h1>Mismatches</h1>
+${renderFilters({ filters, order: { by: "firstSeenAt", descending: true }, from: null }, form)}
+${renderProblem(form.problem, CHOICES)}`;
+}
+
+function renderFilters({ filters, order }: ListQuery, { products, zone, problem }: FilterForm): SafeHtml {
   const sort = isUsual(order) ? null : html`<input type="hidden" name="sort" value="${nameOfOrder(order)}">`;
+  const incident =
+    filters.incident === undefined
+      ? null
+      : renderInput(
+          { label: "Incident", name: "incident", value: filters.incident, problem },
+          html`size="6" inputmode="numeric" autocomplete="off"`,
+        );
+  const field = (label: string, name: keyof ChoiceQuery) => ({ label, name, value: filters[name], problem });
+  const time = (label: string, name: "from" | "to") => {
+    const [value, type] = typedTime(filters[name] ?? "", zone);
+    return renderInput({ ...field(label, name), value }, type);
+  };
   return html`<form method="get" action="/mismatches" class="sheet fields" id="filters" aria-label="Filters">
-${renderSelect("Product", "product", product, [["", "all"], ...products.map(nameItself)])}
-${renderSelect("Kind", "kind", kind, [["", "all"], ...MISMATCH_KINDS.map(nameItself)])}
-${renderSelect("Status", "status", status, [
+${renderSelect(field("Product", "product"), [["", "all"], ...products.map(nameItself)])}
+${renderSelect(field("Kind", "kind"), [["", "all"], ...MISMATCH_KINDS.map(nameItself)])}
+${renderSelect(field("Status", "status"), [
   ["", "open and acknowledged"],
   ...MISMATCH_STATUSES.map(nameItself),
   [MISMATCH_STATUSES.join(","), "all"],
 ])}
-<label>Player <input name="username" value="${username ?? ""}" size="14" autocomplete="off"></label>
-<label>At risk, at least <input name="minAmount" value="${minAmount ?? ""}" size="9" inputmode="decimal" autocomplete="off"></label>
-<label>First seen from ${renderTimeInput("from", from)}</label>
-<label>First seen before ${renderTimeInput("to", to)}</label>
-${sort}<button>Filter</button>
+${renderInput(field("Player", "username"), html`size="14" autocomplete="off"`)}
+${renderInput(field("At risk, at least", "minAmount"), html`size="9" inputmode="decimal" autocomplete="off"`)}
+${time("First seen from", "from")}
+${time("First seen before", "to")}
+${incident}${sort}<button>Filter</button>
 <a href="/mismatches">Clear</a>
 </form>`;
 }
 
 /** A browser's time field hides values that it cannot parse, so such values get a text field. */
-function renderTimeInput(name: string, value = ""): SafeHtml {
-  const [, local] = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?)Z$/.exec(value) ?? [];
-  if (value !== "" && local === undefined) return html`<input name="${name}" value="${value}" size="22">`;
-  return html`<input type="datetime-local" name="${name}" value="${local ?? ""}" step="any">`;
+function typedTime(value: string, zone: string): [string, SafeHtml] {
+  const picker = html`type="datetime-local" step="any"`;
+  if (value === "") return ["", picker];
+  try {
+    const local = localIso(parseInstant(value, "time"), zone);
+    return [local.replace(/(:00)?\.000$/, ""), picker];
+  } catch {
+    return [value, html`size="22"`];
+  }
 }
 
 function renderSums(query: ListQuery, sums: readonly SumOfCurrency[]): SafeHtml {
@@ -89,7 +112,7 @@ function renderSums(query: ListQuery, sums: readonly SumOfCurrency[]): SafeHtml 
   const atRisk =
     sums.length === 0
       ? null
-      : html` <span class="faint">with</span> ${saySums(sums)} <span class="faint">at risk</span>`;
+      : html` <span class="faint">with</span> ${sayAmounts(sums)} <span class="faint">at risk</span>`;
   return html`<div class="row sums" id="sums"><p><strong>${sayCount(countOf(sums))}</strong>${atRisk}</p>
 <a href="${csv}" download="mismatches.csv">Download as CSV</a></div>`;
 }
@@ -110,7 +133,7 @@ function renderChoosing(list: MismatchList): SafeHtml {
   const count = countOf(sums);
   const all =
     count > mismatches.length
-      ? html`<label class="check"><input type="checkbox" name="scope" value="all" data-all="${showCount(count)} selected: ${saySums(sums)}">
+      ? html`<label class="check"><input type="checkbox" name="scope" value="all" data-all="${showCount(count)} selected: ${sayAmounts(sums)}">
 All ${showCount(count)} matching</label>`
       : null;
   return html`<form method="post" action="${pathOfList(query)}" data-select id="choose">
@@ -121,7 +144,7 @@ ${all}
 <div class="row"><label class="note">Note <textarea name="note" rows="1" maxlength="2000" required>${typed?.note ?? ""}</textarea></label>
 ${renderActionButtons(actionsFor(statusesOfQuery(query.filters)))}</div>
 </div>
-${renderTable(list)}
+${renderRows(list)}
 </form>`;
 }
 
@@ -136,33 +159,57 @@ const HEADS: Readonly<Record<MismatchSort, string>> = {
   amountAtRisk: "At risk",
 };
 
-function renderTable({ query, mismatches, mayAct, typed }: MismatchList): SafeHtml {
+function renderRows({ query, mismatches, mayAct, typed, zone }: MismatchList): SafeHtml {
   const [firstSeen, occurred, amount] = MISMATCH_SORTS.map((by) => renderHead(query, by));
-  const rows = mismatches.map((one) => renderRow(one, mayAct, typed?.selected.has(one.id) ?? false));
-  return html`<div class="scroll"><table class="mismatches">
-<caption class="hidden">Mismatches, ${query.order.descending ? "largest or newest" : "smallest or oldest"} first by ${HEADS[query.order.by].toLowerCase()}</caption>
-<thead><tr>${mayAct ? html`<td></td>` : null}<th scope="col">Mismatch</th><th scope="col">Status</th><th scope="col">Product</th><th scope="col">Player</th>${amount}${occurred}${firstSeen}<th scope="col">Reason</th></tr></thead>
-<tbody>${rows}</tbody>
-</table></div>`;
+  const columns: Column[] = [
+    ...(mayAct ? [{ name: "", as: "box" } as const] : []),
+    { name: "Mismatch", of: "kind" },
+    { name: "Status" },
+    { name: "Product", as: "text" },
+    { name: "Player", as: "text", of: "player" },
+    ...[amount, occurred, firstSeen].filter((one) => one !== undefined),
+    { name: "Reason", of: "reason" },
+  ];
+  const order = query.order.descending ? "largest or newest" : "smallest or oldest";
+  return renderTable({
+    name: `Mismatches, ${order} first by ${HEADS[query.order.by].toLowerCase()}`,
+    of: "mismatches",
+    columns,
+    rows: mismatches.map((one) => renderRow(one, mayAct, typed?.selected.has(one.id) ?? false, zone)),
+  });
 }
 
-function renderHead(query: ListQuery, by: MismatchSort): SafeHtml {
+function renderHead(query: ListQuery, by: MismatchSort): Column {
   const { order } = query;
-  const direction = order.descending ? "descending" : "ascending";
-  const sorted = order.by === by ? html` aria-sort="${direction}"` : null;
-  const arrow =
-    order.by === by ? html` <span aria-hidden="true">${order.descending ? "▼" : "▲"}</span>` : null;
+  const isSorted = order.by === by;
+  const arrow = isSorted ? html` <span aria-hidden="true">${order.descending ? "▼" : "▲"}</span>` : null;
   const href = pathOfList({ ...query, order: orderAfterClick(order, by), from: null });
-  const number = by === "amountAtRisk" ? html` class="number"` : null;
-  return html`<th scope="col"${number}${sorted}><a href="${href}">${HEADS[by]}${arrow}</a></th>`;
+  return {
+    name: HEADS[by],
+    head: html`<a href="${href}">${HEADS[by]}${arrow}</a>`,
+    sort: isSorted ? (order.descending ? "descending" : "ascending") : null,
+    ...(by === "amountAtRisk" ? { as: "number" } : {}),
+  };
 }
 
-function renderRow(mismatch: ListedMismatch, mayAct: boolean, isSelected: boolean): SafeHtml {
-  const { id, kind, status, productId, username, currency, amountAtRisk, occurredAt, firstSeenAt, reason } =
-    mismatch;
-  const box = html`<td><input type="checkbox" name="id" value="${id}:${status}" id="box${id}" aria-label="Select mismatch ${id}" data-amount="${amountAtRisk}" data-currency="${currency ?? ""}"${isSelected ? html` checked` : null}></td>`;
-  return html`<tr id="m${id}">${mayAct ? box : null}<td class="kind"><a href="/mismatches/${id}">${kind}</a> <span class="faint">#${id}</span></td><td>${showState(status)}</td><td>${productId}</td><td class="player">${username}</td><td class="number">${showAmount(amountAtRisk, currency)}</td><td>${showTime(occurredAt)}</td><td>${showTime(firstSeenAt)}</td><td class="reason"><span>${reason}</span></td></tr>
-`;
+function renderRow(mismatch: ListedMismatch, mayAct: boolean, isSelected: boolean, zone: string) {
+  const { id, kind, status, productId, username, currency, amountAtRisk, occurredAt, firstSeenAt } = mismatch;
+  const reason = sayWords(mismatch.reason, zone);
+  const box = html`<input type="checkbox" name="id" value="${id}:${status}" id="box${id}" aria-label="Select mismatch ${id}" data-amount="${amountAtRisk}" data-currency="${currency ?? ""}"${isSelected ? html` checked` : null}>`;
+  return {
+    id: `m${id}`,
+    cells: [
+      ...(mayAct ? [box] : []),
+      html`<a href="/mismatches/${id}">${kind}</a> <span class="faint">#${id}</span>`,
+      showState(status),
+      productId,
+      username,
+      showAmount(amountAtRisk, currency),
+      showTime(occurredAt, zone),
+      showTime(firstSeenAt, zone),
+      html`<span title="${reason}">${reason}</span>`,
+    ],
+  };
 }
 
 function renderPager({ query, before, after }: MismatchList): SafeHtml | null {

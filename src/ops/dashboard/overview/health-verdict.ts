@@ -4,7 +4,8 @@ import { showDuration } from "../../../clock.ts";
 import type { Overview, ProductOverview, ProductState } from "../../../flows/read/read-overview.ts";
 import type { Risk } from "../../../mismatches/risk-store.ts";
 import { isFullSoon, sayDisk } from "../../../storage.ts";
-import { addUpRisk, sayAmounts } from "./risk.ts";
+import { sayAmounts } from "../parts/show.ts";
+import { addUpRisk } from "./risk.ts";
 
 /** Worst first. "unknown" is neither good nor bad: there are no facts yet. */
 export const TONES = ["bad", "warn", "unknown", "good"] as const;

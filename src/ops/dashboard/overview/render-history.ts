@@ -3,7 +3,7 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { showDuration } from "../../../clock.ts";
 import type { HistoryStep } from "../../../sync/fetched-history.ts";
-import { groupDigits } from "../parts/show.ts";
+import { groupThousands } from "../parts/show.ts";
 
 const HEIGHT = 40;
 const STEP_WIDTH = 2;
@@ -19,7 +19,7 @@ export function renderWindowLengths(history: readonly HistoryStep[], windowMs: n
   const y = (length: number) => round(HEIGHT - (length / top) * (HEIGHT - 2) - 1);
   const limit = html`<line class="limit" x1="0" x2="${history.length * STEP_WIDTH}" y1="${y(windowMs)}" y2="${y(windowMs)}"/>`;
   const line = html`<path class="line" d="${drawSteps(lengths, y)}"/>`;
-  const caption = html`windows <b>up to ${showDuration(windowMs)}</b>`;
+  const caption = html`<span>windows</span> <b>up to ${showDuration(windowMs)}</b>`;
   return renderChart({ caption, words, top: showDuration(top), history, marks: html`${limit}${line}` });
 }
 
@@ -38,7 +38,7 @@ export function renderRecordPace(history: readonly HistoryStep[]): SafeHtml {
   });
   const marks = html`<path class="bars" d="${bars.join("")}"/>`;
   return renderChart({
-    caption: html`records <b>${lately}</b>`,
+    caption: html`<span>records</span> <b>${lately}</b>`,
     words,
     top: sayPace(top),
     history,
@@ -90,7 +90,7 @@ function sayRange(shortest: number, longest: number): string {
 
 /** Three digits say enough. */
 function sayPace(pace: number): string {
-  return groupDigits(pace >= 100 ? pace.toFixed(0) : String(Number(pace.toPrecision(2))));
+  return pace >= 100 ? groupThousands(pace.toFixed(0)) : String(Number(pace.toPrecision(2)));
 }
 
 function round(value: number): number {

@@ -3,32 +3,42 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { showBytes } from "../../../bytes.ts";
 import type { Instant } from "../../../clock.ts";
+import type { IncidentWithMoney } from "../../../flows/read/read-incident.ts";
 import type { Overview } from "../../../flows/read/read-overview.ts";
 import { isFullSoon, largeTables, sayAllDue, sayDisk, sayDue, sayGrowth } from "../../../storage.ts";
 import { renderLegend, renderPatterns } from "../coverage/render-coverage-strip.ts";
-import { showAge, showAmount, showCount } from "../parts/show.ts";
+import { renderIncidentTable } from "../incidents/render-incidents.ts";
+import { sayWords, showAge, showCount, showSum } from "../parts/show.ts";
 import { type HealthVerdict, judgeHealth, TONE_OF_STATE, TONES, type Tone } from "./health-verdict.ts";
 import { renderProduct } from "./render-product.ts";
 import { addUpRisk } from "./risk.ts";
 
 const SIGN_OF_TONE: Readonly<Record<Tone, string>> = { bad: "✕", warn: "!", unknown: "…", good: "✓" };
 
-export function renderOverview(overview: Overview): SafeHtml {
+/** The largest open incidents, and the number of all open ones. */
+interface OpenIncidents {
+  readonly incidents: readonly IncidentWithMoney[];
+  readonly count: number;
+}
+
+export function renderOverview(overview: Overview, open: OpenIncidents, zone: string): SafeHtml {
   return html`<h1>Overview</h1>
-${renderVerdict(judgeHealth(overview))}
+${renderVerdict(judgeHealth(overview), zone)}
+${renderIncidents(open, { now: overview.now, zone })}
 ${renderPatterns()}
-${renderWaiting(overview)}
+${renderWaiting(overview, zone)}
 <section aria-labelledby="products">
 <div class="row between"><h2 id="products">Products</h2>${renderLegend()}</div>
-<ul class="products">${renderProducts(overview)}</ul>
+<ul class="products">${renderProducts(overview, zone)}</ul>
 <p class="faint">Windows: the longest fetched window of each quarter of an hour. The dashed line is the longest window now, which is shorter where the provider was too slow. Records: the number of records per minute.</p>
 </section>
 ${renderTables(overview)}`;
 }
 
-function renderVerdict({ tone, findings }: HealthVerdict): SafeHtml {
+function renderVerdict({ tone, findings }: HealthVerdict, zone: string): SafeHtml {
   const clauses = findings.map(({ text, href, tone: own }, index) => {
-    const said = index === 0 ? text.charAt(0).toUpperCase() + text.slice(1) : text;
+    const words = sayWords(text, zone);
+    const said = index === 0 ? words.charAt(0).toUpperCase() + words.slice(1) : words;
     const clause = href === null ? html`${said}` : html`<a href="${href}">${said}</a>`;
     const isLast = index === findings.length - 1;
     return html`<span data-tone="${own}">${clause}</span>${isLast ? "." : "; "}`;
@@ -36,26 +46,38 @@ function renderVerdict({ tone, findings }: HealthVerdict): SafeHtml {
   return html`<div class="verdict" data-state="${tone}"><span aria-hidden="true">${SIGN_OF_TONE[tone]}</span><p>${clauses}</p></div>`;
 }
 
+function renderIncidents(
+  { incidents, count }: OpenIncidents,
+  when: { readonly now: Instant; readonly zone: string },
+): SafeHtml | null {
+  if (count === 0) return null;
+  const more = count - incidents.length;
+  const name = count === 1 ? "1 open incident" : `${showCount(count)} open incidents`;
+  return html`<section class="sheet" aria-labelledby="incidents"><h2 id="incidents">${name}</h2>
+${renderIncidentTable(incidents, "Those with the most open mismatches first", when)}
+${more > 0 ? html`<p><a href="/incidents">${showCount(more)} more</a></p>` : null}</section>`;
+}
+
 /** Worst first: with fifty products nobody reads them all. */
-function renderProducts({ products, now }: Overview): SafeHtml[] {
+function renderProducts({ products, now }: Overview, zone: string): SafeHtml[] {
   return products
     .map((product, index) => ({ product, index, rank: TONES.indexOf(TONE_OF_STATE[product.state]) }))
     .sort((a, b) => a.rank - b.rank || a.index - b.index)
-    .map(({ product, index }) => renderProduct(product, index, now));
+    .map(({ product, index }) => renderProduct(product, index, { now, zone }));
 }
 
-function renderWaiting(overview: Overview): SafeHtml {
+function renderWaiting(overview: Overview, zone: string): SafeHtml {
   const { now, lastReceivedAt, undelivered, failingChannels } = overview;
   return html`<dl class="tiles">
-<div class="sheet"><dt>Money at risk</dt>${renderMoney(overview)}</div>
+<div class="sheet money"><dt>Money at risk</dt>${renderMoney(overview)}</div>
 <div class="sheet"><dt>Transfers waiting</dt>${renderTransfers(overview)}</div>
 <div class="sheet"><dt>Alerts undelivered</dt>
 <dd class="much">${showCount(undelivered)}</dd>${failingChannels.length === 0 ? null : html`<dd class="bad">${failingChannels.join(", ")} does not accept alerts</dd>`}</div>
 <div class="sheet"><dt>Newest ledger entry</dt>
-<dd class="much">${lastReceivedAt === null ? "none yet" : showAge(lastReceivedAt, now)}</dd></div>
+<dd class="much">${lastReceivedAt === null ? "none yet" : showAge(lastReceivedAt, now, zone)}</dd></div>
 <div class="sheet"><dt>Rejected</dt>${renderRejectedCounts(overview)}</div>
 <div class="sheet"><dt>Backfills</dt>${renderBackfills(overview)}</div>
-<div class="sheet"><dt>Last done</dt>${renderAges(overview)}</div>
+<div class="sheet"><dt>Last done</dt>${renderAges(overview, zone)}</div>
 <div class="sheet"><dt>Database</dt>${renderStorage(overview)}</div>
 </dl>`;
 }
@@ -63,7 +85,7 @@ function renderWaiting(overview: Overview): SafeHtml {
 function renderMoney({ risk }: Overview): SafeHtml {
   const { count, amounts } = addUpRisk(risk);
   const lines = amounts.map(
-    ({ currency, amount }) => html`<dd class="much">${showAmount(amount, currency)}</dd>`,
+    ({ currency, amount }) => html`<dd class="much">${showSum(amount, currency)}</dd>`,
   );
   const of = count === 1 ? "1 mismatch" : `${showCount(count)} mismatches`;
   return html`${lines.length === 0 ? html`<dd class="much">none</dd>` : lines}
@@ -88,11 +110,11 @@ ${entries === 0 ? null : line("entry", entries === 1 ? "entry" : "entries", `${h
 }
 
 /** The age of each kind of work. */
-function renderAges({ now, work, products }: Overview): SafeHtml {
+function renderAges({ now, work, products }: Overview, zone: string): SafeHtml {
   const { comparing, following, verifying, alerting } = work;
   const isCompared = products.some(({ state }) => state !== "transfers-only");
   const age = (what: string, at: Instant | null) =>
-    html`<dd>${what} <b>${at === null ? "never yet" : showAge(at, now)}</b></dd>`;
+    html`<dd>${what} <b>${at === null ? "never yet" : showAge(at, now, zone)}</b></dd>`;
   return html`${isCompared ? age("compared", comparing.upTo) : null}
 ${following === null ? null : age("ledger read", following.readAt)}
 ${age("verified", verifying.behindMs === null ? null : now - verifying.behindMs)}

@@ -1,8 +1,7 @@
-/** Adds up money at risk by currency, and formats it. */
+/** Adds up money at risk by currency. */
 
 import type { Risk } from "../../../mismatches/risk-store.ts";
 import { formatMoney, parseAmount, sumAmounts } from "../../../money.ts";
-import { groupDigits } from "../parts/show.ts";
 
 export interface AtRisk {
   readonly currency: string | null;
@@ -20,11 +19,4 @@ export function addUpRisk(risk: readonly Risk[]): { readonly count: number; read
     },
   );
   return { count, amounts };
-}
-
-/** "1 240.50 THB and 3.00 USDT". */
-export function sayAmounts(amounts: readonly AtRisk[]): string {
-  return amounts
-    .map(({ currency, amount }) => `${groupDigits(amount)}${currency === null ? "" : ` ${currency}`}`)
-    .join(" and ");
 }

@@ -1,6 +1,76 @@
-/** Fields of several forms. A typed value stays, even without a matching choice. */
+/** Fields of all forms. What was typed stays; what is wrong with it stands next to it. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
+import { describeError, ReconError, type WrongField } from "../../../errors.ts";
+
+/** What is wrong with a form. */
+export interface Problem {
+  readonly text: string;
+  /** none: the problem is not about single fields */
+  readonly fields: readonly WrongField[];
+}
+
+export function problemOf(error: unknown): Problem {
+  return { text: describeError(error), fields: error instanceof ReconError ? error.fields : [] };
+}
+
+/** The problem as a line of its own, unless it stands next to fields. @param names of the form's fields */
+export function renderProblem(problem: Problem | null, names: readonly string[]): SafeHtml | null {
+  if (problem === null) return null;
+  const isNextToField = problem.fields.some(({ name }) => names.includes(name));
+  return isNextToField ? null : html`<p class="problem" role="alert">${problem.text}</p>`;
+}
+
+export interface Field {
+  readonly label: string;
+  readonly name: string;
+  readonly value: string | undefined;
+  readonly problem: Problem | null;
+}
+
+/** @param more attributes of the input */
+export function renderInput(field: Field, more: SafeHtml): SafeHtml {
+  const { label, name, value } = field;
+  return frame(
+    field,
+    html`<label>${label} <input name="${name}" value="${value ?? ""}"${refer(field)} ${more}></label>`,
+  );
+}
+
+export function renderArea(field: Field, more: SafeHtml): SafeHtml {
+  const { label, name, value } = field;
+  return frame(
+    field,
+    html`<label class="note">${label} <textarea name="${name}"${refer(field)} ${more}>${value ?? ""}</textarea></label>`,
+    "field note",
+  );
+}
+
+/** A time of the person's zone, or with an offset. @param isRequired whether the form needs it */
+export function renderTimeField(field: Field, isRequired = false): SafeHtml {
+  const required = isRequired ? html` required` : null;
+  return renderInput(field, html`size="24" autocomplete="off" placeholder="2026-11-20 10:00"${required}`);
+}
+
+/** A typed value stays, even without a matching choice. */
+export function renderSelect(field: Field, options: readonly (readonly [string, string])[]): SafeHtml {
+  const { label, name, value = "" } = field;
+  const known = options.some(([option]) => option === value);
+  const shown = known ? options : [...options, nameItself(value)];
+  const rendered = shown.map(
+    ([option, text]) =>
+      html`<option value="${option}"${option === value ? html` selected` : null}>${text}</option>`,
+  );
+  return frame(
+    field,
+    html`<label>${label} <select name="${name}"${refer(field)}>${rendered}</select></label>`,
+  );
+}
+
+/** An option whose label is its value. */
+export function nameItself(name: string): readonly [string, string] {
+  return [name, name];
+}
 
 /** A range of a product's time as typed. */
 export interface TypedRange {
@@ -9,6 +79,8 @@ export interface TypedRange {
   readonly to: string;
 }
 
+export const RANGE_FIELDS = ["product", "from", "to"] as const;
+
 /** Keeps the text fields of a query or a form. Other values count as empty. */
 export function typedRangeOf(given: Readonly<Record<string, unknown>>): TypedRange {
   const textOf = (value: unknown) => (typeof value === "string" ? value : "");
@@ -16,30 +88,32 @@ export function typedRangeOf(given: Readonly<Record<string, unknown>>): TypedRan
 }
 
 /** @param products the pulled products */
-export function renderRangeFields(products: readonly string[], typed: TypedRange): SafeHtml {
-  const time = (name: "from" | "to") =>
-    html`<label>${name}<input name="${name}" value="${typed[name]}" size="26" required autocomplete="off" placeholder="2026-11-20T10:00:00Z"></label>`;
-  return html`${renderSelect("product", "product", typed.product === "" ? (products[0] ?? "") : typed.product, products.map(nameItself))}
-${time("from")}
-${time("to")}`;
-}
-
-export function renderSelect(
-  label: string,
-  name: string,
-  value: string | undefined,
-  options: readonly (readonly [string, string])[],
+export function renderRangeFields(
+  products: readonly string[],
+  typed: TypedRange,
+  problem: Problem | null,
 ): SafeHtml {
-  const known = options.some(([option]) => option === (value ?? ""));
-  const shown = known ? options : [...options, nameItself(value ?? "")];
-  const rendered = shown.map(
-    ([option, text]) =>
-      html`<option value="${option}"${option === (value ?? "") ? html` selected` : null}>${text}</option>`,
-  );
-  return html`<label>${label} <select name="${name}">${rendered}</select></label>`;
+  const product = typed.product === "" ? (products[0] ?? "") : typed.product;
+  const field = (name: keyof TypedRange, value: string): Field => ({ label: name, name, value, problem });
+  return html`${renderSelect(field("product", product), products.map(nameItself))}
+${renderTimeField(field("from", typed.from), true)}
+${renderTimeField(field("to", typed.to), true)}`;
 }
 
-/** An option whose label is its value. */
-export function nameItself(name: string): readonly [string, string] {
-  return [name, name];
+function frame(field: Field, label: SafeHtml, of = "field"): SafeHtml {
+  const wrong = wrongOf(field);
+  if (wrong === null) return html`<div class="${of}">${label}</div>`;
+  return html`<div class="${of}">${label}<p class="problem" role="alert" id="${idOf(field)}">${wrong.message}</p></div>`;
+}
+
+function refer(field: Field): SafeHtml | null {
+  return wrongOf(field) === null ? null : html` aria-invalid="true" aria-describedby="${idOf(field)}"`;
+}
+
+function wrongOf({ name, problem }: Field): WrongField | null {
+  return problem?.fields.find((one) => one.name === name) ?? null;
+}
+
+function idOf({ name }: Field): string {
+  return `wrong-${name}`;
 }

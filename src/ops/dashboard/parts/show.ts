@@ -1,46 +1,102 @@
 /** Formats amounts, times and states for all pages. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
-import { formatInstant, type Instant, parseInstant, showDuration, showInstant } from "../../../clock.ts";
+import {
+  formatInstant,
+  type Instant,
+  localIso,
+  parseInstant,
+  showDuration,
+  showInstant,
+} from "../../../clock.ts";
 
-/** @param at an instant, or ISO 8601 text as the JSON has it; null: a dash */
-export function showTime(at: Instant | string | null): SafeHtml {
-  if (at === null) return html`<span class="none">–</span>`;
-  const instant = typeof at === "string" ? parseInstant(at, "time") : at;
-  return html`<time datetime="${formatInstant(instant)}">${showInstant(instant).replace("Z", "")}</time>`;
+const WITHOUT_CURRENCY = "without a currency";
+const NONE = html`<span class="none">–</span>`;
+
+/**
+ * The time on the person's clocks, with UTC in the title.
+ * @param at an instant, or ISO 8601 text as the JSON has it; null: a dash
+ */
+export function showTime(at: Instant | string | null, zone: string): SafeHtml {
+  if (at === null) return NONE;
+  const instant = instantOf(at);
+  return html`<time datetime="${formatInstant(instant)}" title="${sayUtc(instant)}">${sayTime(instant, zone)}</time>`;
 }
 
 /** "4 min ago", with the exact time in the title. */
-export function showAge(at: Instant | string | null, now: Instant): SafeHtml {
-  if (at === null) return html`<span class="none">–</span>`;
-  const instant = typeof at === "string" ? parseInstant(at, "time") : at;
-  const age = showDuration(Math.max(0, now - instant));
-  return html`<time datetime="${formatInstant(instant)}" title="${showInstant(instant)}">${age} ago</time>`;
+export function showAge(at: Instant | string | null, now: Instant, zone: string): SafeHtml {
+  if (at === null) return NONE;
+  const instant = instantOf(at);
+  const title = zone === "UTC" ? sayUtc(instant) : `${sayTime(instant, zone)} (${sayUtc(instant)})`;
+  return html`<time datetime="${formatInstant(instant)}" title="${title}">${showDuration(Math.max(0, now - instant))} ago</time>`;
 }
 
-/** @param amount decimal text; shows every digit, at least two decimals, with separated thousands */
+/** "2026-11-20 10:00:00" on the person's clocks. */
+export function sayTime(at: Instant | string, zone: string): string {
+  return localIso(instantOf(at), zone).slice(0, 19).replace("T", " ");
+}
+
+function sayUtc(instant: Instant): string {
+  return showInstant(instant).replace("Z", " UTC");
+}
+
+function instantOf(at: Instant | string): Instant {
+  return typeof at === "string" ? parseInstant(at, "time") : at;
+}
+
+/** Money of one currency; null: without a currency. `amount` is decimal text. */
+export interface ShownMoney {
+  readonly currency: string | null;
+  readonly amount: string;
+}
+
+/** The one format of an amount: "1 234.50 THB", with all digits, at least two decimals, and separated thousands. */
+export function sayAmount(amount: string, currency: string | null): string {
+  const [whole = "", fraction = ""] = amount.split(".");
+  const digits = `${groupThousands(whole)}.${fraction.padEnd(2, "0")}`;
+  return currency === null ? digits : `${digits} ${currency}`;
+}
+
+/** "12.50 THB, 1.00 EUR and 3.00 USD", without amounts of zero; "no money" where none is left. */
+export function sayAmounts(sums: readonly ShownMoney[]): string {
+  const said = sums
+    .filter(({ amount }) => !/^[0.]+$/.test(amount))
+    .map(({ amount, currency }) => sayAmount(amount, currency ?? WITHOUT_CURRENCY));
+  if (said.length === 0) return "no money";
+  return [said.slice(0, -1).join(", "), said.at(-1)].filter((part) => part !== "").join(" and ");
+}
+
+/** @param amount decimal text; null: a dash */
 export function showAmount(amount: string | null, currency: string | null): SafeHtml {
-  if (amount === null) return html`<span class="none">–</span>`;
-  return html`<span class="amount">${groupDigits(withCents(amount))}${currency === null ? null : ` ${currency}`}</span>`;
+  return amount === null ? NONE : html`<span class="amount">${sayAmount(amount, currency)}</span>`;
 }
 
-/** "4.5" → "4.50", so that amounts align in columns. */
-export function withCents(amount: string): string {
-  const decimals = amount.split(".")[1]?.length ?? 0;
-  if (decimals >= 2) return amount;
-  return `${amount}${decimals === 0 ? "." : ""}${"0".repeat(2 - decimals)}`;
+/** An amount among others of several currencies. */
+export function showSum(amount: string, currency: string | null): SafeHtml {
+  return showAmount(amount, currency ?? WITHOUT_CURRENCY);
 }
 
-/** "1234567.891" → "1 234 567.891", with narrow spaces that do not break. */
-export function groupDigits(amount: string): string {
-  const [whole = "", fraction] = amount.split(".");
-  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, "\u202f");
-  return fraction === undefined ? grouped : `${grouped}.${fraction}`;
+/** An amount within a sentence, before its currency. */
+const AMOUNT_IN_WORDS = /(?<![\w.-])-?\d+(?:\.\d+)?(?= [A-Z]{3,5}\b)/g;
+
+/** A time within a sentence. */
+const TIME_IN_WORDS = /\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g;
+
+/** A sentence that was made for everybody: with its amounts in the one format, and its times in the person's zone. */
+export function sayWords(words: string, zone: string): string {
+  return words
+    .replace(AMOUNT_IN_WORDS, (amount) => sayAmount(amount, null))
+    .replace(TIME_IN_WORDS, (time) => sayTime(time, zone));
 }
 
 /** 12345 → "12 345". */
 export function showCount(count: number): string {
-  return groupDigits(String(count));
+  return groupThousands(String(count));
+}
+
+/** With narrow spaces that do not break. */
+export function groupThousands(whole: string): string {
+  return whole.replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }
 
 /** A state as a word and a colour: colour alone would not be accessible. */

@@ -1,14 +1,16 @@
 /** `/rejected`: records and entries that cannot be used, each with its text, and reading them again. */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { describeError } from "../../../errors.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { listRejected, readRejected } from "../../../flows/rejected/read-rejected.ts";
 import { retryThese } from "../../../flows/rejected/retry-rejected.ts";
-import { type Notice, renderPage } from "../../http/layout.ts";
+import type { Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { readRef, readRejectedQuery } from "../../input/rejected-query.ts";
+import { problemOf } from "../parts/fields.ts";
 import { setNotice, takeNotice } from "../parts/notice.ts";
+import { sendPage } from "../parts/send-page.ts";
+import { tidyQuery, zoneOf } from "../parts/zone.ts";
 import { renderRejected } from "./render-rejected.ts";
 import { type RejectedFilters, renderRejectedList } from "./render-rejected-list.ts";
 
@@ -16,13 +18,12 @@ type QueryFields = Readonly<Record<string, unknown>>;
 type ListRequest = FastifyRequest<{ Querystring: QueryFields }>;
 type OneRequest = FastifyRequest<{ Params: { id: string } }>;
 
-const HTML = "text/html; charset=utf-8";
-
 export function addRejectedPage(pages: FastifyInstance, context: FlowContext): void {
   pages.get("/rejected", (request: ListRequest, reply) => sendList(context, request, reply));
   pages.get("/rejected/:id", async (request: OneRequest, reply) => {
     const story = await readRejected(context, request.params.id);
-    const main = renderRejected(story, request.asker.role === "write", context.clock.now());
+    const when = { now: context.clock.now(), zone: zoneOf(request) };
+    const main = renderRejected(story, request.asker.role === "write", when);
     return await send(request, reply, `Rejected ${story.id}`, main, takeNotice(request, reply));
   });
   pages.post("/rejected/:id/retry", async (request: OneRequest, reply) => {
@@ -47,19 +48,20 @@ async function sendList(
   request: ListRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  // An empty field of the form filters nothing.
-  const query = Object.fromEntries(Object.entries(request.query).filter(([, text]) => text !== ""));
+  const { query } = request;
+  const tidy = tidyQuery(query, ["since"], zoneOf(request));
+  if (tidy !== null) return await reply.redirect(`/rejected?${new URLSearchParams(tidy)}`, 303);
   const filters = readTyped(query);
   const products = context.config.products.map(({ productId }) => productId);
-  const now = context.clock.now();
+  const when = { now: context.clock.now(), zone: zoneOf(request) };
   try {
     const { choice, page } = await readRejectedQuery(context, query);
     const list = await listRejected(context, choice, page);
-    const main = renderRejectedList(filters, { products, list, problem: null }, now);
+    const main = renderRejectedList(filters, { products, list, problem: null }, when);
     return await send(request, reply, "Rejected", main, takeNotice(request, reply));
   } catch (error) {
     if (statusOfRefusal(error) !== 400) throw error;
-    const main = renderRejectedList(filters, { products, list: null, problem: describeError(error) }, now);
+    const main = renderRejectedList(filters, { products, list: null, problem: problemOf(error) }, when);
     return await send(request, reply.code(400), "Rejected", main, takeNotice(request, reply));
   }
 }
@@ -82,6 +84,5 @@ async function send(
   main: ReturnType<typeof renderRejected>,
   notice: Notice | null,
 ): Promise<FastifyReply> {
-  const document = renderPage({ title, visitor: request.asker, path: "/rejected", main, notice });
-  return await reply.type(HTML).send(document);
+  return await sendPage(request, reply, { title, path: "/rejected", main, notice });
 }

@@ -3,8 +3,16 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { Instant } from "../../../clock.ts";
 import type { RejectedList } from "../../../flows/rejected/read-rejected.ts";
-import { nameItself, renderSelect } from "../parts/fields.ts";
+import {
+  nameItself,
+  type Problem,
+  renderInput,
+  renderProblem,
+  renderSelect,
+  renderTimeField,
+} from "../parts/fields.ts";
 import { showAge, showCount, showState } from "../parts/show.ts";
+import { type Column, renderTable } from "../parts/table.ts";
 
 /** As typed; empty fields do not filter. */
 export interface RejectedFilters {
@@ -20,21 +28,27 @@ interface ShownList {
   readonly products: readonly string[];
   /** null: the filters have an error */
   readonly list: RejectedList | null;
-  /** one line that names the filter and its value; null: there is none */
-  readonly problem: string | null;
+  /** null: there is none */
+  readonly problem: Problem | null;
+}
+
+/** The present time, and the zone of the person who reads. */
+interface When {
+  readonly now: Instant;
+  readonly zone: string;
 }
 
 export function renderRejectedList(
   filters: RejectedFilters,
   { products, list, problem }: ShownList,
-  now: Instant,
+  when: When,
 ): SafeHtml {
   return html`<h1>Rejected</h1>
 <p>Records and entries that cannot be used. They are kept with their text, and what they speak of is never called missing.</p>
 ${list === null ? null : renderCounts(filters, list.counts)}
-${renderFilters(filters, products)}
-${problem === null ? null : html`<p class="problem" role="alert">${problem}</p>`}
-${list === null ? null : list.rejected.length === 0 ? html`<p class="sheet">None is like that.</p>` : renderTable(filters, list, now)}`;
+${renderFilters(filters, products, problem)}
+${renderProblem(problem, ["side", "kind", "product", "reason", "since"])}
+${list === null ? null : list.rejected.length === 0 ? html`<p class="sheet">None is like that.</p>` : renderList(filters, list, when)}`;
 }
 
 function renderCounts(filters: RejectedFilters, { records, entries }: RejectedList["counts"]): SafeHtml {
@@ -55,39 +69,54 @@ function pathOf(query: Readonly<Record<string, string>>): string {
 function renderFilters(
   { side, kind, product, reason, since }: RejectedFilters,
   products: readonly string[],
+  problem: Problem | null,
 ): SafeHtml {
+  const field = (label: string, name: string, value: string) => ({ label, name, value, problem });
   return html`<form method="get" action="/rejected" class="sheet fields" aria-label="Filters">
-${renderSelect("Side", "side", side, [
+${renderSelect(field("Side", "side", side), [
   ["", "both"],
   ["record", "records"],
   ["entry", "entries"],
 ])}
-${renderSelect("Kind", "kind", kind, [
+${renderSelect(field("Kind", "kind", kind), [
   ["", "all"],
   ["unusable", "unusable"],
   ["changed", "refused changes"],
 ])}
-${renderSelect("Product", "product", product, [["", "all"], ...products.map(nameItself)])}
-<label>Reason <input name="reason" value="${reason}" size="18" autocomplete="off"></label>
-<label>Since <input name="since" value="${since}" size="22" autocomplete="off" placeholder="2026-11-20T10:00:00Z"></label>
+${renderSelect(field("Product", "product", product), [["", "all"], ...products.map(nameItself)])}
+${renderInput(field("Reason", "reason", reason), html`size="18" autocomplete="off"`)}
+${renderTimeField(field("Since", "since", since))}
 <button>Filter</button>
 <a href="/rejected">Clear</a>
 </form>`;
 }
 
-function renderTable(filters: RejectedFilters, { rejected, next }: RejectedList, now: Instant): SafeHtml {
-  const rows = rejected.map(
-    (one) => html`<tr>
-<td><a href="/rejected/${one.id}">${one.id}</a></td><td>${showState(one.kind)}</td>
-<td class="wrap">${one.productId ?? html`<span class="none">–</span>`}</td>
-<td>${showAge(one.firstSeenAt, now)}</td><td class="wrap">${one.reason}</td><td class="wrap"><code>${one.excerpt}</code></td>
-</tr>`,
-  );
+const COLUMNS: readonly Column[] = [
+  { name: "id" },
+  { name: "kind" },
+  { name: "product", as: "text" },
+  { name: "first seen" },
+  { name: "reason", as: "text" },
+  { name: "text begins", as: "text" },
+];
+
+function renderList(
+  filters: RejectedFilters,
+  { rejected, next }: RejectedList,
+  { now, zone }: When,
+): SafeHtml {
+  const rows = rejected.map((one) => ({
+    cells: [
+      html`<a href="/rejected/${one.id}">${one.id}</a>`,
+      showState(one.kind),
+      one.productId ?? html`<span class="none">–</span>`,
+      showAge(one.firstSeenAt, now, zone),
+      one.reason,
+      html`<code>${one.excerpt}</code>`,
+    ],
+  }));
   const further = pathOf({ ...filters, after: next ?? "" });
-  return html`<section class="sheet" aria-label="List"><div class="scroll" tabindex="0" role="group" aria-label="Rejected, table"><table>
-<caption>Records before entries, each the newest first</caption>
-<thead><tr><th scope="col">id</th><th scope="col">kind</th><th scope="col">product</th><th scope="col">first seen</th>
-<th scope="col">reason</th><th scope="col">text begins</th></tr></thead>
-<tbody>${rows}</tbody></table></div>
+  const caption = "Records before entries, each the newest first";
+  return html`<section class="sheet" aria-label="List">${renderTable({ name: "Rejected", caption, columns: COLUMNS, rows })}
 ${next === null ? null : html`<p><a class="button quiet" href="${further}">Older ones</a></p>`}</section>`;
 }

@@ -8,12 +8,16 @@ import { showAge, showCount, showState, showTime } from "../parts/show.ts";
 /** A page shows no more of a text; the API has all of it. */
 const MOST_CHARACTERS = 200_000;
 
-export function renderRejected(story: RejectedStory, mayRetry: boolean, now: Instant): SafeHtml {
+export function renderRejected(
+  story: RejectedStory,
+  mayRetry: boolean,
+  { now, zone }: { readonly now: Instant; readonly zone: string },
+): SafeHtml {
   const { id, side, kind, productId, entryId, reason, firstSeenAt, toDo } = story;
   const of = side === "record" ? "of the provider" : "of the ledger";
   return html`<p><a href="/rejected">All rejected ones</a></p>
 <h1 class="wrap">Rejected ${id} ${showState(kind)}</h1>
-<p>A ${side} ${of}${productId === null ? null : html`, at <strong class="wrap">${productId}</strong>`}${entryId === null ? null : html`, entry_id <strong class="wrap">${entryId}</strong>`}, first seen ${showTime(firstSeenAt)} (${showAge(firstSeenAt, now)})</p>
+<p>A ${side} ${of}${productId === null ? null : html`, at <strong class="wrap">${productId}</strong>`}${entryId === null ? null : html`, entry_id <strong class="wrap">${entryId}</strong>`}, first seen ${showTime(firstSeenAt, zone)} (${showAge(firstSeenAt, now, zone)})</p>
 <p class="problem wrap">${reason}</p>
 <p>${toDo}</p>
 ${mayRetry ? renderForm(id) : null}

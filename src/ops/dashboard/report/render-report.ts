@@ -3,7 +3,9 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { Correction, DayStatement, MonthReport } from "../../../closed.ts";
 import { isUnexplained, type ReportRow, type ReportSide } from "../../../report.ts";
-import { showAmount, showCount } from "../parts/show.ts";
+import { type Problem, renderInput, renderProblem } from "../parts/fields.ts";
+import { showAmount, showCount, showTime } from "../parts/show.ts";
+import { type Column, renderTable } from "../parts/table.ts";
 
 interface ReportForm {
   /** as typed */
@@ -11,51 +13,77 @@ interface ReportForm {
   readonly zone: string;
 }
 
-/** @param report null: the form has an error, and `problem` says which */
-export function renderReport(
-  form: ReportForm,
-  report: DayStatement | MonthReport | null,
-  problem: string | null,
-): SafeHtml {
-  return html`<h1>The day's statement</h1>
-<form method="get" action="/report" class="sheet fields" aria-label="Day">
-<label>Day <input type="date" name="day" value="${form.day}" required></label>
-<label>Time zone <input name="zone" value="${form.zone}" size="18" required autocomplete="off" placeholder="Asia/Bangkok"></label>
-<button>Show</button>
-</form>
-${problem === null ? null : html`<p class="problem" role="alert">${problem}</p>`}
-${report === null ? null : "month" in report ? renderMonth(report) : html`${renderClosed(report)}${renderStatement(report)}${renderCorrections(report.corrections)}`}`;
+interface ShownReport {
+  /** null: the form has an error */
+  readonly report: DayStatement | MonthReport | null;
+  readonly problem: Problem | null;
+  /** the time zone of the person who reads; the report itself has a zone of its own */
+  readonly reader: string;
 }
 
-function renderClosed({ day, closed }: DayStatement): SafeHtml {
+export function renderReport(form: ReportForm, { report, problem, reader }: ShownReport): SafeHtml {
+  const field = (label: string, name: keyof ReportForm) => ({ label, name, value: form[name], problem });
+  return html`<h1>The day's statement</h1>
+<form method="get" action="/report" class="sheet fields" aria-label="Day">
+${renderInput(field("Day", "day"), html`type="${isDay(form.day) ? "date" : "text"}" required`)}
+${renderInput(field("Time zone", "zone"), html`size="18" required autocomplete="off" placeholder="Asia/Bangkok"`)}
+<button>Show</button>
+</form>
+${renderProblem(problem, ["day", "zone"])}
+${report === null ? null : "month" in report ? renderMonth(report, reader) : html`${renderClosed(report, reader)}${renderStatement(report)}${renderCorrections(report.corrections, reader)}`}`;
+}
+
+/** A browser's date field would hide any other text. */
+function isDay(text: string): boolean {
+  return text === "" || (/^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)));
+}
+
+function renderClosed({ day, closed }: DayStatement, reader: string): SafeHtml {
   const month = day.slice(0, 7);
   const link = html`<a href="/report?month=${month}">The month ${month}</a>`;
   if (closed === null)
     return html`<p class="sheet">This day is open: its figures change with the data. ${link}</p>`;
   const { number, closedAt, hash } = closed;
-  return html`<p class="sheet">Closed at ${closedAt} with number ${number}; these figures stay. ${link}<br><span class="faint">hash ${hash}</span></p>`;
+  return html`<p class="sheet">Closed at ${showTime(closedAt, reader)} with number ${number}; these figures stay. ${link}<br><span class="faint wrap">hash ${hash}</span></p>`;
 }
 
-function renderMonth({ month, zone, days, rows, corrections, open }: MonthReport): SafeHtml {
+function renderMonth({ month, zone, days, rows, corrections, open }: MonthReport, reader: string): SafeHtml {
   const query = new URLSearchParams({ month });
   return html`<p class="sheet">${month} in ${zone}: ${days.length} closed days, ${open.length} open. The sums and the corrections together are today's data.</p>
 <p class="row"><a href="/report.csv?${String(query)}" download="report-${month}.csv">Download as CSV</a></p>
 <section class="sheet" aria-labelledby="statement"><h2 id="statement">${month}: net on both sides of the closed days</h2>${renderNetTable(rows)}</section>
-${renderCorrections(corrections)}
+${renderCorrections(corrections, reader)}
 <section class="sheet" aria-labelledby="open"><h2 id="open">Open days</h2>
 <ul>${open.map(({ day, reason }) => html`<li><a href="/report?${String(new URLSearchParams({ day, zone }))}">${day}</a>: ${reason}</li>`)}</ul></section>`;
 }
 
-function renderCorrections(corrections: readonly Correction[]): SafeHtml | null {
+const CORRECTION_COLUMNS: readonly Column[] = [
+  { name: "day", as: "head" },
+  { name: "product", as: "text" },
+  { name: "player", as: "text" },
+  { name: "bet", as: "text" },
+  { name: "difference", as: "number" },
+  { name: "reason", as: "text" },
+  { name: "found" },
+];
+
+function renderCorrections(corrections: readonly Correction[], reader: string): SafeHtml | null {
   if (corrections.length === 0) return null;
+  const rows = corrections.map(
+    ({ day, productId, username, betId, transactionId, difference, currency, reason, at }) => ({
+      cells: [
+        day,
+        productId,
+        username,
+        transactionId ?? betId ?? "several",
+        showAmount(difference, currency),
+        reason,
+        showTime(at, reader),
+      ],
+    }),
+  );
   return html`<section class="sheet" aria-labelledby="corrections"><h2 id="corrections">Corrections of closed days</h2>
-<div class="scroll" tabindex="0" role="group" aria-label="Corrections, table"><table>
-<thead><tr><th scope="col">day</th><th scope="col">product</th><th scope="col">player</th><th scope="col">bet</th><th scope="col" class="number">difference</th><th scope="col">reason</th><th scope="col">found</th></tr></thead>
-<tbody>${corrections.map(
-    ({ day, productId, username, betId, transactionId, difference, currency, reason, at }) =>
-      html`<tr><th scope="row">${day}</th><td class="wrap">${productId}</td><td class="wrap">${username}</td><td class="wrap">${transactionId ?? betId ?? "several"}</td>
-<td class="number">${showAmount(difference, currency)}</td><td class="wrap">${reason}</td><td>${at}</td></tr>`,
-  )}</tbody></table></div></section>`;
+${renderTable({ name: "Corrections", columns: CORRECTION_COLUMNS, rows })}</section>`;
 }
 
 function renderStatement(report: DayStatement): SafeHtml {
@@ -72,23 +100,31 @@ ${renderNetTable(rows)}
 </section>
 <section class="sheet" aria-labelledby="why"><h2 id="why">What explains each difference</h2>${renderExplanations(rows)}</section>
 <section class="sheet" aria-labelledby="sides"><h2 id="sides">Bets, stakes and payouts</h2>
-<div class="scroll" tabindex="0" role="group" aria-label="Bets, table"><table id="bets" class="statement">
-<thead>
-<tr><th scope="col" rowspan="2">product</th><th scope="col" rowspan="2">currency</th><th scope="colgroup" colspan="3">provider</th><th scope="colgroup" colspan="3">ledger</th></tr>
-<tr>${SIDE_HEADS}${SIDE_HEADS}</tr>
-</thead>
-<tbody>${rows.map(renderSums)}</tbody></table></div></section>`;
+${renderTable({ name: "Bets", id: "bets", columns: BET_COLUMNS, rows: rows.map(renderSums) })}</section>`;
 }
+
+const HEAD: readonly Column[] = [{ name: "product", as: "head" }, { name: "currency" }];
+const NETS = [
+  "provider",
+  "ledger",
+  "difference",
+  "mismatches",
+  "corrected",
+  "pending",
+  "rounding",
+  "rest",
+] as const;
+const NET_COLUMNS: readonly Column[] = [...HEAD, ...NETS.map((name): Column => ({ name, as: "number" }))];
+const BET_COLUMNS: readonly Column[] = [
+  ...HEAD,
+  ...["provider", "ledger"].flatMap((side) =>
+    ["bets", "stake", "payout"].map((what): Column => ({ name: `${side}'s ${what}`, as: "number" })),
+  ),
+];
 
 function renderNetTable(rows: readonly ReportRow[]): SafeHtml {
-  return html`<div class="scroll" tabindex="0" role="group" aria-label="Nets, table"><table id="nets">
-<thead><tr><th scope="col">product</th><th scope="col">currency</th><th scope="col" class="number">provider</th><th scope="col" class="number">ledger</th>
-<th scope="col" class="number">difference</th><th scope="col" class="number">mismatches</th><th scope="col" class="number">corrected</th>
-<th scope="col" class="number">pending</th><th scope="col" class="number">rounding</th><th scope="col" class="number">rest</th></tr></thead>
-<tbody>${rows.map(renderNets)}</tbody></table></div>`;
+  return renderTable({ name: "Nets", id: "nets", columns: NET_COLUMNS, rows: rows.map(renderNets) });
 }
-
-const SIDE_HEADS = html`<th scope="col" class="number">bets</th><th scope="col" class="number">stake</th><th scope="col" class="number">payout</th>`;
 
 function renderVerdict(rows: readonly ReportRow[]): SafeHtml {
   const unexplained = rows.filter(isUnexplained);
@@ -97,38 +133,36 @@ function renderVerdict(rows: readonly ReportRow[]): SafeHtml {
     const named = unexplained.map(
       ({ productId, currency, rest }) => html` ${productId} ${showAmount(rest, currency)};`,
     );
-    return html`<p class="verdict" data-state="bad">Money that nothing explains:${named} report this to the person who runs wallet-recon.</p>`;
+    return html`<p class="verdict" data-state="bad"><span>Money that nothing explains:${named} report this to the person who runs wallet-recon.</span></p>`;
   }
   if (incomplete.length > 0) {
     const products = [...new Set(incomplete.map(({ productId }) => productId))].join(", ");
-    return html`<p class="verdict" data-state="warn">Not all of the day has been fetched yet: ${products}.</p>`;
+    return html`<p class="verdict" data-state="warn"><span>Not all of the day has been fetched yet: ${products}.</span></p>`;
   }
   const isEven = rows.every(({ difference }) => difference === "0");
   return isEven
-    ? html`<p class="verdict" data-state="good">Both sides agree to the last digit.</p>`
-    : html`<p class="verdict" data-state="good">Every difference is explained.</p>`;
+    ? html`<p class="verdict" data-state="good"><span>Both sides agree to the last digit.</span></p>`
+    : html`<p class="verdict" data-state="good"><span>Every difference is explained.</span></p>`;
 }
 
-function renderNets(row: ReportRow): SafeHtml {
+function renderNets(row: ReportRow) {
   const { provider, ledger, difference, mismatches, adjustments, pending, rounding, rest } = row;
   const amounts = [provider.net, ledger.net, difference, mismatches, adjustments, pending, rounding];
-  return html`<tr>${renderHead(row)}
-${amounts.map((amount) => html`<td class="number">${showAmount(amount, null)}</td>`)}
-<td class="number${rest === "0" ? "" : " differs"}"><strong>${showAmount(rest, null)}</strong></td>
-</tr>`;
+  const last = html`<strong${rest === "0" ? null : html` class="differs"`}>${showAmount(rest, null)}</strong>`;
+  return { cells: [...renderHead(row), ...amounts.map((amount) => showAmount(amount, null)), last] };
 }
 
-function renderSums(row: ReportRow): SafeHtml {
-  return html`<tr>${renderHead(row)}${renderSide(row.provider)}${renderSide(row.ledger)}</tr>`;
+function renderSums(row: ReportRow) {
+  return { cells: [...renderHead(row), ...renderSide(row.provider), ...renderSide(row.ledger)] };
 }
 
-function renderHead({ productId, currency, complete }: ReportRow): SafeHtml {
+function renderHead({ productId, currency, complete }: ReportRow) {
   const missing = complete ? null : html` <span class="state" data-tone="warn">not complete</span>`;
-  return html`<th scope="row" class="wrap">${productId}${missing}</th><td>${currency}</td>`;
+  return [html`${productId}${missing}`, currency];
 }
 
-function renderSide({ bets, stake, payout }: ReportSide): SafeHtml {
-  return html`<td class="number">${showCount(bets)}</td>${[stake, payout].map((amount) => html`<td class="number">${showAmount(amount, null)}</td>`)}`;
+function renderSide({ bets, stake, payout }: ReportSide) {
+  return [showCount(bets), showAmount(stake, null), showAmount(payout, null)];
 }
 
 function renderExplanations(rows: readonly ReportRow[]): SafeHtml {
@@ -145,7 +179,7 @@ function renderExplanation(row: ReportRow): SafeHtml {
   const { productId, currency, difference, mismatches, adjustments, pending, rounding, rest } = row;
   const money = (amount: string) => showAmount(amount, currency);
   const query = new URLSearchParams({ product: productId, status: "open,acknowledged,resolved,ignored" });
-  return html`<li>${productId}, ${currency}: ${money(difference)} = ${money(mismatches)} by <a href="/mismatches?${String(query)}">mismatches</a>
+  return html`<li class="wrap">${productId}, ${currency}: ${money(difference)} = ${money(mismatches)} by <a href="/mismatches?${String(query)}">mismatches</a>
 + ${money(adjustments)} corrected by hand + ${money(pending)} that waits for graces or for running bets
 + ${money(rounding)} of rounding + ${money(rest)} that nothing explains.</li>`;
 }

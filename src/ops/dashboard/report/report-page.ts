@@ -3,15 +3,16 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { DateTime } from "luxon";
 import type { DayStatement, MonthReport } from "../../../closed.ts";
-import { describeError } from "../../../errors.ts";
 import { readMonth } from "../../../flows/closing/read-statement.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { monthAsCsv, reportAsCsv } from "../../csv/report-csv.ts";
-import { renderPage } from "../../http/layout.ts";
 import { refusalOf } from "../../http/refusals.ts";
 import type { ReportQueue } from "../../http/report-queue.ts";
 import { readReportAsk } from "../../input/report-query.ts";
+import { type Problem, problemOf } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
+import { sendPage } from "../parts/send-page.ts";
+import { zoneOf } from "../parts/zone.ts";
 import { renderReport } from "./render-report.ts";
 
 type QueryFields = Readonly<Record<string, unknown>>;
@@ -27,7 +28,7 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
       zone: textOf(request.query["zone"] ?? zone),
     };
     let report: DayStatement | MonthReport | null = null;
-    let problem: string | null = null;
+    let problem: Problem | null = null;
     let status = 200;
     try {
       const asked = readReportAsk(query, zone);
@@ -35,17 +36,15 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
     } catch (error) {
       const refusal = refusalOf(context.sql, error);
       if (refusal === null) throw error;
-      problem = describeError(refusal.error);
+      problem = problemOf(refusal.error);
       status = refusal.status;
     }
-    const page = renderPage({
+    return await sendPage(request, reply.code(status), {
       title: `Report of ${isMonth ? textOf(query["month"]) : form.day}`,
-      visitor: request.asker,
       path: "/report",
-      main: renderReport(form, report, problem),
+      main: renderReport(form, { report, problem, reader: zoneOf(request) }),
       notice: takeNotice(request, reply),
     });
-    return await reply.code(status).type("text/html; charset=utf-8").send(page);
   });
   pages.get("/report.csv", async ({ query }: ReportRequest, reply) => {
     const asked = readReportAsk(query, context.config.closing.zone);

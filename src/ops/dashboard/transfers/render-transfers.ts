@@ -4,8 +4,9 @@ import { html, type SafeHtml } from "@remix-run/html-template";
 import type { Instant } from "../../../clock.ts";
 import type { TransferDocument } from "../../../flows/read/read-transfer.ts";
 import { TRANSFER_STATUSES, type TransferStatus } from "../../../transfer.ts";
-import { nameItself, renderSelect } from "../parts/fields.ts";
+import { nameItself, type Problem, renderInput, renderProblem, renderSelect } from "../parts/fields.ts";
 import { showAge, showAmount, showCount, showState, showTime } from "../parts/show.ts";
+import { type Column, renderTable } from "../parts/table.ts";
 
 /** As typed; empty fields do not filter. */
 export interface TransferFilters {
@@ -22,17 +23,23 @@ export interface TransferList {
   readonly counts: Readonly<Record<TransferStatus, number>>;
   /** null: the filters have an error */
   readonly page: { readonly transfers: readonly TransferDocument[]; readonly next: string | null } | null;
-  /** one line that names the filter and its value; null: there is none */
-  readonly problem: string | null;
+  /** null: there is none */
+  readonly problem: Problem | null;
 }
 
-export function renderTransfers(filters: TransferFilters, list: TransferList, now: Instant): SafeHtml {
+/** The present time, and the zone of the person who reads. */
+interface When {
+  readonly now: Instant;
+  readonly zone: string;
+}
+
+export function renderTransfers(filters: TransferFilters, list: TransferList, when: When): SafeHtml {
   const { page, problem } = list;
   return html`<h1>${filters.kind === "top-up" ? "Top-ups" : "Transfers"}</h1>
 ${renderCounts(list.counts)}
-${renderFilters(filters, list.products)}
-${problem === null ? null : html`<p class="problem" role="alert">${problem}</p>`}
-${page === null ? null : page.transfers.length === 0 ? html`<p class="sheet">No ${filters.kind === "top-up" ? "top-up" : "transfer"} matches the filters.</p>` : renderTable(filters, page, now)}`;
+${renderFilters(filters, list)}
+${renderProblem(problem, ["kind", "status", "product", "username"])}
+${page === null ? null : page.transfers.length === 0 ? html`<p class="sheet">No ${filters.kind === "top-up" ? "top-up" : "transfer"} matches the filters.</p>` : renderList(filters, page, when)}`;
 }
 
 /** The path of a transfer or top-up. A ref may name several top-ups, so the path has more fields. */
@@ -63,46 +70,62 @@ function renderCounts(counts: TransferList["counts"]): SafeHtml {
 
 function renderFilters(
   { kind, status, product, username }: TransferFilters,
-  products: readonly string[],
+  { products, problem }: TransferList,
 ): SafeHtml {
+  const field = (label: string, name: string, value: string) => ({ label, name, value, problem });
   return html`<form method="get" action="/transfers" class="sheet fields" aria-label="Filters">
-${renderSelect("Kind", "kind", kind === "" ? "transfer" : kind, [
+${renderSelect(field("Kind", "kind", kind === "" ? "transfer" : kind), [
   ["transfer", "transfers"],
   ["top-up", "top-ups"],
 ])}
-${renderSelect("Status", "status", status, [
+${renderSelect(field("Status", "status", status), [
   ["", "all that are not accepted"],
   ...TRANSFER_STATUSES.map(nameItself),
   [TRANSFER_STATUSES.join(","), "all"],
 ])}
-${renderSelect("Product", "product", product, [["", "all"], ...products.map(nameItself)])}
-<label>Player <input name="username" value="${username}" size="14" autocomplete="off"></label>
+${renderSelect(field("Product", "product", product), [["", "all"], ...products.map(nameItself)])}
+${renderInput(field("Player", "username", username), html`size="14" autocomplete="off"`)}
 <button>Filter</button>
 <a href="/transfers">Clear</a>
 </form>`;
 }
 
-function renderTable(
+const COLUMNS: readonly Column[] = [
+  { name: "ref", as: "text" },
+  { name: "status" },
+  { name: "product", as: "text" },
+  { name: "player", as: "text" },
+  { name: "type" },
+  { name: "amount", as: "number" },
+  { name: "sent" },
+  { name: "asked", as: "number" },
+  { name: "asked again" },
+];
+
+function renderList(
   filters: TransferFilters,
   { transfers, next }: NonNullable<TransferList["page"]>,
-  now: Instant,
+  { now, zone }: When,
 ): SafeHtml {
   const kind = filters.kind === "top-up" ? "top-up" : undefined;
   const rows = transfers.map((one) => {
     const of = kind === undefined ? {} : { kind, product: one.productId, username: one.username };
-    return html`<tr>
-<td class="wrap"><a href="${pathOfTransfer(one.transactionRef, of)}">${one.transactionRef}</a></td><td>${showState(one.status)}</td>
-<td class="wrap">${one.productId}</td><td class="wrap">${one.username}</td><td>${one.type}</td><td class="number">${showAmount(one.amount, one.currency)}</td>
-<td>${showAge(one.sentAt, now)}</td><td class="number">${showCount(one.attempts)}</td><td>${showTime(one.nextVerifyAt)}</td>
-</tr>`;
+    const cells = [
+      html`<a href="${pathOfTransfer(one.transactionRef, of)}">${one.transactionRef}</a>`,
+      showState(one.status),
+      one.productId,
+      one.username,
+      one.type,
+      showAmount(one.amount, one.currency),
+      showAge(one.sentAt, now, zone),
+      showCount(one.attempts),
+      showTime(one.nextVerifyAt, zone),
+    ];
+    return { cells };
   });
   const further = new URLSearchParams(
     Object.entries({ ...filters, after: next ?? "" }).filter(([, text]) => text !== ""),
   );
-  return html`<section class="sheet" aria-label="List"><div class="scroll" tabindex="0" role="group" aria-label="Transfers, table"><table>
-<caption>The newest first</caption>
-<thead><tr><th scope="col">ref</th><th scope="col">status</th><th scope="col">product</th><th scope="col">player</th><th scope="col">type</th>
-<th scope="col" class="number">amount</th><th scope="col">sent</th><th scope="col" class="number">asked</th><th scope="col">asked again</th></tr></thead>
-<tbody>${rows}</tbody></table></div>
+  return html`<section class="sheet" aria-label="List">${renderTable({ name: "Transfers", caption: "The newest first", columns: COLUMNS, rows })}
 ${next === null ? null : html`<p><a class="button quiet" href="/transfers?${String(further)}">Older ones</a></p>`}</section>`;
 }

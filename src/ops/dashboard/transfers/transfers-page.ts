@@ -9,10 +9,13 @@ import type { FlowContext } from "../../../flows/context.ts";
 import { describeTransfer, readTransferStory } from "../../../flows/read/read-transfer.ts";
 import { closeTransfer } from "../../../flows/verify/close-transfer.ts";
 import { countTransfers, listTransfers } from "../../../verify/store.ts";
-import { type Notice, renderPage } from "../../http/layout.ts";
+import type { Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { readNote, readTransferChoice, readTransferQuery } from "../../input/transfer-query.ts";
+import { type Problem, problemOf } from "../parts/fields.ts";
 import { setNotice, takeNotice } from "../parts/notice.ts";
+import { sendPage } from "../parts/send-page.ts";
+import { zoneOf } from "../parts/zone.ts";
 import { renderTransfer } from "./render-transfer.ts";
 import { pathOfTransfer, renderTransfers, type TransferFilters } from "./render-transfers.ts";
 
@@ -20,7 +23,6 @@ type QueryFields = Readonly<Record<string, unknown>>;
 type TransfersRequest = FastifyRequest<{ Querystring: QueryFields }>;
 type TransferRequest = FastifyRequest<{ Params: { ref: string }; Querystring: QueryFields }>;
 
-const HTML = "text/html; charset=utf-8";
 const PAGE_SIZE = 100;
 /** The default statuses: those that wait for an answer or a person. */
 const UNSETTLED = "pending,inconclusive,rejected";
@@ -29,7 +31,7 @@ export function addTransfersPage(pages: FastifyInstance, context: FlowContext): 
   pages.get("/transfers", (request: TransfersRequest, reply) => sendTransfers(context, request, reply));
   pages.get("/transfers/:ref", async (request: TransferRequest, reply) => {
     const notice = takeNotice(request, reply);
-    return await sendTransfer(context, request, reply, { notice, typed: "" });
+    return await sendTransfer(context, request, reply, { notice, typed: "", problem: null });
   });
   pages.post("/transfers/:ref/close", async (request: TransferRequest, reply) => {
     const body = (request.body ?? {}) as QueryFields;
@@ -46,7 +48,11 @@ export function addTransfersPage(pages: FastifyInstance, context: FlowContext): 
       if (status !== 400 && status !== 409) throw error;
       const notice = { tone: "bad", text: `Not closed: ${describeError(error)}.` } as const;
       const typed = typeof body["note"] === "string" ? body["note"] : "";
-      return await sendTransfer(context, request, reply.code(status), { notice, typed });
+      return await sendTransfer(context, request, reply.code(status), {
+        notice,
+        typed,
+        problem: problemOf(error),
+      });
     }
   });
 }
@@ -64,29 +70,25 @@ async function sendTransfers(
   const counts = await countTransfers(sql);
   let main: ReturnType<typeof renderTransfers>;
   let isRefused = false;
+  const when = { now: context.clock.now(), zone: zoneOf(request) };
   try {
     const asked = readTransferQuery({ status: UNSETTLED, ...query }, config);
     const { transfers, next } = await listTransfers(sql, { ...asked, limit: PAGE_SIZE });
     const page = { transfers: transfers.map(describeTransfer), next };
-    main = renderTransfers(filters, { products, counts, page, problem: null }, context.clock.now());
+    main = renderTransfers(filters, { products, counts, page, problem: null }, when);
   } catch (error) {
     if (statusOfRefusal(error) === null) throw error;
     isRefused = true;
-    const refused = { products, counts, page: null, problem: describeError(error) };
-    main = renderTransfers(filters, refused, context.clock.now());
+    const refused = { products, counts, page: null, problem: problemOf(error) };
+    main = renderTransfers(filters, refused, when);
   }
-  const document = renderPage({
+  return await sendPage(request, reply.code(isRefused ? 400 : 200), {
     title: "Transfers",
-    visitor: request.asker,
     path: "/transfers",
     main,
     notice: takeNotice(request, reply),
     live: ["transfers"],
   });
-  return await reply
-    .code(isRefused ? 400 : 200)
-    .type(HTML)
-    .send(document);
 }
 
 function readTyped(query: QueryFields): TransferFilters {
@@ -103,18 +105,21 @@ async function sendTransfer(
   context: FlowContext,
   request: TransferRequest,
   reply: FastifyReply,
-  { notice, typed }: { readonly notice: Notice | null; readonly typed: string },
+  {
+    notice,
+    typed,
+    problem,
+  }: { readonly notice: Notice | null; readonly typed: string; readonly problem: Problem | null },
 ): Promise<FastifyReply> {
   const story = await readTransferStory(context, readTransferChoice(request.params.ref, request.query));
   const mayClose =
     request.asker.role === "write" && story.status === "inconclusive" && story.closedBy === null;
-  const document = renderPage({
+  const when = { now: context.clock.now(), zone: zoneOf(request) };
+  return await sendPage(request, reply, {
     title: `Transfer ${story.transactionRef}`,
-    visitor: request.asker,
     path: "/transfers/",
-    main: renderTransfer(story, mayClose ? typed : null, context.clock.now()),
+    main: renderTransfer(story, mayClose ? { note: typed, problem } : null, when),
     notice,
     live: ["transfers", "mismatches"],
   });
-  return await reply.type(HTML).send(document);
 }

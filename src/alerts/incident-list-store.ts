@@ -1,0 +1,125 @@
+/** Incidents as people read them: lists, sums, trends and who was notified. */
+
+import type { Instant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+import type { MismatchKind, MismatchStatus } from "../mismatch.ts";
+
+export interface ListedIncident {
+  readonly id: number;
+  readonly productId: string;
+  readonly kind: MismatchKind;
+  /** the backfill that found its mismatches; 0: no backfill */
+  readonly backfillId: number;
+  readonly beganAt: Instant;
+  /** the time at which its newest mismatch was first seen */
+  readonly lastAt: Instant;
+  readonly total: number;
+  /** the number of its open or acknowledged mismatches */
+  readonly open: number;
+  readonly endedAt: Instant | null;
+}
+
+export interface IncidentChoice {
+  /** whether it goes on; null: both */
+  readonly isOpen: boolean | null;
+  readonly productId: string | null;
+}
+
+/** One page, the newest first. @param after the id of the last one of the page before; null: the first page */
+export async function listIncidents(
+  sql: Query,
+  { isOpen, productId }: IncidentChoice,
+  { limit, after }: { readonly limit: number; readonly after: number | null },
+): Promise<{ incidents: ListedIncident[]; next: number | null }> {
+  const rows = await sql<ListedIncident[]>`
+    select ${columns(sql)} from incidents
+    where true
+      ${isOpen === null ? sql`` : isOpen ? sql`and ended_at is null` : sql`and ended_at is not null`}
+      ${productId === null ? sql`` : sql`and product_id = ${productId}`}
+      ${after === null ? sql`` : sql`and id < ${after}`}
+    order by id desc limit ${limit + 1}`;
+  const incidents = rows.slice(0, limit);
+  return { incidents, next: rows.length > limit ? (incidents.at(-1)?.id ?? null) : null };
+}
+
+/** The incidents that go on, those with the most open mismatches first, and their number. */
+export async function readLargestIncidents(
+  sql: Query,
+  most: number,
+): Promise<{ incidents: ListedIncident[]; count: number }> {
+  const rows = await sql<(ListedIncident & { count: number })[]>`
+    select ${columns(sql)}, count(*) over () as count from incidents where ended_at is null
+    order by open desc, id desc limit ${most}`;
+  return { incidents: rows.map(({ count: _, ...incident }) => incident), count: rows[0]?.count ?? 0 };
+}
+
+export async function readListedIncident(sql: Query, id: number): Promise<ListedIncident | null> {
+  const [row] = await sql<ListedIncident[]>`select ${columns(sql)} from incidents where id = ${id}`;
+  return row ?? null;
+}
+
+/** The mismatches of an incident that have one status and one currency. */
+export interface IncidentSum {
+  readonly incidentId: number;
+  readonly status: MismatchStatus;
+  readonly currency: string | null;
+  readonly count: number;
+  /** the money at risk; decimal text */
+  readonly amount: string;
+}
+
+export async function sumIncidents(sql: Query, ids: readonly number[]): Promise<IncidentSum[]> {
+  return await sql<IncidentSum[]>`
+    select incident_id as "incidentId", status, currency, count(*) as count, sum(amount_at_risk) as amount
+    from incident_members join mismatches m on m.id = mismatch_id
+    where incident_id = any(${ids as number[]}::bigint[])
+    group by incident_id, status, currency
+    order by incident_id, status, currency nulls last`;
+}
+
+/** The number of mismatches of an incident that were first seen in each of equal steps of a range. */
+export async function countArrivals(
+  sql: Query,
+  id: number,
+  { from, to }: { readonly from: Instant; readonly to: Instant },
+  steps: number,
+): Promise<number[]> {
+  const stepMs = (to - from) / steps;
+  const rows = await sql<{ step: number; count: number }[]>`
+    select least(${steps - 1}, floor(extract(epoch from first_seen_at - ${from}::timestamptz) * 1000 / ${stepMs}::float8))::int as step,
+      count(*) as count
+    from incident_members join mismatches m on m.id = mismatch_id
+    where incident_id = ${id} and first_seen_at >= ${from} and first_seen_at <= ${to}
+    group by 1`;
+  const counts = new Map(rows.map(({ step, count }) => [step, count]));
+  return Array.from({ length: steps }, (_, step) => counts.get(step) ?? 0);
+}
+
+/** One alert of an incident at one channel. */
+export interface Notification {
+  readonly alertId: number;
+  /** such as "incident-opened" */
+  readonly kind: string;
+  readonly what: string;
+  readonly at: Instant;
+  /** null: it was not sent to any channel yet */
+  readonly channel: string | null;
+  readonly attempts: number;
+  readonly deliveredAt: Instant | null;
+  readonly lastError: string | null;
+}
+
+/** In the order in which they were written. */
+export async function readNotifications(sql: Query, id: number, most: number): Promise<Notification[]> {
+  return await sql<Notification[]>`
+    select a.id as "alertId", a.kind, a.body ->> 'what' as what, a.created_at as at, d.channel,
+      coalesce(d.attempts, 0) as attempts, d.delivered_at as "deliveredAt", d.last_error as "lastError"
+    from alerts a left join alert_deliveries d on d.alert_id = a.id
+    where a.idempotency_key like ${`incident/${id}/%`}
+    order by a.id, d.channel limit ${most}`;
+}
+
+function columns(sql: Query) {
+  return sql`id, product_id as "productId", kind, backfill_id as "backfillId", began_at as "beganAt",
+    last_at as "lastAt", total, open, ended_at as "endedAt"`;
+}

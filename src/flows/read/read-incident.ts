@@ -1,0 +1,110 @@
+/** Reads incidents with their money, their trend, and who was notified of them. */
+
+import type { LargeMismatch } from "../../alerts/alert.ts";
+import {
+  countArrivals,
+  type IncidentChoice,
+  type IncidentSum,
+  type ListedIncident,
+  listIncidents,
+  type Notification,
+  readLargestIncidents,
+  readListedIncident,
+  readNotifications,
+  sumIncidents,
+} from "../../alerts/incident-list-store.ts";
+import { readLargest } from "../../alerts/incident-store.ts";
+import type { Instant } from "../../clock.ts";
+import { ReconError } from "../../errors.ts";
+import { formatAmount, parseAmount, sumAmounts } from "../../money.ts";
+import type { FlowContext } from "../context.ts";
+
+const LARGEST_LISTED = 5;
+const MOST_NOTIFICATIONS = 100;
+const TREND_STEPS = 48;
+/** A shorter trend would show single seconds. */
+const SHORTEST_TREND_MS = TREND_STEPS * 60_000;
+
+/** Money of one currency; null: of mismatches without a currency. */
+interface Money {
+  readonly currency: string | null;
+  /** decimal text */
+  readonly amount: string;
+}
+
+export interface IncidentWithMoney extends ListedIncident {
+  /** at risk in its open and acknowledged mismatches; once it is over, in all of them */
+  readonly amounts: readonly Money[];
+}
+
+export interface IncidentStory {
+  readonly incident: IncidentWithMoney;
+  /** by status and currency */
+  readonly sums: readonly IncidentSum[];
+  /** open and acknowledged ones; once it is over, of all */
+  readonly largest: readonly LargeMismatch[];
+  /** new mismatches in equal steps, from its beginning or earlier, to its end or the present */
+  readonly trend: { readonly from: Instant; readonly to: Instant; readonly counts: readonly number[] };
+  readonly notifications: readonly Notification[];
+}
+
+export async function listIncidentsWithMoney(
+  { sql }: FlowContext,
+  choice: IncidentChoice,
+  page: { readonly limit: number; readonly after: number | null },
+): Promise<{ incidents: IncidentWithMoney[]; next: number | null }> {
+  const { incidents, next } = await listIncidents(sql, choice, page);
+  const sums = await sumIncidents(
+    sql,
+    incidents.map(({ id }) => id),
+  );
+  return { incidents: incidents.map((one) => withMoney(one, sums)), next };
+}
+
+/** The largest open incidents, and the number of all open ones. */
+export async function readOpenIncidents(
+  { sql }: FlowContext,
+  most: number,
+): Promise<{ incidents: IncidentWithMoney[]; count: number }> {
+  const { incidents, count } = await readLargestIncidents(sql, most);
+  const sums = await sumIncidents(
+    sql,
+    incidents.map(({ id }) => id),
+  );
+  return { incidents: incidents.map((one) => withMoney(one, sums)), count };
+}
+
+/** @throws ReconError `not-found` */
+export async function readIncidentStory({ sql, clock }: FlowContext, id: string): Promise<IncidentStory> {
+  const incident = /^[1-9]\d{0,14}$/.test(id) ? await readListedIncident(sql, Number(id)) : null;
+  if (incident === null) throw new ReconError("not-found", `there is no incident "${id.slice(0, 60)}"`);
+  const { beganAt, endedAt } = incident;
+  const to = Math.max(endedAt ?? clock.now(), beganAt);
+  const range = { from: Math.min(beganAt, to - SHORTEST_TREND_MS), to };
+  const [sums, largest, counts, notifications] = await Promise.all([
+    sumIncidents(sql, [incident.id]),
+    readLargest(sql, incident.id, endedAt === null, LARGEST_LISTED),
+    countArrivals(sql, incident.id, range, TREND_STEPS),
+    readNotifications(sql, incident.id, MOST_NOTIFICATIONS),
+  ]);
+  return {
+    incident: withMoney(incident, sums),
+    sums,
+    largest,
+    trend: { ...range, counts },
+    notifications,
+  };
+}
+
+function withMoney(incident: ListedIncident, sums: readonly IncidentSum[]): IncidentWithMoney {
+  const own = sums.filter(
+    ({ incidentId, status }) =>
+      incidentId === incident.id &&
+      (incident.endedAt !== null || status === "open" || status === "acknowledged"),
+  );
+  const amounts = [...Map.groupBy(own, ({ currency }) => currency)].map(([currency, parts]) => ({
+    currency,
+    amount: formatAmount(sumAmounts(parts.map(({ amount }) => parseAmount(amount, "amountAtRisk")))),
+  }));
+  return { ...incident, amounts };
+}

@@ -1,0 +1,140 @@
+/** One incident as a page: the cause, its trend, who was notified of what, and one decision for all of it. */
+
+import { html, type SafeHtml } from "@remix-run/html-template";
+import { MEANING_OF_KIND } from "../../../alerts/kind-meanings.ts";
+import type { Instant } from "../../../clock.ts";
+import type { IncidentStory } from "../../../flows/read/read-incident.ts";
+import { MISMATCH_STATUSES } from "../../../mismatch.ts";
+import { actionsFor, renderActionButtons, sayCount } from "../mismatches/mismatch-words.ts";
+import { WHAT_TO_DO } from "../mismatches/what-to-do.ts";
+import {
+  sayAmounts,
+  sayWords,
+  showAge,
+  showAmount,
+  showCount,
+  showState,
+  showSum,
+  showTime,
+} from "../parts/show.ts";
+import { type Column, renderTable } from "../parts/table.ts";
+import { renderTrend, sayTrend } from "./render-trend.ts";
+
+interface Reader {
+  /** whether the visitor may change anything */
+  readonly mayAct: boolean;
+  readonly zone: string;
+  readonly now: Instant;
+}
+
+export function renderIncident(story: IncidentStory, reader: Reader): SafeHtml {
+  const { id, kind, productId, backfillId, open, total, amounts, beganAt, endedAt } = story.incident;
+  const { zone, now } = reader;
+  const by =
+    backfillId === 0 ? null : html` Found by <a href="/backfills/${backfillId}">backfill ${backfillId}</a>.`;
+  const state =
+    endedAt === null
+      ? html`<strong>${sayCount(open)}</strong> of ${showCount(total)} open or acknowledged, ${sayAmounts(amounts)} at risk. ${sayTrend(story, now)}`
+      : html`Over since ${showTime(endedAt, zone)}: none of ${sayCount(total)} is open any more. ${sayAmounts(amounts)} were at risk.`;
+  return html`<p class="trail"><a href="/incidents">Incidents</a> <span aria-hidden="true">›</span> ${id}</p>
+<h1>${kind} in ${productId} <span class="faint">incident #${id}</span></h1>
+<section class="sheet" aria-label="What it is"><p class="reason">Since ${showTime(beganAt, zone)} (${showAge(beganAt, now, zone)}), ${MEANING_OF_KIND[kind]}.${by}</p>
+<p>${state}</p>
+<p class="faint">${WHAT_TO_DO[kind]}</p></section>
+<div${reader.mayAct ? html` class="beside"` : null}>
+<section class="sheet" aria-labelledby="sums"><h2 id="sums">Mismatches and money</h2>
+${renderSums(story)}
+<p><a href="/mismatches?incident=${id}&amp;status=${MISMATCH_STATUSES.join(",")}">See all of them</a></p></section>
+${reader.mayAct ? renderDecision(story) : null}
+</div>
+${renderTrend(story.trend, zone)}
+${renderLargest(story, zone)}
+${renderNotifications(story, zone)}`;
+}
+
+const SUM_COLUMNS: readonly Column[] = [
+  { name: "Status" },
+  { name: "Mismatches", as: "number" },
+  { name: "At risk", as: "number" },
+];
+
+function renderSums({ incident, sums }: IncidentStory): SafeHtml {
+  const rows = sums.map(({ status, count, amount, currency }) => ({
+    cells: [
+      html`<a href="/mismatches?incident=${incident.id}&amp;status=${status}">${showState(status)}</a>`,
+      showCount(count),
+      showSum(amount, currency),
+    ],
+  }));
+  return renderTable({ name: "Mismatches by status and currency", columns: SUM_COLUMNS, rows });
+}
+
+/** The next page shows how many mismatches and how much money it is about, and asks once more. */
+function renderDecision({ incident: { id }, sums }: IncidentStory): SafeHtml {
+  const statuses = [...new Set(sums.map(({ status }) => status))];
+  const actions = actionsFor(statuses);
+  const status = statuses.join(",");
+  return html`<section class="sheet" aria-labelledby="act-head"><h2 id="act-head">Decide on all of it</h2>
+<form method="post" action="/mismatches?incident=${id}&amp;status=${status}" id="act">
+<input type="hidden" name="scope" value="all">
+<div class="field note"><label class="note">Note <textarea name="note" rows="3" maxlength="2000" required></textarea></label></div>
+<p class="faint">The next page says how many mismatches and how much money this is about, and asks once more.</p>
+<p class="row">${renderActionButtons(actions)}</p>
+</form></section>`;
+}
+
+const LARGEST_COLUMNS: readonly Column[] = [
+  { name: "Mismatch" },
+  { name: "Player", as: "text" },
+  { name: "At risk", as: "number" },
+  { name: "Reason", as: "text", of: "long" },
+];
+
+function renderLargest({ largest }: IncidentStory, zone: string): SafeHtml | null {
+  if (largest.length === 0) return null;
+  const rows = largest.map(({ id, username, amountAtRisk, currency, reason }) => ({
+    cells: [
+      html`<a href="/mismatches/${id}">#${id}</a>`,
+      username,
+      showAmount(amountAtRisk, currency),
+      sayWords(reason, zone),
+    ],
+  }));
+  return html`<section class="sheet" aria-labelledby="largest"><h2 id="largest">The largest ones</h2>
+${renderTable({ name: "The largest mismatches", columns: LARGEST_COLUMNS, rows })}</section>`;
+}
+
+const NEWS: Readonly<Record<string, string>> = {
+  "incident-opened": "new",
+  "incident-grown": "growing",
+  "incident-over": "over",
+};
+
+const NOTIFICATION_COLUMNS: readonly Column[] = [
+  { name: "Written" },
+  { name: "Alert" },
+  { name: "What it said", as: "text", of: "long" },
+  { name: "Channel" },
+  { name: "Delivered", as: "text" },
+];
+
+function renderNotifications({ notifications }: IncidentStory, zone: string): SafeHtml {
+  const rows = notifications.map(({ kind, what, at, channel, attempts, deliveredAt, lastError }) => {
+    const tries = `${showCount(attempts)} ${attempts === 1 ? "attempt" : "attempts"}`;
+    const waits = lastError === null ? `waits, ${tries}` : `waits, ${tries}: ${lastError}`;
+    return {
+      cells: [
+        showTime(at, zone),
+        NEWS[kind] ?? kind,
+        sayWords(what, zone),
+        channel ?? html`<span class="faint">none yet</span>`,
+        deliveredAt === null
+          ? waits
+          : html`${showTime(deliveredAt, zone)} <span class="faint">${tries}</span>`,
+      ],
+    };
+  });
+  const none = "Nobody was notified: its money has not reached alerts.minAmount.";
+  return html`<section class="sheet" aria-labelledby="notified"><h2 id="notified">Who was notified</h2>
+${rows.length === 0 ? html`<p class="faint">${none}</p>` : renderTable({ name: "Alerts of this incident", columns: NOTIFICATION_COLUMNS, rows })}</section>`;
+}

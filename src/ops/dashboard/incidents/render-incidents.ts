@@ -1,0 +1,99 @@
+/** Draws lists of incidents. */
+
+import { html, type SafeHtml } from "@remix-run/html-template";
+import { MEANING_OF_KIND } from "../../../alerts/kind-meanings.ts";
+import type { Instant } from "../../../clock.ts";
+import type { IncidentWithMoney } from "../../../flows/read/read-incident.ts";
+import { nameItself, type Problem, renderProblem, renderSelect } from "../parts/fields.ts";
+import { showAge, showCount, showSum } from "../parts/show.ts";
+import { type Column, renderTable } from "../parts/table.ts";
+
+/** As typed. */
+export interface IncidentFilters {
+  readonly state: string;
+  readonly product: string;
+}
+
+interface IncidentList {
+  readonly products: readonly string[];
+  /** null: the filters have an error */
+  readonly list: { readonly incidents: readonly IncidentWithMoney[]; readonly next: number | null } | null;
+  readonly problem: Problem | null;
+}
+
+/** The present time, and the zone of the person who reads. */
+interface When {
+  readonly now: Instant;
+  readonly zone: string;
+}
+
+export function renderIncidents(
+  { state, product }: IncidentFilters,
+  { products, list, problem }: IncidentList,
+  when: When,
+): SafeHtml {
+  return html`<h1>Incidents</h1>
+<p>An incident is what one cause did: mismatches of one kind in one product, each first seen soon after the one before.</p>
+<form method="get" action="/incidents" class="sheet fields" aria-label="Filters">
+${renderSelect({ label: "State", name: "state", value: state, problem }, [
+  ["open", "open"],
+  ["over", "over"],
+  ["all", "all"],
+])}
+${renderSelect({ label: "Product", name: "product", value: product, problem }, [["", "all"], ...products.map(nameItself)])}
+<button>Filter</button>
+</form>
+${renderProblem(problem, ["state", "product"])}
+${list === null ? null : renderList({ state, product }, list, when)}`;
+}
+
+function renderList(
+  { state, product }: IncidentFilters,
+  { incidents, next }: NonNullable<IncidentList["list"]>,
+  when: When,
+): SafeHtml {
+  if (incidents.length === 0) {
+    return html`<p class="sheet">${state === "open" ? "No incident is open." : "There is no such incident."}</p>`;
+  }
+  const older = new URLSearchParams({ state, ...(product === "" ? {} : { product }), after: String(next) });
+  return html`<section class="sheet" aria-label="List">${renderIncidentTable(incidents, "The newest first", when)}
+${next === null ? null : html`<p><a class="button quiet" href="/incidents?${String(older)}">Older ones</a></p>`}</section>`;
+}
+
+const COLUMNS: readonly Column[] = [
+  { name: "incident", as: "text", of: "cause" },
+  { name: "product", as: "text" },
+  { name: "since" },
+  { name: "newest" },
+  { name: "open", as: "number" },
+  { name: "at risk", as: "number" },
+];
+
+/** @param caption how they are ordered */
+export function renderIncidentTable(
+  incidents: readonly IncidentWithMoney[],
+  caption: string,
+  { now, zone }: When,
+): SafeHtml {
+  const rows = incidents.map(({ id, kind, productId, beganAt, lastAt, open, total, amounts, endedAt }) => ({
+    id: `incident-${id}`,
+    cells: [
+      html`<a href="/incidents/${id}">${kind}</a> <span class="faint">#${id}: ${MEANING_OF_KIND[kind]}</span>`,
+      productId,
+      showAge(beganAt, now, zone),
+      endedAt === null
+        ? showAge(lastAt, now, zone)
+        : html`<span class="state" data-state="resolved">over</span>`,
+      open === total ? showCount(open) : `${showCount(open)} of ${showCount(total)}`,
+      renderMoney(amounts),
+    ],
+  }));
+  return renderTable({ name: "Incidents", caption, of: "incidents", columns: COLUMNS, rows });
+}
+
+function renderMoney(amounts: IncidentWithMoney["amounts"]): SafeHtml {
+  const lines = amounts.map(
+    ({ amount, currency }, index) => html`${index === 0 ? null : html`<br>`}${showSum(amount, currency)}`,
+  );
+  return lines.length === 0 ? html`<span class="none">–</span>` : html`${lines}`;
+}

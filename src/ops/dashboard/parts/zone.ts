@@ -1,0 +1,40 @@
+/** The time zone of a person: chosen on its page, or reported by the browser, each in a cookie. */
+
+import type { FastifyRequest } from "fastify";
+import { isZone, withOffset } from "../../../clock.ts";
+
+/** A person's choice. */
+export const CHOSEN_ZONE = "recon_zone";
+/** What the script of every page reports. */
+const BROWSER_ZONE = "recon_browser_zone";
+
+/** @returns an IANA name; "UTC" where neither the person nor the browser has named a zone */
+export function zoneOf({ cookies }: Pick<FastifyRequest, "cookies">): string {
+  return (
+    [cookies[CHOSEN_ZONE], cookies[BROWSER_ZONE]].find((zone) => zone !== undefined && isZone(zone)) ?? "UTC"
+  );
+}
+
+/**
+ * The query of a form in a form that people can share: without empty fields, and with the offset of its times.
+ * @param times the fields that hold a time; a time without an offset is one of the person's zone
+ * @returns null where the query has that form already
+ */
+export function tidyQuery(
+  query: Readonly<Record<string, unknown>>,
+  times: readonly string[],
+  zone: string,
+): Record<string, string> | null {
+  const entries = Object.entries(query).filter(
+    (entry): entry is [string, string] => typeof entry[1] === "string",
+  );
+  const tidy = entries
+    .filter(([, value]) => value.trim() !== "")
+    .map(([name, value]): [string, string] => [
+      name,
+      times.includes(name) ? (withOffset(value, zone) ?? value) : value,
+    ]);
+  const isTidy =
+    tidy.length === entries.length && tidy.every(([, value], index) => value === entries[index]?.[1]);
+  return isTidy ? null : Object.fromEntries(tidy);
+}

@@ -1,0 +1,138 @@
+/**
+ * A world whose names, ids and amounts are as long as they can be, for tests of the layout of all pages. Its product
+ * has an id of 40 characters without a place to break.
+ */
+
+import type { Instant } from "../../src/clock.ts";
+import type { Sql } from "../../src/db/client.ts";
+import { closeDueDays } from "../../src/flows/closing/close-days.ts";
+import type { FlowContext } from "../../src/flows/context.ts";
+import { planBackfill, requestBackfill } from "../../src/flows/pull/backfill.ts";
+import { writeRejected } from "../../src/sync/rejected-store.ts";
+import { amount, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+import { LEDGER_SIDE, PROVIDER_SIDE } from "../support/findings.ts";
+import { openMismatches } from "../support/open-mismatches.ts";
+import { openPlayedWorld, type PlayedWorld } from "./played-world.ts";
+import { openTill } from "./shop-people.ts";
+
+const LONG_PRODUCT = "PRODUCT_WITH_AN_ID_OF_FORTY_CHARACTERS_X";
+const LONG_NAME = "player.with.a.long.name.0123456789abcdefghijklmnopqrstuvwxyz";
+const LONG_ID = "bet-0f9b1d6e-5a7c-4e52-9d8f-3c2b1a0f9e8d-0f9b1d6e-5a7c-4e52-9d8f-3c2b1a0f9e8d";
+const LONG_REF = `unheard-${"0123456789".repeat(6)}`;
+const LARGE = "12975633.2606";
+const BEGIN = NOON - 30 * HOUR_MS;
+
+const iso = (at: Instant) => new Date(at).toISOString();
+const silent = { kind: "status", status: 504, retryAfterAs: "seconds", done: false } as const;
+
+export interface CrowdedWorld {
+  readonly context: FlowContext;
+  /** of every page, by what it shows */
+  readonly paths: Readonly<Record<string, string>>;
+  close(): Promise<void>;
+}
+
+export async function openCrowdedWorld(sql: Sql): Promise<CrowdedWorld> {
+  const product = (productId: string) => ({ productId, style: "table", roundsPerMinute: 0.05 }) as const;
+  const played = await openPlayedWorld(sql, {
+    begin: BEGIN,
+    world: {
+      seed: 4,
+      periods: [{ from: BEGIN, to: NOON }],
+      products: [product(LONG_PRODUCT), product("TABLE"), { ...product("WALLET"), roundsPerMinute: 0 }],
+      players: 5,
+      lateSettlementMs: MINUTE_MS,
+      callbackLagMs: 1_000,
+      reportLagMs: 1_000,
+      faultEveryMinutes: 200,
+    },
+    config: {
+      products: [
+        { productId: LONG_PRODUCT, since: iso(BEGIN) },
+        { productId: "TABLE", since: iso(BEGIN) },
+        { productId: "WALLET", walletMode: "transfer" },
+      ],
+      verify: { giveUpAfter: "PT1H" },
+    },
+    faults: [
+      {
+        when: { product: "TABLE", hoursUtc: [9], between: [iso(NOON - 3 * HOUR_MS), iso(NOON + HOUR_MS)] },
+        do: { kind: "code", code: 9, message: "the report is not ready" },
+      },
+      { when: { endpoint: "deposit", ref: "^unheard" }, do: silent },
+      { when: { endpoint: "verifyDepositWithdraw", ref: "^unheard" }, do: silent },
+    ],
+  });
+  await played.playUntil(NOON - 4 * HOUR_MS, 13 * HOUR_MS);
+  const till = openTill(played, "WALLET");
+  await till.send(LONG_REF, "1234567.00");
+  await till.send("deposit-1", "250.00");
+  await till.verifyUntil(NOON - 2 * HOUR_MS);
+  await played.playUntil(NOON, 2 * HOUR_MS);
+  await fillWithLongWords(sql, played);
+  await closeDueDays(played.context, new AbortController().signal);
+  const [{ id } = { id: 0 }] = await sql<
+    { id: number }[]
+  >`select min(id) as id from mismatches where bet_id = ${LONG_ID}`;
+  const [{ played: own } = { played: 0 }] = await sql<{ played: number }[]>`
+    select min(id) as played from mismatches where provider is not null and ledger is not null and bet_id <> ${LONG_ID}`;
+  const range = new URLSearchParams({ product: LONG_PRODUCT, from: iso(BEGIN), to: iso(NOON) });
+  const gap = new URLSearchParams({ product: "TABLE", from: iso(NOON - 6 * HOUR_MS), to: iso(NOON) });
+  return {
+    context: played.context,
+    paths: {
+      overview: "/",
+      incidents: "/incidents?state=all",
+      incident: "/incidents/2",
+      "wrong incidents": "/incidents?state=lost",
+      mismatches: "/mismatches",
+      "no mismatches": "/mismatches?kind=top-up-differs",
+      "wrong filters": `/mismatches?kind=lost&minAmount=much&from=${"yesterday".repeat(9)}&username=${LONG_NAME}`,
+      mismatch: `/mismatches/${id}`,
+      "mismatch with events": `/mismatches/${own ?? id}`,
+      coverage: `/coverage?${range}`,
+      "coverage with a gap": `/coverage?${gap}`,
+      "wrong coverage": `/coverage?product=${LONG_PRODUCT}&from=${"yesterday".repeat(9)}&to=x`,
+      backfills: `/backfills?${range}`,
+      backfill: "/backfills/1",
+      report: "/report?day=2026-11-19",
+      month: "/report?month=2026-11",
+      "wrong report": `/report?day=2026-11-19&zone=${"Mars".repeat(20)}`,
+      transfers: "/transfers?status=pending,accepted,rejected,inconclusive",
+      transfer: `/transfers/${LONG_REF}`,
+      rejected: "/rejected",
+      "a rejected one": "/rejected/record-1",
+      "time zone": "/time-zone",
+      "wrong time zone": `/time-zone?zone=${"Mars".repeat(20)}`,
+      "not found": `/mismatches/${"9".repeat(14)}`,
+    },
+    close: played.close,
+  };
+}
+
+async function fillWithLongWords(sql: Sql, { context, clock }: PlayedWorld): Promise<void> {
+  const provider = { ...PROVIDER_SIDE, id: LONG_ID, betId: LONG_ID, stake: LARGE, username: LONG_NAME };
+  const ledger = { ...LEDGER_SIDE, txnId: LONG_ID, moved: `-${LARGE}`, username: LONG_NAME };
+  const long = { productId: LONG_PRODUCT, username: LONG_NAME, provider, ledger };
+  await openMismatches(sql, context.config, clock.now(), [
+    {
+      ...long,
+      betId: LONG_ID,
+      roundId: LONG_ID,
+      amountAtRisk: amount(LARGE),
+      reason: `paid out ${LARGE} THB at the provider, 25.50 THB in the ledger of ${LONG_ID}`,
+    },
+    {
+      ...long,
+      betId: `${LONG_ID}-2`,
+      currency: "USD",
+      amountAtRisk: amount("98765432109876543210.12345678"),
+    },
+    { ...long, betId: `${LONG_ID}-3`, kind: "missing-in-ledger", ledger: null, currency: null },
+    { productId: "TABLE", amountAtRisk: amount("0.5"), betId: "short" },
+  ]);
+  const raw = JSON.stringify({ id: LONG_ID, text: "x".repeat(500) });
+  await writeRejected(sql, LONG_PRODUCT, [{ raw, reason: `${LONG_ID}: id must be text` }], clock.now());
+  const range = { productId: LONG_PRODUCT, from: BEGIN, to: NOON - 6 * HOUR_MS };
+  await requestBackfill(context, await planBackfill(context, range));
+}

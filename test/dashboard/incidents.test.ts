@@ -1,0 +1,112 @@
+import { beforeEach, expect, test } from "vitest";
+import { noteDelivered } from "../../src/alerts/delivery-store.ts";
+import { parseConfig } from "../../src/config-file.ts";
+import { silentLog } from "../../src/log.ts";
+import { useBrowser } from "../support/browser.ts";
+import { createTestClock } from "../support/clock.ts";
+import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
+import { amount, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+import { openMismatches, readStatuses } from "../support/open-mismatches.ts";
+
+const { sql } = useDatabase();
+const browser = useBrowser();
+const clock = createTestClock(NOON);
+const config = parseConfig({ products: [{ productId: "P1" }, { productId: "P2" }] });
+const context = { sql, config, clock, log: silentLog };
+
+/** Incident 1: twelve of P1, in two currencies. Incident 2: one of P2. */
+beforeEach(async () => {
+  await emptyTables(sql);
+  clock.set(NOON);
+  const some = (count: number, from: number) =>
+    Array.from({ length: count }, (_, index) => ({
+      betId: `bet-${from + index}`,
+      amountAtRisk: amount("1000"),
+    }));
+  await openMismatches(sql, config, clock.now(), some(10, 1));
+  clock.advance(20 * MINUTE_MS);
+  await openMismatches(sql, config, clock.now(), [
+    { betId: "bet-11", currency: "USD", amountAtRisk: amount("0.5") },
+    { betId: "bet-12", amountAtRisk: amount("1234567.891"), reason: "paid out 1234567.891 THB too much" },
+    { betId: "bet-13", productId: "P2", kind: "stake-differs" },
+  ]);
+});
+
+test("the overview begins with the open incidents, each with its money, and leads to them", async () => {
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
+  await page.goto("/");
+  await page.getByRole("heading", { name: "2 open incidents" }).waitFor();
+  expect((await page.locator("#incident-1").innerText()).replace(/\s+/g, " ")).toMatch(
+    /^payout-differs #1: the two sides have .* P1 20 min ago 0 s ago 12 1 244 567\.891 THB 0\.50 USD$/,
+  );
+  await page.locator("#incident-1").getByRole("link").click();
+  await page.getByRole("heading", { name: "payout-differs in P1" }).waitFor();
+  const said = await page.getByRole("region", { name: "What it is" }).innerText();
+  expect(said).toContain("Since 2026-11-20 12:00:00 (20 min ago), the two sides have the same bet");
+  expect(said).toContain(
+    "12 mismatches of 12 open or acknowledged, 1\u202f244\u202f567.891 THB and 0.50 USD at risk.",
+  );
+  expect(said).toContain("It grows: 12 new in the last 20 min.");
+  expect(await page.getByRole("region", { name: "The largest ones" }).innerText()).toContain(
+    "paid out 1\u202f234\u202f567.891 THB too much",
+  );
+  const trend = await page.getByRole("img", { name: /^New mismatches from/ }).getAttribute("aria-label");
+  expect(trend).toBe("New mismatches from 2026-11-20 11:32:00 to 2026-11-20 12:20:00: at most 10 in 1 min");
+  clock.advance(3 * HOUR_MS);
+  await page.reload();
+  await page.getByText("It has not grown for 3 h.").waitFor();
+});
+
+test("one decision for the whole incident is shown with its count and money first, done, and undone", async () => {
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context, TOKENS), token: WRITE_TOKEN });
+  await page.goto("/incidents/1");
+  await page.getByLabel("Note").fill("one lost batch, ticket 7");
+  await page.getByRole("button", { name: "Resolve" }).click();
+  await page.getByRole("heading", { name: "Resolve 12 mismatches?" }).waitFor();
+  expect(await page.locator("main").innerText()).toContain("1\u202f244\u202f567.891");
+  expect(await readStatuses(sql)).not.toContain("resolved");
+  await page.getByRole("button", { name: "Resolve 12 mismatches" }).click();
+  await page.getByText("12 mismatches resolved").waitFor();
+  expect((await readStatuses(sql)).match(/resolved/g)).toHaveLength(12);
+  const notes =
+    await sql`select by, note from mismatch_events where to_status = 'resolved' group by by, note`;
+  expect(notes).toEqual([{ by: "writer", note: "one lost batch, ticket 7" }]);
+  await page.getByRole("button", { name: "Undo" }).click();
+  await page.getByText("Undone: 12 mismatches are as before.").waitFor();
+  await page.goto("/incidents?state=all");
+  expect(await page.locator("tbody tr").count()).toBeGreaterThanOrEqual(2);
+});
+
+test("the incident says who was notified of what and when, and what still waits", async () => {
+  const [opened] = await sql<
+    { id: number }[]
+  >`select id from alerts where kind = 'incident-opened' order by id`;
+  await noteDelivered(sql, "webhook", opened?.id ?? 0, NOON + MINUTE_MS);
+  await sql`insert into alert_deliveries (alert_id, channel, attempts, last_error) values (${opened?.id ?? 0}, 'slack', 3, 'HTTP 400')`;
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context, TOKENS), token: READ_TOKEN });
+  await page.goto("/incidents/1");
+  const rows = await page
+    .getByRole("region", { name: "Who was notified" })
+    .locator("tbody tr")
+    .allInnerTexts();
+  expect(rows.map((row) => row.replace(/\s+/g, " "))).toEqual([
+    expect.stringMatching(
+      /^2026-11-20 12:00:00 new payout-differs in P1: 10 mismatches.* slack waits, 3 attempts: HTTP 400$/,
+    ),
+    expect.stringMatching(/^2026-11-20 12:00:00 new .* webhook 2026-11-20 12:01:00 1 attempt$/),
+  ]);
+  expect(await page.locator("#act").count()).toBe(0);
+});
+
+test("wrong filters and unknown incidents are named", async () => {
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
+  expect((await page.goto("/incidents?state=lost&product=P1"))?.status()).toBe(400);
+  expect(await page.locator("[role=alert]").innerText()).toContain('there is no state "lost"');
+  expect(await page.getByLabel("Product").inputValue()).toBe("P1");
+  for (const id of ["99", "x", "%00"]) expect((await page.goto(`/incidents/${id}`))?.status()).toBe(404);
+  expect((await page.goto("/mismatches?incident=x"))?.status()).toBe(400);
+  expect(await page.locator("[role=alert]").innerText()).toContain(
+    'incident "x" is not the id of an incident',
+  );
+});
