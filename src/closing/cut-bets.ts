@@ -7,6 +7,7 @@ import type { ClosedBet } from "./changed-bets.ts";
 
 /** The stored bets of a neighbourhood, and the names of its loaded rows. */
 export interface LoadedBets {
+  readonly username: string;
   readonly before: readonly ClosedBet[];
   readonly txnIds: ReadonlySet<string>;
   readonly recordIds: ReadonlySet<string>;
@@ -17,11 +18,13 @@ export interface LoadedBets {
 type ClosedBounds = TimeRange & { readonly day: string };
 
 /** The bets that had entries when they were stored, and have none now: they were deleted, or a person deleted them. */
-export function namesWithoutEntries({ before, txnIds }: LoadedBets): BetName[] {
-  return before.flatMap(({ username, betRef, ledger }) => {
+export function namesWithoutEntries({ username, before, txnIds, recordIds }: LoadedBets): BetName[] {
+  const stored = before.flatMap(({ betRef, ledger }) => {
     const hadEntries = ledger.bets > 0 || !ledger.net.eq("0");
-    return hadEntries && betRef !== "" && !txnIds.has(betRef) ? [{ username, ref: betRef }] : [];
+    return hadEntries && betRef !== "" && !txnIds.has(betRef) ? [betRef] : [];
   });
+  const refs = txnIds.size === 0 ? [...stored, ...recordIds] : stored;
+  return [...new Set(refs)].map((ref) => ({ username, ref }));
 }
 
 /** Whether records of a neighbourhood, or parts of its large round, may have been deleted. */

@@ -144,6 +144,34 @@ test("a future day stays open", async () => {
   expect(await sql`select * from closed_days`).toEqual(before);
 });
 
+const storedDays = () => sql`select * from closed_days order by number`;
+
+test("a day that was not fetched whole stays open, with the product and the time, and nothing changes", async () => {
+  const before = await storedDays();
+  const ended = await recon("close", "--day", "2025-10-28");
+  expect([ended.code, ended.stderr]).toEqual([
+    1,
+    "recon: 2025-10-28 stays open. P1 was not fetched from 2025-10-28T22:00:00.000Z to 2025-10-28T23:00:00.000Z (recon coverage says why).\n",
+  ]);
+  expect(await storedDays()).toEqual(before);
+});
+
+test.each([
+  ["records", "P29D", "the longest age in pull.resweepAfter", "P30D"],
+  ["entries", "P40D", "closing.after", "P45D"],
+])(
+  "retain.%s of %s is one error that names it and %s, and nothing changes",
+  async (name, kept, than, least) => {
+    const before = await storedDays();
+    const settings = { ...CONFIG, closing: { after: "P45D" }, retain: { [name]: kept } };
+    const ended = await startRecon(["close", "--day", "2025-10-28"], settingsWith(settings)).ended;
+    expect([ended.code, ended.stdout]).toEqual([1, ""]);
+    const problem = `retain.${name} is "${kept}", which is shorter than ${than}, "${least}"`;
+    expect(ended.stderr.split(problem)).toHaveLength(2);
+    expect(await storedDays()).toEqual(before);
+  },
+);
+
 test("an unknown zone is one error that names the setting and the value", async () => {
   const ended = await callRecon(
     ["close", "--day", "2025-10-27"],
@@ -152,6 +180,7 @@ test("an unknown zone is one error that names the setting and the value", async 
   expect(ended.code).toBe(1);
   expect(ended.stderr).toContain("closing.zone");
   expect(ended.stderr).toContain("Mars/Base");
+  expect(await sql`select from closed_days where zone = 'Mars/Base'`).toHaveLength(0);
 });
 
 test("--verify names the day whose statement was altered", async () => {

@@ -4,14 +4,16 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { readClosedDays } from "../../src/closing/closed-day-store.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
+import { createRandom } from "../../src/sandbox/world/random.ts";
 import { writeRecords } from "../../src/sync/record-store.ts";
 import { startRecon } from "../cli/run-recon.ts";
 import { useClosing } from "../flows/closing/closing-world.ts";
 import { createTestClock } from "../support/clock.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { exampleEntry, exampleRecord, exampleSettle, HOUR_MS, NOON } from "../support/examples.ts";
+import { amount, exampleEntry, exampleRecord, exampleSettle, HOUR_MS, NOON } from "../support/examples.ts";
 import { untilSomebodyWaits } from "../support/lock-wait.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
 
 const { sql, url } = useDatabase();
 const clock = createTestClock(NOON);
@@ -32,7 +34,93 @@ async function holding(table: string, meanwhile: () => Promise<void>): Promise<v
   });
 }
 
+/** A bet of a day, on both sides. */
+async function playOn(day: number): Promise<void> {
+  const at = DAY + day * 24 * HOUR_MS + HOUR_MS;
+  const names = { txnId: `bet-${day}`, roundId: `round-${day}`, occurredAt: at, receivedAt: at };
+  await appendEntries(sql, [
+    exampleEntry({ ...names, entryId: `place-${day}`, requestId: `place-${day}` }),
+    exampleSettle({ ...names, entryId: `settle-${day}`, requestId: `settle-${day}` }),
+  ]);
+  await list(day, "20");
+}
+
+async function list(day: number, payout: string): Promise<void> {
+  const at = DAY + day * 24 * HOUR_MS + HOUR_MS;
+  const time = new Date(at).toISOString();
+  const names = { id: `rec-${day}`, betId: `bet-${day}`, roundId: `round-${day}` };
+  const record = exampleRecord({
+    ...names,
+    payout: amount(payout),
+    accountingDate: time,
+    updatedDate: time,
+  });
+  await sql.begin((tx) => writeRecords(tx, "P1", [record], { requestedAt: at, now: at }));
+  // A comparison takes the marks with the same statement.
+  await sql`delete from diff_marks`;
+}
+
+const CLOSER = join(import.meta.dirname, "close-and-correct.ts");
+
+/**
+ * Runs the job once in a process of its own.
+ * @param days how many days are due
+ * @param killAfter kills it when so many pieces were sent to the server; 0: does not
+ */
+async function runJob(days: number, killAfter: number): Promise<{ readonly sent: number }> {
+  let sent = 0;
+  let kill = () => {};
+  const proxy = await startTcpProxy(url, () => {
+    sent += 1;
+    if (sent === killAfter) kill();
+  });
+  const dueAt = DAY + days * 24 * HOUR_MS;
+  const after = `PT${Math.floor((Date.now() - dueAt) / 1000) - 60}S`;
+  const settings = JSON.stringify({
+    products: [{ productId: "P1" }],
+    closing: { after },
+    retain: { windows: null },
+  });
+  const { child, ended } = startRecon([proxy.url, settings], {}, CLOSER);
+  kill = () => child.kill("SIGKILL");
+  await ended;
+  await proxy.close();
+  return { sent };
+}
+
+test("two workers, one of which is killed at any statement of closing and correcting, close each day once", async () => {
+  await emptyTables(sql);
+  const days = 8;
+  await fetched(DAY, DAY + days * 24 * HOUR_MS);
+  for (let day = 0; day < days; day += 1) await playOn(day);
+  const numbers = async () => (await readClosedDays(sql, 0, 100)).map(({ number }) => number);
+  const { sent } = await runJob(1, 0);
+  expect((await numbers()).length).toBeGreaterThan(0);
+  const random = createRandom(20261123);
+  for (let round = 1; round <= 6; round += 1) {
+    // Each day that is closed is corrected.
+    for (const { day } of await readClosedDays(sql, 0, 100)) {
+      await list((Date.parse(day) - DAY) / (24 * HOUR_MS), String(20 + round));
+    }
+    await Promise.all([
+      runJob(1 + round, random.between(1, sent)),
+      runJob(1 + round, round % 2 === 0 ? 0 : random.between(1, 2 * sent)),
+    ]);
+    const closed = await numbers();
+    expect(closed).toEqual(closed.map((_, index) => index + 1));
+  }
+  await runJob(days, 0);
+  await correct();
+  await expectInvariant();
+  expect(await readClosedDays(sql, 0, 100)).toHaveLength(days);
+  const corrections = await sql`select from corrections`;
+  expect(corrections.length).toBeGreaterThan(6);
+  const verified = await startRecon(["report", "--verify"], SETTINGS).ended;
+  expect([verified.code, verified.stderr]).toEqual([0, ""]);
+});
+
 test("a process that is killed with kill -9 while it closes leaves no gap, and no day twice", async () => {
+  await emptyTables(sql);
   await fetched(DAY, DAY + 4 * 24 * HOUR_MS);
   for (let day = 0; day < 3; day += 1) {
     const at = DAY + day * 24 * HOUR_MS + HOUR_MS;

@@ -18,8 +18,11 @@ export interface TcpProxy {
   close(): Promise<void>;
 }
 
-/** @param url of a server on this machine */
-export async function startTcpProxy(url: string): Promise<TcpProxy> {
+/**
+ * @param url of a server on this machine
+ * @param onSent is called before each piece that a client sends goes on
+ */
+export async function startTcpProxy(url: string, onSent: () => void = () => {}): Promise<TcpProxy> {
   const target = new URL(url);
   const sockets = new Set<Socket>();
   const stranded = new WeakSet<Socket>();
@@ -31,7 +34,10 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
       [upstream, client],
     ] as const) {
       sockets.add(socket);
-      socket.on("data", (chunk) => hanging || stranded.has(socket) || other.write(chunk));
+      socket.on("data", (chunk) => {
+        if (socket === client) onSent();
+        if (!hanging && !stranded.has(socket)) other.write(chunk);
+      });
       const endOther = () => {
         if (!stranded.has(socket)) other.destroy();
       };

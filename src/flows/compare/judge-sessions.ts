@@ -82,12 +82,21 @@ function compareOne(
   session: PlayerSession,
   inDoubt: Lack | null,
 ): SessionCandidate[] {
-  // The beginning of this session may have been deleted.
-  const mayBeCut = session.firstAt < Math.max(deleted.records, deleted.entries) + sessionQuietMs;
+  const mayBeCut = mayLackOldParts(session, Math.min(deleted.records, deleted.entries));
   const finding = compareSession(session, settings);
   if (finding === null) return [];
   const conditions = whatSessionNeeds(session, sessionQuietMs, graces);
   return [{ finding, subjects: subjectsOfSession(session), conditions, inDoubt, mayBeCut }];
+}
+
+/**
+ * Whether a session may be the late rest of a deleted one, or may be deleted itself, as its decided mismatch. Sessions are
+ * deleted whole (decision 162), so one that has old and new rows is whole.
+ */
+function mayLackOldParts({ firstAt, entries, records }: PlayerSession, limit: Instant): boolean {
+  if (firstAt >= limit) return false;
+  const times = [...entries.map((one) => one.receivedAt), ...records.map((one) => one.versionSeenAt)];
+  return times.every((at) => at < limit) || times.every((at) => at >= limit);
 }
 
 function compareBalances(

@@ -232,7 +232,7 @@ async function dropVisited(
     lastAt.set(key, { username, ref: txnId, lastAt: last });
   }
   await rememberDeleted(tx, productId, [...lastAt.values()]);
-  await forgetClosedBets(tx, productId, wholly(free, decided, groups).flatMap(keysOfGroup));
+  await forgetClosedBets(tx, productId, forgottenBets(free, decided, groups));
   return {
     records: await deleteRecords(
       tx,
@@ -267,19 +267,23 @@ async function lockAll(tx: Query, productId: string, groups: readonly Deletable[
   );
 }
 
-/** The groups of which every row is deleted. */
-function wholly(
+/** What closed days need not know any more of the deleted groups. */
+function forgottenBets(
   free: readonly Deletable[],
   decided: readonly Deletable[],
   groups: readonly BetGroup[],
-): BetGroup[] {
+): ForgottenBet[] {
   const isFree = new Set(free);
   return groups.flatMap((group, index) => {
     const one = decided[index];
     if (one === undefined || !isFree.has(one)) return [];
-    const isWhole =
-      group.records.length === one.records.length && group.entries.length === one.entries.length;
-    return isWhole ? [group] : [];
+    const keys = keysOfGroup(group);
+    if (group.records.length === one.records.length && group.entries.length === one.entries.length)
+      return keys;
+    // What only the entries name could not be found when the records go.
+    if (one.records.length > 0) return [];
+    const left = new Set(keysOfGroup({ ...group, bets: [] }).map(({ subject }) => subject));
+    return keys.filter(({ subject }) => !left.has(subject));
   });
 }
 

@@ -1,0 +1,189 @@
+/** Bets of closed days whose rows are deleted: nothing that comes later corrects a day wrongly. */
+
+import { beforeEach, describe, expect, test } from "vitest";
+import type { CallbackEntry } from "../../../src/callback.ts";
+import { findCorrections } from "../../../src/flows/closing/find-corrections.ts";
+import { dropClosed } from "../../../src/flows/retention/drop-closed.ts";
+import { silentLog } from "../../../src/log.ts";
+import { correctionsOfAll } from "../../support/corrections.ts";
+import { amount, exampleEntry, exampleRecord, exampleSettle, HOUR_MS } from "../../support/examples.ts";
+import { DAY_MS, TODAY, useClosing } from "../closing/closing-world.ts";
+import { useDiffWorld } from "../compare/comparison-world.ts";
+
+const SETTINGS = {
+  products: [{ productId: "P1" }, { productId: "FISH", settlement: "session" }],
+  pull: { resweepAfter: ["P1D"] },
+  retain: { records: "P30D", entries: "P30D" },
+};
+const { sql, clock, diff, receive, listed, ledgerBegins } = useDiffWorld();
+const { context, fetched, close } = useClosing(sql, clock, SETTINGS);
+const never = new AbortController().signal;
+const AT = TODAY + 10 * HOUR_MS;
+
+const drop = (retain: object = {}) =>
+  dropClosed(context({ retain: { ...SETTINGS.retain, ...retain } }), never);
+const compare = async () => {
+  for (const product of ["P1", "FISH"]) await diff({ product, settings: SETTINGS });
+};
+const count = async (table: string, productId = "P1") =>
+  (await sql`select from ${sql(table)} where product_id = ${productId}`).length;
+
+/** A session of a debit, a shot and a credit. @param receivedAt of the credit */
+async function playSession(username: string, receivedAt: number): Promise<void> {
+  const money = (number: number, parts: Partial<CallbackEntry>) =>
+    exampleEntry({
+      entryId: `${username}-${number}`,
+      requestId: `${username}-${number}`,
+      txnId: `${username}-${number}`,
+      productId: "FISH",
+      username,
+      callback: "adjustBalance",
+      roundId: null,
+      betAmount: null,
+      payoutAmount: null,
+      ...parts,
+    });
+  const [debit, credit] = [amount("10"), amount("15")];
+  await receive(
+    money(1, { status: "DEBIT", betAmount: debit, moved: amount("-10"), occurredAt: AT, receivedAt: AT }),
+    money(2, {
+      status: "CREDIT",
+      payoutAmount: credit,
+      moved: credit,
+      occurredAt: AT + 10 * 60_000,
+      receivedAt,
+    }),
+  );
+  const accountingDate = new Date(AT + 5 * 60_000).toISOString();
+  await listed(
+    exampleRecord({
+      productId: "FISH",
+      id: `shot of ${username}`,
+      betId: `shot of ${username}`,
+      roundId: `shot of ${username}`,
+      username,
+      stake: debit,
+      payout: credit,
+      accountingDate,
+      updatedDate: accountingDate,
+    }),
+  );
+}
+
+const record = (payout: string) => {
+  const accountingDate = new Date(AT).toISOString();
+  return exampleRecord({
+    payout: amount(payout),
+    accountingDate,
+    updatedDate: new Date(clock.now()).toISOString(),
+  });
+};
+
+beforeEach(async () => {
+  clock.set(AT + HOUR_MS);
+  await ledgerBegins();
+  for (const product of ["P1", "FISH"]) await fetched(TODAY - DAY_MS, TODAY + 3 * DAY_MS, product);
+});
+
+async function closeTwoDays(): Promise<void> {
+  clock.set(TODAY + 2 * DAY_MS + HOUR_MS);
+  await compare();
+  for (const day of ["2026-11-20", "2026-11-21"]) expect(await close(day)).toHaveProperty("closed");
+  await sql`delete from closing_marks`;
+}
+
+describe("a session", () => {
+  test("is deleted whole, with what it counted for, and stays whole while one of its entries is young", async () => {
+    await playSession("ann", AT + 10 * 60_000);
+    await playSession("bob", TODAY + 20 * DAY_MS);
+    await closeTwoDays();
+    clock.set(TODAY + 40 * DAY_MS);
+    await drop();
+    const left = async (table: string) =>
+      (
+        await sql<
+          { username: string }[]
+        >`select username from ${sql(table)} where product_id = 'FISH' order by username`
+      ).map(({ username }) => username);
+    expect(await left("callback_entries")).toEqual(["bob", "bob"]);
+    expect(await left("bet_records")).toEqual(["bob"]);
+    expect(await left("closed_bets")).toEqual(["bob"]);
+    clock.set(TODAY + 60 * DAY_MS);
+    await drop();
+    expect([await left("callback_entries"), await left("bet_records"), await left("closed_bets")]).toEqual([
+      [],
+      [],
+      [],
+    ]);
+  });
+
+  test("stays where one side is kept", async () => {
+    await playSession("ann", AT + 10 * 60_000);
+    await closeTwoDays();
+    clock.set(TODAY + 40 * DAY_MS);
+    await drop({ records: null });
+    expect([await count("callback_entries", "FISH"), await count("bet_records", "FISH")]).toEqual([2, 1]);
+  });
+
+  test("whose record is restated after all is judged as a whole", async () => {
+    await playSession("ann", AT + 10 * 60_000);
+    await playSession("bob", AT + 10 * 60_000);
+    await closeTwoDays();
+    clock.set(TODAY + 29 * DAY_MS);
+    const at = new Date(AT + 5 * 60_000).toISOString();
+    const shot = "shot of bob";
+    await listed(
+      exampleRecord({
+        productId: "FISH",
+        id: shot,
+        betId: shot,
+        roundId: shot,
+        username: "bob",
+        stake: amount("10"),
+        payout: amount("20"),
+        accountingDate: at,
+        updatedDate: new Date(clock.now()).toISOString(),
+      }),
+    );
+    clock.set(TODAY + 40 * DAY_MS);
+    await drop();
+    await fetched(TODAY, TODAY + 41 * DAY_MS, "FISH");
+    await sql`update windows set started_at = ${clock.now()}, fetched_at = ${clock.now()} where status = 'done'`;
+    clock.set(clock.now() + HOUR_MS);
+    await compare();
+    const found = await sql`select kind, username from mismatches where product_id = 'FISH'`;
+    expect(found).toEqual([{ kind: "session-differs", username: "bob" }]);
+  });
+});
+
+describe("a bet of which only the record is left", () => {
+  beforeEach(async () => {
+    const at = { occurredAt: AT, receivedAt: AT };
+    await receive(exampleEntry(at), exampleSettle({ ...at, payoutAmount: amount("20") }));
+    await listed(record("20"));
+    await closeTwoDays();
+    clock.set(TODAY + 40 * DAY_MS);
+    await drop({ records: null });
+    expect([await count("callback_entries"), await count("bet_records"), await count("closed_bets")]).toEqual(
+      [0, 1, 1],
+    );
+  });
+
+  test("corrects nothing when its record changes, and that is logged", async () => {
+    const logged: string[] = [];
+    await listed(record("25"));
+    await compare();
+    const log = { ...silentLog, warn: (_fields: unknown, message?: string) => logged.push(message ?? "") };
+    await findCorrections({ ...context(), log: log as typeof silentLog }, never);
+    expect(await correctionsOfAll(sql)).toEqual([]);
+    expect(logged).toEqual([
+      "a bet of a closed day changed after one side of it was deleted (retain): its day is not corrected",
+    ]);
+    expect(await count("closed_bets")).toBe(1);
+  });
+
+  test("is forgotten when its record goes too", async () => {
+    await drop();
+    expect([await count("bet_records"), await count("closed_bets")]).toEqual([0, 0]);
+  });
+});
