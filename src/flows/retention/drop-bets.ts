@@ -17,12 +17,24 @@ import {
 } from "../../db/retention-store.ts";
 import { ifUndisturbed, inOneMoment, inTurn } from "../../db/transactions.ts";
 import { subjectsOf } from "../../diff/finding.ts";
-import { deleteEntries, findOldEntries, lockEntries, readOldEntries } from "../../ledger/old-entries-store.ts";
+import {
+  deleteEntries,
+  findOldEntries,
+  lockEntries,
+  readOldEntries,
+} from "../../ledger/old-entries-store.ts";
 import { readNamedByMismatches } from "../../mismatches/evidence-store.ts";
-import { deleteRecords, findOldRecords, lockRecords, readOldRecords, textOfKey } from "../../sync/old-records-store.ts";
+import {
+  deleteRecords,
+  findOldRecords,
+  lockRecords,
+  readOldRecords,
+  textOfKey,
+} from "../../sync/old-records-store.ts";
 import type { FlowContext } from "../context.ts";
 import { type BetGroup, type Deletable, type DeleteUpTo, decideGroup } from "./decide-group.ts";
 import type { DropLimits } from "./drop-expired.ts";
+import { openPace } from "./give-way.ts";
 import { loadGroups, MOST_OF_ROUND, type VisitedRow } from "./load-groups.ts";
 import { type DroppedPlain, dropPlainBets } from "./plain-bets-store.ts";
 
@@ -51,11 +63,14 @@ export async function dropBets(
   for (const walk of walks) {
     // Committed before the first row is deleted.
     await openWalk(context.sql, walk.name, walk.to);
+    const lateMs = context.clock.now() - (context.config.retain[walk.side] ?? 0) - walk.to;
+    const giveWay = openPace(context, lateMs, signal);
     for (let batch = 0; batch < batches && !signal.aborted; batch += 1) {
       const step = await inTurn(context.sql, (tx) => takeStep(context, tx, walk, upTo, rows));
       total.records += step.records;
       total.entries += step.entries;
       if (step.isOver) break;
+      await giveWay();
     }
   }
   return total;
