@@ -7,6 +7,7 @@
 import type { LedgerStatus } from "../bet.ts";
 import { CLOCK } from "../db/deadline.ts";
 import type { TextRow } from "../db/pipelined-connection.ts";
+import { digestText, ENTRIES_WALK } from "../db/retention-store.ts";
 import { type Put, putAll, type SqlStatement, writeStatement } from "../db/statement.ts";
 import type { RuleSettings } from "../ledger/bet-entry.ts";
 import type { BetState } from "../ledger/bet-state.ts";
@@ -64,6 +65,10 @@ export function playerOf({ currency }: CallbackRequest, answers: readonly TextRo
       bets: bets.map(betOf),
       tombstones: readTombstones(first),
       takenRefs: new Set(listOf(first, "takenRefs")),
+      deleted: {
+        before: first["deletedBefore"] == null ? null : Number(first["deletedBefore"]),
+        txnIds: new Set(listOf(first, "deletedTxnIds")),
+      },
     },
   };
 }
@@ -73,7 +78,8 @@ function askForRefs(request: CallbackRequest, signature: Signature | null): SqlS
     (put) => `
       select ${REQUEST_COLUMNS}${signedFor(put, signature)}, array_to_json(array(select txn_id from callback_entries
         where product_id = ${put(request.productId)} and username = ${put(request.username)}
-          and txn_id in (${putAll(put, namesOf(request).txnIds)}) and callback = 'adjustBalance')) as "takenRefs"
+          and txn_id in (${putAll(put, namesOf(request).txnIds)}) and callback = 'adjustBalance')) as "takenRefs",
+        ${deletedColumns(put, request)}
       from ${earlierRequest(put, request)}`,
   );
 }
@@ -95,7 +101,7 @@ function askForBets(
         b.id as "rowId", b.txn_id as "txnId", b.currency, b.round_id as "roundId", b.status, b.stake,
         b.debited, b.was_debited as "wasDebited", b.settlement, b.reward, b.placed, b.waiting, b.tip,
         b.reward_only as "rewardOnly", b.end_round as "endRound", b.payout_returned as "payoutReturned",
-        array_to_json(b.said) as said
+        array_to_json(b.said) as said, ${deletedColumns(put, request)}
       from ${earlierRequest(put, request)}
       left join wallet_bets b on b.product_id = ${product} and b.username = ${player} and (${named.join(" or ")})`;
   });
@@ -132,6 +138,16 @@ function tombstonesColumn(put: Put, request: CallbackRequest): string {
   return `, array_to_json(array(select kind || ' ' || ref from wallet_tombstones
           where product_id = ${put(request.productId)} and username = ${put(request.username)}
             and (${named.join(" or ")}))) as tombstones`;
+}
+
+/** What retention has deleted: a time in milliseconds, and txn ids. Nothing is searched where nothing was deleted. */
+function deletedColumns(put: Put, request: CallbackRequest): string {
+  const upTo = `(select deleted_up_to from retention_states where walk = '${ENTRIES_WALK}')`;
+  const ids = namesOf(request).txnIds.map((id) => `(${put(id)})`);
+  const digest = digestText(`${put(request.productId)}::text`, `${put(request.username)}::text`, "n.id");
+  return `floor(extract(epoch from ${upTo}) * 1000) as "deletedBefore",
+        case when ${upTo} is not null then array_to_json(array(select n.id from (values ${ids.join(", ")}) as n (id)
+          where exists (select from deleted_bets d where d.digest = ${digest}))) end as "deletedTxnIds"`;
 }
 
 function readTombstones(row: TextRow): Tombstones {
