@@ -3,6 +3,7 @@
  * pulling while old bets are deleted, compared with pulling alone.
  */
 
+import { systemClock } from "../src/clock.ts";
 import { parseConfig } from "../src/config-file.ts";
 import type { Sql } from "../src/db/client.ts";
 import type { FlowContext } from "../src/flows/context.ts";
@@ -25,7 +26,7 @@ const BETS = Number(process.env["RECON_BENCH_BETS"] ?? 1_000_000);
 const ROUNDS = 3;
 const DAY_MS = 24 * HOUR_MS;
 /** The old bets that one round deletes alone. */
-const DELETED_ALONE = 6_000;
+const DELETED_ALONE = 12_000;
 
 export async function measureRetain(): Promise<Figure[]> {
   return await withDatabase(async (sql) => {
@@ -69,8 +70,10 @@ function openDeletion(sql: Sql) {
     products: [{ productId: "P1" }],
     retain: { records: "P30D", entries: "P30D", windows: null },
   });
-  const now = instantOf(BETS) + 60 * DAY_MS;
-  const context: FlowContext = { sql, config, clock: createTestClock(now), log: silentLog };
+  // An hour after midnight: in the second half of a day deletion no longer gives way to pulling.
+  const now = Math.ceil(instantOf(BETS) / DAY_MS) * DAY_MS + 60 * DAY_MS + HOUR_MS;
+  const clock = { ...createTestClock(now), sleep: systemClock.sleep };
+  const context: FlowContext = { sql, config, clock, log: silentLog };
   const run = async (isOver: (records: number) => boolean): Promise<number> => {
     await sql`
       insert into closed_days (day, zone, from_at, to_at, number, closed_at, hash, statement)
@@ -78,7 +81,7 @@ function openDeletion(sql: Sql) {
     const startedAt = performance.now();
     let records = 0;
     while (!isOver(records)) {
-      const dropped = await dropClosed(context, new AbortController().signal, { rows: 1_000, batches: 5 });
+      const dropped = await dropClosed(context, new AbortController().signal, { rows: 4_000, batches: 2 });
       if (dropped["records"] === 0) throw new Error("there is nothing left to delete");
       records += dropped["records"] ?? 0;
     }

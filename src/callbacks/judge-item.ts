@@ -10,7 +10,7 @@ import { type Amount, sumAmounts, ZERO } from "../money.ts";
 import { refusalOf } from "./refusals.ts";
 import type { CallbackItem, CallbackRequest } from "./request.ts";
 import { CallbackRefusal } from "./status-code.ts";
-import { refuseShortage, refuseTombstone, type WalletDraft } from "./wallet-draft.ts";
+import { refuseDeleted, refuseShortage, refuseTombstone, type WalletDraft } from "./wallet-draft.ts";
 
 /**
  * Applies an item to the draft.
@@ -29,6 +29,7 @@ export function judgeItem(
   const entry = { ...item, callback, currency, moved: null };
   const { impossible, changes } = applyEntry(draft.bets, entry, settings);
   if (impossible !== null) throw refusalOf(impossible);
+  if (own === undefined) refuseDeleted(draft, item);
   for (const { bet, asked, taken, begins } of changes) {
     if (begins) refuseTombstone(draft, item);
     refuseShortage(draft, taken);
@@ -41,6 +42,7 @@ export function judgeItem(
 /** §4.A8 */
 function judgeBalance(draft: WalletDraft, item: CallbackItem): Amount {
   if (draft.takenRefs.has(item.txnId)) throw new CallbackRefusal(20002, "this refId was used before");
+  refuseDeleted(draft, item);
   draft.takenRefs.add(item.txnId);
   const moved = (item.payoutAmount ?? ZERO).minus(item.betAmount ?? ZERO);
   refuseShortage(draft, moved.neg());

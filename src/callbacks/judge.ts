@@ -25,6 +25,15 @@ export interface PlayerState {
   readonly tombstones: Tombstones;
   /** those txn ids of the items that an earlier adjustBalance of this player used (its refId) */
   readonly takenRefs: ReadonlySet<string>;
+  readonly deleted: DeletedBets;
+}
+
+/** What the wallet knows of requests and bets that retention has deleted (decision 164). */
+export interface DeletedBets {
+  /** requests of earlier time may have been deleted; null: none were */
+  readonly before: Instant | null;
+  /** those txn ids of the items whose bet was deleted */
+  readonly txnIds: ReadonlySet<string>;
 }
 
 interface EarlierRequest {
@@ -73,6 +82,13 @@ export function judgeRequest(
     return { statusCode: 10001, reason: "the player has no wallet of this currency", tombstones: none };
   }
   if (state.earlier !== null) return judgeRepeat(request, state.earlier);
+  if (state.deleted.before !== null && request.occurredAt < state.deleted.before) {
+    return {
+      statusCode: 30001,
+      reason: "timestampMillis lies in time whose requests were deleted, so this one may have been applied before",
+      tombstones: none,
+    };
+  }
   const draft = openDraft(state, state.balance);
   const moved: Amount[] = [];
   const { items } = request;
@@ -113,12 +129,13 @@ function refuseSecondItem(): never {
   throw new CallbackRefusal(20002, "an earlier item has the same id");
 }
 
-function openDraft({ bets, tombstones, takenRefs }: PlayerState, balance: Amount): WalletDraft {
+function openDraft({ bets, tombstones, takenRefs, deleted }: PlayerState, balance: Amount): WalletDraft {
   return {
     balance,
     bets: new WalletBets(bets.map((bet) => [bet.txnId, bet])),
     tombstones,
     takenRefs: new Set(takenRefs),
+    deletedTxnIds: deleted.txnIds,
   };
 }
 

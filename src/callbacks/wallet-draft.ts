@@ -13,6 +13,8 @@ export interface WalletDraft {
   readonly bets: WalletBets;
   readonly tombstones: Tombstones;
   readonly takenRefs: Set<string>;
+  /** ids of bets that retention has deleted */
+  readonly deletedTxnIds: ReadonlySet<string>;
 }
 
 /** Bets and rounds that were cancelled before they arrived. */
@@ -57,4 +59,10 @@ export function refuseTombstone({ tombstones }: WalletDraft, item: CallbackItem)
   if (tombstones.bets.has(item.txnId) || (round !== null && tombstones.rounds.has(round))) {
     throw new CallbackRefusal(20003, "the bet was cancelled before it arrived");
   }
+}
+
+/** Refuses to begin a bet again that was deleted: its money has moved (decision 164). */
+export function refuseDeleted({ deletedTxnIds }: WalletDraft, { txnId }: CallbackItem): void {
+  if (deletedTxnIds.has(txnId))
+    throw new CallbackRefusal(20002, "a bet with this id ended long ago, and was deleted");
 }

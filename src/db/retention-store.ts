@@ -73,7 +73,7 @@ export async function lockWalk(tx: Query, walk: string): Promise<boolean> {
   return row?.locked ?? false;
 }
 
-/** SQL of the digest of a bet. @param ref SQL of the txn id, betId or record id */
+/** SQL of the digest of a bet. @param ref SQL of the txn id, betId or record id; all are text */
 export function digestText(product: string, username: string, ref: string): string {
   const length = (text: string) => `octet_length(${text}) || ' '`;
   return `('x' || left(md5(${length(product)} || ${product} || ${length(username)} || ${username} || ${ref}), 16))::bit(64)::bigint`;

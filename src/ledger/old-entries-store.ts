@@ -28,7 +28,11 @@ export async function findOldEntries(
   to: Instant,
   after: WalkKey | null,
   most: number,
-): Promise<{ readonly count: number; readonly last: WalkKey; readonly productIds: readonly string[] } | null> {
+): Promise<{
+  readonly count: number;
+  readonly last: WalkKey;
+  readonly productIds: readonly string[];
+} | null> {
   const [at = "", id = ""] = after ?? FIRST;
   const [row] = await tx<{ count: number; last: string[]; productIds: string[] }[]>`
     with slice as materialized (

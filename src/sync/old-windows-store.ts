@@ -1,4 +1,4 @@
-/** Deletes old windows. */
+/** Deletes old windows, and says whether deletion should rest. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -15,4 +15,11 @@ export function dropOldWindows(tx: Query, to: Instant, after: number, most: numb
     and not exists (select from windows g where g.product_id = t.product_id and g.status in ('planned', 'gap')
       and g.from_at < t.to_at and g.to_at > t.from_at)`;
   return dropById(tx, "windows", mayGo, after, most);
+}
+
+/** Whether some window is being fetched. */
+export async function isFetching(sql: Query): Promise<boolean> {
+  const [row] = await sql<{ fetching: boolean }[]>`
+    select exists (select from windows where lease_token is not null) as fetching`;
+  return row?.fetching ?? false;
 }

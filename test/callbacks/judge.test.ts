@@ -27,6 +27,7 @@ function openPlayer(balance: string, singleState = false) {
     bets: [],
     tombstones: { bets: new Set(), rounds: new Set() },
     takenRefs: new Set(),
+    deleted: { before: null, txnIds: new Set() },
   };
   const entries: CallbackEntry[] = [];
   const ask = (callback: CallbackName, ...items: Partial<CallbackItem>[]) => {

@@ -3,6 +3,8 @@ import { readBody } from "../../src/callbacks/raw-body.ts";
 import { isMalformed, readRequest } from "../../src/callbacks/request.ts";
 import { openWallet } from "../../src/callbacks/store.ts";
 import { creditWallet } from "../../src/callbacks/wallet-store.ts";
+import { ENTRIES_WALK, openWalk, rememberDeleted } from "../../src/db/retention-store.ts";
+import { deleteEntries } from "../../src/ledger/old-entries-store.ts";
 import { Deadline } from "../../src/db/deadline.ts";
 import { createTestClock } from "../support/clock.ts";
 import { useDatabase } from "../support/database.ts";
@@ -17,6 +19,56 @@ beforeEach(async () => {
 
 const newRequest = () => ({ id: `own-${operator.player}` });
 const place = (fields = {}, envelope = {}) => operator.outcomeOf("placeBets", fields, envelope);
+
+describe("after retention has deleted a request and its bet,", () => {
+  /** Deletes what the player's requests wrote, as retention does, and all time before `upTo`. */
+  const forget = async (txnIds: readonly string[], upTo: number) => {
+    await sql.begin(async (tx) => {
+      await openWalk(tx, ENTRIES_WALK, upTo);
+      const bets = txnIds.map((ref) => ({ username: operator.player, ref, lastAt: NOON }));
+      await rememberDeleted(tx, "P1", bets);
+      const entries = await tx<{ id: string }[]>`
+        select entry_id as id from callback_entries where username = ${operator.player}`;
+      await deleteEntries(
+        tx,
+        "P1",
+        entries.map(({ id }) => id),
+      );
+    });
+    onTestFinished(async () => {
+      await sql`delete from retention_states`;
+    });
+    expect(await sql`select from callback_requests where request_id = ${newRequest().id}`).toEqual([]);
+  };
+
+  test("a replay of it with its old time is refused, and moves nothing", async () => {
+    const request = newRequest();
+    await place({}, request);
+    await operator.outcomeOf("settleBets", { payoutAmount: 0, status: "SETTLED" });
+    await forget([], exampleEnvelope(operator.player).timestampMillis + 1);
+    expect(await place({}, request)).toBe("30001");
+    expect(await operator.balance()).toBe("90");
+  });
+
+  test.each([
+    ["placeBets", {}],
+    ["winRewards", { payoutAmount: 5 }],
+    ["adjustBalance", { refId: "bet-1" }],
+  ] as const)("a %s with a new time is refused, and moves nothing", async (callback, fields) => {
+    const request = newRequest();
+    await place({}, request);
+    await operator.outcomeOf("settleBets", { payoutAmount: 0, status: "SETTLED" });
+    await forget(["bet-1"], NOON - 24 * 60 * MINUTE_MS);
+    expect(await operator.outcomeOf(callback, fields, request)).toBe("20002");
+    expect(await operator.balance()).toBe("90");
+  });
+
+  test("another bet is placed as ever", async () => {
+    await forget(["bet-1"], NOON - 24 * 60 * MINUTE_MS);
+    expect(await place({ id: "bet-2" })).not.toBe("20002");
+    expect(await operator.balance()).toBe("90");
+  });
+});
 
 describe("a replay", () => {
   test("gets the first answer again, whatever has happened since, and moves nothing", async () => {

@@ -34,6 +34,7 @@ import {
 import type { FlowContext } from "../context.ts";
 import { type BetGroup, type Deletable, type DeleteUpTo, decideGroup } from "./decide-group.ts";
 import type { DropLimits } from "./drop-expired.ts";
+import { openPace } from "./give-way.ts";
 import { loadGroups, MOST_OF_ROUND, type VisitedRow } from "./load-groups.ts";
 import { loadSessionGroups } from "./load-session-groups.ts";
 import { type DroppedPlain, dropPlainBets } from "./plain-bets-store.ts";
@@ -63,11 +64,14 @@ export async function dropBets(
   for (const walk of walks) {
     // Committed before the first row is deleted.
     await openWalk(context.sql, walk.name, walk.to);
+    const lateMs = context.clock.now() - (context.config.retain[walk.side] ?? 0) - walk.to;
+    const giveWay = openPace(context, lateMs, signal);
     for (let batch = 0; batch < batches && !signal.aborted; batch += 1) {
       const step = await inTurn(context.sql, (tx) => takeStep(context, tx, walk, upTo, rows));
       total.records += step.records;
       total.entries += step.entries;
       if (step.isOver) break;
+      await giveWay();
     }
   }
   return total;

@@ -83,7 +83,9 @@ export async function dropPlainBets(
   side: keyof typeof VISITED,
   parameters: PlainParameters,
 ): Promise<DroppedPlain> {
-  await tx`select set_config('wallet_recon.writes', 'own', true)`;
+  // Planning so long a statement takes as long as a part of its work, and the plan is the same for all slices.
+  await tx`select set_config('wallet_recon.writes', 'own', true), set_config('plan_cache_mode', 'force_generic_plan', true),
+    set_config('jit', 'off', true)`;
   const [row] = await tx.unsafe<(DroppedPlain & { recordsFound: number; entriesFound: number })[]>(
     STATEMENTS[side],
     [...parameters] as never[],
