@@ -1,6 +1,7 @@
 /**
- * callbacks: requests per second of `recon callbacks` over HTTP, compared with pgbench that sends the same statements
- * to the same database. The pgbench run is compared with `pgbench -b simple-update`.
+ * callbacks: requests per second of `recon callbacks` over HTTP, compared with pgbench that sends the statements of one
+ * request at a time, each with a commit of its own, to the same database. The pgbench run is compared with
+ * `pgbench -b simple-update`.
  */
 
 import { execFile } from "node:child_process";
@@ -21,7 +22,9 @@ const CLIENTS = 8;
 const PLAYERS = 500;
 const SECONDS = 5;
 const ROUNDS = 5;
-const BAR = 0.5;
+const BAR = 1;
+/** of the statements of one request against pgbench's own script */
+const STATEMENTS_BAR = 0.5;
 /** The threads of pgbench, so that pgbench itself is not the limit. */
 const LOAD = [`--client=${CLIENTS}`, "--jobs=2", `--time=${SECONDS}`];
 /** A run of the script is a placement and a settlement. */
@@ -127,8 +130,8 @@ function figureOf(
   return {
     name: "callbacks",
     value: ofSame ?? NaN,
-    bar: `≥ ${BAR}, and its statements ≥ ${BAR} of simple-update`,
-    holds: (ofSame ?? 0) >= BAR && (ofSimple ?? 0) >= BAR,
+    bar: `≥ ${BAR}, and its statements ≥ ${STATEMENTS_BAR} of simple-update`,
+    holds: (ofSame ?? 0) >= BAR && (ofSimple ?? 0) >= STATEMENTS_BAR,
     detail: `${Math.round(requests)} requests/s, p50 ${latency(({ p50Ms }) => p50Ms)} ms, p99 ${latency(({ p99Ms }) => p99Ms)} ms; ${Math.round(same)}/s by pgbench with the same statements, ${ofSimple} of its ${Math.round(simple)}/s by simple-update; ${CLIENTS} clients each, fsync and synchronous_commit on`,
   };
 }

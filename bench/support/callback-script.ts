@@ -1,6 +1,6 @@
 /**
- * The statements that the callback server sends for a placement and its settlement, as a script for pgbench. They are
- * recorded while the server answers one bet. Values that differ from bet to bet become variables.
+ * The statements that the callback server sends for a placement and its settlement that come alone, as a script for
+ * pgbench. They are recorded while the server answers one bet. Values that differ from bet to bet become variables.
  */
 
 import { startCallbackServer } from "../../src/callbacks/server.ts";

@@ -155,30 +155,34 @@ function rowsOfOutcome(judged: JudgedCallback): OutcomeRows {
   const { request, signature, verdict } = judged;
   const signatures =
     signature === null ? [] : [[formatInstant(signature.signedAt), signature.text, request.callback]];
-  const common = { bodies: [rowOfBody(judged)], signatures };
-  if (verdict.statusCode !== 0) return { ...common, tombstones: rowsOfTombstones(judged, verdict) };
+  const at = formatInstant(judged.receivedAt);
+  const common = { bodies: [rowOfBody(judged, at)], signatures };
+  if (verdict.statusCode !== 0) return { ...common, tombstones: rowsOfTombstones(request, verdict, at) };
   const { changes } = verdict;
-  return changes === null ? common : { ...common, ...rowsOfSuccess(judged, verdict, changes) };
+  return changes === null ? common : { ...common, ...rowsOfSuccess(judged, verdict, changes, at) };
 }
 
-function rowOfBody({ request, body, player, receivedAt, verdict }: JudgedCallback): Row {
+/** @param at when the request was received */
+function rowOfBody({ request, body, player, verdict }: JudgedCallback, at: string): Row {
   const { callback, productId, requestId } = request;
   const statusCode = String(verdict.statusCode);
-  return [player.number, callback, productId, requestId, statusCode, body, formatInstant(receivedAt)];
+  return [player.number, callback, productId, requestId, statusCode, body, at];
 }
 
 function rowsOfTombstones(
-  { request, receivedAt }: JudgedCallback,
+  request: CallbackRequest,
   { tombstones: { bets, rounds } }: RefusedCallback,
+  at: string,
 ): Row[] {
   const named = [...[...bets].map((ref) => ["bet", ref]), ...[...rounds].map((ref) => ["round", ref])];
-  return named.map((one) => [request.productId, request.username, formatInstant(receivedAt), ...one]);
+  return named.map((one) => [request.productId, request.username, at, ...one]);
 }
 
 function rowsOfSuccess(
   judged: JudgedCallback,
   { balanceBefore, balanceAfter }: AppliedCallback,
   { bets, moved }: NonNullable<AppliedCallback["changes"]>,
+  at: string,
 ): OutcomeRows {
   const { request, player } = judged;
   const { productId, username, currency, callback, requestId, digest } = request;
@@ -194,7 +198,7 @@ function rowsOfSuccess(
     changedBets: bets
       .filter(({ txnId }) => known.has(txnId))
       .map((bet) => [...keyOf(bet), ...changingValuesOf(bet)]),
-    entries: rowsOfEntries(judged, [before, after], moved),
+    entries: rowsOfEntries(judged, [before, after, formatInstant(request.occurredAt), at], moved),
   };
 }
 
@@ -218,14 +222,13 @@ function changingValuesOf(bet: BetState): Row {
 }
 
 function rowsOfEntries(
-  { request, player, receivedAt }: JudgedCallback,
-  balances: Row,
+  { request, player }: JudgedCallback,
+  balancesAndTimes: Row,
   moved: readonly Amount[],
 ): Row[] {
-  const { callback, requestId, productId, username, currency, occurredAt, items } = request;
+  const { callback, requestId, productId, username, currency, items } = request;
   const textOf = (amount: Amount | null | undefined) => (amount ? formatAmount(amount) : null);
-  const times = [occurredAt, receivedAt].map(formatInstant);
-  const common = [callback, requestId, productId, username, currency, ...balances, ...times];
+  const common = [callback, requestId, productId, username, currency, ...balancesAndTimes];
   return items.map((item, position) => [
     ...common,
     `c${player.number.padStart(16, "0")}-${String(position).padStart(4, "0")}`,

@@ -40,11 +40,14 @@ export interface Wallet {
 /** Two players sent requests with one id. The second to commit is judged again, and then sees the first. */
 const UNIQUE_VIOLATION = "23505";
 
-/** While one batch waits for the disk, the next one is judged. More batches at once would share fewer commits. */
-const BATCH: BatchLimits = { atOnce: 2, requests: 50, items: 500, bytes: 1024 * 1024 };
+/**
+ * While one batch waits for the disk, PostgreSQL writes another and this process judges a third. More batches at once
+ * would share fewer commits.
+ */
+const BATCH: BatchLimits = { atOnce: 3, requests: 50, items: 500, bytes: 1024 * 1024 };
 /** Requests that change nothing also share commits, and need few connections. */
 const SMALL_BATCH: BatchLimits = { ...BATCH, atOnce: 1 };
-const MOST_ALONE = 6;
+const MOST_ALONE = 5;
 /**
  * Nobody in a batch waits longer for a row that somebody else has locked. Wallets are not waited for at all.
  */

@@ -54,9 +54,9 @@ const CHECKED = "set wallet_recon.writes = 'checked'";
 /**
  * All statements here find few rows by keys, so a plan is made once and reads indexes. By itself PostgreSQL would plan
  * each time where rows are given as arrays (decision 48). It would also read a whole table while that is small, and
- * with the same plan when the table has grown.
+ * with the same plan when the table has grown (decision 182).
  */
-const BY_KEYS = [
+export const BY_KEYS = [
   "set plan_cache_mode = force_generic_plan",
   ...["seqscan", "bitmapscan", "hashjoin", "mergejoin", "material"].map((way) => `set enable_${way} = off`),
 ].join("; ");

@@ -1,5 +1,7 @@
 /** Builds the text of statements whose parts and number of rows vary. */
 
+import { toColumnArray } from "./column-array.ts";
+
 /** A statement for a pipelined connection. */
 export interface SqlStatement {
   readonly text: string;
@@ -72,7 +74,9 @@ export function putAnyOf(put: Put, form: RowForm, texts: readonly string[]): str
 
 function toText(value: Value): string | null {
   if (typeof value === "string" || value === null) return value;
-  return typeof value === "boolean" ? String(value) : `{${value.map(toElement).join(",")}}`;
+  if (typeof value === "boolean") return String(value);
+  const written = toColumnArray(value);
+  return typeof written === "string" ? written : `{${value.map(toElement).join(",")}}`;
 }
 
 function toElement(value: string | null): string {

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { creditWallet } from "../../src/callbacks/wallet-store.ts";
 import { openDatabase } from "../../src/db/client.ts";
 import { Deadline } from "../../src/db/deadline.ts";
+import { BY_KEYS } from "../../src/db/pipelined-connection.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { amount, NOON } from "../support/examples.ts";
@@ -211,6 +212,37 @@ describe("a request that cannot share a commit is applied alone", () => {
     expect(outcomesOf(answers)).toEqual(["50001", "0 90"]);
     expect(await debited()).toEqual([ben]);
   });
+});
+
+test("every statement finds its rows by keys, even while the tables are empty", async () => {
+  const database = openDatabase(url, 1);
+  onTestFinished(() => database.end());
+  const statements = new Set<string>();
+  Object.assign(database.options, { debug: (_: number, text: string) => statements.add(text) });
+  const [anna = "", ben = ""] = await openPlayers(2);
+  const sent = open(database);
+  for (const players of [[anna], [anna, ben]]) {
+    const id = `of-${players.length}`;
+    const byRound = { id, roundId: id, status: "REFUND", transactionType: "BY_ROUND" };
+    await sent.answer(players.map((player) => place(player, { id, roundId: id })));
+    await sent.answer(players.map((player) => ({ ...place(player, byRound), name: "cancelBets" })));
+    await sent.answer(
+      players.map((player) => ({
+        name: "adjustBalance",
+        body: { ...place(player).body, txns: [{ refId: id, status: "CREDIT", amount: 7 }] },
+      })),
+    );
+  }
+  const explained = [...statements].filter((text) => /^\s*(select|with)/.test(text));
+  expect(explained.length).toBeGreaterThan(10);
+  const plans = await sql.begin(async (tx) => {
+    await tx.unsafe(BY_KEYS.replaceAll("set ", "set local "));
+    const rows = [];
+    for (const text of explained) rows.push(...(await tx.unsafe(`explain (generic_plan) ${text}`)));
+    return rows.map((row) => String(row["QUERY PLAN"]));
+  });
+  expect(plans.join("\n")).toContain("Index Scan using wallet_bets_product_id_username_txn_id_pk");
+  expect(plans.filter((line) => /Seq Scan|Hash Join|Merge Join|Materialize|Bitmap/.test(line))).toEqual([]);
 });
 
 test("a caller that hangs up while its request waits with others is not debited, and the others are", async () => {
