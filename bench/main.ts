@@ -10,6 +10,7 @@ import { measureIdle } from "./idle.ts";
 import { measureImport } from "./import.ts";
 import { measureInsert } from "./insert.ts";
 import { measureMemory } from "./memory.ts";
+import { measurePeers } from "./peers.ts";
 import { measurePipeline } from "./pipeline.ts";
 import { measurePull } from "./pull.ts";
 import { measureRange } from "./range.ts";
@@ -30,6 +31,7 @@ const MEASUREMENTS: Readonly<
 > = {
   range: { figures: ["range-steady", "range-peak", "range-collapse"], measure: measureRange },
   pull: { figures: ["pull-copy", "pull-rows"], measure: measurePull },
+  peers: { figures: ["peer-copy", "peer-stripe-sync", "peer-drizzle"], measure: measurePeers },
   fair: { figures: ["fair"], measure: measureFair },
   resweep: { figures: ["resweep"], measure: measureResweep },
   callbacks: { figures: ["callbacks"], measure: measureCallbacks },
@@ -58,6 +60,9 @@ const MEASUREMENTS: Readonly<
   workers: { figures: ["workers-2", "workers-4", "workers-budget"], measure: measureWorkers },
 };
 
+/** Measured only where they are named, because they need packages from the registry. */
+const ON_DEMAND: ReadonlySet<string> = new Set(["peers"]);
+
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { json: { type: "boolean", default: false } },
@@ -71,7 +76,9 @@ if (unknown !== undefined) {
 
 const measured: Figure[] = [];
 for (const [name, { figures, measure }] of Object.entries(MEASUREMENTS)) {
-  const wanted = positionals.length === 0 || positionals.some((one) => one === name || figures.includes(one));
+  const wanted =
+    (positionals.length === 0 && !ON_DEMAND.has(name)) ||
+    positionals.some((one) => one === name || figures.includes(one));
   if (!wanted) continue;
   const found = await measure((figure) => isWanted(figure, name));
   measured.push(...found.filter((figure) => isWanted(figure.name, name)));
