@@ -41,14 +41,16 @@ const BETS_OF_YEAR = Number(process.env["RECON_BENCH_BETS"] ?? 20_000_000);
 const SHARE = 20;
 /** How often the reads, and the work that takes longer, are measured on each side. */
 const READS = 60;
-const WORKS = 9;
-/** The first rounds bring what is read and written into memory. */
-const WARM_UP = 3;
+const WORKS = 14;
+/** The first rounds bring what is read and written into memory: five pages of four rounds have every player. */
+const WARM_UP = 5;
 const BAR = 1.5;
 const DAY_MS = 24 * HOUR_MS;
 const NOW = YEAR_END + 4 * DAY_MS;
 const PAGES = 5;
 const PAGE_SIZE = 1_000;
+/** The names of one run, so that a second one on the same data also writes new records. */
+const RUN = Date.now().toString(36);
 
 /** One history. */
 export interface Side {
@@ -220,8 +222,8 @@ function pageOf(productId: string, from: number, round: number, page: number): B
     const number = (round * PAGES + page) * PAGE_SIZE + index;
     const at = formatInstant(from + Math.floor(((page * PAGE_SIZE + index) * HOUR_MS) / (PAGES * PAGE_SIZE)));
     return {
-      id: `tx-new-${number}`,
-      betId: `bet-new-${number}`,
+      id: `tx-${RUN}-${number}`,
+      betId: `bet-${RUN}-${number}`,
       username: `player-${(number * 7919) % 20_000}`,
       currency: "THB",
       accountingDate: at,
@@ -231,7 +233,7 @@ function pageOf(productId: string, from: number, round: number, page: number): B
       productId,
       gameCode: "game",
       gameName: "Game",
-      roundId: `round-new-${number}`,
+      roundId: `round-${RUN}-${number}`,
       betStatus: "SETTLED",
       payoutStatus: "LOSE",
       extra: null,
