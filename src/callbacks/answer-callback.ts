@@ -13,7 +13,7 @@ import type { PlayerQueue } from "./player-queue.ts";
 import { type ReadBody, readBody } from "./raw-body.ts";
 import { type AnsweredName, isMalformed, readEnvelope, readNames, readRequest } from "./request.ts";
 import type { StatusCode } from "./status-code.ts";
-import type { Wallet } from "./store.ts";
+import type { Wallet } from "./wallet.ts";
 
 export interface AnswerContext {
   readonly config: Config;
