@@ -1,4 +1,8 @@
-/** Answers a callback: from the bytes of its body to the text of the answer. */
+/**
+ * Answers a callback: from the bytes of its body to the text of the answer. A request that is not malformed waits for
+ * the player's turn (`player-queue`). Then the `wallet` applies it with the requests of other players that wait
+ * (`batches`, `apply-together`), or alone (`apply-alone`). Either way `judge` decides it.
+ */
 
 import type { IncomingHttpHeaders } from "node:http";
 import type { Clock } from "../clock.ts";

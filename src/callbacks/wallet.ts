@@ -41,10 +41,9 @@ const UNIQUE_VIOLATION = "23505";
 const BATCH: BatchLimits = { atOnce: 3, requests: 50, items: 500, bytes: 1024 * 1024 };
 /** Requests that change nothing also share commits, and need few connections. */
 const SMALL_BATCH: BatchLimits = { ...BATCH, atOnce: 1 };
+/** The most requests that are applied alone at the same time. */
 const MOST_ALONE = 5;
-/**
- * Nobody in a batch waits longer for a row that somebody else has locked. Wallets are not waited for at all.
- */
+/** The longest wait of a batch for what somebody else has locked. A batch waits for no wallet at all. */
 const LONGEST_LOCK_MS = 500;
 
 /** Opens connections for the wallet, besides the pool: at most 10. */
@@ -60,18 +59,21 @@ export function openWallet(sql: Sql, clock: Clock): Wallet {
     await shared.run(keepBodies(batch));
     return batch.map(() => undefined);
   });
+  const apply = async (received: Received, deadline: Deadline) => {
+    const { body, request } = received;
+    const size = { items: request.items.length, bytes: body.length };
+    const outcome = await applyInBatch({ received, deadline }, size, deadline);
+    if (outcome instanceof OutcomeUnknown) throw outcome;
+    if (outcome !== "alone") return outcome;
+    return await place(() => {
+      deadline.check();
+      return applyAlone(own, received, clock, deadline);
+    });
+  };
   return {
     apply: async (received, deadline) => {
-      const { body, request } = received;
-      const size = { items: request.items.length, bytes: body.length };
-      const outcome = await applyInBatch({ received, deadline }, size, deadline);
-      if (outcome !== "alone" && !(outcome instanceof OutcomeUnknown)) return outcome;
       try {
-        if (outcome instanceof OutcomeUnknown) throw outcome;
-        return await place(() => {
-          deadline.check();
-          return applyAlone(own, received, clock, deadline);
-        });
+        return await apply(received, deadline);
       } catch (error) {
         if (!(error instanceof OutcomeUnknown)) throw error;
         const verdict = await findOutcome((work) => place(() => work(own)), received, deadline);
