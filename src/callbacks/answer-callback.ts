@@ -1,4 +1,8 @@
-/** Answers a callback: from the bytes of its body to the text of the answer. */
+/**
+ * Answers a callback: from the bytes of its body to the text of the answer. A request that is not malformed waits for
+ * the player's turn (`player-queue`). Then the `wallet` applies it with the requests of other players that wait
+ * (`batches`, `apply-together`), or alone (`apply-alone`). Either way `judge` decides it.
+ */
 
 import type { IncomingHttpHeaders } from "node:http";
 import type { Clock } from "../clock.ts";
@@ -13,7 +17,7 @@ import type { PlayerQueue } from "./player-queue.ts";
 import { type ReadBody, readBody } from "./raw-body.ts";
 import { type AnsweredName, isMalformed, readEnvelope, readNames, readRequest } from "./request.ts";
 import type { StatusCode } from "./status-code.ts";
-import type { Wallet } from "./store.ts";
+import type { Wallet } from "./wallet.ts";
 
 export interface AnswerContext {
   readonly config: Config;

@@ -6,7 +6,7 @@ import type { BetState } from "../ledger/bet-state.ts";
 import { type Amount, formatAmount } from "../money.ts";
 import type { Signature } from "./access.ts";
 import type { AppliedCallback, CallbackOutcome, RefusedCallback } from "./judge.ts";
-import type { LockedPlayer } from "./player-store.ts";
+import type { LockedPlayer } from "./player-rows.ts";
 import type { CallbackRequest } from "./request.ts";
 
 /** A judged request and its player. */

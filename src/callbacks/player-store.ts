@@ -3,7 +3,7 @@
  * separate statements. A single statement that waited for a lock would not see what the request before it wrote.
  */
 
-import { type LedgerStatus, realRound } from "../bet.ts";
+import { realRound } from "../bet.ts";
 import { formatInstant } from "../clock.ts";
 import { CLOCK } from "../db/deadline.ts";
 import type { TextRow } from "../db/pipelined-connection.ts";
@@ -17,10 +17,9 @@ import {
   writeStatement,
 } from "../db/statement.ts";
 import type { RuleSettings } from "../ledger/bet-entry.ts";
-import type { BetState } from "../ledger/bet-state.ts";
-import { type Amount, parseAmount } from "../money.ts";
 import type { Signature } from "./access.ts";
-import { namesOf, type PlayerState } from "./judge.ts";
+import { namesOf } from "./judge.ts";
+import { type LockedPlayer, playerOf, textOf } from "./player-rows.ts";
 import type { CallbackRequest } from "./request.ts";
 import { readsTombstones } from "./wallet-draft.ts";
 
@@ -30,16 +29,6 @@ export interface Question {
   readonly settings: RuleSettings;
   /** null: the earlier callback of the signature is not read */
   readonly signature: Signature | null;
-}
-
-export interface LockedPlayer {
-  readonly state: PlayerState;
-  /** the number of this request, higher than the numbers of the player's earlier requests */
-  readonly number: string;
-  /** the callback to which the signature was sent before; null: none, or not asked */
-  readonly signedFor: string | null;
-  /** has the time of the reading (`CLOCK`) */
-  readonly row: TextRow;
 }
 
 /** Wait for locked wallets, or leave out the players to whom they belong. */
@@ -93,36 +82,6 @@ export function askForPlayers(
     });
   };
   return { statements, read };
-}
-
-/** The rows that were found for one request. */
-interface FoundRows {
-  /** of the request's currency */
-  readonly wallet: TextRow | undefined;
-  /** of the request itself */
-  readonly first: TextRow;
-  /** of its items */
-  readonly own: readonly TextRow[];
-  readonly inRounds: readonly TextRow[];
-  readonly taken: readonly TextRow[];
-}
-
-function playerOf({ wallet, first, own, inRounds, taken }: FoundRows): LockedPlayer {
-  const bets = new Map<number, TextRow>();
-  for (const row of [...own, ...inRounds]) if (row["rowId"] != null) bets.set(Number(row["rowId"]), row);
-  const refsIn = (column: string) => new Set(own.flatMap((row) => row[column] ?? []));
-  return {
-    number: textOf(first, "number"),
-    signedFor: first["signedFor"] ?? null,
-    row: first,
-    state: {
-      balance: wallet === undefined ? null : amountOf(wallet, "balance"),
-      earlier: earlierOf(first),
-      bets: [...bets].sort(([a], [b]) => a - b).map(([, row]) => betOf(row)),
-      tombstones: { bets: refsIn("betTombstone"), rounds: refsIn("roundTombstone") },
-      takenRefs: new Set(taken.map((row) => textOf(row, "ref"))),
-    },
-  };
 }
 
 const NAMED = { place: "integer", product_id: "text", username: "text" } as const;
@@ -234,50 +193,4 @@ function askForRefs(refs: readonly Row[], form: RowForm): SqlStatement {
       where exists (select from callback_entries e where e.product_id = r.product_id and e.username = r.username
         and e.txn_id = r.ref and e.callback = 'adjustBalance')`,
   );
-}
-
-function earlierOf(row: TextRow): PlayerState["earlier"] {
-  const { digest = null } = row;
-  if (digest === null) return null;
-  return {
-    digest,
-    answeredAt: row["answeredAt"] == null ? null : Number(row["answeredAt"]),
-    balanceBefore: amountOf(row, "balanceBefore"),
-    balanceAfter: amountOf(row, "balanceAfter"),
-  };
-}
-
-function betOf(row: TextRow): BetState {
-  return {
-    txnId: textOf(row, "txnId"),
-    currency: textOf(row, "currency"),
-    roundId: row["roundId"] ?? null,
-    status: textOf(row, "status") as LedgerStatus,
-    stake: amountOf(row, "stake"),
-    debited: amountOf(row, "debited"),
-    wasDebited: flagOf(row, "wasDebited"),
-    settlement: amountOf(row, "settlement"),
-    reward: amountOf(row, "reward"),
-    placed: flagOf(row, "placed"),
-    waiting: flagOf(row, "waiting"),
-    tip: flagOf(row, "tip"),
-    rewardOnly: flagOf(row, "rewardOnly"),
-    endRound: flagOf(row, "endRound"),
-    payoutReturned: flagOf(row, "payoutReturned"),
-    said: JSON.parse(textOf(row, "said")) as string[],
-  };
-}
-
-function textOf(row: TextRow, column: string): string {
-  const text = row[column];
-  if (text == null) throw new Error(`${column} is missing`);
-  return text;
-}
-
-function amountOf(row: TextRow, column: string): Amount {
-  return parseAmount(textOf(row, column), column);
-}
-
-function flagOf(row: TextRow, column: string): boolean {
-  return textOf(row, column) === "t";
 }

@@ -17,7 +17,7 @@ import { allowAddresses } from "./access.ts";
 import { type AnswerContext, answerCallback } from "./answer-callback.ts";
 import { openPlayerQueue } from "./player-queue.ts";
 import { CALLBACK_AT } from "./request.ts";
-import { openWallet } from "./store.ts";
+import { openWallet } from "./wallet.ts";
 
 /** Enough for some thousand items; callbacks have a few. */
 const MOST_BODY_BYTES = 1024 * 1024;

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { readBody } from "../../src/callbacks/raw-body.ts";
 import { isMalformed, readRequest } from "../../src/callbacks/request.ts";
-import { openWallet } from "../../src/callbacks/store.ts";
+import { openWallet } from "../../src/callbacks/wallet.ts";
 import { creditWallet } from "../../src/callbacks/wallet-store.ts";
 import { ENTRIES_WALK, openWalk, rememberDeleted } from "../../src/db/retention-store.ts";
 import { deleteEntries } from "../../src/ledger/old-entries-store.ts";

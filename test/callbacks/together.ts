@@ -4,7 +4,7 @@ import { parse } from "lossless-json";
 import { answerCallback } from "../../src/callbacks/answer-callback.ts";
 import { openPlayerQueue } from "../../src/callbacks/player-queue.ts";
 import type { AnsweredName } from "../../src/callbacks/request.ts";
-import { openWallet } from "../../src/callbacks/store.ts";
+import { openWallet } from "../../src/callbacks/wallet.ts";
 import type { Sql } from "../../src/db/client.ts";
 import { Deadline } from "../../src/db/deadline.ts";
 import { silentLog } from "../../src/log.ts";

@@ -3,7 +3,7 @@ import { pino } from "pino";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { readBody } from "../../src/callbacks/raw-body.ts";
 import { isMalformed, readRequest } from "../../src/callbacks/request.ts";
-import { openWallet } from "../../src/callbacks/store.ts";
+import { openWallet } from "../../src/callbacks/wallet.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
 import { Deadline } from "../../src/db/deadline.ts";
 import { createTestClock } from "../support/clock.ts";

@@ -1,0 +1,96 @@
+/**
+ * The built-in wallet. Requests of different players that wait at the same moment share a transaction. A request is
+ * applied alone where it cannot share one (decisions 180 and 181).
+ */
+
+import pLimit from "p-limit";
+import type { Clock } from "../clock.ts";
+import type { Sql } from "../db/client.ts";
+import type { Deadline } from "../db/deadline.ts";
+import { OutcomeUnknown, openPipelinedPool } from "../db/pipelined-pool.ts";
+import { describeError } from "../errors.ts";
+import type { Amount } from "../money.ts";
+import { applyAlone, findOutcome } from "./apply-alone.ts";
+import { applyTogether, type InBatch } from "./apply-together.ts";
+import { type BatchLimits, openBatches } from "./batches.ts";
+import { askForBalances, type BalanceQuestion, balancesOf, type KeptBody, keepBodies } from "./body-store.ts";
+import type { CallbackOutcome } from "./judge.ts";
+import type { Received } from "./received.ts";
+
+export interface Wallet {
+  /**
+   * Judges a request and applies it: all items or none. Rejects where the request was certainly not applied. Rejects
+   * with `OutcomeUnknown` where that is not certain (decision 126).
+   * @param deadline after this time the request is not applied
+   */
+  apply(received: Received, deadline: Deadline): Promise<CallbackOutcome>;
+  /** @returns null: the player has no wallet of this currency */
+  checkBalance(question: BalanceQuestion, deadline: Deadline): Promise<Amount | null>;
+  /** Stores the body of a request that changes nothing. */
+  keepBody(kept: KeptBody, deadline: Deadline): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Two players sent requests with one id. The second to commit is judged again, and then sees the first. */
+const UNIQUE_VIOLATION = "23505";
+
+/**
+ * While one batch waits for the disk, PostgreSQL writes another and this process judges a third. More batches at once
+ * would share fewer commits.
+ */
+const BATCH: BatchLimits = { atOnce: 3, requests: 50, items: 500, bytes: 1024 * 1024 };
+/** Requests that change nothing also share commits, and need few connections. */
+const SMALL_BATCH: BatchLimits = { ...BATCH, atOnce: 1 };
+/** The most requests that are applied alone at the same time. */
+const MOST_ALONE = 5;
+/** The longest wait of a batch for what somebody else has locked. A batch waits for no wallet at all. */
+const LONGEST_LOCK_MS = 500;
+
+/** Opens connections for the wallet, besides the pool: at most 10. */
+export function openWallet(sql: Sql, clock: Clock): Wallet {
+  const shared = openPipelinedPool(sql, [], undefined, LONGEST_LOCK_MS);
+  const own = openPipelinedPool(sql, [UNIQUE_VIOLATION]);
+  const place = pLimit(MOST_ALONE);
+  const applyInBatch = openBatches(BATCH, (batch: readonly InBatch[]) => applyTogether(shared, batch, clock));
+  const checkInBatch = openBatches(SMALL_BATCH, async (batch: readonly BalanceQuestion[]) =>
+    balancesOf(batch, await shared.run(askForBalances(batch))),
+  );
+  const keepInBatch = openBatches(SMALL_BATCH, async (batch: readonly KeptBody[]) => {
+    await shared.run(keepBodies(batch));
+    return batch.map(() => undefined);
+  });
+  const apply = async (received: Received, deadline: Deadline) => {
+    const { body, request } = received;
+    const size = { items: request.items.length, bytes: body.length };
+    const outcome = await applyInBatch({ received, deadline }, size, deadline);
+    if (outcome instanceof OutcomeUnknown) throw outcome;
+    if (outcome !== "alone") return outcome;
+    return await place(() => {
+      deadline.check();
+      return applyAlone(own, received, clock, deadline);
+    });
+  };
+  return {
+    apply: async (received, deadline) => {
+      try {
+        return await apply(received, deadline);
+      } catch (error) {
+        if (!(error instanceof OutcomeUnknown)) throw error;
+        const verdict = await findOutcome((work) => place(() => work(own)), received, deadline);
+        if (verdict === "unknown") throw error;
+        if (verdict === null)
+          throw new Error(`it was not applied: ${describeError(error)}`, { cause: error });
+        return verdict;
+      }
+    },
+    checkBalance: (question, deadline) => checkInBatch(question, sizeOf(question.body), deadline),
+    keepBody: (kept, deadline) => keepInBatch(kept, sizeOf(kept.body), deadline),
+    close: async () => {
+      await Promise.all([shared.close(), own.close()]);
+    },
+  };
+}
+
+function sizeOf(body: string) {
+  return { items: 1, bytes: body.length };
+}
