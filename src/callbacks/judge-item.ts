@@ -42,7 +42,6 @@ export function judgeItem(
 /** §4.A8 */
 function judgeBalance(draft: WalletDraft, item: CallbackItem): Amount {
   if (draft.takenRefs.has(item.txnId)) throw new CallbackRefusal(20002, "this refId was used before");
-  refuseDeleted(draft, item);
   draft.takenRefs.add(item.txnId);
   const moved = (item.payoutAmount ?? ZERO).minus(item.betAmount ?? ZERO);
   refuseShortage(draft, moved.neg());

@@ -23,7 +23,7 @@ export interface PlayerState {
   readonly bets: readonly BetState[];
   /** bets and rounds that were cancelled before they arrived */
   readonly tombstones: Tombstones;
-  /** those txn ids of the items that an earlier adjustBalance of this player used (its refId) */
+  /** those txn ids of the items that an earlier adjustBalance of this player used (its refId), deleted ones too */
   readonly takenRefs: ReadonlySet<string>;
   readonly deleted: DeletedBets;
 }

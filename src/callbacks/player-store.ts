@@ -7,6 +7,7 @@ import { realRound } from "../bet.ts";
 import { formatInstant } from "../clock.ts";
 import { CLOCK } from "../db/deadline.ts";
 import type { TextRow } from "../db/pipelined-connection.ts";
+import { digestText, ENTRIES_WALK } from "../db/retention-store.ts";
 import {
   columnsOf,
   putAnyOf,
@@ -106,7 +107,9 @@ function askForRequests(questions: readonly Question[], form: RowForm): SqlState
         case when r.callback is not null then (select count(*) from wallets w where w.username = r.username) end as wallets,
         case when q.digest is not null then (${ANSWERED_AT}) end as "answeredAt",
         ${canBegin ? `${tombstoneOf("bet")} as "betTombstone", ${tombstoneOf("round")} as "roundTombstone",` : ""}
-        ${areSigned ? 's.callback as "signedFor",' : ""} ${BET_COLUMNS}
+        ${areSigned ? 's.callback as "signedFor",' : ""}
+        floor(extract(epoch from ${DELETED_UP_TO}) * 1000) as "deletedBefore",
+        case when ${wasDeleted("txn_id")} then r.txn_id end as "deletedTxnId", ${BET_COLUMNS}
       from ${putRows(put, form, "r", columns, rows)}
       left join callback_requests q on q.product_id = r.product_id and q.callback = r.callback
         and q.request_id = r.request_id
@@ -136,6 +139,15 @@ function rowsOfItems({ request, settings, signature }: Question, place: string):
       signed === null ? null : signed.text,
     ];
   });
+}
+
+/** The end of the time in which retention deletes entries; null: it has deleted none. */
+const DELETED_UP_TO = `(select deleted_up_to from retention_states where walk = '${ENTRIES_WALK}')`;
+
+/** Whether retention has deleted a bet, or the balance adjustment of a refId. Nothing is searched before it deletes. */
+function wasDeleted(column: "txn_id" | "ref"): string {
+  const digest = digestText("r.product_id", "r.username", `r.${column}`);
+  return `${DELETED_UP_TO} is not null and exists (select from deleted_bets d where d.digest = ${digest})`;
 }
 
 /** The time of the earlier request's first entry, in milliseconds. */
@@ -191,6 +203,6 @@ function askForRefs(refs: readonly Row[], form: RowForm): SqlStatement {
     (put) => `
       select r.place, r.ref from ${putRows(put, form, "r", REF, refs)}
       where exists (select from callback_entries e where e.product_id = r.product_id and e.username = r.username
-        and e.txn_id = r.ref and e.callback = 'adjustBalance')`,
+        and e.txn_id = r.ref and e.callback = 'adjustBalance') or ${wasDeleted("ref")}`,
   );
 }
