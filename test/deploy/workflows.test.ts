@@ -1,8 +1,8 @@
 /** The workflows against GitHub's own parser, and against what they call. */
 
 import { existsSync, globSync, readFileSync } from "node:fs";
+import { registerHooks } from "node:module";
 import { join } from "node:path";
-import { convertWorkflowTemplate, NoOperationTraceWriter, parseWorkflow } from "@actions/workflow-parser";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { ROOT } from "../docs/pages.ts";
@@ -13,6 +13,18 @@ const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"))
 interface Workflow {
   readonly jobs: Readonly<Record<string, { readonly steps: readonly { readonly run?: string }[] }>>;
 }
+
+// The parser imports JSON as only bundlers take it.
+const hooks = registerHooks({
+  resolve: (name, context, next) => {
+    const found = next(name, context);
+    return name.endsWith(".json") ? { ...found, importAttributes: { type: "json" } } : found;
+  },
+});
+const { convertWorkflowTemplate, NoOperationTraceWriter, parseWorkflow } = await import(
+  "@actions/workflow-parser"
+);
+hooks.deregister();
 
 async function faultsOf(content: string): Promise<string[]> {
   const result = parseWorkflow({ name: "workflow.yml", content }, new NoOperationTraceWriter());

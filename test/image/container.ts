@@ -77,7 +77,7 @@ async function sizeOf(folder: string): Promise<number> {
   return Number.parseInt(stdout, 10);
 }
 
-/** $1: the root; $2: the folder for /config; then what chroot takes. The mounts end with the process. */
+/** $1: the root; $2: the folder for /config; then the program. The mounts end with the process. */
 const IN_ROOT = `
 set -e
 root="$1"; config="$2"; shift 2
@@ -89,7 +89,7 @@ mount -o remount,bind,ro "$root"
 mount -t tmpfs tmpfs "$root/tmp"
 mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
-exec setpriv --no-new-privs --bounding-set=-all --inh-caps=-all chroot "$@"`;
+exec chroot "$root" "$@"`;
 
 function start(
   root: string,
@@ -102,8 +102,10 @@ function start(
     ...config.Env,
     ...Object.entries(environment).map(([name, value]) => `${name}=${value}`),
   ];
+  const [uid = "", gid = ""] = config.User.split(":");
+  const user = [`--reuid=${uid}`, `--regid=${gid}`, "--clear-groups"];
+  const rights = ["setpriv", ...user, "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"];
   const inside = ["env", "--ignore-environment", `--chdir=${config.WorkingDir}`, ...variables, ...args];
-  const chroot = [`--userspec=${config.User}`, root, ...inside];
   const unshare = ["--mount", "--propagation", "private", "sh", "-c", IN_ROOT, "sh", root, folder];
-  return spawn("unshare", [...unshare, ...chroot], { stdio: ["ignore", "pipe", "pipe"] });
+  return spawn("unshare", [...unshare, ...rights, ...inside], { stdio: ["ignore", "pipe", "pipe"] });
 }
