@@ -31,7 +31,7 @@ const MEASUREMENTS: Readonly<
 > = {
   range: { figures: ["range-steady", "range-peak", "range-collapse"], measure: measureRange },
   pull: { figures: ["pull-copy", "pull-rows"], measure: measurePull },
-  peers: { figures: ["peer-copy", "peer-stripe-sync", "peer-drizzle"], measure: measurePeers },
+  peers: { figures: ["peer-copy", "peer-stripe-sync", "peer-drizzle"], measure: () => measurePeers() },
   fair: { figures: ["fair"], measure: measureFair },
   resweep: { figures: ["resweep"], measure: measureResweep },
   callbacks: { figures: ["callbacks"], measure: measureCallbacks },

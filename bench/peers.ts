@@ -42,7 +42,7 @@ interface SyncEngine {
 }
 
 /** Measures the four in turn, several times, because the machine's speed drifts. */
-export async function measurePeers(): Promise<Figure[]> {
+export async function measurePeers(rounds: number = ROUNDS): Promise<Figure[]> {
   return await withSyncEngine(async (engine) => {
     const rates = {
       pulled: [] as number[],
@@ -50,7 +50,7 @@ export async function measurePeers(): Promise<Figure[]> {
       engine: [] as number[],
       drizzle: [] as number[],
     };
-    for (let round = 0; round < ROUNDS; round += 1) {
+    for (let round = 0; round < rounds; round += 1) {
       rates.pulled.push(await withDatabase((sql) => pullRecords(sql, VOLUME)));
       rates.copied.push(await withDatabase((_sql, url) => copyRecords(url, VOLUME)));
       rates.engine.push(await withDatabase((sql, url) => upsertByEngine(engine, sql, url)));
