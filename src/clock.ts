@@ -77,7 +77,7 @@ export function showInstant(instant: Instant): string {
 
 /** The time of a zone's clocks at an instant, "2026-11-20T10:00:00.000". @param zone an IANA name */
 export function localIso(instant: Instant, zone: string): string {
-  const offsetMs = IANAZone.create(zone).offset(instant) * 60_000;
+  const offsetMs = zone === "UTC" ? 0 : IANAZone.create(zone).offset(instant) * 60_000;
   return new Date(instant + offsetMs).toISOString().slice(0, -1);
 }
 

@@ -74,8 +74,8 @@ export async function openCrowdedWorld(sql: Sql): Promise<CrowdedWorld> {
   const [{ id } = { id: 0 }] = await sql<
     { id: number }[]
   >`select min(id) as id from mismatches where bet_id = ${LONG_ID}`;
-  const [{ played: own } = { played: 0 }] = await sql<{ played: number }[]>`
-    select min(id) as played from mismatches where provider is not null and ledger is not null and bet_id <> ${LONG_ID}`;
+  const [{ bet } = { bet: "" }] = await sql<{ bet: string }[]>`
+    select min(bet_id) as bet from bet_records where product_id = ${LONG_PRODUCT}`;
   const range = new URLSearchParams({ product: LONG_PRODUCT, from: iso(BEGIN), to: iso(NOON) });
   const gap = new URLSearchParams({ product: "TABLE", from: iso(NOON - 6 * HOUR_MS), to: iso(NOON) });
   return {
@@ -89,7 +89,6 @@ export async function openCrowdedWorld(sql: Sql): Promise<CrowdedWorld> {
       "no mismatches": "/mismatches?kind=top-up-differs",
       "wrong filters": `/mismatches?kind=lost&minAmount=much&from=${"yesterday".repeat(9)}&username=${LONG_NAME}`,
       mismatch: `/mismatches/${id}`,
-      "mismatch with events": `/mismatches/${own ?? id}`,
       coverage: `/coverage?${range}`,
       "coverage with a gap": `/coverage?${gap}`,
       "wrong coverage": `/coverage?product=${LONG_PRODUCT}&from=${"yesterday".repeat(9)}&to=x`,
@@ -102,6 +101,10 @@ export async function openCrowdedWorld(sql: Sql): Promise<CrowdedWorld> {
       transfer: `/transfers/${LONG_REF}`,
       rejected: "/rejected",
       "a rejected one": "/rejected/record-1",
+      search: `/search?q=${LONG_REF}`,
+      "search of a bet": `/search?q=${bet}`,
+      "nothing found": `/search?q=${LONG_ID}`,
+      "wrong search": `/search?q=${"x".repeat(800)}`,
       "time zone": "/time-zone",
       "wrong time zone": `/time-zone?zone=${"Mars".repeat(20)}`,
       "not found": `/mismatches/${"9".repeat(14)}`,

@@ -50,7 +50,7 @@ test("no page names a path that docs/api.md lacks", () => {
   const routes = new Set(shown.map((one) => one.split(" ")[1] ?? ""));
   // Pages of the dashboard, and the endpoints of the provider.
   const others = ["docs/interface.md", "docs/commands.md"];
-  const pages = ["/mismatches", "/changes"];
+  const pages = ["/mismatches", "/incidents/7", "/changes"];
   const named = USER_PAGES.filter((page) => !others.includes(page)).flatMap((page) =>
     pathsIn(page).map((path) => ({ page, path })),
   );

@@ -12,6 +12,7 @@ import { addMismatchesPage } from "./mismatches/mismatches-page.ts";
 import { addOverviewPage } from "./overview/overview-page.ts";
 import { addRejectedPage } from "./rejected/rejected-page.ts";
 import { addReportPage } from "./report/report-page.ts";
+import { addSearchPage } from "./search/search-page.ts";
 import { addTimeZonePage } from "./time-zone/time-zone-page.ts";
 import { addTransfersPage } from "./transfers/transfers-page.ts";
 
@@ -31,5 +32,6 @@ export function addDashboard(pages: FastifyInstance, context: FlowContext, repor
   addReportPage(pages, context, reports);
   addTransfersPage(pages, context);
   addRejectedPage(pages, context);
+  addSearchPage(pages, context);
   addTimeZonePage(pages);
 }

@@ -39,6 +39,8 @@ const NAVIGATION = [
   ["/report", "Report"],
 ] as const;
 
+const SEARCH = html`<form role="search" method="get" action="/search"><input type="search" name="q" size="16" aria-label="Search" placeholder="Bet, player, id" autocomplete="off"></form>`;
+
 /** A whole document. `html` escapes all values; only `html` makes markup. */
 export function renderPage(page: DashboardPage): string {
   const { title, visitor, path, main, notice = null, live = [], times = null } = page;
@@ -58,6 +60,7 @@ export function renderPage(page: DashboardPage): string {
 <header class="bar">
 <a class="brand" href="/">wallet-recon</a>
 ${visitor === null ? null : renderNavigation(path)}
+${visitor === null || path === "/search" ? null : SEARCH}
 ${visitor === null ? null : renderVisitor(visitor)}
 </header>
 <main id="main" tabindex="-1" data-live="${live.join(" ")}">

@@ -5,10 +5,9 @@ import { MEANING_OF_KIND } from "../../../alerts/kind-meanings.ts";
 import type { MismatchStory } from "../../../flows/read/read-mismatch.ts";
 import { type Problem, renderArea, renderInput } from "../parts/fields.ts";
 import { sayWords, showAmount, showState, showTime } from "../parts/show.ts";
-import { type Column, renderTable } from "../parts/table.ts";
 import { pathOfTransfer } from "../transfers/render-transfers.ts";
-import { compareSides, type FieldComparison } from "./compare-sides.ts";
 import { actionsFor, renderActionButtons } from "./mismatch-words.ts";
+import { renderSideTable } from "./render-sides.ts";
 import { renderFetches, renderHistory, renderTimeline } from "./render-story.ts";
 import { WHAT_TO_DO } from "./what-to-do.ts";
 
@@ -40,7 +39,8 @@ ${renderFacts(story, zone)}
 <section class="sheet" aria-label="What it is"><p class="reason">${sentence(sayWords(reason, zone))}</p>
 <p class="faint"><code>${kind}</code> means: ${MEANING_OF_KIND[kind]}. ${WHAT_TO_DO[kind]}</p></section>
 <div${mayAct ? html` class="beside"` : null}>
-${renderSides(story, zone)}
+<section class="sheet sides" aria-labelledby="sides-head"><h2 id="sides-head">Both sides</h2>
+${renderSideTable(story, zone)}</section>
 ${mayAct ? renderActions(story, typed, problem) : null}
 </div>
 ${story.transactionRef === null ? renderTimeline(story, zone) : null}
@@ -95,36 +95,6 @@ function pathToTransfer({ kind, transactionRef, productId, username }: MismatchS
 /** Reasons begin with a small letter and have no full stop, for use in lists. */
 function sentence(reason: string): string {
   return `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`;
-}
-
-const COLUMNS: readonly Column[] = [
-  { name: "Field", as: "head" },
-  { name: "Provider", as: "text" },
-  { name: "Ledger", as: "text" },
-  { name: "Compared" },
-];
-
-function renderSides(story: MismatchStory, zone: string): SafeHtml {
-  const rows = compareSides(story).map((field) => renderField(field, zone));
-  return html`<section class="sheet sides" aria-labelledby="sides-head"><h2 id="sides-head">Both sides</h2>
-${renderTable({ name: "The provider's values and the ledger's, field by field", columns: COLUMNS, rows })}</section>`;
-}
-
-function renderField({ name, provider, ledger, differs, isTime }: FieldComparison, zone: string) {
-  const value = (text: string | null) =>
-    isTime || text === null ? showTime(text, zone) : html`<span>${text}</span>`;
-  const asked =
-    name === "Moved in the wallet" && provider !== null ? html` <span class="faint">asked for</span>` : null;
-  const word =
-    differs === true
-      ? html`<strong>differs</strong>`
-      : differs === false
-        ? html`<span class="faint">same</span>`
-        : null;
-  return {
-    of: differs === true ? "differs" : null,
-    cells: [name, html`${value(provider)}${asked}`, value(ledger), word],
-  };
 }
 
 function renderActions(

@@ -18,7 +18,7 @@ export function zoneOf({ cookies }: Pick<FastifyRequest, "cookies">): string {
 /**
  * The query of a form in a form that people can share: without empty fields, and with the offset of its times.
  * @param times the fields that hold a time; a time without an offset is one of the person's zone
- * @returns null where the query has that form already
+ * @returns null where the query has that form already, or a field more than once
  */
 export function tidyQuery(
   query: Readonly<Record<string, unknown>>,
@@ -28,6 +28,8 @@ export function tidyQuery(
   const entries = Object.entries(query).filter(
     (entry): entry is [string, string] => typeof entry[1] === "string",
   );
+  // A field that stands more than once is an error, which must stay.
+  if (entries.length < Object.keys(query).length) return null;
   const tidy = entries
     .filter(([, value]) => value.trim() !== "")
     .map(([name, value]): [string, string] => [

@@ -1,0 +1,144 @@
+/** Finds what a person's id belongs to, and says of each bet what both sides have. */
+
+import { realRound, type StoredRecord } from "../../bet.ts";
+import type { CallbackEntry } from "../../callback.ts";
+import { type AssessedPair, assessPairs } from "../../diff/assess.ts";
+import {
+  type FoundKey,
+  type FoundRequest,
+  type FoundTransfer,
+  findBets,
+  findBetsOfRound,
+  findMismatches,
+  findProductsOfPlayer,
+  findRequests,
+  findTransfers,
+  type MismatchOfBet,
+} from "../../diff/search-store.ts";
+import { readRecords } from "../../diff/store.ts";
+import { ledgerSide, providerSide } from "../../diff/sums.ts";
+import { foldEntries } from "../../ledger/fold.ts";
+import { readEntries, readLedgerStart } from "../../ledger/store.ts";
+import type { LedgerSide, MismatchKind, ProviderSide } from "../../mismatch.ts";
+import { openComparison } from "../compare/comparison-context.ts";
+import type { FlowContext } from "../context.ts";
+
+/** The most bets on the page. */
+const MOST_BETS = 10;
+/** A larger round is not loaded: its bets are then compared by their ids alone. */
+const MOST_OF_ROUND = 1_000;
+
+/** What both sides have of a bet now. */
+export interface FoundBet extends FoundKey {
+  readonly provider: ProviderSide | null;
+  readonly ledger: LedgerSide | null;
+  /** null: both sides agree */
+  readonly difference: { readonly kind: MismatchKind; readonly reason: string } | null;
+  readonly mismatches: readonly MismatchOfBet[];
+}
+
+export interface SearchResult {
+  readonly bets: readonly FoundBet[];
+  /** there are more bets than these */
+  readonly hasMore: boolean;
+  /** the products at which a player of this name plays */
+  readonly playsAt: readonly string[];
+  readonly transfers: readonly FoundTransfer[];
+  readonly requests: readonly FoundRequest[];
+}
+
+/** @param text an id, or a player's name and the id of one of the player's rounds, with a space between them */
+export async function search(context: FlowContext, text: string): Promise<SearchResult> {
+  const { sql, config } = context;
+  const products = config.products.map(({ productId }) => productId);
+  const [keys, ofRound, playsAt, transfers, requests] = await Promise.all([
+    findBets(sql, products, text, MOST_BETS + 1),
+    findOfRound(context, products, text),
+    findProductsOfPlayer(sql, products, text),
+    findTransfers(sql, text, MOST_BETS),
+    findRequests(sql, products, text),
+  ]);
+  const found = [...keys, ...ofRound];
+  const bets: FoundBet[] = [];
+  for (const key of found.slice(0, MOST_BETS)) bets.push(await describeBet(context, key));
+  return { bets: withoutTwins(bets), hasMore: found.length > MOST_BETS, playsAt, transfers, requests };
+}
+
+async function findOfRound(context: FlowContext, products: readonly string[], text: string) {
+  const space = text.indexOf(" ");
+  if (space < 1) return [];
+  const round = { username: text.slice(0, space), roundId: text.slice(space + 1).trim() };
+  return await findBetsOfRound(context.sql, products, round, MOST_BETS + 1);
+}
+
+/** A record and an entry of one bet lead to the same pair. */
+function withoutTwins(bets: readonly FoundBet[]): FoundBet[] {
+  const keyOf = ({ productId, username, provider, ledger, ref }: FoundBet) =>
+    JSON.stringify([
+      productId,
+      username,
+      provider?.id ?? null,
+      ledger?.txnId ?? null,
+      provider?.betId ?? ref,
+    ]);
+  return [...new Map(bets.map((bet) => [keyOf(bet), bet])).values()];
+}
+
+async function describeBet(context: FlowContext, key: FoundKey): Promise<FoundBet> {
+  const { sql, config, clock } = context;
+  const { productId, username, ref } = key;
+  const round = realRound(key.roundId);
+  const subjects = [`bet:${ref}`, ...(round === null ? [] : [`round:${round}`])];
+  const product = config.products.find((one) => one.productId === productId);
+  const [mismatches, ledgerStart, sides] = await Promise.all([
+    findMismatches(sql, key, subjects),
+    readLedgerStart(sql),
+    loadSides(context, key, round),
+  ]);
+  if (product === undefined) throw new Error(`${productId} has left the config`);
+  const now = clock.now();
+  const { fold, settings } = openComparison(context, sql, product, ledgerStart ?? now, now);
+  const pairs = assessPairs(sides.records, foldEntries(sides.entries, fold), settings);
+  const own = pairs.find(({ pair }) => holds(pair, ref));
+  if (own === undefined) return { ...key, provider: null, ledger: null, difference: null, mismatches };
+  const { pair, provider, ledger, verdict } = own;
+  return {
+    productId,
+    username,
+    roundId: key.roundId,
+    ref,
+    provider: provider === null ? null : providerSide(pair.records, provider),
+    ledger: ledger === null ? null : ledgerSide(pair.bets, ledger),
+    difference: verdict === null ? null : { kind: verdict.finding.kind, reason: verdict.finding.reason },
+    mismatches,
+  };
+}
+
+interface LoadedSides {
+  readonly records: StoredRecord[];
+  readonly entries: CallbackEntry[];
+}
+
+/** The bet with its round, where the round is not too large. */
+async function loadSides({ sql }: FlowContext, key: FoundKey, round: string | null): Promise<LoadedSides> {
+  const { productId, username, ref } = key;
+  const load = async (rounds: readonly (readonly [string, string])[]): Promise<LoadedSides> => {
+    const keys = { rounds, bets: [[username, ref] as const] };
+    const most = { ofRound: MOST_OF_ROUND + 1, inAll: 4 * MOST_OF_ROUND };
+    const [records, entries] = await Promise.all([
+      readRecords(sql, productId, keys, most),
+      readEntries(sql, productId, keys, most),
+    ]);
+    const unique = new Map(records.map((one) => [JSON.stringify([one.betId, one.id]), one]));
+    return { records: [...unique.values()], entries };
+  };
+  const sides = await load(round === null ? [] : [[username, round]]);
+  const isWide = Math.max(sides.records.length, sides.entries.length) > MOST_OF_ROUND;
+  return isWide ? await load([]) : sides;
+}
+
+function holds({ records, bets }: AssessedPair["pair"], ref: string): boolean {
+  return (
+    records.some(({ betId, id }) => betId === ref || id === ref) || bets.some(({ txnId }) => txnId === ref)
+  );
+}

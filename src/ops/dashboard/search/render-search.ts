@@ -1,0 +1,104 @@
+/** Draws what was found: bets with both sides, transfers, requests, and a player. */
+
+import { html, type SafeHtml } from "@remix-run/html-template";
+import type { FoundBet, SearchResult } from "../../../flows/read/search.ts";
+import { MISMATCH_STATUSES } from "../../../mismatch.ts";
+import { compareSides } from "../mismatches/compare-sides.ts";
+import { renderSideTable } from "../mismatches/render-sides.ts";
+import { type Problem, renderInput, renderProblem } from "../parts/fields.ts";
+import { sayWords, showAmount, showState } from "../parts/show.ts";
+import { pathOfTransfer } from "../transfers/render-transfers.ts";
+
+interface Search {
+  /** as typed */
+  readonly q: string;
+  /** null: nothing was asked yet, or the question has an error */
+  readonly found: SearchResult | null;
+  readonly problem: Problem | null;
+}
+
+export function renderSearch({ q, found, problem }: Search, zone: string): SafeHtml {
+  return html`<h1>Search</h1>
+<form method="get" action="/search" class="sheet fields">
+${renderInput({ label: "Id or player", name: "q", value: q, problem }, html`size="40" autocomplete="off"`)}
+<button>Find</button>
+</form>
+${renderProblem(problem, ["q"])}
+<p class="faint">The whole id of a bet, a record, a transaction, a transfer, or a request to the callbacks server; or a player. For a round, the player and the round: <code>anna round-1</code>.</p>
+${found === null ? null : renderFound(found, q, zone)}`;
+}
+
+function renderFound({ bets, hasMore, playsAt, transfers, requests }: SearchResult, q: string, zone: string) {
+  if (bets.length + playsAt.length + transfers.length + requests.length === 0) {
+    return html`<p class="sheet">Nothing stored has this id. Parts of ids are not found, and old data may be deleted.</p>`;
+  }
+  return html`${playsAt.length === 0 ? null : renderPlayer(q, playsAt)}
+${transfers.map((one) => renderTransfer(q, one))}
+${requests.map((one) => renderRequest(q, one))}
+${bets.map((bet) => renderBet(bet, zone))}
+${hasMore ? html`<p>There are more bets: search for one of their ids.</p>` : null}`;
+}
+
+function renderBet(bet: FoundBet, zone: string): SafeHtml {
+  const { productId, username, ref, roundId, provider, ledger, difference, mismatches } = bet;
+  const links = mismatches.map(
+    ({ id, kind, status }) =>
+      html`<li><a href="/mismatches/${id}">Mismatch #${id}: ${kind}</a> ${showState(status)}</li>`,
+  );
+  return html`<section class="sheet" aria-label="Bet ${ref}"><h2>Bet ${ref}</h2>
+<p>${productId}, player <strong>${username}</strong>${roundId === null ? null : html`, round ${roundId}`}</p>
+${renderVerdict(bet, zone)}
+${renderSideTable({ kind: difference?.kind ?? "payout-differs", provider, ledger }, zone)}
+${links.length === 0 ? null : html`<ul>${links}</ul>`}</section>`;
+}
+
+function renderVerdict({ difference, provider, ledger, mismatches }: FoundBet, zone: string): SafeHtml {
+  const verdict = (state: string, words: string) =>
+    html`<p class="verdict" data-state="${state}"><span>${words}</span></p>`;
+  if (provider === null && ledger === null) {
+    return verdict("unknown", "Neither side can be described: its records or entries are not complete.");
+  }
+  if (difference === null) {
+    if (provider !== null && ledger !== null) {
+      const differs = compareSides({ kind: "payout-differs", provider, ledger }).some(
+        (one) => one.differs === true,
+      );
+      return differs
+        ? verdict(
+            "unknown",
+            "Some values differ, and the comparison accepts that: within a tolerance, or before the ledger began.",
+          )
+        : verdict("good", "Both sides agree about this bet.");
+    }
+    const side = provider === null ? "ledger" : "provider";
+    return verdict(
+      "unknown",
+      `Only the ${side} has this bet so far, and the other side need not have it yet.`,
+    );
+  }
+  const isKnown = mismatches.some(({ status }) => status === "open" || status === "acknowledged");
+  const words = sayWords(difference.reason, zone);
+  if (isKnown) return verdict("bad", `The sides differ: ${words}.`);
+  return verdict(
+    "warn",
+    `The sides differ, and no mismatch is open: ${words}. Either the graces are not over, or a person has decided it.`,
+  );
+}
+
+function renderTransfer(ref: string, one: SearchResult["transfers"][number]): SafeHtml {
+  const { kind, productId, username, status, amount, currency } = one;
+  const of = kind === "top-up" ? { kind, product: productId, username } : {};
+  return html`<p class="sheet"><a href="${pathOfTransfer(ref, of)}">${kind === "top-up" ? "Top-up" : "Transfer"} ${ref}</a> ${showState(status)} ${showAmount(amount, currency)} for ${username} at ${productId}</p>`;
+}
+
+function renderRequest(id: string, one: SearchResult["requests"][number]): SafeHtml {
+  const { productId, callback, balanceBefore, balanceAfter } = one;
+  return html`<p class="sheet">Request ${id}: ${callback} of ${productId} was answered with success. The balance was ${showAmount(balanceBefore, null)} before it and ${showAmount(balanceAfter, null)} after it.</p>`;
+}
+
+function renderPlayer(username: string, products: readonly string[]): SafeHtml {
+  const all = new URLSearchParams({ username, status: MISMATCH_STATUSES.join(",") });
+  const sent = new URLSearchParams({ username, status: "pending,accepted,rejected,inconclusive" });
+  return html`<section class="sheet" aria-label="Player"><h2>Player ${username}</h2>
+<p>Plays at ${products.join(", ")}. See the <a href="/mismatches?${String(all)}">mismatches</a> and the <a href="/transfers?${String(sent)}">transfers</a> of this player.</p></section>`;
+}

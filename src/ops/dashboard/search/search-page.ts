@@ -1,0 +1,39 @@
+/** `GET /search?q`: what an id belongs to, and whether both sides agree about that bet. */
+
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { z } from "zod";
+import type { FlowContext } from "../../../flows/context.ts";
+import { search } from "../../../flows/read/search.ts";
+import { statusOfRefusal } from "../../http/refusals.ts";
+import { FILTER, read } from "../../input/fields.ts";
+import { problemOf } from "../parts/fields.ts";
+import { takeNotice } from "../parts/notice.ts";
+import { sendPage } from "../parts/send-page.ts";
+import { zoneOf } from "../parts/zone.ts";
+import { renderSearch } from "./render-search.ts";
+
+type SearchRequest = FastifyRequest<{ Querystring: Readonly<Record<string, unknown>> }>;
+
+/** No stored id is longer. */
+const LONGEST = 700;
+const QUERY = z.strictObject({ q: FILTER.max(LONGEST).trim().default("") });
+
+export function addSearchPage(pages: FastifyInstance, context: FlowContext): void {
+  pages.get("/search", async (request: SearchRequest, reply) => {
+    const shared = { title: "Search", path: "/search", notice: takeNotice(request, reply) };
+    const zone = zoneOf(request);
+    try {
+      const { q } = read(QUERY, request.query);
+      const found = q === "" ? null : await search(context, q.toWellFormed());
+      return await sendPage(request, reply, {
+        ...shared,
+        main: renderSearch({ q, found, problem: null }, zone),
+      });
+    } catch (error) {
+      if (statusOfRefusal(error) !== 400) throw error;
+      const q = typeof request.query["q"] === "string" ? request.query["q"] : "";
+      const main = renderSearch({ q, found: null, problem: problemOf(error) }, zone);
+      return await sendPage(request, reply.code(400), { ...shared, main });
+    }
+  });
+}

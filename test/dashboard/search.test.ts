@@ -1,0 +1,96 @@
+import { beforeEach, expect, test } from "vitest";
+import type { CallbackEntry } from "../../src/callback.ts";
+import { parseConfig } from "../../src/config-file.ts";
+import type { FlowContext } from "../../src/flows/context.ts";
+import { silentLog } from "../../src/log.ts";
+import { callbacksOf, iso, recordOf, useDiffWorld } from "../flows/compare/comparison-world.ts";
+import { READ_TOKEN, serveDashboard, TOKENS } from "../support/dashboard.ts";
+
+const world = useDiffWorld();
+let context: FlowContext;
+
+/** bet-1 agrees, bet-2 differs and has a mismatch, bet-3 has no callback yet. */
+beforeEach(async () => {
+  const { sql, clock } = world;
+  context = {
+    sql,
+    clock,
+    log: silentLog,
+    config: parseConfig({ products: [{ productId: "P1" }, { productId: "P2" }] }),
+  };
+  await world.ledgerBegins();
+  const record = (number: number, payout: string) =>
+    recordOf(payout, {
+      username: "anna",
+      betId: `bet-${number}`,
+      id: `rec-${number}`,
+      roundId: `round-${number}`,
+      accountingDate: iso(-4),
+      updatedDate: iso(-3),
+    });
+  const called = (number: number, payout: string): CallbackEntry[] =>
+    callbacksOf(payout, { username: "anna", txnId: `bet-${number}`, roundId: `round-${number}` });
+  await world.receive(...called(1, "1234567.5"), ...called(2, "25.5"));
+  await world.listed(record(1, "1234567.5"), record(2, "30.75"));
+  await world.diffAt(20);
+  await world.listed(record(3, "7"));
+});
+
+async function visit() {
+  const baseUrl = await serveDashboard(context, TOKENS);
+  const headers = { accept: "text/html", authorization: `Bearer ${READ_TOKEN}` };
+  return async (q: string) => {
+    const answer = await fetch(`${baseUrl}/search?${new URLSearchParams({ q })}`, { headers });
+    const html = await answer.text();
+    const words = html
+      .replace(/<[^>]+>/g, " ")
+      .replace(/&quot;/g, '"')
+      .replace(/\s+/g, " ");
+    return { status: answer.status, html, words };
+  };
+}
+
+test.each(["bet-1", "rec-1", "anna round-1"])("%s leads to a bet on which both sides agree", async (q) => {
+  const { words } = await (await visit())(q);
+  expect(words).toContain("Both sides agree about this bet.");
+  expect(words).toContain("Payout 1 234 567.50 1 234 567.50 same");
+  expect(words).toContain("P1, player anna , round round-1");
+});
+
+test("a bet that differs shows both sides, the difference, and its mismatch", async () => {
+  const { html, words } = await (await visit())("bet-2");
+  expect(words).toMatch(/The sides differ: paid out 30\.75 THB at the provider, 25\.50 THB in the ledger/);
+  expect(words).toMatch(/Payout 30\.75 25\.50 differs/);
+  expect(html).toMatch(/href="\/mismatches\/\d+">Mismatch #\d+: payout-differs/);
+});
+
+test("a bet of one side says that no mismatch is open yet", async () => {
+  const { words } = await (await visit())("bet-3");
+  expect(words).toContain("The sides differ, and no mismatch is open: the provider has a bet");
+});
+
+test("a player, a transfer and a request are found", async () => {
+  const { sql } = world;
+  await sql`
+    insert into transfers (transaction_ref, product_id, username, currency, type, amount, sent_at, handed_at)
+    values ('T/1', 'P1', 'anna', 'THB', 'DEPOSIT', 20, now(), now())`;
+  await sql`insert into callback_requests values ('P2', 'placeBets', 'request-9', 'digest', 100, 90)`;
+  const find = await visit();
+  expect((await find("anna")).words).toContain("Plays at P1. See the mismatches and the transfers");
+  expect((await find("T/1")).html).toContain('href="/transfers/T%2F1">Transfer T/1</a>');
+  expect((await find("request-9")).words).toContain(
+    "placeBets of P2 was answered with success. The balance was 100.00 before it and 90.00 after it.",
+  );
+});
+
+test("what is unknown, or cannot be an id, is said, and the text stays", async () => {
+  const find = await visit();
+  expect((await find("bet-9")).words).toContain("Nothing stored has this id.");
+  expect((await find("")).status).toBe(200);
+  const long = await find("x".repeat(701));
+  expect(long).toMatchObject({ status: 400 });
+  expect(long.words).toContain("q has 701 characters, more than 700");
+  expect(long.html).toContain(`value="${"x".repeat(701)}"`);
+  expect((await find("a\0")).status).toBe(400);
+  expect((await find('"><img src=x>')).html).not.toContain("<img");
+});
