@@ -85,7 +85,8 @@ export function judgeRequest(
   if (state.deleted.before !== null && request.occurredAt < state.deleted.before) {
     return {
       statusCode: 30001,
-      reason: "timestampMillis lies in time whose requests were deleted, so this one may have been applied before",
+      reason:
+        "timestampMillis lies in time whose requests were deleted, so this one may have been applied before",
       tombstones: none,
     };
   }
