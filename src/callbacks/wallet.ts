@@ -46,17 +46,17 @@ const MOST_ALONE = 5;
 /** The longest wait of a batch for what somebody else has locked. A batch waits for no wallet at all. */
 const LONGEST_LOCK_MS = 500;
 
-/** Opens connections for the wallet, besides the pool: at most 10. */
+/** Opens connections for the wallet, besides the pool: at most 10. What is not in a batch of moves waits for locks. */
 export function openWallet(sql: Sql, clock: Clock): Wallet {
   const shared = openPipelinedPool(sql, [], undefined, LONGEST_LOCK_MS);
   const own = openPipelinedPool(sql, [UNIQUE_VIOLATION]);
   const place = pLimit(MOST_ALONE);
   const applyInBatch = openBatches(BATCH, (batch: readonly InBatch[]) => applyTogether(shared, batch, clock));
   const checkInBatch = openBatches(SMALL_BATCH, async (batch: readonly BalanceQuestion[]) =>
-    balancesOf(batch, await shared.run(askForBalances(batch))),
+    balancesOf(batch, await own.run(askForBalances(batch))),
   );
   const keepInBatch = openBatches(SMALL_BATCH, async (batch: readonly KeptBody[]) => {
-    await shared.run(keepBodies(batch));
+    await own.run(keepBodies(batch));
     return batch.map(() => undefined);
   });
   const apply = async (received: Received, deadline: Deadline) => {
