@@ -39,14 +39,17 @@ const UNIQUE_VIOLATION = "23505";
  * would share fewer commits.
  */
 const BATCH: BatchLimits = { atOnce: 3, requests: 50, items: 500, bytes: 1024 * 1024 };
-/** Requests that change nothing also share commits, and need few connections. */
+/**
+ * Requests that change nothing also share commits, and need few connections. They wait for locks as long as their
+ * callers do: only the lock of a whole table can hold them up, and then all of them alike.
+ */
 const SMALL_BATCH: BatchLimits = { ...BATCH, atOnce: 1 };
 /** The most requests that are applied alone at the same time. */
 const MOST_ALONE = 5;
 /** The longest wait of a batch for what somebody else has locked. A batch waits for no wallet at all. */
 const LONGEST_LOCK_MS = 500;
 
-/** Opens connections for the wallet, besides the pool: at most 10. What is not in a batch of moves waits for locks. */
+/** Opens connections for the wallet, besides the pool: at most 10. */
 export function openWallet(sql: Sql, clock: Clock): Wallet {
   const shared = openPipelinedPool(sql, [], undefined, LONGEST_LOCK_MS);
   const own = openPipelinedPool(sql, [UNIQUE_VIOLATION]);
