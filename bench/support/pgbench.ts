@@ -3,8 +3,10 @@
 import { execFile } from "node:child_process";
 import { globSync } from "node:fs";
 import { promisify } from "node:util";
+import { BY_KEYS } from "../../src/db/pipelined-connection.ts";
 
 const run = promisify(execFile);
+const BY_KEYS_OPTIONS = BY_KEYS.replaceAll("set ", "-c ").replaceAll(" = ", "=").replaceAll(";", "");
 /** Debian installs pgbench outside of PATH, in a folder for each version. */
 const DEBIAN = "/usr/lib/postgresql/*/bin/pgbench";
 
@@ -45,8 +47,8 @@ async function runProgram(program: string, url: string, args: readonly string[])
   const environment = {
     ...process.env,
     PGPASSWORD: decodeURIComponent(open.password),
-    // The setting of the wallet's own sessions.
-    PGOPTIONS: "-c wallet_recon.writes=checked",
+    // The settings of the wallet's own sessions.
+    PGOPTIONS: `-c wallet_recon.writes=checked ${BY_KEYS_OPTIONS}`,
   };
   open.password = "";
   const { stdout } = await run(program, [...args, open.href], { env: environment });

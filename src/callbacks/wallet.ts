@@ -39,7 +39,10 @@ const UNIQUE_VIOLATION = "23505";
  * would share fewer commits.
  */
 const BATCH: BatchLimits = { atOnce: 3, requests: 50, items: 500, bytes: 1024 * 1024 };
-/** Requests that change nothing also share commits, and need few connections. */
+/**
+ * Requests that change nothing also share commits, and need few connections. They wait for locks as long as their
+ * callers do: only the lock of a whole table can hold them up, and then all of them alike.
+ */
 const SMALL_BATCH: BatchLimits = { ...BATCH, atOnce: 1 };
 /** The most requests that are applied alone at the same time. */
 const MOST_ALONE = 5;
@@ -53,10 +56,10 @@ export function openWallet(sql: Sql, clock: Clock): Wallet {
   const place = pLimit(MOST_ALONE);
   const applyInBatch = openBatches(BATCH, (batch: readonly InBatch[]) => applyTogether(shared, batch, clock));
   const checkInBatch = openBatches(SMALL_BATCH, async (batch: readonly BalanceQuestion[]) =>
-    balancesOf(batch, await shared.run(askForBalances(batch))),
+    balancesOf(batch, await own.run(askForBalances(batch))),
   );
   const keepInBatch = openBatches(SMALL_BATCH, async (batch: readonly KeptBody[]) => {
-    await shared.run(keepBodies(batch));
+    await own.run(keepBodies(batch));
     return batch.map(() => undefined);
   });
   const apply = async (received: Received, deadline: Deadline) => {
