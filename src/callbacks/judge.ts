@@ -29,7 +29,7 @@ export interface PlayerState {
 }
 
 /** What the wallet knows of requests and bets that retention has deleted (decision 164). */
-export interface DeletedBets {
+interface DeletedBets {
   /** requests of earlier time may have been deleted; null: none were */
   readonly before: Instant | null;
   /** those txn ids of the items whose bet was deleted */
@@ -85,7 +85,8 @@ export function judgeRequest(
   if (state.deleted.before !== null && request.occurredAt < state.deleted.before) {
     return {
       statusCode: 30001,
-      reason: "timestampMillis lies in time whose requests were deleted, so this one may have been applied before",
+      reason:
+        "timestampMillis lies in time whose requests were deleted, so this one may have been applied before",
       tombstones: none,
     };
   }

@@ -99,7 +99,9 @@ test("two processes that are killed with kill -9 while they delete leave no bet 
   }
 
   // Somebody holds a row: its round stays, and everything else goes without waiting for it.
-  const [held] = await sql<{ id: string }[]>`select bet_id as id from bet_records order by bet_id desc limit 1`;
+  const [held] = await sql<
+    { id: string }[]
+  >`select bet_id as id from bet_records order by bet_id desc limit 1`;
   if (held !== undefined) {
     await sql.begin(async (tx) => {
       await tx`select from bet_records where bet_id = ${held.id} for update`;
@@ -111,11 +113,11 @@ test("two processes that are killed with kill -9 while they delete leave no bet 
     await sql`update retention_states set after = null`;
     await once(startDeleting(), "exit");
   }
-  expect([await countBets(), await sql`select from callback_entries`, await sql`select from closed_bets`]).toEqual([
-    0,
-    [],
-    [],
-  ]);
+  expect([
+    await countBets(),
+    await sql`select from callback_entries`,
+    await sql`select from closed_bets`,
+  ]).toEqual([0, [], []]);
   const verified = await startRecon(["report", "--verify"], SETTINGS).ended;
   expect([verified.code, verified.stdout]).toEqual([0, "Closed days: 1. No stored statement was altered.\n"]);
 });

@@ -104,7 +104,10 @@ test("docs/ledger.md has every column of the ledger, with its type, and says whi
 test("docs/operations.md says of every table how long its rows are kept", () => {
   const listed = rowsOf("docs/operations.md", "rows (table)").flatMap(([rows = ""]) => codesIn(rows));
   const tables = globSync("src/db/schema/*.ts", { cwd: ROOT }).flatMap((file) =>
-    Array.from(readFileSync(join(ROOT, file), "utf8").matchAll(/pgTable\(\s*"(\w+)"/g), ([, name = ""]) => name),
+    Array.from(
+      readFileSync(join(ROOT, file), "utf8").matchAll(/pgTable\(\s*"(\w+)"/g),
+      ([, name = ""]) => name,
+    ),
   );
   expect(listed.sort()).toEqual(tables.sort());
 });
