@@ -29,7 +29,7 @@ export interface PlayerState {
 }
 
 /** What the wallet knows of requests and bets that retention has deleted (decision 164). */
-export interface DeletedBets {
+interface DeletedBets {
   /** requests of earlier time may have been deleted; null: none were */
   readonly before: Instant | null;
   /** those txn ids of the items whose bet was deleted */

@@ -42,10 +42,10 @@ describe("after retention has deleted a request and its bet,", () => {
   };
 
   test("a replay of it with its old time is refused, and moves nothing", async () => {
-    const request = newRequest();
+    const request = { ...newRequest(), timestampMillis: NOON };
     await place({}, request);
     await operator.outcomeOf("settleBets", { payoutAmount: 0, status: "SETTLED" });
-    await forget([], exampleEnvelope(operator.player).timestampMillis + 1);
+    await forget([], NOON + 1);
     expect(await place({}, request)).toBe("30001");
     expect(await operator.balance()).toBe("90");
   });

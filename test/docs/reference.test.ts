@@ -1,6 +1,6 @@
 /** The tables of the documentation name exactly what the code has: settings, error codes, alerts, kinds, statuses, columns. */
 
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -99,4 +99,15 @@ test("docs/ledger.md has every column of the ledger, with its type, and says whi
   const columns = LEDGER_COLUMNS.map(({ name, kind, nullable }) => ({ name, kind, nullable }));
   const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1);
   expect(rows.sort(byName)).toEqual(columns.sort(byName));
+});
+
+test("docs/operations.md says of every table how long its rows are kept", () => {
+  const listed = rowsOf("docs/operations.md", "rows (table)").flatMap(([rows = ""]) => codesIn(rows));
+  const tables = globSync("src/db/schema/*.ts", { cwd: ROOT }).flatMap((file) =>
+    Array.from(
+      readFileSync(join(ROOT, file), "utf8").matchAll(/pgTable\(\s*"(\w+)"/g),
+      ([, name = ""]) => name,
+    ),
+  );
+  expect(listed.sort()).toEqual(tables.sort());
 });

@@ -5,6 +5,7 @@ import { dropOldSessions } from "../../access/session-store.ts";
 import { dropOldBodies } from "../../callbacks/body-store.ts";
 import { dropOldSignatures } from "../../callbacks/signature-store.ts";
 import type { Instant } from "../../clock.ts";
+import { readClosedUpTo } from "../../closing/closed-day-store.ts";
 import type { Query } from "../../db/client.ts";
 import type { DroppedRows } from "../../db/drop-oldest.ts";
 import { forgetDeadWaiters } from "../../provider/budget-store.ts";
@@ -51,8 +52,9 @@ export async function dropExpired(
   limits: DropLimits = LIMITS,
 ): Promise<Dropped> {
   const { retain } = context.config;
-  const recordVersions = await dropAll(context, dropOldVersions, retain.recordVersions, limits, signal);
-  const rawBodies = await dropAll(context, dropOldBodies, retain.rawBodies, limits, signal);
+  const upTo = await closedUpTo(context);
+  const recordVersions = await dropAll(context, dropOldVersions, retain.recordVersions, limits, signal, upTo);
+  const rawBodies = await dropAll(context, dropOldBodies, retain.rawBodies, limits, signal, upTo);
   // Nobody needs an expired session.
   await dropAll(context, dropOldSessions, 0, limits, signal);
   await dropAll(context, dropOldSignatures, KEEP_SIGNATURES_MS, limits, signal);
@@ -64,15 +66,22 @@ export async function dropExpired(
   return { recordVersions, rawBodies };
 }
 
+/** Where days are closed, only rows of closed days may go; where nobody closes days, age alone decides (decision 165). */
+async function closedUpTo({ sql, config }: FlowContext): Promise<Instant> {
+  const nothingClosed = config.closing.after === null ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
+  return (await readClosedUpTo(sql)) ?? nothingClosed;
+}
+
 async function dropAll(
   { sql, clock }: FlowContext,
   drop: Drop,
   keepMs: number | null,
   { rows, batches }: DropLimits,
   signal: AbortSignal,
+  upTo: Instant = Number.POSITIVE_INFINITY,
 ): Promise<number> {
   if (keepMs === null) return 0;
-  const to = clock.now() - keepMs;
+  const to = Math.min(clock.now() - keepMs, upTo);
   // Each statement begins where the one before ended: deleted rows stay in the index until a vacuum (decision 41).
   let from = BEGINNING;
   let total = 0;

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { insertAudit, listAudit } from "../../../src/access/audit-store.ts";
 import { keepBodies as writeBodies } from "../../../src/callbacks/body-store.ts";
 import { parseConfig } from "../../../src/config-file.ts";
@@ -146,4 +146,20 @@ test("a process that died waiting for the provider is deleted, and one that wait
   await sql`update request_waiters set seen_at = seen_at - interval '2 hours' where waiter = ${dead}`;
   await drop();
   expect(await sql`select waiter from request_waiters`).toEqual([{ waiter: alive }]);
+});
+
+test("once a day is closed, bodies and versions of days that are not closed stay", async () => {
+  await sql`delete from callback_bodies`;
+  await keepBodies(9, 8, 7, 6);
+  const closing = { ...context, config: { ...config, closing: { ...config.closing, after: DAY_MS } } };
+  await dropExpired(closing, never);
+  expect(await bodies()).toEqual([9, 8, 7, 6]);
+  await sql`
+    insert into closed_days (day, zone, from_at, to_at, number, closed_at, hash, statement)
+    values ('2026-11-12', 'UTC', ${NOON - 9 * DAY_MS}, ${NOON - 7 * DAY_MS}, 1, ${NOON}, 'hash', '{}')`;
+  onTestFinished(async () => {
+    await sql`delete from closed_days`;
+  });
+  await dropExpired(closing, never);
+  expect(await bodies()).toEqual([7, 6]);
 });

@@ -1,0 +1,13 @@
+/** A process that deletes old bets in small batches until none is left. Arguments: the database, the settings as JSON. */
+
+import { systemClock } from "../../src/clock.ts";
+import { parseConfig } from "../../src/config-file.ts";
+import { openDatabase } from "../../src/db/client.ts";
+import { dropClosed } from "../../src/flows/retention/drop-closed.ts";
+import { silentLog } from "../../src/log.ts";
+
+const [url = "", settings = ""] = process.argv.slice(2);
+const sql = openDatabase(url, 5);
+const context = { sql, config: parseConfig(JSON.parse(settings)), clock: systemClock, log: silentLog };
+await dropClosed(context, new AbortController().signal, { rows: 7, batches: 1_000 });
+await sql.end({ timeout: 5 });
