@@ -121,10 +121,11 @@ export function judgeFollowing(seen: FollowingSeen): Following {
 const LONGEST_OPEN_MS = 3_600_000;
 
 /** The stall of closing: for an hour a due day has stayed open, or corrections could not be found. */
-export function judgeClosing({ states, ...moment }: StatesSeen): Stall[] {
+export function judgeClosing({ states }: Pick<StatesSeen, "states">): Stall[] {
   const state = findState(states, "closing", "");
   const failingSince = state?.failingSince ?? null;
-  if (failingSince === null || !isLate(failingSince, LONGEST_OPEN_MS, moment)) return [];
+  // From failure to failure, so that a pause of the workers does not count.
+  if (failingSince === null || (state?.failedAt ?? failingSince) - failingSince < LONGEST_OPEN_MS) return [];
   const isOpen = state?.errorCode === DAY_OPEN;
   return [
     {

@@ -3,7 +3,8 @@
  * --seed N | --seeds A..B [--json]`: runs seeds
  * and audits them. With `--callbacks` a world is played through real callbacks to real processes that are killed.
  * Without, with kills or faults, the worker pulls as real processes that are killed; else a world is played through,
- * with `--transfers` one of transfers and top-ups, with `--year` a thinned year with closing and retention. `--cost` shows instead what an hour of play costs in requests.
+ * with `--transfers` one of transfers and top-ups, with `--year` a thinned year with closing and
+ * retention, with `--short` some weeks of it. `--cost` shows instead what an hour of play costs in requests.
  */
 
 import { parseArgs } from "node:util";
@@ -29,6 +30,7 @@ const { values } = parseArgs({
     callbacks: { type: "boolean", default: false },
     cost: { type: "boolean", default: false },
     year: { type: "boolean", default: false },
+    short: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
   },
 });
@@ -38,7 +40,7 @@ if (values.cost) {
 }
 const [first, last] = readSeeds(values.seeds ?? values.seed ?? "1");
 const open = values.year
-  ? () => openYears((line) => (values.json ? console.error(line) : console.log(line)))
+  ? () => openYears(values.short, (line) => (values.json ? console.error(line) : console.log(line)))
   : values.transfers
     ? openTransferPlays
     : chooseSimulation(values.faults, values.kills, values.callbacks, readLedger(values.ledger));

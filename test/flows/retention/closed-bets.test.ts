@@ -76,6 +76,7 @@ const record = (payout: string) => {
   const accountingDate = new Date(AT).toISOString();
   return exampleRecord({
     payout: amount(payout),
+    payoutStatus: "WIN",
     accountingDate,
     updatedDate: new Date(clock.now()).toISOString(),
     ...ROUND,

@@ -4,7 +4,7 @@ import type { BetRecord, BetStatus } from "../../../src/bet.ts";
 import type { CallbackEntry } from "../../../src/callback.ts";
 import type { Instant } from "../../../src/clock.ts";
 import type { MismatchKind } from "../../../src/mismatch.ts";
-import { type Amount, formatAmount, ZERO } from "../../../src/money.ts";
+import { type Amount, ZERO } from "../../../src/money.ts";
 import type { ShownVersion } from "../../../src/sandbox/world/script.ts";
 import type { TimeRange } from "../../../src/window.ts";
 
@@ -19,7 +19,7 @@ export interface Side {
 export const NO_SIDE: Side = { bets: 0, stake: ZERO, payout: ZERO, net: ZERO };
 
 /** What a part of a bet counts for. */
-export interface Count {
+interface Count {
   /** decides the day */
   readonly at: Instant;
   readonly provider: Side;
@@ -35,7 +35,7 @@ export interface BetState {
 }
 
 /** A change that somebody makes in the ledger with plain SQL. */
-export interface LedgerEdit {
+interface LedgerEdit {
   readonly at: Instant;
   readonly entryId: string;
   /** decimal text; null: the entry is deleted */
@@ -166,8 +166,4 @@ function payoutStatusOf(status: BetStatus, stake: Amount, payout: Amount): BetRe
   if (status !== "SETTLED") return "UNKNOWN";
   if (payout.eq(stake)) return "DRAW";
   return payout.gt(stake) ? "WIN" : "LOSE";
-}
-
-export function amountText(amount: Amount): string {
-  return formatAmount(amount);
 }

@@ -5,14 +5,8 @@ import type { Instant } from "../../../src/clock.ts";
 import type { Sql } from "../../../src/db/client.ts";
 
 /** The tables whose deletions are judged. */
-export const NOTED_TABLES = [
-  "bet_records",
-  "callback_entries",
-  "mismatches",
-  "windows",
-  "closed_bets",
-] as const;
-export type NotedTable = (typeof NOTED_TABLES)[number];
+const NOTED_TABLES = ["bet_records", "callback_entries", "mismatches", "windows", "closed_bets"] as const;
+type NotedTable = (typeof NOTED_TABLES)[number];
 
 /** A deleted row, with all its columns. */
 export interface DeletedRow {

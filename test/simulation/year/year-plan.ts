@@ -97,7 +97,7 @@ export interface YearPlan {
   readonly played: { readonly first: number; readonly last: number };
 }
 
-export function planYear(seed: number, length: YearLength = WHOLE_YEAR): YearPlan {
+export function planYear(seed: number, length: YearLength): YearPlan {
   const begin = BEGIN;
   const random = createRandom(hashText(`${seed}|year`));
   const products = playedProducts(seed, length);

@@ -3,16 +3,20 @@
 import { openScratchDatabases } from "../scratch-databases.ts";
 import type { SeedRun, Simulation } from "../simulation.ts";
 import { type PlayedYear, runYear } from "./run-year.ts";
-import { planYear } from "./year-plan.ts";
+import { planYear, SHORT_YEAR, WHOLE_YEAR } from "./year-plan.ts";
 
-/** @param progress is called with a line for each month */
-export async function openYears(progress: (line: string) => void): Promise<Simulation> {
+/** @param isShort weeks instead of a year @param progress is called with a line for each month */
+export async function openYears(isShort: boolean, progress: (line: string) => void): Promise<Simulation> {
   const databases = await openScratchDatabases();
   return {
     // A year keeps a core and its database busy.
     seedsAtOnce: 1,
     run: async (seed) =>
-      describeYear(await databases.use(seed, (url) => runYear(planYear(seed), url, progress))),
+      describeYear(
+        await databases.use(seed, (url) =>
+          runYear(planYear(seed, isShort ? SHORT_YEAR : WHOLE_YEAR), url, progress),
+        ),
+      ),
     close: () => databases.close(),
   };
 }
