@@ -81,7 +81,7 @@ export async function measureHistory(isWanted: (figure: string) => boolean = () 
       );
     },
     // What is read again and again is in memory, as on a server of this size.
-    { shared_buffers: "2GB" },
+    { shared_buffers: "2GB", maintenance_work_mem: "1GB" },
   );
 }
 
