@@ -27,7 +27,7 @@ interface OpenTransaction {
 }
 
 /** A table whose dead rows are more than `overdue` times as many as those at which autovacuum begins. */
-export interface OverdueTable {
+interface OverdueTable {
   readonly table: string;
   readonly dead: number;
   readonly overdue: number;

@@ -88,7 +88,7 @@ export async function listMismatches(
   // Each status has its own index in this order: one scan over several statuses reads all that lie between (decision 63).
   const parts = statusesOf(filter).map(
     (status) => sql`(
-      select * from mismatches where status = ${status} ${narrowedBy(sql, filter)}
+      select * from mismatches where status = ${literalOf(sql, status)} ${narrowedBy(sql, filter)}
         ${filter.after === null ? sql`` : sql`and id > ${Number(filter.after)}`}
       order by id limit ${filter.limit + 1})`,
   );
@@ -102,6 +102,11 @@ export async function listMismatches(
     mismatches: page.map(inWords),
     next: rows.length > filter.limit && last ? String(last.id) : null,
   };
+}
+
+/** A prepared plan for any status would read all mismatches in the order of their ids. */
+function literalOf(sql: Query, status: MismatchStatus) {
+  return sql.unsafe(`'${MISMATCH_STATUSES.find((one) => one === status) ?? ""}'`);
 }
 
 /** The statuses of a choice, each once; without any, open and acknowledged. */
