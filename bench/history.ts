@@ -53,7 +53,7 @@ const PAGE_SIZE = 1_000;
 const RUN = Date.now().toString(36);
 
 /** One history. */
-export interface Side {
+interface Side {
   readonly context: PullContext;
   readonly ofYear: number;
   readonly name: string;
@@ -81,11 +81,11 @@ export async function measureHistory(isWanted: (figure: string) => boolean = () 
       );
     },
     // What is read again and again is in memory, as on a server of this size.
-    { shared_buffers: "2GB" },
+    { shared_buffers: "2GB", maintenance_work_mem: "1GB" },
   );
 }
 
-export async function fillDatabase(url: string, count: number, ofYear: number): Promise<void> {
+async function fillDatabase(url: string, count: number, ofYear: number): Promise<void> {
   const sql = openDatabase(url, 3, { statementMs: 0, lockMs: 0 });
   try {
     await writeHistory(sql, { ofYear, from: ofYear - count, count }, (done) => tell(`${count}: ${done}`));
@@ -95,7 +95,7 @@ export async function fillDatabase(url: string, count: number, ofYear: number): 
   }
 }
 
-export async function openSide(sql: Sql, name: string, ofYear: number): Promise<Side> {
+async function openSide(sql: Sql, name: string, ofYear: number): Promise<Side> {
   const products = PRODUCT_IDS.map((productId) => ({ productId }));
   const config = parseConfig({ products, closing: { zone: "UTC" } });
   const fetchPage = async () => {
@@ -107,7 +107,7 @@ export async function openSide(sql: Sql, name: string, ofYear: number): Promise<
   return { context, ofYear, name };
 }
 
-export async function measureSides(
+async function measureSides(
   short: Side,
   long: Side,
   isWanted: (figure: string) => boolean,

@@ -31,12 +31,12 @@ export interface History {
   readonly count: number;
 }
 
-export function instantOf({ ofYear }: Pick<History, "ofYear">, bet: number): number {
+function instantOf({ ofYear }: Pick<History, "ofYear">, bet: number): number {
   return YEAR_END - DAYS * DAY_MS + bet * ((DAYS * DAY_MS) / ofYear);
 }
 
 /** The numbers of the bets of an hour after the end of the year. */
-export function betsOfHour({ ofYear }: Pick<History, "ofYear">, hour: number) {
+function betsOfHour({ ofYear }: Pick<History, "ofYear">, hour: number) {
   const perHour = ofYear / (DAYS * 24);
   const from = ofYear + Math.ceil(hour * perHour);
   return { ofYear, from, count: ofYear + Math.ceil((hour + 1) * perHour) - from };

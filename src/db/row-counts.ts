@@ -8,6 +8,7 @@ import { inOneMoment, takeTime } from "./transactions.ts";
 export const COUNTED_TABLES = [
   "bet_records",
   "callback_entries",
+  "mismatches",
   "rejected_records",
   "top_ups",
   "transfers",
@@ -32,14 +33,19 @@ export function noteAddedText(table: CountedTable, added: string, from = "", pro
  * come several times; its rows must be added up.
  */
 export function rowCountsText(table: CountedTable): string {
-  const [product, groups] = BY_PRODUCT.has(table) ? ["product_id", "group by product_id"] : ["''", ""];
+  const product = BY_PRODUCT.has(table) ? "product_id" : "''";
   const isKept = `(select exists (select from row_counts where table_name = '${table}'))`;
   return `
     select product_id as "productId", rows from row_counts where table_name = '${table}'
     union all
     select product_id, added from rows_added where table_name = '${table}' and ${isKept}
     union all
-    select ${product}, count(*) from ${table} where not ${isKept} ${groups}`;
+    -- PostgreSQL reads a subquery of a branch only where it takes that branch. Otherwise it would start processes to count
+    -- nothing.
+    select c.product, c.rows from jsonb_to_recordset(case when ${isKept} then '[]' else (
+      select coalesce(jsonb_agg(jsonb_build_object('product', product, 'rows', rows)), '[]')
+      from (select ${product} as product, count(*) as rows from ${table} group by 1) each_product
+    ) end) as c (product text, rows bigint)`;
 }
 
 /** The number of rows of each product. */

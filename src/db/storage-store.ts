@@ -5,7 +5,7 @@ import { MOST_DUE } from "../storage.ts";
 import type { Query } from "./client.ts";
 
 /** One table with its indexes and long values. */
-export interface StoredTable {
+interface StoredTable {
   readonly table: string;
   readonly bytes: number;
   /**

@@ -27,7 +27,7 @@ interface OpenTransaction {
 }
 
 /** A table whose dead rows are more than `overdue` times as many as those at which autovacuum begins. */
-export interface OverdueTable {
+interface OverdueTable {
   readonly table: string;
   readonly dead: number;
   readonly overdue: number;
@@ -38,11 +38,23 @@ const MOST_IDS = 2 ** 31 - 3_000_000;
 /** Fewer dead rows take no space worth a word. */
 const FEW_DEAD = 10_000;
 
+/** SQL of a table's own autovacuum setting, or that of the server. */
+const settingOf = (name: string) => `coalesce(
+  (select option_value from pg_options_to_table(c.reloptions) where option_name = '${name}'), current_setting('${name}'))::float8`;
+
+/** The dead rows of each table, and the number at which autovacuum begins. */
+const DEAD_ROWS = `
+  select s.relname, s.n_dead_tup::float8 as dead,
+    greatest(1, ${settingOf("autovacuum_vacuum_threshold")}
+      + ${settingOf("autovacuum_vacuum_scale_factor")} * greatest(c.reltuples, 0)) as begins
+  from pg_stat_user_tables s join pg_class c on c.oid = s.relid`;
+
 export async function readUpkeep(sql: Query): Promise<Upkeep> {
-  const [row] = await sql<Upkeep[]>`
+  const [row] = await sql.unsafe<Upkeep[]>(
+    `
     select
-      (select max(age(datfrozenxid)) from pg_database)::float8 / ${MOST_IDS}::float8 as "transactionIds",
-      (select max(mxid_age(datminmxid)) from pg_database)::float8 / ${MOST_IDS}::float8 as "multixactIds",
+      (select max(age(datfrozenxid)) from pg_database)::float8 / ${MOST_IDS}.0 as "transactionIds",
+      (select max(mxid_age(datminmxid)) from pg_database)::float8 / ${MOST_IDS}.0 as "multixactIds",
       (select jsonb_build_object('pid', pid, 'application', coalesce(application_name, ''), 'state', coalesce(state, ''),
           'ageSeconds', extract(epoch from clock_timestamp() - xact_start)::float8)
         from pg_stat_activity
@@ -58,18 +70,10 @@ export async function readUpkeep(sql: Query): Promise<Upkeep> {
       current_setting('autovacuum')::boolean and current_setting('track_counts')::boolean as autovacuum,
       (select coalesce(jsonb_agg(jsonb_build_object('table', relname, 'dead', dead, 'overdue', dead / begins)
         order by dead / begins desc), '[]')
-        from (${deadRows(sql)}) tables where dead >= ${FEW_DEAD} and dead > begins) as overdue`;
+        from (${DEAD_ROWS}) tables where dead >= ${FEW_DEAD} and dead > begins) as overdue`,
+    [],
+    { prepare: true },
+  );
   if (row === undefined) throw new Error("a select without a from has one row");
   return row;
-}
-
-/** The dead rows of each table, and the number at which autovacuum begins, by the settings of the table. */
-function deadRows(sql: Query) {
-  const option = (name: string) => sql`coalesce(
-    (select option_value from pg_options_to_table(c.reloptions) where option_name = ${name}), current_setting(${name}))::float8`;
-  return sql`
-    select s.relname, s.n_dead_tup::float8 as dead,
-      greatest(1, ${option("autovacuum_vacuum_threshold")}
-        + ${option("autovacuum_vacuum_scale_factor")} * greatest(c.reltuples, 0)) as begins
-    from pg_stat_user_tables s join pg_class c on c.oid = s.relid`;
 }

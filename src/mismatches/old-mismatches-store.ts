@@ -29,5 +29,6 @@ export async function dropOldMismatches(
   await tx`delete from mismatch_events where mismatch_id = any(${ids})`;
   await tx`delete from incident_members where mismatch_id = any(${ids})`;
   await tx`delete from mismatches where id = any(${ids})`;
+  await tx`insert into rows_added (table_name, product_id, added) values ('mismatches', '', ${-ids.length})`;
   return ids.length;
 }

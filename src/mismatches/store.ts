@@ -3,6 +3,7 @@
 import type { Instant } from "../clock.ts";
 import { formatInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import { rowCountsText } from "../db/row-counts.ts";
 import type { Mismatch, MismatchKind, MismatchStatus } from "../mismatch.ts";
 import { MISMATCH_STATUSES } from "../mismatch.ts";
 import type { KnownMismatch } from "./transitions.ts";
@@ -86,10 +87,15 @@ export async function listMismatches(
   sql: Query,
   filter: MismatchFilter,
 ): Promise<{ mismatches: Mismatch[]; next: string | null }> {
+  // Each status has its own index in this order: one scan over several statuses reads all that lie between (decision 63).
+  const parts = statusesOf(filter).map(
+    (status) => sql`(
+      select * from mismatches where status = ${literalOf(sql, status)} ${narrowedBy(sql, filter)}
+        ${filter.after === null ? sql`` : sql`and id > ${Number(filter.after)}`}
+      order by id limit ${filter.limit + 1})`,
+  );
   const rows = await sql<RowOf<Mismatch>[]>`
-    select ${columns(sql)} from mismatches
-    where ${chosenBy(sql, filter)}
-      ${filter.after === null ? sql`` : sql`and id > ${Number(filter.after)}`}
+    select ${columns(sql)} from (${parts.reduce((all, part) => sql`${all} union all ${part}`)}) chosen
     order by id
     limit ${filter.limit + 1}`;
   const page = rows.slice(0, filter.limit);
@@ -98,6 +104,11 @@ export async function listMismatches(
     mismatches: page.map(inWords),
     next: rows.length > filter.limit && last ? String(last.id) : null,
   };
+}
+
+/** A prepared plan for any status would read all mismatches in the order of their ids. */
+function literalOf(sql: Query, status: MismatchStatus) {
+  return sql.unsafe(`'${MISMATCH_STATUSES.find((one) => one === status) ?? ""}'`);
 }
 
 /** The statuses of a choice, each once; without any, open and acknowledged. */
@@ -155,14 +166,25 @@ export async function readHistory(sql: Query, id: string): Promise<MismatchEvent
 
 export type StatusCounts = Record<MismatchStatus, number>;
 
+/** Nearly all mismatches are resolved, so their number is computed: all without the others (decision 73). */
 export async function countByStatus(sql: Query): Promise<StatusCounts> {
-  const rows = await sql<{ status: MismatchStatus; count: number }[]>`
-    select status, count(*) as count from mismatches group by status`;
+  const rows = await sql.unsafe<{ status: MismatchStatus; count: number }[]>(COUNT_BY_STATUS, [], {
+    prepare: true,
+  });
   const counts = new Map(rows.map(({ status, count }) => [status, count]));
   return Object.fromEntries(
     MISMATCH_STATUSES.map((status) => [status, counts.get(status) ?? 0]),
   ) as StatusCounts;
 }
+
+const COUNT_BY_STATUS = `
+  with others as (
+    select status, count(*) as count from mismatches where status in ('open', 'acknowledged', 'ignored') group by status
+  )
+  select status, count from others
+  union all
+  select 'resolved', greatest(0, (select coalesce(sum(rows), 0) from (${rowCountsText("mismatches")}) counted)::bigint
+    - (select coalesce(sum(count), 0) from others)::bigint)`;
 
 export async function countOpenByProduct(sql: Query): Promise<Map<string, number>> {
   const rows = await sql<{ productId: string; count: number }[]>`

@@ -4,6 +4,7 @@
 
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import { noteAddedText } from "../db/row-counts.ts";
 import type { Finding, MismatchChange } from "../mismatch.ts";
 import { formatAmount } from "../money.ts";
 import { RESOLVED_BY_RECON, type Transition } from "./transitions.ts";
@@ -89,7 +90,8 @@ async function openMismatches(
       from input order by place
       returning *
     ),
-    recorded as (${RECORD_EVENTS("opened", "null")})
+    recorded as (${RECORD_EVENTS("opened", "null")}),
+    noted as (${noteAddedText("mismatches", "count(*)", "from opened having count(*) > 0")})
     select ${CHANGED("'open'")} from opened order by id`,
     [JSON.stringify(rows), now],
     { prepare: true },

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import { parseConfig } from "../../src/config-file.ts";
 import {
   COUNTED_TABLES,
   type CountedTable,
@@ -14,6 +15,7 @@ import { pickUpTopUps } from "../../src/verify/top-up-store.ts";
 import { startOperator } from "../callbacks/operator.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { exampleEntry, exampleRecord, HOUR_MS, NOON } from "../support/examples.ts";
+import { openMismatches } from "../support/open-mismatches.ts";
 import { deposit, VERIFY } from "../verify/sent.ts";
 
 const { sql } = useDatabase();
@@ -107,7 +109,8 @@ describe("the rows of a table", () => {
     await addTransfers(sql, [deposit(), deposit({ transactionRef: "another" })], NOON, VERIFY);
     await addTransfers(sql, [deposit()], NOON, VERIFY);
     await pickUpTopUps(sql, [{ productId: "P1", since: null }], { now: NOON, firstDelayMs: 0 });
+    await openMismatches(sql, parseConfig({ products: [{ productId: "P1" }] }), NOON, [{}, {}, {}]);
     const known = await Promise.all(COUNTED_TABLES.map((table) => countRows(sql, table)));
-    expect(known).toEqual([2, 4, 2, 1, 2]);
+    expect(known).toEqual([2, 4, 3, 2, 1, 2]);
   });
 });

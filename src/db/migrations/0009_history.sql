@@ -17,6 +17,8 @@ CREATE TABLE "storage_tables" (
 	"due" bigint
 );
 --> statement-breakpoint
+CREATE INDEX "mismatches_player" ON "mismatches" USING btree ("username","id");
+--> statement-breakpoint
 -- More tables that may grow large, as in 0008.
 ALTER TABLE "transfers" SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02);
 --> statement-breakpoint

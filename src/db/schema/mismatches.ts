@@ -119,6 +119,7 @@ export const mismatches = pgTable(
     index("mismatches_misnamed")
       .on(t.productId, sql`(provider ->> 'username')`)
       .where(sql`kind = 'username-differs'`),
+    index("mismatches_player").on(t.username, t.id),
     index("mismatches_last_seen").on(t.lastSeenAt),
     index("mismatches_counted").on(t.status, t.productId, t.kind),
   ],

@@ -4,8 +4,8 @@ import { COUNTED_TABLES, type KeepLimits, keepRowCounts } from "../../db/row-cou
 import type { FlowContext } from "../context.ts";
 
 const DAY_MS = 86_400_000;
-/** Smaller tables can be counted in some hundredths of a second. */
-const LIMITS: KeepLimits = { largeBytes: 64 << 20, recountMs: 30 * DAY_MS };
+/** Smaller tables can be counted in some thousandths of a second. */
+const LIMITS: KeepLimits = { largeBytes: 8 << 20, recountMs: 30 * DAY_MS };
 
 /** Updates the counts. Several workers share the work. */
 export async function keepCounts(

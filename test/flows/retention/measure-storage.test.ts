@@ -18,7 +18,7 @@ beforeEach(() =>
 
 const open = (retain: Record<string, string | null> = {}) => ({
   sql,
-  config: parseConfig({ products: [{ productId: "P1" }], retain }),
+  config: parseConfig({ products: [{ productId: "P1" }], pull: { resweepAfter: [] }, retain }),
   clock: createTestClock(NOON),
   log: silentLog,
 });
