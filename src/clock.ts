@@ -92,8 +92,13 @@ export function withOffset(text: string, zone: string): string | null {
   const iso = text.trim().replace(" ", "T");
   if (!ISO_WITHOUT_OFFSET.test(iso)) return null;
   const time = DateTime.fromISO(iso, { zone });
-  if (!time.isValid || !localIso(time.toMillis(), zone).startsWith(iso)) return null;
-  return `${iso}${time.offset === 0 ? "Z" : time.toFormat("ZZ")}`;
+  if (!time.isValid) return null;
+  // Zones set their clocks back by an hour, or by half of one.
+  const shown = [60, 30, 0]
+    .map((minutes) => time.minus({ minutes }))
+    .find((one) => localIso(one.toMillis(), zone).startsWith(iso));
+  if (shown === undefined) return null;
+  return `${iso}${shown.offset === 0 ? "Z" : shown.toFormat("ZZ")}`;
 }
 
 /** For people: "2 h 5 min", "40 s". */

@@ -1,6 +1,7 @@
 /** Draws the day's statement: both sides, their difference, and what explains it. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
+import { formatInstant } from "../../../clock.ts";
 import type { Correction, DayStatement, MonthReport } from "../../../closed.ts";
 import { isUnexplained, type ReportRow, type ReportSide } from "../../../report.ts";
 import { type Problem, renderInput, renderProblem } from "../parts/fields.ts";
@@ -35,7 +36,10 @@ ${report === null ? null : "month" in report ? renderMonth(report, reader) : htm
 
 /** A browser's date field would hide any other text. */
 function isDay(text: string): boolean {
-  return text === "" || (/^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)));
+  if (text === "") return true;
+  const at = Date.parse(`${text}T00:00:00Z`);
+  // 31 November parses as 1 December.
+  return !Number.isNaN(at) && formatInstant(at).startsWith(`${text}T`);
 }
 
 function renderClosed({ day, closed }: DayStatement, reader: string): SafeHtml {
