@@ -91,7 +91,7 @@ function compareOne(
 
 /**
  * Whether a session may be the late rest of a deleted one, or may be deleted itself, as its decided mismatch. Sessions are
- * deleted whole (decision 162), so one that has old and new rows is whole.
+ * deleted whole (decision 156), so one that has old and new rows is whole.
  */
 function mayLackOldParts({ firstAt, entries, records }: PlayerSession, limit: Instant): boolean {
   if (firstAt >= limit) return false;
