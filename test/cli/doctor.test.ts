@@ -131,7 +131,8 @@ test("doctor names every column that is missing or has another type, with both t
       balance_after text, occurred_at timestamp, received_at bigint)`;
   const { code, stdout, stderr } = await doctor("casino.ledger", url, []);
   expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
-  const [, problem = ""] = stdout.split("WRONG  ledger      ");
+  const [, after = ""] = stdout.split("WRONG  ledger      ");
+  const [problem = ""] = after.split(/\n(?=ok|WRONG)/);
   expect(problem.split("\n").map((line) => line.trim())).toEqual([
     'ledger.relation "casino.ledger" cannot be read:',
     "the column entry_id is bigint, but must be text; cast it with ::text",
@@ -143,8 +144,6 @@ test("doctor names every column that is missing or has another type, with both t
     "the column occurred_at is timestamp without time zone, but must be timestamp with time zone: without a zone the moment is unknown; find out the zone of the clock that writes the column, and name the zone in the view: occurred_at at time zone '…'",
     "the column received_at is bigint, but must be timestamp with time zone; convert milliseconds since 1970 with to_timestamp(ms / 1000.0)",
     expect.stringMatching(/^-> give the user of DATABASE_URL a table or view with these columns/),
-    expect.stringMatching(/^ok {5}provider /),
-    "",
   ]);
 });
 

@@ -22,7 +22,7 @@ export function addStatusCommand(program: Command): void {
     );
 }
 
-function printStatus({ status, work }: StatusForPeople, now: Instant): void {
+function printStatus({ status, work, storage }: StatusForPeople, now: Instant): void {
   printTable(
     ["PRODUCT", "FETCHED UNTIL", "LAG", "WINDOW", "GAPS", "RECORDS", "REJECTED", "OPEN MISMATCHES"],
     status.products.map((product) => [
@@ -47,7 +47,7 @@ function printStatus({ status, work }: StatusForPeople, now: Instant): void {
   printLine(`transfers   ${listCounts(transfers)}`);
   printLine(`alerts      ${alerts.undelivered} undelivered, ${sayAge("checked", work.alerting.doneAt, now)}`);
   printWork(status, work, now);
-  printStorage(status.storage);
+  printStorage(storage);
 }
 
 function printStorage(storage: Storage | null): void {

@@ -60,14 +60,14 @@ export interface Status {
   };
   /** records of the provider and entries of the ledger that cannot be used */
   readonly rejected: { readonly records: number; readonly entries: number };
-  /** the space that the database takes; null: no worker has measured yet */
-  readonly storage: Storage | null;
 }
 
-/** The status with more facts about the work, for people. */
+/** The status with more facts, for people. */
 export interface StatusForPeople {
   readonly status: Status;
   readonly work: WorkReport;
+  /** the space that the database takes; null: no worker has measured yet */
+  readonly storage: Storage | null;
 }
 
 export async function readStatus(context: FlowContext): Promise<Status> {
@@ -130,9 +130,8 @@ export async function readStatusForPeople(context: FlowContext): Promise<StatusF
       records: [...records.values()].reduce((sum, one) => sum + one.rejected, 0),
       entries: rejected.unusable + rejected.changed,
     },
-    storage,
   };
-  return { status, work };
+  return { status, work, storage };
 }
 
 function secondsOf(lengthMs: number): number {

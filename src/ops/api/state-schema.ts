@@ -4,7 +4,6 @@ import type { AuditedRequest } from "../../access/audit-store.ts";
 import type { Coverage } from "../../flows/read/read-coverage.ts";
 import type { Status } from "../../flows/read/read-status.ts";
 import { MISMATCH_STATUSES } from "../../mismatch.ts";
-import type { Storage } from "../../storage.ts";
 import { WINDOW_KINDS } from "../../sync/window-store.ts";
 import { TRANSFER_STATUSES } from "../../transfer.ts";
 import {
@@ -33,31 +32,6 @@ const PRODUCT_STATUS = documentOf<Status["products"][number]>({
   openMismatches: COUNT,
 });
 
-const STORAGE = documentOf<Storage>({
-  measuredAt: INSTANT,
-  bytes: { ...COUNT, description: "of the whole database" },
-  bytesPerDay: orNull({
-    type: "integer",
-    description: "the growth of the last days; null: no whole day was measured yet",
-  }),
-  diskBytes: orNull({ ...COUNT, description: "DATABASE_DISK; null: not set" }),
-  daysLeft: orNull({
-    ...COUNT,
-    description: "until the disk is full at this rate; null: unknown, or the database does not grow",
-  }),
-  tables: listOf(
-    documentOf<Storage["tables"][number]>({
-      table: TEXT,
-      bytes: { ...COUNT, description: "with indexes and long values" },
-      due: orNull({
-        ...COUNT,
-        description:
-          "rows that may be deleted and were not looked at yet, counted up to 100,000; null: no setting deletes its rows",
-      }),
-    }),
-  ),
-});
-
 export const STATUS = documentOf<Status>({
   products: listOf(PRODUCT_STATUS),
   ledger: documentOf<Status["ledger"]>({ entries: COUNT, lastReceivedAt: orNull(INSTANT) }),
@@ -83,7 +57,6 @@ export const STATUS = documentOf<Status>({
     due: { ...COUNT, description: "transfers and top-ups whose question is due now" },
   }),
   rejected: documentOf<Status["rejected"]>({ records: COUNT, entries: COUNT }),
-  storage: orNull(STORAGE),
 });
 
 export const COVERAGE = documentOf<Coverage>({
