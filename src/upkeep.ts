@@ -1,4 +1,4 @@
-/** Says what of PostgreSQL's own upkeep needs a person, long before it hurts (docs/operations.md#vacuum). Pure. */
+/** Says what of PostgreSQL's own upkeep needs a person, long before it hurts (docs/operations.md#vacuum-and-transaction-ids). Pure. */
 
 import { showDuration } from "./clock.ts";
 

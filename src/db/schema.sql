@@ -413,6 +413,7 @@ CREATE INDEX mismatches_first_seen ON public.mismatches USING btree (status, fir
 CREATE INDEX mismatches_last_seen ON public.mismatches USING btree (last_seen_at);
 CREATE INDEX mismatches_misnamed ON public.mismatches USING btree (product_id, ((provider ->> 'username'::text))) WHERE (kind = 'username-differs'::text);
 CREATE INDEX mismatches_occurred ON public.mismatches USING btree (status, occurred_at, id);
+CREATE INDEX mismatches_player ON public.mismatches USING btree (username, id);
 CREATE INDEX mismatches_status ON public.mismatches USING btree (status, id);
 CREATE INDEX mismatches_unsettled ON public.mismatches USING btree (product_id) WHERE ((status = ANY (ARRAY['open'::text, 'acknowledged'::text])) OR ((ceased_at IS NULL) AND (resolved_by <> 'recon'::text)));
 CREATE TRIGGER note_changed_mismatches AFTER UPDATE ON public.mismatches REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_changed_mismatches();
@@ -557,6 +558,28 @@ create table rows_added (
   product_id text not null,
   added integer not null
 );
+
+create table storage_days (
+  day date not null,
+  measured_at timestamp(6) with time zone not null,
+  bytes bigint not null
+);
+alter table storage_days add constraint storage_days_pkey PRIMARY KEY (day);
+
+create table storage_states (
+  id integer not null,
+  measured_at timestamp(6) with time zone not null,
+  bytes bigint not null,
+  disk_bytes bigint
+);
+alter table storage_states add constraint storage_states_pkey PRIMARY KEY (id);
+
+create table storage_tables (
+  table_name text not null,
+  bytes bigint not null,
+  due bigint
+);
+alter table storage_tables add constraint storage_tables_pkey PRIMARY KEY (table_name);
 
 create table top_up_answers (
   of_id bigint not null,

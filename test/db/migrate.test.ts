@@ -16,6 +16,7 @@ import * as ops from "../../src/db/schema/ops.ts";
 import * as pulling from "../../src/db/schema/pulling.ts";
 import * as records from "../../src/db/schema/records.ts";
 import * as retention from "../../src/db/schema/retention.ts";
+import * as storage from "../../src/db/schema/storage.ts";
 import * as verification from "../../src/db/schema/verification.ts";
 import * as wallet from "../../src/db/schema/wallet.ts";
 import * as work from "../../src/db/schema/work.ts";
@@ -35,6 +36,7 @@ const schema = {
   ...pulling,
   ...records,
   ...retention,
+  ...storage,
   ...verification,
   ...wallet,
   ...work,
