@@ -146,8 +146,6 @@ class Year {
       for (const now of steps) await this.#step(now);
       if (steps.length === 0) this.#counts.downDays += 1;
       else await this.#endDay(day);
-
-      this.#progress(`day ${day} ${JSON.stringify(process.cpuUsage().user / 1e6)}`);
       const now = this.#plan.begin + (day + 1) * DAY_MS;
       const due = months.find(({ auditedAt }) => auditedAt > now - DAY_MS && auditedAt <= now);
       if (due !== undefined) await this.#audit(environmentAt(now), [due.month]);
@@ -299,9 +297,9 @@ class Year {
     );
   }
 
-  /** The latest change of a bet, a pause of the worker, and some days. */
+  /** The latest change of a bet or decision of a person, a pause of the worker, and some days. */
   get #slackMs(): number {
-    return (this.#plan.length.late.most + 7) * DAY_MS;
+    return (this.#plan.length.late.most + 10) * DAY_MS;
   }
 
   #describe(): PlayedYear {

@@ -187,7 +187,13 @@ function settingsOf(
   const since = new Date(begin).toISOString();
   return {
     products: [
-      ...products.map(({ productId, settings }) => ({ productId, since, ...settings })),
+      // A world of hours has bets that never end, and calls none of them stuck.
+      ...products.map(({ productId, settings }) => ({
+        productId,
+        since,
+        stuckOpenAfter: "P400D",
+        ...settings,
+      })),
       { productId: CHANGING.bets, since, stuckOpenAfter: "P120D" },
       { productId: CHANGING.sessions, since, settlement: "session" },
     ],
