@@ -31,7 +31,7 @@ import { skipQuietHours } from "./quiet-hours.ts";
 import { setTime, simulateTime, takeDeleted } from "./simulated-time.ts";
 import { countRows, findGrowth, findLeftovers, type TableSizes } from "./table-sizes.ts";
 import { configAt, type YearPlan } from "./year-plan.ts";
-import { createYearWorld, type YearWorld } from "./year-world.ts";
+import { createYearWorld, findEndless, type YearWorld } from "./year-world.ts";
 
 const CREDENTIALS = { username: "simulation", password: "a seeded year" };
 const HOUR_MS = 3_600_000;
@@ -281,7 +281,12 @@ class Year {
       slack: this.#slackMs,
     };
     this.#problems.push(
-      ...this.#mismatches.findProblems(planted, this.#world.changing, now),
+      ...this.#mismatches.findProblems(
+        planted,
+        findEndless(this.#world, { from: this.#plan.begin, to: now }),
+        this.#world.changing,
+        now,
+      ),
       ...(await this.#months.compare(sql, environment, months, this.#paid, now)),
       ...(await findLeftovers(sql, now, keep, before.open)),
     );

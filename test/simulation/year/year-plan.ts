@@ -187,13 +187,7 @@ function settingsOf(
   const since = new Date(begin).toISOString();
   return {
     products: [
-      // A world of hours has bets that never end, and calls none of them stuck.
-      ...products.map(({ productId, settings }) => ({
-        productId,
-        since,
-        stuckOpenAfter: "P400D",
-        ...settings,
-      })),
+      ...products.map(({ productId, settings }) => ({ productId, since, ...settings })),
       { productId: CHANGING.bets, since, stuckOpenAfter: "P120D" },
       { productId: CHANGING.sessions, since, settlement: "session" },
     ],

@@ -5,6 +5,7 @@ import { type CallbackEntry, inLedgerOrder } from "../../../src/callback.ts";
 import type { Instant } from "../../../src/clock.ts";
 import { createRandom, hashText } from "../../../src/sandbox/world/random.ts";
 import type { World } from "../../../src/sandbox/world/world.ts";
+import type { TimeRange } from "../../../src/window.ts";
 import { createOddWorld } from "../oddities/odd-world.ts";
 import { type Beginning, DAY_MS, MINUTE_MS, tellBet } from "./bet-stories.ts";
 import type { ChangingBet } from "./changing-bet.ts";
@@ -57,6 +58,26 @@ export function createYearWorld(plan: YearPlan): YearWorld {
     plantedBy: (now) => thinned.plantedBy(now),
     quietAt: () => thinned.quietAt(),
   };
+}
+
+/** The txn ids of the thinned bets that the ledger only placed, and of whose round and id the provider has no record. */
+export function findEndless({ thinned }: YearWorld, range: TimeRange): Set<string> {
+  const entries = thinned.entriesReceived(range);
+  const ended = new Set(
+    entries
+      .filter(({ callback }) => callback !== "placeBets")
+      .flatMap(({ txnId, roundId }) => [txnId, roundId]),
+  );
+  for (const { productId } of thinned.products) {
+    for (const { betId, id, roundId } of thinned.recordsIn(productId, range, range.to)) {
+      for (const name of [betId, id, roundId]) ended.add(name);
+    }
+  }
+  return new Set(
+    entries
+      .filter(({ txnId, roundId }) => !ended.has(txnId) && !ended.has(roundId))
+      .map(({ txnId }) => txnId),
+  );
 }
 
 /** The place of the first entry that was received at a moment or later. */
