@@ -112,6 +112,8 @@ function hasMismatch(
   return own.some(
     ({ subject, betId, transactionId, roundId }) =>
       subjects.has(subject) ||
+      // Without sessions, nobody knows which bets of the player such a mismatch is about.
+      (session === undefined && subject.startsWith("session:")) ||
       (betId !== null && ids.has(betId)) ||
       (transactionId !== null && ids.has(transactionId)) ||
       (roundId !== null && rounds.has(roundId)),

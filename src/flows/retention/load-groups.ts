@@ -22,42 +22,55 @@ export const MOST_OF_ROUND = 1_000;
 
 type Key = readonly [string, string];
 
-/** @returns the groups of the visited rows */
+/** Rounds that share ids form a chain. A longer one stays. */
+const MOST_LOADS = 6;
+
+/** @returns the groups of the visited rows, each with all its rows */
 export async function loadGroups(
   tx: Query,
   product: ProductConfig,
   visited: readonly VisitedRow[],
 ): Promise<BetGroup[]> {
-  const isSession = product.settlement === "session";
+  const known = new Set<string>();
+  let rows: Rows = { records: [], entries: [], wide: new Set() };
+  let next = newKeys(visited, product, known);
+  for (let loads = 0; loads < MOST_LOADS && next.rounds.length + next.bets.length > 0; loads += 1) {
+    for (const key of next.texts) known.add(key);
+    const more = await load(tx, product.productId, next.rounds, next.bets);
+    rows = {
+      records: distinctBy([...rows.records, ...more.records], keyOfRecord),
+      entries: distinctBy([...rows.entries, ...more.entries], ({ entryId }) => entryId),
+      wide: new Set([...rows.wide, ...more.wide]),
+    };
+    // A round or an id of the found rows may lead to rows of another round, or of none.
+    next = newKeys(visitedRows(rows), product, known);
+  }
+  const groups = group(rows, product);
+  if (next.texts.length === 0) return groups;
+  return groups.filter((one) => newKeys(visitedRows(one), product, known).texts.length === 0);
+}
+
+function visitedRows({ records, entries }: Pick<Rows, "records" | "entries">): VisitedRow[] {
+  return [
+    ...records.map(({ username, roundId, betId, id }) => ({ username, roundId, refs: [betId, id] as const })),
+    ...entries.map(({ username, roundId, txnId }) => ({ username, roundId, refs: [txnId] as const })),
+  ];
+}
+
+/** The rounds and ids of some rows that are not among the known ones. */
+function newKeys(rows: readonly VisitedRow[], { settlement }: ProductConfig, known: ReadonlySet<string>) {
+  const roundText = (key: Key) => `round\0${keyOf(...key)}`;
+  const betText = (key: Key) => `bet\0${keyOf(...key)}`;
   const rounds = distinct(
-    visited.flatMap(({ username, roundId }): Key[] => {
+    rows.flatMap(({ username, roundId }): Key[] => {
       const round = realRound(roundId);
-      return round === null || isSession ? [] : [[username, round]];
+      return round === null || settlement === "session" ? [] : [[username, round]];
     }),
+  ).filter((key) => !known.has(roundText(key)));
+  const bets = distinct(rows.flatMap(({ username, refs }) => refs.map((ref): Key => [username, ref]))).filter(
+    (key) => !known.has(betText(key)),
   );
-  const visitedBets = distinct(
-    visited.flatMap(({ username, refs }) => refs.map((ref): Key => [username, ref])),
-  );
-  const first = await load(tx, product.productId, rounds, visitedBets);
-  // An id that only one side names may lead to rows of the other side in another round, or in none.
-  const known = new Set(visitedBets.map((key) => keyOf(...key)));
-  const others = distinct([
-    ...first.records.flatMap(({ username, betId, id }): Key[] => [
-      [username, betId],
-      [username, id],
-    ]),
-    ...first.entries.map(({ username, txnId }): Key => [username, txnId]),
-  ]).filter((key) => !known.has(keyOf(...key)));
-  if (others.length === 0) return group(first, product);
-  const then = await load(tx, product.productId, [], others);
-  return group(
-    {
-      records: distinctBy([...first.records, ...then.records], keyOfRecord),
-      entries: distinctBy([...first.entries, ...then.entries], ({ entryId }) => entryId),
-      wide: new Set([...first.wide, ...then.wide]),
-    },
-    product,
-  );
+  return { rounds, bets, texts: [...rounds.map(roundText), ...bets.map(betText)] };
 }
 
 interface Rows {

@@ -28,7 +28,7 @@ export type PlainParameters = readonly [
 const REAL_ROUND = "nullif(nullif(f.round_id, ''), 'UNKNOWN')";
 const ENTRY = `f.ctid, f.username, f.txn_id, ${REAL_ROUND} as round, f.callback, f.request_id, f.currency, f.status,
   f.occurred_at, f.received_at, f.callback = 'settleBets' and f.single_state is false as needs_placement,
-  f.transaction_type = 'BY_ROUND' and ${REAL_ROUND} is not null
+  coalesce(f.transaction_type, '') = 'BY_ROUND' and ${REAL_ROUND} is not null
     and f.callback in ('settleBets', 'cancelBets', 'voidSettled', 'rollback') as by_round`;
 const RECORD = `f.ctid, f.username, ${REAL_ROUND} as round, f.bet_id, f.id, f.bet_status, f.accounting_date, f.version_seen_at`;
 

@@ -1,0 +1,156 @@
+/** What the statement for plain bets deletes is what loading and judging each bet deletes (§3.10). */
+
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { parseConfig } from "../../../src/config-file.ts";
+import type { Query, Sql } from "../../../src/db/client.ts";
+import type { TransactionWork } from "../../../src/db/driver-workarounds.ts";
+import { dropBets } from "../../../src/flows/retention/drop-bets.ts";
+import { silentLog } from "../../../src/log.ts";
+import { createTestClock } from "../../support/clock.ts";
+import { emptyTables, useDatabase } from "../../support/database.ts";
+import { NOON } from "../../support/examples.ts";
+import { DAY_MS, PRODUCTS, UP_TO, type World, world, writeWorlds } from "./random-worlds.ts";
+
+const databases = { plain: useDatabase().sql, judged: useDatabase().sql };
+const clock = createTestClock(NOON + 40 * DAY_MS);
+const config = parseConfig({ products: PRODUCTS, retain: { records: "P30D", entries: "P30D" } });
+const WORLDS = 60;
+const never = new AbortController().signal;
+
+const upTo = fc.constantFrom(null, ...UP_TO, UP_TO[0]);
+const setting = fc.record({
+  /** the settings of one run, or of two after each other */
+  runs: fc.array(fc.record({ records: upTo, entries: upTo }), { minLength: 1, maxLength: 2 }),
+  rows: fc.constantFrom(1, 7, 1000),
+});
+type Setting = typeof setting extends fc.Arbitrary<infer One> ? One : never;
+
+/** Calls `onPlain` in the place of the statement for plain bets. */
+function intercept(sql: Sql, onPlain: (run: () => Promise<unknown>) => Promise<unknown>): Sql {
+  const within = (tx: Query): Query =>
+    new Proxy(tx, {
+      get: (target, name) => {
+        if (name !== "unsafe") return Reflect.get(target, name);
+        return (text: string, ...others: unknown[]) => {
+          const run = () => Reflect.apply(target.unsafe, target, [text, ...others]);
+          return text.includes("doomed_entries") ? onPlain(run) : run();
+        };
+      },
+    });
+  return new Proxy(sql, {
+    get: (target, name) =>
+      name === "begin"
+        ? (isolation: string, work: TransactionWork) =>
+            Reflect.apply(target.begin, target, [isolation, (tx: Query) => work(within(tx))])
+        : Reflect.get(target, name),
+  });
+}
+
+async function drop(sql: Sql, { runs, rows }: Setting): Promise<void> {
+  for (const run of runs)
+    await dropBets({ sql, config, clock, log: silentLog }, run, { rows, batches: 1e5 }, never);
+}
+
+const TABLES = [
+  "callback_entries",
+  "bet_records",
+  "entry_versions",
+  "bet_record_versions",
+  "record_absences",
+  "wallet_bets",
+  "callback_requests",
+  "closed_bets",
+  "deleted_bets",
+];
+
+/** All rows that deleting may touch, as text, and the noted numbers of rows. */
+async function readRows(sql: Sql): Promise<string[]> {
+  const [row] = await sql.unsafe<{ rows: string[] }[]>(`select array(${TABLES.map(
+    (table) => `select '${table} ' || (to_jsonb(t) - 'id' - 'appended_in' || jsonb_build_object('id',
+      case when '${table}' like '%record%' then to_jsonb(t) -> 'id' end))::text from ${table} t`,
+  ).join(" union all ")} union all
+    select 'noted ' || table_name || product_id || sum(added) from rows_added group by table_name, product_id having sum(added) <> 0
+    order by 1) as rows`);
+  return row?.rows ?? [];
+}
+
+async function writeAll(worlds: readonly World[]): Promise<void> {
+  await Promise.all(
+    Object.values(databases).map(async (sql) => {
+      await emptyTables(sql);
+      await writeWorlds(sql, worlds);
+    }),
+  );
+}
+
+const counts = { plain: 0, before: 0, after: 0 };
+const plain = intercept(databases.plain, async (run) => {
+  const result = (await run()) as { records: number; entries: number }[];
+  counts.plain += (result[0]?.records ?? 0) + (result[0]?.entries ?? 0);
+  return result;
+});
+/** As if other transactions had locked rows of every plain bet. */
+const judged = intercept(databases.judged, () =>
+  Promise.reject(Object.assign(new Error("locked"), { code: "55P03" })),
+);
+
+/** Deletes in both ways. @returns the rows that only one way leaves */
+async function findDifferences(worlds: readonly World[], given: Setting) {
+  await writeAll(worlds);
+  expect(await databases.plain`select reason from rejected_entries limit 1`).toEqual([]);
+  counts.before += (await readRows(databases.plain)).length;
+  await Promise.all([drop(plain, given), drop(judged, given)]);
+  const [a, b] = await Promise.all([readRows(databases.plain), readRows(databases.judged)]);
+  counts.after += a.length;
+  const [inA, inB] = [new Set(a), new Set(b)];
+  return {
+    onlyPlainLeaves: a.filter((row) => !inB.has(row)),
+    onlyJudgingLeaves: b.filter((row) => !inA.has(row)),
+  };
+}
+
+/** The part of a world that makes the difference. */
+async function reduce(world: World, given: Setting): Promise<World> {
+  for (const part of ["bets", "entries", "records", "mismatches"] as const) {
+    for (const [index] of world[part].entries()) {
+      const smaller = { ...world, [part]: world[part].toSpliced(index, 1) };
+      const { onlyPlainLeaves, onlyJudgingLeaves } = await findDifferences([smaller], given);
+      if (onlyPlainLeaves.length + onlyJudgingLeaves.length > 0) return await reduce(smaller, given);
+    }
+  }
+  return world;
+}
+
+test("plain bets are deleted as they are where each bet is judged", async () => {
+  const property = fc.asyncProperty(
+    fc.array(world, { minLength: WORLDS, maxLength: WORLDS, size: "max" }),
+    setting,
+    async (worlds, given) => {
+      const found = await findDifferences(worlds, given);
+      const rows = Object.values(found)
+        .flat()
+        .filter((row) => !row.startsWith("noted"));
+      const number = /"w(\d+)-/.exec(rows[0] ?? "")?.[1];
+      const world = number === undefined ? undefined : worlds[Number(number)];
+      const reduced = world === undefined ? null : await reduce(world, given);
+      if (reduced !== null) {
+        const what = await findDifferences([reduced], given);
+        throw new Error(JSON.stringify([given, reduced, what], null, 1));
+      }
+      expect(found).toEqual({ onlyPlainLeaves: [], onlyJudgingLeaves: [] });
+    },
+  );
+  const numRuns = Number(process.env["RECON_TEST_RUNS"] ?? 8);
+  await fc.assert(property, {
+    numRuns,
+    seed: Number(process.env["RECON_TEST_SEED"] ?? 20261123),
+    endOnFailure: true,
+  });
+  // Many rows go, many stay, and the statement deletes many of them.
+  expect([
+    counts.after < counts.before * 0.8,
+    counts.after > counts.before / 5,
+    counts.plain > numRuns * 50,
+  ]).toEqual([true, true, true]);
+});
