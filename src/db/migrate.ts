@@ -2,11 +2,18 @@
 
 import postgres from "postgres";
 import { systemClock } from "../clock.ts";
-import { ReconError } from "../errors.ts";
+import { describeError, ReconError } from "../errors.ts";
 import { type Log, silentLog } from "../log.ts";
 import type { Query } from "./client.ts";
 import { isConnectionLost, unreachable } from "./database-error.ts";
-import { countMigrations, describeNewer, MIGRATIONS, readSchemaVersion } from "./schema-version.ts";
+import {
+  countMigrations,
+  describeNewer,
+  describeOlder,
+  MIGRATIONS,
+  readSchemaVersion,
+  type SchemaVersion,
+} from "./schema-version.ts";
 
 /** The number of the advisory lock; any number that nothing else locks. The digits spell "recon" on a telephone. */
 const MIGRATION_LOCK = 73_266;
@@ -20,6 +27,8 @@ const TABLE = { migrationsSchema: "public", migrationsTable: "recon_migrations" 
 const LOCK_WAIT_MS = 300;
 const AGAIN_MS = 700;
 const MOST_TRIES = 60;
+/** PostgreSQL's code for a user without the right. */
+const NOT_ALLOWED = "42501";
 /** A lock that did not become free in time, and a deadlock that PostgreSQL ended by failing the migration. */
 const GAVE_WAY: ReadonlySet<string | undefined> = new Set(["55P03", "40P01"]);
 
@@ -28,7 +37,8 @@ const GAVE_WAY: ReadonlySet<string | undefined> = new Set(["55P03", "40P01"]);
  * Changes nothing where a newer version has migrated the database: migrations only add, so older code can go on.
  * @param folder the folder with the migrations
  * @returns the number of migrations that were run
- * @throws ReconError `database-unreachable`; `migration-blocked` where other work holds a table for too long
+ * @throws ReconError `database-unreachable`; `migration-blocked` where other work holds a table for too long;
+ * `schema-outdated` where the user may not migrate
  */
 export async function migrateDatabase(
   url: string,
@@ -43,7 +53,9 @@ export async function migrateDatabase(
     const newer = describeNewer(version);
     if (newer !== null) log.warn(newer);
     if (version.found >= version.known) return 0;
-    await migratePatiently(client, log, folder);
+    await migratePatiently(client, log, folder).catch((error: unknown) => {
+      throw codeOf(error) === NOT_ALLOWED ? forbidden(version, error) : error;
+    });
     const count = (await countMigrations(sql)) - version.found;
     log.info({ count }, "the database is up to date");
     return count;
@@ -92,6 +104,15 @@ function causeOf(error: unknown): unknown {
 
 function codeOf(error: unknown): string | undefined {
   return (causeOf(error) as { code?: string }).code;
+}
+
+function forbidden(version: SchemaVersion, error: unknown): ReconError {
+  return new ReconError(
+    "schema-outdated",
+    `${describeOlder(version)}, and the user of DATABASE_URL may not run them (${describeError(causeOf(error))}). ` +
+      'Run "recon migrate" as a user that may create tables.',
+    { cause: error },
+  );
 }
 
 function blocked(error: unknown): ReconError {

@@ -90,7 +90,7 @@ test("a missing database is an error that names the database, and nobody waits",
   });
 });
 
-test("a user that may not create tables is refused in PostgreSQL's own words", async () => {
+test("a user that may not create tables is refused; one line says what is missing and who may run it", async () => {
   const url = new URL(await createEmptyDatabase());
   const guest = `${url.pathname.slice(1)}_guest`;
   await admin.unsafe(`create role ${guest} login password 'guest'`);
@@ -100,8 +100,10 @@ test("a user that may not create tables is refused in PostgreSQL's own words", a
   url.username = guest;
   url.password = "guest";
   await expect(migrateDatabase(url.href)).rejects.toMatchObject({
-    code: "42501",
-    message: expect.stringContaining("permission denied"),
+    code: "schema-outdated",
+    message: expect.stringMatching(
+      /^the database is not up to date: it lacks \d+ of the \d+ migrations .* may not run them \(permission denied .* Run "recon migrate" as a user that may create tables\.$/,
+    ),
   });
 });
 

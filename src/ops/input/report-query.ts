@@ -43,7 +43,8 @@ export function readReportAsk(typed: unknown, defaultZone: string): AskedDay | A
     }
     return parseMonth(month);
   }
-  if (day === undefined) throw usage("day is missing");
+  if (day === undefined)
+    throw usage("day is missing; give a day such as 2026-11-20, or a month such as 2026-11");
   return { ...parseDay(day, zone ?? defaultZone), isZoneAsked: zone !== undefined };
 }
 

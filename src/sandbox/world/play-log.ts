@@ -120,10 +120,18 @@ function anotherSeed(path: string, begun: number, given: number): ReconError {
 /** Writes a second file and renames it, so that a kill at any instant leaves a whole file. */
 function writePlayLog(path: string, { seed, periods }: Pages): void {
   const shown = periods.map(({ from, to }) => ({ from: formatInstant(from), to: formatInstant(to) }));
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(`${path}.new`, `${JSON.stringify({ seed, periods: shown }, null, 2)}\n`, {
-    flush: true,
-    mode: 0o600,
-  });
-  renameSync(`${path}.new`, path);
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(`${path}.new`, `${JSON.stringify({ seed, periods: shown }, null, 2)}\n`, {
+      flush: true,
+      mode: 0o600,
+    });
+    renameSync(`${path}.new`, path);
+  } catch (cause) {
+    throw new ReconError(
+      "embedded-failed",
+      `${path}, the sandbox's play log, cannot be written (${describeError(cause)}): start it in a folder that it may write to`,
+      { cause },
+    );
+  }
 }
