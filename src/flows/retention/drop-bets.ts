@@ -286,22 +286,22 @@ function forgottenBets(
       return keys;
     // What only the entries name could not be found when the records go.
     if (one.records.length > 0) return [];
-    const left = new Set(keysOfGroup({ ...group, bets: [] }).map(({ subject }) => subject));
+    const left = new Set(keysOfGroup({ ...group, entries: [] }).map(({ subject }) => subject));
     return keys.filter(({ subject }) => !left.has(subject));
   });
 }
 
 /** The keys under which closed days know a group. */
-function keysOfGroup({ records, entries, bets, session, isPart }: BetGroup): ForgottenBet[] {
+function keysOfGroup({ records, entries, session, isPart }: BetGroup): ForgottenBet[] {
   const username = records[0]?.username ?? entries[0]?.username ?? "";
   if (session !== undefined) {
     const { firstAt, currency } = session;
     return [{ username, subject: "sessions", betRef: formatInstant(firstAt), currency }];
   }
-  const ids = [...records.flatMap(({ betId, id }) => [betId, id]), ...bets.map(({ txnId }) => txnId)];
+  const ids = [...records.flatMap(({ betId, id }) => [betId, id]), ...entries.map(({ txnId }) => txnId)];
   // The other bets of a large round may stay.
   const betRefs = isPart === true ? [...new Set(ids)] : [null];
-  return subjectsOf(records, bets).flatMap((subject) =>
+  return subjectsOf(records, entries).flatMap((subject) =>
     betRefs.map((betRef) => ({ username, subject, betRef, currency: null })),
   );
 }

@@ -22,7 +22,7 @@ const upTo = fc.constantFrom(null, ...UP_TO, UP_TO[0]);
 const setting = fc.record({
   /** the settings of one run, or of two after each other */
   runs: fc.array(fc.record({ records: upTo, entries: upTo }), { minLength: 1, maxLength: 2 }),
-  rows: fc.constantFrom(1, 7, 1000),
+  rows: fc.constantFrom(25, 1000),
 });
 type Setting = typeof setting extends fc.Arbitrary<infer One> ? One : never;
 
@@ -141,7 +141,7 @@ test("plain bets are deleted as they are where each bet is judged", async () => 
       expect(found).toEqual({ onlyPlainLeaves: [], onlyJudgingLeaves: [] });
     },
   );
-  const numRuns = Number(process.env["RECON_TEST_RUNS"] ?? 8);
+  const numRuns = Number(process.env["RECON_TEST_RUNS"] ?? 6);
   await fc.assert(property, {
     numRuns,
     seed: Number(process.env["RECON_TEST_SEED"] ?? 20261123),
@@ -151,6 +151,6 @@ test("plain bets are deleted as they are where each bet is judged", async () => 
   expect([
     counts.after < counts.before * 0.8,
     counts.after > counts.before / 5,
-    counts.plain > numRuns * 50,
+    counts.plain > numRuns * 40,
   ]).toEqual([true, true, true]);
 });

@@ -35,7 +35,7 @@ const place = {
   id: fc.constantFrom("a", "a", "b", "c", "d"),
   /** "own": a round of the bet's own */
   round: fc.constantFrom("own", "own", "own", "r1", "r1", "r2", "UNKNOWN", ""),
-  currency: fc.constantFrom(...Array<string>(12).fill("THB"), "USD"),
+  currency: fc.constantFrom(...Array<string>(6).fill("THB"), "USD"),
 };
 const entry = fc.record({
   ...place,
@@ -78,11 +78,13 @@ const bet = fc.record({
   at: fc.constantFrom(...TIMES.slice(1, 6)),
   lists: fc.boolean(),
   settles: fc.boolean(),
+  /** its settlement ends the whole round */
+  byRound: fc.constantFrom(false, false, true),
 });
 export const world = fc.record({
   product: fc.nat(3),
-  bets: fc.array(bet, { maxLength: 2 }),
-  entries: fc.array(entry, { maxLength: 5 }),
+  bets: fc.array(bet, { maxLength: 3 }),
+  entries: fc.oneof(fc.array(entry, { maxLength: 1 }), fc.array(entry, { maxLength: 5 })),
   records: fc.array(record, { maxLength: 2 }),
   mismatches: fc.oneof(
     { weight: 5, arbitrary: fc.constant([]) },
@@ -225,7 +227,12 @@ function writeWorld(
     const plain = { ...usual, skips: false, credits: false, noRound: false } as const;
     enter({ ...plain, callback: "placeBets" }, one.at, one.at, `place ${index}`);
     if (one.settles)
-      enter({ ...plain, callback: "settleBets" }, one.at + 1000, one.at + 1000, `settle ${index}`);
+      enter(
+        { ...plain, byRound: one.byRound, callback: "settleBets" },
+        one.at + 1000,
+        one.at + 1000,
+        `settle ${index}`,
+      );
     if (one.lists) list({ ...one, by: "betId", number: 9, status: "SETTLED", seenAt: one.at });
   }
   for (const one of entries) enter(one, one.at, receivedAt[one.request] ?? NOON, String(one.request));
