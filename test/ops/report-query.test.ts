@@ -28,7 +28,7 @@ describe("a day", () => {
   );
 
   test.each([
-    [{}, "day is missing"],
+    [{}, "day is missing; give a day such as 2026-11-20, or a month such as 2026-11"],
     [{ day: "2026-02-30" }, 'day must be a date such as 2026-11-20, but is "2026-02-30"'],
     [{ day: "9999-12-31" }, 'day must be a date such as 2026-11-20, but is "9999-12-31"'],
     [{ day: "20.11.2026" }, 'day must be a date such as 2026-11-20, but is "20.11.2026"'],
