@@ -306,7 +306,7 @@ describe("a database of another version", () => {
       );
       expect(ended.stderr.trim().split("\n")).toHaveLength(1);
     }
-    await other.sql`insert into recon_migrations (hash, created_at) values ('put back', ${Date.now()})`;
+    await other.sql`insert into recon_migrations (hash, created_at) values ('the last one', ${Date.now()})`;
     expect(await recon(["status"], there)).toMatchObject({ code: 0, stderr: "" });
   });
 
