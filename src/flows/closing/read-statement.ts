@@ -15,6 +15,7 @@ import { canonicalJson, findFlaw } from "../../closing/statement.ts";
 import { sumRows } from "../../closing/sum-rows.ts";
 import type { Query } from "../../db/client.ts";
 import { inOneMoment } from "../../db/transactions.ts";
+import { ReconError } from "../../errors.ts";
 import type { DayReport } from "../../report.ts";
 import type { FlowContext } from "../context.ts";
 import { whyOpen } from "./why-open.ts";
@@ -23,6 +24,7 @@ import { whyOpen } from "./why-open.ts";
  * A day's statement: the stored one, where the day is closed in this zone; otherwise today's data.
  * @param isZoneAsked false: a closed day is shown in the zone in which it was closed
  * @param readOpen makes the report of an open day
+ * @throws ReconError as `readOpen` does
  */
 export async function readStatement(
   { sql }: FlowContext,
@@ -31,8 +33,17 @@ export async function readStatement(
 ): Promise<DayStatement> {
   const closed = await readClosedDay(sql, day.day);
   if (closed !== null && (!isZoneAsked || closed.zone === day.zone)) return toStatement(closed);
-  const report = await readOpen(day);
+  const report = await readOpen(day).catch((error: unknown) => {
+    throw closed === null ? error : nameZone(error, closed);
+  });
   return { ...report, closed: null, corrections: await readArrived(sql, day) };
+}
+
+/** Where the sums of another zone are gone, the stored statement is left. */
+function nameZone(error: unknown, { zone }: ClosedDay): unknown {
+  if (!(error instanceof ReconError) || error.code !== "bets-deleted") return error;
+  const hint = `its stored statement is that of the zone ${zone}: ask for this zone`;
+  return new ReconError(error.code, `${error.message}; ${hint}`, { cause: error });
 }
 
 /** The sums of a month's closed days, the corrections of these days, and the days that are open. */
