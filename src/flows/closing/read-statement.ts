@@ -79,6 +79,7 @@ async function whyOpenAll(
   dates: readonly string[],
   zone: string,
 ): Promise<OpenDay[]> {
+  const [first] = await readClosedDays(tx, 0, 1);
   const last = await readLastClosed(tx);
   const next = last === null ? null : dayAfter(last, zone);
   const now = context.clock.now();
@@ -92,8 +93,10 @@ async function whyOpenAll(
   return open;
 
   async function reasonOf(day: ZonedDay): Promise<string> {
+    if (first !== undefined && day.day < first.day)
+      return `It lies before the first closed day, ${first.day}, and days are closed in order.`;
     if (next !== null && day.day < next.day)
-      return "The first closed day is later; days are closed in order.";
+      return "The day after it took its time, when closing.zone changed.";
     if (day.to > now) return `The day has not ended; it ends at ${formatInstant(day.to)}.`;
     if (next !== null && day.day > next.day) return `An earlier day is open: ${next.day}.`;
     return (await whyOpen(context, tx, day)) ?? waitsBecause(context, day.to, now);
