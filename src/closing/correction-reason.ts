@@ -1,13 +1,7 @@
 /** Says what changed in the bets of closed days, in words for the people who read the books. Pure. */
 
-import { formatMoney } from "../money.ts";
-import {
-  addContribution,
-  type Contribution,
-  type Counted,
-  type Explained,
-  type SideSums,
-} from "../report.ts";
+import { type Amount, formatMoney, sumAmounts } from "../money.ts";
+import { addContribution, type Contribution, type Counted, type SideSums } from "../report.ts";
 
 /** What counts on a closed day: a bet, or several that were compared together. */
 type OnDay = Contribution & Pick<Counted, "username" | "subject" | "betRef"> & { readonly day: string };
@@ -95,20 +89,26 @@ function reasonOf({ was, is, otherDay }: Change): string {
   }
   const said = sidesOf(was, is, "The");
   if (said.length > 0) return `${said.join("; ")}.`;
-  const explained = EXPLAINED.filter(([part]) => !was[part].eq(is[part])).map(
-    ([part, name]) =>
-      `${name} from ${formatMoney(was[part], is.currency)} to ${formatMoney(is[part], is.currency)}`,
+  const [before, now] = [partsOf(was), partsOf(is)];
+  const explained = PARTS.flatMap((part) =>
+    before[part].eq(now[part])
+      ? []
+      : [`${part} from ${formatMoney(before[part], is.currency)} to ${formatMoney(now[part], is.currency)}`],
   );
   return `Both sides are as they were. What explains their difference changed: ${explained.join(", ")}.`;
 }
 
-/** As the statement names its lines. */
-const EXPLAINED: readonly (readonly [keyof Explained, string])[] = [
-  ["mismatches", "mismatches"],
-  ["adjustments", "adjustments by hand"],
-  ["pending", "pending"],
-  ["rounding", "rounding"],
-];
+const PARTS = ["mismatches", "adjustments by hand", "pending", "rounding", "rest"] as const;
+
+/** What the statement says of a difference, by the names of its lines. */
+function partsOf(one: Contribution): Readonly<Record<(typeof PARTS)[number], Amount>> {
+  const { provider, ledger, mismatches, adjustments, pending, rounding } = one;
+  const rest = sumAmounts([mismatches, adjustments, pending, rounding])
+    .neg()
+    .plus(provider.net)
+    .minus(ledger.net);
+  return { mismatches, "adjustments by hand": adjustments, pending, rounding, rest };
+}
 
 function sidesOf(was: Contribution, is: Contribution, the: "The" | "the"): string[] {
   return [

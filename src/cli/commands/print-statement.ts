@@ -11,7 +11,13 @@ export function printStatement({ day, zone, rows, closed, corrections }: DayStat
   printLine(`The day ${day} in ${zone}`);
   if (closed !== null)
     printLine(`Closed at ${closed.closedAt} with number ${closed.number}, hash ${closed.hash}`);
-  if (rows.length === 0) printLine("Neither side has a bet on that day.");
+  if (rows.length === 0) {
+    printLine(
+      closed === null
+        ? "No bet of that day is known (recon coverage shows what was fetched of it)."
+        : "Neither side has a bet on that day.",
+    );
+  }
   printRows(rows);
   if (corrections.length > 0) {
     printLine();

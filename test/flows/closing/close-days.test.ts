@@ -165,7 +165,7 @@ describe("a later change of a closed day", () => {
         betId: "bet-2",
         difference: "0",
         reason: expect.stringContaining(
-          "Both sides are as they were. What explains their difference changed: mismatches from 5.00 THB to 0.00 THB, adjustments by hand from 0.00 THB to 4.00 THB",
+          "Both sides are as they were. What explains their difference changed: mismatches from 5.00 THB to 0.00 THB, adjustments by hand from 0.00 THB to 4.00 THB, rest from 0.00 THB to 1.00 THB.",
         ),
       },
     ]);
