@@ -14,6 +14,7 @@ import { addMismatchPage } from "./mismatches/mismatch-page.ts";
 import { addMismatchesPage } from "./mismatches/mismatches-page.ts";
 import { addOverviewPage } from "./overview/overview-page.ts";
 import { addRejectedPage } from "./rejected/rejected-page.ts";
+import { addClosingPage } from "./report/closing-page.ts";
 import { addReportPage } from "./report/report-page.ts";
 import { addSearchPage } from "./search/search-page.ts";
 import { addTimeZonePage } from "./time-zone/time-zone-page.ts";
@@ -46,6 +47,7 @@ export function addDashboard(
   addCoveragePage(pages, context);
   addBackfillsPage(pages, context);
   addReportPage(pages, context, reports);
+  addClosingPage(pages, context);
   addTransfersPage(pages, context);
   addAlertsPage(pages, context, worker);
   addHealthPage(pages, context, worker, hasBoard);

@@ -28,7 +28,14 @@ export interface DashboardPage {
 }
 
 /** The topics of `GET /changes`. */
-export type LiveTopic = "pull" | "mismatches" | "transfers" | "backfills" | "alerts";
+export type LiveTopic =
+  | "pull"
+  | "mismatches"
+  | "transfers"
+  | "backfills"
+  | "alerts"
+  | "closed"
+  | "corrections";
 
 /** Each with the pages that it leads to: they count as parts of it. */
 const NAVIGATION: readonly (readonly [href: string, name: string, ...parts: string[]])[] = [

@@ -32,6 +32,8 @@ export async function readChangeMarks(sql: Sql, now: Instant): Promise<Record<Li
         from backfills) as "backfills",
       (select concat_ws('/', (select max(id) from alerts), (select count(*) from alerts where delivered_at is null),
           (select concat_ws('-', sum(attempts), count(delivered_at), count(last_error)) from alert_deliveries
-            where alert_id > (select max(id) from alerts) - ${NEWEST_ALERTS}::int))) as "alerts"`;
+            where alert_id > (select max(id) from alerts) - ${NEWEST_ALERTS}::int))) as "alerts",
+      (select coalesce(max(number), 0)::text from closed_days) as "closed",
+      (select coalesce(max(id), 0)::text from corrections) as "corrections"`;
   return row;
 }
