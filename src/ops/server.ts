@@ -21,6 +21,7 @@ import { sendProblem } from "./http/problem.ts";
 import { addRefusals, refuseBroken } from "./http/refusals.ts";
 import { openReportQueue } from "./http/report-queue.ts";
 import { addMetrics, type Metrics } from "./metrics/metrics.ts";
+import type { OwnWorker } from "./own-worker.ts";
 import { addSecurityHeaders, setHeadersAtLeast } from "./security-headers.ts";
 
 /** A transactionRef in a path may be long. */
@@ -37,6 +38,8 @@ export interface OpsServer {
 export interface OpsParts {
   /** the queues in a browser, at /queues; without it the route does not exist */
   readonly openBoard?: OpenBoard;
+  /** of the worker in this process; without it what only its settings say is unknown */
+  readonly worker?: OwnWorker;
   /** at /metrics; without it the route does not exist */
   readonly metrics?: Metrics;
   /** the longest that a request may take to arrive; default: five minutes, for 16 MB over a slow line */
@@ -109,7 +112,7 @@ async function addGuarded(
   guarded: FastifyInstance,
   context: FlowContext,
   gate: Gate,
-  { openBoard }: OpsParts,
+  { openBoard, worker }: OpsParts,
 ): Promise<void> {
   addAudit(guarded, context);
   addAccess(guarded, gate);
@@ -117,7 +120,7 @@ async function addGuarded(
   guarded.register((api) => addApi(api, context, reports), { prefix: "/api" });
   guarded.register(async (pages) => {
     await pages.register(formbody);
-    addDashboard(pages, context, reports);
+    addDashboard(pages, context, { reports, worker: worker ?? null, hasBoard: openBoard !== undefined });
   });
   if (openBoard !== undefined) guarded.register(async (board) => addBoard(board, openBoard));
 }
