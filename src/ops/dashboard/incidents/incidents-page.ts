@@ -1,12 +1,10 @@
 /** `/incidents`: mismatches that belong together, each incident with its trend, its notifications, and one decision for all of it. */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { z } from "zod";
 import type { FlowContext } from "../../../flows/context.ts";
 import { listIncidentsWithMoney, readIncidentStory } from "../../../flows/read/read-incident.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
-import { FILTER, orNull, read } from "../../input/fields.ts";
-import { PAGE } from "../../input/page-query.ts";
+import { readIncidentQuery } from "../../input/incident-query.ts";
 import { problemOf } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
@@ -17,13 +15,7 @@ import { type IncidentFilters, renderIncidents } from "./render-incidents.ts";
 type ListRequest = FastifyRequest<{ Querystring: Readonly<Record<string, unknown>> }>;
 type OneRequest = FastifyRequest<{ Params: { id: string } }>;
 
-const PAGE_SIZE = 50;
-const STATES = ["open", "over", "all"] as const;
-const QUERY = z.strictObject({
-  state: z.enum(STATES).default("open"),
-  product: orNull(FILTER),
-  after: PAGE.after,
-});
+const PAGE_SIZE = "50";
 
 export function addIncidentsPage(pages: FastifyInstance, context: FlowContext): void {
   pages.get("/incidents", (request: ListRequest, reply) => sendList(context, request, reply));
@@ -57,9 +49,7 @@ async function sendList(
   const when = { now: context.clock.now(), zone: zoneOf(request) };
   const shared = { title: "Incidents", path: "/incidents", notice: takeNotice(request, reply) };
   try {
-    const { state, product: productId, after } = read(QUERY, request.query);
-    const choice = { isOpen: state === "all" ? null : state === "open", productId };
-    const page = { limit: PAGE_SIZE, after: after === null ? null : Number(after) };
+    const { choice, page } = await readIncidentQuery(context, { limit: PAGE_SIZE, ...request.query });
     const list = await listIncidentsWithMoney(context, choice, page);
     const main = renderIncidents(filters, { products, list, problem: null }, when);
     return await sendPage(request, reply, { ...shared, main, live: ["mismatches"] });
