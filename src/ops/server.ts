@@ -15,6 +15,7 @@ import { openTokens } from "./access/tokens.ts";
 import { addApi } from "./api/api.ts";
 import { addBoard, type OpenBoard } from "./board.ts";
 import { addAssets } from "./dashboard/assets.ts";
+import type { GuideStep } from "./dashboard/overview/guide.ts";
 import { addDashboard } from "./dashboard/routes.ts";
 import { addHealth } from "./health.ts";
 import { sendProblem } from "./http/problem.ts";
@@ -39,6 +40,8 @@ export interface OpsParts {
   readonly openBoard?: OpenBoard;
   /** at /metrics; without it the route does not exist */
   readonly metrics?: Metrics;
+  /** of a start without settings, on the overview */
+  readonly guide?: readonly GuideStep[];
   /** the longest that a request may take to arrive; default: five minutes, for 16 MB over a slow line */
   readonly requestMs?: number;
 }
@@ -109,7 +112,7 @@ async function addGuarded(
   guarded: FastifyInstance,
   context: FlowContext,
   gate: Gate,
-  { openBoard }: OpsParts,
+  { openBoard, guide }: OpsParts,
 ): Promise<void> {
   addAudit(guarded, context);
   addAccess(guarded, gate);
@@ -117,7 +120,7 @@ async function addGuarded(
   guarded.register((api) => addApi(api, context, reports), { prefix: "/api" });
   guarded.register(async (pages) => {
     await pages.register(formbody);
-    addDashboard(pages, context, reports);
+    addDashboard(pages, context, reports, guide);
   });
   if (openBoard !== undefined) guarded.register(async (board) => addBoard(board, openBoard));
 }

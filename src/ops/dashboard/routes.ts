@@ -9,6 +9,7 @@ import { addCoveragePage } from "./coverage/coverage-page.ts";
 import { addIncidentsPage } from "./incidents/incidents-page.ts";
 import { addMismatchPage } from "./mismatches/mismatch-page.ts";
 import { addMismatchesPage } from "./mismatches/mismatches-page.ts";
+import type { GuideStep } from "./overview/guide.ts";
 import { addOverviewPage } from "./overview/overview-page.ts";
 import { addRejectedPage } from "./rejected/rejected-page.ts";
 import { addReportPage } from "./report/report-page.ts";
@@ -20,10 +21,16 @@ import { addTransfersPage } from "./transfers/transfers-page.ts";
  * Adds the pages.
  * @param pages a scope with access rules: its requests have an asker (`request.asker`), and changes have the right to
  * write
+ * @param guide what a newcomer may look at first; empty: the overview shows no guide
  */
-export function addDashboard(pages: FastifyInstance, context: FlowContext, reports: ReportQueue): void {
+export function addDashboard(
+  pages: FastifyInstance,
+  context: FlowContext,
+  reports: ReportQueue,
+  guide: readonly GuideStep[] = [],
+): void {
   addChanges(pages, context);
-  addOverviewPage(pages, context);
+  addOverviewPage(pages, context, guide);
   addIncidentsPage(pages, context);
   addMismatchesPage(pages, context);
   addMismatchPage(pages, context);
