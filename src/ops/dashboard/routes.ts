@@ -12,6 +12,7 @@ import { addHealthPage } from "./health/health-page.ts";
 import { addIncidentsPage } from "./incidents/incidents-page.ts";
 import { addMismatchPage } from "./mismatches/mismatch-page.ts";
 import { addMismatchesPage } from "./mismatches/mismatches-page.ts";
+import type { GuideStep } from "./overview/guide.ts";
 import { addOverviewPage } from "./overview/overview-page.ts";
 import { addRejectedPage } from "./rejected/rejected-page.ts";
 import { addClosingPage } from "./report/closing-page.ts";
@@ -27,6 +28,8 @@ export interface DashboardParts {
   readonly worker: OwnWorker | null;
   /** whether there is a page at /queues */
   readonly hasBoard: boolean;
+  /** what a newcomer may look at first; empty: the overview shows no guide */
+  readonly guide: readonly GuideStep[];
 }
 
 /**
@@ -37,10 +40,10 @@ export interface DashboardParts {
 export function addDashboard(
   pages: FastifyInstance,
   context: FlowContext,
-  { reports, worker, hasBoard }: DashboardParts,
+  { reports, worker, hasBoard, guide }: DashboardParts,
 ): void {
   addChanges(pages, context);
-  addOverviewPage(pages, context);
+  addOverviewPage(pages, context, guide);
   addIncidentsPage(pages, context);
   addMismatchesPage(pages, context);
   addMismatchPage(pages, context);

@@ -13,6 +13,9 @@ export const CENT: Ticks = 100;
 const CHIPS = { THB: 10 * UNIT, USD: UNIT, EUR: UNIT, VND: 10_000 * UNIT } as const;
 export type Currency = keyof typeof CHIPS;
 
+/** The stakes of most players, in chips. */
+const USUAL_CHIPS = [2, 5, 5, 10, 10, 10, 20, 20, 50, 100] as const;
+
 /** Payouts of a won bet in hundredths of the stake, with the stake. */
 const WINS = [105, 150, 195, 200, 310, 900, 3600] as const;
 
@@ -39,6 +42,11 @@ export function drawStake(random: Random, currency: Currency): Ticks {
     default:
       return random.between(1, 100) * chip;
   }
+}
+
+/** Draws a stake as most players choose it. */
+export function drawUsualStake(random: Random, currency: Currency): Ticks {
+  return random.pick(USUAL_CHIPS) * CHIPS[currency];
 }
 
 /** 40 % lose all, 5 % lose half, 45 % win, and 10 % get their stake back. */

@@ -2,7 +2,7 @@
 
 import type { Instant } from "../../clock.ts";
 import type { Random } from "./random.ts";
-import { type Currency, drawPayout, drawStake } from "./stakes.ts";
+import { drawPayout, type Ticks } from "./stakes.ts";
 import type { Story } from "./story.ts";
 import type { PlainStyle } from "./world-plan.ts";
 
@@ -25,7 +25,8 @@ export interface Style {
   betsOfSeat(random: Random): number;
   /** the length of a round, at most `lateMs` */
   roundLastsMs(random: Random, lateMs: number): number;
-  playBet(random: Random, time: RoundTime, currency: Currency): Story;
+  /** @param drawStake gives another stake at each call */
+  playBet(random: Random, time: RoundTime, drawStake: () => Ticks): Story;
   /** the longest time from the start of a round to its last event */
   longestMs(lateMs: number): number;
 }
@@ -44,8 +45,8 @@ const table: Style = {
   seatsOfRound: (random) => random.between(1, 4),
   betsOfSeat: (random) => random.between(1, 3),
   roundLastsMs: (random, lateMs) => Math.min(random.between(20_000, LONGEST_TABLE_MS), lateMs),
-  playBet(random, { startedAt, endsAt }, currency) {
-    const stake = drawStake(random, currency);
+  playBet(random, { startedAt, endsAt }, drawStake) {
+    const stake = drawStake();
     const bettingMs = Math.floor((endsAt - startedAt) / 4);
     return [
       { type: "placed", at: startedAt + random.below(bettingMs + 1), stake, waiting: false },
@@ -64,15 +65,15 @@ const slot: Style = {
   seatsOfRound: () => 1,
   betsOfSeat: () => 1,
   roundLastsMs: (random, lateMs) => Math.min(random.between(200, LONGEST_SPIN_MS), lateMs),
-  playBet(random, { startedAt, endsAt }, currency) {
-    const chips = drawStake(random, currency);
+  playBet(random, { startedAt, endsAt }, drawStake) {
+    const chips = drawStake();
     const isFreeSpin = random.oneIn(12);
     const story: Story = [
       { type: "placed", at: startedAt, stake: isFreeSpin ? 0 : chips, waiting: false },
       { type: "settled", at: endsAt, payout: isFreeSpin ? chips : drawPayout(random, chips) },
     ];
     if (!random.oneIn(25)) return story;
-    const jackpot = drawStake(random, currency);
+    const jackpot = drawStake();
     return [
       ...story,
       { type: "rewarded", at: endsAt + random.between(1, LONGEST_JACKPOT_MS), payout: jackpot },
@@ -90,10 +91,10 @@ const sport: Style = {
   seatsOfRound: () => 1,
   betsOfSeat: () => 1,
   roundLastsMs: (random, lateMs) => random.between(Math.ceil(lateMs / 10), lateMs),
-  playBet(random, { startedAt, endsAt }, currency) {
+  playBet(random, { startedAt, endsAt }, drawStake) {
     const lastsMs = endsAt - startedAt;
-    const placed = drawStake(random, currency);
-    const adjusted = random.oneIn(8) ? drawStake(random, currency) : placed;
+    const placed = drawStake();
+    const adjusted = random.oneIn(8) ? drawStake() : placed;
     const story: Story = [
       { type: "placed", at: startedAt, stake: placed, waiting: true },
       { type: "confirmed", at: startedAt + Math.min(random.between(500, 5_000), Math.floor(lastsMs / 4)) },
