@@ -35,10 +35,10 @@ const setting = fc.record({
   rows: fc.constantFrom(25, 1000),
   wide: fc.constantFrom<(WideRound | null)[]>(
     ...Array<null>(4).fill(null),
-    { bets: MOST_OF_ROUND / 2 - 1, hasOpenBet: false },
-    { bets: MOST_OF_ROUND / 2, hasOpenBet: true },
-    { bets: MOST_OF_ROUND, hasOpenBet: true },
-    { bets: MOST_OF_ROUND + 1, hasOpenBet: false },
+    { bets: MOST_OF_ROUND / 2 - 1, first: "ended" },
+    { bets: MOST_OF_ROUND, first: "open" },
+    { bets: MOST_OF_ROUND, first: "running" },
+    { bets: MOST_OF_ROUND + 1, first: "mismatch" },
   ),
 });
 type Setting = typeof setting extends fc.Arbitrary<infer One> ? One : never;
