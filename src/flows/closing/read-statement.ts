@@ -72,6 +72,15 @@ export async function readMonth(
   });
 }
 
+/** Why a date of `closing.zone` is open; null: it is closed. */
+export async function readOpenReason(context: FlowContext, date: string): Promise<OpenDay | null> {
+  return await inOneMoment(context.sql, async (tx) => {
+    if ((await readClosedDay(tx, date)) !== null) return null;
+    const [open = null] = await whyOpenAll(context, tx, [date], context.config.closing.zone);
+    return open;
+  });
+}
+
 /** The reasons of several open days. Where a day is closed, the later ones wait for the next. */
 async function whyOpenAll(
   context: FlowContext,
