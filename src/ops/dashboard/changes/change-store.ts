@@ -10,6 +10,9 @@ const RUNNING_STEP_MS = 2_000;
 /** Lags grow while nothing happens: pages are notified in these steps. */
 const LAG_STEP_MS = 15_000;
 
+/** A page of an older alert does not notice that it was sent again. */
+const NEWEST_ALERTS = 1_000;
+
 /**
  * One text for each topic, which changes with the topic. The cost depends on unfinished work, not on history.
  */
@@ -28,6 +31,10 @@ export async function readChangeMarks(sql: Sql, now: Instant): Promise<Record<Li
       (select concat_ws('/', count(*), md5(string_agg(id || status, ',' order by id)),
           case when bool_or(status in ('queued', 'running')) then ${Math.floor(now / RUNNING_STEP_MS)}::bigint end)
         from backfills) as "backfills",
-      (select concat_ws('/', (select max(id) from alerts), (select count(*) from alerts where delivered_at is null))) as "alerts"`;
+      (select concat_ws('/', (select max(id) from alerts), (select count(*) from alerts where delivered_at is null),
+          (select concat_ws('-', sum(attempts), count(delivered_at), count(last_error)) from alert_deliveries
+            where alert_id > (select max(id) from alerts) - ${NEWEST_ALERTS}::int))) as "alerts",
+      (select coalesce(max(number), 0)::text from closed_days) as "closed",
+      (select coalesce(max(id), 0)::text from corrections) as "corrections"`;
   return row;
 }

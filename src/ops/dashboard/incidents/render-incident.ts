@@ -133,13 +133,13 @@ const NOTIFICATION_COLUMNS: readonly Column[] = [
 ];
 
 function renderNotifications({ notifications }: IncidentStory, zone: string): SafeHtml {
-  const rows = notifications.map(({ kind, what, at, channel, attempts, deliveredAt, lastError }) => {
+  const rows = notifications.map(({ alertId, kind, what, at, channel, attempts, deliveredAt, lastError }) => {
     const tries = `${showCount(attempts)} ${attempts === 1 ? "attempt" : "attempts"}`;
     const waits = lastError === null ? `waits, ${tries}` : `waits, ${tries}: ${lastError}`;
     return {
       cells: [
         showTime(at, zone),
-        NEWS[kind] ?? kind,
+        html`<a href="/alerts/${alertId}">${NEWS[kind] ?? kind}</a>`,
         sayWords(what, zone),
         channel ?? html`<span class="faint">none yet</span>`,
         deliveredAt === null
