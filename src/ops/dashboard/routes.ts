@@ -16,6 +16,7 @@ import { addReportPage } from "./report/report-page.ts";
 import { addSearchPage } from "./search/search-page.ts";
 import { addTimeZonePage } from "./time-zone/time-zone-page.ts";
 import { addTransfersPage } from "./transfers/transfers-page.ts";
+import { addTrendsPage } from "./trends/trends-page.ts";
 
 /**
  * Adds the pages.
@@ -40,5 +41,6 @@ export function addDashboard(
   addTransfersPage(pages, context);
   addRejectedPage(pages, context);
   addSearchPage(pages, context);
+  addTrendsPage(pages, context);
   addTimeZonePage(pages);
 }

@@ -37,6 +37,7 @@ const NAVIGATION = [
   ["/transfers", "Transfers"],
   ["/backfills", "Backfill"],
   ["/report", "Report"],
+  ["/trends", "Trends"],
 ] as const;
 
 const SEARCH = html`<form role="search" method="get" action="/search"><input type="search" name="q" size="16" aria-label="Search" placeholder="Bet, player, id" autocomplete="off"></form>`;
