@@ -6,7 +6,7 @@ import type { TimeRange } from "../window.ts";
 
 export const QUARTER_MS = 900_000;
 
-/** Adds the missing quarters of the range, for products that are pulled, from the beginning of their pulling on. */
+/** Adds the quarters of the range that come after the product's last one; none before its pulling began. */
 export async function addQuarters(
   sql: Query,
   products: readonly string[],
@@ -16,7 +16,8 @@ export async function addQuarters(
     insert into trend_samples (product_id, at)
     select s.product_id, quarter from pull_states s
     cross join lateral generate_series(
-      greatest(${from}::timestamptz, date_bin('15 minutes', s.begin + interval '15 minutes', 'epoch')),
+      greatest(${from}::timestamptz, date_bin('15 minutes', s.begin + interval '15 minutes', 'epoch'),
+        (select max(at) + interval '15 minutes' from trend_samples own where own.product_id = s.product_id)),
       ${to}::timestamptz - interval '1 millisecond', interval '15 minutes') quarter
     where s.product_id = any(${products as string[]})
     on conflict do nothing`;

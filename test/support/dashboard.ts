@@ -20,9 +20,10 @@ export const TOKENS = [
 export async function serveDashboard(
   context: FlowContext,
   tokens: readonly (typeof TOKENS)[number][] = [],
+  parts: Parameters<typeof startOpsServer>[3] = {},
 ): Promise<string> {
   const settings = { host: "127.0.0.1", port: 0, tokens: [...tokens] };
-  const server = await startOpsServer(context, settings, async () => {});
+  const server = await startOpsServer(context, settings, async () => {}, parts);
   onTestFinished(() => server.close());
   return server.url;
 }

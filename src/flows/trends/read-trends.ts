@@ -1,10 +1,11 @@
 /** Reads the trends of the last day, week or month (decision 210). */
 
+import type { Instant } from "../../clock.ts";
 import { type OpenChange, readDelaySteps, readOpenChanges } from "../../mismatches/trend-store.ts";
 import { type Amount, formatAmount, parseAmount, ZERO } from "../../money.ts";
 import { readPullStands, readUnfetched } from "../../sync/pull-overview-store.ts";
 import type { TimeRange } from "../../window.ts";
-import { QUARTER_MS, readWorkSteps } from "../../work/trend-store.ts";
+import { QUARTER_MS, readWorkSteps, type WorkStep } from "../../work/trend-store.ts";
 import { readWorkFacts } from "../../work/work-facts-store.ts";
 import type { FlowContext } from "../context.ts";
 
@@ -37,9 +38,38 @@ export interface Trends {
   readonly callbacks: Line<number>;
 }
 
-/** @param productId null: all products together */
-export async function readTrends(
+type ReadWork = (products: readonly string[], range: TimeRange, stepMs: number) => Promise<WorkStep[]>;
+
+/**
+ * The shortest interval of reading the samples: they change once in some minutes, and every page reads them at each
+ * change of anything.
+ */
+const KEEP_WORK_MS = 15_000;
+const MOST_KEPT = 50;
+
+/**
+ * Opens a reader for repeated use. Every reading is new, except for the samples.
+ * @returns a function; its `productId` null: all products together
+ */
+export function openTrends(context: FlowContext): (productId: string | null, span: Span) => Promise<Trends> {
+  const kept = new Map<string, { readonly at: Instant; readonly work: Promise<WorkStep[]> }>();
+  const readWork: ReadWork = (products, range, stepMs) => {
+    const key = JSON.stringify([products, range.from, stepMs]);
+    const now = context.clock.now();
+    const found = kept.get(key);
+    if (found !== undefined && now >= found.at && now - found.at < KEEP_WORK_MS) return found.work;
+    const work = readWorkSteps(context.sql, products, range, stepMs);
+    if (kept.size >= MOST_KEPT) kept.clear();
+    kept.set(key, { at: now, work });
+    work.catch(() => kept.delete(key));
+    return work;
+  };
+  return (productId, span) => readTrends(context, readWork, productId, span);
+}
+
+async function readTrends(
   context: FlowContext,
+  readWork: ReadWork,
   productId: string | null,
   span: Span,
 ): Promise<Trends> {
@@ -54,7 +84,7 @@ export async function readTrends(
     findKnown(context, pulled),
     readOpenChanges(sql, named, range, stepMs),
     readDelaySteps(sql, named, range, stepMs),
-    readWorkSteps(sql, pulled, range, stepMs),
+    readWork(pulled, range, stepMs),
   ]);
   const steps = Array.from({ length: count }, (_, step) => step);
   const known = steps.map((step) =>

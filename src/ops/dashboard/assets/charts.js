@@ -1,44 +1,38 @@
-/** Reads the values of a chart: of the step under the pointer, or the one that the arrow keys choose. */
+/** Reads the values of a chart: of the step under the pointer, or the one that its slider chooses. */
 
-const KEYS = { ArrowLeft: -1, ArrowRight: 1, Home: Number.NEGATIVE_INFINITY, End: Number.POSITIVE_INFINITY };
+/** The ids of the charts that are being read, which a refresh of the page must not forget. */
+const reading = new Set();
 
 export function readCharts() {
   document.addEventListener("pointerover", ({ target }) => {
     const step = target.closest?.(".plot .step");
-    if (step) show(step);
+    if (!step) return;
+    const plot = step.closest(".plot");
+    plot.querySelector("input").value = stepsOf(plot).indexOf(step);
+    show(plot);
   });
-  document.addEventListener("focusin", ({ target }) => {
-    if (target.matches?.(".plot svg")) show(chosenOf(target) ?? stepsOf(target).at(-1));
-  });
+  for (const event of ["input", "focusin"]) {
+    document.addEventListener(event, ({ target }) => {
+      if (target.matches?.(".plot input")) show(target.closest(".plot"));
+    });
+  }
   document.addEventListener("refreshed", () => {
-    for (const [id, step] of chosen) show(document.getElementById(id)?.querySelectorAll(".step")[step]);
-  });
-  document.addEventListener("keydown", (event) => {
-    const by = KEYS[event.key];
-    if (by === undefined || !event.target.matches?.(".plot svg")) return;
-    event.preventDefault();
-    const steps = stepsOf(event.target);
-    const next = steps.indexOf(chosenOf(event.target)) + by;
-    show(steps[Math.min(Math.max(next, 0), steps.length - 1)]);
+    for (const id of reading) show(document.getElementById(id));
   });
 }
 
-/** The chosen step of each chart, which a refresh of the page must not take away. */
-const chosen = new Map();
-
-function stepsOf(svg) {
-  return [...svg.querySelectorAll(".step")];
+function stepsOf(plot) {
+  return [...plot.querySelectorAll(".step")];
 }
 
-function chosenOf(svg) {
-  return svg.querySelector(".step.chosen");
-}
-
-function show(step) {
+function show(plot) {
+  const slider = plot?.querySelector("input");
+  const step = slider && stepsOf(plot)[Number(slider.value)];
   if (!step) return;
-  const plot = step.closest(".plot");
+  const words = step.querySelector("title").textContent;
   plot.querySelector(".step.chosen")?.classList.remove("chosen");
   step.classList.add("chosen");
-  plot.querySelector(".reading").textContent = step.querySelector("title").textContent;
-  chosen.set(plot.id, stepsOf(plot).indexOf(step));
+  plot.querySelector(".reading").textContent = words;
+  slider.setAttribute("aria-valuetext", words);
+  reading.add(plot.id);
 }

@@ -40,9 +40,10 @@ export function renderLine(line: Line, range: TimeRange, zone: string): SafeHtml
   });
   return html`<figure class="chart plot" id="${id}">
 <figcaption><span>${title}</span> <b>${lately}</b></figcaption>
-<svg role="img" tabindex="0" aria-label="${words}" aria-describedby="how-to-read" viewBox="0 0 ${values.length * STEP_WIDTH} ${HEIGHT}" preserveAspectRatio="none" width="100%" height="${HEIGHT}"><path class="line" d="${drawSteps(values, y)}"/>${steps}</svg>
+<svg role="img" aria-label="${words}" viewBox="0 0 ${values.length * STEP_WIDTH} ${HEIGHT}" preserveAspectRatio="none" width="100%" height="${HEIGHT}"><path class="line" d="${drawSteps(values, y)}"/>${steps}</svg>
 <div class="axis" aria-hidden="true"><span>${sayEdge(range.from, zone)}</span><span>${top === -1 || last === -1 ? null : html`top ${line.say(top)}`}</span><span>${sayEdge(range.to, zone)}</span></div>
-<output class="reading" aria-live="polite"></output>
+<input type="range" min="0" max="${values.length - 1}" value="${values.length - 1}" aria-label="Read ${title}">
+<p class="reading"></p>
 </figure>`;
 }
 

@@ -43,7 +43,7 @@ ${renderProblem(problem, ["product", "span"])}`;
 function renderAll(trends: Trends, zone: string): SafeHtml {
   const lines = linesOf(trends);
   const more = trends.risk.length - MOST_CURRENCIES;
-  return html`<p class="faint" id="how-to-read">Each step is ${showDuration(trends.stepMs)}. Point at a chart, or focus it and use the arrow keys, to read its values. Grey time is unknown.</p>
+  return html`<p class="faint">Each step is ${showDuration(trends.stepMs)}. Point at a chart, or move its slider, to read its values. Grey time is unknown.</p>
 <section class="plots" aria-label="Charts">${lines.map((line) => renderLine(line, trends.range, zone))}</section>
 ${more > 0 ? html`<p>${showCount(more)} more currencies are in the table.</p>` : null}
 ${MEANINGS}
@@ -52,7 +52,7 @@ ${MEANINGS}
 
 /** One rule for each figure. */
 const MEANINGS = html`<section class="sheet" aria-labelledby="meaning"><h2 id="meaning">What the figures mean</h2>
-<dl class="facts">
+<dl class="meanings">
 <dt>Open mismatches, money at risk</dt><dd>A mismatch counts from the time of its bet until it is over, whenever it was first seen, at the end of each step. One that was reopened counts as if it had stayed open. Time is unknown until it is fetched and compared, and its graces are over.</dd>
 <dt>Detection delay</dt><dd>From the time of a bet until its mismatch was first seen: the median of those first seen in the step.</dd>
 <dt>Lag</dt><dd>How far fetching is behind: the longest measured. Unknown where no worker ran.</dd>

@@ -3,8 +3,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { FlowContext } from "../../../flows/context.ts";
-import { openTrends } from "../../../flows/trends/keep-trends.ts";
-import { SPANS, type Span, type Trends } from "../../../flows/trends/read-trends.ts";
+import { openTrends, SPANS, type Span, type Trends } from "../../../flows/trends/read-trends.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { FILTER, orNull, read, usage } from "../../input/fields.ts";
 import { type Problem, problemOf } from "../parts/fields.ts";
