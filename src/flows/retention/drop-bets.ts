@@ -32,7 +32,13 @@ import {
   textOfKey,
 } from "../../sync/old-records-store.ts";
 import type { FlowContext } from "../context.ts";
-import { type BetGroup, type Deletable, type DeleteUpTo, decideGroup } from "./decide-group.ts";
+import {
+  type BetGroup,
+  type Deletable,
+  type DeleteUpTo,
+  decideGroup,
+  lostRecordsBefore,
+} from "./decide-group.ts";
 import type { DropLimits } from "./drop-expired.ts";
 import { openPace } from "./give-way.ts";
 import { loadGroups, MOST_OF_ROUND, type VisitedRow } from "./load-groups.ts";
@@ -172,7 +178,7 @@ async function dropSlice(
 ): Promise<DroppedBets> {
   const { sql } = context;
   const now = context.clock.now();
-  const { records: deletedRecords } = await readDeletedUpTo(sql, product.productId);
+  const deletedRecords = lostRecordsBefore((await readDeletedUpTo(sql, product.productId)).records, upTo);
   const dropLane = (lane: number) =>
     ifUndisturbed(sql, LONGEST_WAIT_MS, (tx) =>
       dropPlainBets(tx, walk.side, [
@@ -221,7 +227,7 @@ async function dropVisited(
   const groups = settlement === "session" ? await loadSessionGroups(context, tx, product, loaded) : loaded;
   const usernames = [...new Set(visited.map(({ username }) => username))];
   const mismatches = await readNamedByMismatches(tx, productId, usernames);
-  const { records: deletedRecords } = await readDeletedUpTo(tx, productId);
+  const deletedRecords = lostRecordsBefore((await readDeletedUpTo(tx, productId)).records, upTo);
   const omitsLostBets = product.lostBets === "omitted";
   const decided = groups.map((group) =>
     decideGroup(group, { ...upTo, omitsLostBets, deletedRecords, mismatches }),
