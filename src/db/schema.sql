@@ -339,6 +339,26 @@ create table ledger_follows (
 );
 alter table ledger_follows add constraint ledger_follows_pkey PRIMARY KEY (relation);
 
+create table ledger_imports (
+  id bigint generated always as identity not null,
+  at timestamp(6) with time zone not null,
+  ended_at timestamp(6) with time zone,
+  who text not null,
+  via text not null,
+  format text not null,
+  name text,
+  bytes bigint,
+  added bigint,
+  known bigint,
+  changed bigint,
+  skipped bigint,
+  rejected bigint,
+  rejected_lines jsonb,
+  error text
+);
+alter table ledger_imports add constraint ledger_imports_pkey PRIMARY KEY (id);
+CREATE INDEX ledger_imports_at ON public.ledger_imports USING btree (at);
+
 create table ledger_rereads (
   day timestamp(6) with time zone not null,
   asked_at timestamp(6) with time zone not null,

@@ -6,6 +6,6 @@ import { countSelected } from "./select.js";
 import { reportZone } from "./zone.js";
 
 reportZone();
+openByKeys();
 keepLive();
 countSelected();
-openByKeys();
