@@ -21,6 +21,7 @@ import { addHealth } from "./health.ts";
 import { sendProblem } from "./http/problem.ts";
 import { addRefusals, refuseBroken } from "./http/refusals.ts";
 import { openReportQueue } from "./http/report-queue.ts";
+import { openImportSeats } from "./http/sent-lines.ts";
 import { addMetrics, type Metrics } from "./metrics/metrics.ts";
 import type { OwnWorker } from "./own-worker.ts";
 import { addSecurityHeaders, setHeadersAtLeast } from "./security-headers.ts";
@@ -119,12 +120,13 @@ async function addGuarded(
 ): Promise<void> {
   addAudit(guarded, context);
   addAccess(guarded, gate);
-  const reports = openReportQueue(context);
-  guarded.register((api) => addApi(api, context, reports), { prefix: "/api" });
+  const [reports, imports] = [openReportQueue(context), openImportSeats()];
+  guarded.register((api) => addApi(api, context, { reports, imports }), { prefix: "/api" });
   guarded.register(async (pages) => {
     await pages.register(formbody);
     addDashboard(pages, context, {
       reports,
+      imports,
       worker: worker ?? null,
       hasBoard: openBoard !== undefined,
       guide,

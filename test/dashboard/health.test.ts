@@ -77,7 +77,7 @@ test("before any work was done everything is unknown, and nothing is called well
   ]);
   for (const [name, cells] of Object.entries(work))
     expect(`${name}: ${cells}`).toMatch(/: unknown \| unknown/);
-  expect(work["Pulling Products"]).toContain("P1: nothing has been fetched yet");
+  expect(work["Pulling"]).toContain("P1: nothing has been fetched yet");
   const said = await page.locator("main").innerText();
   expect(said).toContain("Unknown: no worker has served a queue yet.");
   expect(said).toContain("Its size is unknown");
@@ -112,13 +112,13 @@ test("each kind of work says when it was last done, how far behind it is, what h
   expect(work["Comparing"]).toMatch(
     /^held up \| 20 min ago \| 20 min, 0 waiting \| P1 has not been compared since 2026-11-20 11:40:00: deadlock detected The worker's log has the error/,
   );
-  expect(work["Verifying Transfers"]).toMatch(/^goes on \| \d s ago \| 0 s, 0 due \| nothing$/);
-  expect(work["Alerting Alerts"]).toBe("goes on | 1 min ago | 0 undelivered | nothing");
+  expect(work["Verifying"]).toMatch(/^goes on \| \d s ago \| 0 s, 0 due \| nothing$/);
+  expect(work["Alerting"]).toBe("goes on | 1 min ago | 0 undelivered | nothing");
   expect(work["Heartbeat"]).toMatch(
     /^held up \| 12 min ago \| – \| no heartbeat has been sent since .*HTTP 404 .*check HEARTBEAT_URL/,
   );
-  expect(work["Queues in PostgreSQL Jobs"]).toMatch(/^goes on \| 1 min ago/);
-  expect(work["Retention Tables"]).toBe("goes on | 3 min ago | 1,234 rows due for deletion | nothing");
+  expect(work["Queues in PostgreSQL"]).toMatch(/^goes on \| 1 min ago/);
+  expect(work["Retention"]).toBe("goes on | 3 min ago | 1,234 rows due for deletion | nothing");
   const queues = await rowsOf(page, "Queues");
   expect(queues["pull"]).toBe("1 min | 1 min ago | 7 | 2 | 1");
   expect(queues["alerts"]).toBe("30 s | none yet | unknown | unknown | unknown");
@@ -138,7 +138,7 @@ test("queues that do not answer are unknown, and the page comes all the same; wi
   expect((await rowsOf(page, "Queues"))["pull"]).toBe("1 min | none yet | unknown | unknown | unknown");
   const work = await rowsOf(page, "Work");
   expect(work["Heartbeat"]).toMatch(/^not used \| – \| – \| HEARTBEAT_URL is not set/);
-  expect(work["Alerting Alerts"]).toContain("No channel is set, so nobody gets alerts.");
+  expect(work["Alerting"]).toContain("No channel is set, so nobody gets alerts.");
 });
 
 test("an open page of health shows new work without a reload", async () => {

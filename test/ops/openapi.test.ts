@@ -7,6 +7,7 @@ import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
 import { addApi } from "../../src/ops/api/api.ts";
 import { openReportQueue } from "../../src/ops/http/report-queue.ts";
+import { openImportSeats } from "../../src/ops/http/sent-lines.ts";
 import { writeRejected } from "../../src/sync/rejected-store.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
@@ -160,7 +161,10 @@ describe("the document", () => {
     app.addHook("onRoute", ({ method, url }) => {
       for (const one of [method].flat()) if (one !== "HEAD") routes.push(`${one} ${url}`);
     });
-    app.register((api) => addApi(api, context, openReportQueue(context)), { prefix: "/api" });
+    app.register(
+      (api) => addApi(api, context, { reports: openReportQueue(context), imports: openImportSeats() }),
+      { prefix: "/api" },
+    );
     await app.ready();
     await app.close();
     const { operations } = await readDocument(await serveOps(context, []));

@@ -8,6 +8,7 @@ import { readCoverageOf } from "../../flows/read/read-coverage.ts";
 import { readStatus } from "../../flows/read/read-status.ts";
 import { monthAsCsv, reportAsCsv } from "../csv/report-csv.ts";
 import type { ReportQueue } from "../http/report-queue.ts";
+import type { ImportSeats } from "../http/sent-lines.ts";
 import { type Typed, usage } from "../input/fields.ts";
 import { RANGE_QUERY, readProductRange } from "../input/range-query.ts";
 import { REPORT_QUERY, readReportAsk } from "../input/report-query.ts";
@@ -54,7 +55,7 @@ const READ_OPENAPI = describeOperation({
 export async function addApi(
   api: FastifyInstance,
   context: FlowContext,
-  reports: ReportQueue,
+  { reports, imports }: { readonly reports: ReportQueue; readonly imports: ImportSeats },
 ): Promise<void> {
   const { config } = context;
   takeJsonOnly(api);
@@ -76,7 +77,7 @@ export async function addApi(
   });
   addBackfillRoutes(api, context);
   addTransferRoutes(api, context);
-  addLedgerRoutes(api, context);
+  addLedgerRoutes(api, context, imports);
   addRejectedRoutes(api, context);
   addAuditRoutes(api, context);
 }

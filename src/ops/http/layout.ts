@@ -35,7 +35,8 @@ export type LiveTopic =
   | "backfills"
   | "alerts"
   | "closed"
-  | "corrections";
+  | "corrections"
+  | "imports";
 
 /** Each with the pages that it leads to: they count as parts of it. */
 const NAVIGATION: readonly (readonly [href: string, name: string, ...parts: string[]])[] = [
@@ -45,6 +46,7 @@ const NAVIGATION: readonly (readonly [href: string, name: string, ...parts: stri
   ["/transfers", "Transfers"],
   ["/backfills", "Backfill"],
   ["/report", "Report"],
+  ["/trends", "Trends"],
   ["/health", "Health", "/alerts", "/rejected", "/imports"],
 ];
 

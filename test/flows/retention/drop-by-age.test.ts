@@ -125,8 +125,9 @@ describe("mismatches older than retain.mismatches", () => {
     expect(await left()).toEqual(["adjusted"]);
   });
 
-  test("stay with their alerts where the setting is null; delivered alerts go with it", async () => {
+  test("stay with their alerts where the setting is null; alerts for which no channel waits go with it", async () => {
     await mismatch("old", 60);
+    await sql`insert into alert_channels (channel) values ('webhook')`;
     await sql`update alerts set delivered_at = ${daysAgo(60)}`;
     await sql`
       insert into alerts (idempotency_key, kind, body, created_at) values ('k', 'gap', '{}', ${daysAgo(60)})`;
@@ -134,6 +135,11 @@ describe("mismatches older than retain.mismatches", () => {
     expect([await left(), await column("select count(*) as value from alerts")]).toEqual([["old"], [2]]);
     await drop();
     expect(await column("select idempotency_key as value from alerts")).toEqual(["k"]);
+    // Nobody has ever configured a channel.
+    await sql`delete from alert_channels`;
+    await sql`update retention_states set after = null`;
+    await drop();
+    expect(await column("select idempotency_key as value from alerts")).toEqual([]);
   });
 });
 

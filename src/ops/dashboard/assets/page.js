@@ -1,5 +1,9 @@
-/** What every page does in the browser: it reports its zone, stays up to date, counts the selected rows, and obeys keys. */
+/**
+ * What every page does in the browser: it reports its zone, stays up to date, counts the selected rows, obeys keys, and
+ * reads charts.
+ */
 
+import { readCharts } from "./charts.js";
 import { openByKeys } from "./keys.js";
 import { keepLive } from "./live.js";
 import { countSelected } from "./select.js";
@@ -9,3 +13,4 @@ reportZone();
 openByKeys();
 keepLive();
 countSelected();
+readCharts();

@@ -10,6 +10,8 @@ const RUNNING_STEP_MS = 2_000;
 /** Lags grow while nothing happens: pages are notified in these steps. */
 const LAG_STEP_MS = 15_000;
 
+/** An older import has ended. */
+const NEWEST_IMPORTS = 200;
 /** A page of an older alert does not notice that it was sent again. */
 const NEWEST_ALERTS = 1_000;
 
@@ -35,6 +37,8 @@ export async function readChangeMarks(sql: Sql, now: Instant): Promise<Record<Li
           (select concat_ws('-', sum(attempts), count(delivered_at), count(last_error)) from alert_deliveries
             where alert_id > (select max(id) from alerts) - ${NEWEST_ALERTS}::int))) as "alerts",
       (select coalesce(max(number), 0)::text from closed_days) as "closed",
-      (select coalesce(max(id), 0)::text from corrections) as "corrections"`;
+      (select coalesce(max(id), 0)::text from corrections) as "corrections",
+      (select concat_ws('/', max(id), count(ended_at)) from ledger_imports
+        where id > (select max(id) from ledger_imports) - ${NEWEST_IMPORTS}::int) as "imports"`;
   return row;
 }

@@ -11,6 +11,7 @@ export const LIVE_TOPICS: readonly LiveTopic[] = [
   "alerts",
   "closed",
   "corrections",
+  "imports",
 ];
 
 /**

@@ -52,7 +52,7 @@ const WORK_COLUMNS: readonly Column[] = [
 /** Many products can have the same trouble. */
 const MOST_HELD_UP = 5;
 
-function renderWork({ name, tone, doneAt, behind, heldUp, more }: WorkRow, { now, zone }: When) {
+function renderWork({ name, tone, doneAt, behind, heldUp, href }: WorkRow, { now, zone }: When) {
   const state =
     tone === null
       ? html`<span class="faint">not used</span>`
@@ -67,7 +67,7 @@ function renderWork({ name, tone, doneAt, behind, heldUp, more }: WorkRow, { now
   const others = heldUp.length - shown.length;
   return {
     cells: [
-      more === null ? name : html`${name} <a class="more" href="${more.href}">${more.name}</a>`,
+      href === null ? name : html`<a href="${href}">${name}</a>`,
       state,
       doneAt === null ? never : showAge(doneAt, now, zone),
       behind ?? html`<span class="none">–</span>`,

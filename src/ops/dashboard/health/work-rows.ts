@@ -27,8 +27,8 @@ export interface WorkRow {
   /** such as "4 min, 12 waiting"; null: it cannot be behind */
   readonly behind: string | null;
   readonly heldUp: readonly HeldUp[];
-  /** the page with more of it; null: there is none */
-  readonly more: { readonly href: string; readonly name: string } | null;
+  /** where there is more about it; null: nowhere */
+  readonly href: string | null;
 }
 
 /** @param worker null: this server has no worker, so what only its settings say is unknown */
@@ -49,7 +49,6 @@ export function describeWork(health: Health, config: Config, worker: OwnWorker |
 
 function describePulling(health: Health, { products, pull }: Config): WorkRow {
   const { now, progress } = health;
-  const more = { href: "/#products", name: "Products" };
   const pulled = products.filter(({ walletMode }) => walletMode === "seamless");
   if (pulled.length === 0) return notUsed("Pulling", "No product has bets: all have transfer wallets.");
   const unknown = pulled.filter(
@@ -80,7 +79,7 @@ function describePulling(health: Health, { products, pull }: Config): WorkRow {
     doneAt: newestOf(health, "pulling"),
     behind: lags.length === 0 ? "unknown" : `${showDuration(longest)}${lags.length > 1 ? " at most" : ""}`,
     heldUp: [...problems, ...notBegun],
-    more,
+    href: "/#products",
   };
 }
 
@@ -99,13 +98,12 @@ function describeComparing(health: Health, { products }: Config): WorkRow {
     doneAt: newestOf(health, "comparing"),
     behind: `${late}, ${showCount(waiting)} waiting${aside}`,
     heldUp: waits,
-    more: null,
+    href: null,
   };
 }
 
 function describeFollowing({ now, work, lastReceivedAt }: Health, { ledger }: Config): WorkRow {
   const name = "Following the ledger";
-  const more = { href: "/imports", name: "Imports" };
   const newest =
     lastReceivedAt === null
       ? "it has no entry yet: nothing is compared"
@@ -114,7 +112,7 @@ function describeFollowing({ now, work, lastReceivedAt }: Health, { ledger }: Co
   if (following === null || ledger.relation === null) {
     const what = `The ledger is the table callback_entries, which needs no following; ${newest}.`;
     const tone = lastReceivedAt === null ? "unknown" : "good";
-    return { name, tone, doneAt: lastReceivedAt, behind: null, heldUp: [{ what, toDo: null }], more };
+    return { name, tone, doneAt: lastReceivedAt, behind: null, heldUp: [{ what, toDo: null }], href: null };
   }
   const { readAt, problem, stalls } = following;
   const held = stalls.map(({ what, toDo }) => ({ what, toDo }));
@@ -125,7 +123,7 @@ function describeFollowing({ now, work, lastReceivedAt }: Health, { ledger }: Co
     doneAt: readAt,
     behind: readAt === null ? "unknown" : showDuration(Math.max(0, now - readAt)),
     heldUp: [...waits, { what: `${ledger.relation}: ${newest}`, toDo: null }],
-    more,
+    href: null,
   };
 }
 
@@ -139,7 +137,7 @@ function describeVerifying(health: Health): WorkRow {
     doneAt: findState(health.states, "verifying", "")?.doneAt ?? null,
     behind: `${late}, ${showCount(due)} due`,
     heldUp: held,
-    more: { href: "/transfers", name: "Transfers" },
+    href: "/transfers",
   };
 }
 
@@ -166,7 +164,7 @@ function describeClosing(health: Health, { closing }: Config): WorkRow {
     doneAt: state?.doneAt ?? null,
     behind: null,
     heldUp: [...stalled, ...waits, ...byHand],
-    more: { href: "/report", name: "Report" },
+    href: "/report",
   };
 }
 
@@ -194,7 +192,7 @@ function describeAlerting({ work, undelivered, failingChannels }: Health, worker
     doneAt,
     behind: `${showCount(undelivered)} undelivered`,
     heldUp: [...held, ...without],
-    more: { href: "/alerts", name: "Alerts" },
+    href: "/alerts",
   };
 }
 
@@ -205,7 +203,7 @@ function describeHeartbeat({ heartbeat }: Health, worker: OwnWorker | null): Wor
   }
   const { doneAt, problem } = heartbeat;
   const heldUp = problem === null ? [] : [problem];
-  return { name, tone: toneOf(heldUp, doneAt === null, false), doneAt, behind: null, heldUp, more: null };
+  return { name, tone: toneOf(heldUp, doneAt === null, false), doneAt, behind: null, heldUp, href: null };
 }
 
 function describeQueues(health: Health, worker: OwnWorker | null): WorkRow {
@@ -217,7 +215,7 @@ function describeQueues(health: Health, worker: OwnWorker | null): WorkRow {
     doneAt,
     behind: null,
     heldUp: held,
-    more: { href: "#queues", name: "Jobs" },
+    href: "#queues",
   };
 }
 
@@ -232,7 +230,7 @@ function describeRetention({ retention: { doneAt, problem }, storage }: Health):
     heldUp: isFull
       ? [...heldUp, { what: "The disk is full soon.", toDo: "See the database below." }]
       : heldUp,
-    more: { href: "#database", name: "Tables" },
+    href: "#database",
   };
 }
 
@@ -242,11 +240,11 @@ function describeClocks({ wrongClocks }: Health): WorkRow[] {
     what: `the clock of the ${who} is wrong: it does no work`,
     toDo: "Correct the clock of that machine, and keep it right with NTP. The work there then goes on by itself.",
   }));
-  return [{ name: "Clocks", tone: "bad", doneAt: null, behind: null, heldUp, more: null }];
+  return [{ name: "Clocks", tone: "bad", doneAt: null, behind: null, heldUp, href: null }];
 }
 
 function notUsed(name: string, what: string): WorkRow {
-  return { name, tone: null, doneAt: null, behind: null, heldUp: [{ what, toDo: null }], more: null };
+  return { name, tone: null, doneAt: null, behind: null, heldUp: [{ what, toDo: null }], href: null };
 }
 
 function stallsOf({ work }: Health, wanted: StallKind): HeldUp[] {
