@@ -15,6 +15,7 @@ import { openTokens } from "./access/tokens.ts";
 import { addApi } from "./api/api.ts";
 import { addBoard, type OpenBoard } from "./board.ts";
 import { addAssets } from "./dashboard/assets.ts";
+import type { GuideStep } from "./dashboard/overview/guide.ts";
 import { addDashboard } from "./dashboard/routes.ts";
 import { addHealth } from "./health.ts";
 import { sendProblem } from "./http/problem.ts";
@@ -43,6 +44,8 @@ export interface OpsParts {
   readonly worker?: OwnWorker;
   /** at /metrics; without it the route does not exist */
   readonly metrics?: Metrics;
+  /** of a start without settings, on the overview */
+  readonly guide?: readonly GuideStep[];
   /** the longest that a request may take to arrive; default: five minutes, for 16 MB over a slow line */
   readonly requestMs?: number;
 }
@@ -113,7 +116,7 @@ async function addGuarded(
   guarded: FastifyInstance,
   context: FlowContext,
   gate: Gate,
-  { openBoard, worker }: OpsParts,
+  { openBoard, worker, guide = [] }: OpsParts,
 ): Promise<void> {
   addAudit(guarded, context);
   addAccess(guarded, gate);
@@ -126,6 +129,7 @@ async function addGuarded(
       imports,
       worker: worker ?? null,
       hasBoard: openBoard !== undefined,
+      guide,
     });
   });
   if (openBoard !== undefined) guarded.register(async (board) => addBoard(board, openBoard));

@@ -80,17 +80,14 @@ async function findNextDay({ sql }: FlowContext, zone: string): Promise<ZonedDay
  * @throws ReconError `conflict` where the day is not the next one, or another process closes days at this moment
  */
 export async function closeDay(context: FlowContext, day: ZonedDay): Promise<Closing> {
-  const before = await readClosedDay(context.sql, day.day);
-  if (before !== null) return { closed: before, isNew: false };
-  const early = await findReason(context, context.sql, day);
+  // In one snapshot: otherwise a day that another process closes meanwhile would look as if it came too early.
+  const early = await inOneMoment(context.sql, (tx) => findOutcome(context, tx, day));
   if (early !== null) return early;
   await startNoting(context.sql);
   return await inOneMoment(context.sql, async (tx): Promise<Closing> => {
     await lockClosing(tx);
-    const meanwhile = await readClosedDay(tx, day.day);
-    if (meanwhile !== null) return { closed: meanwhile, isNew: false };
-    const reason = await findReason(context, tx, day);
-    if (reason !== null) return reason;
+    const meanwhile = await findOutcome(context, tx, day);
+    if (meanwhile !== null) return meanwhile;
     const last = await readLastClosed(tx);
     const bounds = last === null ? day : dayAfter(last, day.zone);
     const rows: ReportRow[] = [];
@@ -111,8 +108,13 @@ export async function closeDay(context: FlowContext, day: ZonedDay): Promise<Clo
   });
 }
 
-/** @throws ReconError `conflict` where another day must be closed first */
-async function findReason(context: FlowContext, tx: Query, day: ZonedDay): Promise<Closing | null> {
+/**
+ * @returns null: the day can be closed
+ * @throws ReconError `conflict` where another day must be closed first
+ */
+async function findOutcome(context: FlowContext, tx: Query, day: ZonedDay): Promise<Closing | null> {
+  const before = await readClosedDay(tx, day.day);
+  if (before !== null) return { closed: before, isNew: false };
   const future = whyFuture(day, context.clock.now());
   if (future !== null) return { day: day.day, reason: future };
   const last = await readLastClosed(tx);

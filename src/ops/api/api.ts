@@ -14,6 +14,8 @@ import { RANGE_QUERY, readProductRange } from "../input/range-query.ts";
 import { REPORT_QUERY, readReportAsk } from "../input/report-query.ts";
 import { addAuditRoutes } from "./audit-routes.ts";
 import { addBackfillRoutes } from "./backfill-routes.ts";
+import { addEvidenceRoutes } from "./evidence-routes.ts";
+import { addIncidentRoutes } from "./incident-routes.ts";
 import { addLedgerRoutes } from "./ledger-routes.ts";
 import { addMismatchRoutes } from "./mismatch-routes.ts";
 import { describeOperation } from "./operation.ts";
@@ -60,6 +62,8 @@ export async function addApi(
   await addDocument(api);
   api.get("/status", { schema: READ_STATUS }, () => readStatus(context));
   addMismatchRoutes(api, context);
+  addIncidentRoutes(api, context);
+  addEvidenceRoutes(api, context);
   api.get<{ Querystring: Typed }>("/coverage", { schema: READ_COVERAGE }, ({ query }) =>
     readCoverageOf(context, readProductRange(query, config)),
   );

@@ -14,6 +14,7 @@ import { addImportsPage } from "./imports/imports-page.ts";
 import { addIncidentsPage } from "./incidents/incidents-page.ts";
 import { addMismatchPage } from "./mismatches/mismatch-page.ts";
 import { addMismatchesPage } from "./mismatches/mismatches-page.ts";
+import type { GuideStep } from "./overview/guide.ts";
 import { addOverviewPage } from "./overview/overview-page.ts";
 import { addRejectedPage } from "./rejected/rejected-page.ts";
 import { addClosingPage } from "./report/closing-page.ts";
@@ -30,6 +31,8 @@ export interface DashboardParts {
   readonly worker: OwnWorker | null;
   /** whether there is a page at /queues */
   readonly hasBoard: boolean;
+  /** what a newcomer may look at first; empty: the overview shows no guide */
+  readonly guide: readonly GuideStep[];
 }
 
 /**
@@ -40,10 +43,10 @@ export interface DashboardParts {
 export function addDashboard(
   pages: FastifyInstance,
   context: FlowContext,
-  { reports, imports, worker, hasBoard }: DashboardParts,
+  { reports, imports, worker, hasBoard, guide }: DashboardParts,
 ): void {
   addChanges(pages, context);
-  addOverviewPage(pages, context);
+  addOverviewPage(pages, context, guide);
   addIncidentsPage(pages, context);
   addMismatchesPage(pages, context);
   addMismatchPage(pages, context);

@@ -1,5 +1,6 @@
-/** What every page does in the browser: it reports its zone, stays up to date, and counts the selected rows. */
+/** What every page does in the browser: it reports its zone, stays up to date, counts the selected rows, and obeys keys. */
 
+import { openByKeys } from "./keys.js";
 import { keepLive } from "./live.js";
 import { countSelected } from "./select.js";
 import { reportZone } from "./zone.js";
@@ -7,3 +8,4 @@ import { reportZone } from "./zone.js";
 reportZone();
 keepLive();
 countSelected();
+openByKeys();

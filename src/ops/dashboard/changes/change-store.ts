@@ -24,7 +24,8 @@ export async function readChangeMarks(sql: Sql, now: Instant): Promise<Record<Li
       (select concat_ws('/', md5(string_agg(concat_ws('/', product_id, head, window_ms, stopped_until), ',' order by product_id)),
           (select count(*) from windows where kind in ('live', 'lost') and status = 'gap'), ${Math.floor(now / LAG_STEP_MS)}::bigint)
         from pull_states) as "pull",
-      (select concat_ws('/', (select max(id) from mismatch_events), (select max(last_seen_at) from mismatches))) as "mismatches",
+      (select concat_ws('/', (select max(id) from mismatch_events), (select max(last_seen_at) from mismatches),
+          (select max(id) from comments))) as "mismatches",
       (select concat_ws('/',
           (select max(id) from transfers), (select max(id) from top_ups),
           (select concat_ws('-', count(*), sum(attempts)) from transfers where next_verify_at is not null),

@@ -19,9 +19,16 @@ interface OpenIncidents {
   readonly count: number;
 }
 
-export function renderOverview(overview: Overview, open: OpenIncidents, zone: string): SafeHtml {
+/** @param guide null: there is none */
+export function renderOverview(
+  overview: Overview,
+  open: OpenIncidents,
+  guide: SafeHtml | null,
+  zone: string,
+): SafeHtml {
   return html`<h1>Overview</h1>
 ${renderVerdict(judgeHealth(overview), zone)}
+${guide}
 ${renderIncidents(open, { now: overview.now, zone })}
 ${renderPatterns()}
 ${renderMoneyTiles(overview)}

@@ -1,9 +1,9 @@
 /** Draws what was found: bets with both sides, transfers, requests, and a player. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
+import { compareSides } from "../../../flows/read/compare-sides.ts";
 import type { FoundBet, SearchResult } from "../../../flows/read/search.ts";
 import { MISMATCH_STATUSES } from "../../../mismatch.ts";
-import { compareSides } from "../mismatches/compare-sides.ts";
 import { renderSideTable } from "../mismatches/render-sides.ts";
 import { type Problem, renderInput, renderProblem } from "../parts/fields.ts";
 import { sayWords, showAmount, showState } from "../parts/show.ts";
