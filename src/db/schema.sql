@@ -255,6 +255,17 @@ create table closing_states (
 );
 alter table closing_states add constraint closing_states_pkey PRIMARY KEY (id);
 
+create table comments (
+  id bigint generated always as identity not null,
+  about text not null,
+  about_id bigint not null,
+  at timestamp(6) with time zone not null,
+  by text not null,
+  note text not null
+);
+alter table comments add constraint comments_pkey PRIMARY KEY (id);
+CREATE INDEX comments_of ON public.comments USING btree (about, about_id, id);
+
 create table comparisons_set_aside (
   product_id text not null,
   username text not null,
@@ -338,6 +349,26 @@ create table ledger_follows (
   read_at timestamp(6) with time zone
 );
 alter table ledger_follows add constraint ledger_follows_pkey PRIMARY KEY (relation);
+
+create table ledger_imports (
+  id bigint generated always as identity not null,
+  at timestamp(6) with time zone not null,
+  ended_at timestamp(6) with time zone,
+  who text not null,
+  via text not null,
+  format text not null,
+  name text,
+  bytes bigint,
+  added bigint,
+  known bigint,
+  changed bigint,
+  skipped bigint,
+  rejected bigint,
+  rejected_lines jsonb,
+  error text
+);
+alter table ledger_imports add constraint ledger_imports_pkey PRIMARY KEY (id);
+CREATE INDEX ledger_imports_at ON public.ledger_imports USING btree (at);
 
 create table ledger_rereads (
   day timestamp(6) with time zone not null,

@@ -21,7 +21,9 @@ import { addHealth } from "./health.ts";
 import { sendProblem } from "./http/problem.ts";
 import { addRefusals, refuseBroken } from "./http/refusals.ts";
 import { openReportQueue } from "./http/report-queue.ts";
+import { openImportSeats } from "./http/sent-lines.ts";
 import { addMetrics, type Metrics } from "./metrics/metrics.ts";
+import type { OwnWorker } from "./own-worker.ts";
 import { addSecurityHeaders, setHeadersAtLeast } from "./security-headers.ts";
 
 /** A transactionRef in a path may be long. */
@@ -38,6 +40,8 @@ export interface OpsServer {
 export interface OpsParts {
   /** the queues in a browser, at /queues; without it the route does not exist */
   readonly openBoard?: OpenBoard;
+  /** of the worker in this process; without it what only its settings say is unknown */
+  readonly worker?: OwnWorker;
   /** at /metrics; without it the route does not exist */
   readonly metrics?: Metrics;
   /** of a start without settings, on the overview */
@@ -112,15 +116,21 @@ async function addGuarded(
   guarded: FastifyInstance,
   context: FlowContext,
   gate: Gate,
-  { openBoard, guide }: OpsParts,
+  { openBoard, worker, guide = [] }: OpsParts,
 ): Promise<void> {
   addAudit(guarded, context);
   addAccess(guarded, gate);
-  const reports = openReportQueue(context);
-  guarded.register((api) => addApi(api, context, reports), { prefix: "/api" });
+  const [reports, imports] = [openReportQueue(context), openImportSeats()];
+  guarded.register((api) => addApi(api, context, { reports, imports }), { prefix: "/api" });
   guarded.register(async (pages) => {
     await pages.register(formbody);
-    addDashboard(pages, context, reports, guide);
+    addDashboard(pages, context, {
+      reports,
+      imports,
+      worker: worker ?? null,
+      hasBoard: openBoard !== undefined,
+      guide,
+    });
   });
   if (openBoard !== undefined) guarded.register(async (board) => addBoard(board, openBoard));
 }

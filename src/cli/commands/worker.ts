@@ -58,13 +58,14 @@ async function openWorker(given: OpenRecon, opened: Part[]): Promise<void> {
   );
   opened.push({ name: "the provider client", longestMs: 100, close: () => provider.close() });
   const budget = budgetOf(recon);
+  const channels = openChannels(settings.alerts, settings.ops);
   const worker = await startWorker(
     {
       ...context,
       fetchPage: withinBudget(provider.fetchBetPage, budget),
       onPage: metrics.onPage,
       ask: openAskOutcome(provider, budget, context),
-      channels: openChannels(settings.alerts, settings.ops),
+      channels,
       diskBytes: settings.databaseDisk,
       heartbeat: settings.heartbeatUrl === null ? null : { url: settings.heartbeatUrl },
       isTraced: tracing !== null,
@@ -76,6 +77,12 @@ async function openWorker(given: OpenRecon, opened: Part[]): Promise<void> {
   const ops = await startOpsServer(people, settings.ops, () => worker.check(), {
     openBoard: () => worker.openBoard(),
     metrics,
+    worker: {
+      channels,
+      hasHeartbeat: settings.heartbeatUrl !== null,
+      queuesIn: redisUrl === null ? "PostgreSQL" : "Redis",
+      countJobs: () => worker.countJobs(),
+    },
     ...(tryOut === null ? {} : { guide: tryOut.guide }),
   });
   opened.push({ name: "the ops server", longestMs: 500, close: () => ops.close() });

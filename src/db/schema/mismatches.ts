@@ -172,3 +172,19 @@ export const adjustments = pgTable(
   },
   (t) => [index("adjustments_of").on(t.mismatchId), index("adjustments_at").on(t.at)],
 );
+
+/** What people wrote about a mismatch or an incident. Rows are only added, and deleted together with their subject. */
+export const comments = pgTable(
+  "comments",
+  {
+    id: identity().primaryKey(),
+    /** mismatch, incident */
+    about: text("about").notNull(),
+    /** the id of that mismatch or incident */
+    aboutId: bigint("about_id", { mode: "number" }).notNull(),
+    at: instant("at").notNull(),
+    by: text("by").notNull(),
+    note: text("note").notNull(),
+  },
+  (t) => [index("comments_of").on(t.about, t.aboutId, t.id)],
+);

@@ -8,6 +8,7 @@ import type { Instant } from "../../clock.ts";
 import { readClosedUpTo } from "../../closing/closed-day-store.ts";
 import type { Query } from "../../db/client.ts";
 import type { DroppedRows } from "../../db/drop-oldest.ts";
+import { dropOldImports } from "../../ledger/past-import-store.ts";
 import { forgetDeadWaiters } from "../../provider/budget-store.ts";
 import { dropOldVersions } from "../../sync/record-version-store.ts";
 import type { TimeRange } from "../../window.ts";
@@ -34,7 +35,7 @@ const BEGINNING: Instant = 0;
 
 /**
  * The audit of a year is complete until a month after its end (decision 74). It also contains programs that hand over
- * transfers, so it cannot be kept for ever. The decisions of people stay in the history of each mismatch.
+ * transfers, so it cannot be kept for ever. The list of imports is a part of it. The decisions of people stay in the history of each mismatch.
  */
 const KEEP_AUDIT_MS = 400 * 24 * 3_600_000;
 
@@ -64,6 +65,7 @@ export async function dropExpired(
   await dropAll(context, dropOldSignatures, KEEP_SIGNATURES_MS, limits, signal);
   await dropAll(context, dropOldAudit, KEEP_AUDIT_MS, limits, signal);
   await dropSamples(context, limits, signal);
+  await dropAll(context, dropOldImports, KEEP_AUDIT_MS, limits, signal);
   await forgetDeadWaiters(context.sql);
   if (recordVersions + rawBodies > 0) {
     context.log.info({ recordVersions, rawBodies }, "expired rows were deleted");

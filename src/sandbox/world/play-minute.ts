@@ -6,7 +6,7 @@ import { type BetIds, type PlayedRound, reportBet, type SandboxPlayer } from "./
 import { seatPlayers } from "./players.ts";
 import { createRandom, hashText, type Random } from "./random.ts";
 import type { Script } from "./script.ts";
-import { drawStake, drawUsualStake } from "./stakes.ts";
+import { drawPayout, drawStake, drawUsualPayout, drawUsualStake } from "./stakes.ts";
 import { STYLES, type Style } from "./styles.ts";
 import { MINUTE_MS, type PlainStyle, type ProductPlan, type WorldPlan } from "./world-plan.ts";
 
@@ -78,7 +78,8 @@ function playRound(
   roundId: string,
 ): PlayedRound[] {
   const style = STYLES[product.style];
-  const draw = plan.forPeople === true ? drawUsualStake : drawStake;
+  const [drawOneStake, drawOnePayout] =
+    plan.forPeople === true ? [drawUsualStake, drawUsualPayout] : [drawStake, drawPayout];
   const time = { startedAt, endsAt: startedAt + style.roundLastsMs(random, plan.lateSettlementMs) };
   const game = random.pick(style.games);
   const firstPlayer = random.below(players.length);
@@ -86,7 +87,10 @@ function playRound(
   return Array.from({ length: seats }, (_, seat) => {
     const player = players[(firstPlayer + seat) % players.length] as SandboxPlayer;
     const bets = Array.from({ length: style.betsOfSeat(random) }, (_, bet) => {
-      const story = style.playBet(random, time, () => draw(random, player.currency));
+      const story = style.playBet(random, time, {
+        stake: () => drawOneStake(random, player.currency),
+        payout: (stake) => drawOnePayout(random, stake),
+      });
       const ids = idsOf(style, `${roundId}-${seat + 1}${"abc"[bet]}`);
       return reportBet(ids, { callbacks: story, report: story }, plan, random.below(2 ** 32));
     });

@@ -9,6 +9,9 @@ export type Ticks = number;
 const UNIT: Ticks = 10_000;
 export const CENT: Ticks = 100;
 
+/** Payouts of a won bet among usual ones: players lose a few hundredths of their stakes in the long run. */
+const USUAL_WINS = [150, 195, 200, 200, 200, 310, 900] as const;
+
 /** The value of one chip in each currency. */
 const CHIPS = { THB: 10 * UNIT, USD: UNIT, EUR: UNIT, VND: 10_000 * UNIT } as const;
 export type Currency = keyof typeof CHIPS;
@@ -55,5 +58,14 @@ export function drawPayout(random: Random, stake: Ticks): Ticks {
   if (luck < 40) return 0;
   if (luck < 45) return Math.floor(stake / 2);
   if (luck < 90) return Math.floor((stake * random.pick(WINS)) / 100);
+  return stake;
+}
+
+/** 64 % lose all, 4 % lose half, 28 % win, and 4 % get their stake back. */
+export function drawUsualPayout(random: Random, stake: Ticks): Ticks {
+  const luck = random.below(100);
+  if (luck < 64) return 0;
+  if (luck < 68) return Math.floor(stake / 2);
+  if (luck < 96) return Math.floor((stake * random.pick(USUAL_WINS)) / 100);
   return stake;
 }
